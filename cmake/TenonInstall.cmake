@@ -1,0 +1,23 @@
+# What `cmake --install` lays down: library, headers, modules, command, and the two ways to find
+# them (CMake package, pkg-config).
+include(CMakePackageConfigHelpers)
+
+install(TARGETS tenon EXPORT TenonTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(DIRECTORY include/tenon DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT TenonTargets NAMESPACE Tenon::
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon")
+configure_package_config_file(cmake/TenonConfig.cmake.in "${PROJECT_BINARY_DIR}/TenonConfig.cmake"
+  INSTALL_DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon" PATH_VARS TENON_MODULE_DIR)
+# While the major is 0 a minor may break; a consumer asks for the one it was written for.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/TenonConfig.cmake" "${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon")
+
+# The prefix as seen from the .pc file, so that an installed tree can be moved.
+file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+configure_file(cmake/tenon.pc.in "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,2 @@
+function(tenon_isa_sources target)
+endfunction()

@@ -1,0 +1,156 @@
+/* What both sides of Tenon's boundaries share: sizes, statuses, errors, bound symbols.
+ *
+ * This folder, tenon/module/, stands alone: a module is compiled against it and nothing else, and
+ * links nothing of Tenon. The application's headers build on this one too, so there is one
+ * definition of every type that crosses.
+ *
+ * Thread-safety: types without state; the inline functions touch only their arguments. */
+#ifndef TENON_MODULE_ABI_H
+#define TENON_MODULE_ABI_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#define TN_BEGIN_DECLS                    extern "C" {
+#define TN_END_DECLS                      }
+#define TN_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define TN_BEGIN_DECLS
+#define TN_END_DECLS
+#define TN_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TN_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define TN_MUST_USE            __attribute__((warn_unused_result))
+#else
+#define TN_PRINTF(text, first)
+#define TN_MUST_USE
+#endif
+
+/* Bytes up to and including `field`: the size `type` had when `field` ended it. */
+#define TN_UP_TO(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
+
+/* True when whoever filled `*p` knew of `field`. A field is tested by its own name, never by the
+ * size of the whole struct: that one grows. */
+#define TN_HAS(p, type, field) ((p)->struct_size >= TN_UP_TO(type, field))
+
+/* Refuses to compile unless `last` ends `type` exactly, so that nothing hides in tail padding. */
+#define TN_ENDS_WITH(type, last) \
+    TN_STATIC_ASSERT(sizeof(type) == TN_UP_TO(type, last), #type " does not end with " #last)
+
+TN_BEGIN_DECLS
+
+/* The outcome of a call; 0 is success, so calls chain with ||. Fixed width, as an enum's size is
+ * the compiler's choice and an ABI's is not. Numbers are never reused. */
+typedef int32_t tn_status;
+
+/*  name, number, word in reports, meaning */
+#define TN_STATUS_LIST(X)                                                                         \
+    X(TN_OK, 0, "ok", "done")                                                                     \
+    X(TN_INVALID_ARGUMENT, 1, "invalid-argument", "the request is wrong in itself")               \
+    X(TN_UNSUPPORTED, 2, "unsupported", "a sound request that nothing permitted here can serve")  \
+    X(TN_UNAVAILABLE, 3, "unavailable", "hardware, driver or library is absent here")             \
+    X(TN_INCOMPATIBLE, 4, "incompatible", "present, but of another ABI, architecture or version") \
+    X(TN_NOT_FOUND, 5, "not-found", "nothing of that name")                                       \
+    X(TN_ALREADY_EXISTS, 6, "already-exists", "that name is taken")                               \
+    X(TN_REFUSED, 7, "refused", "a setting, rule or lock forbids it")                             \
+    X(TN_NOT_PERMITTED, 8, "not-permitted", "the system's permissions forbid it")                 \
+    X(TN_OUT_OF_MEMORY, 9, "out-of-memory", "no memory for what was asked")                       \
+    X(TN_TIMEOUT, 10, "timeout", "it did not finish within its time limit")                       \
+    X(TN_BUSY, 11, "busy", "in use now; the same call may succeed later")                         \
+    X(TN_NOT_READY, 12, "not-ready", "not complete yet")                                          \
+    X(TN_DEVICE_LOST, 13, "device-lost", "the device failed; what ran on it is void")             \
+    X(TN_IO, 14, "io", "reading or writing failed")                                               \
+    X(TN_CORRUPT, 15, "corrupt", "data that cannot be what it claims to be")                      \
+    X(TN_CRASHED, 16, "crashed", "foreign code ended its process")                                \
+    X(TN_CANCELLED, 17, "cancelled", "given up on request")                                       \
+    X(TN_INTERNAL, 18, "internal", "a fault of Tenon's own: please report it")
+
+enum {
+#define TN_STATUS_ENUM_(name, number, word, meaning) name = number,
+    TN_STATUS_LIST(TN_STATUS_ENUM_)
+#undef TN_STATUS_ENUM_
+        TN_STATUS_COUNT
+};
+
+/* What went wrong, in the caller's own storage: nothing to free and room even to say that there is
+ * no memory. Written only on failure, so `tn_error err;` needs no initialiser. Frozen at 512 bytes.
+ * Thread-safety: as any local variable. */
+typedef struct tn_error {
+    tn_status status;
+    int32_t native_code; /* errno, CUresult, cl_int ...; 0 when there is none         */
+    char where[88];      /* the call that failed: "cuInit", "module acme: probe"       */
+    char message[416];   /* what was asked, what there is, and the nearest; one line   */
+} tn_error;
+
+TN_STATIC_ASSERT(sizeof(tn_error) == 512, "tn_error is frozen at 512 bytes");
+
+/* Copies `from` into `to`, which holds `size` bytes. Text too long is cut between characters and
+ * ends in "...". `size` is at least 4. */
+static inline void tn_text_fit(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length < size) {
+        memcpy(to, from, length + 1);
+        return;
+    }
+    size_t keep = size - 4;
+    while (keep > 0 && ((unsigned char)from[keep] & 0xC0u) == 0x80u) /* not inside a character */
+        keep--;
+    memcpy(to, from, keep);
+    memcpy(to + keep, "...", 4);
+}
+
+/* Fills `err`, if there is one, and returns `status`: `return tn_fail(err, TN_IO, errno, ...)`.
+ * `where` and the formatted message are cut to fit. */
+TN_PRINTF(5, 0)
+static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t native_code,
+                                  const char *where, const char *format, va_list arguments)
+{
+    char text[1024];
+    if (!err)
+        return status;
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        text[0] = '\0';
+    err->status = status;
+    err->native_code = native_code;
+    tn_text_fit(err->where, sizeof err->where, where ? where : "");
+    tn_text_fit(err->message, sizeof err->message, text);
+    return status;
+}
+
+TN_PRINTF(5, 6)
+static inline tn_status tn_fail(tn_error *err, tn_status status, int32_t native_code,
+                                const char *where, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tn_fail_v(err, status, native_code, where, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+/* One function of a vendor's library and where its address goes in the module's own table.
+ * `name` may end in "@VERSION" to ask for that symbol version, and may begin with "?" when the
+ * module can do without it; the slot of an absent one is NULL. Frozen. */
+typedef struct tn_symbol {
+    const char *name;
+    size_t offset;
+} tn_symbol;
+
+TN_STATIC_ASSERT(sizeof(tn_symbol) == 2 * sizeof(void *), "tn_symbol is frozen at two words");
+
+/* How much a log line matters. */
+enum { TN_LOG_OFF = 0, TN_LOG_ERROR, TN_LOG_WARNING, TN_LOG_INFO, TN_LOG_DEBUG };
+
+/* One piece of a parallel loop: `index` runs over [0, count). */
+typedef void tn_task(void *user, int64_t index);
+
+TN_END_DECLS
+
+#endif

@@ -1,0 +1,119 @@
+/* How a module comes in: the one symbol it exports, what the host lends it, what it gives.
+ *
+ * docs/modules.md has the numbered rules; in short: export tn_module_entry and nothing else, link
+ * nothing of Tenon and no vendor library, run nothing before a probe, keep no host pointer in a
+ * static (two copies of Tenon may share a process).
+ *
+ * Thread-safety: a module's tables are constant; the host's functions may be called from any
+ * thread. */
+#ifndef TENON_MODULE_MODULE_H
+#define TENON_MODULE_MODULE_H
+
+#include "abi.h"
+
+/* While the major is 0 a module must be built for exactly the host's minor; from 1.0 on, either
+ * side may be the newer one. */
+#define TN_MODULE_ABI_MAJOR 0
+#define TN_MODULE_ABI_MINOR 1
+
+/* Which sanitizer this file is compiled with. A host and a module of different ones cannot share
+ * a process, and are kept apart before the module is opened. */
+#define TN_MODULE_SANITIZER_ADDRESS UINT64_C(1)
+#define TN_MODULE_SANITIZER_THREAD  UINT64_C(2)
+#define TN_MODULE_SANITIZER_MEMORY  UINT64_C(4)
+#define TN_MODULE_SANITIZERS        UINT64_C(7)
+
+#if defined(__has_feature)
+#define TN_HAS_FEATURE_(x) __has_feature(x)
+#else
+#define TN_HAS_FEATURE_(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || TN_HAS_FEATURE_(address_sanitizer)
+#define TN_MODULE_BUILT_WITH TN_MODULE_SANITIZER_ADDRESS
+#elif defined(__SANITIZE_THREAD__) || TN_HAS_FEATURE_(thread_sanitizer)
+#define TN_MODULE_BUILT_WITH TN_MODULE_SANITIZER_THREAD
+#elif TN_HAS_FEATURE_(memory_sanitizer)
+#define TN_MODULE_BUILT_WITH TN_MODULE_SANITIZER_MEMORY
+#else
+#define TN_MODULE_BUILT_WITH UINT64_C(0)
+#endif
+
+/* For a module's table: `{.struct_size = sizeof module, TN_MODULE_ABI, .name = ...}`. */
+#define TN_MODULE_ABI                                                   \
+    .abi_major = TN_MODULE_ABI_MAJOR, .abi_minor = TN_MODULE_ABI_MINOR, \
+    .flags = TN_MODULE_BUILT_WITH
+
+TN_BEGIN_DECLS
+
+struct tn_platform_row;
+struct tn_library_row;
+struct tn_kernel_row;
+struct tn_language_row;
+struct tn_communicator_row;
+
+/* What the host lends a module. Each module gets a table of its own, valid as long as the process.
+ * `self` is handed back as the first argument of every function. */
+typedef struct tn_host {
+    size_t struct_size;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    void *self;
+
+    /* Memory for the module's own book-keeping, from the allocator the program chose. NULL when
+     * there is none. `align` is a power of two. */
+    void *(*alloc)(void *self, size_t size, size_t align);
+    void (*release)(void *self, void *memory); /* accepts NULL */
+
+    /* One line for the program's log sink. A module prints nothing itself. */
+    void (*log)(void *self, int32_t level, const char *text);
+
+    /* Opens a vendor's library and fills `table` with the addresses of `symbols`.
+     * `files` are versioned names, tried in turn, separated by "|": "libacme.so.2|libacme.so.1".
+     * All or nothing: on failure `table` is untouched, and `err` has
+     *   TN_UNAVAILABLE   no such file, with the places sought and what to install,
+     *   TN_INCOMPATIBLE  opened, but a symbol is missing, with the file and the symbol's name.
+     * The library stays open as long as the process. */
+    tn_status (*library_bind)(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                              void *table, tn_error *err);
+
+    /* Runs task(user, i) for every i in [0, count), in any order, on the pool the program chose;
+     * returns when all are done. A task may not wait for another one. */
+    void (*parallel_for)(void *self, int64_t count, tn_task *task, void *user);
+} tn_host;
+TN_ENDS_WITH(tn_host, parallel_for);
+
+/* What the module gives. Lists are NULL-ended arrays of pointers, so that rows may grow; a list
+ * may be NULL. Everything it points to is constant and lives as long as the process. */
+typedef struct tn_module {
+    size_t struct_size;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    uint64_t flags;      /* TN_MODULE_BUILT_WITH; other bits are 0                     */
+    const char *name;    /* "acme": lower case letters, digits, '-', '_'; at most 48   */
+    const char *version; /* the module's own: "1.0"                                    */
+    const struct tn_platform_row *const *platforms;
+    const struct tn_library_row *const *libraries;
+    const struct tn_kernel_row *const *kernels;
+    const struct tn_language_row *const *languages;
+    const struct tn_communicator_row *const *communicators;
+} tn_module;
+TN_ENDS_WITH(tn_module, communicators);
+
+/* The type of the one exported symbol. Called once per copy of Tenon in the process, possibly
+ * from different threads; sets *out to a constant table and touches no hardware. */
+typedef tn_status tn_module_entry_fn(const tn_host *host, const tn_module **out, tn_error *err);
+
+#if defined(_WIN32)
+#define TN_MODULE_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__) || defined(__clang__)
+#define TN_MODULE_EXPORT __attribute__((visibility("default")))
+#else
+#define TN_MODULE_EXPORT
+#endif
+
+TN_MODULE_EXPORT tn_status tn_module_entry(const tn_host *host, const tn_module **out,
+                                           tn_error *err);
+
+TN_END_DECLS
+
+#endif

@@ -1,0 +1,40 @@
+/* Parallel loops: Tenon's own pool of threads, or the one the program already has.
+ * Thread-safety: Safe. */
+#ifndef TENON_PARALLEL_H
+#define TENON_PARALLEL_H
+
+#include "base.h"
+
+TN_BEGIN_DECLS
+
+/* The program's own pool, in place of Tenon's. `parallel_for` runs task(user, i) for every i in
+ * [0, count), in any order and on any threads, and returns when all are done. */
+typedef struct tn_parallel_engine {
+    size_t struct_size;
+    void *self;
+    void (*parallel_for)(void *self, int64_t count, tn_task *task, void *user);
+    int32_t threads; /* how many run at once; at least 1 */
+    int32_t reserved;
+} tn_parallel_engine;
+TN_ENDS_WITH(tn_parallel_engine, reserved);
+
+/* Runs every loop from now on with a copy of `engine`; NULL returns to Tenon's own pool.
+ * Loops that are running finish where they began. */
+TN_API tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err);
+
+/* Runs task(user, i) for every i in [0, count); returns when all are done. Always completes: with
+ * fewer threads than wished if the system gives no more, and on the caller's thread alone inside
+ * another loop's task or while another thread's loop occupies the pool. */
+TN_API void tn_parallel_for(int64_t count, tn_task *task, void *user);
+
+/* How many threads a loop may use, the caller's included. */
+TN_API int32_t tn_parallel_threads(void);
+
+/* How many threads Tenon's own pool may use; 0 returns to what the process may run on (its
+ * affinity). More than that is accepted: the system then shares its processors out.
+ * TN_INVALID_ARGUMENT outside 0..1024; TN_BUSY while a loop runs. */
+TN_API tn_status tn_parallel_threads_set(int32_t threads, tn_error *err);
+
+TN_END_DECLS
+
+#endif

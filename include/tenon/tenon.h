@@ -1,0 +1,25 @@
+/* Tenon: the joint between a tensor program and the machine under it.
+ *
+ * Held throughout:
+ * - A fallible call returns tn_status, 0 for success, and writes the details into the caller's
+ *   tn_error, its last parameter, which may be NULL. On failure outputs are untouched.
+ * - _get lends; _create, _add, _derive give; _release and _leave take back, never fail and accept
+ *   NULL or a zeroed struct.
+ * - Structs that may grow begin with struct_size, set by whoever allocates them.
+ * - The library never prints, aborts or exits, and reads the environment only where its page says.
+ * - Each type's header has a Thread-safety line. Safe: any calls from any threads.
+ *
+ * Every header here compiles alone, as C11 and as C++17, and does not change with how the library
+ * was built. */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include "alloc.h"
+#include "base.h"
+#include "log.h"
+#include "module.h"
+#include "parallel.h"
+#include "status.h"
+#include "version.h"
+
+#endif

@@ -1,0 +1,37 @@
+/* Which Tenon this is, at compile time and at run time.
+ * Thread-safety: Safe. */
+#ifndef TENON_VERSION_H
+#define TENON_VERSION_H
+
+#include "base.h"
+
+#define TN_VERSION_MAJOR 0
+#define TN_VERSION_MINOR 1
+#define TN_VERSION_PATCH 0
+
+TN_BEGIN_DECLS
+
+/* What the library was built as. Strings are static. */
+typedef struct tn_build {
+    size_t struct_size;
+    uint32_t major;
+    uint32_t minor;
+    uint32_t patch;
+    uint32_t module_abi_major;
+    uint32_t module_abi_minor;
+    uint32_t reserved;
+    const char *compiler;  /* "gcc 12.2.0"                                            */
+    const char *target;    /* "linux-x86_64"                                          */
+    const char *sanitizer; /* "address", "thread", "memory" or "none"                  */
+} tn_build;
+TN_ENDS_WITH(tn_build, sanitizer);
+
+/* "0.1.0" of the library that is running, which need not be the headers' own. Static text. */
+TN_API const char *tn_version(void);
+
+/* Fills what the caller's struct has room for: set out->struct_size first. */
+TN_API tn_status tn_build_get(tn_build *out, tn_error *err);
+
+TN_END_DECLS
+
+#endif

@@ -1,0 +1,59 @@
+/* Sizes that cannot wrap. Each returns true and sets *out, or returns false and leaves it. */
+#ifndef TNI_BASE_CHECKED_H
+#define TNI_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool tni_add_size(size_t a, size_t b, size_t *out)
+{
+    if (b > SIZE_MAX - a)
+        return false;
+    *out = a + b;
+    return true;
+}
+
+static inline bool tni_mul_size(size_t a, size_t b, size_t *out)
+{
+    if (a != 0 && b > SIZE_MAX / a)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+static inline bool tni_add_i64(int64_t a, int64_t b, int64_t *out)
+{
+    if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < INT64_MIN - b))
+        return false;
+    *out = a + b;
+    return true;
+}
+
+static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    if (a != 0 && b != 0) {
+        if ((a == -1 && b == INT64_MIN) || (b == -1 && a == INT64_MIN))
+            return false;
+        if (a != -1 && b != -1 && (a > 0) == (b > 0) &&
+            (a > 0 ? a > INT64_MAX / b : a < INT64_MAX / b))
+            return false;
+        if ((a > 0) != (b > 0) && a != -1 && b != -1 &&
+            (a > 0 ? b < INT64_MIN / a : a < INT64_MIN / b))
+            return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+/* `size` rounded up to a multiple of `align`, a power of two. */
+static inline bool tni_align_size(size_t size, size_t align, size_t *out)
+{
+    size_t sum;
+    if (!tni_add_size(size, align - 1, &sum))
+        return false;
+    *out = sum & ~(align - 1);
+    return true;
+}
+
+#endif

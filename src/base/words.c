@@ -1,0 +1,66 @@
+#include "words.h"
+
+#include <string.h>
+
+bool tni_name_is_legal(const char *name, const char *extra)
+{
+    size_t length = 0;
+    for (; name[length]; length++) {
+        char c = name[length];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (length >= TNI_NAME_MAX)
+            return false;
+        if (!plain && (length == 0 || (c != '-' && c != '_' && !strchr(extra, c))))
+            return false;
+    }
+    return length > 0;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+enum { LONGEST = 63 };
+
+/* Optimal string alignment distance in halves of an edit (a change of case is one half). Three
+ * rows on the stack: words longer than LONGEST are compared by their beginnings. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][LONGEST + 1];
+    size_t length_a = least(strlen(a), LONGEST), length_b = least(strlen(b), LONGEST);
+    for (size_t j = 0; j <= length_b; j++)
+        rows[0][j] = 2 * j;
+    for (size_t i = 1; i <= length_a; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        now[0] = 2 * i;
+        for (size_t j = 1; j <= length_b; j++) {
+            char x = a[i - 1], y = b[j - 1];
+            size_t replace = x == y ? 0 : lower(x) == lower(y) ? 1 : 2;
+            now[j] = least(last[j - 1] + replace, least(last[j], now[j - 1]) + 2);
+            if (i > 1 && j > 1 && x == b[j - 2] && a[i - 2] == y)
+                now[j] = least(now[j], before[j - 2] + 2);
+        }
+    }
+    return rows[length_a % 3][length_b];
+}
+
+const char *tni_words_nearest(const char *word, const char *const *words, size_t count)
+{
+    const char *nearest = NULL;
+    size_t length = least(strlen(word), LONGEST);
+    size_t limit = 2 * (length < 4 ? 1 : length < 8 ? 2 : 3) + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t d = distance(word, words[i]);
+        if (d < limit) {
+            limit = d;
+            nearest = words[i];
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,20 @@
+/* Names: which are legal, and which of those there are is nearest to one that is not. */
+#ifndef TNI_BASE_WORDS_H
+#define TNI_BASE_WORDS_H
+
+#include "tenon/base.h"
+
+#include <stdbool.h>
+
+enum { TNI_NAME_MAX = 48 };
+
+/* Lower-case letters, digits, '-', '_', and those of `extra`; begins with a letter or digit; 1 to
+ * TNI_NAME_MAX bytes. */
+bool tni_name_is_legal(const char *name, const char *extra);
+
+/* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
+ * none is near enough to be worth suggesting. Case counts as a small difference. The first of
+ * equals. No memory is needed. */
+const char *tni_words_nearest(const char *word, const char *const *words, size_t count);
+
+#endif

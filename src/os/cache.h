@@ -1,0 +1,46 @@
+/* The one cache directory: compiled code, tuning, verdicts. Content-addressed, bounded, private to
+ * its owner, and never in the way: where there is no folder to be had it keeps things in memory
+ * and says why. Thread-safety: Safe, also between processes. */
+#ifndef TNI_OS_CACHE_H
+#define TNI_OS_CACHE_H
+
+#include "base/buffer.h"
+
+typedef struct tni_cache tni_cache;
+
+/* `folder` NULL: memory only. Fails only for want of memory: a folder that cannot be made, is not
+ * ours, is open to others, or cannot be written means memory only, with the reason. */
+tn_status tni_cache_create(const char *folder, uint64_t limit_bytes, tni_cache **out,
+                           tn_error *err);
+void tni_cache_release(tni_cache *cache);
+
+/* Where it keeps things, or NULL for memory only; then `reason` says why and what would help. */
+const char *tni_cache_folder(const tni_cache *cache);
+const char *tni_cache_reason(const tni_cache *cache); /* "" with a folder */
+
+/* An entry is found by `kind` (a legal name: "verdict", "cubin") and the SHA-256 of `key`. A put
+ * replaces; entries beyond the limit go, least recently used first. One that is larger than the
+ * limit is refused (TN_INVALID_ARGUMENT). */
+tn_status tni_cache_put(tni_cache *cache, const char *kind, const void *key, size_t key_size,
+                        const void *data, size_t size, tn_error *err);
+
+/* Gives a copy: tni_release it. TN_NOT_FOUND when there is none; an entry that is torn or changed
+ * is removed and TN_NOT_FOUND too. */
+tn_status tni_cache_get(tni_cache *cache, const char *kind, const void *key, size_t key_size,
+                        void **out, size_t *out_size, tn_error *err);
+
+tn_status tni_cache_remove(tni_cache *cache, const char *kind, const void *key, size_t key_size,
+                           tn_error *err);
+
+/* Drops entries, least recently used first, until at most `limit_bytes` remain; 0 clears. */
+tn_status tni_cache_prune(tni_cache *cache, uint64_t limit_bytes, tn_error *err);
+
+/* What is in it now. */
+tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out_bytes,
+                          tn_error *err);
+
+/* The folder the environment asks for: $TENON_CACHE, else $XDG_CACHE_HOME/tenon, else
+ * $HOME/.cache/tenon. False, with the reason, when there is none or the process is privileged. */
+bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason);
+
+#endif

@@ -1,0 +1,89 @@
+/* What this processor can do, and what the operating system lets it do. */
+#ifndef TNI_OS_CPU_H
+#define TNI_OS_CPU_H
+
+#include "tenon/base.h"
+
+#include <stdbool.h>
+
+/*  Capabilities: name in reports and masks. A bit is set only when the instructions exist and the
+ *  system saves the registers they use (XCR0), and for AMX once the kernel has given permission. */
+#define TNI_CPU_FEATURE_LIST(X)   \
+    X(SSE2, "sse2")               \
+    X(SSE41, "sse4.1")            \
+    X(AVX, "avx")                 \
+    X(F16C, "f16c")               \
+    X(FMA, "fma")                 \
+    X(AVX2, "avx2")               \
+    X(SHA, "sha")                 \
+    X(AVX_VNNI, "avx-vnni")       \
+    X(AVX512F, "avx512f")         \
+    X(AVX512BW, "avx512bw")       \
+    X(AVX512DQ, "avx512dq")       \
+    X(AVX512VL, "avx512vl")       \
+    X(AVX512_VNNI, "avx512-vnni") \
+    X(AVX512_BF16, "avx512-bf16") \
+    X(AVX512_FP16, "avx512-fp16") \
+    X(AMX_TILE, "amx-tile")       \
+    X(AMX_INT8, "amx-int8")       \
+    X(AMX_BF16, "amx-bf16")       \
+    X(NEON, "neon")               \
+    X(ARM_SHA2, "arm-sha2")       \
+    X(ARM_FP16, "arm-fp16")       \
+    X(ARM_DOTPROD, "arm-dotprod") \
+    X(ARM_BF16, "arm-bf16")       \
+    X(ARM_I8MM, "arm-i8mm")       \
+    X(SVE, "sve")                 \
+    X(SVE2, "sve2")
+
+/*  Quirks: true of this processor, but nothing that a kernel may need. They change which of two
+ *  working kernels is taken, never whether one may run. */
+#define TNI_CPU_QUIRK_LIST(X)                                                       \
+    X(SLOW_GATHER, "slow-gather")                                                   \
+    X(HEAVY_AVX512, "heavy-avx512") /* lowers its clock a lot under 512-bit work */ \
+    X(VIRTUAL, "virtual")           /* under a hypervisor: cache and model facts may be invented */
+
+enum {
+#define TNI_CPU_INDEX_(name, word) TNI_CPU_INDEX_##name,
+    TNI_CPU_FEATURE_LIST(TNI_CPU_INDEX_) TNI_CPU_FEATURE_COUNT
+#undef TNI_CPU_INDEX_
+};
+#define TNI_CPU_BIT(name) (UINT64_C(1) << TNI_CPU_INDEX_##name)
+
+enum {
+#define TNI_CPU_QUIRK_INDEX_(name, word) TNI_CPU_QUIRK_INDEX_##name,
+    TNI_CPU_QUIRK_LIST(TNI_CPU_QUIRK_INDEX_) TNI_CPU_QUIRK_COUNT
+#undef TNI_CPU_QUIRK_INDEX_
+};
+#define TNI_CPU_QUIRK(name) (UINT64_C(1) << TNI_CPU_QUIRK_INDEX_##name)
+
+/* Asked once, then remembered. Thread-safety: Safe. */
+uint64_t tni_cpu_detected(void); /* everything usable on this machine                   */
+uint64_t tni_cpu_quirks(void);
+uint64_t tni_cpu_features(void); /* the same, less what the mask hides                   */
+
+/* Hides features, so that every level can run on one machine: only bits of `allow` remain. Bits
+ * that are not detected cannot be added. UINT64_MAX hides nothing. */
+void tni_cpu_mask_set(uint64_t allow);
+
+/* Why a feature that the processor has is not usable ("the system does not save zmm registers"),
+ * or NULL when it is usable or the processor lacks it. Static text. */
+const char *tni_cpu_why_not(int feature_index);
+
+const char *tni_cpu_feature_name(int index); /* NULL out of range */
+const char *tni_cpu_quirk_name(int index);
+
+/* "avx2,fma" to bits. TN_INVALID_ARGUMENT names the unknown word and the nearest known one. */
+tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err);
+
+/* One implementation of a function for one instruction set. `needs`: every bit must be there. */
+typedef struct tni_isa_row {
+    const char *name; /* "sha", "avx2", "portable" */
+    uint64_t needs;
+    void (*function)(void);
+} tni_isa_row;
+
+/* The first row whose needs `features` has; rows are best first and the last needs nothing. */
+const tni_isa_row *tni_isa_choose(const tni_isa_row *rows, size_t count, uint64_t features);
+
+#endif

@@ -1,0 +1,192 @@
+#include "sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static tni_sys_fault_fn *fault;
+
+void tni_sys_fault_set(tni_sys_fault_fn *f)
+{
+    fault = f;
+}
+
+static bool faulted(const char *call)
+{
+    return fault && fault(call);
+}
+
+#define RETRY(result, call) \
+    do {                    \
+        (result) = (call);  \
+    } while ((result) == -1 && errno == EINTR)
+
+int tni_sys_open(const char *path, int flags, mode_t mode)
+{
+    int file;
+    if (faulted("open"))
+        return -1;
+    RETRY(file, open(path, flags | O_CLOEXEC, mode));
+    return file;
+}
+
+int tni_sys_openat(int folder, const char *path, int flags, mode_t mode)
+{
+    int file;
+    if (faulted("openat"))
+        return -1;
+    RETRY(file, openat(folder, path, flags | O_CLOEXEC, mode));
+    return file;
+}
+
+/* The descriptor is gone whatever close says, so a fault closes it too. */
+int tni_sys_close(int file)
+{
+    bool failed = faulted("close");
+    int saved = errno, result = close(file);
+    if (failed)
+        errno = saved;
+    return failed ? -1 : result;
+}
+
+ssize_t tni_sys_read(int file, void *to, size_t size)
+{
+    ssize_t count;
+    if (faulted("read"))
+        return -1;
+    RETRY(count, read(file, to, size));
+    return count;
+}
+
+ssize_t tni_sys_write(int file, const void *from, size_t size)
+{
+    ssize_t count;
+    if (faulted("write"))
+        return -1;
+    RETRY(count, write(file, from, size));
+    return count;
+}
+
+int tni_sys_fsync(int file)
+{
+    int result;
+    if (faulted("fsync"))
+        return -1;
+    RETRY(result, fsync(file));
+    return result;
+}
+
+int tni_sys_stat(const char *path, struct stat *out)
+{
+    return faulted("stat") ? -1 : stat(path, out);
+}
+
+int tni_sys_fstat(int file, struct stat *out)
+{
+    return faulted("fstat") ? -1 : fstat(file, out);
+}
+
+int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags)
+{
+    return faulted("fstatat") ? -1 : fstatat(folder, path, out, flags);
+}
+
+int tni_sys_futimens(int file)
+{
+    return faulted("futimens") ? -1 : futimens(file, NULL);
+}
+
+int tni_sys_mkdir(const char *path, mode_t mode)
+{
+    return faulted("mkdir") ? -1 : mkdir(path, mode);
+}
+
+int tni_sys_mkdirat(int folder, const char *path, mode_t mode)
+{
+    return faulted("mkdirat") ? -1 : mkdirat(folder, path, mode);
+}
+
+int tni_sys_renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    return faulted("renameat") ? -1 : renameat(from_folder, from, to_folder, to);
+}
+
+int tni_sys_unlinkat(int folder, const char *path, int flags)
+{
+    return faulted("unlinkat") ? -1 : unlinkat(folder, path, flags);
+}
+
+char *tni_sys_realpath(const char *path, char *out)
+{
+    return faulted("realpath") ? NULL : realpath(path, out);
+}
+
+DIR *tni_sys_opendir(const char *path)
+{
+    return faulted("opendir") ? NULL : opendir(path);
+}
+
+DIR *tni_sys_fdopendir(int folder)
+{
+    return faulted("fdopendir") ? NULL : fdopendir(folder);
+}
+
+struct dirent *tni_sys_readdir(DIR *folder)
+{
+    if (faulted("readdir"))
+        return NULL;
+    errno = 0;
+    return readdir(folder);
+}
+
+void *tni_sys_dlopen(const char *path, int flags)
+{
+    return faulted("dlopen") ? NULL : dlopen(path, flags);
+}
+
+int tni_sys_pipe(int out[2])
+{
+#if defined(__linux__)
+    return faulted("pipe") ? -1 : pipe2(out, O_CLOEXEC);
+#else
+    if (faulted("pipe") || pipe(out) != 0)
+        return -1;
+    (void)fcntl(out[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(out[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+#endif
+}
+
+/* Not retried: the caller knows how much of its time is left. */
+int tni_sys_poll(struct pollfd *files, nfds_t count, int timeout_ms)
+{
+    return faulted("poll") ? -1 : poll(files, count, timeout_ms);
+}
+
+int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
+                  const posix_spawnattr_t *attributes, char *const *arguments,
+                  char *const *environment)
+{
+    if (faulted("spawn"))
+        return errno;
+    return posix_spawn(out, path, actions, attributes, arguments, environment);
+}
+
+/* A fault reaps nothing: the child is still there for the next call. */
+pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags)
+{
+    pid_t result;
+    if (faulted("waitpid"))
+        return -1;
+    RETRY(result, waitpid(pid, out_status, flags));
+    return result;
+}
+
+int tni_sys_thread_create(pthread_t *out, void *(*run)(void *), void *user)
+{
+    return faulted("pthread_create") ? errno : pthread_create(out, NULL, run, user);
+}

@@ -1,0 +1,61 @@
+/* Locks and threads. Thin over pthreads, which mingw has too, so that no other floor names them.
+ * Thread-safety: what it is for. */
+#ifndef TNI_OS_THREAD_H
+#define TNI_OS_THREAD_H
+
+#include "tenon/base.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+typedef struct tni_mutex {
+    pthread_mutex_t native;
+} tni_mutex;
+#define TNI_MUTEX_INIT            \
+    {                             \
+        PTHREAD_MUTEX_INITIALIZER \
+    }
+
+typedef struct tni_condition {
+    pthread_cond_t native;
+} tni_condition;
+#define TNI_CONDITION_INIT       \
+    {                            \
+        PTHREAD_COND_INITIALIZER \
+    }
+
+typedef struct tni_once {
+    pthread_once_t native;
+} tni_once;
+#define TNI_ONCE_INIT     \
+    {                     \
+        PTHREAD_ONCE_INIT \
+    }
+
+typedef struct tni_thread {
+    pthread_t native;
+} tni_thread;
+
+/* A dynamic one; statics use the INIT macros. Destroying needs no one inside. */
+void tni_mutex_init(tni_mutex *mutex);
+void tni_mutex_destroy(tni_mutex *mutex);
+void tni_mutex_lock(tni_mutex *mutex);
+void tni_mutex_unlock(tni_mutex *mutex);
+void tni_condition_init(tni_condition *condition);
+void tni_condition_destroy(tni_condition *condition);
+void tni_condition_wait(tni_condition *condition, tni_mutex *mutex);
+void tni_condition_wake_all(tni_condition *condition);
+void tni_once_run(tni_once *once, void (*run)(void));
+
+/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. All signals are
+ * blocked in the new thread: they are the program's business. */
+tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
+void tni_thread_join(tni_thread thread);
+
+/* A number that no other living thread of this process has. */
+uint64_t tni_thread_id(void);
+
+/* How many processors this process may run on, by its affinity; at least 1. */
+int32_t tni_thread_processors(void);
+
+#endif

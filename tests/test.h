@@ -1,0 +1,148 @@
+/* The test framework as the suites use it: cmocka where it is installed, and otherwise the part of
+ * it that is used here, so that a compiler and CMake alone can also run the tests.
+ *
+ * A suite is one program: functions `static void name(void **state)`, a table, and
+ *     int main(void) { return run_suite("unit.buffer", tests); }
+ */
+#ifndef TENON_TEST_H
+#define TENON_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(TENON_HAVE_CMOCKA)
+
+#include <cmocka.h>
+#define run_suite(name, tests) cmocka_run_group_tests_name(name, tests, NULL, NULL)
+
+#else
+
+typedef void (*CMUnitTestFunction)(void **state);
+struct CMUnitTest {
+    const char *name;
+    CMUnitTestFunction test_func;
+};
+#define cmocka_unit_test(f) \
+    {                       \
+#f, f               \
+    }
+
+static jmp_buf test_escape_;
+enum { TEST_FAILED_ = 1, TEST_SKIPPED_ = 2 };
+
+static inline void test_fail_(const char *text, const char *file, int line)
+{
+    printf("%s:%d: error: %s\n", file, line, text);
+    longjmp(test_escape_, TEST_FAILED_);
+}
+
+static inline void test_fail_numbers_(const char *text, unsigned long long a, unsigned long long b,
+                                      const char *file, int line)
+{
+    printf("%s:%d: error: %s: %lld (%#llx) and %lld (%#llx)\n", file, line, text, (long long)a, a,
+           (long long)b, b);
+    longjmp(test_escape_, TEST_FAILED_);
+}
+
+static inline void test_text_(const char *a, const char *b, int equal, const char *file, int line)
+{
+    if (!a || !b || (strcmp(a, b) == 0) != equal) {
+        printf("%s:%d: error: \"%s\" %s \"%s\"\n", file, line, a ? a : "(null)",
+               equal ? "!=" : "==", b ? b : "(null)");
+        longjmp(test_escape_, TEST_FAILED_);
+    }
+}
+
+#define test_number_(a, op, b)                                                         \
+    do {                                                                               \
+        unsigned long long a_ = (unsigned long long)(a), b_ = (unsigned long long)(b); \
+        if (!(a_ op b_))                                                               \
+            test_fail_numbers_(#a " " #op " " #b, a_, b_, __FILE__, __LINE__);         \
+    } while (0)
+
+#define assert_true(c)                          \
+    do {                                        \
+        if (!(c))                               \
+            test_fail_(#c, __FILE__, __LINE__); \
+    } while (0)
+#define assert_false(c)               assert_true(!(c))
+#define assert_null(p)                assert_true((p) == NULL)
+#define assert_non_null(p)            assert_true((p) != NULL)
+#define assert_ptr_equal(a, b)        assert_true((const void *)(a) == (const void *)(b))
+#define assert_ptr_not_equal(a, b)    assert_true((const void *)(a) != (const void *)(b))
+#define assert_int_equal(a, b)        test_number_(a, ==, b)
+#define assert_int_not_equal(a, b)    test_number_(a, !=, b)
+#define assert_string_equal(a, b)     test_text_(a, b, 1, __FILE__, __LINE__)
+#define assert_string_not_equal(a, b) test_text_(a, b, 0, __FILE__, __LINE__)
+#define assert_memory_equal(a, b, n)  assert_true(memcmp(a, b, n) == 0)
+#define assert_in_range(v, low, high) \
+    do {                              \
+        test_number_(v, >=, low);     \
+        test_number_(v, <=, high);    \
+    } while (0)
+#define fail() test_fail_("fail()", __FILE__, __LINE__)
+#define fail_msg(...)                                 \
+    do {                                              \
+        printf(__VA_ARGS__);                          \
+        printf("\n");                                 \
+        test_fail_("fail_msg()", __FILE__, __LINE__); \
+    } while (0)
+#define skip()                 longjmp(test_escape_, TEST_SKIPPED_)
+#define print_message(...)     printf(__VA_ARGS__)
+
+static inline int test_run_all_(const char *suite, const struct CMUnitTest *tests, size_t count)
+{
+    volatile int failed = 0, skipped = 0;
+    printf("[==========] %s: Running %zu test(s).\n", suite, count);
+    for (volatile size_t i = 0; i < count; i++) {
+        void *state = NULL;
+        int outcome = setjmp(test_escape_);
+        if (outcome == 0)
+            tests[i].test_func(&state);
+        failed += outcome == TEST_FAILED_;
+        skipped += outcome == TEST_SKIPPED_;
+        printf("[ %s ] %s\n",
+               outcome == 0               ? "      OK"
+               : outcome == TEST_SKIPPED_ ? " SKIPPED"
+                                          : "  FAILED",
+               tests[i].name);
+        fflush(stdout);
+    }
+    printf("[  PASSED  ] %d test(s).\n", (int)count - failed - skipped);
+    return failed;
+}
+#define run_suite(name, tests) test_run_all_(name, tests, sizeof(tests) / sizeof((tests)[0]))
+
+#endif
+
+/* Says why before a test is skipped, so that no skip is silent. */
+#define skip_because(...)                       \
+    do {                                        \
+        print_message("skipped: " __VA_ARGS__); \
+        print_message("\n");                    \
+        skip();                                 \
+    } while (0)
+
+/* True when `text` contains `part`; prints both when it does not. */
+static inline int test_contains_(const char *text, const char *part)
+{
+    if (text && strstr(text, part))
+        return 1;
+    print_message("\"%s\" does not contain \"%s\"\n", text ? text : "(null)", part);
+    return 0;
+}
+#define assert_contains(text, part) assert_true(test_contains_(text, part))
+
+/* The heavier shape and repeat counts are divided by this under the sanitizers, which set it. */
+static inline int test_reduced(void)
+{
+    const char *value = getenv("TENON_TEST_REDUCED");
+    return value && value[0] == '1';
+}
+
+#endif
