@@ -69,6 +69,11 @@ TN_ENDS_WITH(tn_module_place, modules);
 TN_API tn_status tn_module_folder_add(const char *folder, uint64_t flags, tn_error *err);
 TN_API tn_status tn_module_file_add(const char *file, uint64_t flags, tn_error *err);
 
+/* Unknown modules are probed in a child process first, and what it found is remembered for one
+ * state of the file, the drivers and the boot. This makes discovery ask anew; call it before
+ * anything else of this header, or TN_BUSY. */
+TN_API tn_status tn_module_verdicts_ignore(tn_error *err);
+
 /* Finds and loads modules, if that has not been done. Waits when another thread is at it. Fails
  * only for want of memory; a module that stops does not stop the rest. */
 TN_API tn_status tn_module_discover(tn_error *err);

@@ -3,17 +3,36 @@
  *     # a comment
  *     key = value                 outside any section
  *     [section name]
- *     key = value                 up to the end of the line, blanks around it dropped
- *     key = "quoted \"text\"\n"   for blanks at the ends, '#', and what cannot be seen
- *     key = """                   a block: the lines up to the closing mark, as they stand
+ *     key = value                 # up to the end of the line, blanks around it dropped
+ *     key = "quoted \"text\"\n"   # for blanks at the ends, '#', and what cannot be seen
+ *     key = """                   # a block: the lines up to the closing mark, as they stand
  *     line one
  *     """
  *
- * Keys may repeat; order is kept. Text is UTF-8; CR LF counts as LF. */
+ * Text is UTF-8, a byte-order mark at its beginning is skipped, and CR LF counts as LF. No other
+ * control character than TAB and the ends of lines stands in it, comments included.
+ *
+ * A blank is a space or a TAB. Blanks at the ends of a line, around '=' and inside the brackets at
+ * either end of a section's name mean nothing. '#' begins a comment at the start of a line and
+ * after a blank, except inside brackets, quotes and blocks; elsewhere it is itself ("a#b").
+ *
+ * A key is one or more letters, digits and . _ - + / @ : of ASCII. A section's name is one or more
+ * characters without ']' and TAB. Keys and sections may repeat; order is kept.
+ *
+ * A value that begins with '"' is quoted and ends with the next '"' on its line; in it \n \t \r \"
+ * \\ and \xHH (01 to 7f) stand for one character each, and no other escape exists. Elsewhere a
+ * backslash is itself. A value of nothing is "".
+ *
+ * A block opens with """ as all of a value and closes with the first line that begins with """,
+ * blanks before it not counted. Its value is the lines between, each with a line feed at its end
+ * and nothing else changed; without lines it is "". */
 #ifndef TNI_BASE_FORM_H
 #define TNI_BASE_FORM_H
 
 #include "base/buffer.h"
+
+/* The longest text that is read. */
+enum { TNI_FORM_LIMIT = 1 << 28 };
 
 typedef struct tni_form tni_form;
 
@@ -30,10 +49,11 @@ typedef struct tni_form_section {
     uint32_t line; /* 0 for the unnamed one */
 } tni_form_section;
 
-/* Reads `length` bytes of `text`. `origin` names them in messages ("config"). TN_CORRUPT says line,
- * column, what was found and what was expected; there is no partial result. Bounded in memory by a
- * small multiple of `length` and in time by O(length). The first section is the unnamed one, always
- * there. */
+/* Reads `length` bytes of `text`, which needs no terminator. `origin` names them in messages
+ * ("config"). TN_CORRUPT says line, column in characters, what was found and what was expected:
+ * "config:3:7: found the end of the line, expected '='"; there is no partial result. One
+ * allocation, bounded by a small multiple of `length`; time O(length). The first section is the
+ * unnamed one, always there. */
 tn_status tni_form_parse(const char *text, size_t length, const char *origin, tni_form **out,
                          tn_error *err);
 void tni_form_release(tni_form *form);
@@ -45,8 +65,9 @@ const tni_form_section *tni_form_section_get(const tni_form *form, size_t index)
 const char *tni_form_find(const tni_form *form, const char *section, const char *key);
 
 /* Append in the same form; what is written parses back to the same key and value, byte for byte,
- * for every legal key, section name and UTF-8 value. Illegal ones are refused and nothing is
- * added. */
+ * for every legal key, section name and UTF-8 value. Illegal ones are refused with
+ * TN_INVALID_ARGUMENT; neither then nor for want of memory is anything added. A section's name may
+ * not begin or end with a blank. */
 tn_status tni_form_write_section(tni_buffer *to, const char *name, tn_error *err);
 tn_status tni_form_write_entry(tni_buffer *to, const char *key, const char *value, tn_error *err);
 

@@ -1,19 +1,34 @@
 #include "words.h"
 
+#include "tenon/module/module.h"
+
 #include <string.h>
 
-bool tni_name_is_legal(const char *name, const char *extra)
+bool tni_name_is_legal(const char *name, const char *extra, size_t most)
 {
     size_t length = 0;
     for (; name[length]; length++) {
         char c = name[length];
         bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (length >= TNI_NAME_MAX)
+        if (length >= most)
             return false;
         if (!plain && (length == 0 || (c != '-' && c != '_' && !strchr(extra, c))))
             return false;
     }
     return length > 0;
+}
+
+const char *tni_words_of(const tn_error *err)
+{
+    return err->message[0] ? err->message : "it gave no reason";
+}
+
+const char *tni_words_sanitizer(uint64_t sanitizers)
+{
+    return sanitizers & TN_MODULE_SANITIZER_ADDRESS  ? "the address sanitizer"
+           : sanitizers & TN_MODULE_SANITIZER_THREAD ? "the thread sanitizer"
+           : sanitizers & TN_MODULE_SANITIZER_MEMORY ? "the memory sanitizer"
+                                                     : "no sanitizer";
 }
 
 static char lower(char c)

@@ -9,8 +9,14 @@
 enum { TNI_NAME_MAX = 48 };
 
 /* Lower-case letters, digits, '-', '_', and those of `extra`; begins with a letter or digit; 1 to
- * TNI_NAME_MAX bytes. */
-bool tni_name_is_legal(const char *name, const char *extra);
+ * `most` bytes. */
+bool tni_name_is_legal(const char *name, const char *extra, size_t most);
+
+/* What a failing call said, or that it said nothing. Lent by `err`. */
+const char *tni_words_of(const tn_error *err);
+
+/* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
+const char *tni_words_sanitizer(uint64_t sanitizers);
 
 /* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
  * none is near enough to be worth suggesting. Case counts as a small difference. The first of

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/*  Capabilities: name in reports and masks. A bit is set only when the instructions exist and the
- *  system saves the registers they use (XCR0), and for AMX once the kernel has given permission. */
+/*  Capabilities: name in reports and masks. A bit is set only when the instructions exist, the
+ *  system saves the registers they use (XCR0), and all that the feature builds on is set too; for
+ *  AMX once the kernel has given permission. */
 #define TNI_CPU_FEATURE_LIST(X)   \
     X(SSE2, "sse2")               \
     X(SSE41, "sse4.1")            \
@@ -62,6 +63,13 @@ uint64_t tni_cpu_detected(void); /* everything usable on this machine           
 uint64_t tni_cpu_quirks(void);
 uint64_t tni_cpu_features(void); /* the same, less what the mask hides                   */
 
+/* Asks the kernel, once, for permission to use AMX; true when the AMX features are detected from
+ * now on, otherwise tni_cpu_why_not says what stands against it. Apart from detection because it
+ * changes the whole process: every signal frame may now carry 8 KiB of tiles, so the kernel refuses
+ * while any thread has a sigaltstack too small for that, and refuses such stacks afterwards. Only
+ * who is about to choose AMX kernels calls it. Thread-safety: Safe. */
+bool tni_cpu_amx_request(void);
+
 /* Hides features, so that every level can run on one machine: only bits of `allow` remain. Bits
  * that are not detected cannot be added. UINT64_MAX hides nothing. */
 void tni_cpu_mask_set(uint64_t allow);
@@ -73,7 +81,8 @@ const char *tni_cpu_why_not(int feature_index);
 const char *tni_cpu_feature_name(int index); /* NULL out of range */
 const char *tni_cpu_quirk_name(int index);
 
-/* "avx2,fma" to bits. TN_INVALID_ARGUMENT names the unknown word and the nearest known one. */
+/* "avx2,fma" to bits; "" to none. TN_INVALID_ARGUMENT names the unknown word and the nearest
+ * known one. */
 tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err);
 
 /* One implementation of a function for one instruction set. `needs`: every bit must be there. */

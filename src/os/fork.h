@@ -11,10 +11,11 @@ typedef struct tni_fork_hook {
 } tni_fork_hook;
 
 /* Registers a static hook, once each; at most 8 hooks. Does nothing on systems without fork().
+ * Called with no lock held that a hook's `before` takes: a fork may be waiting for it.
  * Thread-safety: Safe. */
 void tni_fork_watch(const tni_fork_hook *hook);
 
-/* 0 in the first process, one more after every fork() on the way here. */
+/* 0 in the process that first used this, one more after every fork() since then. */
 unsigned tni_fork_generation(void);
 
 #endif

@@ -21,6 +21,7 @@ int tni_sys_open(const char *path, int flags, mode_t mode);
 int tni_sys_openat(int folder, const char *path, int flags, mode_t mode);
 int tni_sys_close(int file);
 ssize_t tni_sys_read(int file, void *to, size_t size);
+ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset);
 ssize_t tni_sys_write(int file, const void *from, size_t size);
 int tni_sys_fsync(int file);
 int tni_sys_stat(const char *path, struct stat *out);
@@ -39,8 +40,8 @@ void *tni_sys_dlopen(const char *path, int flags);
 int tni_sys_pipe(int out[2]); /* close-on-exec */
 int tni_sys_poll(struct pollfd *files, nfds_t count, int timeout_ms);
 int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
-                  const posix_spawnattr_t *attributes, char *const *arguments,
-                  char *const *environment); /* an errno, as posix_spawn gives */
+                  const posix_spawnattr_t *attributes, const char *const *arguments,
+                  const char *const *environment); /* an errno, as posix_spawn gives */
 pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags);
 int tni_sys_thread_create(pthread_t *out, void *(*run)(void *), void *user); /* an errno */
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -59,6 +60,15 @@ ssize_t tni_sys_read(int file, void *to, size_t size)
     if (faulted("read"))
         return -1;
     RETRY(count, read(file, to, size));
+    return count;
+}
+
+ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset)
+{
+    ssize_t count;
+    if (faulted("pread"))
+        return -1;
+    RETRY(count, pread(file, to, size, offset));
     return count;
 }
 
@@ -168,12 +178,14 @@ int tni_sys_poll(struct pollfd *files, nfds_t count, int timeout_ms)
 }
 
 int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
-                  const posix_spawnattr_t *attributes, char *const *arguments,
-                  char *const *environment)
+                  const posix_spawnattr_t *attributes, const char *const *arguments,
+                  const char *const *environment)
 {
     if (faulted("spawn"))
         return errno;
-    return posix_spawn(out, path, actions, attributes, arguments, environment);
+    /* posix_spawn changes neither list; only its type, older than const, says it might. */
+    return posix_spawn(out, path, actions, attributes, (char *const *)(uintptr_t)arguments,
+                       (char *const *)(uintptr_t)environment);
 }
 
 /* A fault reaps nothing: the child is still there for the next call. */

@@ -44,18 +44,21 @@ void tni_mutex_unlock(tni_mutex *mutex);
 void tni_condition_init(tni_condition *condition);
 void tni_condition_destroy(tni_condition *condition);
 void tni_condition_wait(tni_condition *condition, tni_mutex *mutex);
+void tni_condition_wake_one(tni_condition *condition);
 void tni_condition_wake_all(tni_condition *condition);
 void tni_once_run(tni_once *once, void (*run)(void));
 
-/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. All signals are
- * blocked in the new thread: they are the program's business. */
+/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. Signals are
+ * blocked in the new thread, as they are the program's business; only those for its own faults
+ * (SIGSEGV and the like) are not. */
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);
 
 /* A number that no other living thread of this process has. */
 uint64_t tni_thread_id(void);
 
-/* How many processors this process may run on, by its affinity; at least 1. */
+/* How many processors the calling thread, and those it makes, may run on, by affinity; at least
+ * 1. */
 int32_t tni_thread_processors(void);
 
 #endif

@@ -1,0 +1,57 @@
+# All a newcomer types. Each target is a line or two over CMake and scripts/, which can be used alone.
+# Packages that are missing are installed first, unless TENON_NO_SETUP=1.
+.POSIX:
+PREFIX = /usr/local
+SECONDS = 60
+.PHONY: help doctor test build bench gpu-test hw-test cross-test fuzz lint format install clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
+		printf '  make %-11s %s\n' "$$t" "$$h"; done
+
+doctor: build ## build, then report what this machine has and whether it works
+	@build/tenon doctor
+
+test: ## every test: release, sanitizers, fuzzers, lint; one summary at the end
+	@scripts/setup test
+	@scripts/test
+
+build: ## library, modules and command, into build/
+	@scripts/setup build
+	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
+		cmake --preset release --log-level=WARNING && \
+		cmake --build build --parallel "$$(nproc 2>/dev/null || echo 2)"
+
+bench: ## measure the speeds that are promised, beside their rivals
+	@scripts/setup bench
+	@scripts/bench
+
+gpu-test: ## the tests that need a GPU
+	@scripts/setup build
+	@scripts/test gpu
+
+hw-test: ## the tests that need AMX or Arm
+	@scripts/setup build
+	@scripts/test hw
+
+cross-test: ## the core and its unit tests for Windows (wine) and aarch64 (qemu)
+	@scripts/setup cross
+	@scripts/cross
+
+fuzz: ## every fuzzer for SECONDS=60
+	@scripts/setup test
+	@FUZZ_SECONDS=$(SECONDS) scripts/test fuzz
+
+lint: ## formatting, clang-tidy, shellcheck, the order of the floors
+	@scripts/setup test
+	@scripts/lint
+
+format: ## write the sources as .clang-format wants them
+	@scripts/setup test
+	@scripts/lint --format
+
+install: build ## into PREFIX=/usr/local, below DESTDIR if that is set
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+clean: ## remove the build folders
+	rm -rf build build-*

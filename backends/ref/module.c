@@ -1,0 +1,22 @@
+/* The module `ref`: plain C, built in, always there. It will hold the oracle of every op, the one
+ * that all other kernels are checked against and the last resort of the cpu platform; its rows
+ * come with the ops. */
+#include "tenon/module/kernel.h"
+
+static const tn_kernel_row *const kernels[] = {NULL};
+
+static const tn_module module = {.struct_size = sizeof module,
+                                 TN_MODULE_ABI,
+                                 .name = "ref",
+                                 .version = "0.1.0",
+                                 .kernels = kernels};
+
+/* Not tn_module_entry: a built-in is linked into the library and must not share its name. */
+tn_module_entry_fn tni_ref_module_entry;
+
+tn_status tni_ref_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}

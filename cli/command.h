@@ -1,0 +1,31 @@
+/* What the commands share: exit codes, the table of commands, how a fault is reported. */
+#ifndef TENON_CLI_COMMAND_H
+#define TENON_CLI_COMMAND_H
+
+#include <tenon/tenon.h>
+
+/* As docs/names.md lists them. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_FAILURES_FOUND = 1,
+    EXIT_WRONG_USE = 2,
+    EXIT_UNAVAILABLE = 3,
+    EXIT_REFUSED = 4,
+    EXIT_INTERNAL = 5
+};
+
+typedef struct command {
+    const char *name;
+    const char *usage;   /* what follows the name */
+    const char *summary; /* one line               */
+    int (*run)(const struct command *self, int count, char **arguments);
+} command;
+
+int run_modules(const command *self, int count, char **arguments);
+int run_doctor(const command *self, int count, char **arguments);
+int run_version(const command *self, int count, char **arguments);
+
+/* Says on stderr what went wrong and gives the exit code for it. */
+int report_error(const tn_error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* JSON, only ever written: to stdout, one value a line, indented by depth. */
+#ifndef TENON_CLI_JSON_H
+#define TENON_CLI_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed is ready. `key` is NULL inside a list and for the document itself. */
+typedef struct json {
+    int depth;
+    bool filled; /* the innermost object or list has a value already */
+} json;
+
+/* The document every command writes: schema and command come first. */
+void json_begin_document(json *to, const char *command_name);
+void json_end_document(json *to);
+
+void json_begin_object(json *to, const char *key);
+void json_end_object(json *to);
+void json_begin_list(json *to, const char *key);
+void json_end_list(json *to);
+
+/* NULL text is null. Bytes that are not UTF-8 become U+FFFD. */
+void json_text(json *to, const char *key, const char *text);
+void json_integer(json *to, const char *key, int64_t value);
+void json_number(json *to, const char *key, double value); /* null unless finite */
+void json_bool(json *to, const char *key, bool value);
+
+#endif

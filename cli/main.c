@@ -1,0 +1,98 @@
+#include "command.h"
+#include "options.h"
+
+#include <stdlib.h>
+
+static const command commands[] = {
+    {"modules", "[--json] [--fresh]",
+     "every candidate module: stage, status, message, remedy, time", run_modules},
+    {"doctor", "[--json] [--fresh]",
+     "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
+    {"version", "[--json]", "which Tenon this is, and how it was built", run_version},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+int report_error(const tn_error *err)
+{
+    fprintf(stderr, "tenon: %s: %s: %s\n", err->where, tn_status_name(err->status), err->message);
+    switch (err->status) {
+    case TN_INVALID_ARGUMENT: return EXIT_WRONG_USE;
+    case TN_UNAVAILABLE: return EXIT_UNAVAILABLE;
+    case TN_REFUSED: return EXIT_REFUSED;
+    default: return EXIT_INTERNAL;
+    }
+}
+
+static void print_usage(FILE *to)
+{
+    fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n`tenon COMMAND --help` has its options. TENON_LOG=error|warning|info|debug logs "
+                "to stderr.\nExit codes: 0 done, 1 done with failures found, 2 wrong use, "
+                "3 unavailable here,\n4 refused by settings or lock, 5 internal.\n");
+}
+
+static void log_to_stderr(void *user, int32_t level, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "tenon: %s: %s\n", tn_log_level_name(level), text);
+}
+
+/* TENON_LOG is for the command; a program sets a sink of its own. */
+static int start_log(void)
+{
+    static tn_log_sink sink = {.struct_size = sizeof sink, .write = log_to_stderr};
+    const char *level = getenv("TENON_LOG");
+    tn_error err;
+    if (!level || !level[0])
+        return EXIT_DONE;
+    if (tn_log_level_parse(level, &sink.level, &err) || tn_log_set(&sink, &err)) {
+        fprintf(stderr, "tenon: TENON_LOG: %s\n", err.message);
+        return EXIT_WRONG_USE;
+    }
+    return EXIT_DONE;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COMMANDS];
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    fprintf(stderr, "tenon: no command \"%s\"; there are", name);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(stderr, "%s %s", i ? "," : "", names[i]);
+    fprintf(stderr, "%s\n", suggestion(name, names, COMMANDS));
+    return EXIT_WRONG_USE;
+}
+
+static int run(int count, char **arguments)
+{
+    if (count < 2) {
+        print_usage(stderr);
+        return EXIT_WRONG_USE;
+    }
+    if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "help") == 0) {
+        print_usage(stdout);
+        return EXIT_DONE;
+    }
+    const char *name = strcmp(arguments[1], "--version") == 0 ? "version" : arguments[1];
+    int code = start_log();
+    if (code)
+        return code;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(&commands[i], count - 2, arguments + 2);
+    }
+    return unknown(name);
+}
+
+int main(int count, char **arguments)
+{
+    int code = run(count, arguments);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "tenon: the output could not be written\n");
+        return EXIT_INTERNAL;
+    }
+    return code;
+}

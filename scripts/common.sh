@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# Steps, their logs and the one summary: what scripts/test, scripts/lint and scripts/cross share.
+# To be sourced by bash, from the root of the checkout.
+#
+# A step calls `record` once. What it ran stands in a log under a build folder; what a reader must
+# see now goes to the terminal: the failures, and why something was skipped.
+
+set -uo pipefail
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
+jobs=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+total_passed=0 total_failed=0 total_skipped=0
+rows=()
+runner=()        # words that stand before the suites' runner
+may_be_empty=    # set: a run of no test is no failure
+SECONDS=0        # bash would go on from the value that `make fuzz SECONDS=N` exports
+
+# Everything temporary, the tests' own files too, goes into a folder that dies with the script.
+# Others may pass through it: a test that gives up its privileges still reaches what it made.
+make_scratch()
+{
+    scratch=$(mktemp -d) && chmod 711 "$scratch" || exit 1
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    export TMPDIR=$scratch
+}
+
+# The caller's own settings must not change what is tested.
+forget_settings()
+{
+    local name
+    for name in $(compgen -e TENON_); do
+        unset "$name"
+    done
+    unset MAKEFLAGS MAKELEVEL DESTDIR
+}
+
+# say WORDS: one line of progress.
+say()
+{
+    printf '%s\n' "$*"
+}
+
+# show LOG LINES WORDS: WORDS, then the end of LOG, indented.
+show()
+{
+    say "$3"
+    tail -n "$2" "$1" | sed 's/^/    /'
+    say "    (all of it: $1)"
+}
+
+# record STEP PASSED FAILED SKIPPED SECONDS: the outcome of a step.
+record()
+{
+    rows+=("$(printf '%-16s %7d %7d %8d %8d' "$@")")
+    total_passed=$((total_passed + $2))
+    total_failed=$((total_failed + $3))
+    total_skipped=$((total_skipped + $4))
+    say "$1: $2 passed, $3 failed, $4 skipped"
+}
+
+# Prints the table and, alone on the last line, the totals. Fails if anything failed; and also if
+# nothing ran, unless `may_be_empty`.
+finish()
+{
+    local row
+    if [ $((total_passed + total_failed)) -eq 0 ] && [ -z "$may_be_empty" ]; then
+        say "nothing was run, which passes for no success"
+        total_failed=1
+    fi
+    printf '\n%-16s %7s %7s %8s %8s\n' step passed failed skipped seconds
+    for row in "${rows[@]}"; do
+        say "$row"
+    done
+    say "total time: $((SECONDS / 60)) min $((SECONDS % 60)) s"
+    say "$total_passed passed, $total_failed failed, $total_skipped skipped"
+    [ "$total_failed" -eq 0 ]
+}
+
+# configure_folder FOLDER CMAKE-ARGUMENT...: with Ninja where that is.
+configure_folder()
+{
+    local folder=$1 log=$1/build.log
+    shift
+    ! command -v ninja >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+    mkdir -p "$folder"
+    cmake "$@" >"$log" 2>&1 </dev/null && return
+    show "$log" 60 "$folder does not configure:"
+    return 1
+}
+
+# build_targets FOLDER TARGET...: all of them when none is named.
+build_targets()
+{
+    local folder=$1 log=$1/build.log
+    shift
+    cmake --build "$folder" --parallel "$jobs" ${1:+--target "$@"} >>"$log" 2>&1 </dev/null && return
+    show "$log" 60 "$folder does not build:"
+    return 1
+}
+
+# run_suites STEP FOLDER BEGAN CTEST-ARGUMENT...: runs suites of a built folder and records the
+# step, which began at second BEGAN. ctest's own lines are told from the suites' output by the
+# number that it puts before the latter.
+run_suites()
+{
+    local step=$1 folder=$2 began=$3 log=$2/tests.log status=0 passed failed skipped numbers number
+    shift 3
+    "${runner[@]}" ctest --test-dir "$folder" -V --parallel "$jobs" --no-tests=error "$@" \
+        >"$log" 2>&1 </dev/null || status=$?
+    read -r passed failed skipped numbers < <(awk '
+        /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
+            if (/ Passed +[0-9.]+ sec/) passed++
+            else if (/\*\*\*(Skipped|Not Run \(Disabled\))/) skipped++
+            else { failed++; sub(/^[^#]*#/, ""); sub(/:.*/, ""); numbers = numbers " " $0 }
+        }
+        END { print passed + 0, failed + 0, skipped + 0 numbers }' "$log")
+    for number in $numbers; do
+        grep "^ *[0-9]*/[0-9]* Test *#$number:" "$log"
+        grep "^$number: " "$log" | tail -n 60
+    done
+    sed -n "s/^[0-9]*: \(skipped: .*\)/$step: \1/p" "$log" | sort -u
+    if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+        show "$log" 20 "$step: ctest itself failed:"
+        failed=1
+    fi
+    record "$step" "$passed" "$failed" "$skipped" $((SECONDS - began))
+}

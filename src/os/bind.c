@@ -1,0 +1,125 @@
+#include "bind.h"
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/checked.h"
+#include "dl.h"
+
+enum { LONGEST_NAME = 255 };
+
+/* Splits "?name@VERSION" into its parts. False when a part is too long or the name is empty. */
+static bool split_symbol(const char *text, char name[LONGEST_NAME + 1], const char **out_version,
+                         bool *out_optional)
+{
+    *out_optional = text[0] == '?';
+    text += *out_optional;
+    const char *at = strchr(text, '@');
+    size_t length = at ? (size_t)(at - text) : strlen(text);
+    if (length == 0 || length > LONGEST_NAME)
+        return false;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    *out_version = at ? at + 1 : NULL;
+    return true;
+}
+
+/* Resolves every symbol into `found` before anything is written to the caller's table. */
+static tn_status resolve(void *handle, const char *file, const tn_symbol *symbols, size_t count,
+                         void **found, tn_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[LONGEST_NAME + 1];
+        const char *version;
+        bool optional;
+        if (!symbols[i].name || !split_symbol(symbols[i].name, name, &version, &optional))
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind",
+                           "symbol %zu of %zu for %s has no name, or one too long", i + 1, count,
+                           file);
+        found[i] = tni_dl_symbol(handle, name, version);
+        if (!found[i] && !optional)
+            return tn_fail(err, TN_INCOMPATIBLE, 0, "library_bind",
+                           "%s lacks %s (symbol %zu of %zu); install a version that has it", file,
+                           symbols[i].name, i + 1, count);
+    }
+    return TN_OK;
+}
+
+static tn_status fill(void *handle, const char *file, const tn_symbol *symbols, size_t count,
+                      void *table, tn_error *err)
+{
+    void **found = tni_alloc_zeroed(count, sizeof *found);
+    if (!found)
+        return tni_no_memory(err, "library_bind", file);
+    tn_status status = resolve(handle, file, symbols, count, found, err);
+    for (size_t i = 0; !status && i < count; i++)
+        memcpy((char *)table + symbols[i].offset, &found[i], sizeof found[i]);
+    tni_release(found);
+    return status;
+}
+
+/* Opens the first of "a|b|c" that opens; `said` collects what the loader said of each. */
+static tn_status open_first(const char *files, tni_buffer *said, char name[LONGEST_NAME + 1],
+                            void **out_handle, tn_error *err)
+{
+    tn_error why;
+    for (const char *at = files; *at;) {
+        size_t length = strcspn(at, "|");
+        if (length == 0 || length > LONGEST_NAME)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind",
+                           "\"%.80s\" has an empty name, or one longer than %d bytes", files,
+                           LONGEST_NAME);
+        memcpy(name, at, length);
+        name[length] = '\0';
+        tn_status status = tni_dl_open(name, out_handle, &why);
+        if (!status)
+            return TN_OK;
+        if (status == TN_OUT_OF_MEMORY)
+            return tni_no_memory(err, "library_bind", name);
+        tni_buffer_format(said, "%s%s", said->length ? "; " : "", why.message);
+        at += length + (at[length] == '|');
+    }
+    return TN_UNAVAILABLE;
+}
+
+static tn_status nowhere(const char *files, const tni_buffer *said, const char *remedy,
+                         tn_error *err)
+{
+    char places[160];
+    tni_dl_places(places, sizeof places);
+    if (said->failed)
+        return tni_no_memory(err, "library_bind", files);
+    if (remedy)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.180s; sought in %.100s; %s",
+                       tni_buffer_text(said), places, remedy);
+    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind",
+                   "%.160s; sought in %.100s; install the package that has %.60s, or add its "
+                   "folder to LD_LIBRARY_PATH",
+                   tni_buffer_text(said), places, files);
+}
+
+tn_status tni_bind(const char *files, const tn_symbol *symbols, size_t count, const char *remedy,
+                   void *table, char **out_file, tn_error *err)
+{
+    char name[LONGEST_NAME + 1];
+    tni_buffer said = {0};
+    void *handle = NULL;
+    if (!files || !files[0] || (count && (!symbols || !table)))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind", "%s is missing",
+                       !files || !files[0] ? "the file's name"
+                       : !symbols          ? "the list of symbols"
+                                           : "the table");
+    tn_status status = open_first(files, &said, name, &handle, err);
+    if (status == TN_UNAVAILABLE)
+        status = nowhere(files, &said, remedy, err);
+    tni_buffer_release(&said);
+    if (status)
+        return status;
+
+    char *file = tni_dl_file(handle);
+    status = fill(handle, file ? file : name, symbols, count, table, err);
+    if (!status && out_file)
+        *out_file = file;
+    else
+        tni_release(file);
+    return status;
+}

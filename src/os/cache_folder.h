@@ -1,0 +1,54 @@
+/* How a cache's folder is laid out, for the POSIX files that read and prune it:
+ *     KIND/ab/cdef...      an entry; abcdef... is the SHA-256 of its key
+ *     KIND/ab/.tmp-...     one that is being written
+ * What is called otherwise is not the cache's and is left alone. */
+#ifndef TNI_OS_CACHE_FOLDER_H
+#define TNI_OS_CACHE_FOLDER_H
+
+#include "base/words.h"
+#include "sha256.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+
+#define TNI_CACHE_TEMPORARY ".tmp-"
+
+enum { TNI_CACHE_FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
+
+typedef struct tni_cache_file {
+    int64_t used_ns;
+    uint64_t size;
+    char kind[TNI_NAME_MAX + 1];
+    char hex[TNI_SHA256_HEX];
+} tni_cache_file;
+
+/* Zeroed is empty; tni_release the files. */
+typedef struct tni_cache_files {
+    tni_cache_file *files;
+    size_t count;
+    size_t capacity;
+    uint64_t bytes;
+} tni_cache_files;
+
+/* TN_IO for the errno of now, about the cache's folder `path`. */
+tn_status tni_cache_io(tn_error *err, const char *where, const char *path);
+
+/* Closes and leaves errno as it was. */
+void tni_cache_close(int file);
+
+/* Opens the folder KIND/ab, made when it is missing and `make`; -1 with errno. */
+int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make);
+
+/* True when the entry is gone, by this or already; else false with errno. */
+bool tni_cache_unlink(int root, const char *kind, const char *hex);
+
+/* All entries below `root`, and drops temporary files older than an hour on the way. `out` is to be
+ * released after a failure too. */
+tn_status tni_cache_files_list(int root, const char *path, tni_cache_files *out, tn_error *err);
+
+/* Removes the least recently used until at most `limit` bytes remain. TN_IO when too many would
+ * not go. */
+tn_status tni_cache_files_prune(int root, const char *path, tni_cache_files *files, uint64_t limit,
+                                tn_error *err);
+
+#endif

@@ -1,0 +1,198 @@
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "cache_store.h"
+#include "fork.h"
+#include "thread.h"
+
+enum { BUCKETS = 256 };
+
+/* One block with its data behind it, in its bucket's chain and in the order of use. */
+typedef struct item {
+    struct item *next;
+    struct item *older;
+    struct item *newer;
+    tni_cache_id id;
+    size_t size;
+    unsigned char data[];
+} item;
+
+typedef struct memory {
+    tni_cache_store base;
+    uint64_t limit;
+    uint64_t entries;
+    uint64_t bytes;
+    item *oldest;
+    item *newest;
+    item *buckets[BUCKETS];
+} memory;
+
+/* One for all stores of the process, so that a fork can hold it: the child then finds every store
+ * whole and the lock free. */
+static tni_mutex lock = TNI_MUTEX_INIT;
+
+static void take_lock(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static const tni_fork_hook over_fork = {take_lock, give_lock, give_lock};
+
+static memory *of(tni_cache_store *store)
+{
+    return (memory *)store;
+}
+
+static uint64_t counted(const item *i)
+{
+    return (uint64_t)i->size + TNI_CACHE_HEADER;
+}
+
+/* The link that leads to the item, or the NULL at the end of its chain. */
+static item **find(memory *m, const tni_cache_id *id)
+{
+    item **link = &m->buckets[id->digest[0]];
+    while (*link && (memcmp((*link)->id.digest, id->digest, sizeof id->digest) != 0 ||
+                     strcmp((*link)->id.kind, id->kind) != 0))
+        link = &(*link)->next;
+    return link;
+}
+
+static void join_order(memory *m, item *i)
+{
+    i->newer = NULL;
+    i->older = m->newest;
+    *(m->newest ? &m->newest->newer : &m->oldest) = i;
+    m->newest = i;
+}
+
+static void leave_order(memory *m, item *i)
+{
+    *(i->older ? &i->older->newer : &m->oldest) = i->newer;
+    *(i->newer ? &i->newer->older : &m->newest) = i->older;
+}
+
+static void add(memory *m, item *i)
+{
+    item **link = &m->buckets[i->id.digest[0]];
+    i->next = *link;
+    *link = i;
+    join_order(m, i);
+    m->entries++;
+    m->bytes += counted(i);
+}
+
+static void drop(memory *m, item **link)
+{
+    item *i = *link;
+    *link = i->next;
+    leave_order(m, i);
+    m->entries--;
+    m->bytes -= counted(i);
+    tni_release(i);
+}
+
+static void shrink(memory *m, uint64_t limit)
+{
+    while (m->bytes > limit)
+        drop(m, find(m, &m->oldest->id));
+}
+
+static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void *data, size_t size,
+                     tn_error *err)
+{
+    memory *m = of(store);
+    size_t room;
+    item *fresh = tni_add_size(sizeof *fresh, size, &room) ? tni_alloc(room) : NULL;
+    if (!fresh)
+        return tni_no_memory(err, "cache put", "an entry");
+    fresh->id = *id;
+    fresh->size = size;
+    if (size)
+        memcpy(fresh->data, data, size);
+    take_lock();
+    item **old = find(m, id);
+    if (*old)
+        drop(m, old);
+    if (counted(fresh) > m->limit - m->bytes)
+        shrink(m, tni_cache_target(m->limit, counted(fresh)));
+    add(m, fresh);
+    give_lock();
+    return TN_OK;
+}
+
+static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out, size_t *out_size,
+                     tn_error *err)
+{
+    memory *m = of(store);
+    tn_status status = TN_OK;
+    take_lock();
+    item *i = *find(m, id);
+    void *copy = i ? tni_alloc(i->size) : NULL;
+    if (!i)
+        status = tni_cache_not_found(id, err);
+    else if (!copy)
+        status = tni_no_memory(err, "cache get", "an entry");
+    if (!status) {
+        memcpy(copy, i->data, i->size);
+        leave_order(m, i);
+        join_order(m, i);
+        *out = copy;
+        *out_size = i->size;
+    }
+    give_lock();
+    return status;
+}
+
+static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_error *err)
+{
+    (void)err;
+    take_lock();
+    item **link = find(of(store), id);
+    if (*link)
+        drop(of(store), link);
+    give_lock();
+    return TN_OK;
+}
+
+static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
+{
+    (void)err;
+    take_lock();
+    shrink(of(store), limit);
+    give_lock();
+    return TN_OK;
+}
+
+static tn_status count(tni_cache_store *store, uint64_t *out_entries, uint64_t *out_bytes,
+                       tn_error *err)
+{
+    (void)err;
+    take_lock();
+    *out_entries = of(store)->entries;
+    *out_bytes = of(store)->bytes;
+    give_lock();
+    return TN_OK;
+}
+
+static void release(tni_cache_store *store)
+{
+    prune(store, 0, NULL);
+    tni_release(store);
+}
+
+tni_cache_store *tni_cache_memory_create(uint64_t limit)
+{
+    static const tni_cache_calls calls = {release, put, get, remove_one, prune, count};
+    memory *m = tni_alloc_zeroed(1, sizeof *m);
+    if (!m)
+        return NULL;
+    tni_fork_watch(&over_fork);
+    m->base.calls = &calls;
+    m->limit = limit;
+    return &m->base;
+}

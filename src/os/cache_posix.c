@@ -1,0 +1,220 @@
+#include "base/alloc.h"
+#include "cache.h"
+#include "cache_folder.h"
+#include "cache_store.h"
+#include "env.h"
+#include "sys.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+/* No lock: every entry is one file that is never changed once it has its name. `estimate` is the
+ * bytes there at the last count and those put through this store since, never less. */
+typedef struct folder {
+    tni_cache_store base;
+    int root;
+    uint64_t limit;
+    _Atomic uint64_t estimate;
+    char path[];
+} folder;
+
+static const uint64_t unknown = UINT64_MAX / 2;
+
+tn_status tni_cache_io(tn_error *err, const char *where, const char *path)
+{
+    char text[128];
+    int code = errno;
+    return tn_fail(err, TN_IO, code, where, "%s in the cache folder \"%s\"",
+                   strerror_r(code, text, sizeof text), path);
+}
+
+void tni_cache_close(int file)
+{
+    int saved = errno;
+    (void)tni_sys_close(file);
+    errno = saved;
+}
+
+static int open_within(int parent, const char *name, bool make)
+{
+    int inner = tni_sys_openat(parent, name, TNI_CACHE_FOLDER_FLAGS, 0);
+    if (inner >= 0 || errno != ENOENT || !make)
+        return inner;
+    if (tni_sys_mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    return tni_sys_openat(parent, name, TNI_CACHE_FOLDER_FLAGS, 0);
+}
+
+int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make)
+{
+    char name[3] = {hex[0], hex[1], '\0'};
+    int outer = open_within(root, kind, make);
+    if (outer < 0)
+        return -1;
+    int shelf = open_within(outer, name, make);
+    tni_cache_close(outer);
+    return shelf;
+}
+
+bool tni_cache_unlink(int root, const char *kind, const char *hex)
+{
+    int shelf = tni_cache_shelf_open(root, kind, hex, false);
+    if (shelf < 0)
+        return errno == ENOENT;
+    bool gone = tni_sys_unlinkat(shelf, hex + 2, 0) == 0 || errno == ENOENT;
+    tni_cache_close(shelf);
+    return gone;
+}
+
+/* An entry's file: "TENON-C1", the data's size (64 bits, lowest byte first), 8 bytes of 0, the
+ * key's SHA-256, the data's SHA-256, the data. */
+static void make_header(unsigned char header[TNI_CACHE_HEADER], const tni_cache_id *id,
+                        const void *data, size_t size)
+{
+    memset(header, 0, TNI_CACHE_HEADER);
+    memcpy(header, "TENON-C1", 8);
+    for (int i = 0; i < 8; i++)
+        header[8 + i] = (unsigned char)((uint64_t)size >> (8 * i));
+    memcpy(header + 24, id->digest, TNI_SHA256_SIZE);
+    tni_sha256_of(data, size, header + 24 + TNI_SHA256_SIZE);
+}
+
+/* 0, or -1 with errno. */
+static int write_all(int file, const void *data, size_t size)
+{
+    const char *from = data;
+    while (size > 0) {
+        ssize_t count = tni_sys_write(file, from, size);
+        if (count < 0)
+            return -1;
+        from += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* The bytes read, fewer than `size` only at the file's end; -1 with errno. */
+static ssize_t read_all(int file, void *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = tni_sys_read(file, (char *)to + done, size - done);
+        if (count < 0)
+            return -1;
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    return (ssize_t)done;
+}
+
+enum { TEMPORARY_NAME = 80 };
+
+/* A new file for writing under a name that no other writer has; -1 with errno. Names of a crashed
+ * process that had this one's number are passed over. */
+static int create_temporary(int shelf, char name[TEMPORARY_NAME])
+{
+    static _Atomic unsigned counter;
+    int file = -1;
+    for (int tries = 0; file < 0 && tries < 16; tries++) {
+        snprintf(name, TEMPORARY_NAME, TNI_CACHE_TEMPORARY "%lld-%llu-%u", (long long)getpid(),
+                 (unsigned long long)tni_thread_id(), atomic_fetch_add(&counter, 1));
+        file = tni_sys_openat(shelf, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+/* Under a temporary name first, then under its own: a reader sees all of it or nothing. 0, or -1
+ * with errno and nothing left behind. */
+static int write_entry(int shelf, const tni_cache_id *id, const void *data, size_t size)
+{
+    unsigned char header[TNI_CACHE_HEADER];
+    char name[TEMPORARY_NAME];
+    int file = create_temporary(shelf, name);
+    if (file < 0)
+        return -1;
+    make_header(header, id, data, size);
+    int result = write_all(file, header, sizeof header);
+    if (result == 0)
+        result = write_all(file, data, size);
+    if (result != 0)
+        tni_cache_close(file);
+    else
+        result = tni_sys_close(file);
+    if (result == 0)
+        result = tni_sys_renameat(shelf, name, shelf, id->hex + 2);
+    if (result != 0) {
+        int saved = errno;
+        (void)tni_sys_unlinkat(shelf, name, 0);
+        errno = saved;
+    }
+    return result;
+}
+
+/* Counts, and prunes when there is no room, only when the estimate says that there may be none. */
+static tn_status make_room(folder *f, uint64_t needed, tn_error *err)
+{
+    if (atomic_fetch_add(&f->estimate, needed) + needed <= f->limit)
+        return TN_OK;
+    tni_cache_files files = {0};
+    tn_status status = tni_cache_files_list(f->root, f->path, &files, err);
+    if (!status && files.bytes > f->limit - needed)
+        status = tni_cache_files_prune(f->root, f->path, &files, tni_cache_target(f->limit, needed),
+                                       err);
+    atomic_store(&f->estimate, status ? unknown : files.bytes + needed);
+    tni_release(files.files);
+    return status;
+}
+
+static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void *data, size_t size,
+                     tn_error *err)
+{
+    folder *f = (folder *)store;
+    tn_status status = make_room(f, (uint64_t)size + TNI_CACHE_HEADER, err);
+    if (status)
+        return status;
+    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, true);
+    if (shelf < 0)
+        return tni_cache_io(err, "cache put", f->path);
+    int result = write_entry(shelf, id, data, size);
+    tni_cache_close(shelf);
+    return result == 0 ? TN_OK : tni_cache_io(err, "cache put", f->path);
+}
+
+/* Gives the data of a sound entry; TN_CORRUPT for one that is not. */
+static tn_status read_entry(const folder *f, int file, const tni_cache_id *id, void **out,
+                            size_t *out_size, tn_error *err)
+{
+    unsigned char found[TNI_CACHE_HEADER], expected[TNI_CACHE_HEADER];
+    struct stat facts;
+    ssize_t count = tni_sys_fstat(file, &facts) == 0 ? 0 : -1;
+    if (count == 0 && (!S_ISREG(facts.st_mode) || facts.st_size < TNI_CACHE_HEADER ||
+                       (uint64_t)facts.st_size - TNI_CACHE_HEADER > PTRDIFF_MAX))
+        return TN_CORRUPT;
+    if (count == 0)
+        count = read_all(file, found, sizeof found);
+    if (count < 0)
+        return tni_cache_io(err, "cache get", f->path);
+    size_t size = (size_t)(facts.st_size - TNI_CACHE_HEADER);
+    void *data = tni_alloc(size);
+    if (!data)
+        return tni_no_memory(err, "cache get", "an entry");
+    count = read_all(file, data, size);
+    tn_status status = count < 0 ? tni_cache_io(err, "cache get", f->path) : TN_CORRUPT;
+    if (count == (ssize_t)size) {
+        make_header(expected, id, data, size);
+        status = memcmp(found, expected, sizeof found) == 0 ? TN_OK : TN_CORRUPT;
+    }
+    if (status) {
+        tni_release(data);
+        return status;
+    }
+    *out = data;
+    *out_size = size;
+    return TN_OK;
+}

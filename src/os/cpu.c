@@ -1,0 +1,160 @@
+#include "cpu_detect.h"
+
+#include "base/words.h"
+#include "thread.h"
+
+#include <stdatomic.h>
+
+#define WORD(name, word) word,
+static const char *const feature_words[] = {TNI_CPU_FEATURE_LIST(WORD)};
+static const char *const quirk_words[] = {TNI_CPU_QUIRK_LIST(WORD)};
+#undef WORD
+
+#define LISTED(name, word) ", " word
+static const char all_features[] = TNI_CPU_FEATURE_LIST(LISTED);
+#undef LISTED
+
+#define LACKING(name, word) "it builds on " word ", which is not usable here",
+static const char *const lacking[] = {TNI_CPU_FEATURE_LIST(LACKING)};
+#undef LACKING
+
+TN_STATIC_ASSERT(TNI_CPU_FEATURE_COUNT <= 64, "features are the bits of one word");
+
+void tni_cpu_facts_note(tni_cpu_facts *facts, int feature, uint64_t needs, const char *obstacle)
+{
+    uint64_t missing = needs & ~facts->usable;
+    for (int i = 0; !obstacle && i < TNI_CPU_FEATURE_COUNT; i++) {
+        if (missing >> i & 1)
+            obstacle = lacking[i];
+    }
+    facts->why_not[feature] = obstacle;
+    if (!obstacle)
+        facts->usable |= UINT64_C(1) << feature;
+}
+
+/* Each set of facts is written once, by its once, and never changes after `current` shows it. */
+static tni_cpu_facts at_first, with_amx;
+static const tni_cpu_facts *_Atomic current;
+static _Atomic uint64_t allowed = UINT64_MAX;
+
+static void examine(bool ask_amx, tni_cpu_facts *out)
+{
+    tni_cpu_x86 x86;
+    tni_cpu_arm arm;
+    if (tni_cpu_x86_read(&x86)) {
+        if (ask_amx)
+            x86.amx = tni_cpu_x86_ask_amx();
+        tni_cpu_x86_judge(&x86, out);
+    } else if (tni_cpu_arm_read(&arm)) {
+        tni_cpu_arm_judge(&arm, out);
+    }
+    atomic_store_explicit(&current, out, memory_order_release);
+}
+
+static void examine_first(void)
+{
+    examine(false, &at_first);
+}
+
+static void examine_with_amx(void)
+{
+    examine(true, &with_amx);
+}
+
+static const tni_cpu_facts *facts(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    const tni_cpu_facts *known = atomic_load_explicit(&current, memory_order_acquire);
+    if (known)
+        return known;
+    tni_once_run(&once, examine_first);
+    return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+bool tni_cpu_amx_request(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    facts();
+    tni_once_run(&once, examine_with_amx);
+    return (tni_cpu_detected() & TNI_CPU_BIT(AMX_TILE)) != 0;
+}
+
+uint64_t tni_cpu_detected(void)
+{
+    return facts()->usable;
+}
+
+uint64_t tni_cpu_quirks(void)
+{
+    return facts()->quirks;
+}
+
+uint64_t tni_cpu_features(void)
+{
+    return facts()->usable & atomic_load_explicit(&allowed, memory_order_relaxed);
+}
+
+void tni_cpu_mask_set(uint64_t allow)
+{
+    atomic_store_explicit(&allowed, allow, memory_order_relaxed);
+}
+
+const char *tni_cpu_why_not(int feature_index)
+{
+    bool known = feature_index >= 0 && feature_index < TNI_CPU_FEATURE_COUNT;
+    return known ? facts()->why_not[feature_index] : NULL;
+}
+
+const char *tni_cpu_feature_name(int index)
+{
+    return index >= 0 && index < TNI_CPU_FEATURE_COUNT ? feature_words[index] : NULL;
+}
+
+const char *tni_cpu_quirk_name(int index)
+{
+    return index >= 0 && index < TNI_CPU_QUIRK_COUNT ? quirk_words[index] : NULL;
+}
+
+static int feature_of(const char *word, size_t length)
+{
+    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+        if (strlen(feature_words[i]) == length && memcmp(feature_words[i], word, length) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static tn_status unknown_word(const char *text, size_t length, tn_error *err)
+{
+    char word[TNI_NAME_MAX + 1];
+    snprintf(word, sizeof word, "%.*s", (int)(length < TNI_NAME_MAX ? length : TNI_NAME_MAX), text);
+    const char *near = tni_words_nearest(word, feature_words, TNI_CPU_FEATURE_COUNT);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_cpu_features_parse",
+                   "no processor feature \"%s\"; there are%s%s%s%s", word, all_features + 1,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err)
+{
+    uint64_t bits = 0;
+    bool more = *text != '\0';
+    for (const char *at = text; more; at++) {
+        size_t length = strcspn(at, ",");
+        int index = feature_of(at, length);
+        if (index < 0)
+            return unknown_word(at, length, err);
+        bits |= UINT64_C(1) << index;
+        at += length;
+        more = *at == ',';
+    }
+    *out = bits;
+    return TN_OK;
+}
+
+const tni_isa_row *tni_isa_choose(const tni_isa_row *rows, size_t count, uint64_t features)
+{
+    const tni_isa_row *row = rows;
+    while (row < rows + count - 1 && (row->needs & ~features))
+        row++;
+    return row;
+}

@@ -1,0 +1,67 @@
+#include "cpu_detect.h"
+
+/* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's ABI. The kernel sets one only for what every core
+ * has and what it saves. */
+#define BIT(n) (UINT64_C(1) << (n))
+enum { HWCAP_FP = 0, HWCAP_ASIMD = 1 };
+
+typedef struct arm_row {
+    int feature;
+    uint64_t hwcap, hwcap2; /* all of them are set in a processor that has the feature */
+    uint64_t needs;
+} arm_row;
+
+#define ROW(f)   TNI_CPU_INDEX_##f
+#define NEEDS(f) TNI_CPU_BIT(f)
+
+/* What a row needs comes before it. */
+// clang-format off
+static const arm_row rows[] = {
+    {ROW(NEON),        BIT(HWCAP_FP) | BIT(HWCAP_ASIMD), 0, 0},
+    {ROW(ARM_SHA2),    BIT(6), 0,             NEEDS(NEON)},
+    {ROW(ARM_FP16),    BIT(9) | BIT(10), 0,   NEEDS(NEON)}, /* scalar and vector */
+    {ROW(ARM_DOTPROD), BIT(20), 0,            NEEDS(NEON)},
+    {ROW(ARM_BF16),    0, BIT(14),            NEEDS(NEON)},
+    {ROW(ARM_I8MM),    0, BIT(13),            NEEDS(NEON)},
+    {ROW(SVE),         BIT(22), 0,            NEEDS(NEON) | NEEDS(ARM_FP16)},
+    {ROW(SVE2),        0, BIT(1),             NEEDS(SVE)},
+};
+// clang-format on
+
+void tni_cpu_arm_judge(const tni_cpu_arm *raw, tni_cpu_facts *out)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const arm_row *row = &rows[i];
+        if ((raw->hwcap & row->hwcap) == row->hwcap && (raw->hwcap2 & row->hwcap2) == row->hwcap2)
+            tni_cpu_facts_note(out, row->feature, row->needs, NULL);
+    }
+}
+
+#if defined(__aarch64__) && defined(__linux__)
+
+#include <sys/auxv.h>
+
+bool tni_cpu_arm_read(tni_cpu_arm *out)
+{
+    *out = (tni_cpu_arm){.hwcap = getauxval(AT_HWCAP), .hwcap2 = getauxval(AT_HWCAP2)};
+    return true;
+}
+
+#elif defined(__aarch64__)
+
+/* Elsewhere only what the ABI promises of every processor. */
+bool tni_cpu_arm_read(tni_cpu_arm *out)
+{
+    *out = (tni_cpu_arm){.hwcap = BIT(HWCAP_FP) | BIT(HWCAP_ASIMD)};
+    return true;
+}
+
+#else
+
+bool tni_cpu_arm_read(tni_cpu_arm *out)
+{
+    (void)out;
+    return false;
+}
+
+#endif

@@ -1,0 +1,207 @@
+#include "cpu_detect.h"
+
+#include <string.h>
+
+enum {
+    STATE_XMM = 1 << 1,
+    STATE_YMM = 1 << 2,
+    STATE_OPMASK = 1 << 5,
+    STATE_ZMM_LOW = 1 << 6, /* upper halves of zmm0 to zmm15 */
+    STATE_ZMM_HIGH = 1 << 7,
+    STATE_TILE_CONFIG = 1 << 17,
+    STATE_TILE_DATA = 1 << 18,
+    STATE_AVX = STATE_XMM | STATE_YMM,
+    STATE_AVX512 = STATE_AVX | STATE_OPMASK | STATE_ZMM_LOW | STATE_ZMM_HIGH,
+    STATE_AMX = STATE_TILE_CONFIG | STATE_TILE_DATA,
+};
+
+/* `bits`: all are set in a processor that has the feature. Where a compiler's flag for the feature
+ * implies small extensions that have no name here (ssse3, popcnt), their bits are among them. */
+typedef struct x86_row {
+    int feature, leaf, reg;
+    uint32_t bits;
+    uint32_t state; /* in XCR0 */
+    uint64_t needs;
+} x86_row;
+
+#define BIT(n)   (UINT32_C(1) << (n))
+#define ROW(f)   TNI_CPU_INDEX_##f
+#define NEEDS(f) TNI_CPU_BIT(f)
+
+/* What a row needs comes before it. */
+// clang-format off
+static const x86_row rows[] = {
+    {ROW(SSE2),        TNI_LEAF_1,   TNI_EDX, BIT(26), 0, 0},
+    {ROW(SSE41),       TNI_LEAF_1,   TNI_ECX, BIT(19) | BIT(9) | BIT(0), 0, NEEDS(SSE2)},
+    {ROW(AVX),         TNI_LEAF_1,   TNI_ECX, BIT(28) | BIT(23) | BIT(20), STATE_AVX, NEEDS(SSE41)},
+    {ROW(F16C),        TNI_LEAF_1,   TNI_ECX, BIT(29), STATE_AVX, NEEDS(AVX)},
+    {ROW(FMA),         TNI_LEAF_1,   TNI_ECX, BIT(12), STATE_AVX, NEEDS(AVX)},
+    {ROW(AVX2),        TNI_LEAF_7,   TNI_EBX, BIT(5), STATE_AVX, NEEDS(AVX)},
+    {ROW(SHA),         TNI_LEAF_7,   TNI_EBX, BIT(29), 0, NEEDS(SSE41)},
+    {ROW(AVX_VNNI),    TNI_LEAF_7_1, TNI_EAX, BIT(4), STATE_AVX, NEEDS(AVX2)},
+    {ROW(AVX512F),     TNI_LEAF_7,   TNI_EBX, BIT(16), STATE_AVX512,
+                       NEEDS(AVX2) | NEEDS(FMA) | NEEDS(F16C)},
+    {ROW(AVX512BW),    TNI_LEAF_7,   TNI_EBX, BIT(30), STATE_AVX512, NEEDS(AVX512F)},
+    {ROW(AVX512DQ),    TNI_LEAF_7,   TNI_EBX, BIT(17), STATE_AVX512, NEEDS(AVX512F)},
+    {ROW(AVX512VL),    TNI_LEAF_7,   TNI_EBX, BIT(31), STATE_AVX512, NEEDS(AVX512F)},
+    {ROW(AVX512_VNNI), TNI_LEAF_7,   TNI_ECX, BIT(11), STATE_AVX512, NEEDS(AVX512F)},
+    {ROW(AVX512_BF16), TNI_LEAF_7_1, TNI_EAX, BIT(5), STATE_AVX512, NEEDS(AVX512BW)},
+    {ROW(AVX512_FP16), TNI_LEAF_7,   TNI_EDX, BIT(23), STATE_AVX512,
+                       NEEDS(AVX512BW) | NEEDS(AVX512DQ) | NEEDS(AVX512VL)},
+    {ROW(AMX_TILE),    TNI_LEAF_7,   TNI_EDX, BIT(24), STATE_AMX, 0},
+    {ROW(AMX_INT8),    TNI_LEAF_7,   TNI_EDX, BIT(25), STATE_AMX, NEEDS(AMX_TILE)},
+    {ROW(AMX_BF16),    TNI_LEAF_7,   TNI_EDX, BIT(22), STATE_AMX, NEEDS(AMX_TILE)},
+};
+// clang-format on
+
+static uint32_t answer(const tni_cpu_x86 *raw, int leaf, int reg)
+{
+    static const uint32_t number[TNI_LEAF_COUNT] = {0, 1, 7, 7};
+    bool there = raw->leaf[TNI_LEAF_0][TNI_EAX] >= number[leaf] &&
+                 (leaf != TNI_LEAF_7_1 || raw->leaf[TNI_LEAF_7][TNI_EAX] >= 1);
+    return there ? raw->leaf[leaf][reg] : 0;
+}
+
+static const char *unsaved(uint32_t state, uint64_t saved)
+{
+    uint64_t missing = state & ~saved;
+    if (missing & STATE_AVX)
+        return "the system does not save ymm registers";
+    if (missing & STATE_AVX512)
+        return "the system does not save zmm registers";
+    return missing ? "the system does not save tile registers" : NULL;
+}
+
+static const char *not_permitted(uint32_t amx)
+{
+    switch (amx) {
+    case TNI_AMX_GIVEN: return NULL;
+    case TNI_AMX_UNASKED: return "the kernel has not been asked for the tile registers";
+    case TNI_AMX_SMALL_STACK:
+        return "a signal stack of this process is too small for the tile registers";
+    default: return "the kernel refuses the tile registers";
+    }
+}
+
+/* Family and model as the vendors' manuals count them, 0xFFMM. */
+static uint32_t family_model(uint32_t signature)
+{
+    uint32_t family = signature >> 8 & 0xF, model = signature >> 4 & 0xF;
+    if (family == 0x6 || family == 0xF)
+        model |= signature >> 12 & 0xF0;
+    if (family == 0xF)
+        family += signature >> 20 & 0xFF;
+    return family << 8 | model;
+}
+
+static bool made_by(const tni_cpu_x86 *raw, const char *vendor)
+{
+    const uint32_t *leaf = raw->leaf[TNI_LEAF_0];
+    uint32_t name[3] = {leaf[TNI_EBX], leaf[TNI_EDX], leaf[TNI_ECX]};
+    return memcmp(name, vendor, sizeof name) == 0;
+}
+
+/* Where a gather takes longer than the loads it stands for. */
+static bool gathers_slowly(const tni_cpu_x86 *raw, uint32_t model)
+{
+    static const uint32_t before_skylake[] = {0x63C, 0x63F, 0x645, 0x646,  /* Haswell */
+                                              0x63D, 0x647, 0x64F, 0x656}; /* Broadwell */
+    if (made_by(raw, "HygonGenuine"))
+        return true; /* Zen 1 */
+    if (made_by(raw, "AuthenticAMD"))
+        return model < 0x1910 || (model >= 0x1920 && model < 0x1960); /* up to Zen 3 */
+    for (size_t i = 0; i < sizeof before_skylake / sizeof before_skylake[0]; i++) {
+        if (model == before_skylake[i])
+            return made_by(raw, "GenuineIntel");
+    }
+    return false;
+}
+
+static uint64_t quirks_of(const tni_cpu_x86 *raw)
+{
+    uint64_t quirks = 0;
+    uint32_t model = family_model(answer(raw, TNI_LEAF_1, TNI_EAX));
+    if (gathers_slowly(raw, model))
+        quirks |= TNI_CPU_QUIRK(SLOW_GATHER);
+    if (made_by(raw, "GenuineIntel") && model == 0x655) /* Skylake-X to Cooper Lake */
+        quirks |= TNI_CPU_QUIRK(HEAVY_AVX512);
+    if (answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(31))
+        quirks |= TNI_CPU_QUIRK(VIRTUAL);
+    return quirks;
+}
+
+static bool has_osxsave(const tni_cpu_x86 *raw)
+{
+    return answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
+}
+
+void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
+{
+    uint64_t saved = has_osxsave(raw) ? raw->xcr0 : 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const x86_row *row = &rows[i];
+        if ((answer(raw, row->leaf, row->reg) & row->bits) != row->bits)
+            continue;
+        const char *obstacle = unsaved(row->state, saved);
+        if (!obstacle && row->state & STATE_TILE_DATA)
+            obstacle = not_permitted(raw->amx);
+        tni_cpu_facts_note(out, row->feature, row->needs, obstacle);
+    }
+    out->quirks = quirks_of(raw);
+}
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+bool tni_cpu_x86_read(tni_cpu_x86 *out)
+{
+    static const struct {
+        uint32_t leaf, subleaf;
+    } asked[TNI_LEAF_COUNT] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}};
+    *out = (tni_cpu_x86){.amx = TNI_AMX_UNASKED};
+    for (int i = 0; i < TNI_LEAF_COUNT; i++) {
+        uint32_t *to = out->leaf[i];
+        __cpuid_count(asked[i].leaf, asked[i].subleaf, to[TNI_EAX], to[TNI_EBX], to[TNI_ECX],
+                      to[TNI_EDX]);
+    }
+    if (has_osxsave(out)) {
+        uint32_t low, high;
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        out->xcr0 = (uint64_t)high << 32 | low;
+    }
+    return true;
+}
+
+#else
+
+bool tni_cpu_x86_read(tni_cpu_x86 *out)
+{
+    (void)out;
+    return false;
+}
+
+#endif
+
+#if defined(__x86_64__) && defined(__linux__)
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint32_t tni_cpu_x86_ask_amx(void)
+{
+    const long request_permission = 0x1023, tile_data = 18;
+    if (syscall(SYS_arch_prctl, request_permission, tile_data) == 0)
+        return TNI_AMX_GIVEN;
+    return errno == ENOSPC ? TNI_AMX_SMALL_STACK : TNI_AMX_REFUSED;
+}
+
+#else
+
+uint32_t tni_cpu_x86_ask_amx(void)
+{
+    return TNI_AMX_REFUSED;
+}
+
+#endif

@@ -1,0 +1,97 @@
+#include "dl.h"
+
+#include "base/alloc.h"
+#include "env.h"
+#include "file.h"
+#include "sys.h"
+#include "tenon/module/module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+
+static bool read_file_at(void *self, uint64_t offset, void *to, size_t size)
+{
+    return tni_file_read_at(self, offset, to, size);
+}
+
+tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
+{
+#if defined(__ELF__)
+    tni_file *file = NULL;
+    tni_elf_source source = {.read_at = read_file_at};
+    tn_status status = tni_file_open(path, &file, &source.size, err);
+    if (status)
+        return status;
+    source.self = file;
+    status = tni_elf_inspect(&source, out, err);
+    tni_file_close(file);
+    return status;
+#else
+    (void)path, (void)err, (void)read_file_at;
+    *out = (tni_elf_facts){.has_entry = true, .sanitizers = TN_MODULE_BUILT_WITH};
+    return TN_OK;
+#endif
+}
+
+tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err)
+{
+    errno = 0;
+    void *handle = tni_sys_dlopen(path_or_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle) {
+        int code = errno;
+        const char *words = dlerror();
+        return tn_fail(err, code == ENOMEM ? TN_OUT_OF_MEMORY : TN_UNAVAILABLE, code, "dlopen",
+                       "%s", words ? words : "the loader gave no reason");
+    }
+    *out_handle = handle;
+    return TN_OK;
+}
+
+void *tni_dl_symbol(void *handle, const char *name, const char *version)
+{
+#if defined(__GLIBC__)
+    if (version)
+        return dlvsym(handle, name, version);
+#endif
+    return version ? NULL : dlsym(handle, name);
+}
+
+char *tni_dl_file(void *handle)
+{
+#if defined(__linux__)
+    struct link_map *map = NULL;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, (void *)&map) == 0 && map && map->l_name[0])
+        return tni_text_copy(map->l_name);
+#else
+    (void)handle;
+#endif
+    return NULL;
+}
+
+/* Its address lies in the object this file is linked into. */
+static const char here;
+
+char *tni_dl_own_folder(void)
+{
+    Dl_info info;
+    char *path = NULL, *folder = NULL;
+    if (dladdr(&here, &info) == 0 || !info.dli_fname ||
+        tni_path_real(info.dli_fname, &path, NULL) != TN_OK)
+        return NULL;
+    folder = tni_path_folder(path);
+    tni_release(path);
+    return folder;
+}
+
+void tni_dl_places(char *out, size_t size)
+{
+    const char *path = tni_env_get("LD_LIBRARY_PATH");
+    char text[512];
+    if (path && path[0])
+        snprintf(text, sizeof text, "LD_LIBRARY_PATH (%s), the system's library cache and folders",
+                 path);
+    else
+        snprintf(text, sizeof text, "the system's library cache and folders");
+    tn_text_fit(out, size, text);
+}

@@ -1,0 +1,70 @@
+#include "dl.h"
+
+#include "base/alloc.h"
+#include "file.h"
+#include "tenon/module/module.h"
+
+#include <windows.h>
+
+tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
+{
+    (void)path, (void)err;
+    *out = (tni_elf_facts){.has_entry = true, .sanitizers = TN_MODULE_BUILT_WITH};
+    return TN_OK;
+}
+
+tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err)
+{
+    HMODULE handle =
+        LoadLibraryExA(path_or_name, NULL,
+                       tni_path_is_absolute(path_or_name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+                                                          : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    if (!handle)
+        return tn_fail(err, TN_UNAVAILABLE, (int32_t)GetLastError(), "LoadLibrary",
+                       "%s: the system gave error %lu", path_or_name, GetLastError());
+    *out_handle = handle;
+    return TN_OK;
+}
+
+void *tni_dl_symbol(void *handle, const char *name, const char *version)
+{
+    union {
+        FARPROC function;
+        void *address;
+    } symbol = {.function = GetProcAddress(handle, name)};
+    return version ? NULL : symbol.address;
+}
+
+static char *module_file(HMODULE module)
+{
+    char path[MAX_PATH];
+    DWORD length = GetModuleFileNameA(module, path, sizeof path);
+    return length > 0 && length < sizeof path ? tni_text_copy(path) : NULL;
+}
+
+char *tni_dl_file(void *handle)
+{
+    return module_file(handle);
+}
+
+static const char here;
+
+char *tni_dl_own_folder(void)
+{
+    HMODULE module = NULL;
+    char *path, *folder = NULL;
+    if (!GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+                                GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                            &here, &module))
+        return NULL;
+    path = module_file(module);
+    if (path)
+        folder = tni_path_folder(path);
+    tni_release(path);
+    return folder;
+}
+
+void tni_dl_places(char *out, size_t size)
+{
+    tn_text_fit(out, size, "the program's folder and the system's folders");
+}

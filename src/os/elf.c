@@ -1,0 +1,223 @@
+#include "elf.h"
+
+#include "base/alloc.h"
+#include "tenon/module/module.h"
+
+/* The parts of the ELF-64 format that are read here, by the names of its specification. */
+typedef struct elf_header {
+    unsigned char ident[16];
+    uint16_t type, machine;
+    uint32_t version;
+    uint64_t entry, phoff, shoff;
+    uint32_t flags;
+    uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+} elf_header;
+
+typedef struct elf_segment {
+    uint32_t type, flags;
+    uint64_t offset, vaddr, paddr, filesz, memsz, align;
+} elf_segment;
+
+typedef struct elf_dynamic {
+    int64_t tag;
+    uint64_t value;
+} elf_dynamic;
+
+enum { ET_DYNAMIC = 3, SEGMENT_LOAD = 1, SEGMENT_DYNAMIC = 2 };
+enum { TAG_STRTAB = 5, TAG_STRSZ = 10, TAG_INIT_ARRAYSZ = 27 };
+enum { MOST_SEGMENTS = 256, MOST_DYNAMIC = 4096, MOST_STRINGS = 16 << 20 };
+
+static const struct {
+    uint16_t machine;
+    const char *name;
+} machines[] = {{3, "i386"},    {20, "ppc"},      {21, "ppc64"},  {22, "s390x"},     {40, "arm"},
+                {62, "x86_64"}, {183, "aarch64"}, {243, "riscv"}, {258, "loongarch"}};
+
+#if defined(__x86_64__)
+#define THIS_MACHINE 62
+#elif defined(__aarch64__)
+#define THIS_MACHINE 183
+#elif defined(__riscv)
+#define THIS_MACHINE 243
+#else
+#define THIS_MACHINE 0 /* unknown: any is let through to the loader */
+#endif
+
+static const char *machine_name(uint16_t machine)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        if (machines[i].machine == machine)
+            return machines[i].name;
+    }
+    return "another machine";
+}
+
+static tn_status corrupt(tn_error *err, const char *text)
+{
+    return tn_fail(err, TN_CORRUPT, 0, "inspect", "%s", text);
+}
+
+static bool read_at(const tni_elf_source *source, uint64_t offset, void *to, size_t size)
+{
+    return offset <= source->size && size <= source->size - offset &&
+           source->read_at(source->self, offset, to, size);
+}
+
+static tn_status read_header(const tni_elf_source *source, elf_header *out, tn_error *err)
+{
+    elf_header header;
+    uint16_t probe = 1;
+    bool little = *(unsigned char *)&probe == 1;
+    if (!read_at(source, 0, &header, sizeof header))
+        return tn_fail(err, TN_CORRUPT, 0, "inspect",
+                       "not a shared library: %llu bytes are too few to be one",
+                       (unsigned long long)source->size);
+    if (memcmp(header.ident, "\177ELF", 4) != 0)
+        return corrupt(err, "not a shared library: it does not begin as an ELF file does");
+    if (header.ident[4] != 2 || header.ident[5] != (little ? 1 : 2))
+        return tn_fail(err, TN_INCOMPATIBLE, 0, "inspect",
+                       "built for a machine of another word size or byte order");
+    if (THIS_MACHINE != 0 && header.machine != THIS_MACHINE)
+        return tn_fail(err, TN_INCOMPATIBLE, 0, "inspect", "built for %s; this is %s",
+                       machine_name(header.machine), machine_name(THIS_MACHINE));
+    if (header.type != ET_DYNAMIC)
+        return corrupt(err, "an ELF file, but not a shared library");
+    if (header.phentsize != sizeof(elf_segment) || header.phnum == 0 ||
+        header.phnum > MOST_SEGMENTS)
+        return corrupt(err, "its program headers make no sense");
+    *out = header;
+    return TN_OK;
+}
+
+typedef struct layout {
+    elf_segment segments[MOST_SEGMENTS];
+    elf_dynamic dynamic[MOST_DYNAMIC];
+    size_t segment_count;
+    size_t dynamic_count;
+} layout;
+
+/* Every loaded byte must be in the file: the loader would map what is missing and die of it. */
+static tn_status read_segments(const tni_elf_source *source, const elf_header *header, layout *to,
+                               tn_error *err)
+{
+    if (!read_at(source, header->phoff, to->segments, header->phnum * sizeof to->segments[0]))
+        return corrupt(err, "cut short: its program headers lie beyond its end");
+    to->segment_count = header->phnum;
+    for (size_t i = 0; i < to->segment_count; i++) {
+        const elf_segment *s = &to->segments[i];
+        if (s->type != SEGMENT_LOAD && s->type != SEGMENT_DYNAMIC)
+            continue;
+        if (s->offset > source->size || s->filesz > source->size - s->offset)
+            return tn_fail(err, TN_CORRUPT, 0, "inspect",
+                           "cut short: %llu bytes are promised from %llu on, the file has %llu",
+                           (unsigned long long)s->filesz, (unsigned long long)s->offset,
+                           (unsigned long long)source->size);
+    }
+    return TN_OK;
+}
+
+static tn_status read_dynamic(const tni_elf_source *source, layout *to, tn_error *err)
+{
+    const elf_segment *found = NULL;
+    for (size_t i = 0; i < to->segment_count; i++) {
+        if (to->segments[i].type == SEGMENT_DYNAMIC)
+            found = &to->segments[i];
+    }
+    if (!found)
+        return corrupt(err, "not a shared library: it has no dynamic section");
+    to->dynamic_count = (size_t)(found->filesz / sizeof(elf_dynamic));
+    if (to->dynamic_count > MOST_DYNAMIC)
+        to->dynamic_count = MOST_DYNAMIC;
+    if (!read_at(source, found->offset, to->dynamic, to->dynamic_count * sizeof to->dynamic[0]))
+        return corrupt(err, "cut short: its dynamic section lies beyond its end");
+    return TN_OK;
+}
+
+static uint64_t dynamic_value(const layout *from, int64_t tag)
+{
+    for (size_t i = 0; i < from->dynamic_count && from->dynamic[i].tag != 0; i++) {
+        if (from->dynamic[i].tag == tag)
+            return from->dynamic[i].value;
+    }
+    return 0;
+}
+
+/* The file offset of an address, or UINT64_MAX. */
+static uint64_t offset_of(const layout *in, uint64_t address)
+{
+    for (size_t i = 0; i < in->segment_count; i++) {
+        const elf_segment *s = &in->segments[i];
+        if (s->type == SEGMENT_LOAD && address >= s->vaddr && address - s->vaddr < s->filesz)
+            return s->offset + (address - s->vaddr);
+    }
+    return UINT64_MAX;
+}
+
+/* True when `strings` holds `word` with a terminator after it. Linkers share tails, so it may
+ * begin anywhere. */
+static bool holds(const char *strings, size_t size, const char *word)
+{
+    size_t length = strlen(word) + 1;
+    for (size_t i = 0; i + length <= size; i++) {
+        const char *at = memchr(strings + i, word[0], size - length + 1 - i);
+        if (!at)
+            return false;
+        if (memcmp(at, word, length) == 0)
+            return true;
+        i = (size_t)(at - strings);
+    }
+    return false;
+}
+
+static void read_names(const char *strings, size_t size, tni_elf_facts *out)
+{
+    out->has_entry = holds(strings, size, "tn_module_entry");
+    if (holds(strings, size, "__asan_init"))
+        out->sanitizers |= TN_MODULE_SANITIZER_ADDRESS;
+    if (holds(strings, size, "__tsan_init"))
+        out->sanitizers |= TN_MODULE_SANITIZER_THREAD;
+    if (holds(strings, size, "__msan_init"))
+        out->sanitizers |= TN_MODULE_SANITIZER_MEMORY;
+}
+
+static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts *out,
+                         tn_error *err)
+{
+    elf_header header = {0};
+    tn_status status = read_header(source, &header, err);
+    if (!status)
+        status = read_segments(source, &header, in, err);
+    if (!status)
+        status = read_dynamic(source, in, err);
+    if (status)
+        return status;
+
+    uint64_t size = dynamic_value(in, TAG_STRSZ);
+    uint64_t offset = offset_of(in, dynamic_value(in, TAG_STRTAB));
+    if (size > MOST_STRINGS || offset == UINT64_MAX)
+        return corrupt(err, "its table of names makes no sense");
+    char *strings = tni_alloc((size_t)size);
+    if (!strings)
+        return tni_no_memory(err, "inspect", "its table of names");
+    if (read_at(source, offset, strings, (size_t)size)) {
+        read_names(strings, (size_t)size, out);
+        out->constructors = (int32_t)(dynamic_value(in, TAG_INIT_ARRAYSZ) / sizeof(void *) % 65536);
+    } else {
+        status = corrupt(err, "cut short: its table of names lies beyond its end");
+    }
+    tni_release(strings);
+    return status;
+}
+
+tn_status tni_elf_inspect(const tni_elf_source *source, tni_elf_facts *out, tn_error *err)
+{
+    tni_elf_facts facts = {0};
+    layout *in = tni_alloc_zeroed(1, sizeof *in);
+    if (!in)
+        return tni_no_memory(err, "inspect", "the file's headers");
+    tn_status status = inspect(source, in, &facts, err);
+    tni_release(in);
+    if (!status)
+        *out = facts;
+    return status;
+}

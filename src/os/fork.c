@@ -1,0 +1,87 @@
+#include "fork.h"
+
+#include "thread.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+static _Atomic unsigned generation;
+
+#if defined(_WIN32)
+
+void tni_fork_watch(const tni_fork_hook *hook)
+{
+    (void)hook;
+}
+
+unsigned tni_fork_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+#else
+
+enum { HOOKS = 8 };
+
+/* Held from before a fork until after it, so that no hook comes in between its own steps. */
+static tni_mutex lock = TNI_MUTEX_INIT;
+static const tni_fork_hook *hooks[HOOKS];
+static size_t count;
+
+static void before(void)
+{
+    tni_mutex_lock(&lock);
+    for (size_t i = count; i-- > 0;)
+        if (hooks[i]->before)
+            hooks[i]->before();
+}
+
+static void parent(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (hooks[i]->parent)
+            hooks[i]->parent();
+    tni_mutex_unlock(&lock);
+}
+
+static void child(void)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++)
+        if (hooks[i]->child)
+            hooks[i]->child();
+    tni_mutex_unlock(&lock);
+}
+
+/* Without memory for it the hooks do not run, and a child may use Tenon only if no other thread
+ * was inside it at the fork. */
+static void begin(void)
+{
+    (void)pthread_atfork(before, parent, child);
+}
+
+static void watch_forks(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    tni_once_run(&once, begin);
+}
+
+void tni_fork_watch(const tni_fork_hook *hook)
+{
+    size_t i = 0;
+    watch_forks();
+    tni_mutex_lock(&lock);
+    while (i < count && hooks[i] != hook)
+        i++;
+    if (i == count && count < HOOKS)
+        hooks[count++] = hook;
+    tni_mutex_unlock(&lock);
+}
+
+unsigned tni_fork_generation(void)
+{
+    watch_forks();
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+#endif

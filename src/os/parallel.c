@@ -1,0 +1,165 @@
+#include "tenon/parallel.h"
+
+#include "fork.h"
+#include "pool.h"
+#include "thread.h"
+
+#include <stdbool.h>
+
+/* A loop copies the way it takes under the lock, so changing the engine never meets a running one.
+ * The pool is made at first use, and the number of threads is set only while nothing runs. */
+static struct {
+    tni_mutex lock;
+    tn_parallel_engine engine; /* parallel_for is NULL: Tenon's own pool */
+    tni_pool *pool;
+    int32_t wished;  /* threads; 0: as many as there are processors */
+    int64_t running; /* loops */
+} process = {.lock = TNI_MUTEX_INIT};
+
+static _Thread_local bool counted; /* a loop that this thread called is among the running */
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&process.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    tni_mutex_unlock(&process.lock);
+}
+
+static void after_fork_in_child(void)
+{
+    process.running = counted;
+    tni_mutex_unlock(&process.lock);
+}
+
+/* Pools first: the lock is held while one is made or ended. */
+static void watch_forks(void)
+{
+    static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
+    tni_pool_watch_forks();
+    tni_fork_watch(&hook);
+}
+
+static void lock(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    tni_once_run(&once, watch_forks);
+    tni_mutex_lock(&process.lock);
+}
+
+static void unlock(void)
+{
+    tni_mutex_unlock(&process.lock);
+}
+
+static int32_t wish(void)
+{
+    if (process.wished > 0)
+        return process.wished;
+    int32_t processors = tni_thread_processors();
+    return processors < TNI_POOL_THREADS_MAX ? processors : TNI_POOL_THREADS_MAX;
+}
+
+/* NULL for want of memory; the next loop tries again. */
+static tni_pool *pool_get(void)
+{
+    if (!process.pool)
+        (void)tni_pool_create(wish(), &process.pool, NULL);
+    return process.pool;
+}
+
+/* What the program's engine runs in place of the task, so that loops inside it are known as such
+ * and stay off the engine, which may not bear being entered twice. */
+struct call {
+    tn_task *task;
+    void *user;
+};
+
+static void run_one(void *user, int64_t index)
+{
+    const struct call *call = user;
+    tni_pool_run_here(index, index + 1, call->task, call->user);
+}
+
+void tn_parallel_for(int64_t count, tn_task *task, void *user)
+{
+    if (count <= 0 || tni_pool_inside()) {
+        tni_pool_run_here(0, count, task, user);
+        return;
+    }
+    lock();
+    tn_parallel_engine engine = process.engine;
+    tni_pool *pool = engine.parallel_for ? NULL : pool_get();
+    process.running++;
+    counted = true;
+    unlock();
+
+    if (engine.parallel_for)
+        engine.parallel_for(engine.self, count, run_one, &(struct call){task, user});
+    else if (pool)
+        tni_pool_run(pool, count, task, user);
+    else
+        tni_pool_run_here(0, count, task, user);
+
+    lock();
+    process.running--;
+    counted = false;
+    unlock();
+}
+
+tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err)
+{
+    const char *where = "tn_parallel_engine_set";
+    if (engine && !TN_HAS(engine, tn_parallel_engine, threads))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "engine->struct_size needs at least %zu, found %zu",
+                       TN_UP_TO(tn_parallel_engine, threads), engine->struct_size);
+    if (engine && !engine->parallel_for)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "engine->parallel_for is NULL");
+    if (engine && engine->threads < 1)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "engine->threads needs at least 1, found %d", (int)engine->threads);
+    tn_parallel_engine copy = {.struct_size = sizeof copy};
+    if (engine) {
+        copy.self = engine->self;
+        copy.parallel_for = engine->parallel_for;
+        copy.threads = engine->threads;
+    }
+    lock();
+    process.engine = copy;
+    unlock();
+    return TN_OK;
+}
+
+int32_t tn_parallel_threads(void)
+{
+    lock();
+    int32_t threads = process.engine.parallel_for ? process.engine.threads
+                      : process.pool              ? tni_pool_threads(process.pool)
+                                                  : wish();
+    unlock();
+    return threads;
+}
+
+tn_status tn_parallel_threads_set(int32_t threads, tn_error *err)
+{
+    const char *where = "tn_parallel_threads_set";
+    if (threads < 0 || threads > TNI_POOL_THREADS_MAX)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "threads needs 0 (the processors there are) to %d, found %d",
+                       (int)TNI_POOL_THREADS_MAX, (int)threads);
+    lock();
+    bool busy = process.running != 0 || tni_pool_inside();
+    if (!busy) {
+        tni_pool_destroy(process.pool);
+        process.pool = NULL;
+        process.wished = threads;
+    }
+    unlock();
+    if (busy)
+        return tn_fail(err, TN_BUSY, 0, where,
+                       "a loop is running; set the number of threads between loops");
+    return TN_OK;
+}

@@ -1,0 +1,454 @@
+#include "pool.h"
+
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/log.h"
+#include "clock.h"
+#include "fork.h"
+#include "thread.h"
+
+#include <stdatomic.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+/* Everything that threads must agree on is one word, so its one order of changes decides every
+ * race:
+ *   ACTIVE      workers inside the loop
+ *   SEATS       workers that may still enter it; none: the loop is closed
+ *   SLEEPERS    workers that wait for `work`, or hold the lock and are about to
+ *   WAITING     the caller waits for `idle`, or holds the lock and is about to
+ *   QUIT        the workers end
+ *   GENERATION  one more with every loop; in the top bits, so that it wraps within them
+ *
+ * The caller takes indices until there are none, so a worker that comes late or never costs time
+ * but cannot keep a loop from its end. What could hang is a sleep that nobody ends, and none can:
+ * a worker becomes a sleeper only by a compare-and-swap on a word without news, under the lock, so
+ * either that precedes the news, and whoever brings it sees a sleeper and takes the lock before
+ * waking it, or the swap fails and the worker does not sleep. The caller's wait is the same with
+ * WAITING for SLEEPERS and the last worker out for the bringer of news. */
+#define ACTIVE         UINT64_C(0x0000000000000fff)
+#define ACTIVE_ONE     UINT64_C(0x0000000000000001)
+#define SEATS          UINT64_C(0x0000000000fff000)
+#define SEATS_ONE      UINT64_C(0x0000000000001000)
+#define SLEEPERS       UINT64_C(0x0000000fff000000)
+#define SLEEPERS_ONE   UINT64_C(0x0000000001000000)
+#define WAITING        UINT64_C(0x0000001000000000)
+#define QUIT           UINT64_C(0x0000002000000000)
+#define GENERATION     UINT64_C(0xffffffc000000000)
+#define GENERATION_ONE UINT64_C(0x0000004000000000)
+_Static_assert(TNI_POOL_THREADS_MAX <= ACTIVE, "a field of the word is too narrow");
+
+enum {
+    LINE = 128,      /* two cache lines, as processors fetch pairs */
+    SPIN_NS = 50000, /* how long a thread spins before it sleeps; a wake-up costs as much */
+    POLLS = 32,      /* looks at the word between two looks at the clock */
+    PORTIONS = 16,   /* per thread: evens out unequal tasks to a sixteenth of its share */
+    NOT_STARTED = -1,
+};
+
+struct job {
+    tn_task *task;
+    void *user;
+    uint64_t count;
+    uint64_t portion; /* indices taken at a time */
+    uint64_t float_mode;
+};
+
+struct tni_pool {
+    /* What idle workers watch, and what they need next. The job is written only while the loop is
+     * closed and nobody is active. */
+    _Alignas(LINE) _Atomic uint64_t state;
+    struct job job;
+
+    /* What a running loop contends for. */
+    _Alignas(LINE) _Atomic uint64_t next;
+    _Atomic bool occupied;
+
+    _Alignas(LINE) tni_mutex lock; /* for sleeping, starting and forking only */
+    tni_condition work;
+    tni_condition idle;
+    tni_pool *following; /* in the list of pools */
+    int64_t spin_ns;
+    int32_t threads;
+    _Atomic int32_t workers; /* NOT_STARTED, or how many there are */
+    int32_t arrived;         /* of those, how many run; under the lock */
+    tni_thread handles[];
+};
+
+/* Order of locks: this one, then those of the pools as the list has them. */
+static tni_mutex pools_lock = TNI_MUTEX_INIT;
+static tni_pool *pools;
+
+static _Thread_local bool inside;
+static _Thread_local const tni_pool *occupies;            /* whose loop this thread called */
+static _Thread_local enum { GUEST, WORKER, ORPHAN } role; /* ORPHAN: a worker, forked off */
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* `yield` does nothing on most of these */
+#endif
+}
+
+static uint64_t float_mode_get(void)
+{
+#if defined(__SSE__)
+    return _mm_getcsr() & ~0x3fu; /* without the flags of what has happened */
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+#else
+    return 0;
+#endif
+}
+
+static void float_mode_set(uint64_t mode)
+{
+    if (mode == float_mode_get())
+        return;
+#if defined(__SSE__)
+    _mm_setcsr((unsigned)mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#endif
+}
+
+bool tni_pool_inside(void)
+{
+    return inside;
+}
+
+void tni_pool_run_here(int64_t first, int64_t end, tn_task *task, void *user)
+{
+    bool outer = inside;
+    inside = true;
+    for (int64_t i = first; i < end; i++)
+        task(user, i);
+    inside = outer;
+}
+
+/* Takes indices until there are none. An orphan stops: the child's pool is no longer its own. */
+static void take_part(tni_pool *pool, struct job job)
+{
+    while (role != ORPHAN) {
+        uint64_t first = atomic_fetch_add_explicit(&pool->next, job.portion, memory_order_relaxed);
+        if (first >= job.count)
+            break;
+        uint64_t left = job.count - first;
+        uint64_t end = first + (left < job.portion ? left : job.portion);
+        tni_pool_run_here((int64_t)first, (int64_t)end, job.task, job.user);
+    }
+}
+
+typedef bool ready_fn(uint64_t state, uint64_t seen);
+
+static bool has_news(uint64_t state, uint64_t seen)
+{
+    return (state & QUIT) || (state & GENERATION) != seen;
+}
+
+static bool is_idle(uint64_t state, uint64_t seen)
+{
+    (void)seen;
+    return (state & ACTIVE) == 0;
+}
+
+/* By time and not by count, as a pause takes from one cycle to hundreds. */
+static bool spin_until(tni_pool *pool, ready_fn *ready, uint64_t seen)
+{
+    if (pool->spin_ns == 0)
+        return false;
+    int64_t end = tni_clock_ns() + pool->spin_ns;
+    do {
+        for (int i = 0; i < POLLS; i++) {
+            if (ready(atomic_load_explicit(&pool->state, memory_order_acquire), seen))
+                return true;
+            relax();
+        }
+    } while (tni_clock_ns() < end);
+    return false;
+}
+
+static void sleep_until_news(tni_pool *pool, uint64_t seen)
+{
+    tni_mutex_lock(&pool->lock);
+    uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+    while (!has_news(state, seen)) {
+        if (!atomic_compare_exchange_weak_explicit(&pool->state, &state, state + SLEEPERS_ONE,
+                                                   memory_order_relaxed, memory_order_relaxed))
+            continue;
+        do {
+            tni_condition_wait(&pool->work, &pool->lock);
+            state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+        } while (!has_news(state, seen));
+        atomic_fetch_sub_explicit(&pool->state, SLEEPERS_ONE, memory_order_relaxed);
+    }
+    tni_mutex_unlock(&pool->lock);
+}
+
+/* Takes a seat in the loop there is, if one is left. *seen becomes that loop's generation. */
+static bool enter(tni_pool *pool, uint64_t *seen)
+{
+    uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+    do {
+        *seen = state & GENERATION;
+        if ((state & SEATS) == 0)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->state, &state,
+                                                    state - SEATS_ONE + ACTIVE_ONE,
+                                                    memory_order_acquire, memory_order_relaxed));
+    return true;
+}
+
+static void leave(tni_pool *pool)
+{
+    uint64_t last = ACTIVE_ONE | WAITING;
+    uint64_t state = atomic_fetch_sub_explicit(&pool->state, ACTIVE_ONE, memory_order_release);
+    if ((state & (ACTIVE | WAITING)) != last)
+        return;
+    tni_mutex_lock(&pool->lock);
+    tni_condition_wake_all(&pool->idle);
+    tni_mutex_unlock(&pool->lock);
+}
+
+static void arrive(tni_pool *pool)
+{
+    role = WORKER;
+    tni_mutex_lock(&pool->lock);
+    pool->arrived++;
+    tni_condition_wake_all(&pool->idle);
+    tni_mutex_unlock(&pool->lock);
+}
+
+static void work(void *user)
+{
+    tni_pool *pool = user;
+    uint64_t seen;
+    arrive(pool);
+    while ((atomic_load_explicit(&pool->state, memory_order_relaxed) & QUIT) == 0) {
+        if (enter(pool, &seen)) {
+            float_mode_set(pool->job.float_mode);
+            take_part(pool, pool->job);
+            if (role == ORPHAN)
+                return;
+            leave(pool);
+        }
+        if (!spin_until(pool, has_news, seen))
+            sleep_until_news(pool, seen);
+    }
+}
+
+/* How many workers there are; asks the system for them the first time. */
+static int32_t start(tni_pool *pool)
+{
+    tn_error err;
+    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
+    if (workers != NOT_STARTED)
+        return workers;
+    tni_mutex_lock(&pool->lock);
+    pool->spin_ns = pool->threads <= tni_thread_processors() ? SPIN_NS : 0;
+    for (workers = 0; workers < pool->threads - 1; workers++)
+        if (tni_thread_create(&pool->handles[workers], work, pool, &err) != TN_OK)
+            break;
+    atomic_store_explicit(&pool->workers, workers, memory_order_relaxed);
+    tni_mutex_unlock(&pool->lock);
+    if (workers < pool->threads - 1)
+        tni_log(TN_LOG_WARNING, "loops run on %d of %d threads: %s", (int)workers + 1,
+                (int)pool->threads, err.message);
+    return workers;
+}
+
+/* Lets as many workers in as there are portions for, and wakes those that are not awake. */
+static void open_loop(tni_pool *pool, struct job job, uint64_t workers)
+{
+    uint64_t others = (job.count - 1) / job.portion; /* portions besides the caller's first */
+    uint64_t seats = others < workers ? others : workers;
+    pool->job = job;
+    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    uint64_t state = atomic_fetch_add_explicit(&pool->state, GENERATION_ONE + seats * SEATS_ONE,
+                                               memory_order_release);
+    uint64_t sleepers = (state & SLEEPERS) / SLEEPERS_ONE;
+    if (workers - sleepers >= seats)
+        return;
+    uint64_t wanted = seats - (workers - sleepers);
+    tni_mutex_lock(&pool->lock);
+    tni_mutex_unlock(&pool->lock);
+    if (wanted == sleepers)
+        tni_condition_wake_all(&pool->work);
+    else
+        for (uint64_t i = 0; i < wanted; i++)
+            tni_condition_wake_one(&pool->work);
+}
+
+/* Lets nobody else in and waits for those inside. */
+static void close_loop(tni_pool *pool)
+{
+    uint64_t state = atomic_fetch_and_explicit(&pool->state, ~SEATS, memory_order_acquire);
+    if (is_idle(state, 0) || spin_until(pool, is_idle, 0))
+        return;
+    tni_mutex_lock(&pool->lock);
+    state = atomic_fetch_or_explicit(&pool->state, WAITING, memory_order_acquire);
+    while (!is_idle(state, 0)) {
+        tni_condition_wait(&pool->idle, &pool->lock);
+        state = atomic_load_explicit(&pool->state, memory_order_acquire);
+    }
+    atomic_fetch_and_explicit(&pool->state, ~WAITING, memory_order_relaxed);
+    tni_mutex_unlock(&pool->lock);
+}
+
+static bool occupy(tni_pool *pool)
+{
+    if (atomic_load_explicit(&pool->occupied, memory_order_relaxed) ||
+        atomic_exchange_explicit(&pool->occupied, true, memory_order_acquire))
+        return false;
+    occupies = pool;
+    return true;
+}
+
+static void vacate(tni_pool *pool)
+{
+    occupies = NULL;
+    atomic_store_explicit(&pool->occupied, false, memory_order_release);
+}
+
+static void run_shared(tni_pool *pool, int32_t workers, struct job job)
+{
+    job.portion = job.count / ((uint64_t)(workers + 1) * PORTIONS);
+    if (job.portion == 0)
+        job.portion = 1;
+    job.float_mode = float_mode_get();
+    open_loop(pool, job, (uint64_t)workers);
+    take_part(pool, job);
+    close_loop(pool);
+}
+
+void tni_pool_run(tni_pool *pool, int64_t count, tn_task *task, void *user)
+{
+    if (count <= 1 || pool->threads == 1 || inside || !occupy(pool)) {
+        tni_pool_run_here(0, count, task, user);
+        return;
+    }
+    int32_t workers = start(pool);
+    if (workers > 0)
+        run_shared(pool, workers,
+                   (struct job){.task = task, .user = user, .count = (uint64_t)count});
+    else
+        tni_pool_run_here(0, count, task, user);
+    vacate(pool);
+}
+
+int32_t tni_pool_threads(const tni_pool *pool)
+{
+    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
+    return workers == NOT_STARTED ? pool->threads : workers + 1;
+}
+
+/* Waits for workers that are still being born: what starting them allocated is then released, and
+ * no child is left with it. */
+static void before_fork(void)
+{
+    tni_mutex_lock(&pools_lock);
+    for (tni_pool *pool = pools; pool; pool = pool->following) {
+        tni_mutex_lock(&pool->lock);
+        while (pool->arrived < atomic_load_explicit(&pool->workers, memory_order_relaxed))
+            tni_condition_wait(&pool->idle, &pool->lock);
+    }
+}
+
+static void after_fork_in_parent(void)
+{
+    for (tni_pool *pool = pools; pool; pool = pool->following)
+        tni_mutex_unlock(&pool->lock);
+    tni_mutex_unlock(&pools_lock);
+}
+
+/* The child has this thread alone: forget the workers and those who wait, but not a loop that this
+ * thread itself called. */
+static void after_fork_in_child(void)
+{
+    if (role == WORKER)
+        role = ORPHAN;
+    for (tni_pool *pool = pools; pool; pool = pool->following) {
+        atomic_fetch_and_explicit(&pool->state, GENERATION, memory_order_relaxed);
+        atomic_store_explicit(&pool->workers, NOT_STARTED, memory_order_relaxed);
+        atomic_store_explicit(&pool->occupied, occupies == pool, memory_order_relaxed);
+        pool->arrived = 0;
+        tni_condition_init(&pool->work);
+        tni_condition_init(&pool->idle);
+        tni_mutex_unlock(&pool->lock);
+    }
+    tni_mutex_unlock(&pools_lock);
+}
+
+static void watch_forks(void)
+{
+    static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
+    tni_fork_watch(&hook);
+}
+
+void tni_pool_watch_forks(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    tni_once_run(&once, watch_forks);
+}
+
+tn_status tni_pool_create(int32_t threads, tni_pool **out, tn_error *err)
+{
+    const char *where = "tni_pool_create";
+    size_t bytes;
+    if (threads < 1 || threads > TNI_POOL_THREADS_MAX)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "threads needs 1 to %d, found %d",
+                       (int)TNI_POOL_THREADS_MAX, (int)threads);
+    if (!tni_mul_size((size_t)threads - 1, sizeof(tni_thread), &bytes) ||
+        !tni_add_size(bytes, sizeof(tni_pool), &bytes))
+        return tni_no_memory(err, where, "a pool");
+    tni_pool *pool = tni_alloc_aligned(bytes, LINE);
+    if (!pool)
+        return tni_no_memory(err, where, "a pool");
+    memset(pool, 0, bytes);
+    pool->threads = threads;
+    atomic_init(&pool->workers, NOT_STARTED);
+    tni_mutex_init(&pool->lock);
+    tni_condition_init(&pool->work);
+    tni_condition_init(&pool->idle);
+    tni_pool_watch_forks();
+    tni_mutex_lock(&pools_lock);
+    pool->following = pools;
+    pools = pool;
+    tni_mutex_unlock(&pools_lock);
+    *out = pool;
+    return TN_OK;
+}
+
+static void forget(tni_pool *pool)
+{
+    tni_mutex_lock(&pools_lock);
+    tni_pool **link = &pools;
+    while (*link != pool)
+        link = &(*link)->following;
+    *link = pool->following;
+    tni_mutex_unlock(&pools_lock);
+}
+
+void tni_pool_destroy(tni_pool *pool)
+{
+    if (!pool)
+        return;
+    forget(pool);
+    tni_mutex_lock(&pool->lock);
+    atomic_fetch_or_explicit(&pool->state, QUIT, memory_order_relaxed);
+    tni_condition_wake_all(&pool->work);
+    tni_mutex_unlock(&pool->lock);
+    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
+    for (int32_t i = 0; i < workers; i++)
+        tni_thread_join(pool->handles[i]);
+    tni_condition_destroy(&pool->work);
+    tni_condition_destroy(&pool->idle);
+    tni_mutex_destroy(&pool->lock);
+    tni_release(pool);
+}

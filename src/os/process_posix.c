@@ -1,0 +1,203 @@
+#include "process.h"
+
+#include "base/alloc.h"
+#include "clock.h"
+#include "env.h"
+#include "file.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+enum { MOST_ANSWER = 64 << 10 };
+
+static tn_status failed(tn_error *err, const char *call, int code)
+{
+    return tn_fail(err, code == ENOMEM || code == EAGAIN ? TN_OUT_OF_MEMORY : TN_IO, code, call,
+                   "the child process could not be started: error %d", code);
+}
+
+static int set_actions(posix_spawn_file_actions_t *actions, int answer)
+{
+    int code = posix_spawn_file_actions_adddup2(actions, answer, TNI_PROCESS_ANSWER);
+    for (int file = 0; !code && file < 3; file++)
+        code = posix_spawn_file_actions_addopen(actions, file, "/dev/null", O_RDWR, 0);
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+    if (!code)
+        code = posix_spawn_file_actions_addclosefrom_np(actions, TNI_PROCESS_ANSWER + 1);
+#endif
+#endif
+    return code;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int code = posix_spawnattr_setsigmask(attributes, &none);
+    if (!code)
+        code = posix_spawnattr_setsigdefault(attributes, &all);
+    if (!code)
+        code = posix_spawnattr_setpgroup(attributes, 0);
+    if (!code)
+        code = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                        POSIX_SPAWN_SETPGROUP);
+    return code;
+}
+
+static int start(const char *program, const char *const *arguments, int answer, pid_t *out)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code)
+        return code;
+    code = posix_spawnattr_init(&attributes);
+    if (!code) {
+        code = set_actions(&actions, answer);
+        if (!code)
+            code = set_attributes(&attributes);
+        if (!code)
+            code = tni_sys_spawn(out, program, &actions, &attributes, arguments, tni_env_all());
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* Reads what is there. False at the end of the answer, or when there is too much of it. */
+static bool read_more(int file, tni_buffer *answer, tni_process_end *end)
+{
+    char piece[4096];
+    ssize_t count = tni_sys_read(file, piece, sizeof piece);
+    if (count <= 0)
+        return false;
+    if ((size_t)count > MOST_ANSWER - answer->length) {
+        end->answered_too_much = true;
+        return false;
+    }
+    tni_buffer_add_part(answer, piece, (size_t)count);
+    return true;
+}
+
+/* Listens until the child closes its end or the time is over. Looks at the clock every 50 ms at
+ * the latest, as something the child left behind may keep the pipe open. */
+static void listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer,
+                      tni_process_end *end)
+{
+    for (;;) {
+        int64_t left = deadline - tni_clock_ns();
+        struct pollfd poll_file = {.fd = file, .events = POLLIN};
+        siginfo_t info = {0};
+        if (left <= 0) {
+            end->timed_out = true;
+            return;
+        }
+        int64_t wait_ms = left / 1000000 + 1;
+        int ready = tni_sys_poll(&poll_file, 1, wait_ms < 50 ? (int)wait_ms : 50);
+        if (ready < 0 && errno != EINTR)
+            return;
+        if (ready > 0 && !read_more(file, answer, end))
+            return;
+        if (ready == 0 && waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == child)
+            return;
+    }
+}
+
+/* Waits for the child until `deadline`, then kills its group; never leaves it behind. */
+static void reap(pid_t child, int64_t deadline, tni_process_end *end)
+{
+    int status = 0;
+    pid_t got = 0;
+    for (int64_t pause = 50000; got == 0; pause = pause < 2000000 ? pause * 2 : pause) {
+        bool late = end->timed_out || end->answered_too_much || tni_clock_ns() >= deadline;
+        if (late) {
+            end->timed_out = !end->answered_too_much;
+            kill(-child, SIGKILL);
+        }
+        got = tni_sys_waitpid(child, &status, late ? 0 : WNOHANG);
+        if (got < 0 && errno != ECHILD) /* a failing call must not leave a child behind */
+            got = 0;
+        if (got == 0)
+            tni_clock_sleep_ns(pause);
+    }
+    kill(-child, SIGKILL); /* what it may have started */
+    end->exit_code = got == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    end->signal = got == child && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+tn_status tni_process_run(const char *program, const char *const *arguments, int64_t limit_ns,
+                          tni_buffer *answer, tni_process_end *out_end, tn_error *err)
+{
+    int ends[2];
+    pid_t child = 0;
+    tni_process_end end = {0};
+    int64_t deadline = tni_clock_ns() + limit_ns;
+    if (tni_sys_pipe(ends) != 0)
+        return failed(err, "pipe", errno);
+    int code = start(program, arguments, ends[1], &child);
+    tni_sys_close(ends[1]);
+    if (!code) {
+        listen_to(child, ends[0], deadline, answer, &end);
+        reap(child, deadline, &end);
+    }
+    tni_sys_close(ends[0]);
+    if (code)
+        return failed(err, program, code);
+    if (answer->failed)
+        return tni_no_memory(err, program, "the child's answer");
+    *out_end = end;
+    return TN_OK;
+}
+
+void tni_process_answer(const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t count = write(TNI_PROCESS_ANSWER, text, length);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return;
+        text += count;
+        length -= (size_t)count;
+    }
+}
+
+void tni_process_spare(unsigned seconds)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    alarm(seconds);
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+}
+
+void tni_process_machine(tni_buffer *to)
+{
+    static const char *const facts[] = {
+        "/proc/sys/kernel/random/boot_id",
+        "/proc/sys/kernel/osrelease",
+        "/proc/driver/nvidia/version",
+        "/sys/module/amdgpu/version",
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        char *text = NULL;
+        size_t size;
+        if (tni_file_read(facts[i], 4096, &text, &size, NULL) != TN_OK)
+            continue;
+        tni_buffer_format(to, "%s;", text);
+        tni_release(text);
+    }
+}

@@ -1,0 +1,174 @@
+#include "thread.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include "sys.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+#endif
+
+/* The calls on locks fail only when they are misused, so what they return is not looked at. */
+void tni_mutex_init(tni_mutex *mutex)
+{
+    (void)pthread_mutex_init(&mutex->native, NULL);
+}
+
+void tni_mutex_destroy(tni_mutex *mutex)
+{
+    (void)pthread_mutex_destroy(&mutex->native);
+}
+
+void tni_mutex_lock(tni_mutex *mutex)
+{
+    (void)pthread_mutex_lock(&mutex->native);
+}
+
+void tni_mutex_unlock(tni_mutex *mutex)
+{
+    (void)pthread_mutex_unlock(&mutex->native);
+}
+
+void tni_condition_init(tni_condition *condition)
+{
+    (void)pthread_cond_init(&condition->native, NULL);
+}
+
+void tni_condition_destroy(tni_condition *condition)
+{
+    (void)pthread_cond_destroy(&condition->native);
+}
+
+void tni_condition_wait(tni_condition *condition, tni_mutex *mutex)
+{
+    (void)pthread_cond_wait(&condition->native, &mutex->native);
+}
+
+void tni_condition_wake_one(tni_condition *condition)
+{
+    (void)pthread_cond_signal(&condition->native);
+}
+
+void tni_condition_wake_all(tni_condition *condition)
+{
+    (void)pthread_cond_broadcast(&condition->native);
+}
+
+void tni_once_run(tni_once *once, void (*run)(void))
+{
+    (void)pthread_once(&once->native, run);
+}
+
+/* The new thread owns and releases it. */
+struct start {
+    void (*run)(void *user);
+    void *user;
+};
+
+static void *begin(void *record)
+{
+    struct start start = *(struct start *)record;
+    tni_release(record);
+    start.run(start.user);
+    return NULL;
+}
+
+#if defined(_WIN32)
+
+static int spawn(pthread_t *out, struct start *start)
+{
+    return pthread_create(out, NULL, begin, start);
+}
+
+#else
+
+/* A thread begins with its maker's signal mask, so the maker wears the new one meanwhile. Signals
+ * for a thread's own faults stay open: blocking them would only keep the program's crash handler
+ * from running. */
+static int spawn(pthread_t *out, struct start *start)
+{
+    static const int own_faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own_faults / sizeof own_faults[0]; i++)
+        sigdelset(&blocked, own_faults[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    int error = tni_sys_thread_create(out, begin, start);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+#endif
+
+tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err)
+{
+    const char *where = "pthread_create";
+    pthread_t native;
+    struct start *start = tni_alloc(sizeof *start);
+    if (!start)
+        return tni_no_memory(err, where, "a thread's start");
+    *start = (struct start){run, user};
+    int error = spawn(&native, start);
+    if (error != 0) {
+        tni_release(start);
+        return tn_fail(err, error == ENOMEM ? TN_OUT_OF_MEMORY : TN_BUSY, error, where,
+                       "the system gave no new thread (error %d); look at its limits on memory "
+                       "and on the number of threads",
+                       error);
+    }
+    out->native = native;
+    return TN_OK;
+}
+
+void tni_thread_join(tni_thread thread)
+{
+    (void)pthread_join(thread.native, NULL);
+}
+
+uint64_t tni_thread_id(void)
+{
+    static _Thread_local char mine;
+    return (uint64_t)(uintptr_t)&mine;
+}
+
+#if defined(_WIN32)
+
+int32_t tni_thread_processors(void)
+{
+    DWORD_PTR mine = 0, all = 0;
+    int32_t count = 0;
+    if (GetProcessAffinityMask(GetCurrentProcess(), &mine, &all))
+        for (; mine != 0; mine &= mine - 1)
+            count++;
+    return count > 0 ? count : 1;
+}
+
+#else
+
+/* 0 when the system does not say. The mask is the calling thread's, which the threads it makes
+ * inherit; the room is for 65536 processors, eight times what Linux can be built for. */
+static long affinity(void)
+{
+#if defined(__linux__)
+    cpu_set_t sets[64];
+    if (sched_getaffinity(0, sizeof sets, sets) == 0)
+        return CPU_COUNT_S(sizeof sets, sets);
+#endif
+    return 0;
+}
+
+int32_t tni_thread_processors(void)
+{
+    long count = affinity();
+    if (count < 1)
+        count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int32_t)count : 1;
+}
+
+#endif

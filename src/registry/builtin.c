@@ -1,0 +1,11 @@
+#include "registry.h"
+
+tn_module_entry_fn tni_ref_module_entry;
+
+const tni_builtin tni_builtins[] = {
+    {"ref", tni_ref_module_entry},
+    {NULL, NULL},
+};
+
+/* TENON_SHIPPED is the build's list of the modules it makes: "tenon-a.so", "tenon-b.so", */
+const char *const tni_shipped[] = {TENON_SHIPPED NULL};

@@ -1,0 +1,257 @@
+#include "base/alloc.h"
+#include "base/log.h"
+#include "host.h"
+#include "inside.h"
+#include "load.h"
+#include "os/clock.h"
+#include "tenon/status.h"
+#include "verdict.h"
+
+/* The ready module of this name, or NULL. Only the loading thread publishes, and it asks. */
+static const tni_record *ready_module(const tni_registry *registry, const char *name)
+{
+    for (size_t i = 0; i < registry->records.count; i++) {
+        const tni_record *record = registry->records.items[i];
+        if (record->stage == TN_STAGE_READY && strcmp(record->name, name) == 0)
+            return record;
+    }
+    return NULL;
+}
+
+static tn_status check_duplicate(const tni_registry *registry, tni_record *record)
+{
+    const tni_record *other = ready_module(registry, record->name);
+    if (!other)
+        return TN_OK;
+    return tni_record_stop(record, TN_ALREADY_EXISTS, "remove one of the two",
+                           "a module \"%s\" is ready already, from %s; the first wins",
+                           record->name, other->path ? other->path : "the library itself");
+}
+
+static tn_status load_here(const tni_registry *registry, tni_record *record)
+{
+    tn_status status = tni_load_open(record);
+    if (!status)
+        status = tni_load_negotiate(record);
+    if (!status)
+        status = check_duplicate(registry, record);
+    return status ? status : tni_load_probe(record, NULL, NULL);
+}
+
+/* Takes over what a child found. A module that came as far as its rows is opened for them: plans
+ * for an absent machine need no more. One that crashed or hung stays out. */
+static tn_status accept_verdict(const tni_registry *registry, tni_record *record,
+                                const tni_verdict *verdict)
+{
+    tn_status status = TN_OK;
+    if (!verdict->ended_badly && verdict->stage >= TN_STAGE_NEGOTIATED) {
+        status = tni_load_open(record);
+        if (!status)
+            status = tni_load_negotiate(record);
+        if (!status)
+            status = check_duplicate(registry, record);
+        if (status)
+            return status;
+    }
+    if (verdict->name[0])
+        tn_text_fit(record->name, sizeof record->name, verdict->name);
+    tn_text_fit(record->version, sizeof record->version, verdict->version);
+    record->stage = verdict->stage < TN_STAGE_READY ? verdict->stage : TN_STAGE_PROBED;
+    record->abi_major = verdict->abi_major;
+    record->abi_minor = verdict->abi_minor;
+    return tni_record_stop(record, verdict->status, verdict->remedy, "%s", verdict->message);
+}
+
+/* An unknown module: what a child makes of it decides whether its code comes in here. */
+static tn_status load_unknown(const tni_registry *registry, tni_record *record)
+{
+    const tni_registry_params *params = &registry->params;
+    tn_error err = {0};
+    tni_verdict verdict;
+    if (!params->probe)
+        return tni_record_stop(record, TN_UNAVAILABLE,
+                               "install Tenon whole, or add the file with TN_MODULE_TRUSTED",
+                               "not probed: there is no tenon-probe beside the library");
+    if (params->fresh || !tni_verdict_recall(params->cache, record->path, &verdict)) {
+        tn_status status =
+            tni_verdict_ask(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
+        if (status)
+            return tni_record_stop(record, status, "make sure that tenon-probe can be run",
+                                   "not probed: %s: %s", err.where, err.message);
+        tni_verdict_remember(params->cache, record->path, &verdict);
+    }
+    if (verdict.status != TN_OK)
+        return accept_verdict(registry, record, &verdict);
+    return load_here(registry, record);
+}
+
+static void load(const tni_registry *registry, tni_record *record)
+{
+    int64_t start = tni_clock_ns();
+    tni_host_fill(record);
+    tn_status status = tni_load_inspect(record);
+    if (!status)
+        status = record->trusted ? load_here(registry, record) : load_unknown(registry, record);
+    record->ms = (double)(tni_clock_ns() - start) / 1e6;
+    if (status)
+        tni_log(status == TN_UNAVAILABLE ? TN_LOG_INFO : TN_LOG_WARNING,
+                "module %s stopped at %s: %s: %s", record->name,
+                tn_module_stage_name(record->stage), tn_status_name(status), record->message);
+    else
+        tni_log(TN_LOG_INFO, "module %s %s is ready in %.2f ms: %s", record->name, record->version,
+                record->ms, record->message);
+}
+
+/* Loads and publishes. Want of memory publishes nothing, so that it can be tried again; whatever
+ * else became of the module is its row. Takes the record. */
+static tn_status bring_in(tni_registry *registry, tni_record *record, tn_error *err)
+{
+    bool room = false;
+    if (record) {
+        tni_mutex_lock(&registry->lock);
+        room = tni_list_reserve(&registry->records);
+        tni_mutex_unlock(&registry->lock);
+    }
+    if (room)
+        load(registry, record);
+    if (!room || record->status == TN_OUT_OF_MEMORY) {
+        tni_record_destroy(record);
+        return tni_no_memory(err, "tn_module_discover", "a module's record");
+    }
+    tni_mutex_lock(&registry->lock);
+    registry->records.items[registry->records.count++] = record;
+    atomic_fetch_add(&registry->generation, 1);
+    tni_mutex_unlock(&registry->lock);
+    return TN_OK;
+}
+
+static bool is_shipped(const tni_registry *registry, const tni_place *place, const char *name)
+{
+    const char *const *shipped = registry->params.shipped;
+    for (; place->origin == TNI_ORIGIN_FOLDER && shipped && *shipped; shipped++) {
+        if (strcmp(*shipped, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tn_status bring_in_file(tni_registry *registry, const tni_place *place, const char *path,
+                               tn_error *err)
+{
+    tni_record *record = tni_record_create(path, place->origin);
+    if (record)
+        record->trusted = place->trusted || is_shipped(registry, place, tni_path_name(path));
+    return bring_in(registry, record, err);
+}
+
+static tn_status visit_names(tni_registry *registry, tni_place *place, tn_error *err)
+{
+    while (place->next < place->names->count) {
+        char *path = tni_path_join(place->path, place->names->names[place->next]);
+        if (!path)
+            return tni_no_memory(err, "tn_module_discover", "a module's path");
+        tn_status status = bring_in_file(registry, place, path, err);
+        tni_release(path);
+        if (status)
+            return status;
+        place->next++;
+    }
+    return TN_OK;
+}
+
+/* Reads the folder. What is wrong with it is the place's row; want of memory is an error. */
+static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error *err)
+{
+    tn_error why = {0};
+    if (place->origin == TNI_ORIGIN_ENVIRONMENT && registry->params.search_path_ignored) {
+        place->status = TN_NOT_PERMITTED;
+        tn_text_fit(place->message, sizeof place->message,
+                    "ignored: this process has raised privileges");
+        return TN_OK;
+    }
+    if (place->origin == TNI_ORIGIN_ENVIRONMENT && !tni_path_is_absolute(place->path)) {
+        place->status = TN_INVALID_ARGUMENT;
+        tn_text_fit(place->message, sizeof place->message, "ignored: not an absolute path");
+        return TN_OK;
+    }
+    place->status = tni_folder_list(place->path, "tenon-", TNI_LIBRARY_SUFFIX, &place->names, &why);
+    if (place->status == TN_OUT_OF_MEMORY)
+        return tni_no_memory(err, "tn_module_discover", place->path);
+    if (place->status)
+        tn_text_fit(place->message, sizeof place->message,
+                    place->status == TN_NOT_FOUND ? "no such folder" : why.message);
+    return TN_OK;
+}
+
+static tn_status visit_folder(tni_registry *registry, tni_place *place, tn_error *err)
+{
+    tn_status status = place->names ? TN_OK : read_folder(registry, place, err);
+    if (status || !place->names)
+        return status;
+    status = visit_names(registry, place, err);
+    if (!status)
+        snprintf(place->message, sizeof place->message, "%zu module%s", place->names->count,
+                 place->names->count == 1 ? "" : "s");
+    return status;
+}
+
+static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
+{
+    tn_status status;
+    if (place->is_folder) {
+        status = visit_folder(registry, place, err);
+    } else {
+        status = bring_in_file(registry, place, place->path, err);
+        tn_text_fit(place->message, sizeof place->message, "one file");
+    }
+    if (status)
+        return status;
+    tni_mutex_lock(&registry->lock);
+    place->done = true;
+    tni_mutex_unlock(&registry->lock);
+    return TN_OK;
+}
+
+/* The first place not yet visited, the program's before the others; NULL when all are. */
+static tni_place *next_place(tni_registry *registry)
+{
+    tni_place *found = NULL;
+    const tni_list *lists[] = {&registry->wishes, &registry->standing};
+    tni_mutex_lock(&registry->lock);
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; !found && i < lists[l]->count; i++) {
+            tni_place *place = lists[l]->items[i];
+            found = place->done ? NULL : place;
+        }
+    }
+    tni_mutex_unlock(&registry->lock);
+    return found;
+}
+
+static tn_status bring_in_builtins(tni_registry *registry, tn_error *err)
+{
+    const tni_builtin *builtins = registry->params.builtins;
+    while (builtins && builtins[registry->builtins_done].entry) {
+        const tni_builtin *builtin = &builtins[registry->builtins_done];
+        tni_record *record = tni_record_create(NULL, TNI_ORIGIN_BUILT_IN);
+        if (record) {
+            tn_text_fit(record->name, sizeof record->name, builtin->name);
+            record->entry = builtin->entry;
+            record->trusted = true;
+        }
+        tn_status status = bring_in(registry, record, err);
+        if (status)
+            return status;
+        registry->builtins_done++;
+    }
+    return TN_OK;
+}
+
+tn_status tni_discover(tni_registry *registry, tn_error *err)
+{
+    tn_status status = bring_in_builtins(registry, err);
+    tni_place *place;
+    while (!status && (place = next_place(registry)))
+        status = visit(registry, place, err);
+    return status;
+}

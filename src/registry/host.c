@@ -1,0 +1,71 @@
+#include "host.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "os/bind.h"
+#include "tenon/module/library.h"
+#include "tenon/parallel.h"
+
+static void *host_alloc(void *self, size_t size, size_t align)
+{
+    (void)self;
+    return align & (align - 1) ? NULL : tni_alloc_aligned(size, align);
+}
+
+static void host_release(void *self, void *memory)
+{
+    (void)self;
+    tni_release(memory);
+}
+
+static void host_log(void *self, int32_t level, const char *text)
+{
+    const tni_record *record = self;
+    if (text && level > TN_LOG_OFF)
+        tni_log(level, "module %s: %s", record->name, text);
+}
+
+/* The remedy of the module's library row that is found under the same files, or NULL. */
+static const char *remedy_for(const tni_record *record, const char *files)
+{
+    const tn_library_row *const *rows = record->table ? record->table->libraries : NULL;
+    for (; rows && *rows; rows++) {
+        if (files && strcmp((*rows)->files, files) == 0)
+            return (*rows)->remedy;
+    }
+    return NULL;
+}
+
+static tn_status host_library_bind(void *self, const char *files, const tn_symbol *symbols,
+                                   size_t count, void *table, tn_error *err)
+{
+    const tni_record *record = self;
+    char *file = NULL;
+    tn_status status =
+        tni_bind(files, symbols, count, remedy_for(record, files), table, &file, err);
+    if (!status)
+        tni_log(TN_LOG_INFO, "module %s: opened %s", record->name, file ? file : files);
+    tni_release(file);
+    return status;
+}
+
+static void host_parallel_for(void *self, int64_t count, tn_task *task, void *user)
+{
+    (void)self;
+    tn_parallel_for(count, task, user);
+}
+
+void tni_host_fill(tni_record *record)
+{
+    record->host = (tn_host){
+        .struct_size = sizeof record->host,
+        .abi_major = TN_MODULE_ABI_MAJOR,
+        .abi_minor = TN_MODULE_ABI_MINOR,
+        .self = record,
+        .alloc = host_alloc,
+        .release = host_release,
+        .log = host_log,
+        .library_bind = host_library_bind,
+        .parallel_for = host_parallel_for,
+    };
+}

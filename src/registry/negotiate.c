@@ -1,0 +1,158 @@
+#include "base/alloc.h"
+#include "base/words.h"
+#include "load.h"
+#include "rows.h"
+
+/* A status that a module gave: one that this version does not know is its fault, not a success. */
+static tn_status sane(tn_status status)
+{
+    return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_INTERNAL;
+}
+
+/* The ABI comes before everything else: nothing after it means anything in another one. */
+static tn_status check_abi(tni_record *record, const tn_module *table)
+{
+    if (!TN_HAS(table, tn_module, abi_minor))
+        return tni_record_stop(record, TN_INCOMPATIBLE, "begin the table as tn_module does",
+                               "its table's struct_size needs at least %zu, found %zu",
+                               TN_UP_TO(tn_module, abi_minor), table->struct_size);
+    record->abi_major = table->abi_major;
+    record->abi_minor = table->abi_minor;
+    if (table->abi_major != TN_MODULE_ABI_MAJOR || table->abi_minor != TN_MODULE_ABI_MINOR)
+        return tni_record_stop(record, TN_INCOMPATIBLE,
+                               "build the module with the headers of this Tenon",
+                               "it is built for module ABI %u.%u; this Tenon has %d.%d, and "
+                               "while the major is 0 both must be the same",
+                               (unsigned)table->abi_major, (unsigned)table->abi_minor,
+                               TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR);
+    if (!TN_HAS(table, tn_module, communicators))
+        return tni_record_stop(record, TN_INCOMPATIBLE, "set struct_size to the table's sizeof",
+                               "its table's struct_size needs at least %zu, found %zu",
+                               TN_UP_TO(tn_module, communicators), table->struct_size);
+    return TN_OK;
+}
+
+static tn_status check_table(tni_record *record, const tn_module *table)
+{
+    tn_error err = {0};
+    if (table->flags & ~TN_MODULE_SANITIZERS)
+        return tni_record_stop(record, TN_INCOMPATIBLE, "set only flags that module.h has",
+                               "its flags have unknown bits %#llx",
+                               (unsigned long long)(table->flags & ~TN_MODULE_SANITIZERS));
+    if (tni_load_check_sanitizer(record, table->flags))
+        return record->status;
+    if (!table->name || !tni_name_is_legal(table->name, "", TNI_NAME_MAX))
+        return tni_record_stop(record, TN_INVALID_ARGUMENT, "give the module a legal name",
+                               "its name needs 1 to %d of a-z 0-9 - _; found \"%.60s\"",
+                               TNI_NAME_MAX, table->name ? table->name : "(NULL)");
+    tn_text_fit(record->name, sizeof record->name, table->name);
+    if (!table->version || !table->version[0])
+        return tni_record_stop(record, TN_INVALID_ARGUMENT, "give the module a version",
+                               "its version is %s", table->version ? "empty" : "NULL");
+    tn_text_fit(record->version, sizeof record->version, table->version);
+    tn_status status = tni_rows_check(table, &err);
+    if (status)
+        return tni_record_stop(record, status, "correct the row (docs/modules.md)", "%s",
+                               tni_words_of(&err));
+    return TN_OK;
+}
+
+tn_status tni_load_negotiate(tni_record *record)
+{
+    tn_error err = {0};
+    const tn_module *table = NULL;
+    tn_status status = record->entry(&record->host, &table, &err);
+    if (status)
+        return tni_record_stop(record, sane(status), "", "its entry refused: %s",
+                               tni_words_of(&err));
+    if (!table)
+        return tni_record_stop(record, TN_INVALID_ARGUMENT, "set *out to the module's table",
+                               "its entry said ok and gave no table");
+    status = check_abi(record, table);
+    if (!status)
+        status = check_table(record, table);
+    if (status)
+        return status;
+    int32_t count = tni_rows_count(table->platforms);
+    record->platforms = tni_alloc_zeroed((size_t)count, sizeof *record->platforms);
+    if (!record->platforms)
+        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory for its platforms");
+    for (int32_t i = 0; i < count; i++)
+        record->platforms[i].row = table->platforms[i];
+    record->platform_count = count;
+    record->table = table;
+    record->stage = TN_STAGE_NEGOTIATED;
+    return TN_OK;
+}
+
+/* One platform's probe. A probe that says ok and gives nonsense has failed. */
+static tn_status ask(const tni_record *record, tni_platform *platform, tn_error *err)
+{
+    void *self = NULL;
+    int32_t devices = 0;
+    tn_status status = platform->row->probe(&record->host, &self, &devices, err);
+    if (!status && devices < 0)
+        status = tn_fail(err, TN_INTERNAL, 0, "probe", "its probe said ok and gave %d devices",
+                         (int)devices);
+    platform->status = status ? sane(status) : TN_OK;
+    if (!status) {
+        platform->self = self;
+        platform->devices = devices;
+    }
+    return platform->status;
+}
+
+static void say_ready(tni_record *record)
+{
+    const tn_module *table = record->table;
+    const struct {
+        const char *one, *many;
+        int32_t count;
+    } parts[] = {
+        {"platform", "platforms", record->platform_count},
+        {"device", "devices", record->devices},
+        {"library", "libraries", tni_rows_count(table->libraries)},
+        {"kernel", "kernels", tni_rows_count(table->kernels)},
+        {"language", "languages", tni_rows_count(table->languages)},
+        {"communicator", "communicators", tni_rows_count(table->communicators)},
+    };
+    char text[256] = "offers";
+    size_t used = strlen(text), first = used;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].count > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %d %s",
+                                     used == first ? "" : ",", (int)parts[i].count,
+                                     parts[i].count == 1 ? parts[i].one : parts[i].many);
+    }
+    record->stage = TN_STAGE_READY;
+    tni_record_stop(record, TN_OK, "", "%s", used == first ? "offers no rows" : text);
+}
+
+tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user)
+{
+    tn_error err = {0}, first = {0};
+    const char *remedy = "";
+    tn_status worst = TN_OK;
+    bool any = record->platform_count == 0;
+    for (int32_t i = 0; i < record->platform_count; i++) {
+        tni_platform *platform = &record->platforms[i];
+        err.message[0] = '\0';
+        tn_status status = ask(record, platform, &err);
+        any = any || !status;
+        record->devices += platform->devices;
+        if (status && !worst) {
+            worst = status;
+            first = err;
+            remedy = platform->row->remedy ? platform->row->remedy : "";
+        }
+    }
+    if (!any) /* every probe failed: it stays where it was, with the first one's reason */
+        return tni_record_stop(record, worst, remedy, "%s", tni_words_of(&first));
+    record->stage = TN_STAGE_PROBED;
+    if (progress)
+        progress(user, record);
+    if (record->platform_count > 0 && record->devices == 0)
+        return tni_record_stop(record, TN_UNAVAILABLE, "", "its driver is here, but no device");
+    say_ready(record);
+    return TN_OK;
+}

@@ -1,0 +1,66 @@
+/* One candidate module: how far it came, and why it stopped.
+ *
+ * A record is filled by the one thread that loads, then published and never changed again, so that
+ * reading it needs no lock. Its texts have room of their own: once loading has begun, nothing more
+ * is allocated that could fail after a module's code has run. */
+#ifndef TNI_REGISTRY_RECORD_H
+#define TNI_REGISTRY_RECORD_H
+
+#include "os/file.h"
+#include "tenon/module.h"
+#include "tenon/module/module.h"
+#include "tenon/module/platform.h"
+
+/* What one platform's probe found. */
+typedef struct tni_platform {
+    const tn_platform_row *row;
+    void *self;
+    int32_t devices;
+    tn_status status;
+} tni_platform;
+
+/* Who brought it; indexes the words of reports. */
+typedef enum tni_origin {
+    TNI_ORIGIN_BUILT_IN,
+    TNI_ORIGIN_PROGRAM,
+    TNI_ORIGIN_FOLDER,
+    TNI_ORIGIN_ENVIRONMENT
+} tni_origin;
+
+const char *tni_origin_name(tni_origin origin);
+
+typedef struct tni_record {
+    char name[64]; /* cut to fit, if it is not legal */
+    char version[64];
+    char message[1024];
+    char remedy[512];
+    char *path;                /* owned; NULL for a built-in */
+    tn_module_entry_fn *entry; /* set for a built-in, found by opening otherwise */
+    tni_origin origin;
+    bool trusted; /* probed in this process: it ships with Tenon, or the program vouches for it */
+    tn_module_stage stage;
+    tn_status status;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
+    tni_platform *platforms; /* owned; as many as the table has */
+    int32_t platform_count;
+    int32_t devices;
+    double ms;
+    tn_host host; /* lent to the module */
+} tni_record;
+
+/* A record for a file, or for a built-in when `path` is NULL. NULL for want of memory. */
+tni_record *tni_record_create(const char *path, tni_origin origin);
+
+/* For records whose code has not run, and for tests: a module may still hold the host's table. */
+void tni_record_destroy(tni_record *record);
+
+/* "acme" from "/x/tenon-acme.so"; the file's own name when it has another form. */
+void tni_record_name_of(const char *path, char *out, size_t size);
+
+/* Stops the record where it stands: status, message, remedy ("" for none). Returns `status`. */
+tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
+                          const char *format, ...) TN_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,226 @@
+#include "registry.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "inside.h"
+#include "os/fork.h"
+
+bool tni_list_reserve(tni_list *list)
+{
+    return tni_array_reserve((void **)&list->items, &list->capacity, list->count, list->count + 1,
+                             sizeof *list->items);
+}
+
+tni_place *tni_place_create(const char *path, tni_origin origin, bool is_folder, bool trusted)
+{
+    tni_place *place = tni_alloc_zeroed(1, sizeof *place);
+    if (!place)
+        return NULL;
+    *place = (tni_place){.origin = origin, .is_folder = is_folder, .trusted = trusted};
+    place->path = tni_text_copy(path);
+    if (!place->path) {
+        tni_place_destroy(place);
+        return NULL;
+    }
+    return place;
+}
+
+void tni_place_destroy(tni_place *place)
+{
+    if (!place)
+        return;
+    tni_release(place->names);
+    tni_release(place->path);
+    tni_release(place);
+}
+
+static bool add_place(tni_list *to, const char *path, tni_origin origin)
+{
+    tni_place *place = tni_list_reserve(to) ? tni_place_create(path, origin, true, false) : NULL;
+    if (!place)
+        return false;
+    to->items[to->count++] = place;
+    return true;
+}
+
+/* Copies a text of the parameters into the registry, which then owns it. */
+static bool own(const char **text)
+{
+    if (!*text)
+        return true;
+    *text = tni_text_copy(*text);
+    return *text != NULL;
+}
+
+/* One place per entry of the variable, also for those that will be ignored: reports name them. */
+static bool add_search_path(tni_registry *registry)
+{
+    const char *at = registry->params.search_path;
+    while (at && *at) {
+        const char *end = strchr(at, TNI_PATH_SEPARATOR);
+        size_t length = end ? (size_t)(end - at) : strlen(at);
+        char *path = tni_text_copy_part(at, length);
+        bool added =
+            path && (length == 0 || add_place(&registry->standing, path, TNI_ORIGIN_ENVIRONMENT));
+        tni_release(path);
+        if (!added)
+            return false;
+        at += length + (end != NULL);
+    }
+    return true;
+}
+
+static bool fill(tni_registry *registry, const tni_registry_params *params)
+{
+    registry->params = *params;
+    registry->params.module_folder = NULL;
+    registry->params.search_path = NULL;
+    registry->params.probe = NULL;
+    if (params->probe_limit_ns <= 0)
+        registry->params.probe_limit_ns = INT64_C(2000000000);
+    registry->params.module_folder = params->module_folder;
+    if (!own(&registry->params.module_folder))
+        return false;
+    registry->params.search_path = params->search_path;
+    if (!own(&registry->params.search_path))
+        return false;
+    registry->params.probe = params->probe;
+    if (!own(&registry->params.probe))
+        return false;
+    return (!params->module_folder ||
+            add_place(&registry->standing, params->module_folder, TNI_ORIGIN_FOLDER)) &&
+           add_search_path(registry);
+}
+
+tn_status tni_registry_create(const tni_registry_params *params, tni_registry **out, tn_error *err)
+{
+    tni_registry *registry = tni_alloc_zeroed(1, sizeof *registry);
+    if (!registry)
+        return tni_no_memory(err, "registry", "the registry");
+    tni_mutex_init(&registry->lock);
+    tni_condition_init(&registry->changed);
+    if (!fill(registry, params)) {
+        tni_registry_destroy(registry);
+        return tni_no_memory(err, "registry", "the places to search");
+    }
+    *out = registry;
+    return TN_OK;
+}
+
+static void release_text(const char *text)
+{
+    char *owned;
+    memcpy(&owned, &text, sizeof owned);
+    tni_release(owned);
+}
+
+void tni_registry_destroy(tni_registry *registry)
+{
+    if (!registry)
+        return;
+    for (size_t i = 0; i < registry->records.count; i++)
+        tni_record_destroy(registry->records.items[i]);
+    for (size_t i = 0; i < registry->wishes.count; i++)
+        tni_place_destroy(registry->wishes.items[i]);
+    for (size_t i = 0; i < registry->standing.count; i++)
+        tni_place_destroy(registry->standing.items[i]);
+    tni_release(registry->records.items);
+    tni_release(registry->wishes.items);
+    tni_release(registry->standing.items);
+    release_text(registry->params.module_folder);
+    release_text(registry->params.search_path);
+    release_text(registry->params.probe);
+    tni_condition_destroy(&registry->changed);
+    tni_mutex_destroy(&registry->lock);
+    tni_release(registry);
+}
+
+/* True when a thread of this process is loading: one that fork() left behind is not. */
+static bool is_loading(const tni_registry *registry)
+{
+    return registry->loader != 0 && registry->loader_fork == tni_fork_generation();
+}
+
+tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
+{
+    uint64_t me = tni_thread_id();
+    tni_mutex_lock(&registry->lock);
+    if (is_loading(registry) && registry->loader == me) {
+        tni_mutex_unlock(&registry->lock); /* a module asks from within its own probe */
+        return TN_OK;
+    }
+    while (is_loading(registry))
+        tni_condition_wait(&registry->changed, &registry->lock);
+    registry->loader = me;
+    registry->loader_fork = tni_fork_generation();
+    tni_mutex_unlock(&registry->lock);
+
+    tn_status status = tni_discover(registry, err);
+
+    tni_mutex_lock(&registry->lock);
+    registry->loader = 0;
+    registry->discovered = registry->discovered || status == TN_OK;
+    tni_condition_wake_all(&registry->changed);
+    tni_mutex_unlock(&registry->lock);
+    return status;
+}
+
+/* The path as it will be opened, whatever becomes of the current folder. */
+static tn_status absolute(const char *path, char **out, tn_error *err)
+{
+    if (!tni_path_is_absolute(path))
+        return tni_path_real(path, out, err);
+    *out = tni_text_copy(path);
+    return *out ? TN_OK : tni_no_memory(err, "tn_module_add", "the path");
+}
+
+tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_folder, uint64_t flags,
+                           tn_error *err)
+{
+    const char *where = is_folder ? "tn_module_folder_add" : "tn_module_file_add";
+    char *full = NULL;
+    if (!path || !path[0])
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the path is %s",
+                       path ? "empty" : "NULL");
+    if (flags & ~TN_MODULE_TRUSTED)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "flags has unknown bits %#llx; known is TN_MODULE_TRUSTED (1)",
+                       (unsigned long long)(flags & ~TN_MODULE_TRUSTED));
+    tn_status status = absolute(path, &full, err);
+    if (status)
+        return status;
+    tni_place *place =
+        tni_place_create(full, TNI_ORIGIN_PROGRAM, is_folder, (flags & TN_MODULE_TRUSTED) != 0);
+    tni_release(full);
+    if (!place)
+        return tni_no_memory(err, where, "the path");
+
+    tni_mutex_lock(&registry->lock);
+    bool discovered = registry->discovered;
+    bool room = tni_list_reserve(&registry->wishes);
+    if (room)
+        registry->wishes.items[registry->wishes.count++] = place;
+    tni_mutex_unlock(&registry->lock);
+    if (!room) {
+        tni_place_destroy(place);
+        return tni_no_memory(err, where, "the list of places");
+    }
+    return discovered ? tni_registry_discover(registry, err) : TN_OK;
+}
+
+uint64_t tni_registry_generation(const tni_registry *registry)
+{
+    return atomic_load(&registry->generation);
+}
+
+void tni_registry_before_fork(tni_registry *registry)
+{
+    tni_mutex_lock(&registry->lock);
+}
+
+void tni_registry_after_fork(tni_registry *registry, bool in_child)
+{
+    if (in_child)
+        tni_condition_init(&registry->changed); /* those who waited on it are gone */
+    tni_mutex_unlock(&registry->lock);
+}

@@ -1,0 +1,55 @@
+/* The registry: where modules are sought, the one thread at a time that loads them, and the rows
+ * everyone reads. The process has one (tenon/module.h); tests make others.
+ *
+ * No module is ever called with the registry's lock held. Thread-safety: Safe. */
+#ifndef TNI_REGISTRY_REGISTRY_H
+#define TNI_REGISTRY_REGISTRY_H
+
+#include "os/cache.h"
+#include "record.h"
+#include "tenon/module.h"
+
+typedef struct tni_registry tni_registry;
+
+typedef struct tni_builtin {
+    const char *name;
+    tn_module_entry_fn *entry;
+} tni_builtin;
+
+/* Texts are copied; `cache` is lent for as long as the registry lives. */
+typedef struct tni_registry_params {
+    const tni_builtin *builtins; /* ended by a NULL entry; may be NULL                         */
+    const char *module_folder;   /* the library's own, or NULL                                 */
+    const char *const *shipped;  /* names of its files that ship with Tenon, NULL-ended, or NULL */
+    const char *search_path;     /* the value of TENON_MODULE_PATH, or NULL                    */
+    bool search_path_ignored;    /* it is set, but privileges are raised                       */
+    const char *probe;           /* the child program, or NULL                                 */
+    int64_t probe_limit_ns;      /* its time; 0 for two seconds                                */
+    tni_cache *cache;            /* for verdicts, or NULL                                      */
+    bool fresh;                  /* remembered verdicts do not count                           */
+} tni_registry_params;
+
+tn_status tni_registry_create(const tni_registry_params *params, tni_registry **out, tn_error *err);
+
+/* For tests: every list made from it is released, no module is in use. Accepts NULL. */
+void tni_registry_destroy(tni_registry *registry);
+
+/* As the tn_module_ functions of the same names. */
+tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_folder, uint64_t flags,
+                           tn_error *err);
+tn_status tni_registry_discover(tni_registry *registry, tn_error *err);
+tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_error *err);
+uint64_t tni_registry_generation(const tni_registry *registry);
+
+/* Around fork(): the child has only the thread that forked, and loads anew what another one was
+ * at. */
+void tni_registry_before_fork(tni_registry *registry);
+void tni_registry_after_fork(tni_registry *registry, bool in_child);
+
+/* The modules linked into the library itself. */
+extern const tni_builtin tni_builtins[];
+
+/* Names of the files that ship with Tenon, NULL-ended: made by the build. */
+extern const char *const tni_shipped[];
+
+#endif

@@ -1,0 +1,223 @@
+#include "rows.h"
+
+#include "base/words.h"
+#include "tenon/module/communicator.h"
+#include "tenon/module/kernel.h"
+#include "tenon/module/language.h"
+#include "tenon/module/library.h"
+#include "tenon/module/platform.h"
+
+enum { MOST_ROWS = 4096, LONGEST_KERNEL_NAME = 96 };
+
+/* Every list is an array of pointers to rows, and every row begins with its size and its name. */
+typedef struct any_row {
+    size_t struct_size;
+    const char *name;
+} any_row;
+
+static const any_row *row_at(const void *list, int32_t index)
+{
+    const any_row *row;
+    memcpy(&row, (const char *)list + (size_t)index * sizeof row, sizeof row);
+    return row;
+}
+
+int32_t tni_rows_count(const void *list)
+{
+    int32_t count = 0;
+    while (list && count < MOST_ROWS && row_at(list, count))
+        count++;
+    return count;
+}
+
+/* Where a check stands, for its messages. */
+typedef struct check {
+    const char *kind; /* "kernel" */
+    int32_t index;
+    const char *name; /* "" until it is known to be legal */
+    tn_error *err;
+} check;
+
+TN_PRINTF(2, 3)
+static tn_status refuse(const check *at, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return tn_fail(at->err, TN_INVALID_ARGUMENT, 0, "rows", "%s row %d%s%s%s: %s", at->kind,
+                   (int)at->index + 1, at->name[0] ? " \"" : "", at->name, at->name[0] ? "\"" : "",
+                   text);
+}
+
+static tn_status check_text(const check *at, const char *field, const char *text)
+{
+    if (!text)
+        return refuse(at, "%s is NULL", field);
+    return text[0] ? TN_OK : refuse(at, "%s is empty", field);
+}
+
+static tn_status check_name(const check *at, const char *field, const char *name)
+{
+    tn_status status = check_text(at, field, name);
+    if (!status && !tni_name_is_legal(name, "", TNI_NAME_MAX))
+        status = refuse(at,
+                        "%s needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
+                        "found \"%.60s\"",
+                        field, TNI_NAME_MAX, name);
+    return status;
+}
+
+static tn_status check_function(const check *at, const char *field, int present)
+{
+    return present ? TN_OK : refuse(at, "%s is NULL", field);
+}
+
+static tn_status check_platform(check *at, const void *any)
+{
+    const tn_platform_row *row = any;
+    tn_status status = TN_OK;
+    if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
+        return refuse(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
+                      TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
+    if (row->reserved != 0)
+        return refuse(at, "reserved needs 0, found %d", (int)row->reserved);
+    (void)((status = check_function(at, "probe", row->probe != NULL)) ||
+           (status = check_function(at, "memory_alloc", row->memory_alloc != NULL)) ||
+           (status = check_function(at, "memory_free", row->memory_free != NULL)) ||
+           (status = check_function(at, "copy", row->copy != NULL)));
+    return status;
+}
+
+static tn_status check_library(check *at, const void *any)
+{
+    const tn_library_row *row = any;
+    tn_status status = check_name(at, "platform", row->platform);
+    if (!status)
+        status = check_text(at, "files", row->files);
+    return status ? status : check_text(at, "remedy", row->remedy);
+}
+
+static bool is_rate(double figure)
+{
+    return figure > 0 && figure <= 1e18; /* false for a NaN */
+}
+
+static bool is_dtype(tn_dtype dtype)
+{
+    switch (dtype) {
+#define KNOWN(name, word, code, bits) \
+    case name: return true;
+        TN_DTYPE_LIST(KNOWN)
+#undef KNOWN
+    default: return false;
+    }
+}
+
+static tn_status check_dtypes(check *at, const tn_dtype *dtypes)
+{
+    if (!dtypes || !dtypes[0])
+        return refuse(at, "dtypes needs at least one type");
+    for (size_t i = 0; dtypes[i]; i++) {
+        if (!is_dtype(dtypes[i]))
+            return refuse(at, "dtypes[%zu] needs a TN_ type, found %#x", i, (unsigned)dtypes[i]);
+    }
+    return TN_OK;
+}
+
+static tn_status check_kernel(check *at, const void *any)
+{
+    const tn_kernel_row *row = any;
+    tn_status status = check_name(at, "platform", row->platform);
+    if (status)
+        return status;
+    if (row->op <= TN_OP_NONE || row->op >= TN_OP_COUNT)
+        return refuse(at, "op needs 1 to %d, found %d", TN_OP_COUNT - 1, (int)row->op);
+    if (row->version == 0)
+        return refuse(at, "version needs 1 or more, found 0");
+    if (row->numerics & ~TN_NUM_KNOWN)
+        return refuse(at, "numerics has unknown bits %#llx",
+                      (unsigned long long)(row->numerics & ~TN_NUM_KNOWN));
+    if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
+        return refuse(at, "%s needs a figure above 0, found %g",
+                      is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
+                      is_rate(row->flops_per_us) ? row->bytes_per_us : row->flops_per_us);
+    if (!(row->overhead_us >= 0 && row->overhead_us <= 1e9))
+        return refuse(at, "overhead_us needs 0 or more, found %g", row->overhead_us);
+    status = check_dtypes(at, row->dtypes);
+    return status ? status : check_function(at, "run", row->run != NULL);
+}
+
+static tn_status check_language(check *at, const void *any)
+{
+    const tn_language_row *row = any;
+    tn_status status = check_name(at, "platform", row->platform);
+    return status ? status : check_function(at, "version", row->version != NULL);
+}
+
+static tn_status check_communicator(check *at, const void *any)
+{
+    const tn_communicator_row *row = any;
+    tn_status status = check_name(at, "platform", row->platform);
+    return status ? status : check_function(at, "version", row->version != NULL);
+}
+
+/* What every row of one kind must have, before its own check looks at it. */
+typedef struct row_kind {
+    const char *name;
+    size_t least;      /* bytes up to the last field that this version needs */
+    const char *extra; /* characters its names may have besides those of every name */
+    size_t longest;
+    tn_status (*check)(check *at, const void *row);
+} row_kind;
+
+// clang-format off
+static const row_kind
+    platforms = {"platform", TN_UP_TO(tn_platform_row, copy), "", TNI_NAME_MAX, check_platform},
+    libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, check_library},
+    kernels = {"kernel", TN_UP_TO(tn_kernel_row, run), ".", LONGEST_KERNEL_NAME, check_kernel},
+    languages = {"language", TN_UP_TO(tn_language_row, version), "", TNI_NAME_MAX, check_language},
+    communicators = {"communicator", TN_UP_TO(tn_communicator_row, version), "", TNI_NAME_MAX, check_communicator};
+// clang-format on
+
+static tn_status check_rows(const row_kind *kind, const void *list, tn_error *err)
+{
+    int32_t count = tni_rows_count(list);
+    for (int32_t i = 0; i < count; i++) {
+        const any_row *row = row_at(list, i);
+        check at = {.kind = kind->name, .index = i, .name = "", .err = err};
+        if (row->struct_size < kind->least)
+            return refuse(&at, "struct_size needs at least %zu, found %zu", kind->least,
+                          row->struct_size);
+        if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
+            return refuse(&at, "name needs 1 to %zu of a-z 0-9 - _ %s; found \"%.60s\"",
+                          kind->longest, kind->extra, row->name ? row->name : "(NULL)");
+        at.name = row->name;
+        for (int32_t j = 0; j < i; j++) {
+            if (strcmp(row_at(list, j)->name, row->name) == 0)
+                return refuse(&at, "row %d has the same name", (int)j + 1);
+        }
+        tn_status status = kind->check(&at, row);
+        if (status)
+            return status;
+    }
+    if (count == MOST_ROWS)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "rows",
+                       "the list of %s rows does not end in NULL within %d", kind->name, MOST_ROWS);
+    return TN_OK;
+}
+
+tn_status tni_rows_check(const tn_module *module, tn_error *err)
+{
+    tn_status status = check_rows(&platforms, module->platforms, err);
+    if (!status)
+        status = check_rows(&libraries, module->libraries, err);
+    if (!status)
+        status = check_rows(&kernels, module->kernels, err);
+    if (!status)
+        status = check_rows(&languages, module->languages, err);
+    if (!status)
+        status = check_rows(&communicators, module->communicators, err);
+    return status;
+}

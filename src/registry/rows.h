@@ -1,0 +1,14 @@
+/* The rows a module offers: are they sound? */
+#ifndef TNI_REGISTRY_ROWS_H
+#define TNI_REGISTRY_ROWS_H
+
+#include "tenon/module/module.h"
+
+/* How many rows a NULL-ended list of pointers has; 0 for a NULL list. */
+int32_t tni_rows_count(const void *list);
+
+/* Checks every row of every list. TN_INVALID_ARGUMENT names list, row, field, what it needs and
+ * what was found. */
+tn_status tni_rows_check(const tn_module *module, tn_error *err);
+
+#endif

@@ -1,0 +1,198 @@
+#include "verdict.h"
+
+#include "base/alloc.h"
+#include "base/form.h"
+#include "os/process.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+void tni_verdict_from_record(tni_verdict *out, const tni_record *record)
+{
+    *out = (tni_verdict){
+        .stage = record->stage,
+        .status = record->status,
+        .abi_major = record->abi_major,
+        .abi_minor = record->abi_minor,
+    };
+    tn_text_fit(out->name, sizeof out->name, record->name);
+    tn_text_fit(out->version, sizeof out->version, record->version);
+    tn_text_fit(out->message, sizeof out->message, record->message);
+    tn_text_fit(out->remedy, sizeof out->remedy, record->remedy);
+}
+
+static tn_status write_number(tni_buffer *to, const char *key, int64_t value, tn_error *err)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return tni_form_write_entry(to, key, text, err);
+}
+
+tn_status tni_verdict_write(const tni_verdict *verdict, tni_buffer *to, tn_error *err)
+{
+    tn_status status = write_number(to, "stage", verdict->stage, err);
+    if (!status)
+        status = write_number(to, "status", verdict->status, err);
+    if (!status)
+        status = write_number(to, "abi_major", verdict->abi_major, err);
+    if (!status)
+        status = write_number(to, "abi_minor", verdict->abi_minor, err);
+    if (!status)
+        status = write_number(to, "ended_badly", verdict->ended_badly, err);
+    if (!status)
+        status = tni_form_write_entry(to, "name", verdict->name, err);
+    if (!status)
+        status = tni_form_write_entry(to, "version", verdict->version, err);
+    if (!status)
+        status = tni_form_write_entry(to, "message", verdict->message, err);
+    if (!status)
+        status = tni_form_write_entry(to, "remedy", verdict->remedy, err);
+    if (!status)
+        status = write_number(to, "complete", 1, err);
+    return status;
+}
+
+static bool read_number(const tni_form *form, const char *key, int64_t most, int64_t *out)
+{
+    const char *text = tni_form_find(form, "", key);
+    char *end;
+    if (!text)
+        return true; /* not said: the default stays */
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || value < 0 || value > most)
+        return false;
+    *out = value;
+    return true;
+}
+
+static void read_text(const tni_form *form, const char *key, char *out, size_t size)
+{
+    const char *text = tni_form_find(form, "", key);
+    tn_text_fit(out, size, text ? text : "");
+}
+
+tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn_error *err)
+{
+    tni_form *form = NULL;
+    int64_t stage = TN_STAGE_FOUND, code = TN_INTERNAL, major = 0, minor = 0, badly = 0, done = 0;
+    tn_status status = tni_form_parse(text, length, "verdict", &form, err);
+    if (status)
+        return status;
+    if (read_number(form, "stage", TN_STAGE_READY, &stage) &&
+        read_number(form, "status", TN_STATUS_COUNT - 1, &code) &&
+        read_number(form, "abi_major", UINT32_MAX, &major) &&
+        read_number(form, "abi_minor", UINT32_MAX, &minor) &&
+        read_number(form, "ended_badly", 1, &badly) && read_number(form, "complete", 1, &done)) {
+        *out = (tni_verdict){
+            .stage = (tn_module_stage)stage,
+            .status = (tn_status)code,
+            .abi_major = (uint32_t)major,
+            .abi_minor = (uint32_t)minor,
+            .ended_badly = badly == 1,
+            .complete = done == 1,
+        };
+        read_text(form, "name", out->name, sizeof out->name);
+        read_text(form, "version", out->version, sizeof out->version);
+        read_text(form, "message", out->message, sizeof out->message);
+        read_text(form, "remedy", out->remedy, sizeof out->remedy);
+    } else {
+        status = tn_fail(err, TN_CORRUPT, 0, "verdict", "a number in it is none, or too large");
+    }
+    tni_form_release(form);
+    return status;
+}
+
+/* What it was doing when it was last heard of. */
+static const char *doing(tn_module_stage stage)
+{
+    switch (stage) {
+    case TN_STAGE_FOUND: return "opening it (a constructor runs then)";
+    case TN_STAGE_OPENED: return "its entry";
+    case TN_STAGE_NEGOTIATED: return "its probe";
+    default: return "the end of its probe";
+    }
+}
+
+/* Puts into words how a child ended that did not finish its answer. */
+static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
+{
+    const char *remedy = "tell the module's author; its file is kept out of this process until it "
+                         "changes or the machine is started anew";
+    out->ended_badly = true;
+    if (end->timed_out) {
+        out->status = TN_TIMEOUT;
+        snprintf(out->message, sizeof out->message, "%s did not finish within %.1f s and was ended",
+                 doing(out->stage), (double)limit_ns / 1e9);
+    } else if (end->signal) {
+        out->status = TN_CRASHED;
+        snprintf(out->message, sizeof out->message, "%s crashed (signal %d)", doing(out->stage),
+                 (int)end->signal);
+    } else {
+        out->status = TN_CRASHED;
+        snprintf(out->message, sizeof out->message, "%s ended the process%s (exit code %d)",
+                 doing(out->stage), end->answered_too_much ? ", saying too much" : "",
+                 (int)end->exit_code);
+    }
+    tn_text_fit(out->remedy, sizeof out->remedy, remedy);
+}
+
+tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
+                          tn_error *err)
+{
+    const char *arguments[] = {"tenon-probe", file, NULL};
+    tni_buffer answer = {0};
+    tni_process_end end;
+    tni_verdict verdict = {.status = TN_INTERNAL};
+    tn_status status = tni_process_run(probe, arguments, limit_ns, &answer, &end, err);
+    /* What does not parse was not written whole: judged by how the child ended. */
+    if (!status && tni_verdict_read(tni_buffer_text(&answer), answer.length, &verdict, err) ==
+                       TN_OUT_OF_MEMORY)
+        status = TN_OUT_OF_MEMORY;
+    tni_buffer_release(&answer);
+    if (status)
+        return status;
+    if (!verdict.complete)
+        judge(&end, limit_ns, &verdict);
+    *out = verdict;
+    return TN_OK;
+}
+
+/* Everything a verdict depends on. False when the file cannot be identified. */
+static bool make_key(const char *file, tni_buffer *key)
+{
+    tni_file_id id;
+    if (tni_file_identify(file, &id, NULL) != TN_OK)
+        return false;
+    tni_buffer_format(key, "1 %d.%d %" PRIx64 ":%" PRIx64 " %" PRIu64 " %" PRId64 " %s ",
+                      TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR, id.device, id.inode, id.size,
+                      id.changed_ns, file);
+    tni_process_machine(key);
+    return !key->failed;
+}
+
+bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out)
+{
+    tni_buffer key = {0};
+    void *text = NULL;
+    size_t size = 0;
+    bool found = cache && make_key(file, &key) &&
+                 tni_cache_get(cache, "verdict", key.text, key.length, &text, &size, NULL) == TN_OK;
+    tni_verdict verdict;
+    found = found && tni_verdict_read(text, size, &verdict, NULL) == TN_OK && verdict.complete;
+    tni_release(text);
+    tni_buffer_release(&key);
+    if (found)
+        *out = verdict;
+    return found;
+}
+
+void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict)
+{
+    tni_buffer key = {0}, text = {0};
+    bool lasting = verdict->status == TN_OK || verdict->ended_badly;
+    if (cache && lasting && make_key(file, &key) &&
+        tni_verdict_write(verdict, &text, NULL) == TN_OK && !text.failed)
+        (void)tni_cache_put(cache, "verdict", key.text, key.length, text.text, text.length, NULL);
+    tni_buffer_release(&text);
+    tni_buffer_release(&key);
+}

@@ -1,0 +1,39 @@
+/* What a child process found out about a module, as text between processes and in the cache. */
+#ifndef TNI_REGISTRY_VERDICT_H
+#define TNI_REGISTRY_VERDICT_H
+
+#include "base/buffer.h"
+#include "os/cache.h"
+#include "record.h"
+
+typedef struct tni_verdict {
+    tn_module_stage stage;
+    tn_status status;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    bool ended_badly; /* crashed or hung: its code is kept out of this process */
+    bool complete;    /* its last word was read */
+    char name[64];
+    char version[64];
+    char message[1024];
+    char remedy[512];
+} tni_verdict;
+
+void tni_verdict_from_record(tni_verdict *out, const tni_record *record);
+
+/* In the one text form. A partial answer reads as far as it goes, the last of a key counting;
+ * anything else is TN_CORRUPT. */
+tn_status tni_verdict_write(const tni_verdict *verdict, tni_buffer *to, tn_error *err);
+tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn_error *err);
+
+/* Asks the child program `probe` about `file`. TN_OK whatever became of the child: that is in
+ * *out. Fails when it could not be asked. */
+tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
+                          tn_error *err);
+
+/* Verdicts are remembered for one state of file, drivers and boot. A missing driver or memory is
+ * not: that can change at any moment. */
+bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out);
+void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict);
+
+#endif

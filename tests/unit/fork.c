@@ -1,0 +1,173 @@
+/* Children of processes with pools: each has its own at once, whenever the fork came. */
+#include "loops.h"
+
+#include "os/fork.h"
+#include "os/sys.h"
+#include "tenon/module/module.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A child that hangs is ended by its alarm, and its parent sees that. */
+static pid_t fork_watched(void)
+{
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t alarms;
+        sigemptyset(&alarms);
+        sigaddset(&alarms, SIGALRM);
+        (void)pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+        (void)alarm(20);
+    }
+    return pid;
+}
+
+static int ended_well(pid_t pid)
+{
+    int status = -1;
+    return pid > 0 && tni_sys_waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* In the child: loops with all threads, as if nothing had been. */
+static int child_is_right(void)
+{
+    struct meeting meeting = {.expected = 3};
+    tn_parallel_for(3, meet, &meeting);
+    return loop_is_right(NULL, 1000) && tn_parallel_threads() == 3 &&
+           tn_parallel_threads_set(2, NULL) == TN_OK && loop_is_right(NULL, 1000);
+}
+
+#if TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_THREAD
+#define FORKING_IS_TESTED 0
+#else
+#define FORKING_IS_TESTED 1
+#endif
+
+static void fork_begin(void)
+{
+    if (!FORKING_IS_TESTED)
+        skip_because("the thread sanitizer starts no threads in a child of several threads");
+    assert_int_equal(tn_parallel_threads_set(3, NULL), TN_OK);
+}
+
+static void child_of_an_idle_pool_has_its_own(void **state)
+{
+    tni_pool *other = pool_of(3);
+    (void)state;
+    fork_begin();
+    assert_true(loop_is_right(other, 100));
+    unsigned generation = tni_fork_generation();
+    for (int round = 0; round < 20; round++) { /* the first fork finds a pool without threads */
+        pid_t pid = fork_watched();
+        if (pid == 0) {
+            bool right = tni_fork_generation() == generation + 1;
+            _exit(right && loop_is_right(other, 100) && child_is_right() ? 0 : 1);
+        }
+        assert_true(loop_is_right(NULL, 2)); /* some threads may just be starting */
+        assert_true(ended_well(pid));
+    }
+    assert_int_equal(tni_fork_generation(), generation);
+    tni_pool_destroy(other);
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
+static void child_of_a_busy_pool_has_its_own(void **state)
+{
+    struct stay stay = {0};
+    (void)state;
+    fork_begin();
+    stay_begin(&stay);
+    pid_t pid = fork_watched();
+    if (pid == 0)
+        _exit(child_is_right() ? 0 : 1);
+    assert_true(ended_well(pid));
+    stay_end(&stay);
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
+static void children_of_a_working_pool_have_their_own(void **state)
+{
+    struct caller callers[CALLERS];
+    (void)state;
+    fork_begin();
+    callers_start(callers, NULL);
+    for (int round = 0; round < (test_reduced() ? 5 : 50); round++) {
+        pid_t pid = fork_watched();
+        if (pid == 0)
+            _exit(child_is_right() ? 0 : 1);
+        assert_true(ended_well(pid));
+    }
+    callers_end(callers);
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
+/* Forks inside a task of the loop's caller, or of a worker. */
+struct family {
+    struct meeting meeting;
+    uint64_t caller;
+    bool by_worker;
+    bool stays; /* the child ends inside its task */
+    _Atomic int ended_well;
+    bool is_child;
+};
+
+static void end_now(void)
+{
+    _exit(0);
+}
+
+static void fork_in_task(void *user, int64_t index)
+{
+    struct family *family = user;
+    meet(&family->meeting, index);
+    if ((tni_thread_id() != family->caller) != family->by_worker)
+        return;
+    pid_t pid = fork_watched();
+    if (pid != 0) {
+        atomic_store(&family->ended_well, ended_well(pid));
+        return;
+    }
+    family->is_child = true;
+    if (!loop_is_right(NULL, 1000) || tn_parallel_threads_set(2, NULL) != TN_BUSY)
+        _exit(1);
+    if (family->stays)
+        _exit(0);
+    (void)atexit(end_now); /* what the test framework holds is of no concern here */
+}
+
+static int family_is_well(bool by_worker, bool stays)
+{
+    struct family family = {.meeting = {.expected = 3},
+                            .caller = tni_thread_id(),
+                            .by_worker = by_worker,
+                            .stays = stays};
+    tn_parallel_for(3, fork_in_task, &family);
+    if (family.is_child)
+        _exit(child_is_right() ? 0 : 1);
+    return atomic_load(&family.ended_well);
+}
+
+static void child_of_a_task_is_serial_until_it_returns(void **state)
+{
+    (void)state;
+    fork_begin();
+    assert_true(family_is_well(false, true));
+    assert_true(family_is_well(false, false));
+    assert_true(family_is_well(true, true));
+    assert_true(family_is_well(true, false));
+    assert_true(loop_is_right(NULL, 1000));
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(child_of_an_idle_pool_has_its_own),
+        cmocka_unit_test(child_of_a_busy_pool_has_its_own),
+        cmocka_unit_test(children_of_a_working_pool_have_their_own),
+        cmocka_unit_test(child_of_a_task_is_serial_until_it_returns),
+    };
+    return run_suite("unit.fork", tests);
+}
