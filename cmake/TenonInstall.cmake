@@ -21,3 +21,14 @@ file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "
 configure_file(cmake/tenon.pc.in "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+find_program(SCDOC scdoc)
+if(SCDOC)
+  add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/tenon.1"
+    COMMAND sh -c "${SCDOC} < '${PROJECT_SOURCE_DIR}/man/tenon.1.scd' > tenon.1"
+    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" DEPENDS man/tenon.1.scd VERBATIM)
+  add_custom_target(man ALL DEPENDS "${PROJECT_BINARY_DIR}/tenon.1")
+  install(FILES "${PROJECT_BINARY_DIR}/tenon.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+else()
+  message(STATUS "scdoc is not here: the man page is not built")
+endif()

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What the pages say of each other and of the code: links lead somewhere, the rules of docs/modules.md
+name suites that exist, status words and versions are the headers' own, the man page is sound."""
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+source = Path(sys.argv[1])
+failures = []
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+
+
+def check_links(path):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
+        check((path.parent / target).exists(), f"{path.name}: no file {target}")
+
+
+def check_rules():
+    suites = {p.relative_to(source / "tests").with_suffix("").as_posix().replace("/", ".")
+              for p in (source / "tests").rglob("*.c")}
+    suites |= set(re.findall(r"add_test\(\s*NAME\s+(\S+)",
+                             "".join(p.read_text() for p in (source / "tests").rglob("*.cmake"))))
+    rules = re.findall(r"^\| (M\d+) \|.*\| ([^|]+) \|$", (source / "docs/modules.md").read_text(), re.M)
+    check([r[0] for r in rules] == [f"M{i + 1}" for i in range(len(rules))], "modules.md: rules are not numbered in order")
+    check(len(rules) >= 14, "modules.md: rules are missing")
+    for number, tests in rules:
+        named = re.findall(r"\b(?:loader|abi|fault|unit|install)\.\w+", tests)
+        check(named, f"modules.md: {number} names no suite")
+        for name in named:
+            check(name in suites, f"modules.md: {number} names {name}, which does not exist")
+
+
+def check_statuses():
+    header = (source / "include/tenon/module/abi.h").read_text()
+    page = (source / "docs/names.md").read_text()
+    rows = re.findall(r'X\((TN_\w+), \d+, "([\w-]+)",\s*\\?\s*"([^"]+)"\)', header)
+    check(len(rows) >= 19, "abi.h: the list of statuses was not found")
+    for name, word, meaning in rows:
+        check(f"| `{word}` | `{name}` | {meaning} |" in page, f"names.md: no row for {name}")
+
+
+def check_version():
+    header = (source / "include/tenon/version.h").read_text()
+    version = ".".join(re.findall(r"#define TN_VERSION_\w+ (\d+)", header))
+    abi = ".".join(re.findall(r"#define TN_MODULE_ABI_M\w+ (\d+)",
+                              (source / "include/tenon/module/module.h").read_text()))
+    check(f"## {version}" in (source / "CHANGELOG.md").read_text(), f"CHANGELOG.md: no {version}")
+    changes = (source / "docs/abi-changes.md").read_text()
+    check(f"| {version} |" in changes and f"| {abi} |" in changes, f"abi-changes.md: no {version} or {abi}")
+    check(f"Tenon {version}" in (source / "man/tenon.1.scd").read_text(), f"man page: not of {version}")
+
+
+def check_man():
+    if not shutil.which("scdoc"):
+        print("scdoc is not here: the man page is not checked")
+        return
+    with open(source / "man/tenon.1.scd") as page:
+        made = subprocess.run(["scdoc"], stdin=page, capture_output=True, text=True)
+    check(made.returncode == 0, f"man page: {made.stderr}")
+    if shutil.which("mandoc"):
+        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error"], input=made.stdout,
+                              capture_output=True, text=True)
+        check(lint.returncode == 0, f"man page: {lint.stdout}")
+    names = (source / "docs/names.md").read_text()
+    for command in re.findall(r"^\| `tenon (\w+)", names, re.M):
+        check(f"*tenon {command}*" in (source / "man/tenon.1.scd").read_text(), f"man page: no {command}")
+
+
+for page in [*source.glob("*.md"), *(source / "docs").glob("*.md")]:
+    check_links(page)
+check_rules()
+check_statuses()
+check_version()
+check_man()
+print("\n".join(f"FAILED {f}" for f in failures) or "the pages agree with each other and the code")
+sys.exit(1 if failures else 0)

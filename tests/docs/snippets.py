@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Runs every snippet of the pages: C is compiled, programs and shell lines are run, sample output is
+compared with what the command prints now. A snippet that nobody here knows how to run is a failure."""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.M | re.S)
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+PRELUDE = "".join(f"#include <tenon/{name}.h>\n" for name in (
+    "tenon", "module/platform", "module/library", "module/kernel", "module/language",
+    "module/communicator")) + "#include <inttypes.h>\n"
+
+
+class Page:
+    def __init__(self, source, build, release, folder):
+        self.source, self.build, self.release, self.folder = source, build, release, folder
+        self.include = f"-I{source / 'include'}"
+        self.failures = []
+        self.ran = self.skipped = 0
+
+    def fail(self, where, text):
+        self.failures.append(f"{where}: {text}")
+
+    def run(self, where, command, **options):
+        done = subprocess.run(command, cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=300, **options)
+        self.ran += 1
+        if done.returncode != 0:
+            self.fail(where, f"{command} gave {done.returncode}:\n{done.stdout[-3000:]}")
+        return done.stdout
+
+    def compile_fragment(self, where, text):
+        path = self.folder / "fragment.c"
+        path.write_text(PRELUDE + text)
+        self.run(where, ["cc", *WARNINGS, "-Wno-unused-function", "-Wno-unused-variable",
+                         "-Wno-unused-const-variable", "-fsyntax-only", self.include, str(path)])
+
+    def run_program(self, where, name):
+        if not self.release:
+            self.skipped += 1
+            return
+        self.run(where, ["cc", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
+                         f"-Wl,-rpath,{self.build}", "-o", "program"])
+        output = self.run(where, ["./program"])
+        if "ref ready: " not in output:
+            self.fail(where, f"the program does not show ref as ready:\n{output}")
+
+    def run_module(self, where, name):
+        if not self.release:
+            self.skipped += 1
+            return
+        output = name.replace(".c", ".so")
+        folder = self.folder / "module"
+        folder.mkdir()
+        self.run(where, ["cc", *WARNINGS, "-shared", "-fPIC", "-fvisibility=hidden", self.include,
+                         name, "-o", str(folder / output)])
+        text = self.run(where, [str(self.build / "tenon"), "modules", "--json"],
+                        env=dict(os.environ, TENON_MODULE_PATH=str(folder)))
+        rows = [m for m in json.loads(text)["modules"] if m["path"] == str(folder / output)]
+        if not rows or rows[0]["stage"] != "ready" or rows[0]["devices"] != 1:
+            self.fail(where, f"the module does not become ready with one device: {rows}")
+        elif rows[0]["message"] not in (self.source / "docs/modules.md").read_text():
+            self.fail(where, f"the page does not have the message \"{rows[0]['message']}\"")
+
+    def check_make_lines(self, where, text):
+        """What `make test` itself runs under: looked up, not run again."""
+        for line in text.splitlines():
+            self.run(where, ["make", "-C", str(self.source), "-n", line.split()[1]],
+                     env=dict(os.environ, TENON_NO_SETUP="1"))
+
+    def check_presets(self, where, text):
+        presets = json.loads((self.source / "CMakePresets.json").read_text())
+        names = {p["name"]: p for p in presets["configurePresets"]}
+        for name in re.findall(r"--preset (\S+)", text):
+            if name not in names:
+                self.fail(where, f"no preset {name}")
+        for name in re.findall(r"--test-dir (\S+)", text):
+            if not any(p.get("binaryDir", "").endswith("/" + name) for p in names.values()):
+                self.fail(where, f"no preset builds in {name}")
+        self.ran += 1
+
+    def run_shell(self, where, text):
+        """As a user would, with a home of its own and the build that exists."""
+        if not self.release:
+            self.skipped += 1
+            return
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        script = text.replace("make install", f"make -C '{self.source}' install")
+        prefix = (f"export PATH={home}/.local/bin:$PATH "
+                  f"PKG_CONFIG_PATH={home}/.local/lib/pkgconfig LD_LIBRARY_PATH={home}/.local/lib\n")
+        self.run(where, ["sh", "-euc", prefix + script],
+                 env=dict(os.environ, HOME=str(home), TENON_NO_SETUP="1"))
+
+    def compare_output(self, where, text):
+        """The sample against the command: numbers of time and the build's own path do not count."""
+        if not self.release:
+            self.skipped += 1
+            return
+        env = {k: v for k, v in os.environ.items() if k != "TENON_MODULE_PATH"}
+        now = self.run(where, [str(self.build / "tenon"), "doctor"], env=env)
+
+        def plain(s):
+            s = s.replace(str(self.build), "build")
+            return re.sub(r" +\d+\.\d+ ms", " N ms", s).strip()
+        if plain(text) != plain(now):
+            self.fail(where, f"the sample is not what is printed now:\n{plain(now)}")
+
+    def snippet(self, where, language, attributes, text):
+        name = re.search(r"file=(\S+)", attributes)
+        if language == "c" and name:
+            (self.folder / name[1]).write_text(text)
+            kind = self.run_module if name[1].startswith("tenon-") else self.run_program
+            kind(where, name[1])
+        elif language == "c":
+            self.compile_fragment(where, text)
+        elif language == "sh" and all(re.match(r"make \w", l) for l in text.splitlines()):
+            self.check_make_lines(where, text)
+        elif language == "sh" and "--preset" in text:
+            self.check_presets(where, text)
+        elif language == "sh":
+            self.run_shell(where, text)
+        elif text.startswith("tenon "):
+            self.compare_output(where, text)
+        elif not re.search(r"[─│]", text):  # drawings are drawings
+            self.fail(where, "nobody knows how to run this snippet")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--release", action="store_true", help="the build has no sanitizer")
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="tenon-snippets-"))
+    page = Page(args.source.resolve(), args.build.resolve(), args.release, folder)
+    try:
+        for path in [args.source / "README.md", args.source / "CONTRIBUTING.md",
+                     *sorted((args.source / "docs").glob("*.md"))]:
+            text = path.read_text()
+            for match in FENCE.finditer(text):
+                line = text[:match.start()].count("\n") + 1
+                page.snippet(f"{path.name}:{line}", *match.groups())
+    finally:
+        shutil.rmtree(folder)
+    for failure in page.failures:
+        print("FAILED", failure)
+    print(f"{page.ran} commands run, {page.skipped} snippets left to the release build, "
+          f"{len(page.failures)} failed")
+    return 1 if page.failures or page.ran == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

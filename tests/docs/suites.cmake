@@ -1,0 +1,15 @@
+# Every snippet of the pages, and the links between them.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  set(release "")
+  if(NOT TENON_SANITIZE AND NOT TENON_COVERAGE)
+    set(release --release)
+  endif()
+  add_test(NAME docs.snippets COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/snippets.py
+    --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR} ${release})
+  add_test(NAME docs.pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py
+    ${PROJECT_SOURCE_DIR})
+  set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT 300 LABELS docs)
+else()
+  message(STATUS "python3 is not here: the tests of the pages are left out")
+endif()
