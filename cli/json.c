@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -112,7 +113,7 @@ void json_integer(json *to, const char *key, int64_t value)
 void json_number(json *to, const char *key, double value)
 {
     begin_value(to, key);
-    if (isfinite(value))
+    if (fabs(value) <= DBL_MAX) /* neither infinite nor NaN */
         printf("%.6g", value);
     else
         fputs("null", stdout);

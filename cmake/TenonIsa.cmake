@@ -39,9 +39,12 @@ tenon_isa_define(x86 sha FLAGS -msse4.1 -msha NEEDS SSE41 SHA)
 tenon_isa_define(x86 avx2 FLAGS ${flags_avx2} NEEDS ${needs_avx2})
 tenon_isa_define(x86 avx_vnni FLAGS ${flags_avx2} -mavxvnni NEEDS ${needs_avx2} AVX_VNNI)
 tenon_isa_define(x86 avx512 FLAGS ${flags_avx512} NEEDS ${needs_avx512})
-tenon_isa_define(x86 avx512_vnni FLAGS ${flags_avx512} -mavx512vnni NEEDS ${needs_avx512} AVX512_VNNI)
-tenon_isa_define(x86 avx512_bf16 FLAGS ${flags_avx512} -mavx512bf16 NEEDS ${needs_avx512} AVX512_BF16)
-tenon_isa_define(x86 avx512_fp16 FLAGS ${flags_avx512} -mavx512fp16 NEEDS ${needs_avx512} AVX512_FP16)
+tenon_isa_define(x86 avx512_vnni FLAGS ${flags_avx512} -mavx512vnni
+                                 NEEDS ${needs_avx512} AVX512_VNNI)
+tenon_isa_define(x86 avx512_bf16 FLAGS ${flags_avx512} -mavx512bf16
+                                 NEEDS ${needs_avx512} AVX512_BF16)
+tenon_isa_define(x86 avx512_fp16 FLAGS ${flags_avx512} -mavx512fp16
+                                 NEEDS ${needs_avx512} AVX512_FP16)
 tenon_isa_define(x86 amx FLAGS ${flags_avx512} -mamx-tile -mamx-int8 -mamx-bf16
                          NEEDS ${needs_avx512} AMX_TILE AMX_INT8 AMX_BF16)
 # gcc 12 has SHA-2 in `crypto` only; no compiler makes up the AES instructions that come with it.

@@ -106,8 +106,9 @@ run_suites()
 {
     local step=$1 folder=$2 began=$3 log=$2/tests.log status=0 passed failed skipped numbers number
     shift 3
-    "${runner[@]}" ctest --test-dir "$folder" -V --parallel "$jobs" --no-tests=error "$@" \
-        >"$log" 2>&1 </dev/null || status=$?
+    XDG_CACHE_HOME=$scratch/cache XDG_CONFIG_HOME=$scratch/config \
+        "${runner[@]}" ctest --test-dir "$folder" -V --parallel "$jobs" --no-tests=error \
+        "$@" >"$log" 2>&1 </dev/null || status=$?
     read -r passed failed skipped numbers < <(awk '
         /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
             if (/ Passed +[0-9.]+ sec/) passed++

@@ -52,18 +52,17 @@ tn_status tn_log_level_parse(const char *name, int32_t *out_level, tn_error *err
 
 void tni_log(int32_t level, const char *format, ...)
 {
-    char text[1024];
+    char text[1024], whole[sizeof text + 8]; /* more than fits, so that what is cut looks so */
     va_list arguments;
     const tn_log_sink *sink = atomic_load_explicit(&current, memory_order_acquire);
     if (!sink || level > sink->level || speaking)
         return;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    int length = vsnprintf(whole, sizeof whole, format, arguments);
     va_end(arguments);
     if (length < 0)
         return;
-    if ((size_t)length >= sizeof text)
-        memcpy(text + sizeof text - 4, "...", 4);
+    tn_text_fit(text, sizeof text, whole);
     speaking = 1;
     sink->write(sink->user, level, text);
     speaking = 0;

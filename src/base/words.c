@@ -1,6 +1,7 @@
 #include "words.h"
 
 #include "tenon/module/module.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -21,6 +22,20 @@ bool tni_name_is_legal(const char *name, const char *extra, size_t most)
 const char *tni_words_of(const tn_error *err)
 {
     return err->message[0] ? err->message : "it gave no reason";
+}
+
+void tni_words_clean(char *text)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t size = tni_utf8_size(text, left);
+        if (size == 0 || (unsigned char)*text < ' ' || *text == '\177') {
+            *text = '?';
+            size = 1;
+        }
+        text += size;
+        left -= size;
+    }
 }
 
 const char *tni_words_sanitizer(uint64_t sanitizers)

@@ -15,6 +15,10 @@ bool tni_name_is_legal(const char *name, const char *extra, size_t most);
 /* What a failing call said, or that it said nothing. Lent by `err`. */
 const char *tni_words_of(const tn_error *err);
 
+/* Makes one line of UTF-8 out of what a stranger said: a control character, and a byte that is part
+ * of no character, becomes '?'. */
+void tni_words_clean(char *text);
+
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
 const char *tni_words_sanitizer(uint64_t sanitizers);
 

@@ -77,7 +77,7 @@ const char *tni_cache_reason(const tni_cache *cache)
 static tn_status identify(const char *kind, const void *key, size_t key_size, tni_cache_id *out,
                           tn_error *err)
 {
-    if (!tni_name_is_legal(kind, ""))
+    if (!tni_name_is_legal(kind, "", TNI_NAME_MAX))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "cache",
                        "\"%s\" is no kind of entry: it needs 1 to %d lower-case letters, digits, "
                        "'-' and '_'",

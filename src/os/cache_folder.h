@@ -1,10 +1,12 @@
-/* How a cache's folder is laid out, for the POSIX files that read and prune it:
+/* A cache's folder, for the POSIX files that open, read and prune it:
+ *     CACHEDIR.TAG         tells programs that make backups to leave the folder out
  *     KIND/ab/cdef...      an entry; abcdef... is the SHA-256 of its key
  *     KIND/ab/.tmp-...     one that is being written
  * What is called otherwise is not the cache's and is left alone. */
 #ifndef TNI_OS_CACHE_FOLDER_H
 #define TNI_OS_CACHE_FOLDER_H
 
+#include "base/buffer.h"
 #include "base/words.h"
 #include "sha256.h"
 
@@ -29,6 +31,10 @@ typedef struct tni_cache_files {
     size_t capacity;
     uint64_t bytes;
 } tni_cache_files;
+
+/* The folder, made with what is missing on the way, and checked: a folder and no link to one, ours,
+ * closed to others, writable. -1 with the reason and a remedy. `path` is changed and restored. */
+int tni_cache_root_open(char *path, tni_buffer *out_reason);
 
 /* TN_IO for the errno of now, about the cache's folder `path`. */
 tn_status tni_cache_io(tn_error *err, const char *where, const char *path);

@@ -52,14 +52,13 @@ static uint64_t counted(const item *i)
     return (uint64_t)i->size + TNI_CACHE_HEADER;
 }
 
-/* The link that leads to the item, or the NULL at the end of its chain. */
-static item **find(memory *m, const tni_cache_id *id)
+static item *find(const memory *m, const tni_cache_id *id)
 {
-    item **link = &m->buckets[id->digest[0]];
-    while (*link && (memcmp((*link)->id.digest, id->digest, sizeof id->digest) != 0 ||
-                     strcmp((*link)->id.kind, id->kind) != 0))
-        link = &(*link)->next;
-    return link;
+    item *i = m->buckets[id->digest[0]];
+    while (i && (memcmp(i->id.digest, id->digest, sizeof id->digest) != 0 ||
+                 strcmp(i->id.kind, id->kind) != 0))
+        i = i->next;
+    return i;
 }
 
 static void join_order(memory *m, item *i)
@@ -86,9 +85,11 @@ static void add(memory *m, item *i)
     m->bytes += counted(i);
 }
 
-static void drop(memory *m, item **link)
+static void drop(memory *m, item *i)
 {
-    item *i = *link;
+    item **link = &m->buckets[i->id.digest[0]];
+    while (*link != i)
+        link = &(*link)->next;
     *link = i->next;
     leave_order(m, i);
     m->entries--;
@@ -99,7 +100,7 @@ static void drop(memory *m, item **link)
 static void shrink(memory *m, uint64_t limit)
 {
     while (m->bytes > limit)
-        drop(m, find(m, &m->oldest->id));
+        drop(m, m->oldest);
 }
 
 static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void *data, size_t size,
@@ -115,8 +116,8 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     if (size)
         memcpy(fresh->data, data, size);
     take_lock();
-    item **old = find(m, id);
-    if (*old)
+    item *old = find(m, id);
+    if (old)
         drop(m, old);
     if (counted(fresh) > m->limit - m->bytes)
         shrink(m, tni_cache_target(m->limit, counted(fresh)));
@@ -129,32 +130,30 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
                      tn_error *err)
 {
     memory *m = of(store);
-    tn_status status = TN_OK;
     take_lock();
-    item *i = *find(m, id);
+    item *i = find(m, id);
+    bool found = i != NULL;
     void *copy = i ? tni_alloc(i->size) : NULL;
-    if (!i)
-        status = tni_cache_not_found(id, err);
-    else if (!copy)
-        status = tni_no_memory(err, "cache get", "an entry");
-    if (!status) {
+    if (copy) {
         memcpy(copy, i->data, i->size);
-        leave_order(m, i);
-        join_order(m, i);
         *out = copy;
         *out_size = i->size;
+        leave_order(m, i);
+        join_order(m, i);
     }
     give_lock();
-    return status;
+    if (!found)
+        return tni_cache_not_found(id, err);
+    return copy ? TN_OK : tni_no_memory(err, "cache get", "an entry");
 }
 
 static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_error *err)
 {
     (void)err;
     take_lock();
-    item **link = find(of(store), id);
-    if (*link)
-        drop(of(store), link);
+    item *i = find(of(store), id);
+    if (i)
+        drop(of(store), i);
     give_lock();
     return TN_OK;
 }

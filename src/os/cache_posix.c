@@ -1,8 +1,8 @@
 #include "base/alloc.h"
-#include "cache.h"
+#include "base/checked.h"
+#include "base/log.h"
 #include "cache_folder.h"
 #include "cache_store.h"
-#include "env.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* No lock: every entry is one file that is never changed once it has its name. `estimate` is the
- * bytes there at the last count and those put through this store since, never less. */
+/* No lock: every entry is one file that never changes once it has its name. `estimate` is the bytes
+ * there at the last count and those put through this store since; what other processes put is in it
+ * from the next count on. */
 typedef struct folder {
     tni_cache_store base;
     int root;
@@ -88,7 +89,9 @@ static int write_all(int file, const void *data, size_t size)
     const char *from = data;
     while (size > 0) {
         ssize_t count = tni_sys_write(file, from, size);
-        if (count < 0)
+        if (count == 0)
+            errno = EIO;
+        if (count <= 0)
             return -1;
         from += count;
         size -= (size_t)count;
@@ -186,35 +189,152 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     return result == 0 ? TN_OK : tni_cache_io(err, "cache put", f->path);
 }
 
-/* Gives the data of a sound entry; TN_CORRUPT for one that is not. */
-static tn_status read_entry(const folder *f, int file, const tni_cache_id *id, void **out,
-                            size_t *out_size, tn_error *err)
+/* Reads header and data and gives the data when all of it is what was put; else TN_CORRUPT. */
+static tn_status read_entry(const folder *f, int file, const tni_cache_id *id, size_t size,
+                            void **out, tn_error *err)
 {
-    unsigned char found[TNI_CACHE_HEADER], expected[TNI_CACHE_HEADER];
-    struct stat facts;
-    ssize_t count = tni_sys_fstat(file, &facts) == 0 ? 0 : -1;
-    if (count == 0 && (!S_ISREG(facts.st_mode) || facts.st_size < TNI_CACHE_HEADER ||
-                       (uint64_t)facts.st_size - TNI_CACHE_HEADER > PTRDIFF_MAX))
-        return TN_CORRUPT;
-    if (count == 0)
-        count = read_all(file, found, sizeof found);
-    if (count < 0)
-        return tni_cache_io(err, "cache get", f->path);
-    size_t size = (size_t)(facts.st_size - TNI_CACHE_HEADER);
+    unsigned char found[TNI_CACHE_HEADER] = {0}, expected[TNI_CACHE_HEADER];
     void *data = tni_alloc(size);
     if (!data)
         return tni_no_memory(err, "cache get", "an entry");
-    count = read_all(file, data, size);
-    tn_status status = count < 0 ? tni_cache_io(err, "cache get", f->path) : TN_CORRUPT;
-    if (count == (ssize_t)size) {
+    tn_status status = TN_CORRUPT;
+    ssize_t count = read_all(file, found, sizeof found);
+    if (count >= 0)
+        count = read_all(file, data, size);
+    if (count < 0)
+        status = tni_cache_io(err, "cache get", f->path);
+    else if ((size_t)count == size) {
         make_header(expected, id, data, size);
         status = memcmp(found, expected, sizeof found) == 0 ? TN_OK : TN_CORRUPT;
     }
-    if (status) {
+    if (status)
         tni_release(data);
-        return status;
+    else
+        *out = data;
+    return status;
+}
+
+/* The file's time says when it was last used, to the minute: a busy entry is not written to at
+ * every use. */
+static void refresh(int file, const struct stat *facts)
+{
+    int64_t age = (int64_t)time(NULL) - (int64_t)facts->st_mtim.tv_sec;
+    if (age < 0 || age > 60)
+        (void)tni_sys_futimens(file);
+}
+
+static tn_status load(const folder *f, int file, const tni_cache_id *id, void **out,
+                      size_t *out_size, tn_error *err)
+{
+    struct stat facts;
+    if (tni_sys_fstat(file, &facts) != 0)
+        return tni_cache_io(err, "cache get", f->path);
+    if (!S_ISREG(facts.st_mode) || facts.st_size < TNI_CACHE_HEADER ||
+        (uint64_t)facts.st_size > PTRDIFF_MAX)
+        return TN_CORRUPT;
+    size_t size = (size_t)facts.st_size - TNI_CACHE_HEADER;
+    tn_status status = read_entry(f, file, id, size, out, err);
+    if (!status) {
+        *out_size = size;
+        refresh(file, &facts);
     }
-    *out = data;
-    *out_size = size;
-    return TN_OK;
+    return status;
+}
+
+/* TN_CORRUPT for whatever stands there in place of a sound entry. */
+static tn_status get_from(const folder *f, int shelf, const tni_cache_id *id, void **out,
+                          size_t *out_size, tn_error *err)
+{
+    int file = tni_sys_openat(shelf, id->hex + 2, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0 && errno == ENOENT)
+        return tni_cache_not_found(id, err);
+    if (file < 0 && errno == ELOOP)
+        return TN_CORRUPT;
+    if (file < 0)
+        return tni_cache_io(err, "cache get", f->path);
+    tn_status status = load(f, file, id, out, out_size, err);
+    tni_cache_close(file);
+    return status;
+}
+
+static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out, size_t *out_size,
+                     tn_error *err)
+{
+    const folder *f = (const folder *)store;
+    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, false);
+    if (shelf < 0 && errno == ENOENT)
+        return tni_cache_not_found(id, err);
+    if (shelf < 0)
+        return tni_cache_io(err, "cache get", f->path);
+    tn_status status = get_from(f, shelf, id, out, out_size, err);
+    if (status == TN_CORRUPT) {
+        (void)tni_sys_unlinkat(shelf, id->hex + 2, 0);
+        tni_log(TN_LOG_WARNING, "cache: removed a damaged %s, %.16s..., from \"%s\"", id->kind,
+                id->hex, f->path);
+        status = tni_cache_not_found(id, err);
+    }
+    tni_cache_close(shelf);
+    return status;
+}
+
+static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_error *err)
+{
+    const folder *f = (const folder *)store;
+    if (tni_cache_unlink(f->root, id->kind, id->hex))
+        return TN_OK;
+    return tni_cache_io(err, "cache remove", f->path);
+}
+
+static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
+{
+    folder *f = (folder *)store;
+    tni_cache_files files = {0};
+    tn_status status = tni_cache_files_list(f->root, f->path, &files, err);
+    if (!status)
+        status = tni_cache_files_prune(f->root, f->path, &files, limit, err);
+    if (!status)
+        atomic_store(&f->estimate, files.bytes);
+    tni_release(files.files);
+    return status;
+}
+
+static tn_status count(tni_cache_store *store, uint64_t *out_entries, uint64_t *out_bytes,
+                       tn_error *err)
+{
+    const folder *f = (const folder *)store;
+    tni_cache_files files = {0};
+    tn_status status = tni_cache_files_list(f->root, f->path, &files, err);
+    if (!status) {
+        *out_entries = files.count;
+        *out_bytes = files.bytes;
+    }
+    tni_release(files.files);
+    return status;
+}
+
+static void release(tni_cache_store *store)
+{
+    tni_cache_close(((folder *)store)->root);
+    tni_release(store);
+}
+
+tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buffer *out_reason)
+{
+    static const tni_cache_calls calls = {release, put, get, remove_one, prune, count};
+    size_t length = strlen(path), size;
+    folder *f = tni_add_size(sizeof *f + 1, length, &size) ? tni_alloc(size) : NULL;
+    if (!f)
+        return NULL;
+    memcpy(f->path, path, length + 1);
+    while (length > 1 && f->path[length - 1] == '/') /* O_NOFOLLOW does not look past one */
+        f->path[--length] = '\0';
+    f->root = tni_cache_root_open(f->path, out_reason);
+    if (f->root < 0) {
+        tni_release(f);
+        return NULL;
+    }
+    f->base.calls = &calls;
+    f->limit = limit;
+    atomic_init(&f->estimate, unknown);
+    return &f->base;
 }

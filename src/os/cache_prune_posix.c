@@ -29,7 +29,7 @@ static bool is_hex(const char *name, size_t length)
 static bool is_ours(const char *name, int depth)
 {
     if (depth == ROOT)
-        return tni_name_is_legal(name, "");
+        return tni_name_is_legal(name, "", TNI_NAME_MAX);
     return is_hex(name, depth == KIND ? 2 : TNI_SHA256_HEX - 1 - 2);
 }
 

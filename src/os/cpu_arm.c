@@ -1,9 +1,13 @@
 #include "cpu_detect.h"
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 /* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's ABI. The kernel sets one only for what every core
  * has and what it saves. */
-#define BIT(n) (UINT64_C(1) << (n))
-enum { HWCAP_FP = 0, HWCAP_ASIMD = 1 };
+#define BIT(n)      (UINT64_C(1) << (n))
+#define FP_AND_SIMD (BIT(0) | BIT(1))
 
 typedef struct arm_row {
     int feature;
@@ -17,7 +21,7 @@ typedef struct arm_row {
 /* What a row needs comes before it. */
 // clang-format off
 static const arm_row rows[] = {
-    {ROW(NEON),        BIT(HWCAP_FP) | BIT(HWCAP_ASIMD), 0, 0},
+    {ROW(NEON),        FP_AND_SIMD, 0,        0},
     {ROW(ARM_SHA2),    BIT(6), 0,             NEEDS(NEON)},
     {ROW(ARM_FP16),    BIT(9) | BIT(10), 0,   NEEDS(NEON)}, /* scalar and vector */
     {ROW(ARM_DOTPROD), BIT(20), 0,            NEEDS(NEON)},
@@ -39,8 +43,6 @@ void tni_cpu_arm_judge(const tni_cpu_arm *raw, tni_cpu_facts *out)
 
 #if defined(__aarch64__) && defined(__linux__)
 
-#include <sys/auxv.h>
-
 bool tni_cpu_arm_read(tni_cpu_arm *out)
 {
     *out = (tni_cpu_arm){.hwcap = getauxval(AT_HWCAP), .hwcap2 = getauxval(AT_HWCAP2)};
@@ -52,7 +54,7 @@ bool tni_cpu_arm_read(tni_cpu_arm *out)
 /* Elsewhere only what the ABI promises of every processor. */
 bool tni_cpu_arm_read(tni_cpu_arm *out)
 {
-    *out = (tni_cpu_arm){.hwcap = BIT(HWCAP_FP) | BIT(HWCAP_ASIMD)};
+    *out = (tni_cpu_arm){.hwcap = FP_AND_SIMD};
     return true;
 }
 

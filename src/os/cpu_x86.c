@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/* Bits of XCR0: the registers that the system saves. */
 enum {
     STATE_XMM = 1 << 1,
     STATE_YMM = 1 << 2,
@@ -15,12 +25,13 @@ enum {
     STATE_AMX = STATE_TILE_CONFIG | STATE_TILE_DATA,
 };
 
-/* `bits`: all are set in a processor that has the feature. Where a compiler's flag for the feature
- * implies small extensions that have no name here (ssse3, popcnt), their bits are among them. */
+/* `bits`: all are set in a processor that has the feature. What a compiler's flag for the feature
+ * implies and has no name here is among them: SSE3 and SSSE3 for SSE4.1, SSE4.2 and POPCNT for
+ * AVX. */
 typedef struct x86_row {
     int feature, leaf, reg;
     uint32_t bits;
-    uint32_t state; /* in XCR0 */
+    uint32_t state;
     uint64_t needs;
 } x86_row;
 
@@ -76,10 +87,10 @@ static const char *not_permitted(uint32_t amx)
 {
     switch (amx) {
     case TNI_AMX_GIVEN: return NULL;
-    case TNI_AMX_UNASKED: return "the kernel has not been asked for the tile registers";
+    case TNI_AMX_UNASKED: return "the system has not been asked for the tile registers";
     case TNI_AMX_SMALL_STACK:
         return "a signal stack of this process is too small for the tile registers";
-    default: return "the kernel refuses the tile registers";
+    default: return "the system does not permit the tile registers";
     }
 }
 
@@ -152,8 +163,6 @@ void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
 
 #if defined(__x86_64__)
 
-#include <cpuid.h>
-
 bool tni_cpu_x86_read(tni_cpu_x86 *out)
 {
     static const struct {
@@ -184,10 +193,6 @@ bool tni_cpu_x86_read(tni_cpu_x86 *out)
 #endif
 
 #if defined(__x86_64__) && defined(__linux__)
-
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 uint32_t tni_cpu_x86_ask_amx(void)
 {

@@ -19,9 +19,9 @@ void *tni_dl_symbol(void *handle, const char *name, const char *version);
 /* The file behind a handle, or NULL when the system does not say: tni_release it. */
 char *tni_dl_file(void *handle);
 
-/* The folder of the library or program this code is part of: tni_release it. NULL when the system
- * does not say. */
-char *tni_dl_own_folder(void);
+/* The folder of the library or program this code is part of: tni_release it. TN_UNAVAILABLE when
+ * the system does not say. */
+tn_status tni_dl_own_folder(char **out, tn_error *err);
 
 /* Where the loader looks for a bare name, for messages. Static or environment text. */
 void tni_dl_places(char *out, size_t size);

@@ -72,16 +72,21 @@ char *tni_dl_file(void *handle)
 /* Its address lies in the object this file is linked into. */
 static const char here;
 
-char *tni_dl_own_folder(void)
+tn_status tni_dl_own_folder(char **out, tn_error *err)
 {
     Dl_info info;
-    char *path = NULL, *folder = NULL;
-    if (dladdr(&here, &info) == 0 || !info.dli_fname ||
-        tni_path_real(info.dli_fname, &path, NULL) != TN_OK)
-        return NULL;
-    folder = tni_path_folder(path);
+    char *path = NULL;
+    if (dladdr(&here, &info) == 0 || !info.dli_fname)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "dladdr", "the loader does not name this file");
+    tn_status status = tni_path_real(info.dli_fname, &path, err);
+    if (status)
+        return status;
+    char *folder = tni_path_folder(path);
     tni_release(path);
-    return folder;
+    if (!folder)
+        return tni_no_memory(err, "dladdr", "the folder's path");
+    *out = folder;
+    return TN_OK;
 }
 
 void tni_dl_places(char *out, size_t size)

@@ -49,19 +49,21 @@ char *tni_dl_file(void *handle)
 
 static const char here;
 
-char *tni_dl_own_folder(void)
+tn_status tni_dl_own_folder(char **out, tn_error *err)
 {
     HMODULE module = NULL;
-    char *path, *folder = NULL;
     if (!GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
                                 GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
                             &here, &module))
-        return NULL;
-    path = module_file(module);
-    if (path)
-        folder = tni_path_folder(path);
+        return tn_fail(err, TN_UNAVAILABLE, (int32_t)GetLastError(), "GetModuleHandleEx",
+                       "the loader does not name this file");
+    char *path = module_file(module);
+    char *folder = path ? tni_path_folder(path) : NULL;
     tni_release(path);
-    return folder;
+    if (!folder)
+        return tni_no_memory(err, "GetModuleHandleEx", "the folder's path");
+    *out = folder;
+    return TN_OK;
 }
 
 void tni_dl_places(char *out, size_t size)

@@ -19,10 +19,11 @@
 
 enum { MOST_ANSWER = 64 << 10 };
 
-static tn_status failed(tn_error *err, const char *call, int code)
+static tn_status failed(tn_error *err, const char *call, const char *what, int code)
 {
-    return tn_fail(err, code == ENOMEM || code == EAGAIN ? TN_OUT_OF_MEMORY : TN_IO, code, call,
-                   "the child process could not be started: error %d", code);
+    tn_status status = code == ENOMEM ? TN_OUT_OF_MEMORY : code == EAGAIN ? TN_BUSY : TN_IO;
+    return tn_fail(err, status, code, call, "the child process could not be %s: error %d", what,
+                   code);
 }
 
 static int set_actions(posix_spawn_file_actions_t *actions, int answer)
@@ -75,11 +76,14 @@ static int start(const char *program, const char *const *arguments, int answer, 
     return code;
 }
 
-/* Reads what is there. False at the end of the answer, or when there is too much of it. */
-static bool read_more(int file, tni_buffer *answer, tni_process_end *end)
+/* Reads what is there. False at the end of the answer, when there is too much of it, and with
+ * *out_code when it cannot be read. */
+static bool read_more(int file, tni_buffer *answer, tni_process_end *end, int *out_code)
 {
     char piece[4096];
     ssize_t count = tni_sys_read(file, piece, sizeof piece);
+    if (count < 0)
+        *out_code = errno;
     if (count <= 0)
         return false;
     if ((size_t)count > MOST_ANSWER - answer->length) {
@@ -90,28 +94,37 @@ static bool read_more(int file, tni_buffer *answer, tni_process_end *end)
     return true;
 }
 
-/* Listens until the child closes its end or the time is over. Looks at the clock every 50 ms at
- * the latest, as something the child left behind may keep the pipe open. */
-static void listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer,
-                      tni_process_end *end)
+static bool has_ended(pid_t child)
 {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
+}
+
+/* Listens until the child closes its end or the time is over. Looks for the child every 50 ms at
+ * the latest, as something it left behind may keep the pipe open; and looks before it listens, so
+ * that the last words of a child that ends meanwhile are heard. 0, or the errno of the call that
+ * failed: then nothing is known of the child. */
+static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer,
+                     tni_process_end *end)
+{
+    int code = 0;
     for (;;) {
         int64_t left = deadline - tni_clock_ns();
         struct pollfd poll_file = {.fd = file, .events = POLLIN};
-        siginfo_t info = {0};
         if (left <= 0) {
             end->timed_out = true;
-            return;
+            return 0;
         }
+        bool ended = has_ended(child);
         int64_t wait_ms = left / 1000000 + 1;
-        int ready = tni_sys_poll(&poll_file, 1, wait_ms < 50 ? (int)wait_ms : 50);
+        int ready = tni_sys_poll(&poll_file, 1, ended ? 0 : wait_ms < 50 ? (int)wait_ms : 50);
         if (ready < 0 && errno != EINTR)
-            return;
-        if (ready > 0 && !read_more(file, answer, end))
-            return;
-        if (ready == 0 && waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid == child)
-            return;
+            return errno;
+        if (ready > 0 && !read_more(file, answer, end, &code))
+            return code;
+        if (ready == 0 && ended)
+            return 0;
     }
 }
 
@@ -145,16 +158,16 @@ tn_status tni_process_run(const char *program, const char *const *arguments, int
     tni_process_end end = {0};
     int64_t deadline = tni_clock_ns() + limit_ns;
     if (tni_sys_pipe(ends) != 0)
-        return failed(err, "pipe", errno);
-    int code = start(program, arguments, ends[1], &child);
+        return failed(err, "pipe", "started", errno);
+    int code = start(program, arguments, ends[1], &child), deaf = 0;
     tni_sys_close(ends[1]);
     if (!code) {
-        listen_to(child, ends[0], deadline, answer, &end);
-        reap(child, deadline, &end);
+        deaf = listen_to(child, ends[0], deadline, answer, &end);
+        reap(child, deaf ? 0 : deadline, &end);
     }
     tni_sys_close(ends[0]);
-    if (code)
-        return failed(err, program, code);
+    if (code || deaf)
+        return failed(err, program, code ? "started" : "heard", code ? code : deaf);
     if (answer->failed)
         return tni_no_memory(err, program, "the child's answer");
     *out_end = end;

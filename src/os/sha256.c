@@ -123,7 +123,7 @@ void tni_sha256_add(tni_sha256 *hash, const void *data, size_t size)
         run(hash, hash->pending, 1);
         from += room, size -= room, pending = 0;
     }
-    if (pending == 0 && size >= TNI_SHA256_BLOCK) {
+    if (size >= TNI_SHA256_BLOCK) {
         size_t whole = size / TNI_SHA256_BLOCK;
         run(hash, from, whole);
         from += whole * TNI_SHA256_BLOCK, size %= TNI_SHA256_BLOCK;

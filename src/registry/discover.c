@@ -59,33 +59,48 @@ static tn_status accept_verdict(const tni_registry *registry, tni_record *record
     record->stage = verdict->stage < TN_STAGE_READY ? verdict->stage : TN_STAGE_PROBED;
     record->abi_major = verdict->abi_major;
     record->abi_minor = verdict->abi_minor;
+    record->foreign = true;
     return tni_record_stop(record, verdict->status, verdict->remedy, "%s", verdict->message);
 }
 
+/* Where verdicts are remembered, or NULL. Made at the first need: a program whose modules all ship
+ * with Tenon touches no cache. */
+static tni_cache *verdict_cache(tni_registry *registry)
+{
+    enum { LIMIT = 256 << 20 };
+    const tni_registry_params *params = &registry->params;
+    if (params->cache)
+        return params->cache;
+    if (!registry->cache && params->cache_folder)
+        (void)tni_cache_create(params->cache_folder, LIMIT, &registry->cache, NULL);
+    return registry->cache;
+}
+
 /* An unknown module: what a child makes of it decides whether its code comes in here. */
-static tn_status load_unknown(const tni_registry *registry, tni_record *record)
+static tn_status load_unknown(tni_registry *registry, tni_record *record)
 {
     const tni_registry_params *params = &registry->params;
+    tni_cache *cache = verdict_cache(registry);
     tn_error err = {0};
     tni_verdict verdict;
     if (!params->probe)
         return tni_record_stop(record, TN_UNAVAILABLE,
                                "install Tenon whole, or add the file with TN_MODULE_TRUSTED",
                                "not probed: there is no tenon-probe beside the library");
-    if (params->fresh || !tni_verdict_recall(params->cache, record->path, &verdict)) {
+    if (params->fresh || !tni_verdict_recall(cache, record->path, &verdict)) {
         tn_status status =
             tni_verdict_ask(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
         if (status)
             return tni_record_stop(record, status, "make sure that tenon-probe can be run",
                                    "not probed: %s: %s", err.where, err.message);
-        tni_verdict_remember(params->cache, record->path, &verdict);
+        tni_verdict_remember(cache, record->path, &verdict);
     }
     if (verdict.status != TN_OK)
         return accept_verdict(registry, record, &verdict);
     return load_here(registry, record);
 }
 
-static void load(const tni_registry *registry, tni_record *record)
+static void load(tni_registry *registry, tni_record *record)
 {
     int64_t start = tni_clock_ns();
     tni_host_fill(record);
@@ -103,7 +118,8 @@ static void load(const tni_registry *registry, tni_record *record)
 }
 
 /* Loads and publishes. Want of memory publishes nothing, so that it can be tried again; whatever
- * else became of the module is its row. Takes the record. */
+ * else became of the module, want of memory that it claims itself included, is its row. Takes the
+ * record. */
 static tn_status bring_in(tni_registry *registry, tni_record *record, tn_error *err)
 {
     bool room = false;
@@ -114,7 +130,7 @@ static tn_status bring_in(tni_registry *registry, tni_record *record, tn_error *
     }
     if (room)
         load(registry, record);
-    if (!room || record->status == TN_OUT_OF_MEMORY) {
+    if (!room || (record->status == TN_OUT_OF_MEMORY && !record->foreign)) {
         tni_record_destroy(record);
         return tni_no_memory(err, "tn_module_discover", "a module's record");
     }
@@ -171,7 +187,9 @@ static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error 
     }
     if (place->origin == TNI_ORIGIN_ENVIRONMENT && !tni_path_is_absolute(place->path)) {
         place->status = TN_INVALID_ARGUMENT;
-        tn_text_fit(place->message, sizeof place->message, "ignored: not an absolute path");
+        tn_text_fit(place->message, sizeof place->message,
+                    place->path[0] ? "ignored: not an absolute path"
+                                   : "ignored: an empty entry, which would be the current folder");
         return TN_OK;
     }
     place->status = tni_folder_list(place->path, "tenon-", TNI_LIBRARY_SUFFIX, &place->names, &why);

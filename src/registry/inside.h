@@ -39,6 +39,7 @@ struct tni_registry {
     _Atomic uint64_t generation;
 
     tni_registry_params params; /* its texts are owned */
+    tni_cache *cache;           /* owned; the loading thread's */
 };
 
 /* Loads everything that has not been loaded. Called by the loading thread alone, without the lock.

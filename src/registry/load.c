@@ -14,40 +14,64 @@ tn_status tni_load_check_sanitizer(tni_record *record, uint64_t sanitizers)
         tni_words_sanitizer(TN_MODULE_BUILT_WITH));
 }
 
-/* Whoever may write to the file or its folder could put code into this process. */
-static tn_status check_writers(tni_record *record)
-{
-    tn_error err = {0};
-    tni_file_id file, folder;
-    char *folder_path = tni_path_folder(record->path);
-    if (!folder_path)
-        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory to look at its folder");
-    tn_status status = tni_file_identify(record->path, &file, &err);
-    if (!status)
-        status = tni_file_identify(folder_path, &folder, &err);
-    if (status)
-        tni_record_stop(record, status, "", "%s", tni_words_of(&err));
-    else if (file.is_folder)
-        status = tni_record_stop(record, TN_CORRUPT, "", "it is a folder");
-    else if (folder.anyone_writes)
-        status = tni_record_stop(record, TN_NOT_PERMITTED,
-                                 "chmod o-w its folder, or install the module elsewhere",
-                                 "anyone may write to its folder %s", folder_path);
-    else if (file.anyone_writes)
-        status = tni_record_stop(record, TN_NOT_PERMITTED, "chmod o-w the file",
-                                 "anyone may write to it");
-    tni_release(folder_path);
-    return status;
-}
-
 static const char *inspect_remedy(tn_status status)
 {
     switch (status) {
     case TN_CORRUPT: return "install the module again, or remove the file";
     case TN_INCOMPATIBLE: return "install the module built for this machine";
+    case TN_NOT_FOUND: return "install the module again, or correct the path";
     case TN_NOT_PERMITTED: return "let this user read the file";
     default: return "";
     }
+}
+
+static tn_status cannot_be_read(tni_record *record, tn_status status, const tn_error *err)
+{
+    return tni_record_stop(record, status, inspect_remedy(status), "%s", tni_words_of(err));
+}
+
+static tn_status check_folder(tni_record *record, const char *path)
+{
+    tn_error err = {0};
+    tni_file_id id;
+    char *folder = tni_path_folder(path);
+    if (!folder)
+        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory to look at its folder");
+    tn_status status = tni_file_identify(folder, &id, &err);
+    if (status)
+        (void)cannot_be_read(record, status, &err);
+    else if (id.anyone_writes)
+        status = tni_record_stop(record, TN_NOT_PERMITTED,
+                                 "chmod o-w its folder, or install the module elsewhere",
+                                 "anyone may write to its folder %s", folder);
+    tni_release(folder);
+    return status;
+}
+
+/* Whoever may write to the file or its folder could put code into this process; to the folder of a
+ * link to it, or of what the link leads to, as well. */
+static tn_status check_writers(tni_record *record)
+{
+    tn_error err = {0};
+    tni_file_id file;
+    char *real = NULL;
+    tn_status status = tni_file_identify(record->path, &file, &err);
+    if (!status)
+        status = tni_path_real(record->path, &real, &err);
+    if (status)
+        return cannot_be_read(record, status, &err);
+    if (file.is_folder)
+        status = tni_record_stop(record, TN_CORRUPT, "remove it, or give it another name",
+                                 "it is a folder");
+    else if (file.anyone_writes)
+        status = tni_record_stop(record, TN_NOT_PERMITTED, "chmod o-w the file",
+                                 "anyone may write to it");
+    if (!status)
+        status = check_folder(record, record->path);
+    if (!status)
+        status = check_folder(record, real);
+    tni_release(real);
+    return status;
 }
 
 tn_status tni_load_inspect(tni_record *record)
@@ -61,7 +85,7 @@ tn_status tni_load_inspect(tni_record *record)
         return status;
     status = tni_dl_inspect(record->path, &facts, &err);
     if (status)
-        return tni_record_stop(record, status, inspect_remedy(status), "%s", tni_words_of(&err));
+        return cannot_be_read(record, status, &err);
     if (!facts.has_entry)
         return tni_record_stop(record, TN_INCOMPATIBLE,
                                "define tn_module_entry with default visibility (docs/modules.md)",

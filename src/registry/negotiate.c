@@ -50,6 +50,7 @@ static tn_status check_table(tni_record *record, const tn_module *table)
         return tni_record_stop(record, TN_INVALID_ARGUMENT, "give the module a version",
                                "its version is %s", table->version ? "empty" : "NULL");
     tn_text_fit(record->version, sizeof record->version, table->version);
+    tni_words_clean(record->version);
     tn_status status = tni_rows_check(table, &err);
     if (status)
         return tni_record_stop(record, status, "correct the row (docs/modules.md)", "%s",
@@ -62,9 +63,11 @@ tn_status tni_load_negotiate(tni_record *record)
     tn_error err = {0};
     const tn_module *table = NULL;
     tn_status status = record->entry(&record->host, &table, &err);
-    if (status)
+    if (status) {
+        record->foreign = true;
         return tni_record_stop(record, sane(status), "", "its entry refused: %s",
                                tni_words_of(&err));
+    }
     if (!table)
         return tni_record_stop(record, TN_INVALID_ARGUMENT, "set *out to the module's table",
                                "its entry said ok and gave no table");
@@ -85,13 +88,15 @@ tn_status tni_load_negotiate(tni_record *record)
     return TN_OK;
 }
 
+enum { MOST_DEVICES = 65536 };
+
 /* One platform's probe. A probe that says ok and gives nonsense has failed. */
 static tn_status ask(const tni_record *record, tni_platform *platform, tn_error *err)
 {
     void *self = NULL;
     int32_t devices = 0;
     tn_status status = platform->row->probe(&record->host, &self, &devices, err);
-    if (!status && devices < 0)
+    if (!status && (devices < 0 || devices > MOST_DEVICES))
         status = tn_fail(err, TN_INTERNAL, 0, "probe", "its probe said ok and gave %d devices",
                          (int)devices);
     platform->status = status ? sane(status) : TN_OK;
@@ -143,11 +148,13 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
         if (status && !worst) {
             worst = status;
             first = err;
-            remedy = platform->row->remedy ? platform->row->remedy : "";
+            remedy = status == TN_UNAVAILABLE && platform->row->remedy ? platform->row->remedy : "";
         }
     }
-    if (!any) /* every probe failed: it stays where it was, with the first one's reason */
+    if (!any) { /* every probe failed: it stays where it was, with the first one's reason */
+        record->foreign = true;
         return tni_record_stop(record, worst, remedy, "%s", tni_words_of(&first));
+    }
     record->stage = TN_STAGE_PROBED;
     if (progress)
         progress(user, record);

@@ -10,45 +10,44 @@ static tni_mutex creating = TNI_MUTEX_INIT;
 static tni_registry *_Atomic current;
 static bool fresh; /* under `creating` */
 
-enum { CACHE_LIMIT = 256 << 20 };
-
-/* The library's own module folder: "tenon" beside an installed library, "backends" in a build. */
-static char *module_folder(void)
+/* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
+ * when there is none. Fails only for want of memory. */
+static tn_status module_folder(char **out, tn_error *err)
 {
     static const char *const names[] = {"tenon", "backends"};
-    char *own = tni_dl_own_folder(), *found = NULL;
-    for (size_t i = 0; own && !found && i < 2; i++) {
+    char *own = NULL, *found = NULL;
+    tn_status status = tni_dl_own_folder(&own, err);
+    for (size_t i = 0; !status && !found && i < 2; i++) {
         tni_file_id id;
         found = tni_path_join(own, names[i]);
-        if (found && (tni_file_identify(found, &id, NULL) != TN_OK || !id.is_folder)) {
+        if (!found)
+            status = tni_no_memory(err, "modules", "the module folder's path");
+        else if (tni_file_identify(found, &id, NULL) != TN_OK || !id.is_folder) {
             tni_release(found);
             found = NULL;
         }
     }
     tni_release(own);
-    return found;
+    if (status == TN_OUT_OF_MEMORY)
+        return status;
+    *out = found;
+    return TN_OK;
 }
 
-static char *probe_program(const char *folder)
+/* The child that probes modules, or NULL when it is not there. Fails only for want of memory. */
+static tn_status probe_program(const char *folder, char **out, tn_error *err)
 {
-    char *path = folder ? tni_path_join(folder, "tenon-probe") : NULL;
     tni_file_id id;
-    if (path && tni_file_identify(path, &id, NULL) == TN_OK)
-        return path;
-    tni_release(path);
-    return NULL;
-}
-
-static tn_status create_cache(tni_cache **out, tn_error *err)
-{
-    tni_buffer folder = {0};
-    const char *reason = NULL;
-    bool known = tni_cache_default_folder(&folder, &reason);
-    tn_status status = folder.failed
-                           ? tni_no_memory(err, "cache", "the cache's path")
-                           : tni_cache_create(known ? folder.text : NULL, CACHE_LIMIT, out, err);
-    tni_buffer_release(&folder);
-    return status;
+    char *path = tni_path_join(folder, "tenon-probe");
+    if (!path)
+        return tni_no_memory(err, "modules", "the path of tenon-probe");
+    if (tni_file_identify(path, &id, NULL) == TN_OK) {
+        *out = path;
+    } else {
+        tni_release(path);
+        *out = NULL;
+    }
+    return TN_OK;
 }
 
 static void before_fork(void)
@@ -77,17 +76,12 @@ static void in_child(void)
 
 static const tni_fork_hook hook = {.before = before_fork, .parent = in_parent, .child = in_child};
 
-static tn_status create(tni_registry **out, tn_error *err)
+static tn_status create_with(const char *folder, const char *probe, const char *cache_folder,
+                             tni_registry **out, tn_error *err)
 {
     const char *variable = "TENON_MODULE_PATH";
-    tni_cache *cache = NULL;
-    tn_status status = create_cache(&cache, err);
-    if (status)
-        return status;
-    char *folder = module_folder();
-    char *probe = probe_program(folder);
     const char *path = tni_env_get(variable);
-    tni_registry_params params = {
+    const tni_registry_params params = {
         .builtins = tni_builtins,
         .module_folder = folder,
         .shipped = tni_shipped,
@@ -96,14 +90,30 @@ static tn_status create(tni_registry **out, tn_error *err)
                                                   : NULL,
         .search_path_ignored = tni_env_privileged(),
         .probe = probe,
-        .cache = cache,
+        .cache_folder = cache_folder,
         .fresh = fresh,
     };
-    status = tni_registry_create(&params, out, err);
+    return tni_registry_create(&params, out, err);
+}
+
+static tn_status create(tni_registry **out, tn_error *err)
+{
+    char *folder = NULL, *probe = NULL;
+    tni_buffer cache = {0};
+    const char *reason; /* without a cache folder, verdicts are not remembered */
+    tn_status status = TN_OK;
+    bool remembers = tni_cache_default_folder(&cache, &reason);
+    if (cache.failed)
+        status = tni_no_memory(err, "modules", "the cache folder's path");
+    if (!status)
+        status = module_folder(&folder, err);
+    if (!status && folder)
+        status = probe_program(folder, &probe, err);
+    if (!status)
+        status = create_with(folder, probe, remembers ? cache.text : NULL, out, err);
     tni_release(probe);
     tni_release(folder);
-    if (status)
-        tni_cache_release(cache);
+    tni_buffer_release(&cache);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include "base/alloc.h"
+#include "base/words.h"
 
 const char *tni_origin_name(tni_origin origin)
 {
@@ -37,6 +38,7 @@ tni_record *tni_record_create(const char *path, tni_origin origin)
     record->origin = origin;
     if (path) {
         tni_record_name_of(path, record->name, sizeof record->name);
+        tni_words_clean(record->name);
         record->path = tni_text_copy(path);
         if (!record->path) {
             tni_record_destroy(record);
@@ -58,7 +60,7 @@ void tni_record_destroy(tni_record *record)
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...)
 {
-    char text[sizeof record->message];
+    char text[sizeof record->message + 8]; /* more than fits, so that what is cut looks so */
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(text, sizeof text, format, arguments) < 0)
@@ -67,5 +69,7 @@ tn_status tni_record_stop(tni_record *record, tn_status status, const char *reme
     record->status = status;
     tn_text_fit(record->message, sizeof record->message, text);
     tn_text_fit(record->remedy, sizeof record->remedy, remedy);
+    tni_words_clean(record->message);
+    tni_words_clean(record->remedy);
     return status;
 }

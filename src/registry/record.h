@@ -40,6 +40,7 @@ typedef struct tni_record {
     bool trusted; /* probed in this process: it ships with Tenon, or the program vouches for it */
     tn_module_stage stage;
     tn_status status;
+    bool foreign; /* the module's own code gave the status */
     uint32_t abi_major;
     uint32_t abi_minor;
     const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
@@ -59,7 +60,8 @@ void tni_record_destroy(tni_record *record);
 /* "acme" from "/x/tenon-acme.so"; the file's own name when it has another form. */
 void tni_record_name_of(const char *path, char *out, size_t size);
 
-/* Stops the record where it stands: status, message, remedy ("" for none). Returns `status`. */
+/* Stops the record where it stands: status, message, remedy ("" for none), cut to fit and cleaned
+ * of what is no text. Returns `status`. */
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...) TN_PRINTF(4, 5);
 

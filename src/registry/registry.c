@@ -60,8 +60,7 @@ static bool add_search_path(tni_registry *registry)
         const char *end = strchr(at, TNI_PATH_SEPARATOR);
         size_t length = end ? (size_t)(end - at) : strlen(at);
         char *path = tni_text_copy_part(at, length);
-        bool added =
-            path && (length == 0 || add_place(&registry->standing, path, TNI_ORIGIN_ENVIRONMENT));
+        bool added = path && add_place(&registry->standing, path, TNI_ORIGIN_ENVIRONMENT);
         tni_release(path);
         if (!added)
             return false;
@@ -72,22 +71,17 @@ static bool add_search_path(tni_registry *registry)
 
 static bool fill(tni_registry *registry, const tni_registry_params *params)
 {
-    registry->params = *params;
-    registry->params.module_folder = NULL;
-    registry->params.search_path = NULL;
-    registry->params.probe = NULL;
+    tni_registry_params *own_params = &registry->params;
+    const char **texts[] = {&own_params->module_folder, &own_params->search_path,
+                            &own_params->probe, &own_params->cache_folder};
+    bool owned = true;
+    *own_params = *params;
     if (params->probe_limit_ns <= 0)
-        registry->params.probe_limit_ns = INT64_C(2000000000);
-    registry->params.module_folder = params->module_folder;
-    if (!own(&registry->params.module_folder))
-        return false;
-    registry->params.search_path = params->search_path;
-    if (!own(&registry->params.search_path))
-        return false;
-    registry->params.probe = params->probe;
-    if (!own(&registry->params.probe))
-        return false;
-    return (!params->module_folder ||
+        own_params->probe_limit_ns = INT64_C(2000000000);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        owned = own(texts[i]) && owned;
+    return owned &&
+           (!params->module_folder ||
             add_place(&registry->standing, params->module_folder, TNI_ORIGIN_FOLDER)) &&
            add_search_path(registry);
 }
@@ -130,6 +124,8 @@ void tni_registry_destroy(tni_registry *registry)
     release_text(registry->params.module_folder);
     release_text(registry->params.search_path);
     release_text(registry->params.probe);
+    release_text(registry->params.cache_folder);
+    tni_cache_release(registry->cache);
     tni_condition_destroy(&registry->changed);
     tni_mutex_destroy(&registry->lock);
     tni_release(registry);
@@ -174,6 +170,34 @@ static tn_status absolute(const char *path, char **out, tn_error *err)
     return *out ? TN_OK : tni_no_memory(err, "tn_module_add", "the path");
 }
 
+/* Called with the lock held. */
+static bool is_wished(const tni_registry *registry, const tni_place *wish)
+{
+    for (size_t i = 0; i < registry->wishes.count; i++) {
+        const tni_place *other = registry->wishes.items[i];
+        if (!other->done && other->is_folder == wish->is_folder &&
+            other->trusted == wish->trusted && strcmp(other->path, wish->path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Takes the place. False for want of memory. After discovery a wish is undone only when want of
+ * memory stopped it or another thread is at it: then asking again is not asking for a second. */
+static bool keep_wish(tni_registry *registry, tni_place *place, bool *out_discovered)
+{
+    tni_mutex_lock(&registry->lock);
+    bool known = registry->discovered && is_wished(registry, place);
+    bool room = !known && tni_list_reserve(&registry->wishes);
+    if (room)
+        registry->wishes.items[registry->wishes.count++] = place;
+    *out_discovered = registry->discovered;
+    tni_mutex_unlock(&registry->lock);
+    if (!room)
+        tni_place_destroy(place);
+    return known || room;
+}
+
 tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_folder, uint64_t flags,
                            tn_error *err)
 {
@@ -194,17 +218,9 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
     tni_release(full);
     if (!place)
         return tni_no_memory(err, where, "the path");
-
-    tni_mutex_lock(&registry->lock);
-    bool discovered = registry->discovered;
-    bool room = tni_list_reserve(&registry->wishes);
-    if (room)
-        registry->wishes.items[registry->wishes.count++] = place;
-    tni_mutex_unlock(&registry->lock);
-    if (!room) {
-        tni_place_destroy(place);
+    bool discovered;
+    if (!keep_wish(registry, place, &discovered))
         return tni_no_memory(err, where, "the list of places");
-    }
     return discovered ? tni_registry_discover(registry, err) : TN_OK;
 }
 

@@ -26,6 +26,7 @@ typedef struct tni_registry_params {
     const char *probe;           /* the child program, or NULL                                 */
     int64_t probe_limit_ns;      /* its time; 0 for two seconds                                */
     tni_cache *cache;            /* for verdicts, or NULL                                      */
+    const char *cache_folder;    /* where to make one, at the first need, when `cache` is NULL */
     bool fresh;                  /* remembered verdicts do not count                           */
 } tni_registry_params;
 

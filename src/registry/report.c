@@ -64,9 +64,9 @@ static tn_module_list *allocate(size_t records, size_t places)
     return list;
 }
 
-static void add_places(tn_module_list *list, const tni_list *from, size_t room)
+static void add_places(tn_module_list *list, const tni_list *from, size_t count)
 {
-    for (size_t i = 0; i < from->count && list->place_count < room; i++) {
+    for (size_t i = 0; i < count; i++) {
         const tni_place *place = from->items[i];
         if (place->done)
             fill_place(&list->places[list->place_count++], place);
@@ -81,17 +81,17 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
     /* Memory is taken without the lock; what is published meanwhile is left for the next list. */
     tni_mutex_lock(&registry->lock);
     size_t records = registry->records.count;
-    size_t places = registry->wishes.count + registry->standing.count;
+    size_t wishes = registry->wishes.count, standing = registry->standing.count;
     tni_mutex_unlock(&registry->lock);
-    tn_module_list *list = allocate(records, places);
+    tn_module_list *list = allocate(records, wishes + standing);
     if (!list)
         return tni_no_memory(err, "tn_module_list_create", "the list");
 
     tni_mutex_lock(&registry->lock);
     for (; list->count < records; list->count++)
         fill_report(&list->reports[list->count], registry->records.items[list->count]);
-    add_places(list, &registry->wishes, places);
-    add_places(list, &registry->standing, places);
+    add_places(list, &registry->wishes, wishes);
+    add_places(list, &registry->standing, standing);
     tni_mutex_unlock(&registry->lock);
     *out = list;
     return TN_OK;

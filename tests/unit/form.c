@@ -517,6 +517,7 @@ static void test_write_without_memory(void **state)
         for (size_t i = 0; status && i < sizeof wholes / sizeof *wholes; i++)
             whole = whole || strcmp(tni_buffer_text(&text), wholes[i]) == 0;
         assert_true(!status || (status == TN_OUT_OF_MEMORY && whole));
+        assert_int_equal(text.length, strlen(tni_buffer_text(&text)));
         tni_buffer_release(&text);
         assert_int_equal(tn_allocator_blocks(), 0);
     }

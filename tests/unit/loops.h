@@ -133,21 +133,28 @@ static inline void assert_nested(tni_pool *outer, tni_pool *inner)
     marks_release(&nest.marks);
 }
 
-/* Threads that call loops, each of which is checked. */
+/* Threads that call loops, each of which is checked. They allocate nothing meanwhile, as not every
+ * sanitizer's allocator can be forked while it is in use. */
+enum { CALLERS = 8, CALLED_MOST = 97 };
+
 struct caller {
     tni_pool *pool;
     tni_thread thread;
     int loops;
     int right;
+    _Atomic uint8_t seen[CALLED_MOST + 1];
 };
-
-enum { CALLERS = 8 };
 
 static inline void call_loops(void *user)
 {
     struct caller *caller = user;
-    for (int i = 0; i < caller->loops; i++)
-        caller->right += loop_is_right(caller->pool, 1 + i % 97);
+    for (int i = 0; i < caller->loops; i++) {
+        struct marks marks = {1 + i % CALLED_MOST, caller->seen};
+        for (int64_t k = 0; k <= marks.count; k++)
+            atomic_store_explicit(&marks.seen[k], 0, memory_order_relaxed);
+        run_on(caller->pool, marks.count, mark, &marks);
+        caller->right += each_once(&marks);
+    }
 }
 
 static inline void callers_start(struct caller callers[CALLERS], tni_pool *pool)

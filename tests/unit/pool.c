@@ -13,6 +13,7 @@
 #if !defined(_WIN32)
 #include "os/sys.h"
 
+#include <sched.h>
 #include <signal.h>
 #endif
 
@@ -229,14 +230,47 @@ static void pools_come_and_go(void **state)
     assert_int_equal(tn_allocator_blocks(), blocks);
 }
 
-static void threads_have_numbers_and_processors(void **state)
+static void tell_id(void *user)
 {
-    (void)state;
-    assert_true(tni_thread_processors() >= 1);
-    assert_int_equal(tni_thread_id(), tni_thread_id());
-    assert_int_not_equal(tni_thread_id(), 0);
+    *(uint64_t *)user = tni_thread_id();
 }
 
+static void threads_have_numbers_of_their_own(void **state)
+{
+    tni_thread thread;
+    uint64_t other = 0;
+    (void)state;
+    assert_int_equal(tni_thread_create(&thread, tell_id, &other, NULL), TN_OK);
+    tni_thread_join(thread);
+    assert_int_not_equal(other, 0);
+    assert_int_not_equal(other, tni_thread_id());
+    assert_int_equal(tni_thread_id(), tni_thread_id());
+    assert_true(tni_thread_processors() >= 1);
+}
+
+#if defined(__linux__)
+
+static void processors_are_those_allowed(void **state)
+{
+    cpu_set_t before, one;
+    size_t first = 0;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(tni_thread_processors(), CPU_COUNT(&before));
+    while (!CPU_ISSET(first, &before))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(tni_thread_processors(), 1);
+    tni_pool *pool = pool_of(4); /* more threads than processors: nobody spins, all come */
+    for (int round = 0; round < 20; round++)
+        assert_threads_come(pool, 4);
+    tni_pool_destroy(pool);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+#endif
 #if !defined(_WIN32)
 
 static void look_at_signals(void *user, int64_t index)
@@ -337,7 +371,10 @@ int main(void)
         cmocka_unit_test(tasks_have_the_callers_floating_point_mode),
         cmocka_unit_test(bad_sizes_are_refused),
         cmocka_unit_test(pools_come_and_go),
-        cmocka_unit_test(threads_have_numbers_and_processors),
+        cmocka_unit_test(threads_have_numbers_of_their_own),
+#if defined(__linux__)
+        cmocka_unit_test(processors_are_those_allowed),
+#endif
 #if !defined(_WIN32)
         cmocka_unit_test(workers_leave_signals_to_the_program),
         cmocka_unit_test(loops_survive_want_of_threads),

@@ -63,7 +63,6 @@ static void hashes_at_first_use(void **state)
     (void)state;
     tni_sha256_of("abc", 3, digest);
     assert_digest(digest, published[1].digest);
-    rows = tni_sha256_rows(&row_count);
     for (size_t i = 0; i < row_count; i++)
         print_message("%s: %s\n", rows[i].name, use_row(i) ? "runs here" : "cannot run here");
 }
@@ -134,9 +133,8 @@ static void add_in_pieces(tni_sha256 *hash, const unsigned char *data, size_t si
     }
 }
 
-/* Every length around the boundaries of one to four blocks, whole and in random pieces, from
- * random alignments. Blocks are copied to memory of their exact size, so that a sanitizer sees a
- * read beyond either end. */
+/* Every length up to several blocks, whole and in random pieces, from random alignments. A message
+ * ends where its memory ends, so that a sanitizer sees a read beyond it. */
 static void rows_agree_on_messages(void **state)
 {
     enum { LONGEST = 300 };
@@ -168,21 +166,18 @@ static void rows_agree_on_messages(void **state)
  * would take seconds, so the count alone is moved there, at a block's boundary. */
 static void counts_beyond_32_bits(void **state)
 {
-    unsigned char near_digest[TNI_SHA256_SIZE], far_digest[TNI_SHA256_SIZE];
+    unsigned char digest[TNI_SHA256_SIZE];
     unsigned char block[TNI_SHA256_BLOCK] = {0x80, [59] = 1};
     uint32_t expected[8];
     tni_sha256 hash;
     (void)state;
     tni_sha256_begin(&hash);
     memcpy(expected, hash.state, sizeof expected);
-    tni_sha256_end(&hash, near_digest);
-    tni_sha256_begin(&hash);
     hash.bytes = UINT64_C(1) << 29;
-    tni_sha256_end(&hash, far_digest);
+    tni_sha256_end(&hash, digest);
     tni_sha256_blocks_portable(expected, block, 1);
     for (int i = 0; i < TNI_SHA256_SIZE; i++)
-        assert_int_equal(far_digest[i], expected[i / 4] >> (24 - 8 * (i % 4)) & 0xFF);
-    assert_true(memcmp(near_digest, far_digest, sizeof far_digest) != 0);
+        assert_int_equal(digest[i], expected[i / 4] >> (24 - 8 * (i % 4)) & 0xFF);
 }
 
 static void chooses_by_features(void **state)
@@ -222,5 +217,6 @@ int main(void)
         cmocka_unit_test(rows_agree_on_messages),   cmocka_unit_test(counts_beyond_32_bits),
         cmocka_unit_test(chooses_by_features),      cmocka_unit_test(writes_hexadecimal),
     };
+    rows = tni_sha256_rows(&row_count);
     return run_suite("unit.sha256", tests);
 }

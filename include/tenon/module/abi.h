@@ -24,8 +24,14 @@
 #define TN_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
+#if defined(__MINGW_PRINTF_FORMAT) /* which printf mingw's <stdio.h> means: Microsoft's or C's */
+#define TN_PRINTF_KIND __MINGW_PRINTF_FORMAT
+#else
+#define TN_PRINTF_KIND printf
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
-#define TN_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define TN_PRINTF(text, first) __attribute__((format(TN_PRINTF_KIND, text, first)))
 #define TN_MUST_USE            __attribute__((warn_unused_result))
 #else
 #define TN_PRINTF(text, first)

@@ -1,0 +1,46 @@
+/* How a speed is measured here. Ours, the rival and ours again (the A/A pair) run in turn, many
+ * times, in one process; what is reported is the median over those rounds, and how far ours is
+ * from itself is the spread. A figure is reached at its aim less the spread. When the spread stays
+ * above 5 % the figure is "not measurable here", and without its rival it reaches nothing. */
+#ifndef TENON_BENCH_HARNESS_H
+#define TENON_BENCH_HARNESS_H
+
+#include <stdint.h>
+
+/* Does the operation `times` times. */
+typedef void bench_fn(void *user, int64_t times);
+
+/* `begin` and `end` stand around every sample, untimed, and may be NULL: what a side keeps running,
+ * such as threads, must not outlast its turn and slow the next one down. */
+typedef struct bench_side {
+    const char *name;
+    bench_fn *run; /* NULL: it is lacking here, and `name` says what would bring it */
+    void *user;
+    void (*begin)(void *user);
+    void (*end)(void *user);
+} bench_side;
+
+enum {
+    BENCH_TIME,  /* ours takes at most `aim` units */
+    BENCH_ADDED, /* ours takes at most `aim` units more than the rival, the bare operation */
+    BENCH_RATIO, /* ours is at least `aim` times as fast as the rival */
+};
+
+typedef struct bench_figure {
+    const char *name;
+    int kind;
+    double aim;
+    const char *unit; /* "ns", "us" or "ms": of times, and of the aim unless it is a ratio */
+    bench_side ours;
+    bench_side rival;         /* a name of NULL: none is named */
+    const bench_side *beside; /* calibrators, ended by a name of NULL; or NULL */
+} bench_figure;
+
+/* Measures and prints one row, with a row for each calibrator under it. */
+void bench_run(const bench_figure *figure);
+
+/* Prints what the machine and the compiler are. Returns what main returns: a figure that is not
+ * reached is a result and no failure. */
+int bench_end(void);
+
+#endif

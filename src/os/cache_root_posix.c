@@ -1,0 +1,147 @@
+#include "cache.h"
+#include "cache_folder.h"
+#include "env.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define REMEDY "; set TENON_CACHE to a folder of your own that can be written"
+
+static void explain(tni_buffer *reason, const char *what, const char *path)
+{
+    char text[128];
+    const char *why = strerror_r(errno, text, sizeof text);
+    tni_buffer_format(reason, "\"%s\" cannot be %s: %s" REMEDY, path, what, why);
+}
+
+/* Makes the folder and those above it that are missing. Goes on past what cannot be made, as it
+ * may be there all the same; the errno given is that of the first that was in the way. */
+static bool make_folders(char *path)
+{
+    int code = 0;
+    char *slash = path;
+    while (slash) {
+        slash = *slash ? strchr(slash + 1, '/') : NULL;
+        if (slash)
+            *slash = '\0';
+        if (tni_sys_mkdir(path, 0700) == 0 || errno == EEXIST)
+            code = 0;
+        else if (code == 0)
+            code = errno;
+        if (slash)
+            *slash = '/';
+    }
+    errno = code;
+    return code == 0;
+}
+
+static int open_folder(char *path, tni_buffer *reason)
+{
+    struct stat facts;
+    int root = tni_sys_open(path, TNI_CACHE_FOLDER_FLAGS, 0);
+    if (root >= 0)
+        return root;
+    if (errno == ENOENT) {
+        if (make_folders(path))
+            root = tni_sys_open(path, TNI_CACHE_FOLDER_FLAGS, 0);
+        if (root < 0)
+            explain(reason, "made", path);
+        return root;
+    }
+    int saved = errno;
+    if (tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(facts.st_mode)) {
+        tni_buffer_format(reason, "\"%s\" is a symbolic link; set TENON_CACHE to the folder itself",
+                          path);
+        return -1;
+    }
+    errno = saved;
+    explain(reason, "opened", path);
+    return -1;
+}
+
+static bool is_private(int root, const char *path, tni_buffer *reason)
+{
+    struct stat facts;
+    if (tni_sys_fstat(root, &facts) != 0) {
+        explain(reason, "examined", path);
+        return false;
+    }
+    unsigned mode = (unsigned)facts.st_mode & 07777;
+    if (facts.st_uid != geteuid()) {
+        tni_buffer_format(reason, "\"%s\" belongs to user %lld, not to user %lld" REMEDY, path,
+                          (long long)facts.st_uid, (long long)geteuid());
+        return false;
+    }
+    if (mode & 077) {
+        tni_buffer_format(reason, "\"%s\" is open to others (mode %04o); chmod 700 \"%s\"", path,
+                          mode, path);
+        return false;
+    }
+    return true;
+}
+
+/* Writes the tag where it is missing, which also shows whether the folder can be written. The
+ * text is that of the Cache Directory Tagging Specification. */
+static bool write_tag(int root)
+{
+    static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
+                              "# Tenon keeps here what it can make again; this folder may be "
+                              "removed.\n";
+    struct stat facts;
+    int file = tni_sys_openat(root, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return false;
+    ssize_t count = tni_sys_fstat(file, &facts);
+    if (count == 0 && facts.st_size == 0)
+        count = tni_sys_write(file, tag, sizeof tag - 1);
+    tni_cache_close(file);
+    return count >= 0;
+}
+
+int tni_cache_root_open(char *path, tni_buffer *out_reason)
+{
+    int root = open_folder(path, out_reason);
+    if (root < 0)
+        return -1;
+    if (!is_private(root, path, out_reason))
+        goto fail;
+    if (!write_tag(root)) {
+        explain(out_reason, "written", path);
+        goto fail;
+    }
+    return root;
+fail:
+    tni_cache_close(root);
+    return -1;
+}
+
+/* The variable's value when it is an absolute path; else NULL. */
+static const char *absolute(const char *name)
+{
+    const char *value = tni_env_get(name);
+    return value && value[0] == '/' ? value : NULL;
+}
+
+bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason)
+{
+    const char *chosen = tni_env_get("TENON_CACHE"), *base = absolute("XDG_CACHE_HOME");
+    const char *home = absolute("HOME"), *reason = NULL;
+    if (tni_env_privileged())
+        reason = "the process has more rights than whoever started it, whose environment is "
+                 "therefore not followed";
+    else if (chosen && !*chosen)
+        reason = "TENON_CACHE is empty, which asks for memory only";
+    else if (!chosen && !base && !home)
+        reason = "HOME and XDG_CACHE_HOME name no absolute path; set TENON_CACHE to a folder";
+    else if (chosen)
+        tni_buffer_add(out_folder, chosen);
+    else
+        tni_buffer_format(out_folder, base ? "%s/tenon" : "%s/.cache/tenon", base ? base : home);
+    if (!reason && out_folder->failed)
+        reason = "there is no memory for the folder's name";
+    if (reason)
+        *out_reason = reason;
+    return !reason;
+}

@@ -1,0 +1,118 @@
+"""The public headers: each alone, in both languages, without padding; the module's without ours."""
+
+import os
+import re
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wpadded", "-Wundef", "-Wshadow",
+          "-Wconversion", "-Werror"]
+
+
+def headers(root):
+    """Paths below `root`, as an #include names them."""
+    found = []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".h"):
+                found.append(os.path.relpath(os.path.join(folder, name), root))
+    return sorted(found)
+
+
+def c_compilers():
+    return script.find_programs(script.build.compiler, "gcc", "clang")
+
+
+def languages(case):
+    """(compiler, flags, suffix of its sources) for every compiler there is."""
+    found = [(c, ["-std=c11", "-Wstrict-prototypes"], ".c") for c in c_compilers()]
+    plus = script.find_programs(os.environ.get("CXX"), "c++", "g++", "clang++")
+    if not plus:
+        print("skipped: headers.py: no C++ compiler is here, so the headers were tried as C only")
+    return found + [(c, ["-std=c++17"], ".cc") for c in plus]
+
+
+class Headers(script.Case):
+    def compile(self, compiler, flags, text, suffix):
+        file = script.write_text(self.place("unit" + suffix), text)
+        return script.run(compiler, *flags, *STRICT, file, cwd=self.folder)
+
+    def check(self, include, names):
+        """Every name alone and twice, then all of them from the last to the first."""
+        texts = [f'#include "{n}"\n#include "{n}"\nextern int use;\n' for n in names]
+        texts.append("".join(f'#include "{n}"\n' for n in reversed(names)) + "extern int use;\n")
+        for compiler, flags, suffix in languages(self):
+            for text in texts:
+                done = self.compile(compiler, flags + ["-I" + include], text, suffix)
+                if done.returncode != 0:
+                    self.fail(f"{compiler} {' '.join(flags)} refuses\n{text}\n{done.stderr}")
+
+    def test_each_compiles_alone(self):
+        include = script.source("include")
+        names = headers(include)
+        self.assertIn("tenon/tenon.h", names)
+        self.assertIn("tenon/module/module.h", names)
+        self.check(include, names)
+
+    def test_the_modules_folder_stands_alone(self):
+        shutil.copytree(script.source("include", "tenon", "module"), self.place("alone"))
+        self.check(self.place("alone"), headers(self.place("alone")))
+
+    def test_a_shipped_module_needs_that_folder_only(self):
+        shutil.copytree(script.source("include", "tenon", "module"), self.place("tenon", "module"))
+        for compiler in c_compilers():
+            self.run_well(
+                compiler, "-std=c11", "-shared", "-fPIC", "-I" + self.folder,
+                script.source("backends", "described", "module.c"),
+                "-o", self.place("tenon-described.so"))
+
+    def test_padding_would_be_noticed(self):
+        text = "struct loose { char a; int b; };\nextern char use[sizeof(struct loose)];\n"
+        for compiler, flags, suffix in languages(self):
+            done = self.compile(compiler, flags, text, suffix)
+            self.assertNotEqual(done.returncode, 0, compiler)
+            self.assertIn("padd", done.stderr)
+
+    def test_tenon_h_includes_all(self):
+        text = script.read_text(script.source("include", "tenon", "tenon.h"))
+        there = {n for n in os.listdir(script.source("include", "tenon")) if n.endswith(".h")}
+        self.assertEqual(set(re.findall(r'#include "(.+)"', text)), there - {"tenon.h"})
+
+    def test_every_header_says_how_threads_may_use_it(self):
+        include = script.source("include")
+        for name in set(headers(include)) - {"tenon/tenon.h"}:
+            self.assertIn("Thread-safety: ", script.read_text(include, name), name)
+
+
+class Pages(script.Case):
+    def number(self, header, name):
+        text = script.read_text(script.source("include", "tenon", header))
+        return re.search(rf"#define {name} (\d+)", text).group(1)
+
+    def test_the_abi_of_now_is_written_down(self):
+        page = script.source("docs", "abi-changes.md")
+        if not os.path.exists(page):
+            self.skipTest("docs/abi-changes.md is not there")
+        text = script.read_text(page)
+        abi = [self.number("module/module.h", f"TN_MODULE_ABI_{n}") for n in ("MAJOR", "MINOR")]
+        version = [self.number("version.h", f"TN_VERSION_{n}") for n in ("MAJOR", "MINOR", "PATCH")]
+        modules, library = text.split("## Library")
+        self.assertIn(f"| {'.'.join(abi)} |", modules)
+        self.assertIn(f"| {'.'.join(version)} |", library)
+
+    def test_the_golden_layout_has_every_struct(self):
+        layout = script.read_text(script.source("tests", "abi", "layout.c"))
+        include = script.source("include")
+        found = set()
+        for name in headers(include):
+            found |= set(re.findall(r"^typedef struct (tn_\w+) \{", script.read_text(include, name), re.M))
+        self.assertIn("tn_error", found)
+        for name in sorted(found):
+            self.assertRegex(layout, rf"\bSTRUCT\({name},", f"tests/abi/layout.c lacks {name}")
+
+
+if __name__ == "__main__":
+    script.main()

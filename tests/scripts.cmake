@@ -1,0 +1,23 @@
+# tenon_test_script(FOLDER/NAME [LABELS ...] [TIMEOUT S] [ENVIRONMENT ...]): a suite that is a Python
+# script, FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip.
+include_guard()
+find_package(Python3 COMPONENTS Interpreter QUIET)
+
+function(tenon_test_script path)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  string(REPLACE "/" "." name "${path}")
+  get_filename_component(folder "${path}" DIRECTORY)
+  if(Python3_Interpreter_FOUND)
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B
+      "${CMAKE_CURRENT_SOURCE_DIR}/${path}.py" "${PROJECT_BINARY_DIR}")
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  else()
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${name}: python3 is not here")
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${folder};${ARG_LABELS}"
+    ENVIRONMENT "${test_environment};${ARG_ENVIRONMENT}")
+endfunction()
