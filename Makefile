@@ -1,5 +1,5 @@
-# All a newcomer types. Each target is a line or two over CMake and scripts/, which can be used alone.
-# Packages that are missing are installed first, unless TENON_NO_SETUP=1.
+# All a newcomer types. Each target is a line or two over CMake and scripts/, which can be used
+# alone. Packages that are missing are installed first, unless TENON_NO_SETUP=1.
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60

@@ -10,9 +10,9 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 jobs=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 total_passed=0 total_failed=0 total_skipped=0
 rows=()
-runner=()        # words that stand before the suites' runner
-may_be_empty=    # set: a run of no test is no failure
-SECONDS=0        # bash would go on from the value that `make fuzz SECONDS=N` exports
+runner=()     # words that stand before the suites' runner
+may_be_empty= # set: a run of no test is no failure
+SECONDS=0     # bash would go on from the value that `make fuzz SECONDS=N` exports
 
 # Everything temporary, the tests' own files too, goes into a folder that dies with the script.
 # Others may pass through it: a test that gives up its privileges still reaches what it made.
@@ -41,11 +41,11 @@ say()
     printf '%s\n' "$*"
 }
 
-# show LOG LINES WORDS: WORDS, then the end of LOG, indented.
+# show LOG LINES WORDS: WORDS, then the end of LOG, indented and without a builder's progress.
 show()
 {
     say "$3"
-    tail -n "$2" "$1" | sed 's/^/    /'
+    sed '/^\[[ 0-9]*[%/]/d; s/^/    /' "$1" | tail -n "$2"
     say "    (all of it: $1)"
 }
 
@@ -94,7 +94,8 @@ build_targets()
 {
     local folder=$1 log=$1/build.log
     shift
-    cmake --build "$folder" --parallel "$jobs" ${1:+--target "$@"} >>"$log" 2>&1 </dev/null && return
+    cmake --build "$folder" --parallel "$jobs" ${1:+--target "$@"} \
+        >>"$log" 2>&1 </dev/null && return
     show "$log" 60 "$folder does not build:"
     return 1
 }

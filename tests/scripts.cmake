@@ -1,10 +1,10 @@
-# tenon_test_script(FOLDER/NAME [LABELS ...] [TIMEOUT S] [ENVIRONMENT ...]): a suite that is a Python
-# script, FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip.
+# tenon_test_script(FOLDER/NAME [LABELS ...] [TIMEOUT S]): a suite that is a Python script,
+# FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip.
 include_guard()
 find_package(Python3 COMPONENTS Interpreter QUIET)
 
 function(tenon_test_script path)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -19,5 +19,5 @@ function(tenon_test_script path)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${folder};${ARG_LABELS}"
-    ENVIRONMENT "${test_environment};${ARG_ENVIRONMENT}")
+    ENVIRONMENT "${test_environment}")
 endfunction()

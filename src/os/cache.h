@@ -48,10 +48,10 @@ tn_status tni_cache_prune(tni_cache *cache, uint64_t limit_bytes, tn_error *err)
 tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out_bytes,
                           tn_error *err);
 
-/* The folder the environment asks for: $TENON_CACHE, where nothing asks for memory only, else
- * $XDG_CACHE_HOME/tenon, else $HOME/.cache/tenon, of which only absolute paths count. False, with
- * the reason as static text, when there is none or the process is privileged; nothing is added
- * then. */
+/* The folder the environment asks for: $TENON_CACHE, else $XDG_CACHE_HOME/tenon, else
+ * $HOME/.cache/tenon. An empty or relative $TENON_CACHE means memory only; of the other two only
+ * absolute paths count. False, with the reason as static text and nothing added, when there is none
+ * or the process is privileged. */
 bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason);
 
 #endif

@@ -26,6 +26,7 @@ static bool is_hex(const char *name, size_t length)
     return strlen(name) == length && strspn(name, "0123456789abcdef") == length;
 }
 
+/* Such a name also fits where the walk keeps it. */
 static bool is_ours(const char *name, int depth)
 {
     if (depth == ROOT)
@@ -52,7 +53,8 @@ static tn_status add_file(walk *w, int folder, const char *name)
         return tni_no_memory(w->err, "cache count", "a list of entries");
     tni_cache_file *file = &list->files[list->count++];
     memcpy(file->kind, w->kind, sizeof file->kind);
-    snprintf(file->hex, sizeof file->hex, "%.2s%s", w->hex, name);
+    memcpy(file->hex, w->hex, 2);
+    memcpy(file->hex + 2, name, sizeof file->hex - 2);
     file->used_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
     file->size = (uint64_t)facts.st_size;
     list->bytes += file->size;
@@ -69,10 +71,7 @@ static tn_status visit(walk *w, int folder, const char *name, int depth)
         return TN_OK;
     if (depth == SHELF)
         return add_file(w, folder, name);
-    if (depth == ROOT)
-        snprintf(w->kind, sizeof w->kind, "%s", name);
-    else
-        snprintf(w->hex, sizeof w->hex, "%s", name);
+    memcpy(depth == ROOT ? w->kind : w->hex, name, strlen(name) + 1);
     int inner = tni_sys_openat(folder, name, TNI_CACHE_FOLDER_FLAGS, 0);
     if (inner >= 0)
         return walk_folder(w, inner, depth + 1);

@@ -133,6 +133,8 @@ bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason)
                  "therefore not followed";
     else if (chosen && !*chosen)
         reason = "TENON_CACHE is empty, which asks for memory only";
+    else if (chosen && chosen[0] != '/')
+        reason = "TENON_CACHE is not an absolute path";
     else if (!chosen && !base && !home)
         reason = "HOME and XDG_CACHE_HOME name no absolute path; set TENON_CACHE to a folder";
     else if (chosen)

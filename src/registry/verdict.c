@@ -123,15 +123,18 @@ static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out
         out->status = TN_TIMEOUT;
         snprintf(out->message, sizeof out->message, "%s did not finish within %.1f s and was ended",
                  doing(out->stage), (double)limit_ns / 1e9);
+    } else if (end->answered_too_much) {
+        out->status = TN_CRASHED;
+        snprintf(out->message, sizeof out->message, "%s said too much to its parent and was ended",
+                 doing(out->stage));
     } else if (end->signal) {
         out->status = TN_CRASHED;
         snprintf(out->message, sizeof out->message, "%s crashed (signal %d)", doing(out->stage),
                  (int)end->signal);
     } else {
         out->status = TN_CRASHED;
-        snprintf(out->message, sizeof out->message, "%s ended the process%s (exit code %d)",
-                 doing(out->stage), end->answered_too_much ? ", saying too much" : "",
-                 (int)end->exit_code);
+        snprintf(out->message, sizeof out->message, "%s ended the process (exit code %d)",
+                 doing(out->stage), (int)end->exit_code);
     }
     tn_text_fit(out->remedy, sizeof out->remedy, remedy);
 }

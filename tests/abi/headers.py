@@ -26,7 +26,7 @@ def c_compilers():
     return script.find_programs(script.build.compiler, "gcc", "clang")
 
 
-def languages(case):
+def languages():
     """(compiler, flags, suffix of its sources) for every compiler there is."""
     found = [(c, ["-std=c11", "-Wstrict-prototypes"], ".c") for c in c_compilers()]
     plus = script.find_programs(os.environ.get("CXX"), "c++", "g++", "clang++")
@@ -44,7 +44,7 @@ class Headers(script.Case):
         """Every name alone and twice, then all of them from the last to the first."""
         texts = [f'#include "{n}"\n#include "{n}"\nextern int use;\n' for n in names]
         texts.append("".join(f'#include "{n}"\n' for n in reversed(names)) + "extern int use;\n")
-        for compiler, flags, suffix in languages(self):
+        for compiler, flags, suffix in languages():
             for text in texts:
                 done = self.compile(compiler, flags + ["-I" + include], text, suffix)
                 if done.returncode != 0:
@@ -71,7 +71,7 @@ class Headers(script.Case):
 
     def test_padding_would_be_noticed(self):
         text = "struct loose { char a; int b; };\nextern char use[sizeof(struct loose)];\n"
-        for compiler, flags, suffix in languages(self):
+        for compiler, flags, suffix in languages():
             done = self.compile(compiler, flags, text, suffix)
             self.assertNotEqual(done.returncode, 0, compiler)
             self.assertIn("padd", done.stderr)
@@ -108,7 +108,8 @@ class Pages(script.Case):
         include = script.source("include")
         found = set()
         for name in headers(include):
-            found |= set(re.findall(r"^typedef struct (tn_\w+) \{", script.read_text(include, name), re.M))
+            text = script.read_text(include, name)
+            found |= set(re.findall(r"^typedef struct (tn_\w+) \{", text, re.M))
         self.assertIn("tn_error", found)
         for name in sorted(found):
             self.assertRegex(layout, rf"\bSTRUCT\({name},", f"tests/abi/layout.c lacks {name}")

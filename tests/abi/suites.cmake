@@ -11,7 +11,8 @@ if(UNIX AND NOT APPLE)
   set_target_properties(test_abi_twice PROPERTIES PREFIX "" OUTPUT_NAME tenon-twice
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/abi")
   tenon_test(abi/two_copies LABELS concurrency DEFINITIONS
-    "TENON_TEST_LIBRARY=\"$<TARGET_FILE:tenon>\"" "TENON_TEST_BACKENDS=\"${PROJECT_BINARY_DIR}/backends\""
+    "TENON_TEST_LIBRARY=\"$<TARGET_FILE:tenon>\""
+    "TENON_TEST_BACKENDS=\"${PROJECT_BINARY_DIR}/backends\""
     "TENON_TEST_TWICE=\"$<TARGET_FILE:test_abi_twice>\"")
   add_dependencies(test_abi_two_copies tenon test_abi_twice)
 endif()

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-import subprocess
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,7 +30,7 @@ class Log(script.Case):
             self.assertEqual(done.returncode, 0)
             said[level] = done.stderr
         self.assertEqual((said["off"], said["error"]), ("", ""))
-        self.assertRegex(said["warning"], r"^tenon: warning: module broken stopped at found: corrupt")
+        self.assertRegex(said["warning"], r"^tenon: warning: module broken stopped at found: ")
         self.assertNotIn("tenon: info: ", said["warning"])
         for level in ("info", "debug"):
             self.assertRegex(said[level], r"(?m)^tenon: info: module ref .* is ready")
@@ -71,9 +71,12 @@ class Output(script.Case):
         done = shell('"$0" modules <&- >&- 2>&-')
         self.assertEqual(done.returncode, 5)
 
-    def test_a_reader_that_leaves(self):
-        done = shell('{ "$0" modules; echo $? >&2; } | true')
-        self.assertRegex(done.stderr, r"(?m)^(5|141)$")  # SIGPIPE's own way, or ours
+    def test_a_reader_that_has_left(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = script.run(script.build.tenon, "modules", stdout=writer)
+        os.close(writer)
+        self.assertIn(done.returncode, (5, -signal.SIGPIPE))
 
 
 class Broken(script.Case):
@@ -127,11 +130,17 @@ class Places(script.Case):
         os.mkdir(self.place("closed"), 0o500)
         nowhere = {"TENON_CACHE": None, "XDG_CACHE_HOME": None, "HOME": None}
         self.ask(**nowhere)
-        for home in ("", "/nonexistent", "/proc", "relative", self.place("closed"), self.place("file")):
-            self.ask(**dict(nowhere, HOME=home))
-            self.ask(**dict(nowhere, XDG_CACHE_HOME=home))
-            self.ask(**dict(nowhere, TENON_CACHE=home))
-        self.assertFalse(os.path.exists("relative"))
+        for home in ("", "/proc", "/proc/none", self.place("closed"), self.place("file")):
+            for name in nowhere:
+                self.ask(**dict(nowhere, **{name: home}))
+
+    def test_a_relative_home_is_none(self):
+        for name in ("XDG_CACHE_HOME", "HOME"):
+            changes = {"TENON_CACHE": None, "XDG_CACHE_HOME": None, "HOME": None, name: "relative"}
+            env = self.environment(**changes)
+            self.check_ready(
+                script.run(script.build.tenon, "modules", "--json", env=env, cwd=self.folder))
+        self.assertEqual(os.listdir(self.folder), ["modules"])
 
     def test_the_cache_is_where_the_variable_says(self):
         self.ask(TENON_CACHE=self.place("new", "cache"))
@@ -155,22 +164,21 @@ class Places(script.Case):
 
     def test_any_way_to_call_it(self):
         os.symlink(script.build.tenon, self.place("link"))
-        self.check_ready(script.run(self.place("link"), "modules", "--json", env=self.environment()))
-        self.check_ready(
-            script.run("./tenon", "modules", "--json", env=self.environment(), cwd=script.build.folder))
-        found = self.environment(PATH=script.build.folder)
-        self.check_ready(script.run("tenon", "modules", "--json", env=found))
+        env = self.environment(PATH=script.build.folder)
+        for name in (self.place("link"), "./tenon", "tenon"):
+            done = script.run(name, "modules", "--json", env=env, cwd=script.build.folder)
+            self.check_ready(done)
 
     def test_only_absolute_folders_of_the_variable(self):
         script.write_text(self.place("tenon-here.so"), "never opened\n")
         done = script.run(
             script.build.tenon, "modules", cwd=self.folder,
-            env=script.environment(TENON_MODULE_PATH=":.:./modules:/nonexistent"))
+            env=script.environment(TENON_MODULE_PATH=":.:./modules:/proc/none"))
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("tenon-here.so", done.stdout)
         self.assertNotIn("twice", done.stdout)
         self.assertIn("./modules (TENON_MODULE_PATH): ignored: not an absolute path", done.stdout)
-        self.assertIn("/nonexistent (TENON_MODULE_PATH): no such folder", done.stdout)
+        self.assertIn("/proc/none (TENON_MODULE_PATH): no such folder", done.stdout)
 
     def test_closed_descriptors_do_not_reach_the_child(self):
         done = shell('exec "$0" modules --json <&- 2>&-', env=self.environment())
@@ -185,11 +193,12 @@ class Places(script.Case):
             shutil.copy(os.path.join(script.build.folder, name), self.place("build"))
         shutil.copytree(script.build.modules, self.place("build", "backends"))
         for home in ("/root", self.folder):
-            done = script.run(
-                self.place("build", "tenon"), "modules", "--json",
-                env=self.environment(TENON_CACHE=None, XDG_CACHE_HOME=None, HOME=home),
-                cwd="/", user=NOBODY, group=NOBODY, extra_groups=[])
-            if "Permission denied" in done.stderr and done.returncode == 126:
+            try:
+                done = script.run(
+                    self.place("build", "tenon"), "modules", "--json",
+                    env=self.environment(TENON_CACHE=None, XDG_CACHE_HOME=None, HOME=home),
+                    cwd="/", user=NOBODY, group=NOBODY, extra_groups=[])
+            except PermissionError:
                 self.skipTest("the temporary folder is closed to other users")
             self.check_ready(done)
 

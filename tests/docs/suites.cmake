@@ -8,7 +8,7 @@ if(Python3_FOUND)
   add_test(NAME docs.snippets COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/snippets.py
     --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR} ${release})
   add_test(NAME docs.pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py
-    ${PROJECT_SOURCE_DIR})
+    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT 300 LABELS docs)
 else()
   message(STATUS "python3 is not here: the tests of the pages are left out")

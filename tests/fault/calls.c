@@ -17,7 +17,7 @@ static void fresh_cache(char out[SCRATCH_PATH + 32])
     snprintf(out, SCRATCH_PATH + 32, "%s/cache-%d", scratch, ++number);
 }
 
-static tn_status create(tni_cache *cache, tni_registry **out, tn_error *err)
+static tn_status create(const char *cache_folder, tni_registry **out, tn_error *err)
 {
     static const char *const shipped[] = {"tenon-willing.so", NULL};
     const tni_registry_params params = {
@@ -27,7 +27,7 @@ static tn_status create(tni_cache *cache, tni_registry **out, tn_error *err)
         .search_path = FOLDER_OF("wary"),
         .probe = TENON_TEST_PROBE,
         .probe_limit_ns = INT64_C(30000000000),
-        .cache = cache,
+        .cache_folder = cache_folder,
     };
     return tni_registry_create(&params, out, err);
 }
@@ -36,14 +36,11 @@ static tn_status create(tni_cache *cache, tni_registry **out, tn_error *err)
  * want of memory and has words. */
 static void live(const char *folder, char rows[ROWS_TEXT])
 {
-    tni_cache *cache = NULL;
     tni_registry *registry = NULL;
     tn_module_list *list = NULL;
     tn_error err = {0};
     rows[0] = '\0';
-    tn_status status = tni_cache_create(folder, 1 << 20, &cache, &err);
-    if (!status)
-        status = create(cache, &registry, &err);
+    tn_status status = create(folder, &registry, &err);
     if (!status)
         status = tni_registry_list(registry, &list, &err);
     if (status) {
@@ -55,7 +52,6 @@ static void live(const char *folder, char rows[ROWS_TEXT])
         tn_module_list_release(list);
     }
     tni_registry_destroy(registry);
-    tni_cache_release(cache);
     assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
 }
 

@@ -233,6 +233,15 @@ static tn_status bind(void)
     return status;
 }
 
+static tn_status bind_without_symbol(void)
+{
+    void *table[2] = {0};
+    const tn_symbol symbols[] = {{"cos", 0}, {"no_such_symbol", sizeof(void *)}};
+    tn_status status = tni_bind("libm.so.6", symbols, 2, NULL, table, NULL, NULL);
+    assert_null(table[0]);
+    return status == TN_INCOMPATIBLE ? TN_OK : status;
+}
+
 static tn_status bind_without_library(void)
 {
     tn_error err;
@@ -332,6 +341,7 @@ static const struct step steps[] = {
     {"tni_path_folder", path_folder, NEEDS},
     {"tni_dl_inspect", dl_inspect, NEEDS},
     {"tni_bind", bind, TOLERATES},
+    {"tni_bind without a symbol", bind_without_symbol, TOLERATES},
     {"tni_bind without a library", bind_without_library, NEEDS},
     {"tni_process_run", process_run, NEEDS},
     {"tni_cache in memory", cache_in_memory, NEEDS},

@@ -25,17 +25,17 @@ static void fresh_cache(char out[SCRATCH_PATH + 32])
         }                                                   \
     } while (0)
 
-static tni_registry *create_registry(tni_cache *cache)
+static tni_registry *create_registry(const char *cache_folder)
 {
     static const char *const shipped[] = {"tenon-willing.so", NULL};
     const tni_registry_params params = {
         .builtins = tni_builtins,
         .module_folder = FOLDER_OF("willing"),
         .shipped = shipped,
-        .search_path = FOLDER_OF("wary") ":/nonexistent",
+        .search_path = FOLDER_OF("wary") ":/proc/none",
         .probe = TENON_TEST_PROBE,
         .probe_limit_ns = INT64_C(30000000000),
-        .cache = cache,
+        .cache_folder = cache_folder,
     };
     static char untouched;
     tni_registry *registry = (void *)&untouched;
@@ -52,15 +52,13 @@ static tni_registry *create_registry(tni_cache *cache)
 static bool live(long n, bool rest, char rows[ROWS_TEXT])
 {
     char folder[SCRATCH_PATH + 32];
-    tni_cache *cache = NULL;
     tn_module_list *list = NULL;
     tn_error err = {0};
     fresh_cache(folder);
     struct fault_state before = fault_look();
-    assert_int_equal(tni_cache_create(folder, 1 << 20, &cache, NULL), TN_OK);
     fault_arm(&fault_memory, n, rest, 0);
 
-    tni_registry *registry = create_registry(cache);
+    tni_registry *registry = create_registry(folder);
     PERSIST(tni_registry_add(registry, FILE_OF("early"), false, TN_MODULE_TRUSTED, &err));
     PERSIST(tni_registry_discover(registry, &err));
     PERSIST(tni_registry_add(registry, FOLDER_OF("late"), true, TN_MODULE_TRUSTED, &err));
@@ -69,7 +67,6 @@ static bool live(long n, bool rest, char rows[ROWS_TEXT])
     rows_write(list, rows);
     tn_module_list_release(list);
     tni_registry_destroy(registry);
-    tni_cache_release(cache);
     assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK); /* ends the pool that probes used */
     if (fault_left(before, "a registry", n))
         fail();
@@ -207,7 +204,8 @@ static void check_story(const struct story *story, const struct story *clean, lo
     if (story->fault[0])
         fail_msg("allocation %ld: %s", n, story->fault);
     assert_string_equal(story->rows, clean->rows);
-    if (story->blocks != clean->blocks || story->descriptors != clean->descriptors)
+    /* Fewer where it does without a cache, which is allowed to it. */
+    if (story->blocks > clean->blocks || story->descriptors > clean->descriptors)
         fail_msg("allocation %ld: %lld blocks and %d descriptors are left, not %lld and %d", n,
                  (long long)story->blocks, story->descriptors, (long long)clean->blocks,
                  clean->descriptors);

@@ -16,7 +16,8 @@ endforeach()
 
 # The suites have the library inside, so their own folder is where it looks for its modules.
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fault")
-file(CREATE_LINK "${PROJECT_BINARY_DIR}/backends" "${CMAKE_CURRENT_BINARY_DIR}/fault/backends" SYMBOLIC)
+file(CREATE_LINK "${PROJECT_BINARY_DIR}/backends" "${CMAKE_CURRENT_BINARY_DIR}/fault/backends"
+     SYMBOLIC)
 
 set(fault_needs tenon-probe)
 foreach(module IN LISTS fault_modules)

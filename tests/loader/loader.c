@@ -191,40 +191,40 @@ static void module_hangs(void **state)
     scratch_remove(folder);
 }
 
-static void put_nothing(path at)
+static void put_nothing(struct path at)
 {
     put_bytes(at, "", 0);
 }
 
-static void put_text(path at)
+static void put_text(struct path at)
 {
     static const char text[] = "#!/bin/sh\necho 'This has the name of a module, and is a script of "
                                "more bytes than a header has.'\n";
     put_bytes(at, text, sizeof text - 1);
 }
 
-static void put_folder(path at)
+static void put_folder(struct path at)
 {
     assert_int_equal(mkdir(at.text, 0755), 0);
 }
 
-static void put_pipe(path at)
+static void put_pipe(struct path at)
 {
     assert_int_equal(mkfifo(at.text, 0644), 0);
 }
 
-static void put_dangling_link(path at)
+static void put_dangling_link(struct path at)
 {
     assert_int_equal(symlink("nowhere", at.text), 0);
 }
 
-static void put_good(path at)
+static void put_good(struct path at)
 {
     put_copy(at, STUBS "/good.so");
 }
 
 /* In the middle of its code: what stands behind that, a debugger's, the loader would not miss. */
-static void put_cut(path at)
+static void put_cut(struct path at)
 {
     struct stat facts;
     put_good(at);
@@ -233,7 +233,7 @@ static void put_cut(path at)
     assert_int_equal(truncate(at.text, 5000), 0);
 }
 
-static void put_changed(path at, off_t offset, unsigned char byte)
+static void put_changed(struct path at, off_t offset, unsigned char byte)
 {
     put_good(at);
     int file = open(at.text, O_WRONLY | O_CLOEXEC);
@@ -241,22 +241,22 @@ static void put_changed(path at, off_t offset, unsigned char byte)
     assert_int_equal(close(file), 0);
 }
 
-static void put_32_bit(path at)
+static void put_32_bit(struct path at)
 {
     put_changed(at, 4, 1);
 }
 
-static void put_other_machine(path at)
+static void put_other_machine(struct path at)
 {
     put_changed(at, 18, 22);
 }
 
-static void put_program(path at)
+static void put_program(struct path at)
 {
     put_changed(at, 16, 2);
 }
 
-static void put_writable(path at)
+static void put_writable(struct path at)
 {
     put_good(at);
     assert_int_equal(chmod(at.text, 0666), 0);
@@ -264,7 +264,7 @@ static void put_writable(path at)
 
 static void file_is_no_module(void **state)
 {
-    static void (*const put[])(path) = {
+    static void (*const put[])(struct path) = {
         put_nothing, put_text,   put_folder,        put_pipe,    put_dangling_link,
         put_cut,     put_32_bit, put_other_machine, put_program, put_writable};
     static const expected rows[] = {
@@ -319,7 +319,7 @@ static void file_is_unreadable(void **state)
     char folder[SCRATCH_PATH];
     (void)state;
     scratch_make(folder);
-    path file = module_in(folder, "closed");
+    struct path file = module_in(folder, "closed");
     put_good(file);
     assert_int_equal(chmod(file.text, 0), 0);
     assert_int_equal(chmod(folder, 0755), 0);

@@ -55,15 +55,16 @@ static void ask(const char *program, const char *folder, tni_buffer *out)
 
 static void check_honoured(const char *program, const char *folder)
 {
-    tni_buffer said = {0};
-    path cache = path_in(folder, "cache"), place, wanted;
-    snprintf(place.text, sizeof place.text, "place = %s: 1 module\n", folder);
-    snprintf(wanted.text, sizeof wanted.text, "cache = %s\n", cache.text);
+    tni_buffer said = {0}, place = {0}, cache = {0};
     ask(program, folder, &said);
+    tni_buffer_format(&place, "place = %s: 1 module\n", folder);
+    tni_buffer_format(&cache, "cache = %s/cache\n", folder);
     assert_contains(tni_buffer_text(&said), "privileged = 0\n");
     assert_contains(tni_buffer_text(&said), place.text);
     assert_contains(tni_buffer_text(&said), "module = candidate\n");
-    assert_contains(tni_buffer_text(&said), wanted.text);
+    assert_contains(tni_buffer_text(&said), cache.text);
+    tni_buffer_release(&cache);
+    tni_buffer_release(&place);
     tni_buffer_release(&said);
 }
 
@@ -89,7 +90,7 @@ static void raised_privileges_ignore_the_environment(void **state)
     scratch_make(folder);
     assert_int_equal(chmod(folder, 0755), 0);
     put_bytes(module_in(folder, "candidate"), "x", 1);
-    path program = path_in(folder, "child");
+    struct path program = path_in(folder, "child");
     put_copy(program, CHILD);
     assert_int_equal(chmod(program.text, 0755), 0);
     check_honoured(program.text, folder);

@@ -10,7 +10,7 @@ static void put_candidate(const char *folder, const char *name)
 }
 
 /* Every row is of this file, in this order. */
-static void check_order(const loaded *in, const path *files, size_t count)
+static void check_order(const loaded *in, const struct path *files, size_t count)
 {
     assert_int_equal(tn_module_list_count(in->list), count);
     for (size_t i = 0; i < count; i++)
@@ -50,8 +50,9 @@ static void names_are_sorted_by_their_bytes(void **state)
         put_bytes(path_in(folder, others[i]), "x", 1);
     tni_registry_params params = seek_in(folder);
     loaded in = load(&params);
-    const path order[] = {module_in(folder, "B"), module_in(folder, "a-b"), module_in(folder, "a"),
-                          module_in(folder, "b"), module_in(folder, "\xc3\xa4")};
+    const struct path order[] = {module_in(folder, "B"), module_in(folder, "a-b"),
+                                 module_in(folder, "a"), module_in(folder, "b"),
+                                 module_in(folder, "\xc3\xa4")};
     check_order(&in, order, 5);
     check_place(&in, 0, folder, TN_OK, "5 modules");
     assert_int_equal(place_at(&in, 0)->modules, 5);
@@ -92,13 +93,13 @@ static void places_come_in_their_order(void **state)
     static const char *const origins[] = {"built-in", "program", "module folder",
                                           "TENON_MODULE_PATH", "TENON_MODULE_PATH"};
     char folders[FOLDERS][SCRATCH_PATH];
-    path search;
+    char search[2 * SCRATCH_PATH];
     (void)state;
     make_folders(folders);
-    snprintf(search.text, sizeof search.text, "%s:%s", folders[2], folders[3]);
+    snprintf(search, sizeof search, "%s:%s", folders[2], folders[3]);
     tni_registry_params params = seek_in(folders[1]);
     params.builtins = builtins;
-    params.search_path = search.text;
+    params.search_path = search;
     loaded in = {.blocks = tn_allocator_blocks()};
     assert_int_equal(tni_registry_create(&params, &in.registry, NULL), TN_OK);
     assert_int_equal(tni_registry_add(in.registry, folders[0], true, 0, NULL), TN_OK);
@@ -125,13 +126,13 @@ static void places_come_in_their_order(void **state)
 static void what_is_no_folder_is_a_place_too(void **state)
 {
     char folder[SCRATCH_PATH];
-    path search;
+    char search[4 * SCRATCH_PATH];
     (void)state;
     scratch_make(folder);
     put_candidate(folder, "x");
-    snprintf(search.text, sizeof search.text, "%s/none:%s/tenon-x.so:%s", folder, folder, folder);
+    snprintf(search, sizeof search, "%s/none:%s/tenon-x.so:%s", folder, folder, folder);
     tni_registry_params params = seek_in(NULL);
-    params.search_path = search.text;
+    params.search_path = search;
     loaded in = load(&params);
     assert_int_equal(tn_module_list_count(in.list), 1);
     check_place(&in, 0, path_in(folder, "none").text, TN_NOT_FOUND, "no such folder");
@@ -211,7 +212,8 @@ static void program_adds_after_discovery_too(void **state)
     assert_true(tni_registry_generation(registry) > one);
     assert_int_equal(tn_module_list_count(in.list), 0); /* a list does not change */
     look_again(&in);
-    const path order[] = {module_in(folder, "b"), module_in(other, "c"), module_in(other, "d")};
+    const struct path order[] = {module_in(folder, "b"), module_in(other, "c"),
+                                 module_in(other, "d")};
     check_order(&in, order, 3);
     check_place(&in, 0, order[0].text, TN_OK, "one file");
     check_place(&in, 1, other, TN_OK, "2 modules");
@@ -303,7 +305,7 @@ static void only_trusted_modules_need_no_child(void **state)
     params.search_path = other;
     in = load(&params);
     check_row(&in, &not_ours);
-    path strange = module_in(folder, "strange");
+    struct path strange = module_in(folder, "strange");
     assert_int_equal(tni_registry_add(in.registry, strange.text, false, TN_MODULE_TRUSTED, NULL),
                      TN_OK);
     look_again(&in);
@@ -398,7 +400,7 @@ static void no_list_is_an_empty_one(void **state)
 /* A module that asks about modules while it is being loaded itself. */
 static struct {
     tni_registry *registry;
-    path adds;
+    struct path adds;
     size_t rows_seen;
     tn_status added, discovered, listed;
 } asking;

@@ -11,27 +11,27 @@
 
 #include <fcntl.h>
 
-typedef struct path {
+struct path {
     char text[SCRATCH_PATH + 256];
-} path;
+};
 
-static inline path path_in(const char *folder, const char *name)
+static inline struct path path_in(const char *folder, const char *name)
 {
-    path result;
+    struct path result;
     snprintf(result.text, sizeof result.text, "%s/%s", folder, name);
     return result;
 }
 
 /* Where the module `name` lies, or would. */
-static inline path module_in(const char *folder, const char *name)
+static inline struct path module_in(const char *folder, const char *name)
 {
-    path result;
+    struct path result;
     snprintf(result.text, sizeof result.text, "%s/tenon-%s.so", folder, name);
     return result;
 }
 
 /* A new file, which no one else may write to. */
-static inline void put_bytes(path to, const void *data, size_t size)
+static inline void put_bytes(struct path to, const void *data, size_t size)
 {
     int file = open(to.text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(file >= 0);
@@ -40,7 +40,7 @@ static inline void put_bytes(path to, const void *data, size_t size)
     assert_int_equal(chmod(to.text, 0644), 0);
 }
 
-static inline void put_copy(path to, const char *from)
+static inline void put_copy(struct path to, const char *from)
 {
     char *data = NULL;
     size_t size = 0;
@@ -52,7 +52,7 @@ static inline void put_copy(path to, const char *from)
 /* A copy of a stub as the module `name`. */
 static inline void put_stub(const char *folder, const char *name, const char *stub)
 {
-    path from;
+    struct path from;
     snprintf(from.text, sizeof from.text, "%s/%s.so", STUBS, stub);
     put_copy(module_in(folder, name), from.text);
 }

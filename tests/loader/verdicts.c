@@ -125,7 +125,7 @@ static void without_a_cache_nothing_is_remembered(void **state)
 }
 
 /* A program in the place of tenon-probe. */
-static void use_script(scene *in, path *script, const char *text)
+static void use_script(scene *in, struct path *script, const char *text)
 {
     *script = path_in(in->folder, "probe");
     put_bytes(*script, text, strlen(text));
@@ -149,12 +149,12 @@ static void child_that_answers_nonsense_keeps_the_module_out(void **state)
         {"#!/bin/sh\necho 'stage = 77\nstatus = 0\ncomplete = 1' >&3\n",
          {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process (exit code 0)", "tell"}},
         {"#!/bin/sh\nhead -c 100000 /dev/zero >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process, saying too much", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "said too much to its parent and was ended", "tell"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         scene in;
-        path script;
+        struct path script;
         scene_make(&in, "good");
         use_script(&in, &script, cases[i].script);
         assert_string_equal(load_once(&in, &cases[i].row), "");

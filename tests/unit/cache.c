@@ -215,7 +215,7 @@ static void test_limits_of_nothing(void **state)
 /* Never above the limit, the newest always there, and enough kept to be of use. */
 static void stays_bounded(tni_cache *cache)
 {
-    char key[16], data[16];
+    char key[32], data[32];
     for (int i = 0; i < 100; i++) {
         uint64_t entries = 0, bytes = 0;
         snprintf(key, sizeof key, "key %d", i);

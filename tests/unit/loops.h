@@ -133,45 +133,59 @@ static inline void assert_nested(tni_pool *outer, tni_pool *inner)
     marks_release(&nest.marks);
 }
 
-/* Threads that call loops, each of which is checked. They allocate nothing meanwhile, as not every
- * sanitizer's allocator can be forked while it is in use. */
+/* Threads that call loops until they are stopped, and check each. A fork while they run meets no
+ * thread that begins, ends or allocates, as not every sanitizer can bear that. */
 enum { CALLERS = 8, CALLED_MOST = 97 };
 
 struct caller {
     tni_pool *pool;
     tni_thread thread;
-    int loops;
-    int right;
+    _Atomic int stop;
+    _Atomic int called;
+    _Atomic int right;
     _Atomic uint8_t seen[CALLED_MOST + 1];
 };
 
 static inline void call_loops(void *user)
 {
     struct caller *caller = user;
-    for (int i = 0; i < caller->loops; i++) {
-        struct marks marks = {1 + i % CALLED_MOST, caller->seen};
+    while (!atomic_load(&caller->stop)) {
+        struct marks marks = {1 + atomic_load(&caller->called) % CALLED_MOST, caller->seen};
         for (int64_t k = 0; k <= marks.count; k++)
             atomic_store_explicit(&marks.seen[k], 0, memory_order_relaxed);
         run_on(caller->pool, marks.count, mark, &marks);
-        caller->right += each_once(&marks);
+        atomic_fetch_add(&caller->right, each_once(&marks));
+        atomic_fetch_add(&caller->called, 1);
     }
+}
+
+/* Returns when every caller has called as many loops. */
+static inline void callers_reach(const struct caller callers[CALLERS], int loops)
+{
+    for (int i = 0; i < CALLERS; i++)
+        while (atomic_load(&callers[i].called) < loops)
+            tni_clock_sleep_ns(10000);
 }
 
 static inline void callers_start(struct caller callers[CALLERS], tni_pool *pool)
 {
     for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){.pool = pool, .loops = test_reduced() ? 300 : 3000};
+        callers[i] = (struct caller){.pool = pool};
         assert_int_equal(tni_thread_create(&callers[i].thread, call_loops, &callers[i], NULL),
                          TN_OK);
     }
+    callers_reach(callers, 1);
 }
 
 static inline void callers_end(struct caller callers[CALLERS])
 {
+    callers_reach(callers, test_reduced() ? 300 : 3000);
+    for (int i = 0; i < CALLERS; i++)
+        atomic_store(&callers[i].stop, 1);
     for (int i = 0; i < CALLERS; i++)
         tni_thread_join(callers[i].thread);
     for (int i = 0; i < CALLERS; i++)
-        assert_int_equal(callers[i].right, callers[i].loops);
+        assert_int_equal(atomic_load(&callers[i].right), atomic_load(&callers[i].called));
 }
 
 /* A loop that stays in its tasks until it is let go. */

@@ -1,0 +1,7 @@
+include(scripts.cmake)
+
+if(UNIX AND NOT APPLE)
+  tenon_test_script(install/installed TIMEOUT 120)
+  tenon_test_script(install/builds TIMEOUT 300)
+  set_tests_properties(install.builds PROPERTIES PROCESSORS 2)
+endif()
