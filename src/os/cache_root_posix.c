@@ -124,6 +124,13 @@ static const char *absolute(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
+/* A home that is not there is not made: whoever named it meant that there is none. */
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+    return path && tni_sys_stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
 bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason)
 {
     const char *chosen = tni_env_get("TENON_CACHE"), *base = absolute("XDG_CACHE_HOME");
@@ -137,6 +144,8 @@ bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason)
         reason = "TENON_CACHE is not an absolute path";
     else if (!chosen && !base && !home)
         reason = "HOME and XDG_CACHE_HOME name no absolute path; set TENON_CACHE to a folder";
+    else if (!chosen && !base && !is_folder(home))
+        reason = "HOME names no folder that is there; set TENON_CACHE to a folder";
     else if (chosen)
         tni_buffer_add(out_folder, chosen);
     else

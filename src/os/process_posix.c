@@ -94,11 +94,15 @@ static bool read_more(int file, tni_buffer *answer, tni_process_end *end, int *o
     return true;
 }
 
-static bool has_ended(pid_t child)
+typedef enum state { RUNNING, ENDED, TAKEN } state;
+
+/* TAKEN: the program ignores SIGCHLD, or a reaper of its own was quicker. */
+static state look_at(pid_t child)
 {
     siginfo_t info = {0};
-    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == child;
+    if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno == ECHILD ? TAKEN : RUNNING;
+    return info.si_pid == child ? ENDED : RUNNING;
 }
 
 /* Listens until the child closes its end or the time is over. Looks for the child every 50 ms at
@@ -116,7 +120,7 @@ static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer
             end->timed_out = true;
             return 0;
         }
-        bool ended = has_ended(child);
+        bool ended = look_at(child) != RUNNING;
         int64_t wait_ms = left / 1000000 + 1;
         int ready = tni_sys_poll(&poll_file, 1, ended ? 0 : wait_ms < 50 ? (int)wait_ms : 50);
         if (ready < 0 && errno != EINTR)
@@ -128,24 +132,29 @@ static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer
     }
 }
 
-/* Waits for the child until `deadline`, then kills its group; never leaves it behind. */
+/* Waits for the child until `deadline`, then kills it; never leaves it behind. What it may have
+ * started goes with its group, which is killed before the child is reaped: afterwards its number
+ * may be another's. */
 static void reap(pid_t child, int64_t deadline, tni_process_end *end)
 {
     int status = 0;
     pid_t got = 0;
-    for (int64_t pause = 50000; got == 0; pause = pause < 2000000 ? pause * 2 : pause) {
-        bool late = end->timed_out || end->answered_too_much || tni_clock_ns() >= deadline;
-        if (late) {
-            end->timed_out = !end->answered_too_much;
-            kill(-child, SIGKILL);
-        }
-        got = tni_sys_waitpid(child, &status, late ? 0 : WNOHANG);
-        if (got < 0 && errno != ECHILD) /* a failing call must not leave a child behind */
-            got = 0;
-        if (got == 0)
-            tni_clock_sleep_ns(pause);
+    state now = look_at(child);
+    for (int64_t pause = 50000; now == RUNNING && !end->timed_out && !end->answered_too_much;) {
+        tni_clock_sleep_ns(pause);
+        pause = pause < 2000000 ? pause * 2 : pause;
+        now = look_at(child);
+        end->timed_out = now == RUNNING && tni_clock_ns() >= deadline;
     }
-    kill(-child, SIGKILL); /* what it may have started */
+    if (now != TAKEN)
+        kill(-child, SIGKILL);
+    while (now != TAKEN && got == 0) {
+        got = tni_sys_waitpid(child, &status, 0);
+        if (got < 0 && errno != ECHILD) { /* a failing call must not leave a child behind */
+            got = 0;
+            tni_clock_sleep_ns(1000000);
+        }
+    }
     end->exit_code = got == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     end->signal = got == child && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }

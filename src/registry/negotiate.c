@@ -1,4 +1,3 @@
-#include "base/alloc.h"
 #include "base/words.h"
 #include "load.h"
 #include "rows.h"
@@ -77,9 +76,6 @@ tn_status tni_load_negotiate(tni_record *record)
     if (status)
         return status;
     int32_t count = tni_rows_count(table->platforms);
-    record->platforms = tni_alloc_zeroed((size_t)count, sizeof *record->platforms);
-    if (!record->platforms)
-        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory for its platforms");
     for (int32_t i = 0; i < count; i++)
         record->platforms[i].row = table->platforms[i];
     record->platform_count = count;

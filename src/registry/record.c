@@ -52,7 +52,6 @@ void tni_record_destroy(tni_record *record)
 {
     if (!record)
         return;
-    tni_release(record->platforms);
     tni_release(record->path);
     tni_release(record);
 }

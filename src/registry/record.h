@@ -7,6 +7,7 @@
 #define TNI_REGISTRY_RECORD_H
 
 #include "os/file.h"
+#include "rows.h"
 #include "tenon/module.h"
 #include "tenon/module/module.h"
 #include "tenon/module/platform.h"
@@ -43,8 +44,8 @@ typedef struct tni_record {
     bool foreign; /* the module's own code gave the status */
     uint32_t abi_major;
     uint32_t abi_minor;
-    const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
-    tni_platform *platforms; /* owned; as many as the table has */
+    const tn_module *table; /* from NEGOTIATED on, when its code is in this process */
+    tni_platform platforms[TNI_PLATFORMS_MAX];
     int32_t platform_count;
     int32_t devices;
     double ms;

@@ -169,21 +169,41 @@ typedef struct row_kind {
     size_t least;      /* bytes up to the last field that this version needs */
     const char *extra; /* characters its names may have besides those of every name */
     size_t longest;
+    int32_t most; /* rows */
     tn_status (*check)(check *at, const void *row);
 } row_kind;
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, copy), "", TNI_NAME_MAX, check_platform},
-    libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, check_library},
-    kernels = {"kernel", TN_UP_TO(tn_kernel_row, run), ".", LONGEST_KERNEL_NAME, check_kernel},
-    languages = {"language", TN_UP_TO(tn_language_row, version), "", TNI_NAME_MAX, check_language},
-    communicators = {"communicator", TN_UP_TO(tn_communicator_row, version), "", TNI_NAME_MAX, check_communicator};
+    platforms = {"platform", TN_UP_TO(tn_platform_row, copy), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+                 check_platform},
+    libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, MOST_ROWS,
+                 check_library},
+    kernels = {"kernel", TN_UP_TO(tn_kernel_row, run), ".", LONGEST_KERNEL_NAME, MOST_ROWS,
+               check_kernel},
+    languages = {"language", TN_UP_TO(tn_language_row, version), "", TNI_NAME_MAX, MOST_ROWS,
+                 check_language},
+    communicators = {"communicator", TN_UP_TO(tn_communicator_row, version), "", TNI_NAME_MAX,
+                     MOST_ROWS, check_communicator};
 // clang-format on
+
+static tn_status check_count(const row_kind *kind, int32_t count, tn_error *err)
+{
+    if (count == MOST_ROWS)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "rows",
+                       "the list of %s rows does not end in NULL within %d", kind->name, MOST_ROWS);
+    if (count > kind->most)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "rows",
+                       "the list of %s rows needs at most %d, found %d", kind->name,
+                       (int)kind->most, (int)count);
+    return TN_OK;
+}
 
 static tn_status check_rows(const row_kind *kind, const void *list, tn_error *err)
 {
     int32_t count = tni_rows_count(list);
+    if (check_count(kind, count, err))
+        return TN_INVALID_ARGUMENT;
     for (int32_t i = 0; i < count; i++) {
         const any_row *row = row_at(list, i);
         check at = {.kind = kind->name, .index = i, .name = "", .err = err};
@@ -202,9 +222,6 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         if (status)
             return status;
     }
-    if (count == MOST_ROWS)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "rows",
-                       "the list of %s rows does not end in NULL within %d", kind->name, MOST_ROWS);
     return TN_OK;
 }
 

@@ -4,6 +4,9 @@
 
 #include "tenon/module/module.h"
 
+/* Platforms that one module may offer: its record has room for what their probes find. */
+enum { TNI_PLATFORMS_MAX = 16 };
+
 /* How many rows a NULL-ended list of pointers has; 0 for a NULL list. */
 int32_t tni_rows_count(const void *list);
 

@@ -36,19 +36,21 @@ def languages():
 
 
 class Headers(script.Case):
-    def compile(self, compiler, flags, text, suffix):
-        file = script.write_text(self.place("unit" + suffix), text)
-        return script.run(compiler, *flags, *STRICT, file, cwd=self.folder)
+    def compile(self, compiler, flags, suffix, texts):
+        """All of them, each a unit of its own."""
+        files = []
+        for number, text in enumerate(texts):
+            files.append(script.write_text(self.place(f"unit{number}{suffix}"), text))
+        return script.run(compiler, *flags, *STRICT, *files, cwd=self.folder)
 
     def check(self, include, names):
         """Every name alone and twice, then all of them from the last to the first."""
         texts = [f'#include "{n}"\n#include "{n}"\nextern int use;\n' for n in names]
         texts.append("".join(f'#include "{n}"\n' for n in reversed(names)) + "extern int use;\n")
         for compiler, flags, suffix in languages():
-            for text in texts:
-                done = self.compile(compiler, flags + ["-I" + include], text, suffix)
-                if done.returncode != 0:
-                    self.fail(f"{compiler} {' '.join(flags)} refuses\n{text}\n{done.stderr}")
+            done = self.compile(compiler, [*flags, "-I" + include], suffix, texts)
+            if done.returncode != 0:
+                self.fail(f"{compiler} {' '.join(flags)}:\n{done.stderr}")
 
     def test_each_compiles_alone(self):
         include = script.source("include")
@@ -72,7 +74,7 @@ class Headers(script.Case):
     def test_padding_would_be_noticed(self):
         text = "struct loose { char a; int b; };\nextern char use[sizeof(struct loose)];\n"
         for compiler, flags, suffix in languages():
-            done = self.compile(compiler, flags, text, suffix)
+            done = self.compile(compiler, flags, suffix, [text])
             self.assertNotEqual(done.returncode, 0, compiler)
             self.assertIn("padd", done.stderr)
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.M | re.S)
-WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 PRELUDE = "".join(f"#include <tenon/{name}.h>\n" for name in (
     "tenon", "module/platform", "module/library", "module/kernel", "module/language",
     "module/communicator")) + "#include <inttypes.h>\n"
@@ -36,17 +36,22 @@ class Page:
             self.fail(where, f"{command} gave {done.returncode}:\n{done.stdout[-3000:]}")
         return done.stdout
 
-    def compile_fragment(self, where, text):
-        path = self.folder / "fragment.c"
+    def compile_fragment(self, where, text, compiler="cc", standard="c11", suffix=".c"):
+        if not shutil.which(compiler):
+            print(f"{where}: no {compiler} here")
+            self.skipped += 1
+            return
+        path = self.folder / ("fragment" + suffix)
         path.write_text(PRELUDE + text)
-        self.run(where, ["cc", *WARNINGS, "-Wno-unused-function", "-Wno-unused-variable",
-                         "-Wno-unused-const-variable", "-fsyntax-only", self.include, str(path)])
+        self.run(where, [compiler, *WARNINGS, f"-std={standard}", "-Wno-unused-function",
+                         "-Wno-unused-variable", "-Wno-unused-const-variable", "-fsyntax-only",
+                         self.include, str(path)])
 
     def run_program(self, where, name):
         if not self.release:
             self.skipped += 1
             return
-        self.run(where, ["cc", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
+        self.run(where, ["cc", "-std=c11", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
                          f"-Wl,-rpath,{self.build}", "-o", "program"])
         output = self.run(where, ["./program"])
         if "ref ready: " not in output:
@@ -59,7 +64,7 @@ class Page:
         output = name.replace(".c", ".so")
         folder = self.folder / "module"
         folder.mkdir()
-        self.run(where, ["cc", *WARNINGS, "-shared", "-fPIC", "-fvisibility=hidden", self.include,
+        self.run(where, ["cc", "-std=c11", *WARNINGS, "-shared", "-fPIC", "-fvisibility=hidden", self.include,
                          name, "-o", str(folder / output)])
         text = self.run(where, [str(self.build / "tenon"), "modules", "--json"],
                         env=dict(os.environ, TENON_MODULE_PATH=str(folder)))
@@ -121,6 +126,8 @@ class Page:
             kind(where, name[1])
         elif language == "c":
             self.compile_fragment(where, text)
+        elif language == "cpp":
+            self.compile_fragment(where, text, "c++", "c++17", ".cc")
         elif language == "sh" and all(re.match(r"make \w", l) for l in text.splitlines()):
             self.check_make_lines(where, text)
         elif language == "sh" and "--preset" in text:

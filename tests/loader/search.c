@@ -223,6 +223,32 @@ static void program_adds_after_discovery_too(void **state)
     scratch_remove(folder);
 }
 
+/* Each wish is a candidate, whenever it comes; the first wins. */
+static void module_added_again_is_a_second_one(void **state)
+{
+    char folder[SCRATCH_PATH];
+    (void)state;
+    scratch_make(folder);
+    put_stub(folder, "x", "good");
+    struct path file = module_in(folder, "x");
+    tni_registry_params params = seek_in(NULL);
+    loaded in = {.blocks = tn_allocator_blocks()};
+    assert_int_equal(tni_registry_create(&params, &in.registry, NULL), TN_OK);
+    for (size_t i = 0; i < 3; i++) {
+        if (i == 2)
+            assert_int_equal(tni_registry_discover(in.registry, NULL), TN_OK);
+        assert_int_equal(tni_registry_add(in.registry, file.text, false, TN_MODULE_TRUSTED, NULL),
+                         TN_OK);
+    }
+    look_again(&in);
+    assert_int_equal(tn_module_list_count(in.list), 3);
+    assert_int_equal(row_at(&in, 0)->status, TN_OK);
+    assert_int_equal(row_at(&in, 1)->status, TN_ALREADY_EXISTS);
+    assert_int_equal(row_at(&in, 2)->status, TN_ALREADY_EXISTS);
+    unload(&in);
+    scratch_remove(folder);
+}
+
 /* What was lent stays as it was. */
 static void lists_outlive_later_additions(void **state)
 {
@@ -454,6 +480,7 @@ int main(void)
         cmocka_unit_test(current_folder_is_never_searched),
         cmocka_unit_test(raised_privileges_close_the_variable),
         cmocka_unit_test(program_adds_after_discovery_too),
+        cmocka_unit_test(module_added_again_is_a_second_one),
         cmocka_unit_test(lists_outlive_later_additions),
         cmocka_unit_test(discovering_again_changes_nothing),
         cmocka_unit_test(only_trusted_modules_need_no_child),

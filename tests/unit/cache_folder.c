@@ -252,9 +252,10 @@ static void test_default_folder(void **state)
         snprintf(before[i], SCRATCH_PATH, "%s", getenv(names[i]) ? getenv(names[i]) : "");
     assert_default("/t", "/x", "/h", "/t");
     assert_default(NULL, "/x", "/h", "/x/tenon");
-    assert_default(NULL, NULL, "/h", "/h/.cache/tenon");
-    assert_default(NULL, "", "/h", "/h/.cache/tenon");
-    assert_default(NULL, "x", "/h", "/h/.cache/tenon");
+    assert_default(NULL, NULL, "/usr", "/usr/.cache/tenon");
+    assert_default(NULL, "", "/usr", "/usr/.cache/tenon");
+    assert_default(NULL, "x", "/usr", "/usr/.cache/tenon");
+    assert_default(NULL, NULL, "/nonexistent", "HOME names no folder that is there");
     assert_default("", "/x", "/h", "TENON_CACHE is empty, which asks for memory only");
     assert_default("./x", "/x", "/h", "TENON_CACHE is not an absolute path");
     assert_default(NULL, NULL, NULL, "name no absolute path; set TENON_CACHE to a folder");

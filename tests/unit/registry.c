@@ -130,22 +130,21 @@ static void verdict_survives_as_text(void **state)
 
 static void verdict_is_taken_from_a_record(void **state)
 {
-    tni_record *record = tni_record_create("/x/tenon-acme.so", TNI_ORIGIN_PROGRAM);
+    static const tni_verdict expected = {.stage = TN_STAGE_OPENED,
+                                         .status = TN_INCOMPATIBLE,
+                                         .abi_minor = 9,
+                                         .name = "acme",
+                                         .version = "1.0",
+                                         .message = "a message",
+                                         .remedy = "a remedy"};
+    tni_record *record = tni_record_create("/x/tenon-acme" TNI_LIBRARY_SUFFIX, TNI_ORIGIN_PROGRAM);
     tni_verdict verdict;
     (void)state;
     record->stage = TN_STAGE_OPENED;
     record->abi_minor = 9;
+    tn_text_fit(record->version, sizeof record->version, "1.0");
     tni_record_stop(record, TN_INCOMPATIBLE, "a remedy", "a message");
     tni_verdict_from_record(&verdict, record);
-    const tni_verdict expected = {.stage = TN_STAGE_OPENED,
-                                  .status = TN_INCOMPATIBLE,
-                                  .abi_minor = 9,
-                                  .name = "acme",
-                                  .message = "a message",
-                                  .remedy = "a remedy"};
-    tni_record_name_of(record->path, record->name, sizeof record->name);
-    assert_string_equal(record->name, verdict.name);
-    snprintf(verdict.name, sizeof verdict.name, "acme"); /* the suffix is the system's */
     check_same(&verdict, &expected);
     tni_record_destroy(record);
 }
@@ -457,6 +456,26 @@ static void lists_end(void **state)
     assert_int_equal(tni_rows_check(&module, &err), TN_OK);
 }
 
+static void platforms_are_few(void **state)
+{
+    const tn_platform_row *list[TNI_PLATFORMS_MAX + 2] = {NULL};
+    char names[TNI_PLATFORMS_MAX + 1][8];
+    tn_platform_row copies[TNI_PLATFORMS_MAX + 1];
+    tn_module module = {.struct_size = sizeof module, .platforms = list};
+    tn_error err;
+    (void)state;
+    for (int i = 0; i <= TNI_PLATFORMS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "p%d", i);
+        copies[i] = good.platform;
+        copies[i].name = names[i];
+        list[i] = &copies[i];
+    }
+    assert_int_equal(tni_rows_check(&module, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "the list of platform rows needs at most 16, found 17");
+    list[TNI_PLATFORMS_MAX] = NULL;
+    assert_int_equal(tni_rows_check(&module, &err), TN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +493,7 @@ int main(void)
         cmocka_unit_test(bad_languages_and_communicators_are_refused),
         cmocka_unit_test(larger_rows_are_sound),
         cmocka_unit_test(lists_end),
+        cmocka_unit_test(platforms_are_few),
     };
     return run_suite("unit.registry", tests);
 }

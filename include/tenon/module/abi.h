@@ -32,10 +32,8 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TN_PRINTF(text, first) __attribute__((format(TN_PRINTF_KIND, text, first)))
-#define TN_MUST_USE            __attribute__((warn_unused_result))
 #else
 #define TN_PRINTF(text, first)
-#define TN_MUST_USE
 #endif
 
 /* Bytes up to and including `field`: the size `type` had when `field` ended it. */
