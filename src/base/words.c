@@ -58,23 +58,22 @@ static size_t least(size_t a, size_t b)
 
 enum { LONGEST = 63 };
 
-/* Optimal string alignment distance in halves of an edit (a change of case is one half). Three
- * rows on the stack: words longer than LONGEST are compared by their beginnings. */
+/* Edits between two words: insert, delete, replace, swap neighbours; case does not count. Three rows
+ * on the stack: words longer than LONGEST are compared by their beginnings. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows[3][LONGEST + 1];
     size_t length_a = least(strlen(a), LONGEST), length_b = least(strlen(b), LONGEST);
     for (size_t j = 0; j <= length_b; j++)
-        rows[0][j] = 2 * j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= length_a; i++) {
         size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-        now[0] = 2 * i;
+        now[0] = i;
         for (size_t j = 1; j <= length_b; j++) {
-            char x = a[i - 1], y = b[j - 1];
-            size_t replace = x == y ? 0 : lower(x) == lower(y) ? 1 : 2;
-            now[j] = least(last[j - 1] + replace, least(last[j], now[j - 1]) + 2);
-            if (i > 1 && j > 1 && x == b[j - 2] && a[i - 2] == y)
-                now[j] = least(now[j], before[j - 2] + 2);
+            char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y)
+                now[j] = least(now[j], before[j - 2] + 1);
         }
     }
     return rows[length_a % 3][length_b];
@@ -84,7 +83,7 @@ const char *tni_words_nearest(const char *word, const char *const *words, size_t
 {
     const char *nearest = NULL;
     size_t length = least(strlen(word), LONGEST);
-    size_t limit = 2 * (length < 4 ? 1 : length < 8 ? 2 : 3) + 1;
+    size_t limit = length < 4 ? 2 : length < 8 ? 3 : 4;
     for (size_t i = 0; i < count; i++) {
         size_t d = distance(word, words[i]);
         if (d < limit) {

@@ -189,11 +189,17 @@ bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out)
     return found;
 }
 
+/* True for what only another file, driver or boot can change. */
+static bool is_lasting(const tni_verdict *verdict)
+{
+    return verdict->ended_badly || verdict->status == TN_OK || verdict->status == TN_INCOMPATIBLE ||
+           verdict->status == TN_INVALID_ARGUMENT;
+}
+
 void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict)
 {
     tni_buffer key = {0}, text = {0};
-    bool lasting = verdict->status == TN_OK || verdict->ended_badly;
-    if (cache && lasting && make_key(file, &key) &&
+    if (cache && is_lasting(verdict) && make_key(file, &key) &&
         tni_verdict_write(verdict, &text, NULL) == TN_OK && !text.failed)
         (void)tni_cache_put(cache, "verdict", key.text, key.length, text.text, text.length, NULL);
     tni_buffer_release(&text);

@@ -31,8 +31,9 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
                           tn_error *err);
 
-/* Verdicts are remembered for one state of file, drivers and boot. A missing driver or memory is
- * not: that can change at any moment. */
+/* A verdict is remembered for one state of file, drivers and boot when nothing else can change it: a
+ * sound module, one of another ABI or with bad rows, one that crashed or hung. A missing driver, want
+ * of memory and whatever else a probe may say are asked for anew every time. */
 bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out);
 void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict);
 

@@ -138,8 +138,7 @@ def check_includes(root, exceptions):
 
 def check_folders(root):
     """src/ against FLOORS, and against what docs/architecture.md draws."""
-    src = os.path.join(root, "src")
-    folders = {f for f in os.listdir(src) if os.path.isdir(os.path.join(src, f))}
+    folders = {room(path)[1] for path in files(root) if path.startswith("src/")} - {None}
     faults = ["src/%s: no floor of that name in %s" % (f, os.path.basename(__file__))
               for f in sorted(folders - set(FLOORS))]
     page = "docs/architecture.md"

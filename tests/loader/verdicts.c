@@ -62,6 +62,18 @@ static void success_is_remembered(void **state)
     scene_remove(&in);
 }
 
+static void another_abi_is_remembered(void **state)
+{
+    static const expected other = {"m", TN_STAGE_OPENED, TN_INCOMPATIBLE, "built for module ABI",
+                                   "build the module with the headers of this Tenon"};
+    scene in;
+    (void)state;
+    scene_make(&in, "other_minor");
+    assert_string_equal(load_once(&in, &other), "ce");
+    assert_string_equal(load_once(&in, &other), "");
+    scene_remove(&in);
+}
+
 static void absence_is_not_remembered(void **state)
 {
     static const expected absent = {"m", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE,
@@ -196,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crash_is_remembered),
         cmocka_unit_test(success_is_remembered),
+        cmocka_unit_test(another_abi_is_remembered),
         cmocka_unit_test(absence_is_not_remembered),
         cmocka_unit_test(changed_file_is_probed_anew),
         cmocka_unit_test(fresh_registry_probes_anew_and_remembers_that),
