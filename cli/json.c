@@ -1,45 +1,32 @@
 #include "json.h"
 
+#include "base/utf8.h"
+
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The length of the UTF-8 character at `s`, or 0 when there is none. */
-static int character(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    int length = s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : s[0] >= 0xE0 ? 3 : s[0] >= 0xC2 ? 2 : 0;
-    if (s[0] >= 0xF5)
-        return 0;
-    for (int i = 1; i < length; i++) {
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    bool beyond = (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF4 && s[1] > 0x8F);
-    return length > 0 && (overlong || beyond) ? 0 : length;
-}
-
 static void put_text(const char *text)
 {
-    const unsigned char *s = (const unsigned char *)text;
+    size_t left = strlen(text);
     putchar('"');
-    while (*s) {
-        int length = character(s);
-        if (length == 0)
+    while (left > 0) {
+        size_t size = tni_utf8_size(text, left);
+        unsigned char c = (unsigned char)*text;
+        if (size == 0)
             fputs("\\ufffd", stdout);
-        else if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
-        else if (*s == '\n')
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c == '\n')
             fputs("\\n", stdout);
-        else if (*s < 0x20 || *s == 0x7F)
-            printf("\\u%04x", *s);
+        else if (c < 0x20 || c == 0x7F)
+            printf("\\u%04x", c);
         else
-            fwrite(s, 1, (size_t)length, stdout);
-        s += length > 0 ? length : 1;
+            fwrite(text, 1, size, stdout);
+        text += size ? size : 1;
+        left -= size ? size : 1;
     }
     putchar('"');
 }

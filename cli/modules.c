@@ -9,11 +9,19 @@ static bool is_broken(const tn_module_report *report)
            report->status != TN_ALREADY_EXISTS;
 }
 
+/* A place that is not there is empty; one that is there and cannot be read is broken. */
+static bool is_broken_place(const tn_module_place *place)
+{
+    return place->status == TN_IO || place->status == TN_NOT_PERMITTED;
+}
+
 static int count_broken(const tn_module_list *list)
 {
     int broken = 0;
     for (size_t i = 0; i < tn_module_list_count(list); i++)
         broken += is_broken(tn_module_list_get(list, i));
+    for (size_t i = 0; i < tn_module_list_place_count(list); i++)
+        broken += is_broken_place(tn_module_list_place_get(list, i));
     return broken;
 }
 

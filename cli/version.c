@@ -4,30 +4,27 @@
 int run_version(const command *self, int count, char **arguments)
 {
     bool as_json = false;
-    tn_error err;
-    tn_build build = {.struct_size = sizeof build};
+    const tn_build *build = tn_build_get();
     const option_row rows[] = {{"--json", "as a JSON document", &as_json}};
     int code = options_read(self, rows, 1, count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    if (tn_build_get(&build, &err))
-        return report_error(&err);
     if (!as_json) {
         printf("tenon %s (module ABI %u.%u, %s, %s, sanitizer %s)\n", tn_version(),
-               (unsigned)build.module_abi_major, (unsigned)build.module_abi_minor, build.target,
-               build.compiler, build.sanitizer);
+               (unsigned)build->module_abi_major, (unsigned)build->module_abi_minor, build->target,
+               build->compiler, build->sanitizer);
         return EXIT_DONE;
     }
     char abi[32];
-    snprintf(abi, sizeof abi, "%u.%u", (unsigned)build.module_abi_major,
-             (unsigned)build.module_abi_minor);
+    snprintf(abi, sizeof abi, "%u.%u", (unsigned)build->module_abi_major,
+             (unsigned)build->module_abi_minor);
     json to = {0};
     json_begin_document(&to, self->name);
     json_text(&to, "version", tn_version());
     json_text(&to, "module_abi", abi);
-    json_text(&to, "target", build.target);
-    json_text(&to, "compiler", build.compiler);
-    json_text(&to, "sanitizer", build.sanitizer);
+    json_text(&to, "target", build->target);
+    json_text(&to, "compiler", build->compiler);
+    json_text(&to, "sanitizer", build->sanitizer);
     json_end_document(&to);
     return EXIT_DONE;
 }

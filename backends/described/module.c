@@ -1,7 +1,5 @@
-/* The module `described`: devices that exist as a description only. Its memory is the host's, so
- * that everything above a platform can run, and be made to fail, on any machine.
- *
- * Without a description there is no device, and the probe says so. */
+/* The module `described`: devices that exist as a description only, for planning and tests. Nothing
+ * can be described yet, so there is no device, the probe says so, and no memory is given. */
 #include "tenon/module/platform.h"
 
 static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
@@ -32,6 +30,7 @@ static const tn_platform_row platform = {
     .struct_size = sizeof platform,
     .name = "described",
     .kind = TN_PLATFORM_OOT,
+    .remedy = "none is needed: described devices are for planning and tests",
     .probe = probe,
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,

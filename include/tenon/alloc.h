@@ -1,5 +1,5 @@
 /* The allocator behind everything that the library itself allocates on the host.
- * Thread-safety: Safe. */
+ * Thread-safety: Safe, but for tn_allocator_set, during which no other call of Tenon may run. */
 #ifndef TENON_ALLOC_H
 #define TENON_ALLOC_H
 
@@ -8,7 +8,8 @@
 TN_BEGIN_DECLS
 
 /* `alloc` returns NULL when there is no memory and is called from any thread. `align` is a power
- * of two and at least that of a pointer. `release` gets what `alloc` gave, never NULL. */
+ * of two and at least that of a pointer. `release` gets what `alloc` gave, never NULL. Neither may
+ * call Tenon, whose locks may be held. */
 typedef struct tn_allocator {
     size_t struct_size;
     void *self;

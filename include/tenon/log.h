@@ -8,8 +8,9 @@
 TN_BEGIN_DECLS
 
 /* Receives one line without a newline. Called from whichever thread has something to say, from
- * several at once; `text` is valid during the call. The sink may call Tenon; what that would log
- * is dropped, so that a sink cannot feed itself. */
+ * several at once; `text` is valid during the call, is UTF-8 and has no control characters. The sink
+ * may call Tenon, but not wait for another thread that does; what that would log is dropped, so that
+ * a sink cannot feed itself. */
 typedef void tn_log_fn(void *user, int32_t level, const char *text);
 
 typedef struct tn_log_sink {
@@ -21,8 +22,9 @@ typedef struct tn_log_sink {
 } tn_log_sink;
 TN_ENDS_WITH(tn_log_sink, reserved);
 
-/* Makes `sink` the process's sink; NULL ends logging. The struct stays the caller's and must
- * outlive its use: a thread that is inside Tenon during the change may still write to the old one.
+/* Makes `sink` the process's sink; NULL ends logging. The struct and what it points to stay the
+ * caller's and must live as long as the process, or until no thread that was inside Tenon during a
+ * change is there any more: such a one may still write to the old sink.
  * TN_INVALID_ARGUMENT for a sink without `write` or with an unknown level; nothing is changed. */
 TN_API tn_status tn_log_set(const tn_log_sink *sink, tn_error *err);
 

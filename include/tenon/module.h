@@ -63,9 +63,10 @@ TN_ENDS_WITH(tn_module_place, modules);
 /* How the program vouches for a file it adds. */
 #define TN_MODULE_TRUSTED UINT64_C(1) /* probe in this process, not in a child first */
 
-/* Adds a folder to search, or one module's file. After discovery the module is loaded at once;
- * before, with the rest. The call fails only for want of memory or a path that cannot be: whatever
- * becomes of the module is in its row. */
+/* Adds a folder to search, or one module's file; a relative path is of the folder that is current
+ * now. After discovery the module is loaded at once; before, with the rest. The call fails only for
+ * want of memory or descriptors or a path that cannot be: whatever becomes of the module is in its
+ * row. */
 TN_API tn_status tn_module_folder_add(const char *folder, uint64_t flags, tn_error *err);
 TN_API tn_status tn_module_file_add(const char *file, uint64_t flags, tn_error *err);
 
@@ -74,8 +75,10 @@ TN_API tn_status tn_module_file_add(const char *file, uint64_t flags, tn_error *
  * anything else of this header, or TN_BUSY. */
 TN_API tn_status tn_module_verdicts_ignore(tn_error *err);
 
-/* Finds and loads modules, if that has not been done. Waits when another thread is at it. Fails
- * only for want of memory; a module that stops does not stop the rest. */
+/* Finds and loads modules, if that has not been done. Waits when another thread is at it, but not
+ * inside a probe, a loop's task or a log sink: there it shows what has come in so far. Fails only for
+ * want of memory or descriptors (TN_OUT_OF_MEMORY, TN_BUSY), and then goes on at the next call; a
+ * module that stops does not stop the rest. */
 TN_API tn_status tn_module_discover(tn_error *err);
 
 /* A snapshot of every row and every place sought; discovers first. Given: release it. */

@@ -8,7 +8,8 @@
 TN_BEGIN_DECLS
 
 /* The program's own pool, in place of Tenon's. `parallel_for` runs task(user, i) for every i in
- * [0, count), in any order and on any threads, and returns when all are done. */
+ * [0, count), in any order and on any threads, and returns when all are done. It may fall back on
+ * tn_parallel_for, which then takes Tenon's own pool. */
 typedef struct tn_parallel_engine {
     size_t struct_size;
     void *self;
@@ -19,12 +20,14 @@ typedef struct tn_parallel_engine {
 TN_ENDS_WITH(tn_parallel_engine, reserved);
 
 /* Runs every loop from now on with a copy of `engine`; NULL returns to Tenon's own pool.
- * Loops that are running finish where they began. */
+ * Loops that are running finish where they began, so what `engine` points to must outlive them. */
 TN_API tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err);
 
-/* Runs task(user, i) for every i in [0, count); returns when all are done. Always completes: with
+/* Runs task(user, i) for every i in [0, count); returns when all are done; a NULL task is none.
+ * Always completes: with
  * fewer threads than wished if the system gives no more, and on the caller's thread alone inside
- * another loop's task or while another thread's loop occupies the pool. */
+ * another loop's task or while another thread's loop occupies the pool. A child that fork() makes
+ * inside a task has that one thread: indices that others had taken are not run there. */
 TN_API void tn_parallel_for(int64_t count, tn_task *task, void *user);
 
 /* How many threads a loop may use, the caller's included. */

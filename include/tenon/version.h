@@ -29,8 +29,8 @@ TN_ENDS_WITH(tn_build, sanitizer);
 /* "0.1.0" of the library that is running, which need not be the headers' own. Static text. */
 TN_API const char *tn_version(void);
 
-/* Fills what the caller's struct has room for: set out->struct_size first. */
-TN_API tn_status tn_build_get(tn_build *out, tn_error *err);
+/* How the running library was built. Static; test newer fields with TN_HAS. */
+TN_API const tn_build *tn_build_get(void);
 
 TN_END_DECLS
 

@@ -63,7 +63,13 @@ void tni_log(int32_t level, const char *format, ...)
     if (length < 0)
         return;
     tn_text_fit(text, sizeof text, whole);
+    tni_words_clean(text);
     speaking = 1;
     sink->write(sink->user, level, text);
     speaking = 0;
+}
+
+bool tni_log_inside(void)
+{
+    return speaking != 0;
 }

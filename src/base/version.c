@@ -34,28 +34,20 @@
 #define MACHINE "other"
 #endif
 
-static const char *sanitizer_name(void)
-{
-    switch (TN_MODULE_BUILT_WITH) {
-    case TN_MODULE_SANITIZER_ADDRESS: return "address";
-    case TN_MODULE_SANITIZER_THREAD: return "thread";
-    case TN_MODULE_SANITIZER_MEMORY: return "memory";
-    default: return "none";
-    }
-}
+#define SANITIZER                                                     \
+    (TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_ADDRESS  ? "address" \
+     : TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_THREAD ? "thread"  \
+     : TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_MEMORY ? "memory"  \
+                                                          : "none")
 
 const char *tn_version(void)
 {
     return TEXT(TN_VERSION_MAJOR) "." TEXT(TN_VERSION_MINOR) "." TEXT(TN_VERSION_PATCH);
 }
 
-tn_status tn_build_get(tn_build *out, tn_error *err)
+const tn_build *tn_build_get(void)
 {
-    if (!out || out->struct_size < TN_UP_TO(tn_build, sanitizer))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_build_get",
-                       "out->struct_size needs at least %zu, found %zu",
-                       TN_UP_TO(tn_build, sanitizer), out ? out->struct_size : (size_t)0);
-    const tn_build build = {
+    static const tn_build build = {
         .struct_size = sizeof build,
         .major = TN_VERSION_MAJOR,
         .minor = TN_VERSION_MINOR,
@@ -64,8 +56,7 @@ tn_status tn_build_get(tn_build *out, tn_error *err)
         .module_abi_minor = TN_MODULE_ABI_MINOR,
         .compiler = COMPILER,
         .target = SYSTEM "-" MACHINE,
-        .sanitizer = sanitizer_name(),
+        .sanitizer = SANITIZER,
     };
-    *out = build;
-    return TN_OK;
+    return &build;
 }

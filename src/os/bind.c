@@ -73,8 +73,8 @@ static tn_status open_first(const char *files, tni_buffer *said, char name[LONGE
         tn_status status = tni_dl_open(name, out_handle, &why);
         if (!status)
             return TN_OK;
-        if (status == TN_OUT_OF_MEMORY)
-            return tni_no_memory(err, "library_bind", name);
+        if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
+            return tn_fail(err, status, why.native_code, "library_bind", "%s", why.message);
         tni_buffer_format(said, "%s%s", said->length ? "; " : "", why.message);
         at += length + (at[length] == '|');
     }

@@ -233,6 +233,8 @@ static tn_status load(const folder *f, int file, const tni_cache_id *id, void **
         (uint64_t)facts.st_size > PTRDIFF_MAX)
         return TN_CORRUPT;
     size_t size = (size_t)facts.st_size - TNI_CACHE_HEADER;
+    if ((uint64_t)size > f->limit) /* no put has made it */
+        return TN_CORRUPT;
     tn_status status = read_entry(f, file, id, size, out, err);
     if (!status) {
         *out_size = size;

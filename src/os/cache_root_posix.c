@@ -90,10 +90,15 @@ static bool write_tag(int root)
                               "# Tenon keeps here what it can make again; this folder may be "
                               "removed.\n";
     struct stat facts;
-    int file = tni_sys_openat(root, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    int file =
+        tni_sys_openat(root, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0)
         return false;
     ssize_t count = tni_sys_fstat(file, &facts);
+    if (count == 0 && !S_ISREG(facts.st_mode)) {
+        errno = EEXIST;
+        count = -1;
+    }
     if (count == 0 && facts.st_size == 0)
         count = tni_sys_write(file, tag, sizeof tag - 1);
     tni_cache_close(file);

@@ -10,7 +10,8 @@
 tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err);
 
 /* Opens a file by path, or a name by the loader's own search; all symbols are bound now and stay
- * local. TN_UNAVAILABLE with the loader's words. */
+ * local. With the loader's words: TN_UNAVAILABLE when it or something it needs is absent,
+ * TN_INCOMPATIBLE when it cannot be used, TN_BUSY when the process has no descriptor left. */
 tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err);
 
 /* The address of `name`, of that symbol version when `version` is not NULL; NULL when absent. */

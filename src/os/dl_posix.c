@@ -24,7 +24,12 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
     if (status)
         return status;
     source.self = file;
-    status = tni_elf_inspect(&source, out, err);
+    tni_elf_facts facts;
+    status = tni_elf_inspect(&source, &facts, err);
+    if (status == TN_CORRUPT && tni_file_check(file, path, NULL) != TN_OK)
+        status = tni_file_check(file, path, err); /* it could not be read, whatever it is */
+    if (!status)
+        *out = facts;
     tni_file_close(file);
     return status;
 #else
@@ -34,6 +39,17 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
 #endif
 }
 
+/* The loader has one error for everything, and says in words whether a file was absent. */
+static tn_status judge(int code, const char *words)
+{
+    if (code == ENOMEM)
+        return TN_OUT_OF_MEMORY;
+    if (code == EMFILE || code == ENFILE)
+        return TN_BUSY;
+    bool absent = !words || strstr(words, "cannot open shared object file");
+    return absent ? TN_UNAVAILABLE : TN_INCOMPATIBLE;
+}
+
 tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err)
 {
     errno = 0;
@@ -41,8 +57,8 @@ tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err
     if (!handle) {
         int code = errno;
         const char *words = dlerror();
-        return tn_fail(err, code == ENOMEM ? TN_OUT_OF_MEMORY : TN_UNAVAILABLE, code, "dlopen",
-                       "%s", words ? words : "the loader gave no reason");
+        return tn_fail(err, judge(code, words), code, "dlopen", "%s",
+                       words ? words : "the loader gave no reason");
     }
     *out_handle = handle;
     return TN_OK;

@@ -24,7 +24,7 @@ typedef struct elf_dynamic {
 } elf_dynamic;
 
 enum { ET_DYNAMIC = 3, SEGMENT_LOAD = 1, SEGMENT_DYNAMIC = 2 };
-enum { TAG_STRTAB = 5, TAG_STRSZ = 10, TAG_INIT_ARRAYSZ = 27 };
+enum { TAG_STRTAB = 5, TAG_STRSZ = 10 };
 enum { MOST_SEGMENTS = 256, MOST_DYNAMIC = 4096, MOST_STRINGS = 16 << 20 };
 
 static const struct {
@@ -199,12 +199,10 @@ static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts
     char *strings = tni_alloc((size_t)size);
     if (!strings)
         return tni_no_memory(err, "inspect", "its table of names");
-    if (read_at(source, offset, strings, (size_t)size)) {
+    if (read_at(source, offset, strings, (size_t)size))
         read_names(strings, (size_t)size, out);
-        out->constructors = (int32_t)(dynamic_value(in, TAG_INIT_ARRAYSZ) / sizeof(void *) % 65536);
-    } else {
+    else
         status = corrupt(err, "cut short: its table of names lies beyond its end");
-    }
     tni_release(strings);
     return status;
 }

@@ -15,9 +15,8 @@ typedef struct tni_elf_source {
 } tni_elf_source;
 
 typedef struct tni_elf_facts {
-    uint64_t sanitizers;  /* TN_MODULE_SANITIZER_* whose run-time it needs                */
-    bool has_entry;       /* names tn_module_entry among its dynamic symbols              */
-    int32_t constructors; /* entries of its initialisation array; compilers add one       */
+    uint64_t sanitizers; /* TN_MODULE_SANITIZER_* whose run-time it needs  */
+    bool has_entry;      /* names tn_module_entry among its dynamic symbols */
 } tni_elf_facts;
 
 /* TN_CORRUPT: not a shared library, or cut short. TN_INCOMPATIBLE: of another machine. Whatever

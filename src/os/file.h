@@ -19,12 +19,15 @@ typedef struct tni_file_id {
     uint64_t device;
     uint64_t inode;
     uint64_t size;
-    int64_t changed_ns; /* last change of the contents */
+    int64_t changed_ns; /* last change of the contents, as the file says                */
+    int64_t touched_ns; /* last change of anything about it, which only the system sets */
     bool is_folder;
+    bool is_regular;
     bool anyone_writes; /* the system lets every user write to it */
 } tni_file_id;
 
-/* Follows links. TN_NOT_FOUND, TN_NOT_PERMITTED or TN_IO with the system's code. */
+/* Follows links. TN_NOT_FOUND, TN_NOT_PERMITTED or TN_IO with the system's code; TN_BUSY when the
+ * process has no descriptor left. As all calls here. */
 tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err);
 
 /* The whole file and a terminator after it: tni_release it. A file of more than `limit` bytes is
@@ -36,6 +39,9 @@ tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_
 typedef struct tni_file tni_file;
 tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn_error *err);
 bool tni_file_read_at(tni_file *file, uint64_t offset, void *to, size_t size);
+
+/* TN_OK when every read so far found what there is, be it too little; else why one failed. */
+tn_status tni_file_check(const tni_file *file, const char *path, tn_error *err);
 void tni_file_close(tni_file *file);
 
 /* The names in a folder that begin with `prefix` and end with `suffix`, sorted by their bytes. One
@@ -48,6 +54,10 @@ tn_status tni_folder_list(const char *path, const char *prefix, const char *suff
                           tn_error *err);
 
 bool tni_path_is_absolute(const char *path);
+
+/* The path as it stands, from the current folder when it is relative; links in it stay:
+ * tni_release it. Nothing need be there. */
+tn_status tni_path_absolute(const char *path, char **out, tn_error *err);
 
 /* The path without links, "." or "..": tni_release it. TN_NOT_FOUND when nothing is there. */
 tn_status tni_path_real(const char *path, char **out, tn_error *err);

@@ -13,10 +13,11 @@
 static tn_status failed(tn_error *err, const char *call, const char *path)
 {
     int code = errno;
-    tn_status status = code == ENOENT || code == ENOTDIR ? TN_NOT_FOUND
-                       : code == EACCES || code == EPERM ? TN_NOT_PERMITTED
-                       : code == ENOMEM                  ? TN_OUT_OF_MEMORY
-                                                         : TN_IO;
+    tn_status status = code == ENOENT || code == ENOTDIR                    ? TN_NOT_FOUND
+                       : code == EACCES || code == EPERM                    ? TN_NOT_PERMITTED
+                       : code == ENOMEM                                     ? TN_OUT_OF_MEMORY
+                       : code == EMFILE || code == ENFILE || code == EAGAIN ? TN_BUSY
+                                                                            : TN_IO;
     char text[128];
     return tn_fail(err, status, code, call, "%s: %s", path, strerror_r(code, text, sizeof text));
 }
@@ -31,7 +32,9 @@ tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err)
         .inode = (uint64_t)facts.st_ino,
         .size = (uint64_t)facts.st_size,
         .changed_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec,
+        .touched_ns = (int64_t)facts.st_ctim.tv_sec * 1000000000 + facts.st_ctim.tv_nsec,
         .is_folder = S_ISDIR(facts.st_mode),
+        .is_regular = S_ISREG(facts.st_mode),
         .anyone_writes = (facts.st_mode & S_IWOTH) != 0,
     };
     return TN_OK;
@@ -78,13 +81,14 @@ tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_
 
 struct tni_file {
     int descriptor;
+    int code; /* the errno of a read that failed, or 0 */
 };
 
 tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn_error *err)
 {
     struct stat facts;
     tn_status status = TN_OK;
-    tni_file *file = tni_alloc(sizeof *file);
+    tni_file *file = tni_alloc_zeroed(1, sizeof *file);
     if (!file)
         return tni_no_memory(err, "open", path);
     /* Without O_NONBLOCK a pipe of this name would hold the caller up for ever. */
@@ -108,8 +112,11 @@ bool tni_file_read_at(tni_file *file, uint64_t offset, void *to, size_t size)
 {
     char *next = to;
     while (size > 0) {
-        ssize_t count =
-            offset > INT64_MAX ? -1 : tni_sys_pread(file->descriptor, next, size, (off_t)offset);
+        if (offset > INT64_MAX)
+            return false;
+        ssize_t count = tni_sys_pread(file->descriptor, next, size, (off_t)offset);
+        if (count < 0)
+            file->code = errno;
         if (count <= 0)
             return false;
         next += count;
@@ -117,6 +124,14 @@ bool tni_file_read_at(tni_file *file, uint64_t offset, void *to, size_t size)
         size -= (size_t)count;
     }
     return true;
+}
+
+tn_status tni_file_check(const tni_file *file, const char *path, tn_error *err)
+{
+    if (file->code == 0)
+        return TN_OK;
+    errno = file->code;
+    return failed(err, "read", path);
 }
 
 void tni_file_close(tni_file *file)
@@ -167,6 +182,22 @@ tn_status tni_folder_list(const char *path, const char *prefix, const char *suff
     if (!status)
         *out = list;
     return status;
+}
+
+tn_status tni_path_absolute(const char *path, char **out, tn_error *err)
+{
+    char current[PATH_MAX];
+    char *full = NULL;
+    if (tni_path_is_absolute(path))
+        full = tni_text_copy(path);
+    else if (!tni_sys_getcwd(current, sizeof current))
+        return failed(err, "getcwd", path);
+    else
+        full = tni_path_join(current, path);
+    if (!full)
+        return tni_no_memory(err, "getcwd", path);
+    *out = full;
+    return TN_OK;
 }
 
 tn_status tni_path_real(const char *path, char **out, tn_error *err)

@@ -44,18 +44,20 @@ tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err)
                                     facts.ftLastWriteTime.dwLowDateTime) *
                       100,
         .is_folder = (facts.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0,
+        .is_regular = (facts.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0,
     };
     return TN_OK;
 }
 
 struct tni_file {
     HANDLE handle;
+    DWORD code; /* of a read that failed, or 0 */
 };
 
 tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn_error *err)
 {
     LARGE_INTEGER size;
-    tni_file *file = tni_alloc(sizeof *file);
+    tni_file *file = tni_alloc_zeroed(1, sizeof *file);
     if (!file)
         return tni_no_memory(err, "CreateFile", path);
     file->handle = open_file(path);
@@ -75,13 +77,23 @@ bool tni_file_read_at(tni_file *file, uint64_t offset, void *to, size_t size)
     while (size > 0) {
         DWORD count = 0, wanted = size < (1u << 30) ? (DWORD)size : 1u << 30;
         OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
-        if (!ReadFile(file->handle, next, wanted, &count, &at) || count == 0)
+        if (!ReadFile(file->handle, next, wanted, &count, &at))
+            file->code = GetLastError() == ERROR_HANDLE_EOF ? 0 : GetLastError();
+        if (count == 0)
             return false;
         next += count;
         offset += count;
         size -= count;
     }
     return true;
+}
+
+tn_status tni_file_check(const tni_file *file, const char *path, tn_error *err)
+{
+    if (file->code == 0)
+        return TN_OK;
+    SetLastError(file->code);
+    return failed(err, "ReadFile", path);
 }
 
 void tni_file_close(tni_file *file)
@@ -144,6 +156,19 @@ tn_status tni_folder_list(const char *path, const char *prefix, const char *suff
     if (!list)
         return tni_no_memory(err, "FindFirstFile", path);
     *out = list;
+    return TN_OK;
+}
+
+tn_status tni_path_absolute(const char *path, char **out, tn_error *err)
+{
+    char full[MAX_PATH];
+    DWORD length = GetFullPathNameA(path, sizeof full, full, NULL);
+    if (length == 0 || length >= sizeof full)
+        return failed(err, "GetFullPathName", path);
+    char *copy = tni_text_copy(full);
+    if (!copy)
+        return tni_no_memory(err, "GetFullPathName", path);
+    *out = copy;
     return TN_OK;
 }
 

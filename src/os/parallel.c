@@ -16,7 +16,8 @@ static struct {
     int64_t running; /* loops */
 } process = {.lock = TNI_MUTEX_INIT};
 
-static _Thread_local bool counted; /* a loop that this thread called is among the running */
+static _Thread_local bool in_engine; /* the program's engine was called, and has not returned */
+static _Thread_local bool counted;   /* a loop that this thread called is among the running */
 
 static void before_fork(void)
 {
@@ -85,20 +86,26 @@ static void run_one(void *user, int64_t index)
 
 void tn_parallel_for(int64_t count, tn_task *task, void *user)
 {
+    if (!task)
+        return;
     if (count <= 0 || tni_pool_inside()) {
         tni_pool_run_here(0, count, task, user);
         return;
     }
     lock();
     tn_parallel_engine engine = process.engine;
+    if (in_engine) /* an engine that falls back on Tenon's own pool */
+        engine.parallel_for = NULL;
     tni_pool *pool = engine.parallel_for ? NULL : pool_get();
     process.running++;
     counted = true;
     unlock();
 
-    if (engine.parallel_for)
+    if (engine.parallel_for) {
+        in_engine = true;
         engine.parallel_for(engine.self, count, run_one, &(struct call){task, user});
-    else if (pool)
+        in_engine = false;
+    } else if (pool)
         tni_pool_run(pool, count, task, user);
     else
         tni_pool_run_here(0, count, task, user);

@@ -12,16 +12,19 @@ typedef struct tni_process_end {
     bool answered_too_much; /* past 64 KiB it was ended */
     int32_t exit_code; /* -1 when it did not exit by itself, or the program's own reaper took it */
     int32_t signal;    /* that ended it, or 0 */
+    bool from_outside; /* the signal is one that people and systems send, not its own fault */
 } tni_process_end;
 
 /* Starts `program` with `arguments` (NULL-ended, the program's name first) in a process group of
  * its own, with default signals and no inherited descriptors, and collects what it writes to
- * TNI_PROCESS_ANSWER until it ends. After `limit_ns` the whole group is killed. TN_OK says only
+ * TNI_PROCESS_ANSWER until it ends. After `limit_ns` the whole group is killed; one that does not end
+ * even then is not waited for. TN_OK says only
  * that it was started and has ended: `out_end` says how. TN_UNSUPPORTED where a system has none. */
 tn_status tni_process_run(const char *program, const char *const *arguments, int64_t limit_ns,
                           tni_buffer *answer, tni_process_end *out_end, tn_error *err);
 
-/* Writes all of `text` to TNI_PROCESS_ANSWER: for the child. */
+/* Writes all of `text` to the parent: for the child, after tni_process_spare. Lost when something
+ * has closed or taken the way there. */
 void tni_process_answer(const char *text, size_t length);
 
 /* Makes this process one that can be spared: it leaves no core file, ends with its parent, and ends

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +22,12 @@ enum { MOST_ANSWER = 64 << 10 };
 
 static tn_status failed(tn_error *err, const char *call, const char *what, int code)
 {
-    tn_status status = code == ENOMEM ? TN_OUT_OF_MEMORY : code == EAGAIN ? TN_BUSY : TN_IO;
-    return tn_fail(err, status, code, call, "the child process could not be %s: error %d", what,
-                   code);
+    tn_status status = code == ENOMEM                                       ? TN_OUT_OF_MEMORY
+                       : code == EAGAIN || code == EMFILE || code == ENFILE ? TN_BUSY
+                                                                            : TN_IO;
+    char text[128];
+    return tn_fail(err, status, code, call, "the child process could not be %s: %s", what,
+                   strerror_r(code, text, sizeof text));
 }
 
 static int set_actions(posix_spawn_file_actions_t *actions, int answer)
@@ -100,7 +104,7 @@ typedef enum state { RUNNING, ENDED, TAKEN } state;
 static state look_at(pid_t child)
 {
     siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+    if (tni_sys_waitid(child, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
         return errno == ECHILD ? TAKEN : RUNNING;
     return info.si_pid == child ? ENDED : RUNNING;
 }
@@ -132,31 +136,75 @@ static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer
     }
 }
 
-/* Waits for the child until `deadline`, then kills it; never leaves it behind. What it may have
- * started goes with its group, which is killed before the child is reaped: afterwards its number
- * may be another's. */
-static void reap(pid_t child, int64_t deadline, tni_process_end *end)
+/* Children that did not end when they were killed: stuck in the kernel, in a driver that hangs. They
+ * are reaped by a later call, when they have. */
+static _Atomic pid_t stuck[16];
+
+static void reap_stuck(void)
 {
-    int status = 0;
-    pid_t got = 0;
+    for (size_t i = 0; i < sizeof stuck / sizeof stuck[0]; i++) {
+        pid_t child = atomic_exchange(&stuck[i], 0);
+        if (child != 0 && tni_sys_waitpid(child, NULL, WNOHANG) == 0)
+            atomic_store(&stuck[i], child);
+    }
+}
+
+static void leave_stuck(pid_t child)
+{
+    for (size_t i = 0; i < sizeof stuck / sizeof stuck[0]; i++) {
+        pid_t none = 0;
+        if (atomic_compare_exchange_strong(&stuck[i], &none, child))
+            return;
+    }
+}
+
+/* True for signals that come from a terminal, an administrator or a system short of something. */
+static bool is_from_outside(int signal)
+{
+    static const int signals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (signals[i] == signal)
+            return true;
+    }
+    return false;
+}
+
+/* Waits until the child ends or `deadline` is over; with longer and longer pauses. */
+static state wait_for(pid_t child, int64_t deadline)
+{
     state now = look_at(child);
-    for (int64_t pause = 50000; now == RUNNING && !end->timed_out && !end->answered_too_much;) {
+    for (int64_t pause = 50000; now == RUNNING && tni_clock_ns() < deadline;) {
         tni_clock_sleep_ns(pause);
         pause = pause < 2000000 ? pause * 2 : pause;
         now = look_at(child);
-        end->timed_out = now == RUNNING && tni_clock_ns() >= deadline;
     }
-    if (now != TAKEN)
+    return now;
+}
+
+/* Waits for the child until `deadline`, then kills it. What it may have started goes with its group,
+ * which is killed before the child is reaped: afterwards its number may be another's. One that does
+ * not end even so is left for later: no one waits for it. */
+static void reap(pid_t child, int64_t deadline, tni_process_end *end)
+{
+    enum { GRACE_NS = 500000000 };
+    int status = 0;
+    pid_t got = 0;
+    bool late = end->timed_out || end->answered_too_much;
+    state now = late ? look_at(child) : wait_for(child, deadline);
+    end->timed_out = end->timed_out || (now == RUNNING && !late);
+    if (now != TAKEN) {
         kill(-child, SIGKILL);
-    while (now != TAKEN && got == 0) {
-        got = tni_sys_waitpid(child, &status, 0);
-        if (got < 0 && errno != ECHILD) { /* a failing call must not leave a child behind */
-            got = 0;
-            tni_clock_sleep_ns(1000000);
-        }
+        kill(child, SIGKILL); /* which may have left its group */
     }
+    if (now == RUNNING)
+        now = wait_for(child, tni_clock_ns() + GRACE_NS);
+    for (int tries = 0; now == ENDED && got != child && tries < 3; tries++)
+        got = tni_sys_waitpid(child, &status, WNOHANG);
+    if (now != TAKEN && got != child)
+        leave_stuck(child);
     end->exit_code = got == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     end->signal = got == child && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end->from_outside = is_from_outside(end->signal);
 }
 
 tn_status tni_process_run(const char *program, const char *const *arguments, int64_t limit_ns,
@@ -166,6 +214,7 @@ tn_status tni_process_run(const char *program, const char *const *arguments, int
     pid_t child = 0;
     tni_process_end end = {0};
     int64_t deadline = tni_clock_ns() + limit_ns;
+    reap_stuck();
     if (tni_sys_pipe(ends) != 0)
         return failed(err, "pipe", "started", errno);
     int code = start(program, arguments, ends[1], &child), deaf = 0;
@@ -183,10 +232,37 @@ tn_status tni_process_run(const char *program, const char *const *arguments, int
     return TN_OK;
 }
 
+/* The way to the parent, moved out of the reach of code that closes or uses the first descriptors,
+ * and known by what it is: a stranger's file must not get the answer. */
+static struct {
+    int file;
+    dev_t device;
+    ino_t inode;
+} way = {.file = -1};
+
+static void find_way(void)
+{
+    enum { OUT_OF_THE_WAY = 200 };
+    struct stat facts;
+    int file = fcntl(TNI_PROCESS_ANSWER, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+    if (file < 0)
+        file = TNI_PROCESS_ANSWER;
+    else
+        close(TNI_PROCESS_ANSWER);
+    if (fstat(file, &facts) != 0)
+        return;
+    way.file = file;
+    way.device = facts.st_dev;
+    way.inode = facts.st_ino;
+}
+
 void tni_process_answer(const char *text, size_t length)
 {
+    struct stat facts;
+    if (fstat(way.file, &facts) != 0 || facts.st_dev != way.device || facts.st_ino != way.inode)
+        return;
     while (length > 0) {
-        ssize_t count = write(TNI_PROCESS_ANSWER, text, length);
+        ssize_t count = write(way.file, text, length);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
@@ -199,6 +275,7 @@ void tni_process_answer(const char *text, size_t length)
 void tni_process_spare(unsigned seconds)
 {
     struct rlimit none = {0, 0};
+    find_way();
     setrlimit(RLIMIT_CORE, &none);
     alarm(seconds);
 #if defined(__linux__)

@@ -1,11 +1,12 @@
-/* Every system call of the loader, the cache and the child process goes through here, so that a
- * test can make the n-th one fail. POSIX only: the Windows files of this folder stand alone. */
+/* The system calls of the loader, the cache and the child process that can fail for want of
+ * something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files of this folder stand alone. */
 #ifndef TNI_OS_SYS_H
 #define TNI_OS_SYS_H
 
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -23,7 +24,6 @@ int tni_sys_close(int file);
 ssize_t tni_sys_read(int file, void *to, size_t size);
 ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset);
 ssize_t tni_sys_write(int file, const void *from, size_t size);
-int tni_sys_fsync(int file);
 int tni_sys_stat(const char *path, struct stat *out);
 int tni_sys_fstat(int file, struct stat *out);
 int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags);
@@ -32,6 +32,7 @@ int tni_sys_mkdir(const char *path, mode_t mode);
 int tni_sys_mkdirat(int folder, const char *path, mode_t mode);
 int tni_sys_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int tni_sys_unlinkat(int folder, const char *path, int flags);
+char *tni_sys_getcwd(char *out, size_t size);
 char *tni_sys_realpath(const char *path, char *out); /* out holds PATH_MAX bytes */
 DIR *tni_sys_opendir(const char *path);
 DIR *tni_sys_fdopendir(int folder);
@@ -42,6 +43,7 @@ int tni_sys_poll(struct pollfd *files, nfds_t count, int timeout_ms);
 int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
                   const posix_spawnattr_t *attributes, const char *const *arguments,
                   const char *const *environment); /* an errno, as posix_spawn gives */
+int tni_sys_waitid(pid_t pid, siginfo_t *out, int flags);
 pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags);
 int tni_sys_thread_create(pthread_t *out, void *(*run)(void *), void *user); /* an errno */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static tni_sys_fault_fn *fault;
@@ -72,22 +73,25 @@ ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset)
     return count;
 }
 
+/* Beyond a limit on the size of files the system sends a signal that ends the process, unless it is
+ * held back; then the write fails with EFBIG like any other. */
 ssize_t tni_sys_write(int file, const void *from, size_t size)
 {
+    static const struct timespec at_once = {0, 0};
+    sigset_t limit, before;
     ssize_t count;
     if (faulted("write"))
         return -1;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
     RETRY(count, write(file, from, size));
+    int code = errno;
+    if (count < 0 && code == EFBIG && !sigismember(&before, SIGXFSZ))
+        sigtimedwait(&limit, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
     return count;
-}
-
-int tni_sys_fsync(int file)
-{
-    int result;
-    if (faulted("fsync"))
-        return -1;
-    RETRY(result, fsync(file));
-    return result;
 }
 
 int tni_sys_stat(const char *path, struct stat *out)
@@ -128,6 +132,11 @@ int tni_sys_renameat(int from_folder, const char *from, int to_folder, const cha
 int tni_sys_unlinkat(int folder, const char *path, int flags)
 {
     return faulted("unlinkat") ? -1 : unlinkat(folder, path, flags);
+}
+
+char *tni_sys_getcwd(char *out, size_t size)
+{
+    return faulted("getcwd") ? NULL : getcwd(out, size);
 }
 
 char *tni_sys_realpath(const char *path, char *out)
@@ -186,6 +195,15 @@ int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t
     /* posix_spawn changes neither list; only its type, older than const, says it might. */
     return posix_spawn(out, path, actions, attributes, (char *const *)(uintptr_t)arguments,
                        (char *const *)(uintptr_t)environment);
+}
+
+int tni_sys_waitid(pid_t pid, siginfo_t *out, int flags)
+{
+    int result;
+    if (faulted("waitid"))
+        return -1;
+    RETRY(result, waitid(P_PID, (id_t)pid, out, flags));
+    return result;
 }
 
 /* A fault reaps nothing: the child is still there for the next call. */

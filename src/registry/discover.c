@@ -60,19 +60,30 @@ static tn_status accept_verdict(const tni_registry *registry, tni_record *record
     record->abi_major = verdict->abi_major;
     record->abi_minor = verdict->abi_minor;
     record->foreign = true;
+    for (int32_t i = 0; i < record->platform_count; i++)
+        record->platforms[i].status = verdict->status;
     return tni_record_stop(record, verdict->status, verdict->remedy, "%s", verdict->message);
+}
+
+static void make_verdict_cache(tni_registry *registry)
+{
+    enum { LIMIT = 256 << 20 };
+    const char *folder = registry->params.cache_folder;
+    if (tni_cache_create(folder, LIMIT, &registry->cache, NULL) == TN_OK &&
+        !tni_cache_folder(registry->cache))
+        tni_log(TN_LOG_WARNING, "what is found out about modules is not kept: %s",
+                tni_cache_reason(registry->cache));
 }
 
 /* Where verdicts are remembered, or NULL. Made at the first need: a program whose modules all ship
  * with Tenon touches no cache. */
 static tni_cache *verdict_cache(tni_registry *registry)
 {
-    enum { LIMIT = 256 << 20 };
     const tni_registry_params *params = &registry->params;
     if (params->cache)
         return params->cache;
     if (!registry->cache && params->cache_folder)
-        (void)tni_cache_create(params->cache_folder, LIMIT, &registry->cache, NULL);
+        make_verdict_cache(registry);
     return registry->cache;
 }
 
@@ -84,16 +95,16 @@ static tn_status load_unknown(tni_registry *registry, tni_record *record)
     tn_error err = {0};
     tni_verdict verdict;
     if (!params->probe)
-        return tni_record_stop(record, TN_UNAVAILABLE,
+        return tni_record_stop(record, TN_NOT_FOUND,
                                "install Tenon whole, or add the file with TN_MODULE_TRUSTED",
                                "not probed: there is no tenon-probe beside the library");
-    if (params->fresh || !tni_verdict_recall(cache, record->path, &verdict)) {
+    if (params->fresh || !tni_verdict_recall(cache, params->probe, record->path, &verdict)) {
         tn_status status =
             tni_verdict_ask(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
         if (status)
             return tni_record_stop(record, status, "make sure that tenon-probe can be run",
                                    "not probed: %s: %s", err.where, err.message);
-        tni_verdict_remember(cache, record->path, &verdict);
+        tni_verdict_remember(cache, params->probe, record->path, &verdict);
     }
     if (verdict.status != TN_OK)
         return accept_verdict(registry, record, &verdict);
@@ -117,28 +128,46 @@ static void load(tni_registry *registry, tni_record *record)
                 record->ms, record->message);
 }
 
-/* Loads and publishes. Want of memory publishes nothing, so that it can be tried again; whatever
- * else became of the module, want of memory that it claims itself included, is its row. Takes the
- * record. */
-static tn_status bring_in(tni_registry *registry, tni_record *record, tn_error *err)
+/* True when the module was not to blame and the same may succeed later. */
+static bool is_not_now(const tni_record *record)
 {
-    bool room = false;
-    if (record) {
-        tni_mutex_lock(&registry->lock);
-        room = tni_list_reserve(&registry->records);
-        tni_mutex_unlock(&registry->lock);
-    }
-    if (room)
-        load(registry, record);
-    if (!room || (record->status == TN_OUT_OF_MEMORY && !record->foreign)) {
-        tni_record_destroy(record);
-        return tni_no_memory(err, "tn_module_discover", "a module's record");
-    }
+    return !record->foreign && (record->status == TN_OUT_OF_MEMORY || record->status == TN_BUSY);
+}
+
+/* Publishes and moves the cursor on in one step: a fork() between the two would do one twice. */
+static void publish(tni_registry *registry, tni_record *record, size_t *cursor)
+{
     tni_mutex_lock(&registry->lock);
     registry->records.items[registry->records.count++] = record;
     atomic_fetch_add(&registry->generation, 1);
+    ++*cursor;
     tni_mutex_unlock(&registry->lock);
-    return TN_OK;
+}
+
+/* Loads and publishes. Want of memory or descriptors publishes nothing, so that it can be tried
+ * again; whatever else became of the module, such a want that it claims itself included, is its row.
+ * Takes the record, which may be NULL for want of memory. */
+static tn_status bring_in(tni_registry *registry, tni_record *record, size_t *cursor, tn_error *err)
+{
+    tn_status status = TN_OUT_OF_MEMORY;
+    if (record) {
+        tni_mutex_lock(&registry->lock);
+        if (tni_list_reserve(&registry->records))
+            status = TN_OK;
+        tni_mutex_unlock(&registry->lock);
+    }
+    if (!status) {
+        load(registry, record);
+        status = is_not_now(record) ? record->status : TN_OK;
+    }
+    if (!status)
+        publish(registry, record, cursor);
+    else {
+        tn_fail(err, status, 0, "tn_module_discover", "%s",
+                record && record->message[0] ? record->message : "no memory for a module's record");
+        tni_record_destroy(record);
+    }
+    return status;
 }
 
 static bool is_shipped(const tni_registry *registry, const tni_place *place, const char *name)
@@ -151,13 +180,13 @@ static bool is_shipped(const tni_registry *registry, const tni_place *place, con
     return false;
 }
 
-static tn_status bring_in_file(tni_registry *registry, const tni_place *place, const char *path,
+static tn_status bring_in_file(tni_registry *registry, tni_place *place, const char *path,
                                tn_error *err)
 {
     tni_record *record = tni_record_create(path, place->origin);
     if (record)
         record->trusted = place->trusted || is_shipped(registry, place, tni_path_name(path));
-    return bring_in(registry, record, err);
+    return bring_in(registry, record, &place->next, err);
 }
 
 static tn_status visit_names(tni_registry *registry, tni_place *place, tn_error *err)
@@ -170,7 +199,6 @@ static tn_status visit_names(tni_registry *registry, tni_place *place, tn_error 
         tni_release(path);
         if (status)
             return status;
-        place->next++;
     }
     return TN_OK;
 }
@@ -193,8 +221,9 @@ static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error 
         return TN_OK;
     }
     place->status = tni_folder_list(place->path, "tenon-", TNI_LIBRARY_SUFFIX, &place->names, &why);
-    if (place->status == TN_OUT_OF_MEMORY)
-        return tni_no_memory(err, "tn_module_discover", place->path);
+    if (place->status == TN_OUT_OF_MEMORY || place->status == TN_BUSY)
+        return tn_fail(err, place->status, why.native_code, "tn_module_discover", "%s",
+                       why.message);
     if (place->status)
         tn_text_fit(place->message, sizeof place->message,
                     place->status == TN_NOT_FOUND ? "no such folder" : why.message);
@@ -219,7 +248,7 @@ static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
     if (place->is_folder) {
         status = visit_folder(registry, place, err);
     } else {
-        status = bring_in_file(registry, place, place->path, err);
+        status = place->next ? TN_OK : bring_in_file(registry, place, place->path, err);
         tn_text_fit(place->message, sizeof place->message, "one file");
     }
     if (status)
@@ -257,10 +286,9 @@ static tn_status bring_in_builtins(tni_registry *registry, tn_error *err)
             record->entry = builtin->entry;
             record->trusted = true;
         }
-        tn_status status = bring_in(registry, record, err);
+        tn_status status = bring_in(registry, record, &registry->builtins_done, err);
         if (status)
             return status;
-        registry->builtins_done++;
     }
     return TN_OK;
 }

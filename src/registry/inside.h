@@ -15,7 +15,7 @@ typedef struct tni_place {
     bool trusted;     /* the program vouches for what is there            */
     bool done;        /* written under the registry's lock                */
     tni_names *names; /* of a folder, once it has been read; owned        */
-    size_t next;      /* the first of them that has no record yet         */
+    size_t next;      /* how many of them, or of one file, have a record  */
     tn_status status;
     char message[256];
 } tni_place;

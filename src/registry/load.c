@@ -21,7 +21,7 @@ static const char *inspect_remedy(tn_status status)
     case TN_INCOMPATIBLE: return "install the module built for this machine";
     case TN_NOT_FOUND: return "install the module again, or correct the path";
     case TN_NOT_PERMITTED: return "let this user read the file";
-    default: return "";
+    default: return "make sure that the file can be read";
     }
 }
 
@@ -63,6 +63,12 @@ static tn_status check_writers(tni_record *record)
     if (file.is_folder)
         status = tni_record_stop(record, TN_CORRUPT, "remove it, or give it another name",
                                  "it is a folder");
+    else if (!file.is_regular)
+        status = tni_record_stop(record, TN_CORRUPT, "remove it, or give it another name",
+                                 "it is not a regular file");
+    else if (strchr(real, '$'))
+        status = tni_record_stop(record, TN_INVALID_ARGUMENT, "move it to a path without $",
+                                 "its path has a $, which the loader would replace");
     else if (file.anyone_writes)
         status = tni_record_stop(record, TN_NOT_PERMITTED, "chmod o-w the file",
                                  "anyone may write to it");
@@ -93,6 +99,14 @@ tn_status tni_load_inspect(tni_record *record)
     return tni_load_check_sanitizer(record, facts.sanitizers);
 }
 
+static const char *open_remedy(tn_status status)
+{
+    return status == TN_UNAVAILABLE
+               ? "link no vendor library: open it in the probe with host->library_bind "
+                 "(docs/modules.md)"
+               : "build the module so that nothing it uses is missing (-Wl,-z,defs)";
+}
+
 tn_status tni_load_open(tni_record *record)
 {
     tn_error err = {0};
@@ -100,10 +114,7 @@ tn_status tni_load_open(tni_record *record)
     if (record->path) {
         tn_status status = tni_dl_open(record->path, &handle, &err);
         if (status)
-            return tni_record_stop(record, status,
-                                   "link no vendor library: open it in the probe with "
-                                   "host->library_bind (docs/modules.md)",
-                                   "%s", tni_words_of(&err));
+            return tni_record_stop(record, status, open_remedy(status), "%s", tni_words_of(&err));
         void *entry = tni_dl_symbol(handle, "tn_module_entry", NULL);
         if (!entry)
             return tni_record_stop(record, TN_INCOMPATIBLE,

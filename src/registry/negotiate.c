@@ -2,10 +2,13 @@
 #include "load.h"
 #include "rows.h"
 
-/* A status that a module gave: one that this version does not know is its fault, not a success. */
-static tn_status sane(tn_status status)
+/* What a module gave: a status that this version does not know is its fault, not a success, and its
+ * words end where the struct does. */
+static tn_status sane(tn_status status, tn_error *err)
 {
-    return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_INTERNAL;
+    err->where[sizeof err->where - 1] = '\0';
+    err->message[sizeof err->message - 1] = '\0';
+    return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_CORRUPT;
 }
 
 /* The ABI comes before everything else: nothing after it means anything in another one. */
@@ -41,9 +44,11 @@ static tn_status check_table(tni_record *record, const tn_module *table)
     if (tni_load_check_sanitizer(record, table->flags))
         return record->status;
     if (!table->name || !tni_name_is_legal(table->name, "", TNI_NAME_MAX))
-        return tni_record_stop(record, TN_INVALID_ARGUMENT, "give the module a legal name",
-                               "its name needs 1 to %d of a-z 0-9 - _; found \"%.60s\"",
-                               TNI_NAME_MAX, table->name ? table->name : "(NULL)");
+        return tni_record_stop(
+            record, TN_INVALID_ARGUMENT, "give the module a legal name",
+            "its name needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
+            "found \"%.60s\"",
+            TNI_NAME_MAX, table->name ? table->name : "(NULL)");
     tn_text_fit(record->name, sizeof record->name, table->name);
     if (!table->version || !table->version[0])
         return tni_record_stop(record, TN_INVALID_ARGUMENT, "give the module a version",
@@ -64,8 +69,8 @@ tn_status tni_load_negotiate(tni_record *record)
     tn_status status = record->entry(&record->host, &table, &err);
     if (status) {
         record->foreign = true;
-        return tni_record_stop(record, sane(status), "", "its entry refused: %s",
-                               tni_words_of(&err));
+        status = sane(status, &err);
+        return tni_record_stop(record, status, "", "its entry refused: %s", tni_words_of(&err));
     }
     if (!table)
         return tni_record_stop(record, TN_INVALID_ARGUMENT, "set *out to the module's table",
@@ -77,7 +82,7 @@ tn_status tni_load_negotiate(tni_record *record)
         return status;
     int32_t count = tni_rows_count(table->platforms);
     for (int32_t i = 0; i < count; i++)
-        record->platforms[i].row = table->platforms[i];
+        record->platforms[i] = (tni_platform){.row = table->platforms[i], .status = TN_NOT_READY};
     record->platform_count = count;
     record->table = table;
     record->stage = TN_STAGE_NEGOTIATED;
@@ -93,9 +98,9 @@ static tn_status ask(const tni_record *record, tni_platform *platform, tn_error 
     int32_t devices = 0;
     tn_status status = platform->row->probe(&record->host, &self, &devices, err);
     if (!status && (devices < 0 || devices > MOST_DEVICES))
-        status = tn_fail(err, TN_INTERNAL, 0, "probe", "its probe said ok and gave %d devices",
+        status = tn_fail(err, TN_CORRUPT, 0, "probe", "its probe said ok and gave %d devices",
                          (int)devices);
-    platform->status = status ? sane(status) : TN_OK;
+    platform->status = status ? sane(status, err) : TN_OK;
     if (!status) {
         platform->self = self;
         platform->devices = devices;
@@ -103,7 +108,9 @@ static tn_status ask(const tni_record *record, tni_platform *platform, tn_error 
     return platform->status;
 }
 
-static void say_ready(tni_record *record)
+/* What it offers, and what of it is not here: one platform's missing driver is not silence because
+ * another's is there. */
+static void say_ready(tni_record *record, const char *lacking, const char *remedy)
 {
     const tn_module *table = record->table;
     const struct {
@@ -126,12 +133,22 @@ static void say_ready(tni_record *record)
                                      parts[i].count == 1 ? parts[i].one : parts[i].many);
     }
     record->stage = TN_STAGE_READY;
-    tni_record_stop(record, TN_OK, "", "%s", used == first ? "offers no rows" : text);
+    tni_record_stop(record, TN_OK, remedy, "%s%s", used == first ? "offers no rows" : text,
+                    lacking);
+}
+
+/* Notes a platform that is not here, for say_ready. */
+static void note_lacking(char *to, size_t size, const tni_platform *platform, const tn_error *err)
+{
+    size_t used = strlen(to);
+    snprintf(to + used, size - used, "; without platform %s: %s", platform->row->name,
+             tni_words_of(err));
 }
 
 tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user)
 {
     tn_error err = {0}, first = {0};
+    char lacking[sizeof record->message - 256] = "";
     const char *remedy = "";
     tn_status worst = TN_OK;
     bool any = record->platform_count == 0;
@@ -141,10 +158,12 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
         tn_status status = ask(record, platform, &err);
         any = any || !status;
         record->devices += platform->devices;
+        if (status)
+            note_lacking(lacking, sizeof lacking, platform, &err);
         if (status && !worst) {
             worst = status;
             first = err;
-            remedy = status == TN_UNAVAILABLE && platform->row->remedy ? platform->row->remedy : "";
+            remedy = platform->row->remedy ? platform->row->remedy : "";
         }
     }
     if (!any) { /* every probe failed: it stays where it was, with the first one's reason */
@@ -155,7 +174,8 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
     if (progress)
         progress(user, record);
     if (record->platform_count > 0 && record->devices == 0)
-        return tni_record_stop(record, TN_UNAVAILABLE, "", "its driver is here, but no device");
-    say_ready(record);
+        return tni_record_stop(record, TN_UNAVAILABLE, "connect a device, or let this user see it",
+                               "its driver is here, but no device");
+    say_ready(record, lacking, remedy);
     return TN_OK;
 }

@@ -1,6 +1,7 @@
 /* The process's own registry, behind tenon/module.h. It lives as long as the process: modules are
  * never unloaded, and what they were lent must stay. */
 #include "base/alloc.h"
+#include "base/log.h"
 #include "inside.h"
 #include "os/dl.h"
 #include "os/env.h"
@@ -10,44 +11,55 @@ static tni_mutex creating = TNI_MUTEX_INIT;
 static tni_registry *_Atomic current;
 static bool fresh; /* under `creating` */
 
-/* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
- * when there is none. Fails only for want of memory. */
-static tn_status module_folder(char **out, tn_error *err)
+/* Whether something is there. What cannot be looked at counts as there: its row will say why. Fails
+ * for want of memory or descriptors, which may be had later. */
+static tn_status look_for(const char *path, bool is_folder, bool *out_there, tn_error *err)
 {
-    static const char *const names[] = {"tenon", "backends"};
-    char *own = NULL, *found = NULL;
-    tn_status status = tni_dl_own_folder(&own, err);
-    for (size_t i = 0; !status && !found && i < 2; i++) {
-        tni_file_id id;
-        found = tni_path_join(own, names[i]);
-        if (!found)
-            status = tni_no_memory(err, "modules", "the module folder's path");
-        else if (tni_file_identify(found, &id, NULL) != TN_OK || !id.is_folder) {
-            tni_release(found);
-            found = NULL;
-        }
-    }
-    tni_release(own);
-    if (status == TN_OUT_OF_MEMORY)
+    tni_file_id id;
+    tn_status status = tni_file_identify(path, &id, err);
+    if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
         return status;
-    *out = found;
+    *out_there = status == TN_OK ? id.is_folder == is_folder : status != TN_NOT_FOUND;
     return TN_OK;
 }
 
-/* The child that probes modules, or NULL when it is not there. Fails only for want of memory. */
-static tn_status probe_program(const char *folder, char **out, tn_error *err)
+/* "folder/name" when it is there, else NULL. */
+static tn_status find_in(const char *folder, const char *name, bool is_folder, char **out,
+                         tn_error *err)
 {
-    tni_file_id id;
-    char *path = tni_path_join(folder, "tenon-probe");
+    bool there = false;
+    char *path = tni_path_join(folder, name);
     if (!path)
-        return tni_no_memory(err, "modules", "the path of tenon-probe");
-    if (tni_file_identify(path, &id, NULL) == TN_OK) {
-        *out = path;
-    } else {
+        return tni_no_memory(err, "modules", name);
+    tn_status status = look_for(path, is_folder, &there, err);
+    if (!status)
+        *out = there ? path : NULL;
+    if (status || !there)
         tni_release(path);
+    return status;
+}
+
+/* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
+ * when there is none. */
+static tn_status module_folder(char **out, tn_error *err)
+{
+    static const char *const names[] = {"tenon", "backends"};
+    tn_error why = {0};
+    char *own = NULL, *found = NULL;
+    tn_status status = tni_dl_own_folder(&own, &why);
+    if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
+        return tn_fail(err, status, why.native_code, why.where, "%s", why.message);
+    if (status) {
+        tni_log(TN_LOG_WARNING, "no module folder: %s", why.message);
         *out = NULL;
+        return TN_OK;
     }
-    return TN_OK;
+    for (size_t i = 0; !status && !found && i < 2; i++)
+        status = find_in(own, names[i], true, &found, err);
+    tni_release(own);
+    if (!status)
+        *out = found;
+    return status;
 }
 
 static void before_fork(void)
@@ -100,15 +112,17 @@ static tn_status create(tni_registry **out, tn_error *err)
 {
     char *folder = NULL, *probe = NULL;
     tni_buffer cache = {0};
-    const char *reason; /* without a cache folder, verdicts are not remembered */
+    const char *reason = NULL;
     tn_status status = TN_OK;
     bool remembers = tni_cache_default_folder(&cache, &reason);
     if (cache.failed)
         status = tni_no_memory(err, "modules", "the cache folder's path");
+    else if (!remembers)
+        tni_log(TN_LOG_INFO, "what is found out about modules is not kept: %s", reason);
     if (!status)
         status = module_folder(&folder, err);
     if (!status && folder)
-        status = probe_program(folder, &probe, err);
+        status = find_in(folder, "tenon-probe", false, &probe, err);
     if (!status)
         status = create_with(folder, probe, remembers ? cache.text : NULL, out, err);
     tni_release(probe);

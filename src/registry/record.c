@@ -67,7 +67,8 @@ tn_status tni_record_stop(tni_record *record, tn_status status, const char *reme
     va_end(arguments);
     record->status = status;
     tn_text_fit(record->message, sizeof record->message, text);
-    tn_text_fit(record->remedy, sizeof record->remedy, remedy);
+    tn_text_fit(record->remedy, sizeof record->remedy,
+                remedy[0] || status == TN_OK ? remedy : "tell the module's author");
     tni_words_clean(record->message);
     tni_words_clean(record->remedy);
     return status;

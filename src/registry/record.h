@@ -12,7 +12,7 @@
 #include "tenon/module/module.h"
 #include "tenon/module/platform.h"
 
-/* What one platform's probe found. */
+/* What one platform's probe found; status TN_NOT_READY until it has been asked. */
 typedef struct tni_platform {
     const tn_platform_row *row;
     void *self;
@@ -61,8 +61,9 @@ void tni_record_destroy(tni_record *record);
 /* "acme" from "/x/tenon-acme.so"; the file's own name when it has another form. */
 void tni_record_name_of(const char *path, char *out, size_t size);
 
-/* Stops the record where it stands: status, message, remedy ("" for none), cut to fit and cleaned
- * of what is no text. Returns `status`. */
+/* Stops the record where it stands: status, message, remedy, cut to fit and cleaned of what is no
+ * text. Whatever did not succeed has a remedy: "" means that its author is to be told. Returns
+ * `status`. */
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...) TN_PRINTF(4, 5);
 

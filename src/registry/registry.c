@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "inside.h"
 #include "os/fork.h"
+#include "os/pool.h"
 
 bool tni_list_reserve(tni_list *list)
 {
@@ -137,12 +138,19 @@ static bool is_loading(const tni_registry *registry)
     return registry->loader != 0 && registry->loader_fork == tni_fork_generation();
 }
 
+/* A module asks from within its own probe, or from a task or a sink that a probe may be waiting
+ * for: they see what there is. */
+static bool may_not_wait(const tni_registry *registry, uint64_t thread)
+{
+    return registry->loader == thread || tni_pool_inside() || tni_log_inside();
+}
+
 tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
 {
     uint64_t me = tni_thread_id();
     tni_mutex_lock(&registry->lock);
-    if (is_loading(registry) && registry->loader == me) {
-        tni_mutex_unlock(&registry->lock); /* a module asks from within its own probe */
+    if (is_loading(registry) && may_not_wait(registry, me)) {
+        tni_mutex_unlock(&registry->lock);
         return TN_OK;
     }
     while (is_loading(registry))
@@ -159,15 +167,6 @@ tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
     tni_condition_wake_all(&registry->changed);
     tni_mutex_unlock(&registry->lock);
     return status;
-}
-
-/* The path as it will be opened, whatever becomes of the current folder. */
-static tn_status absolute(const char *path, char **out, tn_error *err)
-{
-    if (!tni_path_is_absolute(path))
-        return tni_path_real(path, out, err);
-    *out = tni_text_copy(path);
-    return *out ? TN_OK : tni_no_memory(err, "tn_module_add", "the path");
 }
 
 /* Called with the lock held. */
@@ -210,7 +209,7 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "flags has unknown bits %#llx; known is TN_MODULE_TRUSTED (1)",
                        (unsigned long long)(flags & ~TN_MODULE_TRUSTED));
-    tn_status status = absolute(path, &full, err);
+    tn_status status = tni_path_absolute(path, &full, err);
     if (status)
         return status;
     tni_place *place =

@@ -211,8 +211,10 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
             return refuse(&at, "struct_size needs at least %zu, found %zu", kind->least,
                           row->struct_size);
         if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
-            return refuse(&at, "name needs 1 to %zu of a-z 0-9 - _ %s; found \"%.60s\"",
-                          kind->longest, kind->extra, row->name ? row->name : "(NULL)");
+            return refuse(
+                &at,
+                "name needs 1 to %zu of a-z 0-9 - _ %s, beginning with a letter or digit; found \"%.60s\"",
+                kind->longest, kind->extra, row->name ? row->name : "(NULL)");
         at.name = row->name;
         for (int32_t j = 0; j < i; j++) {
             if (strcmp(row_at(list, j)->name, row->name) == 0)

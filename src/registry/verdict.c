@@ -3,9 +3,13 @@
 #include "base/alloc.h"
 #include "base/form.h"
 #include "os/process.h"
+#include "tenon/version.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
+
+enum { HANG_LIFE_S = 600 };
 
 void tni_verdict_from_record(tni_verdict *out, const tni_record *record)
 {
@@ -39,6 +43,8 @@ tn_status tni_verdict_write(const tni_verdict *verdict, tni_buffer *to, tn_error
         status = write_number(to, "abi_minor", verdict->abi_minor, err);
     if (!status)
         status = write_number(to, "ended_badly", verdict->ended_badly, err);
+    if (!status)
+        status = write_number(to, "until", verdict->until, err);
     if (!status)
         status = tni_form_write_entry(to, "name", verdict->name, err);
     if (!status)
@@ -74,7 +80,8 @@ static void read_text(const tni_form *form, const char *key, char *out, size_t s
 tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn_error *err)
 {
     tni_form *form = NULL;
-    int64_t stage = TN_STAGE_FOUND, code = TN_INTERNAL, major = 0, minor = 0, badly = 0, done = 0;
+    int64_t stage = TN_STAGE_FOUND, code = TN_INTERNAL, major = 0, minor = 0, badly = 0, until = 0;
+    int64_t done = 0;
     tn_status status = tni_form_parse(text, length, "verdict", &form, err);
     if (status)
         return status;
@@ -82,13 +89,15 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
         read_number(form, "status", TN_STATUS_COUNT - 1, &code) &&
         read_number(form, "abi_major", UINT32_MAX, &major) &&
         read_number(form, "abi_minor", UINT32_MAX, &minor) &&
-        read_number(form, "ended_badly", 1, &badly) && read_number(form, "complete", 1, &done)) {
+        read_number(form, "ended_badly", 1, &badly) &&
+        read_number(form, "until", INT64_MAX, &until) && read_number(form, "complete", 1, &done)) {
         *out = (tni_verdict){
             .stage = (tn_module_stage)stage,
             .status = (tn_status)code,
             .abi_major = (uint32_t)major,
             .abi_minor = (uint32_t)minor,
             .ended_badly = badly == 1,
+            .until = until,
             .complete = done == 1,
         };
         read_text(form, "name", out->name, sizeof out->name);
@@ -116,27 +125,30 @@ static const char *doing(tn_module_stage stage)
 /* Puts into words how a child ended that did not finish its answer. */
 static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
 {
-    const char *remedy = "tell the module's author; its file is kept out of this process until it "
-                         "changes or the machine is started anew";
+    const char *what = doing(out->stage);
+    char *to = out->message;
+    const size_t size = sizeof out->message;
     out->ended_badly = true;
-    if (end->timed_out) {
-        out->status = TN_TIMEOUT;
-        snprintf(out->message, sizeof out->message, "%s did not finish within %.1f s and was ended",
-                 doing(out->stage), (double)limit_ns / 1e9);
-    } else if (end->answered_too_much) {
-        out->status = TN_CRASHED;
-        snprintf(out->message, sizeof out->message, "%s said too much to its parent and was ended",
-                 doing(out->stage));
-    } else if (end->signal) {
-        out->status = TN_CRASHED;
-        snprintf(out->message, sizeof out->message, "%s crashed (signal %d)", doing(out->stage),
-                 (int)end->signal);
-    } else {
-        out->status = TN_CRASHED;
-        snprintf(out->message, sizeof out->message, "%s ended the process (exit code %d)",
-                 doing(out->stage), (int)end->exit_code);
-    }
-    tn_text_fit(out->remedy, sizeof out->remedy, remedy);
+    bool by_others = end->from_outside && !end->answered_too_much;
+    out->status = end->timed_out ? TN_TIMEOUT : by_others ? TN_CANCELLED : TN_CRASHED;
+    if (end->timed_out)
+        snprintf(to, size, "%s did not finish within %.1f s and was ended", what,
+                 (double)limit_ns / 1e9);
+    else if (end->answered_too_much)
+        snprintf(to, size, "%s said too much to its parent and was ended", what);
+    else if (by_others)
+        snprintf(to, size, "%s was ended from outside (signal %d)", what, (int)end->signal);
+    else if (end->signal)
+        snprintf(to, size, "%s crashed (signal %d)", what, (int)end->signal);
+    else if (end->exit_code < 0)
+        snprintf(to, size, "%s ended the process, and the program's own reaper took the reason",
+                 what);
+    else if (end->exit_code == 0)
+        snprintf(to, size, "%s ended the process, or the way to its parent", what);
+    else
+        snprintf(to, size, "%s ended the process (exit code %d)", what, (int)end->exit_code);
+    tn_text_fit(out->remedy, sizeof out->remedy,
+                "tell the module's author; `tenon modules --fresh` probes it anew");
 }
 
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
@@ -151,6 +163,8 @@ tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns,
     if (!status && tni_verdict_read(tni_buffer_text(&answer), answer.length, &verdict, err) ==
                        TN_OUT_OF_MEMORY)
         status = TN_OUT_OF_MEMORY;
+    if (!status && answer.length == 0 && !end.timed_out) /* it begins with its first stage */
+        status = tn_fail(err, TN_IO, 0, probe, "the child process gave no answer");
     tni_buffer_release(&answer);
     if (status)
         return status;
@@ -161,27 +175,38 @@ tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns,
 }
 
 /* Everything a verdict depends on. False when the file cannot be identified. */
-static bool make_key(const char *file, tni_buffer *key)
+static bool make_key(const char *probe, const char *file, tni_buffer *key)
 {
-    tni_file_id id;
-    if (tni_file_identify(file, &id, NULL) != TN_OK)
-        return false;
-    tni_buffer_format(key, "1 %d.%d %" PRIx64 ":%" PRIx64 " %" PRIu64 " %" PRId64 " %s ",
-                      TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR, id.device, id.inode, id.size,
-                      id.changed_ns, file);
+    const char *const files[] = {probe, file};
+    tni_buffer_format(key, "2 %s %d.%d ", tn_version(), TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR);
+    for (size_t i = 0; i < 2; i++) {
+        tni_file_id id;
+        if (tni_file_identify(files[i], &id, NULL) != TN_OK)
+            return false;
+        tni_buffer_format(key, "%s %" PRIx64 ":%" PRIx64 " %" PRIu64 " %" PRId64 " %" PRId64 "; ",
+                          files[i], id.device, id.inode, id.size, id.changed_ns, id.touched_ns);
+    }
     tni_process_machine(key);
     return !key->failed;
 }
 
-bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out)
+/* False when it has run out, or a clock that was set back makes it last for longer than it may. */
+static bool still_holds(const tni_verdict *verdict)
+{
+    int64_t left = verdict->until - (int64_t)time(NULL);
+    return verdict->until == 0 || (left > 0 && left <= HANG_LIFE_S);
+}
+
+bool tni_verdict_recall(tni_cache *cache, const char *probe, const char *file, tni_verdict *out)
 {
     tni_buffer key = {0};
     void *text = NULL;
     size_t size = 0;
-    bool found = cache && make_key(file, &key) &&
+    bool found = cache && make_key(probe, file, &key) &&
                  tni_cache_get(cache, "verdict", key.text, key.length, &text, &size, NULL) == TN_OK;
     tni_verdict verdict;
-    found = found && tni_verdict_read(text, size, &verdict, NULL) == TN_OK && verdict.complete;
+    found = found && tni_verdict_read(text, size, &verdict, NULL) == TN_OK && verdict.complete &&
+            still_holds(&verdict);
     tni_release(text);
     tni_buffer_release(&key);
     if (found)
@@ -196,11 +221,15 @@ static bool is_lasting(const tni_verdict *verdict)
            verdict->status == TN_INVALID_ARGUMENT;
 }
 
-void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict)
+void tni_verdict_remember(tni_cache *cache, const char *probe, const char *file,
+                          const tni_verdict *verdict)
 {
     tni_buffer key = {0}, text = {0};
-    if (cache && is_lasting(verdict) && make_key(file, &key) &&
-        tni_verdict_write(verdict, &text, NULL) == TN_OK && !text.failed)
+    tni_verdict kept = *verdict;
+    if (verdict->status == TN_TIMEOUT)
+        kept.until = (int64_t)time(NULL) + HANG_LIFE_S;
+    if (cache && is_lasting(verdict) && make_key(probe, file, &key) &&
+        tni_verdict_write(&kept, &text, NULL) == TN_OK && !text.failed)
         (void)tni_cache_put(cache, "verdict", key.text, key.length, text.text, text.length, NULL);
     tni_buffer_release(&text);
     tni_buffer_release(&key);

@@ -12,6 +12,7 @@ typedef struct tni_verdict {
     uint32_t abi_major;
     uint32_t abi_minor;
     bool ended_badly; /* crashed or hung: its code is kept out of this process */
+    int64_t until;    /* remembered up to this second of the calendar; 0 for as long as it holds */
     bool complete;    /* its last word was read */
     char name[64];
     char version[64];
@@ -31,10 +32,12 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
                           tn_error *err);
 
-/* A verdict is remembered for one state of file, drivers and boot when nothing else can change it: a
- * sound module, one of another ABI or with bad rows, one that crashed or hung. A missing driver, want
- * of memory and whatever else a probe may say are asked for anew every time. */
-bool tni_verdict_recall(tni_cache *cache, const char *file, tni_verdict *out);
-void tni_verdict_remember(tni_cache *cache, const char *file, const tni_verdict *verdict);
+/* A verdict is remembered for one state of file, child program, drivers and boot when nothing else can change it: a
+ * sound module, one of another ABI or with bad rows, one that crashed. One that hung is remembered for
+ * ten minutes, as a busy machine looks the same. A missing driver, want of memory, a signal from
+ * outside and whatever else a probe may say are asked for anew every time. */
+bool tni_verdict_recall(tni_cache *cache, const char *probe, const char *file, tni_verdict *out);
+void tni_verdict_remember(tni_cache *cache, const char *probe, const char *file,
+                          const tni_verdict *verdict);
 
 #endif

@@ -37,13 +37,12 @@ static tn_status given_or_not(char *text)
 static tn_status names_and_statuses(void)
 {
     int32_t level = -1;
-    tn_build build = {.struct_size = sizeof build};
     assert_string_equal(tn_status_name(TN_IO), "io");
     assert_non_null(tn_status_meaning(TN_IO));
     assert_string_equal(tn_module_stage_name(TN_STAGE_READY), "ready");
     assert_string_equal(tn_log_level_name(TN_LOG_INFO), "info");
     assert_non_null(tn_version());
-    assert_int_equal(tn_build_get(&build, NULL), TN_OK);
+    assert_non_null(tn_build_get());
     assert_int_equal(tn_log_level_parse("inof", &level, NULL), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_log_level_parse("info", &level, NULL), TN_OK);
     assert_int_equal(tn_allocator_set(&(tn_allocator){0}, NULL), TN_INVALID_ARGUMENT);
@@ -210,9 +209,9 @@ static tn_status path_folder(void)
 
 static tn_status dl_inspect(void)
 {
-    tni_elf_facts facts = {.constructors = -1};
+    tni_elf_facts facts = {.sanitizers = 77};
     tn_status status = tni_dl_inspect(FILE_OF("willing"), &facts, NULL);
-    assert_true(status ? facts.constructors == -1 : facts.has_entry);
+    assert_true(status ? facts.sanitizers == 77 : facts.has_entry);
     return status;
 }
 

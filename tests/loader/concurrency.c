@@ -3,7 +3,9 @@
 
 #include "os/fork.h"
 #include "os/thread.h"
+#include "tenon/log.h"
 #include "tenon/module/module.h"
+#include "tenon/parallel.h"
 
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -309,12 +311,59 @@ static void child_of_a_loading_process_loads_itself(void **state)
     tni_registry_destroy(shared);
 }
 
+/* A probe that talks from every thread of the pool, to a sink that asks what has come in. */
+static void talk(void *user, int64_t index)
+{
+    const tn_host *host = user;
+    (void)index;
+    host->log(host->self, TN_LOG_INFO, "a task of a probe");
+}
+
+static tn_status talking_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static const tn_module module = {
+        .struct_size = sizeof module, TN_MODULE_ABI, .name = "talking", .version = "1"};
+    (void)err;
+    host->parallel_for(host->self, 64, talk, (void *)(uintptr_t)host);
+    *out = &module;
+    return TN_OK;
+}
+
+static _Atomic int answers;
+
+static void ask_in_sink(void *user, int32_t level, const char *text)
+{
+    tn_module_list *list = NULL;
+    (void)user, (void)level, (void)text;
+    if (tni_registry_list(shared, &list, NULL) == TN_OK)
+        answers++;
+    tn_module_list_release(list);
+}
+
+static void sink_may_ask_while_a_module_loads(void **state)
+{
+    static const tni_builtin builtins[] = {{"talking", talking_entry}, {NULL, NULL}};
+    static const tn_log_sink sink = {
+        .struct_size = sizeof sink, .write = ask_in_sink, .level = TN_LOG_DEBUG};
+    const tni_registry_params params = {.builtins = builtins};
+    (void)state;
+    assert_int_equal(tn_parallel_threads_set(4, NULL), TN_OK);
+    assert_int_equal(tni_registry_create(&params, &shared, NULL), TN_OK);
+    assert_int_equal(tn_log_set(&sink, NULL), TN_OK);
+    assert_int_equal(tni_registry_discover(shared, NULL), TN_OK);
+    assert_int_equal(tn_log_set(NULL, NULL), TN_OK);
+    assert_true(answers >= 64);
+    tni_registry_destroy(shared);
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_threads_share_a_registry),
         cmocka_unit_test(eight_threads_share_the_process),
         cmocka_unit_test(no_lock_is_held_around_a_module),
+        cmocka_unit_test(sink_may_ask_while_a_module_loads),
         cmocka_unit_test(child_of_a_loading_process_loads_itself),
     };
     return run_suite("loader.concurrency", tests);

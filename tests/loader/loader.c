@@ -85,11 +85,13 @@ static void other_abis_and_bad_tables(void **state)
         {"null_table", TN_STAGE_OPENED, TN_INVALID_ARGUMENT, "its entry said ok and gave no table",
          "set *out to the module's table"},
         {"failing_entry", TN_STAGE_OPENED, TN_REFUSED,
-         "its entry refused: the stub's licence has run out", ""},
+         "its entry refused: the stub's licence has run out", "tell the module's author"},
         {"no_entry", TN_STAGE_FOUND, TN_INCOMPATIBLE, "it does not export tn_module_entry",
          "define tn_module_entry with default visibility"},
         {"needy", TN_STAGE_FOUND, TN_UNAVAILABLE, "libstubvendor.so.1",
          "link no vendor library: open it in the probe with host->library_bind"},
+        {"unresolved", TN_STAGE_FOUND, TN_INCOMPATIBLE, "stub_nowhere",
+         "build the module so that nothing it uses is missing"},
     };
     (void)state;
     CHECK_STUBS(modules);
@@ -119,16 +121,20 @@ static void probe_fails_or_talks_nonsense(void **state)
     static const expected modules[] = {
         {"unavailable", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "no stub card is fitted",
          "fit a stub card"},
-        {"wordless_probe", TN_STAGE_NEGOTIATED, TN_DEVICE_LOST, "it gave no reason", ""},
-        {"failing_probe", TN_STAGE_NEGOTIATED, TN_INTERNAL, "a status of its own", ""},
-        {"starving_probe", TN_STAGE_NEGOTIATED, TN_OUT_OF_MEMORY, "no memory left on the card", ""},
+        {"wordless_probe", TN_STAGE_NEGOTIATED, TN_DEVICE_LOST, "it gave no reason",
+         "fit a stub card"},
+        {"failing_probe", TN_STAGE_NEGOTIATED, TN_INTERNAL, "a status of its own",
+         "fit a stub card"},
+        {"starving_probe", TN_STAGE_NEGOTIATED, TN_OUT_OF_MEMORY, "no memory left on the card",
+         "fit a stub card"},
         {"foreign_words", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "ger?t fehlt?ganz",
          "fit a stub card"},
-        {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device", ""},
+        {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device",
+         "connect a device"},
         {"negative_devices", TN_STAGE_NEGOTIATED, TN_INTERNAL,
-         "its probe said ok and gave -3 devices", ""},
+         "its probe said ok and gave -3 devices", "fit a stub card"},
         {"endless_devices", TN_STAGE_NEGOTIATED, TN_INTERNAL,
-         "its probe said ok and gave 2147483647 devices", ""},
+         "its probe said ok and gave 2147483647 devices", "fit a stub card"},
         {"half_there", TN_STAGE_READY, TN_OK, "offers 2 platforms, 2 devices", ""},
     };
     (void)state;
@@ -260,6 +266,24 @@ static void put_writable(struct path at)
 {
     put_good(at);
     assert_int_equal(chmod(at.text, 0666), 0);
+}
+
+/* The limit as it is when nobody sets one. */
+static void limit_is_two_seconds(void **state)
+{
+    static const expected hung = {"probe", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
+                                  "its probe did not finish within 2.0 s and was ended",
+                                  "tell the module's author"};
+    char folder[SCRATCH_PATH];
+    (void)state;
+    scratch_make(folder);
+    put_stub(folder, "probe", "hanging_probe");
+    tni_registry_params params = seek_in(folder);
+    params.probe_limit_ns = 0;
+    loaded in = load(&params);
+    check_row(&in, &hung);
+    unload(&in);
+    scratch_remove(folder);
 }
 
 static void file_is_no_module(void **state)
@@ -465,6 +489,7 @@ int main(void)
         cmocka_unit_test(probe_fails_or_talks_nonsense),
         cmocka_unit_test(module_crashes_or_exits),
         cmocka_unit_test(module_hangs),
+        cmocka_unit_test(limit_is_two_seconds),
         cmocka_unit_test(file_is_no_module),
         cmocka_unit_test(file_is_unreadable),
         cmocka_unit_test(folder_is_world_writable),

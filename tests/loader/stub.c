@@ -52,6 +52,10 @@ enum {
 #define STUB_VENDOR_FILES "libstub-nowhere.so.1"
 #endif
 
+#ifdef STUB_USES_MISSING
+void stub_nowhere(void); /* defined nowhere */
+#endif
+
 static void trace(char letter)
 {
     const char *path = getenv("STUB_TRACE");
@@ -252,6 +256,9 @@ tn_status tn_module_entry(const tn_host *host, const tn_module **out, tn_error *
 {
     (void)host;
     trace('e');
+#ifdef STUB_USES_MISSING
+    stub_nowhere();
+#endif
     if (STUB == STUB_CRASHING_ENTRY)
         crash();
     if (STUB == STUB_FAILING_ENTRY)

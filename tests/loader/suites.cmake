@@ -52,6 +52,7 @@ foreach(name good other_minor other_major small_table unknown_flags sanitizer_fl
   tenon_stub(${name})
 endforeach()
 tenon_stub(absent_good OF unavailable CALLED good)
+tenon_stub(unresolved OF good DEFINITIONS STUB_USES_MISSING)
 tenon_stub(no_entry OF good DEFINITIONS tn_module_entry=another_entry)
 tenon_stub(vendor DEFINITIONS STUB_VENDOR_FILES="$<TARGET_FILE:stub_vendor_2>")
 tenon_stub(vendorless OF vendor)

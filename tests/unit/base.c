@@ -313,6 +313,9 @@ static void sink_hears_its_level_and_graver(void **state)
         }
     }
     assert_string_equal(to.text, "level 4");
+    tni_log(TN_LOG_ERROR, "one\ntenon: error: forged\033[31m \xff");
+    assert_null(strpbrk(to.text, "\n\033\xff")); /* one line, whatever a stranger says */
+    assert_contains(to.text, "forged");
     assert_int_equal(tn_log_set(NULL, NULL), TN_OK);
     tni_log(TN_LOG_ERROR, "to no one");
     assert_int_equal(to.count, 1);
@@ -546,27 +549,15 @@ static void arrays_grow_and_never_wrap(void **state)
 
 static void build_says_what_it_is(void **state)
 {
-    struct {
-        tn_build build;
-        int64_t newer; /* a field that this version does not know */
-    } room = {.build = {.struct_size = sizeof room}, .newer = 77};
-    const tn_build *build = &room.build;
-    tn_build small = {.struct_size = sizeof small - 1};
+    const tn_build *build = tn_build_get();
     char version[32];
-    tn_error err;
     (void)state;
-    assert_int_equal(tn_build_get(&room.build, &err), TN_OK);
     assert_int_equal(build->struct_size, sizeof *build);
-    assert_int_equal(room.newer, 77);
     snprintf(version, sizeof version, "%u.%u.%u", build->major, build->minor, build->patch);
     assert_string_equal(version, tn_version());
     assert_int_equal(build->module_abi_major, TN_MODULE_ABI_MAJOR);
     assert_int_equal(build->module_abi_minor, TN_MODULE_ABI_MINOR);
     assert_true(build->compiler[0] && build->target[0] && build->sanitizer[0]);
-    assert_int_equal(tn_build_get(&small, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "out->struct_size needs at least");
-    assert_null(small.compiler);
-    assert_int_equal(tn_build_get(NULL, &err), TN_INVALID_ARGUMENT);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ typedef struct tn_platform_row {
     const char *name;   /* "acme": the word before ':' in "acme:0"                          */
     int32_t kind;       /* TN_PLATFORM_OOT, ...                                             */
     int32_t reserved;   /* 0                                                                */
-    const char *remedy; /* what to install when the probe says TN_UNAVAILABLE, or NULL    */
+    const char *remedy; /* what helps when the probe fails: "install ..."; or NULL         */
 
     /* Looks for the hardware: opens the vendor's library (host->library_bind) here and not before.
      * Without hardware it returns TN_UNAVAILABLE within two seconds, and says why. Has no effect
