@@ -20,7 +20,7 @@ build: ## library, modules and command, into build/
 	@scripts/setup build
 	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
 		cmake --preset release --log-level=WARNING && \
-		cmake --build build --parallel "$$(nproc 2>/dev/null || echo 2)"
+		cmake --build build --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
 
 bench: ## measure the speeds that are promised, beside their rivals
 	@scripts/setup bench

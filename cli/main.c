@@ -1,6 +1,8 @@
 #include "command.h"
 #include "options.h"
 
+#include "base/words.h"
+
 #include <stdlib.h>
 
 static const command commands[] = {
@@ -54,9 +56,10 @@ static int start_log(void)
     return EXIT_DONE;
 }
 
-static int unknown(const char *name)
+static int unknown(char *name)
 {
     const char *names[COMMANDS];
+    tni_words_clean(name);
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
     fprintf(stderr, "tenon: no command \"%s\"; there are", name);
@@ -66,17 +69,29 @@ static int unknown(const char *name)
     return EXIT_WRONG_USE;
 }
 
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
 static int run(int count, char **arguments)
 {
     if (count < 2) {
         print_usage(stderr);
         return EXIT_WRONG_USE;
     }
-    if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "help") == 0) {
+    char *name = arguments[1], help[] = "--help", version[] = "version";
+    bool about = strcmp(name, "help") == 0;
+    if (is_one_of(name, "--help", "-h") || (about && count == 2)) {
         print_usage(stdout);
         return EXIT_DONE;
     }
-    const char *name = strcmp(arguments[1], "--version") == 0 ? "version" : arguments[1];
+    if (is_one_of(name, "--version", "-V"))
+        name = version;
+    if (about) { /* tenon help COMMAND */
+        name = arguments[2];
+        arguments[2] = help;
+    }
     int code = start_log();
     if (code)
         return code;

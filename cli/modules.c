@@ -2,6 +2,8 @@
 #include "json.h"
 #include "options.h"
 
+#include "base/words.h"
+
 /* Absent hardware and a second copy are facts; everything else that stopped is broken. */
 static bool is_broken(const tn_module_report *report)
 {
@@ -48,6 +50,15 @@ static void print_wrapped(const char *label, const char *text)
     putchar('\n');
 }
 
+/* For people: a path is whatever bytes someone made it, and must not reach the terminal raw. */
+static const char *printable(const char *text)
+{
+    static char copy[4096];
+    tn_text_fit(copy, sizeof copy, text);
+    tni_words_clean(copy);
+    return copy;
+}
+
 static void print_module(const tn_module_report *report)
 {
     printf("  %-16s %-10s %-11s %-16s %7.2f ms  %s\n", report->name,
@@ -57,7 +68,7 @@ static void print_module(const tn_module_report *report)
     if (report->remedy[0])
         print_wrapped("remedy: ", report->remedy);
     if (report->path)
-        print_wrapped("file: ", report->path);
+        print_wrapped("file: ", printable(report->path));
 }
 
 static void print_modules(const tn_module_list *list)
@@ -68,7 +79,7 @@ static void print_modules(const tn_module_list *list)
     printf("\nplaces sought\n");
     for (size_t i = 0; i < tn_module_list_place_count(list); i++) {
         const tn_module_place *place = tn_module_list_place_get(list, i);
-        printf("  %s (%s): %s\n", place->path, place->origin, place->message);
+        printf("  %s (%s): %s\n", printable(place->path), place->origin, place->message);
     }
     if (tn_module_list_place_count(list) == 0)
         printf(

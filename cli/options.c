@@ -21,10 +21,11 @@ static void print_help(const command *self, const option_row *rows, size_t row_c
     printf("  %-12s %s\n", "--help", "this text");
 }
 
-static int refuse(const command *self, const option_row *rows, size_t row_count, const char *word)
+static int refuse(const command *self, const option_row *rows, size_t row_count, char *word)
 {
     const char *names[16] = {"--help"};
     size_t count = 1;
+    tni_words_clean(word);
     for (; count <= row_count && count < sizeof names / sizeof names[0]; count++)
         names[count] = rows[count - 1].name;
     if (word[0] != '-') {

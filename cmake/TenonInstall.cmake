@@ -18,9 +18,11 @@ install(FILES "${PROJECT_BINARY_DIR}/TenonConfig.cmake" "${PROJECT_BINARY_DIR}/T
 
 # The prefix as seen from the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+string(REGEX REPLACE "/$" "" TENON_PC_PREFIX "${TENON_PC_PREFIX}")
 configure_file(cmake/tenon.pc.in "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md")
 
 find_program(SCDOC scdoc)
 if(SCDOC)
@@ -32,3 +34,15 @@ if(SCDOC)
 else()
   message(STATUS "scdoc is not here: the man page is not built")
 endif()
+
+# What users get, without tests and benchmarks: what `make build` builds.
+add_custom_target(product)
+add_dependencies(product tenon tenon_command)
+foreach(target tenon-probe man)
+  if(TARGET ${target})
+    add_dependencies(product ${target})
+  endif()
+endforeach()
+foreach(module IN LISTS TENON_MODULES)
+  add_dependencies(product tenon-${module})
+endforeach()

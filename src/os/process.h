@@ -23,8 +23,8 @@ typedef struct tni_process_end {
 tn_status tni_process_run(const char *program, const char *const *arguments, int64_t limit_ns,
                           tni_buffer *answer, tni_process_end *out_end, tn_error *err);
 
-/* Writes all of `text` to the parent: for the child, after tni_process_spare. Lost when something
- * has closed or taken the way there. */
+/* Writes all of `text` to the parent: for the child. Lost when something has closed or taken the
+ * way there since the first call of this or tni_process_spare. */
 void tni_process_answer(const char *text, size_t length);
 
 /* Makes this process one that can be spared: it leaves no core file, ends with its parent, and ends

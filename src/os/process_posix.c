@@ -259,6 +259,8 @@ static void find_way(void)
 void tni_process_answer(const char *text, size_t length)
 {
     struct stat facts;
+    if (way.file < 0)
+        find_way();
     if (fstat(way.file, &facts) != 0 || facts.st_dev != way.device || facts.st_ino != way.inode)
         return;
     while (length > 0) {

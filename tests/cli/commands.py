@@ -42,6 +42,12 @@ class Help(script.Case):
     def test_wins_over_what_comes_after(self):
         self.assertEqual(tenon("modules", "--help", "--nonsense").returncode, 0)
 
+    def test_short_options_and_help_of_a_command(self):
+        self.assertEqual(tenon("-h").stdout, tenon("--help").stdout)
+        self.assertEqual(tenon("-V").stdout, tenon("version").stdout)
+        self.assertEqual(tenon("help", "modules").stdout, tenon("modules", "--help").stdout)
+        self.assertEqual(tenon("help", "nothing").returncode, 2)
+
     def test_version_is_also_an_option(self):
         self.assertEqual(tenon("--version").stdout, tenon("version").stdout)
         self.assertRegex(tenon("version").stdout, r"^tenon \d+\.\d+\.\d+ \(module ABI \d+\.\d+, ")

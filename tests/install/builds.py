@@ -59,10 +59,10 @@ class Builds(script.Case):
         self.make(
             script.build.source, folder, "Unix Makefiles", "-DTENON_BENCH=OFF", "-DTENON_TESTS=ON",
             "-DTENON_DESCRIBED=OFF", "-DCMOCKA_INCLUDE=", "-DCMOCKA_LIBRARY=",
-            targets=["tenon_command", "tenon-probe", "test_unit_form"])
+            targets=["all"])
         text = self.run_well(os.path.join(folder, "tests", "unit", "test_unit_form"))
         self.assertIn("[==========] unit.form: Running ", text)  # the stand-in's words
-        self.assertRegex(text, r"\[  PASSED  \] [1-9]\d* test")
+        self.run_well("ctest", "--test-dir", folder, "-L", "unit|loader", "-j", "2")
         self.assertEqual(glob.glob(os.path.join(folder, "backends", "*.so")), [])
         document = json.loads(self.run_well(os.path.join(folder, "tenon"), "modules", "--json"))
         self.assertEqual([row["name"] for row in document["modules"]], ["ref"])

@@ -4,6 +4,11 @@
 #include "tenon/log.h"
 #include "tenon/module/module.h"
 
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
 static const char *const offers =
     "offers 1 platform, 2 devices, 1 library, 1 kernel, 1 language, 1 communicator";
 
@@ -79,7 +84,7 @@ static void other_abis_and_bad_tables(void **state)
         {"sanitizer_flag", TN_STAGE_OPENED, TN_INCOMPATIBLE, "; this Tenon is built with",
          "with the same -fsanitize= options"},
         {"bad_name", TN_STAGE_OPENED, TN_INVALID_ARGUMENT,
-         "its name needs 1 to 48 of a-z 0-9 - _; found \"Stub Nr. 1\"", "a legal name"},
+         "beginning with a letter or digit; found \"Stub Nr. 1\"", "a legal name"},
         {"no_version", TN_STAGE_OPENED, TN_INVALID_ARGUMENT, "its version is empty",
          "give the module a version"},
         {"null_table", TN_STAGE_OPENED, TN_INVALID_ARGUMENT, "its entry said ok and gave no table",
@@ -123,7 +128,7 @@ static void probe_fails_or_talks_nonsense(void **state)
          "fit a stub card"},
         {"wordless_probe", TN_STAGE_NEGOTIATED, TN_DEVICE_LOST, "it gave no reason",
          "fit a stub card"},
-        {"failing_probe", TN_STAGE_NEGOTIATED, TN_INTERNAL, "a status of its own",
+        {"failing_probe", TN_STAGE_NEGOTIATED, TN_CORRUPT, "a status of its own",
          "fit a stub card"},
         {"starving_probe", TN_STAGE_NEGOTIATED, TN_OUT_OF_MEMORY, "no memory left on the card",
          "fit a stub card"},
@@ -131,11 +136,12 @@ static void probe_fails_or_talks_nonsense(void **state)
          "fit a stub card"},
         {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device",
          "connect a device"},
-        {"negative_devices", TN_STAGE_NEGOTIATED, TN_INTERNAL,
+        {"negative_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,
          "its probe said ok and gave -3 devices", "fit a stub card"},
-        {"endless_devices", TN_STAGE_NEGOTIATED, TN_INTERNAL,
+        {"endless_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,
          "its probe said ok and gave 2147483647 devices", "fit a stub card"},
-        {"half_there", TN_STAGE_READY, TN_OK, "offers 2 platforms, 2 devices", ""},
+        {"half_there", TN_STAGE_READY, TN_OK,
+         "; without platform stub2: the second kind of card is absent", ""},
     };
     (void)state;
     CHECK_STUBS(modules);
@@ -271,6 +277,8 @@ static void put_writable(struct path at)
 /* The limit as it is when nobody sets one. */
 static void limit_is_two_seconds(void **state)
 {
+    static const expected stray = {"stray", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
+                                   "did not finish within 2.0 s", "tell the module's author"};
     static const expected hung = {"probe", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
                                   "its probe did not finish within 2.0 s and was ended",
                                   "tell the module's author"};
@@ -278,11 +286,40 @@ static void limit_is_two_seconds(void **state)
     (void)state;
     scratch_make(folder);
     put_stub(folder, "probe", "hanging_probe");
+    put_stub(folder, "stray", "straying_probe"); /* leaves the group that would be killed */
     tni_registry_params params = seek_in(folder);
     params.probe_limit_ns = 0;
     loaded in = load(&params);
     check_row(&in, &hung);
+    check_row(&in, &stray);
     unload(&in);
+    scratch_remove(folder);
+}
+
+/* Neither the loader nor a module leaves a trace on the thread that called. */
+static void caller_stays_as_it_was(void **state)
+{
+    char folder[SCRATCH_PATH], before[4096], after[4096];
+    sigset_t masked, still;
+    (void)state;
+    scratch_make(folder);
+    put_stub(folder, "m", "good");
+    sigemptyset(&masked);
+    sigaddset(&masked, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &masked, NULL), 0);
+    assert_non_null(getcwd(before, sizeof before));
+    const char *home = getenv("HOME");
+    int rounding = fegetround();
+    tni_registry_params params = seek_in(folder);
+    loaded in = load(&params);
+    check_ready(&in, "m");
+    unload(&in);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &masked, &still), 0);
+    for (int number = 1; number < 32; number++)
+        assert_int_equal(sigismember(&still, number), number == SIGUSR1);
+    assert_string_equal(getcwd(after, sizeof after), before);
+    assert_ptr_equal(getenv("HOME"), home);
+    assert_int_equal(fegetround(), rounding);
     scratch_remove(folder);
 }
 
@@ -298,7 +335,7 @@ static void file_is_no_module(void **state)
          "not a shared library: it does not begin as an ELF file does",
          "install the module again, or remove the file"},
         {"folder", TN_STAGE_FOUND, TN_CORRUPT, "it is a folder", "give it another name"},
-        {"pipe", TN_STAGE_FOUND, TN_CORRUPT, "not a regular file", "remove the file"},
+        {"pipe", TN_STAGE_FOUND, TN_CORRUPT, "not a regular file", "give it another name"},
         {"link", TN_STAGE_FOUND, TN_NOT_FOUND, "No such file or directory",
          "install the module again, or correct the path"},
         {"cut", TN_STAGE_FOUND, TN_CORRUPT, "cut short", "install the module again"},
@@ -490,6 +527,7 @@ int main(void)
         cmocka_unit_test(module_crashes_or_exits),
         cmocka_unit_test(module_hangs),
         cmocka_unit_test(limit_is_two_seconds),
+        cmocka_unit_test(caller_stays_as_it_was),
         cmocka_unit_test(file_is_no_module),
         cmocka_unit_test(file_is_unreadable),
         cmocka_unit_test(folder_is_world_writable),

@@ -42,6 +42,7 @@ enum {
     STUB_CRASHING_PROBE,
     STUB_EXITING_PROBE,
     STUB_HANGING_PROBE,
+    STUB_STRAYING_PROBE,
     STUB_LOGGING_PROBE,
     STUB_CRASHING_CONSTRUCTOR,
     STUB_HANGING_CONSTRUCTOR,
@@ -123,6 +124,10 @@ static tn_status probe(const tn_host *host, void **out_self, int32_t *out_device
     case STUB_CRASHING_PROBE: crash(); break;
     case STUB_EXITING_PROBE: exit(7);
     case STUB_HANGING_PROBE: hang(); break;
+    case STUB_STRAYING_PROBE:
+        (void)setpgid(0, getpgid(getppid()));
+        hang();
+        break;
     case STUB_LOGGING_PROBE: host->log(host->self, TN_LOG_INFO, "two cards say hello"); break;
     case STUB_VENDOR: return ask_vendor(host, out_devices, err);
     default: break;

@@ -170,7 +170,7 @@ static inline void check_row(const loaded *in, const expected *e)
     assert_int_equal(row->struct_size, sizeof *row);
     assert_true(row->ms >= 0);
     assert_int_equal(row->status == TN_OK, row->stage == TN_STAGE_READY);
-    assert_int_equal(row->status == TN_OK, row->remedy[0] == '\0');
+    assert_true(row->status == TN_OK || row->remedy[0]);
 }
 
 static inline void check_ready(const loaded *in, const char *name)

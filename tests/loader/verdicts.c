@@ -152,14 +152,17 @@ static void child_that_answers_nonsense_keeps_the_module_out(void **state)
         expected row;
     } cases[] = {
         {"#!/bin/sh\nexit 3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process (exit code 3)", "tell"}},
-        {"#!/bin/sh\necho 'stage = 2' >&3\n",
-         {"m", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe ended the process (exit code 0)",
+         {"m", TN_STAGE_FOUND, TN_IO, "gave no answer", "make sure that tenon-probe can be run"}},
+        {"#!/bin/sh\necho 'stage = 2' >&3\nexit 3\n",
+         {"m", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe ended the process (exit code 3)",
           "tell"}},
+        {"#!/bin/sh\necho 'stage = 2' >&3\n",
+         {"m", TN_STAGE_NEGOTIATED, TN_CRASHED,
+          "its probe ended the process, or the way to its parent", "tell"}},
         {"#!/bin/sh\necho 'stage = 2\nthis is no form' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process (exit code 0)", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process, or the way", "tell"}},
         {"#!/bin/sh\necho 'stage = 77\nstatus = 0\ncomplete = 1' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process (exit code 0)", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process, or the way", "tell"}},
         {"#!/bin/sh\nhead -c 100000 /dev/zero >&3\n",
          {"m", TN_STAGE_FOUND, TN_CRASHED, "said too much to its parent and was ended", "tell"}},
     };

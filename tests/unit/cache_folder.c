@@ -4,6 +4,8 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 enum { ANOTHER_USER = 65534 };
 
@@ -243,6 +245,38 @@ static void assert_default(const char *tenon, const char *xdg, const char *home,
     tni_buffer_release(&path);
 }
 
+/* A pipe in the tag's place must not hold the caller up. */
+static void test_pipe_for_a_tag(void **state)
+{
+    char tag[sizeof folder + 16];
+    (void)state;
+    begin();
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(tag, sizeof tag, "%s/CACHEDIR.TAG", folder);
+    assert_int_equal(mkfifo(tag, 0600), 0);
+    assert_not_taken(folder, "cannot be written", "");
+    end();
+}
+
+/* A limit on the size of files ends a process that does not expect it. */
+static void test_limit_on_files(void **state)
+{
+    int status = -1;
+    (void)state;
+    begin();
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        tni_cache *cache = NULL;
+        if (setrlimit(RLIMIT_FSIZE, &none) != 0 || tni_cache_create(folder, 1 << 20, &cache, NULL))
+            _exit(2);
+        _exit(tni_cache_folder(cache) ? 3 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    end();
+}
+
 static void test_default_folder(void **state)
 {
     (void)state;
@@ -272,7 +306,8 @@ int main(void)
         cmocka_unit_test(test_another_owner),    cmocka_unit_test(test_not_a_folder),
         cmocka_unit_test(test_read_only_parent), cmocka_unit_test(test_read_only_system),
         cmocka_unit_test(test_permission_lost),  cmocka_unit_test(test_vanished_folder),
-        cmocka_unit_test(test_default_folder),
+        cmocka_unit_test(test_default_folder),   cmocka_unit_test(test_pipe_for_a_tag),
+        cmocka_unit_test(test_limit_on_files),
     };
     return run_suite("unit.cache_folder", tests);
 }

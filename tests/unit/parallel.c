@@ -159,6 +159,28 @@ static void engine_runs_every_loop(void **state)
     assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
 }
 
+/* An engine that hands everything back. */
+static void fall_back(void *self, int64_t count, tn_task *task, void *user)
+{
+    struct engine *engine = self;
+    atomic_fetch_add(&engine->loops, 1);
+    tn_parallel_for(count, task, user);
+}
+
+static void engine_may_fall_back(void **state)
+{
+    struct engine self = {0};
+    tn_parallel_engine engine = engine_of(&self);
+    (void)state;
+    engine.parallel_for = fall_back;
+    assert_int_equal(tn_parallel_engine_set(&engine, NULL), TN_OK);
+    assert_true(loop_is_right(NULL, 100));
+    assert_int_equal(atomic_load(&self.loops), 1);
+    assert_int_equal(tn_parallel_engine_set(NULL, NULL), TN_OK);
+    tn_parallel_for(3, NULL, NULL); /* no task is none to run */
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+}
+
 static void engine_changes_while_loops_run(void **state)
 {
     struct engine one = {0}, two = {0};
@@ -219,6 +241,7 @@ int main(void)
         cmocka_unit_test(pool_without_memory_is_refused),
         cmocka_unit_test(wrong_engines_are_refused),
         cmocka_unit_test(engine_runs_every_loop),
+        cmocka_unit_test(engine_may_fall_back),
         cmocka_unit_test(engine_changes_while_loops_run),
         cmocka_unit_test(threads_are_set_between_loops),
     };

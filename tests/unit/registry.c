@@ -380,7 +380,8 @@ static void bad_kernels_are_refused(void **state)
     static const tn_dtype none[] = {TN_DTYPE_NONE}, odd[] = {TN_F32, 0x010203, TN_DTYPE_NONE};
     const fault faults[] = {
         SET(kernel.struct_size, size_t, 8, "kernel row 1: struct_size needs at least"),
-        TEXT(kernel.name, "acme matmul", "name needs 1 to 96 of a-z 0-9 - _ .; found"),
+        TEXT(kernel.name, "acme matmul",
+             "name needs 1 to 96 of a-z 0-9 - _ ., beginning with a letter or digit; found"),
         TEXT(kernel.platform, "a.b", "kernel row 1 \"acme.matmul\": platform needs"),
         SET(kernel.op, int32_t, TN_OP_NONE, "op needs 1 to 1, found 0"),
         SET(kernel.op, int32_t, TN_OP_COUNT, "op needs 1 to 1, found 2"),

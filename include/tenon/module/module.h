@@ -89,7 +89,7 @@ typedef struct tn_module {
     uint32_t abi_major;
     uint32_t abi_minor;
     uint64_t flags;      /* TN_MODULE_BUILT_WITH; other bits are 0                     */
-    const char *name;    /* "acme": lower case letters, digits, '-', '_'; at most 48   */
+    const char *name;    /* "acme": a-z 0-9 - _, a letter or digit first; at most 48   */
     const char *version; /* the module's own: "1.0"                                    */
     const struct tn_platform_row *const *platforms;
     const struct tn_library_row *const *libraries;

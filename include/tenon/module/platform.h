@@ -43,8 +43,9 @@ typedef struct tn_platform_row {
     const char *remedy; /* what helps when the probe fails: "install ..."; or NULL         */
 
     /* Looks for the hardware: opens the vendor's library (host->library_bind) here and not before.
-     * Without hardware it returns TN_UNAVAILABLE within two seconds, and says why. Has no effect
-     * that outlives it but *out_self, which later calls get back. */
+     * Without hardware it returns TN_UNAVAILABLE and says why; opening a module, its entry and all
+     * its probes together have two seconds. Has no effect that outlives it but *out_self, which
+     * later calls get back. */
     tn_status (*probe)(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
 
     tn_status (*memory_alloc)(void *self, int32_t device, uint64_t bytes, void **out,
