@@ -44,7 +44,7 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
 {
     for (int a = 0; a < count; a++) {
         bool known = false;
-        if (strcmp(arguments[a], "--help") == 0) {
+        if (strcmp(arguments[a], "--help") == 0 || strcmp(arguments[a], "-h") == 0) {
             print_help(self, rows, row_count);
             return EXIT_DONE;
         }

@@ -97,7 +97,7 @@ class WrongUse(script.Case):
             self.assertIn('"surplus"', said)
 
     def test_empty_and_odd_words(self):
-        for word in ("", "-", "--", "-h", "x" * 5000, "\x1b[31m"):
+        for word in ("", "-", "--", "-x", "x" * 5000, "\x1b[31m"):
             self.refuse(word)
             self.refuse("modules", word)
 
