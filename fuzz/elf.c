@@ -2,6 +2,7 @@
  * memory back, and either knows the facts or says why not. */
 #include "os/elf.h"
 #include "base/alloc.h"
+#include "tenon/module/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status)
         require((status == TN_CORRUPT || status == TN_INCOMPATIBLE) && err.message[0]);
     else
-        require(facts.constructors >= 0);
+        require((facts.sanitizers & ~TN_MODULE_SANITIZERS) == 0);
     require(tn_allocator_blocks() == 0);
     return 0;
 }

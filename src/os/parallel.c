@@ -1,6 +1,7 @@
 #include "tenon/parallel.h"
 
 #include "fork.h"
+#include "machine/machine.h"
 #include "pool.h"
 #include "thread.h"
 
@@ -55,12 +56,24 @@ static void unlock(void)
     tni_mutex_unlock(&process.lock);
 }
 
+/* The least of what is online, the affinity, the cpuset and the quota of the process's group. */
+static int32_t budget(void)
+{
+    const tni_machine_query query = {.parts = TNI_MACHINE_BUDGET};
+    tni_machine *machine = NULL;
+    if (tni_machine_read(&query, &machine, NULL) != TN_OK)
+        return tni_thread_processors();
+    int32_t threads = machine->budget.threads;
+    tni_machine_release(machine);
+    return threads;
+}
+
 static int32_t wish(void)
 {
     if (process.wished > 0)
         return process.wished;
-    int32_t processors = tni_thread_processors();
-    return processors < TNI_POOL_THREADS_MAX ? processors : TNI_POOL_THREADS_MAX;
+    int32_t threads = budget();
+    return threads < TNI_POOL_THREADS_MAX ? threads : TNI_POOL_THREADS_MAX;
 }
 
 /* NULL for want of memory; the next loop tries again. */

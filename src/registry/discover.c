@@ -131,7 +131,8 @@ static void load(tni_registry *registry, tni_record *record)
 /* True when the module was not to blame and the same may succeed later. */
 static bool is_not_now(const tni_record *record)
 {
-    return !record->foreign && (record->status == TN_OUT_OF_MEMORY || record->status == TN_BUSY);
+    bool wanting = record->status == TN_OUT_OF_MEMORY || record->status == TN_BUSY;
+    return wanting && (!record->foreign || record->starved);
 }
 
 /* Publishes and moves the cursor on in one step: a fork() between the two would do one twice. */

@@ -39,12 +39,14 @@ static const char *remedy_for(const tni_record *record, const char *files)
 static tn_status host_library_bind(void *self, const char *files, const tn_symbol *symbols,
                                    size_t count, void *table, tn_error *err)
 {
-    const tni_record *record = self;
+    tni_record *record = self;
     char *file = NULL;
     tn_status status =
         tni_bind(files, symbols, count, remedy_for(record, files), table, &file, err);
     if (!status)
         tni_log(TN_LOG_INFO, "module %s: opened %s", record->name, file ? file : files);
+    if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
+        record->starved = true;
     tni_release(file);
     return status;
 }

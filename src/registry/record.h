@@ -42,6 +42,7 @@ typedef struct tni_record {
     tn_module_stage stage;
     tn_status status;
     bool foreign; /* the module's own code gave the status */
+    bool starved; /* the host itself had no memory or descriptor for it */
     uint32_t abi_major;
     uint32_t abi_minor;
     const tn_module *table; /* from NEGOTIATED on, when its code is in this process */

@@ -5,7 +5,7 @@
 #ifndef TNI_REGISTRY_REGISTRY_H
 #define TNI_REGISTRY_REGISTRY_H
 
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "record.h"
 #include "tenon/module.h"
 

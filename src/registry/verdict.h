@@ -3,7 +3,7 @@
 #define TNI_REGISTRY_VERDICT_H
 
 #include "base/buffer.h"
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "record.h"
 
 typedef struct tni_verdict {

@@ -128,6 +128,8 @@ static bool lists(tn_error *err, bool *out_complete)
     rows_write(list, rows);
     tn_module_list_release(list);
     *out_complete = strstr(rows, "wary ready ok; ") != NULL;
+    if (!*out_complete)
+        print_message("not complete: %s\n", rows);
     return strstr(rows, "ref ready ok; ") != NULL;
 }
 
@@ -158,7 +160,9 @@ static int ask(long n, int code)
     assert_true(child >= 0);
     if (child == 0) {
         (void)alarm(50);
-        _exit(use_process(n, code));
+        int outcome = use_process(n, code);
+        (void)fflush(NULL); /* what it said of rows that are not there */
+        _exit(outcome);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/form.h"
 #include "os/bind.h"
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "os/dl.h"
 #include "os/file.h"
 #include "os/pool.h"

@@ -1,6 +1,6 @@
 /* Says what this process makes of its environment: run by loader.privileges, as itself and from a
  * copy with raised privileges. One "key = value" line each on the descriptor for answers. */
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "os/env.h"
 #include "os/process.h"
 #include "tenon/module.h"

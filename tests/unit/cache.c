@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "os/thread.h"
 
 #if !defined(_WIN32)

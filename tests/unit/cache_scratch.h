@@ -5,7 +5,7 @@
 #include "scratch.h"
 
 #include "base/alloc.h"
-#include "os/cache.h"
+#include "os/cache/cache.h"
 #include "os/sha256.h"
 #include "os/sys.h"
 

@@ -15,5 +15,12 @@ if(UNIX)
   tenon_test(unit/fork LABELS concurrency)
   tenon_test(unit/process)
 endif()
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  tenon_test(unit/machine TIMEOUT 300 SOURCES unit/machine_trees.c unit/machine_trees_truth.c
+    unit/machine_trees_write.c)
+  tenon_test(unit/machine_cases SOURCES unit/machine_trees.c)
+  tenon_test(unit/machine_containers SOURCES unit/machine_trees.c)
+  tenon_test(unit/machine_real)
+endif()
 # The registry floor.
 tenon_test(unit/registry)

@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/words.h"
-#include "sha256.h"
+#include "os/sha256.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "base/alloc.h"
 #include "cache_folder.h"
-#include "sys.h"
+#include "os/sys.h"
 
 #include <errno.h>
 #include <stdlib.h>

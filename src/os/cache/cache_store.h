@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/words.h"
-#include "sha256.h"
+#include "os/sha256.h"
 
 /* The bytes that an entry counts beside its data: the header that a folder keeps with it. */
 enum { TNI_CACHE_HEADER = 88 };

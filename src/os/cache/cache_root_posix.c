@@ -1,7 +1,7 @@
 #include "cache.h"
 #include "cache_folder.h"
-#include "env.h"
-#include "sys.h"
+#include "os/env.h"
+#include "os/sys.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "cache_store.h"
-#include "fork.h"
-#include "thread.h"
+#include "os/fork.h"
+#include "os/thread.h"
 
 enum { BUCKETS = 256 };
 

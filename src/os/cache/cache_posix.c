@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "cache_folder.h"
 #include "cache_store.h"
-#include "sys.h"
-#include "thread.h"
+#include "os/sys.h"
+#include "os/thread.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,0 +1,203 @@
+#include "machine_linux.h"
+
+#include "base/alloc.h"
+#include "base/checked.h"
+
+#include <unistd.h>
+
+/* Limits at and above it mean none: version 1 writes the greatest multiple of a page. */
+static const int64_t no_limit = INT64_C(1) << 62;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t difference(int64_t a, int64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* A line of /proc/meminfo; -1 when it is not there or malformed, which is noted. */
+static int64_t meminfo_value(tni_reading *reading, tni_span text, const char *key)
+{
+    tni_span value;
+    int64_t bytes;
+    if (!tni_span_value(text, key, ':', &value))
+        return -1;
+    if (tni_span_bytes(value, &bytes))
+        return bytes;
+    tni_reading_malformed(reading, value, "a size in kB");
+    return -1;
+}
+
+/* For kernels before 3.14, by the rule that later ones follow: what is free, and half or more of
+ * the file cache and of what the kernel can give back, less what it never gives. */
+static tni_fact estimate_available(tni_reading *reading, tni_span text)
+{
+    int64_t free = meminfo_value(reading, text, "MemFree"), reserve = 0, sum;
+    int64_t active = meminfo_value(reading, text, "Active(file)");
+    int64_t inactive = meminfo_value(reading, text, "Inactive(file)");
+    int64_t kernel = difference(meminfo_value(reading, text, "SReclaimable"), 0);
+    if (free < 0 || active < 0 || inactive < 0 || !tni_add_i64(active, inactive, &sum))
+        return tni_fact_none(TNI_FACT_UNKNOWN, "/proc/meminfo does not say");
+    if (tni_reading_number(reading, &reserve, "/proc/sys/vm/min_free_kbytes"))
+        reserve = least(reserve, INT64_C(1) << 30) * 1280;
+    int64_t cache = sum - least(sum / 2, reserve), held = kernel - least(kernel / 2, reserve);
+    if (!tni_add_i64(difference(free, reserve), cache, &sum) || !tni_add_i64(sum, held, &sum))
+        return tni_fact_none(TNI_FACT_MALFORMED, "/proc/meminfo has sizes beyond all machines");
+    return tni_fact_known(sum, "/proc/meminfo, estimated from MemFree, file cache and slab");
+}
+
+static void parse_meminfo(tni_reading *reading, tni_span text, tni_machine_memory *out)
+{
+    int64_t total = meminfo_value(reading, text, "MemTotal");
+    out->system_total = total > 0 ? tni_fact_known(total, "/proc/meminfo MemTotal")
+                        : reading->state == TNI_FACT_MALFORMED
+                            ? tni_reading_nothing(reading)
+                            : tni_fact_none(TNI_FACT_UNKNOWN, "/proc/meminfo gives no MemTotal");
+    int64_t available = meminfo_value(reading, text, "MemAvailable");
+    if (available >= 0)
+        out->system_available = tni_fact_known(available, "/proc/meminfo MemAvailable");
+    else
+        out->system_available = estimate_available(reading, text);
+}
+
+static void read_system(tni_reading *reading, tni_machine_memory *out)
+{
+    char *text;
+    tni_span span;
+    if (tni_reading_file(reading, &text, &span, "/proc/meminfo")) {
+        parse_meminfo(reading, span, out);
+        tni_release(text);
+        return;
+    }
+    out->system_total = out->system_available = tni_reading_nothing(reading);
+    long pages = reading->running ? sysconf(_SC_PHYS_PAGES) : -1;
+    long page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0)
+        out->system_total = tni_fact_known((int64_t)pages * page, "sysconf(_SC_PHYS_PAGES)");
+}
+
+/* What one version of control groups calls things. A `soft` limit slows down whoever exceeds it. */
+struct words {
+    const char *hard, *soft;
+    const char *usage;
+    const char *cache;
+};
+
+static const struct words words_of[] = {
+    [1] = {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "total_inactive_file"},
+    [2] = {"memory.max", "memory.high", "memory.current", "inactive_file"},
+};
+
+static tni_fact judge_limit(tni_reading *reading, const char *name, const char *file, tni_span text)
+{
+    int64_t bytes;
+    tni_span trimmed = tni_span_trim(text);
+    bool none = tni_span_is(trimmed, "max") || tni_span_is(trimmed, "-1");
+    if (!none && !tni_span_number(trimmed, &bytes)) {
+        tni_reading_malformed(reading, text, "a number of bytes");
+        return tni_reading_nothing(reading);
+    }
+    if (none || bytes >= no_limit)
+        return tni_fact_none(TNI_FACT_UNLIMITED,
+                             tni_reading_format(reading, "%s %s: no limit", name, file));
+    return tni_fact_known(bytes,
+                          tni_reading_format(reading, "%s %s %lld", name, file, (long long)bytes));
+}
+
+/* One file of a group; a zeroed fact when there is none. */
+static tni_fact read_limit(tni_reading *reading, const tni_cgroup *at, const char *file)
+{
+    char *text;
+    tni_span span;
+    if (!tni_reading_file(reading, &text, &span, "%s%s/%s", at->mount, at->group, file))
+        return reading->absent ? (tni_fact){0} : tni_reading_nothing(reading);
+    tni_fact fact = judge_limit(reading, tni_cgroup_name(reading, at), file, span);
+    tni_release(text);
+    return fact;
+}
+
+/* A line of a group's memory.stat; false when it is not there. */
+static bool read_stat(tni_reading *reading, const tni_cgroup *at, const char *key, int64_t *out)
+{
+    char *text;
+    tni_span span, value;
+    if (!tni_reading_file(reading, &text, &span, "%s%s/memory.stat", at->mount, at->group))
+        return false;
+    bool found = tni_span_value(span, key, ' ', &value);
+    bool sound = found && tni_span_number(value, out);
+    if (found && !sound)
+        tni_reading_malformed(reading, value, "a number of bytes");
+    tni_release(text);
+    return sound;
+}
+
+/* What a known limit leaves: file cache that is not in use is given back when it is needed. A group
+ * that does not tell its usage leaves its limit at most. */
+static tni_fact what_it_leaves(tni_reading *reading, const tni_cgroup *at, const tni_fact *limit)
+{
+    const struct words *words = &words_of[at->version];
+    int64_t usage, cache = 0;
+    if (!tni_reading_number(reading, &usage, "%s%s/%s", at->mount, at->group, words->usage))
+        return tni_fact_known(limit->value,
+                              tni_reading_format(reading, "%s, usage unknown", limit->origin));
+    bool told = read_stat(reading, at, words->cache, &cache);
+    const char *origin = tni_reading_format(
+        reading, "%s less %s %lld, of which %s %lld is file cache", limit->origin, words->usage,
+        (long long)usage, told ? words->cache : "an unknown part, taken as", (long long)cache);
+    return tni_fact_known(difference(limit->value, difference(usage, cache)), origin);
+}
+
+/* A container sees no group above its own, but version 1 tells the least limit of them. */
+static tni_fact limit_from_above(tni_reading *reading, const tni_cgroup *own)
+{
+    int64_t bytes;
+    if (own->version != 1 || !read_stat(reading, own, "hierarchical_memory_limit", &bytes) ||
+        bytes >= no_limit)
+        return (tni_fact){0};
+    return tni_fact_known(
+        bytes, tni_reading_format(reading, "%s memory.stat hierarchical_memory_limit %lld",
+                                  tni_cgroup_name(reading, own), (long long)bytes));
+}
+
+static void read_group(tni_reading *reading, const tni_cgroup *at, bool own,
+                       tni_machine_memory *out)
+{
+    const struct words *words = &words_of[at->version];
+    tni_fact limit = read_limit(reading, at, words->hard);
+    if (words->soft)
+        tni_fact_lessen(&limit, read_limit(reading, at, words->soft));
+    if (own)
+        tni_fact_lessen(&limit, limit_from_above(reading, at));
+    tni_fact_lessen(&out->limit, limit);
+    if (limit.state == TNI_FACT_KNOWN)
+        limit = what_it_leaves(reading, at, &limit);
+    tni_fact_lessen(&out->limit_available, limit);
+}
+
+static void read_groups(tni_reading *reading, const tni_cgroups *cgroups, tni_machine_memory *out)
+{
+    tni_cgroup at, own;
+    tni_cgroup_find(reading, cgroups, "memory", &own);
+    bool more = own.version != 0, first = true;
+    for (at = own; more; more = tni_cgroup_rise(&at), first = false)
+        read_group(reading, &at, first, out);
+    const char *file = own.version ? words_of[own.version].hard : "";
+    tni_cgroup_settle(reading, &own, file, &out->limit);
+    tni_cgroup_settle(reading, &own, file, &out->limit_available);
+}
+
+void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
+                             tni_machine_memory *out)
+{
+    read_system(reading, out);
+    read_groups(reading, cgroups, out);
+    tni_fact_lessen(&out->total, out->system_total);
+    tni_fact_lessen(&out->total, out->limit);
+    tni_fact_lessen(&out->available, out->system_available);
+    tni_fact_lessen(&out->available, out->limit_available);
+    if (out->available.state == TNI_FACT_KNOWN)
+        tni_fact_lessen(&out->available, out->total);
+}
