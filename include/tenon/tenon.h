@@ -19,6 +19,7 @@
 #include "log.h"
 #include "module.h"
 #include "parallel.h"
+#include "random.h"
 #include "status.h"
 #include "version.h"
 

@@ -33,6 +33,7 @@ EXCEPTIONS = [
     ("cli/main.c", "base/words.h", "what is printed is cleaned the way the library does"),
 ]
 
+INTRINSICS = ("immintrin.h", "arm_neon.h")
 SOURCES = (".c", ".h", ".inc", ".cu", ".cuh")
 PLACES = ("src", "include", "backends", "cli", "bindings")
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
@@ -90,6 +91,8 @@ def room(path):
 def fault_of_system(source, name):
     """Why `source` may not include the system's header `name`, or None."""
     place, part = room(source)
+    if "/isa/" in source and name in INTRINSICS:  # the processor's instructions, not the system's
+        return None
     if name in STANDARD or place in ("backends", "bindings") or (place, part) == ("src", "os"):
         return None
     return "<%s> is no header of C11, and only src/os knows the system" % name

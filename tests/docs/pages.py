@@ -59,6 +59,14 @@ def check_version():
     check(f"Tenon {version}" in (source / "man/tenon.1.scd").read_text(), f"man page: not of {version}")
 
 
+def check_benchmarks():
+    """Every figure that a benchmark prints has its row."""
+    page = (source / "docs/benchmarks.md").read_text()
+    for words in ("`tenon modules`", "opening one module", "empty tasks on 2 threads", "uniform f32 fill"):
+        check(words in page, f"benchmarks.md: no figure for {words}")
+    check("gcc" in page and "A/A" in page, "benchmarks.md: no compiler or no spread")
+
+
 def check_man():
     if not shutil.which("scdoc"):
         print("scdoc is not here: the man page is not checked")
@@ -80,6 +88,7 @@ for page in [*source.glob("*.md"), *(source / "docs").glob("*.md")]:
 check_rules()
 check_statuses()
 check_version()
+check_benchmarks()
 check_man()
 print("\n".join(f"FAILED {f}" for f in failures) or "the pages agree with each other and the code")
 sys.exit(1 if failures else 0)

@@ -24,3 +24,6 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 # The registry floor.
 tenon_test(unit/registry)
+# The device floor.
+tenon_test(unit/random LABELS concurrency)
+tenon_test(unit/random_numbers TIMEOUT 300)

@@ -1,0 +1,57 @@
+/* The inner function of a fill, once for each instruction set. Included by objects that are
+ * compiled for more than the least processor: declarations only, see cmake/TenonIsa.cmake. */
+#ifndef TNI_DEVICE_RANDOM_FILL_H
+#define TNI_DEVICE_RANDOM_FILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tni_isa_row;
+
+/* What a fill makes, bytes and words an element takes. */
+#define TNI_FILL_LIST(X)  \
+    X(WORDS, 4, 1)        \
+    X(UNIFORM_F16, 2, 1)  \
+    X(UNIFORM_BF16, 2, 1) \
+    X(UNIFORM_F32, 4, 1)  \
+    X(UNIFORM_F64, 8, 2)  \
+    X(NORMAL_F16, 2, 1)   \
+    X(NORMAL_BF16, 2, 1)  \
+    X(NORMAL_F32, 4, 1)   \
+    X(NORMAL_F64, 8, 2)
+
+enum {
+#define TNI_FILL_ENUM_(name, bytes, words) TNI_FILL_##name,
+    TNI_FILL_LIST(TNI_FILL_ENUM_) TNI_FILL_COUNT
+#undef TNI_FILL_ENUM_
+};
+
+extern const uint8_t tni_fill_bytes[TNI_FILL_COUNT];
+extern const uint8_t tni_fill_words[TNI_FILL_COUNT];
+
+/* Where the words come from, see tni_philox_block, and where the numbers go. */
+typedef struct tni_fill_source {
+    uint64_t seed;
+    uint64_t subsequence;
+    uint64_t block;
+    bool
+        past_caches; /* there is more than a cache would keep: write to memory directly if it can */
+} tni_fill_source;
+
+/* Writes `count` elements to `out`, aligned anyhow, from the words that begin with the source's
+ * block. The blocks it takes may not go on beyond a multiple of 2^32. */
+typedef void tni_fill(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
+
+void tni_fill_avx512(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
+void tni_fill_avx2(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
+void tni_fill_portable(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
+
+/* Every row of this build, best first; `function` is a tni_fill. */
+const struct tni_isa_row *tni_fill_rows(size_t *out_count);
+
+/* Makes the best row for `features` the one that all fills use from now on, and returns it. The
+ * first use does it with tni_cpu_features(); calling it again is for tests. */
+const struct tni_isa_row *tni_fill_choose(uint64_t features);
+
+#endif

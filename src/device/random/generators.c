@@ -1,0 +1,166 @@
+#include "generators.h"
+
+#include "base/alloc.h"
+#include "os/fork.h"
+#include "os/thread.h"
+
+#include <stdbool.h>
+
+/* `previous` is NULL unless the core made it. */
+struct tn_generator {
+    tn_generator_state state;
+    tn_generator *next, *previous;
+};
+
+/* One lock for all generators, as it is held for a few instructions and never with another: a fork
+ * has one thing to wait for, and everything is seeded at one moment. The default generator is the
+ * head of the ring of those that tn_seed_everything reaches. */
+static tni_mutex lock = TNI_MUTEX_INIT;
+static tn_generator head = {
+    .state = {sizeof(tn_generator_state), TN_SEED_DEFAULT, 0, 0}, .next = &head, .previous = &head};
+static uint64_t last_seed = TN_SEED_DEFAULT;
+
+static void acquire_for_fork(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void release(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    static const tni_fork_hook hook = {acquire_for_fork, release, release};
+    tni_fork_watch(&hook);
+}
+
+static void acquire(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    tni_once_run(&once, watch_forks);
+    tni_mutex_lock(&lock);
+}
+
+static void seed_one(tn_generator *generator, uint64_t seed)
+{
+    generator->state.seed = seed;
+    generator->state.offset = 0;
+}
+
+static tn_generator *create(uint64_t seed, uint64_t subsequence)
+{
+    tn_generator *generator = tni_alloc_zeroed(1, sizeof *generator);
+    if (generator)
+        generator->state =
+            (tn_generator_state){sizeof generator->state, seed, subsequence, .offset = 0};
+    return generator;
+}
+
+tn_status tn_generator_create(uint64_t seed, tn_generator **out, tn_error *err)
+{
+    const char *where = "tn_generator_create";
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_generator *generator = create(seed, 0);
+    if (!generator)
+        return tni_no_memory(err, where, "a generator");
+    *out = generator;
+    return TN_OK;
+}
+
+tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error *err)
+{
+    tn_generator *generator = create(TN_SEED_DEFAULT, subsequence);
+    if (!generator)
+        return tni_no_memory(err, "tni_generators_add", "a device's generator");
+    acquire();
+    generator->state.seed = last_seed;
+    generator->next = &head;
+    generator->previous = head.previous;
+    head.previous->next = generator;
+    head.previous = generator;
+    release();
+    *out = generator;
+    return TN_OK;
+}
+
+void tn_generator_release(tn_generator *generator)
+{
+    if (generator && generator->previous) {
+        acquire();
+        generator->previous->next = generator->next;
+        generator->next->previous = generator->previous;
+        release();
+    }
+    tni_release(generator);
+}
+
+void tn_generator_seed(tn_generator *generator, uint64_t seed)
+{
+    acquire();
+    seed_one(generator ? generator : &head, seed);
+    release();
+}
+
+tn_status tn_seed_everything(uint64_t seed, tn_error *err)
+{
+    (void)err;
+    acquire();
+    last_seed = seed;
+    seed_one(&head, seed);
+    for (tn_generator *generator = head.next; generator != &head; generator = generator->next)
+        seed_one(generator, seed);
+    release();
+    return TN_OK;
+}
+
+static tn_status check(const tn_generator_state *state, const char *where, const char *name,
+                       tn_error *err)
+{
+    if (!state)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name);
+    if (!TN_HAS(state, tn_generator_state, offset))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s->struct_size needs at least %zu, found %zu", name,
+                       TN_UP_TO(tn_generator_state, offset), state->struct_size);
+    return TN_OK;
+}
+
+tn_status tn_generator_state_get(const tn_generator *generator, tn_generator_state *out,
+                                 tn_error *err)
+{
+    tn_status status = check(out, "tn_generator_state_get", "out", err);
+    if (status)
+        return status;
+    acquire();
+    *out = (generator ? generator : &head)->state;
+    release();
+    return TN_OK;
+}
+
+tn_status tn_generator_state_set(tn_generator *generator, const tn_generator_state *state,
+                                 tn_error *err)
+{
+    tn_status status = check(state, "tn_generator_state_set", "state", err);
+    if (status)
+        return status;
+    acquire();
+    tn_generator_state *own = &(generator ? generator : &head)->state;
+    own->seed = state->seed;
+    own->subsequence = state->subsequence;
+    own->offset = state->offset;
+    release();
+    return TN_OK;
+}
+
+tn_generator_state tni_generators_take(tn_generator *generator, uint64_t blocks)
+{
+    acquire();
+    tn_generator_state *own = &(generator ? generator : &head)->state;
+    tn_generator_state taken = *own;
+    own->offset += blocks;
+    release();
+    return taken;
+}

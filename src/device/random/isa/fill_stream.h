@@ -1,0 +1,24 @@
+/* Stores past the caches, for rows of x86: SSE2 has them, and whole lines gather in the processor.
+ * Static functions only. */
+#ifndef TNI_DEVICE_RANDOM_ISA_FILL_STREAM_H
+#define TNI_DEVICE_RANDOM_ISA_FILL_STREAM_H
+
+#include "../fill_row.h"
+
+#include <emmintrin.h>
+
+static inline void stream(unsigned char *out, const unsigned char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i += STREAM)
+        _mm_stream_si128((__m128i *)(void *)(out + i),
+                         _mm_load_si128((const __m128i *)(const void *)(from + i)));
+}
+
+/* Such stores are ordered with no others: before anyone is told that the fill is done. */
+static inline void stream_end(const tni_fill_source *source)
+{
+    if (source->past_caches)
+        _mm_sfence();
+}
+
+#endif

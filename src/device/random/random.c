@@ -1,0 +1,198 @@
+#include "tenon/random.h"
+
+#include "base/checked.h"
+#include "fill.h"
+#include "generators.h"
+#include "os/cpu.h"
+#include "philox.h"
+#include "tenon/parallel.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define BYTES(name, bytes, words) bytes,
+const uint8_t tni_fill_bytes[TNI_FILL_COUNT] = {TNI_FILL_LIST(BYTES)};
+#define WORDS(name, bytes, words) words,
+const uint8_t tni_fill_words[TNI_FILL_COUNT] = {TNI_FILL_LIST(WORDS)};
+
+#define FUNCTION(name) (void (*)(void)) tni_fill_##name
+static const tni_isa_row rows[] = {
+#ifdef TENON_ISA_AVX512
+    {"avx512", TENON_ISA_AVX512, FUNCTION(avx512)},
+#endif
+#ifdef TENON_ISA_AVX2
+    {"avx2", TENON_ISA_AVX2, FUNCTION(avx2)},
+#endif
+    {"portable", 0, FUNCTION(portable)},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static const tni_isa_row *_Atomic chosen;
+
+const tni_isa_row *tni_fill_rows(size_t *out_count)
+{
+    *out_count = ROWS;
+    return rows;
+}
+
+const tni_isa_row *tni_fill_choose(uint64_t features)
+{
+    const tni_isa_row *row = tni_isa_choose(rows, ROWS, features);
+    atomic_store_explicit(&chosen, row, memory_order_relaxed);
+    return row;
+}
+
+static tni_fill *best_row(void)
+{
+    const tni_isa_row *row = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!row)
+        row = tni_fill_choose(tni_cpu_features());
+    return (tni_fill *)row->function;
+}
+
+/* A fill is cut into pieces at multiples of PIECE blocks, counted as the generator counts them: so
+ * none goes on beyond a multiple of 2^32, which is what a row asks. */
+enum { PIECE = 1 << 14 };
+
+/* Fills of so many bytes do not wait for the memory they are about to overwrite, and leave the
+ * caches to others. */
+enum { PAST_CACHES = 32 << 20 };
+
+struct job {
+    tni_fill *fill;
+    tni_fill_source source;
+    int kind;
+    size_t count;
+    unsigned char *out;
+    uint64_t first_piece; /* its blocks */
+};
+
+static void run_piece(void *user, int64_t index)
+{
+    const struct job *job = user;
+    const size_t in_block = TNI_PHILOX_WORDS / tni_fill_words[job->kind];
+    uint64_t end = job->first_piece + (uint64_t)index * PIECE;
+    uint64_t begin = index == 0 ? 0 : end - PIECE;
+    size_t from = (size_t)begin * in_block, to = (size_t)end * in_block;
+    tni_fill_source source = job->source;
+    source.block += begin;
+    if (to > job->count)
+        to = job->count;
+    job->fill(&source, job->kind, to - from, job->out + from * tni_fill_bytes[job->kind]);
+}
+
+static void fill(tn_generator *generator, int kind, void *out, size_t count)
+{
+    const size_t in_block = TNI_PHILOX_WORDS / tni_fill_words[kind];
+    uint64_t blocks = count / in_block + (count % in_block != 0);
+    tn_generator_state taken = tni_generators_take(generator, blocks);
+    struct job job = {
+        .fill = best_row(),
+        .source = {taken.seed, taken.subsequence, taken.offset,
+                   .past_caches = count >= PAST_CACHES / tni_fill_bytes[kind]},
+        .kind = kind,
+        .count = count,
+        .out = out,
+        .first_piece = PIECE - taken.offset % PIECE,
+    };
+    if (blocks <= job.first_piece)
+        run_piece(&job, 0);
+    else
+        tn_parallel_for((int64_t)(1 + (blocks - job.first_piece + PIECE - 1) / PIECE), run_piece,
+                        &job);
+}
+
+/* What there is of one distribution. */
+struct offer {
+    const char *where;
+    const char *numbers; /* "uniform" */
+    const char *dtypes;  /* for messages */
+    int (*kind)(tn_dtype dtype);
+};
+
+static int uniform_kind(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F16: return TNI_FILL_UNIFORM_F16;
+    case TN_BF16: return TNI_FILL_UNIFORM_BF16;
+    case TN_F32: return TNI_FILL_UNIFORM_F32;
+    case TN_F64: return TNI_FILL_UNIFORM_F64;
+    case TN_I32:
+    case TN_U32: return TNI_FILL_WORDS;
+    default: return TNI_FILL_COUNT;
+    }
+}
+
+static int normal_kind(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F16: return TNI_FILL_NORMAL_F16;
+    case TN_BF16: return TNI_FILL_NORMAL_BF16;
+    case TN_F32: return TNI_FILL_NORMAL_F32;
+    case TN_F64: return TNI_FILL_NORMAL_F64;
+    default: return TNI_FILL_COUNT;
+    }
+}
+
+static const struct offer uniform = {"tn_random_fill_uniform", "uniform",
+                                     "f16, bf16, f32, f64, i32, u32", uniform_kind};
+static const struct offer normal = {"tn_random_fill_normal", "normal", "f16, bf16, f32, f64",
+                                    normal_kind};
+
+static const char *dtype_name(tn_dtype dtype)
+{
+    switch (dtype) {
+#define NAME(name, word, code, bits) \
+    case name: return word;
+        TN_DTYPE_LIST(NAME)
+#undef NAME
+    default: return NULL;
+    }
+}
+
+static tn_status refuse_dtype(const struct offer *offer, tn_dtype dtype, tn_error *err)
+{
+    const char *name = dtype_name(dtype);
+    if (!name)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
+                       "no dtype is %#x; %s numbers come as %s", (unsigned)dtype, offer->numbers,
+                       offer->dtypes);
+    return tn_fail(err, TN_UNSUPPORTED, 0, offer->where,
+                   "no %s numbers of dtype %s; they come as %s", offer->numbers, name,
+                   offer->dtypes);
+}
+
+static tn_status check_and_fill(const struct offer *offer, tn_generator *generator, tn_dtype dtype,
+                                void *out, int64_t count, tn_error *err)
+{
+    int kind = offer->kind(dtype);
+    size_t bytes;
+    if (kind == TNI_FILL_COUNT)
+        return refuse_dtype(offer, dtype, err);
+    if (count < 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
+                       "count needs at least 0, found %lld", (long long)count);
+    if ((uint64_t)count > SIZE_MAX || !tni_mul_size((size_t)count, tni_fill_bytes[kind], &bytes) ||
+        bytes > PTRDIFF_MAX)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
+                       "%lld elements of %s are more bytes than memory can have", (long long)count,
+                       dtype_name(dtype));
+    if (count > 0 && !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where, "out is NULL, and count is %lld",
+                       (long long)count);
+    if (count > 0)
+        fill(generator, kind, out, (size_t)count);
+    return TN_OK;
+}
+
+tn_status tn_random_fill_uniform(tn_generator *generator, tn_dtype dtype, void *out, int64_t count,
+                                 tn_error *err)
+{
+    return check_and_fill(&uniform, generator, dtype, out, count, err);
+}
+
+tn_status tn_random_fill_normal(tn_generator *generator, tn_dtype dtype, void *out, int64_t count,
+                                tn_error *err)
+{
+    return check_and_fill(&normal, generator, dtype, out, count, err);
+}
