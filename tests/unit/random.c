@@ -245,6 +245,45 @@ static void rows_agree_with_the_definition(void **state)
     }
 }
 
+/* Short fills as rows do long ones, from places that allow it and from others. */
+static void rows_write_past_caches_alike(void **state)
+{
+    static unsigned char memory[2 * GUARD + 8 * LONGEST + 64], expected[sizeof memory];
+    (void)state;
+    for (size_t row = 0; row < row_count; row++) {
+        tni_fill *fill = (tni_fill *)rows[row].function;
+        for (size_t i = 0; i < 10 * FILLINGS && use_row(row); i++) {
+            tni_fill_source source = {random_word(), random_word(), random_word() >> 40, false};
+            size_t shift = i % 3 == 0 ? random_below(64) : 16 * random_below(4);
+            size_t count = random_below(LONGEST + 1), start = GUARD + shift;
+            memset(memory, POISON, sizeof memory);
+            memset(expected, POISON, sizeof expected);
+            fill(&source, fillings[i % FILLINGS].kind, count, expected + start);
+            source.past_caches = true;
+            fill(&source, fillings[i % FILLINGS].kind, count, memory + start);
+            assert_memory_equal(memory, expected, sizeof expected);
+        }
+    }
+}
+
+/* Long enough for that, at once and by parts that are not. */
+static void long_fills_are_short_ones(void **state)
+{
+    enum { LONG = 9 << 20, PART = 1 << 20 };
+    float *once = malloc(LONG * sizeof *once), *by_parts = malloc(LONG * sizeof *by_parts);
+    (void)state;
+    assert_true(once && by_parts);
+    tn_generator_seed(NULL, 1);
+    assert_int_equal(tn_random_fill_uniform(NULL, TN_F32, once, LONG, NULL), TN_OK);
+    tn_generator_seed(NULL, 1);
+    for (size_t i = 0; i < LONG; i += PART)
+        assert_int_equal(tn_random_fill_uniform(NULL, TN_F32, by_parts + i, PART, NULL), TN_OK);
+    assert_memory_equal(once, by_parts, LONG * sizeof *once);
+    tn_generator_seed(NULL, TN_SEED_DEFAULT);
+    free(once);
+    free(by_parts);
+}
+
 static void chooses_by_features(void **state)
 {
     size_t count = row_count;
@@ -569,9 +608,13 @@ static void states_change_as_a_whole(void **state)
     disturber_start(&disturber);
     for (int i = 0; i < (test_reduced() ? 2000 : 20000); i++) {
         tn_generator_state taken = tni_generators_take(disturber.shared, 1);
+        tn_generator *beside = NULL; /* in the list of those that the other thread adds */
         uint32_t words[4];
         assert_int_equal(taken.seed, ~taken.subsequence);
+        assert_int_equal(tni_generators_add(0, &beside, NULL), TN_OK);
+        assert_int_equal(tn_random_fill_uniform(beside, TN_U32, words, 4, NULL), TN_OK);
         assert_int_equal(tn_random_fill_uniform(NULL, TN_U32, words, 4, NULL), TN_OK);
+        tn_generator_release(beside);
     }
     disturber_end(&disturber);
 }
@@ -608,6 +651,8 @@ int main(void)
         cmocka_unit_test(words_are_the_published_ones),
         cmocka_unit_test(every_row_gives_the_known_answers),
         cmocka_unit_test(rows_agree_with_the_definition),
+        cmocka_unit_test(rows_write_past_caches_alike),
+        cmocka_unit_test(long_fills_are_short_ones),
         cmocka_unit_test(chooses_by_features),
         cmocka_unit_test(fills_follow_each_other),
         cmocka_unit_test(state_is_saved_and_restored),

@@ -88,12 +88,14 @@ tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error 
 
 void tn_generator_release(tn_generator *generator)
 {
-    if (generator && generator->previous) {
-        acquire();
+    if (!generator)
+        return;
+    acquire();
+    if (generator->previous) {
         generator->previous->next = generator->next;
         generator->next->previous = generator->previous;
-        release();
     }
+    release();
     tni_release(generator);
 }
 

@@ -1,7 +1,4 @@
-#include "../fill_row.h"
 #include "fill_stream.h"
-
-#include <immintrin.h>
 
 /* Eight blocks, a word of each in the lower half of a lane; the upper halves hold anything. */
 typedef struct eight {

@@ -5,7 +5,7 @@
 
 #include "../fill_row.h"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 static inline void stream(unsigned char *out, const unsigned char *from, size_t size)
 {
