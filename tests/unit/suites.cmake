@@ -25,5 +25,6 @@ endif()
 # The registry floor.
 tenon_test(unit/registry)
 # The device floor.
+tenon_test(unit/generators LABELS concurrency)
 tenon_test(unit/random LABELS concurrency)
 tenon_test(unit/random_numbers TIMEOUT 300)

@@ -27,20 +27,21 @@ enum {
 #undef TNI_FILL_ENUM_
 };
 
+/* By kind. */
 extern const uint8_t tni_fill_bytes[TNI_FILL_COUNT];
 extern const uint8_t tni_fill_words[TNI_FILL_COUNT];
 
-/* Where the words come from, see tni_philox_block, and where the numbers go. */
+/* Where the words come from, see tni_philox_block. `past_caches`: the whole is more than caches
+ * keep, so a row that can writes to memory directly. */
 typedef struct tni_fill_source {
     uint64_t seed;
     uint64_t subsequence;
     uint64_t block;
-    bool
-        past_caches; /* there is more than a cache would keep: write to memory directly if it can */
+    bool past_caches;
 } tni_fill_source;
 
-/* Writes `count` elements to `out`, aligned anyhow, from the words that begin with the source's
- * block. The blocks it takes may not go on beyond a multiple of 2^32. */
+/* Writes `count` elements of a TNI_FILL_ kind to `out`, aligned anyhow, from the words that begin
+ * with the source's block. The blocks it takes may not go on beyond a multiple of 2^32. */
 typedef void tni_fill(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
 
 void tni_fill_avx512(const tni_fill_source *source, int kind, size_t count, unsigned char *out);

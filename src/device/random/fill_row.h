@@ -15,8 +15,8 @@ enum { GROUP_BLOCKS = 32, GROUP = GROUP_BLOCKS * TNI_PHILOX_WORDS };
 /* Writes the words of the blocks from `block` on. `how` is what the row made of the source. */
 typedef void make_group(const void *how, uint64_t block, uint32_t words[GROUP]);
 
-/* Writes `size` bytes to `out` past the caches, both multiples of STREAM. What a row has no such
- * stores for stays NULL. */
+/* Writes `size` bytes to `out` past the caches; both are multiples of STREAM. NULL in rows that have
+ * no stores for it. */
 enum { STREAM = 16 };
 typedef void stream_group(unsigned char *out, const unsigned char *from, size_t size);
 

@@ -4,8 +4,6 @@
 #include "os/fork.h"
 #include "os/thread.h"
 
-#include <stdbool.h>
-
 /* `previous` is NULL unless the core made it. */
 struct tn_generator {
     tn_generator_state state;
@@ -15,32 +13,32 @@ struct tn_generator {
 /* One lock for all generators, as it is held for a few instructions and never with another: a fork
  * has one thing to wait for, and everything is seeded at one moment. The default generator is the
  * head of the ring of those that tn_seed_everything reaches. */
-static tni_mutex lock = TNI_MUTEX_INIT;
+static tni_mutex guard = TNI_MUTEX_INIT;
 static tn_generator head = {
     .state = {sizeof(tn_generator_state), TN_SEED_DEFAULT, 0, 0}, .next = &head, .previous = &head};
 static uint64_t last_seed = TN_SEED_DEFAULT;
 
-static void acquire_for_fork(void)
+static void before_fork(void)
 {
-    tni_mutex_lock(&lock);
+    tni_mutex_lock(&guard);
 }
 
-static void release(void)
+static void unlock(void)
 {
-    tni_mutex_unlock(&lock);
+    tni_mutex_unlock(&guard);
 }
 
 static void watch_forks(void)
 {
-    static const tni_fork_hook hook = {acquire_for_fork, release, release};
+    static const tni_fork_hook hook = {before_fork, unlock, unlock};
     tni_fork_watch(&hook);
 }
 
-static void acquire(void)
+static void lock(void)
 {
     static tni_once once = TNI_ONCE_INIT;
     tni_once_run(&once, watch_forks);
-    tni_mutex_lock(&lock);
+    tni_mutex_lock(&guard);
 }
 
 static void seed_one(tn_generator *generator, uint64_t seed)
@@ -74,14 +72,14 @@ tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error 
 {
     tn_generator *generator = create(TN_SEED_DEFAULT, subsequence);
     if (!generator)
-        return tni_no_memory(err, "tni_generators_add", "a device's generator");
-    acquire();
+        return tni_no_memory(err, "generators", "a device's generator");
+    lock();
     generator->state.seed = last_seed;
     generator->next = &head;
     generator->previous = head.previous;
     head.previous->next = generator;
     head.previous = generator;
-    release();
+    unlock();
     *out = generator;
     return TN_OK;
 }
@@ -90,31 +88,31 @@ void tn_generator_release(tn_generator *generator)
 {
     if (!generator)
         return;
-    acquire();
+    lock();
     if (generator->previous) {
         generator->previous->next = generator->next;
         generator->next->previous = generator->previous;
     }
-    release();
+    unlock();
     tni_release(generator);
 }
 
 void tn_generator_seed(tn_generator *generator, uint64_t seed)
 {
-    acquire();
+    lock();
     seed_one(generator ? generator : &head, seed);
-    release();
+    unlock();
 }
 
 tn_status tn_seed_everything(uint64_t seed, tn_error *err)
 {
-    (void)err;
-    acquire();
+    (void)err; /* nothing here can fail yet */
+    lock();
     last_seed = seed;
     seed_one(&head, seed);
     for (tn_generator *generator = head.next; generator != &head; generator = generator->next)
         seed_one(generator, seed);
-    release();
+    unlock();
     return TN_OK;
 }
 
@@ -136,9 +134,9 @@ tn_status tn_generator_state_get(const tn_generator *generator, tn_generator_sta
     tn_status status = check(out, "tn_generator_state_get", "out", err);
     if (status)
         return status;
-    acquire();
+    lock();
     *out = (generator ? generator : &head)->state;
-    release();
+    unlock();
     return TN_OK;
 }
 
@@ -148,21 +146,21 @@ tn_status tn_generator_state_set(tn_generator *generator, const tn_generator_sta
     tn_status status = check(state, "tn_generator_state_set", "state", err);
     if (status)
         return status;
-    acquire();
+    lock();
     tn_generator_state *own = &(generator ? generator : &head)->state;
     own->seed = state->seed;
     own->subsequence = state->subsequence;
     own->offset = state->offset;
-    release();
+    unlock();
     return TN_OK;
 }
 
 tn_generator_state tni_generators_take(tn_generator *generator, uint64_t blocks)
 {
-    acquire();
+    lock();
     tn_generator_state *own = &(generator ? generator : &head)->state;
     tn_generator_state taken = *own;
     own->offset += blocks;
-    release();
+    unlock();
     return taken;
 }

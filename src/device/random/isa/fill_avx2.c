@@ -17,12 +17,12 @@ static inline __m256i spread(uint32_t word)
 
 static struct plan plan_of(const tni_fill_source *source)
 {
-    tni_philox_start two = tni_philox_begin(source->seed, source->subsequence, source->block);
+    tni_philox_start begun = tni_philox_begin(source->seed, source->subsequence, source->block);
     uint32_t key0 = (uint32_t)source->seed, key1 = (uint32_t)(source->seed >> 32);
-    struct plan plan = {.mix = spread(two.mix),
-                        .mix0 = spread(two.mix0),
-                        .mix2 = spread(two.mix2),
-                        .word3 = spread(two.word3)};
+    struct plan plan = {.mix = spread(begun.mix),
+                        .mix0 = spread(begun.mix0),
+                        .mix2 = spread(begun.mix2),
+                        .word3 = spread(begun.word3)};
     for (int i = 0; i < TNI_PHILOX_ROUNDS; i++) {
         plan.key0[i] = spread(key0);
         plan.key1[i] = spread(key1);
