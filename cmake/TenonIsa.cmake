@@ -11,7 +11,8 @@
 # What an object for an instruction set must keep to, as it may not run before its bits are checked:
 #   - One function with external linkage for each row, no constructors; everything else is static.
 #     Nothing that the linker merges with other objects' copies (`inline` with external linkage, in
-#     C++ any template): it might keep this copy for all. The headers it includes only declare.
+#     C++ any template): it might keep this copy for all. The headers it includes declare, or define
+#     static functions.
 #   - One file, one instruction set, in one target: flags belong to the file. Two sets that share
 #     code include it from files of their own.
 #   - No atomics for Arm: armv8.2-a, where most of its extensions begin, has new ones.
