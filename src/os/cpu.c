@@ -158,3 +158,16 @@ const tni_isa_row *tni_isa_choose(const tni_isa_row *rows, size_t count, uint64_
         row++;
     return row;
 }
+
+const tni_isa_row *tni_isa_use(tni_isa_table *table, uint64_t features)
+{
+    const tni_isa_row *row = tni_isa_choose(table->rows, table->count, features);
+    atomic_store_explicit(&table->chosen, row, memory_order_relaxed);
+    return row;
+}
+
+const tni_isa_row *tni_isa_best(tni_isa_table *table)
+{
+    const tni_isa_row *row = atomic_load_explicit(&table->chosen, memory_order_relaxed);
+    return row ? row : tni_isa_use(table, tni_cpu_features());
+}

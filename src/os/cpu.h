@@ -4,6 +4,7 @@
 
 #include "tenon/base.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /*  Capabilities: name in reports and masks. A bit is set only when the instructions exist, the
@@ -94,5 +95,18 @@ typedef struct tni_isa_row {
 
 /* The first row whose needs `features` has; rows are best first and the last needs nothing. */
 const tni_isa_row *tni_isa_choose(const tni_isa_row *rows, size_t count, uint64_t features);
+
+/* The rows of one function, and the one that is used. Static; `chosen` begins as NULL. */
+typedef struct tni_isa_table {
+    const tni_isa_row *rows;
+    size_t count;
+    const tni_isa_row *_Atomic chosen;
+} tni_isa_table;
+
+/* The row in use; the first call chooses by tni_cpu_features(). Thread-safety: Safe. */
+const tni_isa_row *tni_isa_best(tni_isa_table *table);
+
+/* Makes the best row for `features` the one in use, and returns it: for tests. */
+const tni_isa_row *tni_isa_use(tni_isa_table *table, uint64_t features);
 
 #endif

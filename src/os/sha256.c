@@ -4,7 +4,6 @@
 #include "isa/sha256_blocks.h"
 
 #include <stdalign.h>
-#include <stdatomic.h>
 #include <string.h>
 
 alignas(16) const uint32_t tni_sha256_constants[64] = {
@@ -79,29 +78,22 @@ static const tni_isa_row rows[] = {
 #endif
     {"portable", 0, FUNCTION(portable)},
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
-
-static const tni_isa_row *_Atomic chosen;
+static tni_isa_table table = {rows, sizeof rows / sizeof rows[0], NULL};
 
 const tni_isa_row *tni_sha256_rows(size_t *out_count)
 {
-    *out_count = ROWS;
-    return rows;
+    *out_count = table.count;
+    return table.rows;
 }
 
 const tni_isa_row *tni_sha256_choose(uint64_t features)
 {
-    const tni_isa_row *row = tni_isa_choose(rows, ROWS, features);
-    atomic_store_explicit(&chosen, row, memory_order_relaxed);
-    return row;
+    return tni_isa_use(&table, features);
 }
 
 static void run(tni_sha256 *hash, const unsigned char *data, size_t count)
 {
-    const tni_isa_row *row = atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!row)
-        row = tni_sha256_choose(tni_cpu_features());
-    ((tni_sha256_blocks *)row->function)(hash->state, data, count);
+    ((tni_sha256_blocks *)tni_isa_best(&table)->function)(hash->state, data, count);
 }
 
 void tni_sha256_begin(tni_sha256 *hash)

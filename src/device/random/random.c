@@ -7,7 +7,6 @@
 #include "philox.h"
 #include "tenon/parallel.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #define BYTES(name, bytes, words) bytes,
@@ -25,29 +24,17 @@ static const tni_isa_row rows[] = {
 #endif
     {"portable", 0, FUNCTION(portable)},
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
-
-static const tni_isa_row *_Atomic chosen;
+static tni_isa_table table = {rows, sizeof rows / sizeof rows[0], NULL};
 
 const tni_isa_row *tni_fill_rows(size_t *out_count)
 {
-    *out_count = ROWS;
-    return rows;
+    *out_count = table.count;
+    return table.rows;
 }
 
 const tni_isa_row *tni_fill_choose(uint64_t features)
 {
-    const tni_isa_row *row = tni_isa_choose(rows, ROWS, features);
-    atomic_store_explicit(&chosen, row, memory_order_relaxed);
-    return row;
-}
-
-static tni_fill *best_row(void)
-{
-    const tni_isa_row *row = atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!row)
-        row = tni_fill_choose(tni_cpu_features());
-    return (tni_fill *)row->function;
+    return tni_isa_use(&table, features);
 }
 
 /* A fill is cut into pieces at multiples of PIECE blocks, counted as the generator counts them: so
@@ -87,7 +74,7 @@ static void fill(tn_generator *generator, int kind, void *out, size_t count)
     uint64_t blocks = count / in_block + (count % in_block != 0);
     tn_generator_state taken = tni_generators_take(generator, blocks);
     struct job job = {
-        .fill = best_row(),
+        .fill = (tni_fill *)tni_isa_best(&table)->function,
         .source = {taken.seed, taken.subsequence, taken.offset,
                    .past_caches = count >= PAST_CACHES / tni_fill_bytes[kind]},
         .kind = kind,
