@@ -86,6 +86,8 @@ const char *tni_words_nearest(const char *word, const char *const *words, size_t
     size_t limit = length < 4 ? 2 : length < 8 ? 3 : 4;
     for (size_t i = 0; i < count; i++) {
         size_t d = distance(word, words[i]);
+        if (strcmp(word, words[i]) == 0)
+            return words[i];
         if (d < limit) {
             limit = d;
             nearest = words[i];

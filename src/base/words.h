@@ -23,8 +23,8 @@ void tni_words_clean(char *text);
 const char *tni_words_sanitizer(uint64_t sanitizers);
 
 /* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
- * none is near enough to be worth suggesting. Case does not count. The first of equals. No memory
- * is needed. */
+ * none is near enough to be worth suggesting. Case does not count, but the word itself comes before
+ * its other spellings. The first of equals. No memory is needed. */
 const char *tni_words_nearest(const char *word, const char *const *words, size_t count);
 
 #endif

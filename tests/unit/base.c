@@ -251,6 +251,8 @@ static void nearest_word_is_found(void **state)
     assert_null(tni_words_nearest("modules", words, 0));
     const char *const equals[] = {"cat", "bat"};
     assert_string_equal(tni_words_nearest("hat", equals, 2), "cat"); /* the first of equals */
+    const char *const spellings[] = {"CAT", "cat"};
+    assert_string_equal(tni_words_nearest("cat", spellings, 2), "cat");
 }
 
 static void strangers_words_are_made_text(void **state)
