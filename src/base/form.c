@@ -82,24 +82,30 @@ static const char *found(const reader *r, char *room)
     return room;
 }
 
-/* Ends the walk at the place where the reader is. Of a long origin only the end is shown, so that
- * the rest of the message always fits. */
-static tn_status corrupt(const reader *r, const char *expected)
+const char *tni_form_place(const char *origin, uint32_t line, char room[TNI_FORM_PLACE])
 {
     enum { SHOWN = 160 };
-    char room[16];
-    const char *origin = r->origin, *cut = "";
-    size_t length = strlen(origin), column = 1;
+    const char *cut = "";
+    size_t length = strlen(origin);
     if (length > SHOWN) {
         cut = "...";
         origin += length - SHOWN;
         while (tni_utf8_continues(*origin))
             origin++;
     }
+    snprintf(room, TNI_FORM_PLACE, "%s%s:%u", cut, origin, (unsigned)line);
+    return room;
+}
+
+/* Ends the walk at the place where the reader is. */
+static tn_status corrupt(const reader *r, const char *expected)
+{
+    char room[16], place[TNI_FORM_PLACE];
+    size_t column = 1;
     for (size_t i = r->at; i > r->begin && r->text[i - 1] != '\n'; i--)
         column += !tni_utf8_continues(r->text[i - 1]);
-    return tn_fail(r->err, TN_CORRUPT, 0, "form", "%s%s:%u:%zu: found %s, expected %s", cut, origin,
-                   (unsigned)r->line, column, found(r, room), expected);
+    return tn_fail(r->err, TN_CORRUPT, 0, "form", "%s:%zu: found %s, expected %s",
+                   tni_form_place(r->origin, r->line, place), column, found(r, room), expected);
 }
 
 /* Every character, comments included, so that the walks need not look at encodings again. */

@@ -61,6 +61,11 @@ void tni_form_release(tni_form *form);
 size_t tni_form_section_count(const tni_form *form);
 const tni_form_section *tni_form_section_get(const tni_form *form, size_t index);
 
+/* "config:3", for what a reader of the form says of a line. Of a long origin only the end is shown,
+ * so that a message that begins so has room for the rest. Returns `room`. */
+enum { TNI_FORM_PLACE = 192 };
+const char *tni_form_place(const char *origin, uint32_t line, char room[TNI_FORM_PLACE]);
+
 /* The value of the last `key` in the first section called `section`, or NULL. */
 const char *tni_form_find(const tni_form *form, const char *section, const char *key);
 

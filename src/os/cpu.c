@@ -151,6 +151,20 @@ tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err)
     return TN_OK;
 }
 
+size_t tni_cpu_features_write(uint64_t features, char *out, size_t size)
+{
+    size_t length = 0;
+    if (size)
+        out[0] = '\0';
+    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+        size_t used = length < size ? length : size;
+        if (features >> i & 1)
+            length += (size_t)snprintf(size ? out + used : NULL, size - used, "%s%s",
+                                       length ? "," : "", feature_words[i]);
+    }
+    return length;
+}
+
 const tni_isa_row *tni_isa_choose(const tni_isa_row *rows, size_t count, uint64_t features)
 {
     const tni_isa_row *row = rows;

@@ -86,6 +86,13 @@ const char *tni_cpu_quirk_name(int index);
  * known one. */
 tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err);
 
+/* The names of `features`, as they are parsed: "avx2,fma". Returns the length it needs without its
+ * end; text too long for `size` is cut. */
+size_t tni_cpu_features_write(uint64_t features, char *out, size_t size);
+
+/* Bits of an SVE vector in the calling thread and those it makes; 0 without SVE. */
+int32_t tni_cpu_sve_bits(void);
+
 /* One implementation of a function for one instruction set. `needs`: every bit must be there. */
 typedef struct tni_isa_row {
     const char *name; /* "sha", "avx2", "portable" */

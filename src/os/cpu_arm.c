@@ -2,6 +2,7 @@
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #endif
 
 /* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's ABI. The kernel sets one only for what every core
@@ -49,6 +50,13 @@ bool tni_cpu_arm_read(tni_cpu_arm *out)
     return true;
 }
 
+int32_t tni_cpu_sve_bits(void)
+{
+    const int get_vector_length = 51, bytes = 0xFFFF; /* in the kernel's ABI */
+    int answer = prctl(get_vector_length, 0, 0, 0, 0);
+    return answer < 0 ? 0 : (answer & bytes) * 8;
+}
+
 #elif defined(__aarch64__)
 
 /* Elsewhere only what the ABI promises of every processor. */
@@ -64,6 +72,15 @@ bool tni_cpu_arm_read(tni_cpu_arm *out)
 {
     (void)out;
     return false;
+}
+
+#endif
+
+#if !defined(__aarch64__) || !defined(__linux__)
+
+int32_t tni_cpu_sve_bits(void)
+{
+    return 0;
 }
 
 #endif

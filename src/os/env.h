@@ -13,6 +13,10 @@ bool tni_env_privileged(void);
  * environment changes. Every variable of Tenon's is read through this. */
 const char *tni_env_get(const char *name);
 
+/* The value whatever the privileges, for variables that others read (CUDA_VISIBLE_DEVICES): to say
+ * what they will do, never to find code or files. */
+const char *tni_env_value(const char *name);
+
 /* True when the variable is set, even where tni_env_get would ignore it: for reports. */
 bool tni_env_is_set(const char *name);
 

@@ -21,6 +21,11 @@ const char *tni_env_get(const char *name)
     return tni_env_privileged() ? NULL : getenv(name);
 }
 
+const char *tni_env_value(const char *name)
+{
+    return getenv(name);
+}
+
 bool tni_env_is_set(const char *name)
 {
     return getenv(name) != NULL;

@@ -13,6 +13,11 @@ const char *tni_env_get(const char *name)
     return getenv(name);
 }
 
+const char *tni_env_value(const char *name)
+{
+    return getenv(name);
+}
+
 bool tni_env_is_set(const char *name)
 {
     return getenv(name) != NULL;

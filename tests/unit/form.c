@@ -218,6 +218,25 @@ static void test_long_origin(void **state)
     assert_contains(err.message, "o/config:1:2: " FOUND_END "'='");
 }
 
+/* The end of a long origin is cut between characters, wherever the cut falls. */
+static void test_place(void **state)
+{
+    (void)state;
+    char room[TNI_FORM_PLACE];
+    assert_string_equal(tni_form_place("config", 3, room), "config:3");
+    for (size_t shift = 0; shift < 3; shift++) {
+        char origin[400] = "";
+        for (int i = 0; i < 100; i++)
+            strcat(origin, "\xE2\x82\xAC");
+        strcat(origin, &"xxx"[shift]);
+        const char *place = tni_form_place(origin, UINT32_MAX, room);
+        assert_ptr_equal(place, room);
+        assert_int_equal(strncmp(place, "...\xE2\x82\xAC", 6), 0);
+        assert_contains(place, &"xxx:4294967295"[shift]);
+        assert_in_range(strlen(place), 3 + 158 + 11, 3 + 160 + 11);
+    }
+}
+
 /* Text of nothing, a length beyond the limit (no byte of which is read), releasing nothing. */
 static void test_edges(void **state)
 {
@@ -531,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_grammar),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_long_origin),
+        cmocka_unit_test(test_place),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_written_text),

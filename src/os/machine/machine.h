@@ -6,6 +6,7 @@
 #define TNI_OS_MACHINE_H
 
 #include "base/buffer.h"
+#include "tenon/module/machine.h"
 
 /* How a value is known. Only a known one counts. */
 enum {
@@ -82,6 +83,7 @@ typedef struct tni_machine_memory {
     tni_fact system_available; /* of it, without pushing anything out but file cache           */
     tni_fact limit;            /* the least of the control groups' from the process's own up   */
     tni_fact limit_available;  /* the least of what each leaves: limit - (usage - file cache)  */
+    tni_fact resident;         /* what this process holds of it now                            */
 } tni_machine_memory;
 
 /* A hardware thread. Indices are into the topology, -1 when unknown, as everything is of those
@@ -134,8 +136,10 @@ typedef struct tni_machine_topology {
     tni_fact cores;
     tni_fact threads;
     tni_fact threads_per_core; /* the most of any core */
+    tni_fact caches_known;     /* their number         */
     tni_fact nodes_known;      /* their number         */
     tni_fact classes_known;    /* their number; the origin is the evidence */
+    bool classes_by_speed; /* the fastest is the first: the evidence is of speed, or there is one */
     const tni_machine_cpu *cpus;
     const tni_machine_cache *caches; /* by level, then type, then first processor */
     const tni_machine_node *nodes;
@@ -192,5 +196,17 @@ typedef struct tni_machine {
  * malformed affinity and a negative wish. */
 tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn_error *err);
 void tni_machine_release(tni_machine *machine); /* accepts NULL */
+
+/* A number as both sides of the door share it: what is not known is unknown, whatever the state. */
+tn_fact tni_fact_shown(const tni_fact *fact);
+
+/* What both sides share of a machine whose parts were all read. Fills as much of *out
+ * as out->struct_size holds, and makes that what was filled. */
+void tni_machine_facts_fill(const tni_machine *machine, tn_machine_facts *out);
+
+/* Reads the running system and fills *out, whose struct_size the caller has set. How it is built and
+ * which it is are read once in a process, how it stands now at every call. Fails only for want
+ * of memory, and with TN_INVALID_ARGUMENT for a struct_size that holds nothing. */
+tn_status tni_machine_facts_read(tn_machine_facts *out, tn_error *err);
 
 #endif

@@ -91,7 +91,10 @@ static int by_level(const void *a, const void *b)
 
 void tni_machine_caches_read(tni_reading *reading, tni_machine_topology *out)
 {
+    static const char origin[] = "/sys/devices/system/cpu/cpu*/cache";
     struct finder finder = {.reading = reading};
+    out->caches_known =
+        tni_fact_none(TNI_FACT_UNKNOWN, "/sys/devices/system/cpu/cpu*/cache: none is told");
     for (int i = 0; i < MOST_INDICES; i++) {
         if (!tni_cpus_make(reading, out->online.room, &finder.covered[i]))
             return;
@@ -106,6 +109,7 @@ void tni_machine_caches_read(tni_reading *reading, tni_machine_topology *out)
         qsort(kept, finder.count, sizeof *kept, by_level);
         out->caches = kept;
         out->cache_count = finder.count;
+        out->caches_known = tni_fact_known((int64_t)finder.count, origin);
     }
     tni_release(finder.caches);
 }

@@ -224,6 +224,7 @@ void tni_machine_classes_read(tni_reading *reading, const tni_cpuinfo *info, tni
     out->classes = classes;
     out->class_count = count;
     out->classes_known = tni_fact_known((int64_t)count, evidence[trait]);
+    out->classes_by_speed = count == 1 || trait != PART;
     int64_t value = INT64_MAX;
     for (size_t i = 0; i < count; i++) {
         value = greatest_below(&sorter, trait, value);

@@ -79,6 +79,25 @@ static void read_system(tni_reading *reading, tni_machine_memory *out)
         out->system_total = tni_fact_known((int64_t)pages * page, "sysconf(_SC_PHYS_PAGES)");
 }
 
+/* In pages of the running system, whatever the root: no file tells their size. */
+static tni_fact read_resident(tni_reading *reading)
+{
+    char *text;
+    tni_span span, rest, word;
+    int64_t pages, bytes;
+    if (!tni_reading_file(reading, &text, &span, "/proc/self/statm"))
+        return tni_reading_nothing(reading);
+    rest = span;
+    (void)tni_span_take_word(&rest, &word); /* the whole of its addresses */
+    bool sound = tni_span_take_word(&rest, &word) && tni_span_number(word, &pages) &&
+                 tni_mul_i64(pages, sysconf(_SC_PAGESIZE), &bytes);
+    if (!sound)
+        tni_reading_malformed(reading, span, "the number of resident pages as the second one");
+    tni_release(text);
+    return sound ? tni_fact_known(bytes, "/proc/self/statm, the resident pages")
+                 : tni_reading_nothing(reading);
+}
+
 /* What one version of control groups calls things. A `soft` limit slows down whoever exceeds it. */
 struct words {
     const char *hard, *soft;
@@ -194,6 +213,7 @@ void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
 {
     read_system(reading, out);
     read_groups(reading, cgroups, out);
+    out->resident = read_resident(reading);
     tni_fact_lessen(&out->total, out->system_total);
     tni_fact_lessen(&out->total, out->limit);
     tni_fact_lessen(&out->available, out->system_available);

@@ -17,7 +17,7 @@ static void fill_budget(const tni_machine_query *query, tni_machine_budget *out)
 static void fill_memory(tni_machine_memory *out)
 {
     tni_fact unknown = tni_fact_none(TNI_FACT_UNKNOWN, unread);
-    *out = (tni_machine_memory){unknown, unknown, unknown, unknown, unknown, unknown};
+    *out = (tni_machine_memory){unknown, unknown, unknown, unknown, unknown, unknown, unknown};
 }
 
 static void fill_topology(tni_machine_topology *out)
@@ -26,7 +26,7 @@ static void fill_topology(tni_machine_topology *out)
     tni_fact_text silent = {NULL, unread};
     out->architecture = out->model = out->hypervisor = silent;
     out->packages = out->dies = out->cores = out->threads = out->threads_per_core = unknown;
-    out->nodes_known = out->classes_known = unknown;
+    out->caches_known = out->nodes_known = out->classes_known = unknown;
 }
 
 tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn_error *err)

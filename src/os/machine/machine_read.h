@@ -4,7 +4,7 @@
 #define TNI_OS_MACHINE_READ_H
 
 #include "machine.h"
-#include "machine_text.h"
+#include "os/span.h"
 
 enum { TNI_READING_PATH = 4096, TNI_READING_NOTES = 32 };
 

@@ -1,4 +1,4 @@
-#include "machine_text.h"
+#include "span.h"
 
 static bool is_blank(char c)
 {

@@ -1,7 +1,7 @@
-/* Pieces of text that others own, as the small parsers of the machine's files take them apart.
+/* Pieces of text that others own, as small parsers take them apart.
  * Thread-safety: Safe. */
-#ifndef TNI_OS_MACHINE_TEXT_H
-#define TNI_OS_MACHINE_TEXT_H
+#ifndef TNI_OS_SPAN_H
+#define TNI_OS_SPAN_H
 
 #include "tenon/base.h"
 

@@ -1,0 +1,163 @@
+#include "look_read.h"
+
+#include "base/alloc.h"
+#include "os/file.h"
+
+/* A line of the bus's list is some 300 bytes; there are at most hundreds on any machine. */
+enum { LONGEST_LIST = 4 << 20, LONGEST_NUMBER = 64 };
+
+static const char devices[] = "/sys/bus/pci/devices";
+
+typedef struct walk {
+    const char *root;
+    tni_span ids;
+    int32_t visited;
+    int32_t count;  /* of those that fit */
+    int32_t unread; /* of those that could not be told */
+    char first[64]; /* "0000:3b:00.0 (10de:2335)" */
+    tn_error why;   /* of the first that is unread */
+} walk;
+
+/* One fact that the system keeps of a device, so that the device is not asked: no file but these
+ * is opened. */
+static bool read_fact(const char *root, const char *device, const char *fact, uint32_t most,
+                      uint32_t *out, tn_error *err)
+{
+    char path[TNI_LOOK_PATH], *text;
+    size_t size;
+    int64_t value;
+    if (!tni_look_path(path, "%s%s/%s/%s", root, devices, device, fact)) {
+        tn_fail(err, TN_IO, 0, "look", "%s/%s has too long a path", devices, device);
+        return false;
+    }
+    if (tni_file_read(path, LONGEST_NUMBER, &text, &size, err))
+        return false;
+    bool sound = tni_span_hex(tni_span_trim((tni_span){text, size}), &value) && value <= most;
+    if (sound)
+        *out = (uint32_t)value;
+    else
+        tn_fail(err, TN_CORRUPT, 0, "look", "%s: not a number of at most %x", path, (unsigned)most);
+    tni_release(text);
+    return sound;
+}
+
+static void count_device(walk *to, const char *device, uint32_t vendor)
+{
+    uint32_t number;
+    if (to->count++ > 0)
+        return;
+    if (read_fact(to->root, device, "device", 0xFFFF, &number, NULL))
+        snprintf(to->first, sizeof to->first, "%s (%04x:%04x)", device, (unsigned)vendor,
+                 (unsigned)number);
+    else
+        snprintf(to->first, sizeof to->first, "%s (%04x)", device, (unsigned)vendor);
+}
+
+/* By its number and class, as far as they can be read; false when what cannot be might matter. */
+static bool fits_closely(walk *to, const char *device, uint32_t vendor, bool *out_fits,
+                         tn_error *err)
+{
+    uint32_t number, kind;
+    bool numbered = read_fact(to->root, device, "device", 0xFFFF, &number, err);
+    bool classed = read_fact(to->root, device, "class", 0xFFFFFF, &kind, err);
+    *out_fits = tni_pci_ids_fit(to->ids, vendor, numbered ? (int32_t)number : -1,
+                                classed ? (int32_t)kind : -1);
+    return *out_fits || (numbered && classed);
+}
+
+/* More than the vendor is read where it matters only. */
+static void visit(walk *to, const char *device)
+{
+    uint32_t vendor;
+    tn_error err;
+    bool read = read_fact(to->root, device, "vendor", 0xFFFF, &vendor, &err), fits = false;
+    to->visited++;
+    if (read && tni_pci_ids_fit(to->ids, vendor, -1, -1))
+        fits = true;
+    else if (read && tni_pci_ids_name(to->ids, vendor))
+        read = fits_closely(to, device, vendor, &fits, &err);
+    if (fits)
+        count_device(to, device, vendor);
+    if (!read && to->unread++ == 0)
+        to->why = err;
+}
+
+/* The list of the whole bus is one file, and where it has no vendor asked for, which is the rule,
+ * nothing else need be opened. False when it does not tell, as an empty one in a container. */
+static bool read_places(const char *root, tni_span ids, tni_pci_places *out)
+{
+    char path[TNI_LOOK_PATH], *text;
+    size_t size;
+    if (!tni_look_path(path, "%s/proc/bus/pci/devices", root) ||
+        tni_file_read(path, LONGEST_LIST, &text, &size, NULL))
+        return false;
+    bool sound = size && tni_pci_places_parse((tni_span){text, size}, ids, out);
+    tni_release(text);
+    return sound;
+}
+
+static void say(const walk *seen, tni_look *out)
+{
+    char unread[48] = "";
+    if (seen->unread)
+        snprintf(unread, sizeof unread, "; %d more could not be read", (int)seen->unread);
+    if (seen->count == 0 && seen->unread)
+        tni_look_say(out, -1, 0, "%s", tni_look_why(seen->root, &seen->why));
+    else if (seen->count == 0)
+        tni_look_say(out, 0, 0, "absent");
+    else
+        tni_look_say(out, 1, seen->count, "%d device%s %s%s", (int)seen->count,
+                     seen->count == 1 ? "," : "s, the first", seen->first, unread);
+}
+
+/* With `places` only the devices that may be at one of them. */
+static tn_status walk_devices(walk *to, const tni_pci_places *places, tn_error *err)
+{
+    char path[TNI_LOOK_PATH];
+    tni_names *names = NULL;
+    uint32_t place;
+    tn_status status = tni_look_path(path, "%s%s", to->root, devices)
+                           ? tni_folder_list(path, "", "", &names, err)
+                           : TN_NOT_FOUND;
+    for (size_t i = 0; !status && i < names->count; i++) {
+        if (tni_pci_address_parse(tni_span_of(names->names[i]), &place) &&
+            (!places || tni_pci_places_has(places, place)))
+            visit(to, names->names[i]);
+    }
+    tni_release(names);
+    return status;
+}
+
+static void look(walk *to, const tni_pci_places *places, tni_look *out)
+{
+    tn_error err;
+    tn_status status = walk_devices(to, places, &err);
+    if (status && status != TN_NOT_FOUND)
+        tni_look_say(out, -1, 0, "%s", tni_look_why(to->root, &err));
+    else if (places && to->visited == 0)
+        tni_look_say(out, -1, 0, "%d of that vendor, but %s does not show of what class",
+                     (int)places->count, devices);
+    else if (status)
+        tni_look_say(out, -1, 0, "no PCI bus to be seen: %s does not exist", devices);
+    else
+        say(to, out);
+}
+
+void tni_look_pci(const char *root, const char *ids, tni_look *out)
+{
+    walk to = {.root = tni_look_root(root), .ids = tni_span_of(ids)};
+    tni_pci_places places;
+    tni_span wrong;
+    if (!tni_pci_ids_check(to.ids, &wrong)) {
+        tni_look_say(
+            out, -1, 0,
+            "\"%.*s\" is no PCI id: write VENDOR, VENDOR:CLASS or VENDOR/DEVICE, as 10de:03",
+            (int)(wrong.length < 64 ? wrong.length : 64), wrong.text);
+        return;
+    }
+    bool known = read_places(to.root, to.ids, &places);
+    if (known && places.count == 0)
+        tni_look_say(out, 0, 0, "absent");
+    else
+        look(&to, known ? &places : NULL, out);
+}
