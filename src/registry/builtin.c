@@ -1,8 +1,10 @@
 #include "registry.h"
 
+tn_module_entry_fn tni_cpu_module_entry;
 tn_module_entry_fn tni_ref_module_entry;
 
 const tni_builtin tni_builtins[] = {
+    {"cpu", tni_cpu_module_entry},
     {"ref", tni_ref_module_entry},
     {NULL, NULL},
 };

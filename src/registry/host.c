@@ -3,13 +3,18 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "os/bind.h"
+#include "os/machine/machine.h"
 #include "tenon/module/library.h"
 #include "tenon/parallel.h"
 
 static void *host_alloc(void *self, size_t size, size_t align)
 {
-    (void)self;
-    return align & (align - 1) ? NULL : tni_alloc_aligned(size, align);
+    tni_record *record = self;
+    bool sound = align != 0 && !(align & (align - 1));
+    void *memory = sound ? tni_alloc_aligned(size, align) : NULL;
+    if (sound && !memory)
+        record->starved = true;
+    return memory;
 }
 
 static void host_release(void *self, void *memory)
@@ -57,6 +62,14 @@ static void host_parallel_for(void *self, int64_t count, tn_task *task, void *us
     tn_parallel_for(count, task, user);
 }
 
+static tn_status host_machine(void *self, tn_machine_facts *out, tn_error *err)
+{
+    (void)self;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "host", "out is NULL");
+    return tni_machine_facts_read(out, err);
+}
+
 void tni_host_fill(tni_record *record)
 {
     record->host = (tn_host){
@@ -69,5 +82,6 @@ void tni_host_fill(tni_record *record)
         .log = host_log,
         .library_bind = host_library_bind,
         .parallel_for = host_parallel_for,
+        .machine = host_machine,
     };
 }

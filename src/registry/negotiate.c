@@ -145,6 +145,16 @@ static void note_lacking(char *to, size_t size, const tni_platform *platform, co
              tni_words_of(err));
 }
 
+/* A platform that can be given devices is ready without one. */
+static bool can_describe(const tni_record *record)
+{
+    for (int32_t i = 0; i < record->platform_count; i++) {
+        if (record->platforms[i].status == TN_OK && record->platforms[i].row->describe)
+            return true;
+    }
+    return false;
+}
+
 tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user)
 {
     tn_error err = {0}, first = {0};
@@ -158,8 +168,11 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
         tn_status status = ask(record, platform, &err);
         any = any || !status;
         record->devices += platform->devices;
-        if (status)
+        if (status) {
+            tn_text_fit(platform->message, sizeof platform->message, tni_words_of(&err));
+            tni_words_clean(platform->message);
             note_lacking(lacking, sizeof lacking, platform, &err);
+        }
         if (status && !worst) {
             worst = status;
             first = err;
@@ -173,7 +186,7 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
     record->stage = TN_STAGE_PROBED;
     if (progress)
         progress(user, record);
-    if (record->platform_count > 0 && record->devices == 0)
+    if (record->platform_count > 0 && record->devices == 0 && !can_describe(record))
         return tni_record_stop(record, TN_UNAVAILABLE, "connect a device, or let this user see it",
                                "its driver is here, but no device");
     say_ready(record, lacking, remedy);

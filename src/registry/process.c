@@ -131,7 +131,7 @@ static tn_status create(tni_registry **out, tn_error *err)
     return status;
 }
 
-static tn_status get(tni_registry **out, tn_error *err)
+tn_status tni_registry_process(tni_registry **out, tn_error *err)
 {
     tni_registry *registry = atomic_load_explicit(&current, memory_order_acquire);
     tn_status status = TN_OK;
@@ -153,14 +153,14 @@ static tn_status get(tni_registry **out, tn_error *err)
 tn_status tn_module_folder_add(const char *folder, uint64_t flags, tn_error *err)
 {
     tni_registry *registry;
-    tn_status status = get(&registry, err);
+    tn_status status = tni_registry_process(&registry, err);
     return status ? status : tni_registry_add(registry, folder, true, flags, err);
 }
 
 tn_status tn_module_file_add(const char *file, uint64_t flags, tn_error *err)
 {
     tni_registry *registry;
-    tn_status status = get(&registry, err);
+    tn_status status = tni_registry_process(&registry, err);
     return status ? status : tni_registry_add(registry, file, false, flags, err);
 }
 
@@ -180,7 +180,7 @@ tn_status tn_module_verdicts_ignore(tn_error *err)
 tn_status tn_module_discover(tn_error *err)
 {
     tni_registry *registry;
-    tn_status status = get(&registry, err);
+    tn_status status = tni_registry_process(&registry, err);
     return status ? status : tni_registry_discover(registry, err);
 }
 
@@ -189,7 +189,7 @@ tn_status tn_module_list_create(tn_module_list **out, tn_error *err)
     tni_registry *registry;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_module_list_create", "out is NULL");
-    tn_status status = get(&registry, err);
+    tn_status status = tni_registry_process(&registry, err);
     return status ? status : tni_registry_list(registry, out, err);
 }
 

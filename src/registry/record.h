@@ -12,12 +12,15 @@
 #include "tenon/module/module.h"
 #include "tenon/module/platform.h"
 
+#include <stdatomic.h>
+
 /* What one platform's probe found; status TN_NOT_READY until it has been asked. */
 typedef struct tni_platform {
     const tn_platform_row *row;
     void *self;
     int32_t devices;
     tn_status status;
+    char message[256]; /* why it has no devices, as its probe said; "" otherwise */
 } tni_platform;
 
 /* Who brought it; indexes the words of reports. */
@@ -42,7 +45,9 @@ typedef struct tni_record {
     tn_module_stage stage;
     tn_status status;
     bool foreign; /* the module's own code gave the status */
-    bool starved; /* the host itself had no memory or descriptor for it */
+    /* The host itself had no memory or descriptor for it. Counts until the record is published;
+     * later calls of the host may still set it. */
+    _Atomic bool starved;
     uint32_t abi_major;
     uint32_t abi_minor;
     const tn_module *table; /* from NEGOTIATED on, when its code is in this process */

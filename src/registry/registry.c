@@ -223,6 +223,15 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
     return discovered ? tni_registry_discover(registry, err) : TN_OK;
 }
 
+const tni_record *tni_registry_record(tni_registry *registry, size_t index)
+{
+    tni_mutex_lock(&registry->lock);
+    const tni_record *record =
+        index < registry->records.count ? registry->records.items[index] : NULL;
+    tni_mutex_unlock(&registry->lock);
+    return record;
+}
+
 uint64_t tni_registry_generation(const tni_registry *registry)
 {
     return atomic_load(&registry->generation);

@@ -42,6 +42,13 @@ tn_status tni_registry_discover(tni_registry *registry, tn_error *err);
 tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_error *err);
 uint64_t tni_registry_generation(const tni_registry *registry);
 
+/* The records that are published, in the order they came in; NULL past the end. Lent for as long as
+ * the registry lives: a record never changes again. */
+const tni_record *tni_registry_record(tni_registry *registry, size_t index);
+
+/* The process's own, made at the first need. */
+tn_status tni_registry_process(tni_registry **out, tn_error *err);
+
 /* Around fork(): the child has only the thread that forked, and loads anew what another one was
  * at. */
 void tni_registry_before_fork(tni_registry *registry);

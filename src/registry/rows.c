@@ -7,7 +7,7 @@
 #include "tenon/module/library.h"
 #include "tenon/module/platform.h"
 
-enum { MOST_ROWS = 4096, LONGEST_KERNEL_NAME = 96 };
+enum { MOST_ROWS = 4096, MOST_EVIDENCE = 32, LONGEST_KERNEL_NAME = 96, LONGEST_WORD = 64 };
 
 /* Every list is an array of pointers to rows, and every row begins with its size and its name. */
 typedef struct any_row {
@@ -74,6 +74,63 @@ static tn_status check_function(const check *at, const char *field, int present)
     return present ? TN_OK : refuse(at, "%s is NULL", field);
 }
 
+/* Words of a platform's own: none, or a short text. */
+static tn_status check_word(const check *at, const char *field, const char *word)
+{
+    if (word && (!word[0] || memchr(word, '\0', LONGEST_WORD + 1) == NULL))
+        return refuse(at, "%s needs 1 to %d bytes, or NULL", field, LONGEST_WORD);
+    return TN_OK;
+}
+
+static tn_status check_words(const check *at, const tn_platform_row *row)
+{
+    const char *variable = row->visible_variable;
+    tn_status status = check_word(at, "device_name", row->device_name);
+    if (!status)
+        status = check_word(at, "device_type", row->device_type);
+    if (!status)
+        status = check_word(at, "dispatch_key", row->dispatch_key);
+    if (!status && variable && variable[0])
+        status = check_word(at, "visible_variable", variable);
+    if (!status && row->async_output_reason)
+        status = check_text(at, "async_output_reason", row->async_output_reason);
+    return status;
+}
+
+static tn_status check_list(const check *at, const char *field, const char *const *list)
+{
+    int32_t count = tni_rows_count(list);
+    if (count == MOST_ROWS)
+        return refuse(at, "%s does not end in NULL within %d", field, MOST_ROWS);
+    for (int32_t i = 0; i < count; i++) {
+        if (!list[i][0])
+            return refuse(at, "%s[%d] is empty", field, (int)i);
+    }
+    return TN_OK;
+}
+
+static tn_status check_evidence(const check *at, const tn_evidence_row *const *list)
+{
+    int32_t count = tni_rows_count(list);
+    if (count > MOST_EVIDENCE)
+        return refuse(at, "evidence needs at most %d rows, ended by NULL", MOST_EVIDENCE);
+    for (int32_t i = 0; i < count; i++) {
+        const tn_evidence_row *row = list[i];
+        if (row->struct_size < TN_UP_TO(tn_evidence_row, shows))
+            return refuse(at, "evidence[%d]: struct_size needs at least %zu, found %zu", (int)i,
+                          TN_UP_TO(tn_evidence_row, shows), row->struct_size);
+        if (!row->what || !row->what[0])
+            return refuse(at, "evidence[%d]: what is %s", (int)i, row->what ? "empty" : "NULL");
+        if (row->look < TN_LOOK_FILE || row->look >= TN_LOOK_COUNT)
+            return refuse(at, "evidence[%d]: look needs %d to %d, found %d", (int)i, TN_LOOK_FILE,
+                          TN_LOOK_COUNT - 1, (int)row->look);
+        if (row->shows < TN_SHOWS_HARDWARE || row->shows >= TN_SHOWS_COUNT)
+            return refuse(at, "evidence[%d]: shows needs %d to %d, found %d", (int)i,
+                          TN_SHOWS_HARDWARE, TN_SHOWS_COUNT - 1, (int)row->shows);
+    }
+    return TN_OK;
+}
+
 static tn_status check_platform(check *at, const void *any)
 {
     const tn_platform_row *row = any;
@@ -81,8 +138,14 @@ static tn_status check_platform(check *at, const void *any)
     if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
         return refuse(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
                       TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
-    if (row->reserved != 0)
-        return refuse(at, "reserved needs 0, found %d", (int)row->reserved);
+    if (row->flags & ~TN_PLATFORM_FLAGS)
+        return refuse(at, "flags has unknown bits %#x",
+                      (unsigned)(row->flags & ~TN_PLATFORM_FLAGS));
+    (void)((status = check_words(at, row)) || (status = check_evidence(at, row->evidence)) ||
+           (status = check_list(at, "quantizations", row->quantizations)) ||
+           (status = check_list(at, "model_archs", row->model_archs)));
+    if (status)
+        return status;
     (void)((status = check_function(at, "probe", row->probe != NULL)) ||
            (status = check_function(at, "memory_alloc", row->memory_alloc != NULL)) ||
            (status = check_function(at, "memory_free", row->memory_free != NULL)) ||
@@ -175,7 +238,7 @@ typedef struct row_kind {
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, copy), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+    platforms = {"platform", TN_UP_TO(tn_platform_row, describe), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},

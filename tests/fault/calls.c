@@ -9,7 +9,7 @@
 
 static char scratch[SCRATCH_PATH];
 
-static const char all_rows[] = "ref ready ok; willing ready ok; wary ready ok; ";
+static const char all_rows[] = "cpu ready ok; ref ready ok; willing ready ok; wary ready ok; ";
 
 static void fresh_cache(char out[SCRATCH_PATH + 32])
 {

@@ -32,9 +32,10 @@ class Installed(script.Case):
 
     def check_listing(self, text):
         lines = text.splitlines()
+        self.assertIn("cpu ready", lines)
         self.assertIn("ref ready", lines)
         if script.build.values.get("TENON_DESCRIBED") == "ON":
-            self.assertIn("described negotiated", lines)
+            self.assertIn("described ready", lines)
 
     def ask_modules(self, **changes):
         env = script.environment(**changes)

@@ -201,7 +201,7 @@ static void eight_threads_share_the_process(void **state)
     scratch_make(folder);
     assert_int_equal(tn_module_generation(), 0);
     work_together(&on_process, folder);
-    check_together(&on_process, folder, 1); /* the built-in */
+    check_together(&on_process, folder, 2); /* the built-ins */
     assert_int_equal(tn_module_verdicts_ignore(&err), TN_BUSY);
     assert_contains(err.message, "call it first");
     scratch_remove(folder);

@@ -338,16 +338,39 @@ static void check_faults(const fault *faults, size_t count)
 
 static void bad_platforms_are_refused(void **state)
 {
+    static const tn_evidence_row
+        sound = {.struct_size = sizeof sound, .what = "/x", .look = 1, .shows = 1},
+        sizeless = {.struct_size = 8, .what = "/x", .look = 1, .shows = 1},
+        no_what = {.struct_size = sizeof sound, .look = 1, .shows = 1},
+        no_look = {.struct_size = sizeof sound, .what = "/x", .look = TN_LOOK_COUNT, .shows = 1},
+        no_shows = {.struct_size = sizeof sound, .what = "/x", .look = 1};
+    static const tn_evidence_row *small[] = {&sizeless, NULL},
+                                 *nameless[] = {&sound, &no_what, NULL},
+                                 *lookless[] = {&no_look, NULL}, *showless[] = {&no_shows, NULL};
+    static const char *empty_word[] = {"int8", "", NULL};
+    static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
         SET(platform.struct_size, size_t, sizeof good.platform - 1,
-            "platform row 1: struct_size needs at least 64, found 63"),
+            "platform row 1: struct_size needs at least 168, found 167"),
         TEXT(platform.name, NULL, "platform row 1: name needs 1 to 48 of a-z 0-9 - _ "),
         TEXT(platform.name, "Acme", "found \"Acme\""),
         TEXT(platform.name, "acme.x", "found \"acme.x\""),
         TEXT(platform2.name, "acme", "platform row 2 \"acme\": row 1 has the same name"),
         SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind needs 1 to 9, found 0"),
         SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind needs 1 to 9, found 10"),
-        SET(platform2.reserved, int32_t, 1, "platform row 2 \"acme2\": reserved needs 0, found 1"),
+        SET(platform2.flags, uint32_t, 9, "platform row 2 \"acme2\": flags has unknown bits 0x8"),
+        TEXT(platform.device_name, "", "device_name needs 1 to 64 bytes, or NULL"),
+        TEXT(platform.device_type, long_word, "device_type needs 1 to 64 bytes, or NULL"),
+        TEXT(platform.dispatch_key, "", "dispatch_key needs 1 to 64 bytes, or NULL"),
+        TEXT(platform.visible_variable, long_word, "visible_variable needs 1 to 64 bytes"),
+        TEXT(platform.async_output_reason, "", "async_output_reason is empty"),
+        SET(platform.quantizations, void *, empty_word, "quantizations[1] is empty"),
+        SET(platform.model_archs, void *, empty_word, "model_archs[1] is empty"),
+        SET(platform.evidence, void *, small,
+            "evidence[0]: struct_size needs at least 24, found 8"),
+        SET(platform.evidence, void *, nameless, "evidence[1]: what is NULL"),
+        SET(platform.evidence, void *, lookless, "evidence[0]: look needs 1 to 4, found 5"),
+        SET(platform.evidence, void *, showless, "evidence[0]: shows needs 1 to 3, found 0"),
         NO_FUNCTION(platform.probe, "platform row 1 \"acme\": probe is NULL"),
         NO_FUNCTION(platform.memory_alloc, "memory_alloc is NULL"),
         NO_FUNCTION(platform.memory_free, "memory_free is NULL"),

@@ -9,12 +9,12 @@
 #ifndef TENON_MODULE_MODULE_H
 #define TENON_MODULE_MODULE_H
 
-#include "abi.h"
+#include "machine.h"
 
 /* While the major is 0 a module must be built for exactly the host's minor; from 1.0 on, either
  * side may be the newer one. */
 #define TN_MODULE_ABI_MAJOR 0
-#define TN_MODULE_ABI_MINOR 1
+#define TN_MODULE_ABI_MINOR 2
 
 /* Which sanitizer this file is compiled with. A host and a module of different ones cannot share
  * a process, and are kept apart before the module is opened. */
@@ -79,8 +79,12 @@ typedef struct tn_host {
     /* Runs task(user, i) for every i in [0, count), in any order, on the pool the program chose;
      * returns when all are done. A task may not wait for another one. */
     void (*parallel_for)(void *self, int64_t count, tn_task *task, void *user);
+
+    /* What the machine is, and how it stands now. Set out->struct_size first. Fails only
+     * for want of memory: what cannot be read is unknown and says why. */
+    tn_status (*machine)(void *self, tn_machine_facts *out, tn_error *err);
 } tn_host;
-TN_ENDS_WITH(tn_host, parallel_for);
+TN_ENDS_WITH(tn_host, machine);
 
 /* What the module gives. Lists are NULL-ended arrays of pointers, so that rows may grow; a list
  * may be NULL. Everything it points to is constant and lives as long as the process. */

@@ -1,0 +1,89 @@
+/* Devices: platform and index, also known by UUID and bus address.
+ *
+ * Thread-safety: Safe. A device lives as long as the process, and so do the texts it lends. */
+#ifndef TENON_DEVICE_H
+#define TENON_DEVICE_H
+
+#include "base.h"
+#include "capability.h"
+#include "platform.h"
+#include "random.h"
+
+TN_BEGIN_DECLS
+
+typedef struct tn_device tn_device;
+
+/* Every device of every platform, in the order they were found or described; finds them first. A
+ * device keeps its place. NULL past the end. */
+TN_API tn_status tn_device_count(size_t *out, tn_error *err);
+TN_API tn_device *tn_device_at(size_t index);
+
+/* By name ("cuda:1"; "cuda" is "cuda:0"), by UUID, by bus address, or by the name of its section in
+ * a description. TN_NOT_FOUND lists what is present and the nearest; TN_UNAVAILABLE gives the
+ * verdict on a platform that has no device. */
+TN_API tn_status tn_device_get(const char *name, tn_device **out, tn_error *err);
+
+TN_API int32_t tn_platform_device_count(const tn_platform *platform);
+TN_API tn_status tn_platform_device_get(const tn_platform *platform, int32_t index, tn_device **out,
+                                        tn_error *err);
+
+TN_API const tn_platform *tn_device_platform(const tn_device *device);
+TN_API int32_t tn_device_index(const tn_device *device);
+TN_API const char *tn_device_id(const tn_device *device);     /* "cuda:1"                      */
+TN_API const char *tn_device_name(const tn_device *device);   /* "NVIDIA H200"; "" unknown     */
+TN_API const char *tn_device_uuid(const tn_device *device);   /* "" unknown                    */
+TN_API const char *tn_device_bus(const tn_device *device);    /* "" unknown                    */
+TN_API const char *tn_device_origin(const tn_device *device); /* "found", or "described in FILE" */
+
+/* 1 when it is described and its platform cannot run it: plans can be made for it, and whatever
+ * would run on it gives TN_UNAVAILABLE. */
+TN_API int32_t tn_device_plans_only(const tn_device *device);
+
+/* What does not change. Lent; read when the device was found. */
+TN_API const tn_device_properties *tn_device_properties_get(const tn_device *device);
+
+/* How its memory stands now; changes no statistic. What cannot be known says why. Set
+ * out->struct_size first. */
+TN_API tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out,
+                                      tn_error *err);
+
+/* TN_UNSUPPORTED when its platform has no such thing, or does not tell. */
+TN_API tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_error *err);
+
+/* 0 when its capability is unknown. At least; the same; the same major. An integer is a pair as
+ * tn_capability_from_int reads it. */
+TN_API int32_t tn_device_has_capability(const tn_device *device, tn_capability least);
+TN_API int32_t tn_device_has_capability_int(const tn_device *device, int32_t least);
+TN_API int32_t tn_device_is_capability(const tn_device *device, tn_capability same);
+TN_API int32_t tn_device_is_capability_family(const tn_device *device, int32_t major);
+
+/* The dtypes it computes with, the default first, ended by 0; empty when unknown. */
+TN_API const tn_dtype *tn_device_supported_dtypes(const tn_device *device);
+TN_API tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_error *err);
+
+/* Whether it computes with 8-bit floats, and which comes first: 0 for none. AMD's older ones are of
+ * another encoding, which ends in "fnuz". */
+TN_API int32_t tn_device_supports_fp8(const tn_device *device);
+TN_API tn_dtype tn_device_fp8_dtype(const tn_device *device);
+TN_API int32_t tn_device_is_fp8_fnuz(const tn_device *device);
+
+/* How data gets to another device of the same platform: TN_LINK_... TN_UNSUPPORTED when unknown. */
+TN_API tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *out,
+                                tn_error *err);
+
+/* 1 when every pair of the platform's devices is joined by links of its own; a single one is. */
+TN_API tn_status tn_platform_is_fully_connected(const tn_platform *platform, int32_t *out,
+                                                tn_error *err);
+
+/* The generator of its random numbers, which tn_seed_everything seeds. Device n of every platform
+ * has subsequence n, so a program that moves from one platform to another draws the same numbers.
+ * Lent; never NULL but for a NULL device. */
+TN_API tn_generator *tn_device_generator(const tn_device *device);
+
+/* Adds the devices of a description file (docs/descriptions.md): all of them or, when anything in
+ * it is wrong, none, and the message has file, line and what was expected. */
+TN_API tn_status tn_device_file_add(const char *path, tn_error *err);
+
+TN_END_DECLS
+
+#endif

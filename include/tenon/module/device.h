@@ -1,0 +1,115 @@
+/* What is known of one device, as its platform tells it and as a program reads it.
+ * Thread-safety: types without state. */
+#ifndef TENON_MODULE_DEVICE_H
+#define TENON_MODULE_DEVICE_H
+
+#include "dtype.h"
+
+TN_BEGIN_DECLS
+
+/* What generation of hardware: 9.0 is {9, 0}. Only devices of one platform compare. Frozen. */
+typedef struct tn_capability {
+    int32_t major;
+    int32_t minor;
+} tn_capability;
+
+/* A number that may be unknown. `origin` is one line for reports: where the value is from, or why
+ * there is none. Frozen at 128 bytes. */
+typedef struct tn_fact {
+    int64_t value; /* 0 unless known */
+    int32_t known;
+    int32_t reserved;
+    char origin[112];
+} tn_fact;
+
+TN_STATIC_ASSERT(sizeof(tn_fact) == 128, "tn_fact is frozen at 128 bytes");
+
+static inline tn_fact tn_fact_of(int64_t value, const char *origin)
+{
+    tn_fact fact;
+    memset(&fact, 0, sizeof fact);
+    fact.value = value;
+    fact.known = 1;
+    tn_text_fit(fact.origin, sizeof fact.origin, origin);
+    return fact;
+}
+
+static inline tn_fact tn_fact_unknown(const char *why)
+{
+    tn_fact fact = tn_fact_of(0, why);
+    fact.known = 0;
+    return fact;
+}
+
+/* Numbers a device may have: field, word in descriptions and reports, unit, meaning. */
+#define TN_DEVICE_NUMBER_LIST(X)                                                            \
+    X(memory_bytes, "memory", "bytes", "memory of the device, all of it")                   \
+    X(numa_node, "numa_node", "", "the system's number of the memory node it hangs on")     \
+    X(physical_index, "physical_index", "", "its number before any variable hides devices") \
+    X(multi_processor_count, "multi_processor_count", "", "compute units; cores of a CPU")  \
+    X(max_threads_per_multi_processor, "max_threads_per_multi_processor", "",               \
+      "threads that one compute unit holds")                                                \
+    X(max_threads_per_block, "max_threads_per_block", "", "threads of one group")           \
+    X(warp_size, "warp_size", "", "threads that step together")                             \
+    X(registers_per_multi_processor, "registers_per_multi_processor", "",                   \
+      "32-bit registers of one compute unit")                                               \
+    X(shared_memory_per_block, "shared_memory_per_block", "bytes",                          \
+      "the most that a group may ask")                                                      \
+    X(shared_memory_per_multi_processor, "shared_memory_per_multi_processor", "bytes",      \
+      "of one compute unit")                                                                \
+    X(l2_cache_bytes, "l2_cache", "bytes", "the cache before its memory")                   \
+    X(clock_khz, "clock", "kHz", "the highest clock of a compute unit")                     \
+    X(memory_bandwidth, "memory_bandwidth", "bytes/s", "by its data sheet")                 \
+    X(is_integrated, "is_integrated", "", "1: its memory is the host's")                    \
+    X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")
+
+/* Bits of tn_device_properties.known: numbers from below, what is no number from above. */
+enum {
+#define TN_DEVICE_NUMBER_INDEX_(field, word, unit, meaning) TN_DEVICE_NUMBER_INDEX_##field,
+    TN_DEVICE_NUMBER_LIST(TN_DEVICE_NUMBER_INDEX_)
+#undef TN_DEVICE_NUMBER_INDEX_
+        TN_DEVICE_NUMBER_COUNT,
+    TN_DEVICE_NUMBER_INDEX_capability = 63
+};
+#define TN_DEVICE_KNOWS(field) (UINT64_C(1) << TN_DEVICE_NUMBER_INDEX_##field)
+
+/* Most dtypes that one device lists. */
+#define TN_DEVICE_DTYPES_MAX 32
+
+/* What does not change while the process lives. Texts that are unknown are "", numbers whose bit of
+ * `known` is not set are 0. */
+typedef struct tn_device_properties {
+    size_t struct_size;
+    uint64_t known;        /* TN_DEVICE_KNOWS(clock_khz) | ..., TN_DEVICE_KNOWS(capability) */
+    char name[128];        /* "NVIDIA H200"                                    */
+    char uuid[48];         /* "GPU-8-4-4-4-12" or 8-4-4-4-12                    */
+    char bus[32];          /* "0000:3b:00.0"                                   */
+    char architecture[32]; /* "sm_90a", "gfx942", "x86_64"                      */
+    tn_capability capability;
+    tn_dtype dtypes[TN_DEVICE_DTYPES_MAX]; /* it computes with; the first is the default; 0 ends */
+#define TN_DEVICE_NUMBER_FIELD_(field, word, unit, meaning) int64_t field;
+    TN_DEVICE_NUMBER_LIST(TN_DEVICE_NUMBER_FIELD_)
+#undef TN_DEVICE_NUMBER_FIELD_
+} tn_device_properties;
+TN_ENDS_WITH(tn_device_properties, pinned_memory);
+
+/* How memory stands now. Reading it changes no statistic. */
+typedef struct tn_device_memory {
+    size_t struct_size;
+    tn_fact total;     /* what this process could have at most: the device's, or a limit's */
+    tn_fact available; /* of it, now                                                       */
+    tn_fact in_use;    /* what this process holds of it now                                */
+} tn_device_memory;
+TN_ENDS_WITH(tn_device_memory, in_use);
+
+/* How data gets from one device to another of the same platform. */
+enum {
+    TN_LINK_UNKNOWN = 0,
+    TN_LINK_STAGED, /* through host memory             */
+    TN_LINK_BUS,    /* directly, over the system's bus */
+    TN_LINK_FABRIC  /* directly, over links of its own */
+};
+
+TN_END_DECLS
+
+#endif
