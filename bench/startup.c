@@ -1,12 +1,15 @@
-/* What it costs to see the modules: the whole command, and one module in a fresh process. */
+/* What it costs to start: the commands as a whole, one module, and the current platform, each in a
+ * fresh process. */
 #include "harness.h"
 
 #include "registry/registry.h"
+#include "tenon/platform.h"
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +51,13 @@ static void load_module(void)
     _exit(0);
 }
 
+/* In the child: the current platform of a process that has asked for nothing yet. */
+static void resolve(void)
+{
+    const tn_platform *current;
+    _exit(tn_platform_current(&current, NULL) ? 1 : 0);
+}
+
 static void leave(void)
 {
     _exit(0);
@@ -70,12 +80,35 @@ static void run_in_child(void *user, int64_t times)
     }
 }
 
+/* The most memory that the command has resident, as the system counts it. In a child of its own:
+ * the count is over all that were waited for. */
+static void print_resident(char **words)
+{
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        run_program(words, 1);
+        if (getrusage(RUSAGE_CHILDREN, &usage) == 0)
+            printf("  %s: %.1f MB resident; aim at most 10: %s\n", words[1],
+                   (double)usage.ru_maxrss * 1024 / 1e6,
+                   usage.ru_maxrss <= 10 * 1000000 / 1024 ? "reached" : "not reached");
+        fflush(stdout);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        broken("a child failed");
+}
+
 int main(void)
 {
     char command[] = TENON_COMMAND, modules[] = "modules", nothing[] = "/bin/true";
+    char devices[] = "devices";
     char *ours[] = {command, modules, NULL}, *bare[] = {nothing, NULL};
-    job load = {load_module}, empty = {leave};
+    char *list[] = {command, devices, NULL};
+    job load = {load_module}, find = {resolve}, empty = {leave};
     unsetenv("TENON_MODULE_PATH");
+    unsetenv("TENON_PLATFORM");
     bench_figure startup = {
         .name = "tenon modules, with ref and described",
         .kind = BENCH_ADDED,
@@ -92,7 +125,26 @@ int main(void)
         .ours = {.name = "a child that loads described", .run = run_in_child, .user = &load},
         .rival = {.name = "a child that does nothing", .run = run_in_child, .user = &empty},
     };
+    bench_figure see = {
+        .name = "tenon devices, all of it",
+        .kind = BENCH_TIME,
+        .aim = 15,
+        .unit = "ms",
+        .ours = {.name = "tenon devices", .run = run_program, .user = list},
+        .rival = {.name = "/bin/true", .run = run_program, .user = bare},
+    };
+    bench_figure current = {
+        .name = "the current platform, in a fresh process",
+        .kind = BENCH_ADDED,
+        .aim = 5,
+        .unit = "ms",
+        .ours = {.name = "a child that resolves it", .run = run_in_child, .user = &find},
+        .rival = {.name = "a child that does nothing", .run = run_in_child, .user = &empty},
+    };
     bench_run(&startup);
     bench_run(&open);
+    bench_run(&see);
+    print_resident(list);
+    bench_run(&current);
     return bench_end();
 }

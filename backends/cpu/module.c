@@ -1,0 +1,33 @@
+/* The module `cpu`: built in, always there. It offers the platform; the kernels that make it fast
+ * come with the ops, and `ref` has those that make it whole. */
+#include "cpu.h"
+#include "tenon/module/library.h"
+
+static const tn_platform_row *const platforms[] = {&tni_cpu_module_platform, NULL};
+
+static const tn_library_row hwloc = {
+    .struct_size = sizeof hwloc,
+    .name = "hwloc",
+    .platform = "cpu",
+    .files = TNI_CPU_HWLOC_FILES,
+    .remedy = "install libhwloc15 (Debian), hwloc-libs (Fedora) or hwloc (Arch, Homebrew)",
+};
+
+static const tn_library_row *const libraries[] = {&hwloc, NULL};
+
+static const tn_module module = {.struct_size = sizeof module,
+                                 TN_MODULE_ABI,
+                                 .name = "cpu",
+                                 .version = "0.1.0",
+                                 .platforms = platforms,
+                                 .libraries = libraries};
+
+/* Not tn_module_entry: a built-in is linked into the library and must not share its name. */
+tn_module_entry_fn tni_cpu_module_entry;
+
+tn_status tni_cpu_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}

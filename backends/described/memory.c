@@ -1,0 +1,218 @@
+/* Memory and copies: the host's own, counted, bounded, and as good as the description wants it. */
+#include "described.h"
+
+enum { ALIGN = 256 };
+
+typedef unsigned long long ull;
+
+/* Counts an operation; *out_number is which of its kind it is. A device that is lost, by this one or
+ * before, refuses it. */
+static tn_status begin(described_device *device, const char *what, uint64_t bytes, int64_t *counter,
+                       int64_t *out_number, tn_error *err)
+{
+    described_lock(&device->guard);
+    int64_t after = device->behaviour.lose_after;
+    int64_t operation = ++device->operations;
+    int64_t number = ++*counter;
+    if (after && operation >= after && !device->lost[0])
+        snprintf(device->lost, sizeof device->lost, "operation %lld, %s of %llu bytes",
+                 (long long)operation, what, (ull)bytes);
+    bool lost = device->lost[0] != '\0';
+    described_unlock(&device->guard);
+    if (lost)
+        return described_lost(device, err);
+    *out_number = number;
+    return TN_OK;
+}
+
+/* Takes `bytes` of what the device has, if it has them. */
+static tn_status reserve(described_device *device, uint64_t bytes, tn_error *err)
+{
+    bool bounded = device->properties.known & TN_DEVICE_KNOWS(memory_bytes);
+    uint64_t total = bounded ? (uint64_t)device->properties.memory_bytes : INT64_MAX;
+    described_lock(&device->guard);
+    uint64_t left = total - device->in_use;
+    bool fits = bytes <= left;
+    if (fits)
+        device->in_use += bytes;
+    described_unlock(&device->guard);
+    if (fits)
+        return TN_OK;
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
+                   "described:%d has no %llu bytes: %llu of %llu are free", (int)device->index,
+                   (ull)bytes, (ull)left, (ull)total);
+}
+
+static void give_back(described_device *device, uint64_t bytes)
+{
+    described_lock(&device->guard);
+    device->in_use -= bytes;
+    described_unlock(&device->guard);
+}
+
+/* The block and its memory, apart, so that a tool that watches memory sees where it ends. */
+static described_block *create_block(const tn_host *host, uint64_t bytes)
+{
+    size_t size = (size_t)bytes;
+    described_block *block = host->alloc(host->self, sizeof *block, _Alignof(described_block));
+    if (!block)
+        return NULL;
+    block->bytes = bytes;
+    block->memory = size == bytes ? host->alloc(host->self, size, ALIGN) : NULL;
+    if (!block->memory) {
+        host->release(host->self, block);
+        return NULL;
+    }
+    return block;
+}
+
+tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **out, tn_error *err)
+{
+    described *self = opaque;
+    described_device *device = NULL;
+    int64_t number = 0;
+    tn_status status = described_find(self, index, &device, err);
+    if (!status)
+        status = begin(device, "an allocation", bytes, &device->allocations, &number, err);
+    if (status)
+        return status;
+    if (number == device->behaviour.fail_alloc)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
+                       "described:%d has no %llu bytes: its allocation %lld is described to fail",
+                       (int)index, (ull)bytes, (long long)number);
+    status = reserve(device, bytes, err);
+    if (status)
+        return status;
+    described_block *block = create_block(self->host, bytes);
+    if (!block) {
+        give_back(device, bytes);
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
+                       "the host has no %llu bytes for described:%d", (ull)bytes, (int)index);
+    }
+    described_lock(&device->guard);
+    block->next = device->blocks;
+    device->blocks = block;
+    described_unlock(&device->guard);
+    *out = block->memory;
+    return TN_OK;
+}
+
+/* Takes the block that begins at `memory` out of the device; NULL when there is none. */
+static described_block *take_block(described_device *device, const void *memory)
+{
+    described_lock(&device->guard);
+    described_block **at = &device->blocks, *block;
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    block = *at;
+    if (block) {
+        *at = block->next;
+        device->in_use -= block->bytes;
+    }
+    described_unlock(&device->guard);
+    return block;
+}
+
+void described_free(void *opaque, int32_t index, void *memory)
+{
+    described *self = opaque;
+    const tn_host *host = self->host;
+    described_device *device = NULL;
+    if (!memory)
+        return;
+    bool known = described_find(self, index, &device, NULL) == TN_OK;
+    described_block *block = known ? take_block(device, memory) : NULL;
+    if (!block) {
+        char text[96];
+        snprintf(text, sizeof text, "described:%d: what is to be freed is not its memory",
+                 (int)index);
+        host->log(host->self, TN_LOG_ERROR, text);
+        return;
+    }
+    host->release(host->self, block->memory);
+    host->release(host->self, block);
+}
+
+/* Whether all of the range lies in one block of the device. What begins before a block is far behind
+ * its end, as addresses have no sign. */
+static bool owns(described_device *device, const void *memory, uint64_t bytes)
+{
+    bool inside = false;
+    described_lock(&device->guard);
+    for (const described_block *block = device->blocks; block && !inside; block = block->next) {
+        uintptr_t offset = (uintptr_t)memory - (uintptr_t)block->memory;
+        inside = offset <= block->bytes && bytes <= block->bytes - offset;
+    }
+    described_unlock(&device->guard);
+    return inside;
+}
+
+/* One end of a copy: the host's memory, whose device is NULL, or a device's. */
+typedef struct end {
+    described_device *device;
+    int64_t number; /* of this copy, to the device */
+} end;
+
+static tn_status find_end(described *self, int32_t index, const void *memory, uint64_t bytes,
+                          end *out, tn_error *err)
+{
+    if (index < 0)
+        return TN_OK;
+    tn_status status = described_find(self, index, &out->device, err);
+    if (!status && !owns(out->device, memory, bytes))
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: copy",
+                         "%llu bytes of a copy are not within one allocation of described:%d",
+                         (ull)bytes, (int)index);
+    return status;
+}
+
+static tn_status begin_copy(end *at, uint64_t bytes, tn_error *err)
+{
+    described_device *device = at->device;
+    if (!device)
+        return TN_OK;
+    tn_status status = begin(device, "a copy", bytes, &device->copies, &at->number, err);
+    if (!status && at->number == device->behaviour.fail_copy)
+        status = tn_fail(err, TN_IO, 0, "described: copy",
+                         "a copy of %llu bytes failed: copy %lld of described:%d is described to",
+                         (ull)bytes, (long long)at->number, (int)device->index);
+    return status;
+}
+
+static int64_t stall(const end *at)
+{
+    return at->device ? at->device->behaviour.stall_copy : 0;
+}
+
+static bool lies(const end *at)
+{
+    return at->device && at->number == at->device->behaviour.lie_copy;
+}
+
+/* As each device at its ends wants it; one that both ends belong to is asked once. */
+tn_status described_copy(void *opaque, const tn_copy_job *job, tn_error *err)
+{
+    end to = {0}, from = {0};
+    size_t size = (size_t)job->bytes;
+    if (size != job->bytes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: copy",
+                       "%llu bytes are more than there can be", (ull)job->bytes);
+    tn_status status = find_end(opaque, job->to_device, job->to, job->bytes, &to, err);
+    if (!status)
+        status = find_end(opaque, job->from_device, job->from, job->bytes, &from, err);
+    if (from.device == to.device)
+        from.device = NULL;
+    if (!status)
+        status = begin_copy(&to, job->bytes, err);
+    if (!status)
+        status = begin_copy(&from, job->bytes, err);
+    if (status)
+        return status;
+    described_pause(stall(&to) > stall(&from) ? stall(&to) : stall(&from));
+    if (size == 0)
+        return TN_OK;
+    memmove(job->to, job->from, size);
+    if (lies(&to) || lies(&from))
+        ((unsigned char *)job->to)[size / 2] ^= 0xff;
+    return TN_OK;
+}

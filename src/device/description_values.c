@@ -1,0 +1,291 @@
+#include "description_values.h"
+
+#include "base/checked.h"
+#include "base/words.h"
+
+#include <inttypes.h>
+
+TN_PRINTF(2, 3)
+static bool needs(tni_need *need, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(need->text, sizeof need->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+typedef struct unit_row {
+    const char *of;   /* what it measures, by the unit of the result */
+    const char *word; /* as it is written */
+    int64_t factor;
+} unit_row;
+
+#define BYTE_UNITS(of, per)                                                            \
+    {of, "B" per, 1}, {of, "kB" per, INT64_C(1000)}, {of, "MB" per, INT64_C(1000000)}, \
+        {of, "GB" per, INT64_C(1000000000)}, {of, "TB" per, INT64_C(1000000000000)},   \
+        {of, "KiB" per, INT64_C(1) << 10}, {of, "MiB" per, INT64_C(1) << 20},          \
+        {of, "GiB" per, INT64_C(1) << 30},                                             \
+    {                                                                                  \
+        of, "TiB" per, INT64_C(1) << 40                                                \
+    }
+
+static const unit_row units[] = {
+    {"", "", 1},
+    {"bytes", "", 1},
+    BYTE_UNITS("bytes", ""),
+    BYTE_UNITS("bytes/s", "/s"),
+    {"kHz", "kHz", 1},
+    {"kHz", "MHz", INT64_C(1000)},
+    {"kHz", "GHz", INT64_C(1000000)},
+};
+
+static const unit_row *find_unit(const char *of, const char *word)
+{
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(units[i].of, of) == 0 && strcmp(units[i].word, word) == 0)
+            return &units[i];
+    }
+    return NULL;
+}
+
+static bool needs_quantity(tni_need *need, const char *of, int64_t least, int64_t most)
+{
+    if (strcmp(of, "bytes") == 0)
+        return needs(need, "bytes, as in 96 GiB; units are B kB MB GB TB KiB MiB GiB TiB");
+    if (strcmp(of, "bytes/s") == 0)
+        return needs(need, "bytes a second, as in 4.8 TB/s; units are those of bytes and \"/s\"");
+    if (strcmp(of, "kHz") == 0)
+        return needs(need, "a frequency, as in 1.98 GHz; units are kHz MHz GHz");
+    return needs(need, "a whole number from %" PRId64 " to %" PRId64, least, most);
+}
+
+/* digits / scale. */
+typedef struct decimal {
+    int64_t digits;
+    int64_t scale;  /* a power of ten                                   */
+    bool too_great; /* the digits before the point alone are beyond 64 bits */
+    bool too_fine;  /* those after it are                               */
+} decimal;
+
+static bool push_digit(int64_t *number, char c)
+{
+    int64_t next;
+    if (!tni_mul_i64(*number, 10, &next) || !tni_add_i64(next, c - '0', &next))
+        return false;
+    *number = next;
+    return true;
+}
+
+/* The part after the point, without the zeros at its end. */
+static void take_fraction(const char *from, const char *end, decimal *out)
+{
+    while (end > from && end[-1] == '0')
+        end--;
+    for (; from < end && !out->too_fine; from++) {
+        int64_t scale;
+        if (!tni_mul_i64(out->scale, 10, &scale) || !push_digit(&out->digits, *from))
+            out->too_fine = true;
+        else
+            out->scale = scale;
+    }
+}
+
+/* Digits, perhaps a point and more digits; *at moves past them. */
+static bool take_decimal(const char **at, decimal *out)
+{
+    decimal read = {.scale = 1};
+    if (!is_digit(**at))
+        return false;
+    for (; is_digit(**at); (*at)++)
+        read.too_great = read.too_great || !push_digit(&read.digits, **at);
+    if (**at == '.') {
+        const char *from = ++*at;
+        while (is_digit(**at))
+            (*at)++;
+        if (*at == from)
+            return false;
+        if (!read.too_great)
+            take_fraction(from, *at, &read);
+    }
+    *out = read;
+    return true;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+bool tni_value_number(const char *text, const char *unit, int64_t least, int64_t most, int64_t *out,
+                      tni_need *need)
+{
+    decimal number;
+    int64_t value;
+    if (!take_decimal(&text, &number))
+        return needs_quantity(need, unit, least, most);
+    while (*text == ' ')
+        text++;
+    const unit_row *written = find_unit(unit, text);
+    if (!written)
+        return needs_quantity(need, unit, least, most);
+    int64_t shared = common_divisor(written->factor, number.scale);
+    int64_t divisor = number.scale / shared;
+    if (number.too_fine || number.digits % divisor != 0)
+        return needs(need, "a whole number%s%s", *unit ? " of " : "", unit);
+    if (number.too_great ||
+        !tni_mul_i64(number.digits / divisor, written->factor / shared, &value) || value < least ||
+        value > most)
+        return needs(need, "%" PRId64 " to %" PRId64 "%s%s", least, most, *unit ? " " : "", unit);
+    *out = value;
+    return true;
+}
+
+bool tni_value_text(const char *text, char *out, size_t size, tni_need *need)
+{
+    size_t length = strlen(text);
+    for (const char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == '\177')
+            return needs(need, "one line of text");
+    }
+    if (length == 0 || length >= size)
+        return needs(need, "1 to %zu bytes of text", size - 1);
+    memcpy(out, text, length + 1);
+    return true;
+}
+
+/* Whether `text` is made as `pattern` says: 'x' for a hexadecimal digit, all else itself. */
+static bool fits(const char *text, const char *pattern)
+{
+    for (; *pattern; text++, pattern++) {
+        if (*pattern == 'x' ? !is_hex(*text) : *text != *pattern)
+            return false;
+    }
+    return *text == '\0';
+}
+
+static bool is_word(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char c = lower(text[i]);
+        if (!is_digit(c) && (c < 'a' || c > 'z'))
+            return false;
+    }
+    return length > 0;
+}
+
+bool tni_value_uuid(const char *text, char *out, size_t size, tni_need *need)
+{
+    static const char pattern[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    size_t length = strlen(text), bare = sizeof pattern - 1;
+    size_t before = length > bare ? length - bare : 0;
+    bool sound = length < size && fits(text + before, pattern) &&
+                 (before == 0 || (text[before - 1] == '-' && is_word(text, before - 1)));
+    if (!sound)
+        return needs(need, "8-4-4-4-12 hexadecimal digits, or those after \"GPU-\"");
+    memcpy(out, text, before);
+    for (size_t i = before; i <= length; i++)
+        out[i] = lower(text[i]);
+    return true;
+}
+
+bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need)
+{
+    const char *colon = strchr(text, ':');
+    size_t domain = colon ? (size_t)(colon - text) : 0, length = strlen(text);
+    bool sound = domain >= 4 && domain <= 8 && length < size && fits(colon, ":xx:xx.x");
+    for (size_t i = 0; sound && i < domain; i++)
+        sound = is_hex(text[i]);
+    if (!sound)
+        return needs(need, "domain, bus, device and function, as in 0000:3b:00.0");
+    for (size_t i = 0; i <= length; i++)
+        out[i] = lower(text[i]);
+    return true;
+}
+
+static const struct {
+    const char *word;
+    tn_dtype dtype;
+} dtypes[] = {
+#define ROW(name, word, code, bits) {word, name},
+    TN_DTYPE_LIST(ROW)
+#undef ROW
+};
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0], LONGEST_DTYPE = 24 };
+
+TN_STATIC_ASSERT(DTYPES < TN_DEVICE_DTYPES_MAX, "a list of every dtype has room for its end");
+
+static tn_dtype find_dtype(const char *word)
+{
+    for (size_t i = 0; i < DTYPES; i++) {
+        if (strcmp(dtypes[i].word, word) == 0)
+            return dtypes[i].dtype;
+    }
+    return TN_DTYPE_NONE;
+}
+
+static bool needs_dtype(tni_need *need, const char *word)
+{
+    const char *words[DTYPES];
+    for (size_t i = 0; i < DTYPES; i++)
+        words[i] = dtypes[i].word;
+    const char *nearest = tni_words_nearest(word, words, DTYPES);
+    if (nearest)
+        return needs(need, "dtypes separated by commas; did you mean %s?", nearest);
+    return needs(need, "dtypes separated by commas, as in bf16, f16, f32");
+}
+
+/* The word up to a comma or the end, without blanks at its ends; *at moves past it and the comma,
+ * or becomes NULL. A word too long is cut: no dtype is as long. */
+static void take_word(const char **at, char word[LONGEST_DTYPE])
+{
+    size_t length = strcspn(*at, ","), begin = 0, end = length;
+    while (begin < end && (*at)[begin] == ' ')
+        begin++;
+    while (end > begin && (*at)[end - 1] == ' ')
+        end--;
+    size_t size = end - begin < LONGEST_DTYPE ? end - begin : LONGEST_DTYPE - 1;
+    memcpy(word, *at + begin, size);
+    word[size] = '\0';
+    *at = (*at)[length] ? *at + length + 1 : NULL;
+}
+
+bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_need *need)
+{
+    tn_dtype read[TN_DEVICE_DTYPES_MAX] = {0};
+    size_t count = 0;
+    while (text) {
+        char word[LONGEST_DTYPE];
+        take_word(&text, word);
+        tn_dtype dtype = find_dtype(word);
+        if (!dtype)
+            return needs_dtype(need, word);
+        for (size_t i = 0; i < count; i++) {
+            if (read[i] == dtype)
+                return needs(need, "each dtype once; %s comes again", word);
+        }
+        read[count++] = dtype;
+    }
+    memcpy(out, read, sizeof read);
+    return true;
+}

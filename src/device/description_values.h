@@ -1,0 +1,36 @@
+/* Values of descriptions: text that means a number with a unit, a list of types, an address.
+ * Thread-safety: Safe. */
+#ifndef TNI_DEVICE_DESCRIPTION_VALUES_H
+#define TNI_DEVICE_DESCRIPTION_VALUES_H
+
+#include "tenon/module/device.h"
+
+#include <stdbool.h>
+
+/* What a value that was not taken needs, as the end of a sentence: "a whole number of bytes". */
+typedef struct tni_need {
+    char text[160];
+} tni_need;
+
+/* Each takes all of `text`, or returns false with `out` untouched and `need` set. */
+
+/* A number from `least` to `most` in `unit`: "bytes", "bytes/s", "kHz", or "" for a bare one. The
+ * value is exact: "4.8 TB/s" is 4800000000000 bytes/s, and what is no whole number of the unit is
+ * not taken. Only bytes may be written without a unit. */
+bool tni_value_number(const char *text, const char *unit, int64_t least, int64_t most, int64_t *out,
+                      tni_need *need);
+
+/* One line that is not empty and fits into `size` bytes with its terminator. */
+bool tni_value_text(const char *text, char *out, size_t size, tni_need *need);
+
+/* 8-4-4-4-12 hexadecimal digits, perhaps after a word and '-' ("GPU-..."); the digits become lower
+ * case. */
+bool tni_value_uuid(const char *text, char *out, size_t size, tni_need *need);
+
+/* "0000:3b:00.0", in lower case. */
+bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need);
+
+/* Words of TN_DTYPE_LIST separated by commas, each once; `out` is ended by 0. */
+bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_need *need);
+
+#endif

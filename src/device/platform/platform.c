@@ -1,0 +1,243 @@
+/* What one platform says of itself: words, predicates, lists. */
+#include "platforms.h"
+
+#include "base/words.h"
+#include "tenon/module/communicator.h"
+#include "tenon/module/language.h"
+
+static const tn_platform *of(const tn_platform *platform)
+{
+    return platform ? platform : tn_platform_unspecified();
+}
+
+const tn_platform_row *tni_platform_row_of(const tn_platform *platform)
+{
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    return offer ? offer->platform->row : NULL;
+}
+
+bool tni_platform_is_ready(const tn_platform *platform)
+{
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    return offer && offer->platform->status == TN_OK &&
+           (offer->platform->devices > 0 || offer->platform->row->describe);
+}
+
+const tn_evidence_row *const *tni_platform_evidence_rows(const tn_platform *platform)
+{
+    const tn_platform_row *row = tni_platform_row_of(platform);
+    return row && row->evidence ? row->evidence : platform->known->evidence;
+}
+
+static const char *word(const char *of_row, const char *of_kind, const char *name)
+{
+    return of_row ? of_row : of_kind ? of_kind : name;
+}
+
+const char *tn_platform_name(const tn_platform *platform)
+{
+    return of(platform)->name;
+}
+
+const char *tn_platform_device_name(const tn_platform *platform)
+{
+    const tn_platform *p = of(platform);
+    const tn_platform_row *row = tni_platform_row_of(p);
+    return word(row ? row->device_name : NULL, p->known->device_name, p->name);
+}
+
+const char *tn_platform_device_type(const tn_platform *platform)
+{
+    const tn_platform *p = of(platform);
+    const tn_platform_row *row = tni_platform_row_of(p);
+    return word(row ? row->device_type : NULL, p->known->device_type, p->name);
+}
+
+const char *tn_platform_dispatch_key(const tn_platform *platform)
+{
+    const tn_platform *p = of(platform);
+    const tn_platform_row *row = tni_platform_row_of(p);
+    return word(row ? row->dispatch_key : NULL, p->known->dispatch_key, p->name);
+}
+
+const char *tn_platform_visible_variable(const tn_platform *platform)
+{
+    const tn_platform *p = of(platform);
+    const tn_platform_row *row = tni_platform_row_of(p);
+    return word(row ? row->visible_variable : NULL, p->known->visible_variable, "");
+}
+
+int32_t tn_platform_kind(const tn_platform *platform)
+{
+    return of(platform)->known->kind;
+}
+
+const char *tn_platform_kind_name(int32_t kind)
+{
+    return kind >= 0 && kind < TN_PLATFORM_KIND_COUNT ? tni_known_get(kind)->word : "unknown";
+}
+
+#define PREDICATE(name, wanted)                                \
+    int32_t tn_platform_is_##name(const tn_platform *platform) \
+    {                                                          \
+        return tn_platform_kind(platform) == (wanted);         \
+    }
+PREDICATE(cpu, TN_PLATFORM_CPU)
+PREDICATE(cuda, TN_PLATFORM_CUDA)
+PREDICATE(rocm, TN_PLATFORM_ROCM)
+PREDICATE(tpu, TN_PLATFORM_TPU)
+PREDICATE(mps, TN_PLATFORM_MPS)
+PREDICATE(xpu, TN_PLATFORM_XPU)
+PREDICATE(npu, TN_PLATFORM_NPU)
+PREDICATE(out_of_tree, TN_PLATFORM_OOT)
+
+int32_t tn_platform_is_cuda_alike(const tn_platform *platform)
+{
+    return tn_platform_is_cuda(platform) || tn_platform_is_rocm(platform);
+}
+
+/* Rows of languages and communicators begin alike: size, name, platform. */
+typedef struct serving_row {
+    size_t struct_size;
+    const char *name;
+    const char *platform;
+} serving_row;
+TN_STATIC_ASSERT(offsetof(tn_language_row, platform) == offsetof(serving_row, platform) &&
+                     offsetof(tn_communicator_row, platform) == offsetof(serving_row, platform),
+                 "the rows do not begin alike");
+
+static const char *serving_in(const void *list, const char *platform)
+{
+    for (int32_t i = 0, count = tni_rows_count(list); i < count; i++) {
+        const serving_row *row;
+        memcpy(&row, (const char *)list + (size_t)i * sizeof row, sizeof row);
+        if (strcmp(row->platform, platform) == 0)
+            return row->name;
+    }
+    return NULL;
+}
+
+/* The first language, or communicator, that any module offers for the platform; "" for none. */
+static const char *serving(const tn_platform *platform, bool language)
+{
+    const tni_record *record;
+    const char *name = NULL;
+    for (size_t i = 0; platform->set && !name; i++) {
+        record = tni_registry_record(platform->set->registry, i);
+        if (!record)
+            break;
+        if (record->table)
+            name = serving_in(language ? (const void *)record->table->languages
+                                       : (const void *)record->table->communicators,
+                              platform->name);
+    }
+    return name ? name : "";
+}
+
+const char *tn_platform_simple_compile_backend(const tn_platform *platform, const char **out_reason)
+{
+    const tn_platform *p = of(platform);
+    const char *name = serving(p, true);
+    if (out_reason)
+        *out_reason = name[0] ? "" : p->no_language;
+    return name;
+}
+
+const char *tn_platform_communicator(const tn_platform *platform, const char **out_reason)
+{
+    const tn_platform *p = of(platform);
+    const char *name = serving(p, false);
+    if (out_reason)
+        *out_reason = name[0] ? "" : p->no_communicator;
+    return name;
+}
+
+static const char *const everything[] = {NULL};
+
+const char *const *tn_platform_supported_quantization(const tn_platform *platform)
+{
+    const tn_platform_row *row = tni_platform_row_of(of(platform));
+    return row && row->quantizations ? row->quantizations : everything;
+}
+
+const char *const *tn_platform_supported_model_arch(const tn_platform *platform)
+{
+    const tn_platform_row *row = tni_platform_row_of(of(platform));
+    return row && row->model_archs ? row->model_archs : everything;
+}
+
+/* "a, b, c", cut to fit. */
+static void join(const char *const *list, size_t count, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && used + 1 < size; i++) {
+        int wrote = snprintf(out + used, size - used, "%s%s", i ? ", " : "", list[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (used >= size)
+        memcpy(out + size - 4, "...", 4);
+}
+
+static tn_status verify(const tn_platform *platform, const char *what, const char *name,
+                        const char *const *list, tn_error *err)
+{
+    char there[200];
+    size_t count = (size_t)tni_rows_count(list);
+    if (!name)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_verify", "the %s is NULL", what);
+    if (!platform->set)
+        return tni_platform_unready(platform, "tn_platform_verify", err);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i], name) == 0)
+            return TN_OK;
+    }
+    if (count == 0)
+        return TN_OK;
+    join(list, count, there, sizeof there);
+    const char *nearest = tni_words_nearest(name, list, count);
+    return tn_fail(err, TN_UNSUPPORTED, 0, "tn_platform_verify",
+                   "platform %s does not support the %s \"%.60s\"; it supports %s%s%s%s",
+                   platform->name, what, name, there, nearest ? "; did you mean " : "",
+                   nearest ? nearest : "", nearest ? "?" : "");
+}
+
+tn_status tn_platform_verify_quantization(const tn_platform *platform, const char *name,
+                                          tn_error *err)
+{
+    return verify(of(platform), "quantization", name, tn_platform_supported_quantization(platform),
+                  err);
+}
+
+tn_status tn_platform_verify_model_arch(const tn_platform *platform, const char *name,
+                                        tn_error *err)
+{
+    return verify(of(platform), "model architecture", name,
+                  tn_platform_supported_model_arch(platform), err);
+}
+
+tn_status tn_platform_is_async_output_supported(const tn_platform *platform, int32_t enforce_eager,
+                                                int32_t *out, const char **out_reason,
+                                                tn_error *err)
+{
+    static const char where[] = "tn_platform_is_async_output_supported";
+    const tn_platform *p = of(platform);
+    const tn_platform_row *row = tni_platform_row_of(p);
+    uint32_t needed = enforce_eager ? TN_PLATFORM_ASYNC_OUTPUT | TN_PLATFORM_ASYNC_OUTPUT_EAGER
+                                    : TN_PLATFORM_ASYNC_OUTPUT;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    if (!row)
+        return tni_platform_unready(p, where, err);
+    *out = (row->flags & needed) == needed;
+    if (out_reason)
+        *out_reason = row->async_output_reason ? row->async_output_reason
+                                               : "the platform's row gives no reason";
+    return TN_OK;
+}
+
+int32_t tn_platform_inference_mode(const tn_platform *platform)
+{
+    (void)platform;
+    return 0;
+}

@@ -1,0 +1,275 @@
+/* The set of platforms: those that Tenon knows, those that modules offer, and who serves each. */
+#include "platforms.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "os/fork.h"
+
+bool tni_pointers_reserve(tni_pointers *list, size_t more)
+{
+    return tni_array_reserve((void **)&list->items, &list->capacity, list->count,
+                             list->count + more, sizeof *list->items);
+}
+
+static tn_platform *platform_create(tni_platforms *set, const char *name, int32_t kind)
+{
+    tn_platform *platform = tni_alloc_zeroed(1, sizeof *platform);
+    if (!platform)
+        return NULL;
+    tn_text_fit(platform->name, sizeof platform->name, name);
+    platform->known = tni_known_get(kind);
+    platform->set = set;
+    atomic_init(&platform->served, NULL);
+    snprintf(platform->no_language, sizeof platform->no_language,
+             "no module offers a kernel language for platform %s", platform->name);
+    snprintf(platform->no_communicator, sizeof platform->no_communicator,
+             "no module offers a communicator for platform %s", platform->name);
+    return platform;
+}
+
+static void platform_destroy(tn_platform *platform)
+{
+    if (platform)
+        tni_release(platform->assigned);
+    tni_release(platform);
+}
+
+tn_status tni_platforms_create(tni_registry *registry, const char *root, tni_platforms **out,
+                               tn_error *err)
+{
+    tni_platforms *set = tni_alloc_zeroed(1, sizeof *set);
+    if (!set)
+        return tni_no_memory(err, "platforms", "their table");
+    tni_mutex_init(&set->describing);
+    tni_mutex_init(&set->lock);
+    set->registry = registry;
+    set->root = root;
+    bool fits = tni_pointers_reserve(&set->platforms, TN_PLATFORM_KIND_COUNT);
+    for (int32_t kind = TN_PLATFORM_CPU; fits && kind < TN_PLATFORM_OOT; kind++) {
+        tn_platform *platform = platform_create(set, tni_known_get(kind)->word, kind);
+        fits = platform != NULL;
+        if (fits)
+            set->platforms.items[set->platforms.count++] = platform;
+    }
+    if (!fits) {
+        tni_platforms_destroy(set);
+        return tni_no_memory(err, "platforms", "their table");
+    }
+    *out = set;
+    return TN_OK;
+}
+
+void tni_platforms_destroy(tni_platforms *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->devices.count; i++)
+        tni_device_destroy(set->devices.items[i]);
+    for (size_t i = 0; i < set->offers.count; i++)
+        tni_release(set->offers.items[i]);
+    for (size_t i = 0; i < set->platforms.count; i++)
+        platform_destroy(set->platforms.items[i]);
+    tni_release(set->devices.items);
+    tni_release(set->offers.items);
+    tni_release(set->platforms.items);
+    tni_mutex_destroy(&set->lock);
+    tni_mutex_destroy(&set->describing);
+    tni_release(set);
+}
+
+/* With the lock held. */
+static tn_platform *look_up(const tni_platforms *set, const char *name)
+{
+    for (size_t i = 0; i < set->platforms.count; i++) {
+        tn_platform *platform = set->platforms.items[i];
+        if (strcmp(platform->name, name) == 0)
+            return platform;
+    }
+    return NULL;
+}
+
+size_t tni_platforms_count(tni_platforms *set)
+{
+    tni_mutex_lock(&set->lock);
+    size_t count = set->platforms.count;
+    tni_mutex_unlock(&set->lock);
+    return count;
+}
+
+tn_platform *tni_platforms_at(tni_platforms *set, size_t index)
+{
+    tni_mutex_lock(&set->lock);
+    tn_platform *platform = index < set->platforms.count ? set->platforms.items[index] : NULL;
+    tni_mutex_unlock(&set->lock);
+    return platform;
+}
+
+tn_platform *tni_platforms_same(const tn_platform *platform)
+{
+    for (size_t i = 0; platform->set; i++) {
+        tn_platform *same = tni_platforms_at(platform->set, i);
+        if (!same || same == platform)
+            return same;
+    }
+    return NULL;
+}
+
+/* One platform of one record, made ready without the lock and then published whole. */
+typedef struct arrival {
+    tn_platform *platform; /* found, or made when `is_new` */
+    bool is_new;
+    tni_offer *offer;
+    tni_pointers devices;
+} arrival;
+
+static void arrival_discard(arrival *a)
+{
+    for (size_t i = 0; i < a->devices.count; i++)
+        tni_device_destroy(a->devices.items[i]);
+    tni_release(a->devices.items);
+    tni_release(a->offer);
+    if (a->is_new)
+        platform_destroy(a->platform);
+}
+
+static tn_status arrival_devices(arrival *a, tn_error *err)
+{
+    int32_t count = a->offer->platform->status == TN_OK ? a->offer->platform->devices : 0;
+    tn_status status = TN_OK;
+    if (!tni_pointers_reserve(&a->devices, (size_t)count))
+        return tni_no_memory(err, "platforms", "a list of devices");
+    for (int32_t i = 0; !status && i < count; i++) {
+        tn_device *device = NULL;
+        status = tni_device_create(a->offer, a->platform, i, NULL, &device, err);
+        if (!status)
+            a->devices.items[a->devices.count++] = device;
+    }
+    return status;
+}
+
+static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, int32_t index,
+                                 arrival *a, tn_error *err)
+{
+    const tni_platform *offered = &record->platforms[index];
+    tni_mutex_lock(&set->lock);
+    a->platform = look_up(set, offered->row->name);
+    tni_mutex_unlock(&set->lock);
+    a->is_new = !a->platform;
+    if (a->is_new)
+        a->platform = platform_create(set, offered->row->name, offered->row->kind);
+    a->offer = tni_alloc(sizeof *a->offer);
+    if (!a->platform || !a->offer)
+        return tni_no_memory(err, "platforms", offered->row->name);
+    *a->offer = (tni_offer){.record = record, .platform = offered};
+    return arrival_devices(a, err);
+}
+
+/* With the lock held and room reserved. The first that is ready serves; until then the first. */
+static void arrival_publish(tni_platforms *set, arrival *a)
+{
+    const tni_offer *now = atomic_load(&a->platform->served);
+    if (now && (a->offer->platform->status != TN_OK || tni_platform_is_ready(a->platform)))
+        return;
+    if (a->is_new)
+        set->platforms.items[set->platforms.count++] = a->platform;
+    a->is_new = false;
+    a->platform->device_count = (int32_t)a->devices.count;
+    for (size_t i = 0; i < a->devices.count; i++)
+        set->devices.items[set->devices.count++] = a->devices.items[i];
+    a->devices.count = 0;
+    set->offers.items[set->offers.count++] = a->offer;
+    atomic_store_explicit(&a->platform->served, a->offer, memory_order_release);
+    a->offer = NULL;
+}
+
+/* Takes one record in, unless another thread has done so meanwhile. */
+static tn_status take_in(tni_platforms *set, const tni_record *record, size_t seen, tn_error *err)
+{
+    arrival arrivals[TNI_PLATFORMS_MAX] = {{0}};
+    size_t devices = 0;
+    tn_status status = TN_OK;
+    for (int32_t i = 0; !status && i < record->platform_count; i++) {
+        status = arrival_prepare(set, record, i, &arrivals[i], err);
+        devices += arrivals[i].devices.count;
+    }
+    tni_mutex_lock(&set->lock);
+    if (!status && set->records_seen == seen) {
+        if (tni_pointers_reserve(&set->devices, devices) &&
+            tni_pointers_reserve(&set->platforms, TNI_PLATFORMS_MAX) &&
+            tni_pointers_reserve(&set->offers, TNI_PLATFORMS_MAX)) {
+            for (int32_t i = 0; i < record->platform_count; i++)
+                arrival_publish(set, &arrivals[i]);
+            set->records_seen++;
+        } else {
+            status = tni_no_memory(err, "platforms", "their table");
+        }
+    }
+    tni_mutex_unlock(&set->lock);
+    for (int32_t i = 0; i < record->platform_count; i++)
+        arrival_discard(&arrivals[i]);
+    return status;
+}
+
+tn_status tni_platforms_sync(tni_platforms *set, tn_error *err)
+{
+    tn_status status = tni_registry_discover(set->registry, err);
+    while (!status) {
+        tni_mutex_lock(&set->lock);
+        size_t seen = set->records_seen;
+        tni_mutex_unlock(&set->lock);
+        const tni_record *record = tni_registry_record(set->registry, seen);
+        if (!record)
+            break;
+        status = take_in(set, record, seen, err);
+    }
+    return status;
+}
+
+static tni_mutex creating = TNI_MUTEX_INIT;
+static tni_platforms *_Atomic process;
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&creating);
+    tni_platforms *set = atomic_load(&process);
+    if (set) {
+        tni_mutex_lock(&set->describing);
+        tni_mutex_lock(&set->lock);
+    }
+}
+
+static void after_fork(void)
+{
+    tni_platforms *set = atomic_load(&process);
+    if (set) {
+        tni_mutex_unlock(&set->lock);
+        tni_mutex_unlock(&set->describing);
+    }
+    tni_mutex_unlock(&creating);
+}
+
+static const tni_fork_hook hook = {
+    .before = before_fork, .parent = after_fork, .child = after_fork};
+
+tn_status tni_platforms_process(tni_platforms **out, tn_error *err)
+{
+    tni_platforms *set = atomic_load_explicit(&process, memory_order_acquire);
+    tni_registry *registry;
+    tn_status status = TN_OK;
+    if (!set) {
+        status = tni_registry_process(&registry, err);
+        if (status)
+            return status;
+        tni_fork_watch(&hook);
+        tni_mutex_lock(&creating);
+        set = atomic_load(&process);
+        if (!set)
+            status = tni_platforms_create(registry, NULL, &set, err);
+        if (!status)
+            atomic_store_explicit(&process, set, memory_order_release);
+        tni_mutex_unlock(&creating);
+    }
+    if (!status)
+        *out = set;
+    return status;
+}

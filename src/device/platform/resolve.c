@@ -1,0 +1,186 @@
+/* Which platform is current: resolved once, from what is ready and what was wished for. */
+#include "platforms.h"
+
+#include "base/log.h"
+#include "base/words.h"
+#include "os/env.h"
+#include "report.h"
+
+enum { MOST_NAMES = 256 };
+
+static const char variable[] = "TENON_PLATFORM";
+
+static size_t names_of(tni_platforms *set, const char **names)
+{
+    size_t count = 0;
+    tni_mutex_lock(&set->lock);
+    for (; count < set->platforms.count && count < MOST_NAMES; count++)
+        names[count] = ((const tn_platform *)set->platforms.items[count])->name;
+    tni_mutex_unlock(&set->lock);
+    return count;
+}
+
+static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
+{
+    const char *names[MOST_NAMES];
+    char there[256] = "";
+    size_t count = names_of(set, names), used = 0;
+    for (size_t i = 0; i < count && used < sizeof there; i++)
+        used +=
+            (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "", names[i]);
+    const char *nearest = tni_words_nearest(name, names, count);
+    return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get",
+                   "no platform \"%.60s\"; there are %s%s%s%s", name, there,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform **out, tn_error *err)
+{
+    for (size_t i = 0;; i++) {
+        tn_platform *platform = tni_platforms_at(set, i);
+        if (!platform)
+            return no_such(set, name, err);
+        if (strcmp(platform->name, name) == 0) {
+            *out = platform;
+            return TN_OK;
+        }
+    }
+}
+
+/* A platform that was asked for by name: it must be ready, and nothing stands in for it. */
+static tn_status wanted(tni_platforms *set, const char *name, const char *by,
+                        const tn_platform **out, tn_error *err)
+{
+    tn_platform *platform = NULL;
+    tn_error why;
+    tn_status status = tni_platforms_find(set, name, &platform, &why);
+    if (!status && !tni_platform_is_ready(platform))
+        status = tni_platform_unready(platform, by, &why);
+    if (status)
+        return tn_fail(err, status, 0, by, "%s: %s", by, why.message);
+    *out = platform;
+    return TN_OK;
+}
+
+static const tn_platform *first_ready(tni_platforms *set)
+{
+    const tn_platform *best = NULL;
+    for (size_t i = 0;; i++) {
+        const tn_platform *platform = tni_platforms_at(set, i);
+        if (!platform)
+            return best;
+        const tn_platform_row *row = tni_platform_row_of(platform);
+        bool counts = tni_platform_is_ready(platform) && !(row->flags & TN_PLATFORM_STAND_IN);
+        if (counts &&
+            (!best || tni_known_rank(platform->known->kind) < tni_known_rank(best->known->kind)))
+            best = platform;
+    }
+}
+
+/* What it would be now, without keeping it. */
+static tn_status resolve(tni_platforms *set, const tn_platform **out, const char **out_by,
+                         tn_error *err)
+{
+    const char *wish = tni_env_get(variable);
+    if (wish && wish[0]) {
+        *out_by = variable;
+        return wanted(set, wish, variable, out, err);
+    }
+    const tn_platform *platform = first_ready(set);
+    if (!platform)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "tn_platform_current",
+                       "no platform is ready; `tenon devices --explain` has the reasons");
+    *out = platform;
+    *out_by = "the first that is ready";
+    return TN_OK;
+}
+
+/* Keeps `platform` unless one is kept already; returns the one that is. */
+static const tn_platform *keep(tni_platforms *set, const tn_platform *platform, const char *by,
+                               bool replace)
+{
+    tni_mutex_lock(&set->lock);
+    bool changes = replace || !set->current;
+    if (changes) {
+        set->current = platform;
+        tn_text_fit(set->chosen_by, sizeof set->chosen_by, by);
+    }
+    platform = set->current;
+    tni_mutex_unlock(&set->lock);
+    if (changes && platform)
+        tni_log(TN_LOG_INFO, "the current platform is %s: %s", platform->name, by);
+    return platform;
+}
+
+tn_status tni_platforms_current(tni_platforms *set, const tn_platform **out, tn_error *err)
+{
+    const char *by = "";
+    tni_mutex_lock(&set->lock);
+    const tn_platform *platform = set->current;
+    tni_mutex_unlock(&set->lock);
+    if (!platform) {
+        tn_status status = tni_platforms_sync(set, err);
+        if (!status)
+            status = resolve(set, &platform, &by, err);
+        if (status)
+            return status;
+        platform = keep(set, platform, by, false);
+    }
+    *out = platform;
+    return TN_OK;
+}
+
+tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *err)
+{
+    const tn_platform *platform = NULL;
+    tn_status status = name ? tni_platforms_sync(set, err) : TN_OK;
+    if (!status && name)
+        status = wanted(set, name, "tn_platform_select", &platform, err);
+    if (!status)
+        keep(set, platform, platform ? "the program" : "", true);
+    return status;
+}
+
+tn_status tn_platform_current(const tn_platform **out, tn_error *err)
+{
+    tni_platforms *set;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_current", "out is NULL");
+    tn_status status = tni_platforms_process(&set, err);
+    return status ? status : tni_platforms_current(set, out, err);
+}
+
+tn_status tn_platform_select(const char *name, tn_error *err)
+{
+    tni_platforms *set;
+    tn_status status = tni_platforms_process(&set, err);
+    return status ? status : tni_platforms_select(set, name, err);
+}
+
+tn_status tn_platform_get(const char *name, const tn_platform **out, tn_error *err)
+{
+    tni_platforms *set;
+    tn_platform *platform = NULL;
+    if (!name || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_get", "%s is NULL",
+                       name ? "out" : "name");
+    tn_status status = tni_platforms_process(&set, err);
+    if (!status)
+        status = tni_platforms_sync(set, err);
+    if (!status)
+        status = tni_platforms_find(set, name, &platform, err);
+    if (!status)
+        *out = platform;
+    return status;
+}
+
+const tn_platform *tn_platform_unspecified(void)
+{
+    static const tn_platform unspecified = {
+        .name = "unspecified",
+        .known = &tni_known_unspecified,
+        .no_language = "no platform is chosen: call tn_platform_current or tn_platform_get",
+        .no_communicator = "no platform is chosen: call tn_platform_current or tn_platform_get",
+    };
+    return &unspecified;
+}

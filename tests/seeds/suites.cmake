@@ -1,0 +1,3 @@
+include(scripts.cmake)
+
+tenon_test_script(seeds/walk)
