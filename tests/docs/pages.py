@@ -62,7 +62,8 @@ def check_version():
 def check_benchmarks():
     """Every figure that a benchmark prints has its row."""
     page = (source / "docs/benchmarks.md").read_text()
-    for words in ("`tenon modules`", "opening one module", "empty tasks on 2 threads", "uniform f32 fill"):
+    for words in ("`tenon modules`", "opening one module", "empty tasks on 2 threads", "uniform f32 fill",
+                  "`tenon devices`", "resident memory", "current platform"):
         check(words in page, f"benchmarks.md: no figure for {words}")
     check("gcc" in page and "A/A" in page, "benchmarks.md: no compiler or no spread")
 

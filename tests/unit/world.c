@@ -189,7 +189,7 @@ static const tni_builtin all[] = {
 };
 
 /* The registry keeps a pointer to its built-ins: each choice of them has a list that stays. */
-static const tni_builtin *builtins_of(unsigned modules)
+const tni_builtin *world_builtins(unsigned modules)
 {
     static tni_builtin lists[WORLD_ALL + 1][7];
     size_t count = 0;
@@ -202,7 +202,7 @@ static const tni_builtin *builtins_of(unsigned modules)
 
 void world_make(world *out, unsigned modules, const char *root)
 {
-    const tni_registry_params params = {.builtins = builtins_of(modules)};
+    const tni_registry_params params = {.builtins = world_builtins(modules)};
     tn_error err = {0};
     if (tni_registry_create(&params, &out->registry, &err) ||
         tni_platforms_create(out->registry, root, &out->set, &err))

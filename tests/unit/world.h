@@ -38,6 +38,9 @@ typedef struct world {
 void world_make(world *out, unsigned modules, const char *root);
 void world_end(world *w);
 
+/* The modules as a registry takes them. */
+const tni_builtin *world_builtins(unsigned modules);
+
 /* What the world's modules were asked so far. */
 extern _Atomic int world_probes;
 extern _Atomic int world_describes;
