@@ -21,6 +21,7 @@ typedef struct command {
     int (*run)(const struct command *self, int count, char **arguments);
 } command;
 
+int run_devices(const command *self, int count, char **arguments);
 int run_modules(const command *self, int count, char **arguments);
 int run_doctor(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);

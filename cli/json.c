@@ -112,6 +112,25 @@ void json_bool(json *to, const char *key, bool value)
     fputs(value ? "true" : "false", stdout);
 }
 
+void json_null(json *to, const char *key)
+{
+    begin_value(to, key);
+    fputs("null", stdout);
+}
+
+void json_known_text(json *to, const char *key, const char *text)
+{
+    json_text(to, key, text && text[0] ? text : NULL);
+}
+
+void json_known_integer(json *to, const char *key, bool known, int64_t value)
+{
+    if (known)
+        json_integer(to, key, value);
+    else
+        json_null(to, key);
+}
+
 void json_begin_document(json *to, const char *command_name)
 {
     json_begin_object(to, NULL);

@@ -25,5 +25,10 @@ void json_text(json *to, const char *key, const char *text);
 void json_integer(json *to, const char *key, int64_t value);
 void json_number(json *to, const char *key, double value); /* null unless finite */
 void json_bool(json *to, const char *key, bool value);
+void json_null(json *to, const char *key);
+
+/* Null for what is unknown: "" or NULL, or as `known` says. */
+void json_known_text(json *to, const char *key, const char *text);
+void json_known_integer(json *to, const char *key, bool known, int64_t value);
 
 #endif

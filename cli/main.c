@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 static const command commands[] = {
+    {"devices", "[--explain] [--json] [--device-file F]",
+     "every device of every platform, and which platform is current", run_devices},
     {"modules", "[--json] [--fresh]",
      "every candidate module: stage, status, message, remedy, time", run_modules},
-    {"doctor", "[--json] [--fresh]",
+    {"doctor", "[--json] [--html FILE] [--fresh] [--device-file F]",
      "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
     {"version", "[--json]", "which Tenon this is, and how it was built", run_version},
 };

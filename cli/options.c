@@ -12,16 +12,30 @@ const char *suggestion(const char *word, const char *const *names, size_t count)
     return text;
 }
 
+/* "--device-file F": the text is static. */
+static const char *name_with_word(const option_row *row)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s%s%s", row->name, row->word ? " " : "",
+             row->word ? row->word : "");
+    return text;
+}
+
 static void print_help(const command *self, const option_row *rows, size_t row_count)
 {
+    int width = 12;
+    for (size_t i = 0; i < row_count; i++) {
+        int length = (int)strlen(name_with_word(&rows[i]));
+        width = length > width ? length : width;
+    }
     printf("usage: tenon %s%s%s\n\n%s\n\n", self->name, self->usage[0] ? " " : "", self->usage,
            self->summary);
     for (size_t i = 0; i < row_count; i++)
-        printf("  %-12s %s\n", rows[i].name, rows[i].help);
-    printf("  %-12s %s\n", "--help", "this text");
+        printf("  %-*s %s\n", width, name_with_word(&rows[i]), rows[i].help);
+    printf("  %-*s %s\n", width, "--help", "this text");
 }
 
-static int refuse(const command *self, const option_row *rows, size_t row_count, char *word)
+static int refuse_word(const command *self, const option_row *rows, size_t row_count, char *word)
 {
     const char *names[16] = {"--help"};
     size_t count = 1;
@@ -32,6 +46,7 @@ static int refuse(const command *self, const option_row *rows, size_t row_count,
         fprintf(stderr, "tenon %s: takes no argument, found \"%s\"\n", self->name, word);
         return EXIT_WRONG_USE;
     }
+    word[strcspn(word, "=")] = '\0';
     fprintf(stderr, "tenon %s: no option \"%s\"; there are", self->name, word);
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "%s %s", i ? "," : "", names[i]);
@@ -39,22 +54,59 @@ static int refuse(const command *self, const option_row *rows, size_t row_count,
     return EXIT_WRONG_USE;
 }
 
+static int refuse_option(const command *self, const option_row *row, const char *fault)
+{
+    fprintf(stderr, "tenon %s: %s %s", self->name, row->name, fault);
+    if (row->word)
+        fprintf(stderr, ": %s", name_with_word(row));
+    fputc('\n', stderr);
+    return EXIT_WRONG_USE;
+}
+
+static const option_row *find_row(const option_row *rows, size_t row_count, const char *argument)
+{
+    size_t length = strcspn(argument, "=");
+    for (size_t i = 0; i < row_count; i++) {
+        if (strlen(rows[i].name) == length && strncmp(rows[i].name, argument, length) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* Takes the option at arguments[*at], and its value, for which *at moves on. */
+static int take(const command *self, const option_row *row, int count, char **arguments, int *at)
+{
+    const char *value = strchr(arguments[*at], '=');
+    if (row->given) {
+        *row->given = true;
+        return value ? refuse_option(self, row, "takes no value") : OPTIONS_RUN;
+    }
+    if (value) {
+        value++;
+    } else if (*at + 1 < count && strncmp(arguments[*at + 1], "--", 2) != 0) {
+        *at += 1;
+        value = arguments[*at];
+    }
+    if (!value || !value[0])
+        return refuse_option(self, row, "needs a value");
+    if (row->values->count == row->most)
+        return refuse_option(self, row, "was given too often");
+    row->values->texts[row->values->count++] = value;
+    return OPTIONS_RUN;
+}
+
 int options_read(const command *self, const option_row *rows, size_t row_count, int count,
                  char **arguments)
 {
-    for (int a = 0; a < count; a++) {
-        bool known = false;
+    int code = OPTIONS_RUN;
+    for (int a = 0; a < count && code == OPTIONS_RUN; a++) {
         if (strcmp(arguments[a], "--help") == 0 || strcmp(arguments[a], "-h") == 0) {
             print_help(self, rows, row_count);
             return EXIT_DONE;
         }
-        for (size_t i = 0; i < row_count && !known; i++) {
-            known = strcmp(arguments[a], rows[i].name) == 0;
-            if (known)
-                *rows[i].given = true;
-        }
-        if (!known)
-            return refuse(self, rows, row_count, arguments[a]);
+        const option_row *row = find_row(rows, row_count, arguments[a]);
+        code = row ? take(self, row, count, arguments, &a)
+                   : refuse_word(self, rows, row_count, arguments[a]);
     }
-    return OPTIONS_RUN;
+    return code;
 }

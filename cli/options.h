@@ -6,10 +6,21 @@
 
 #include <stdbool.h>
 
+/* The values of an option, in the order given; lent by the arguments. Zeroed is empty. */
+enum { OPTION_VALUES_MAX = 64 };
+typedef struct option_values {
+    const char *texts[OPTION_VALUES_MAX];
+    size_t count;
+} option_values;
+
+/* An option has either `given` or `values`. */
 typedef struct option_row {
-    const char *name; /* "--json" */
+    const char *name; /* "--json"                                             */
+    const char *word; /* that stands for its value in the help: "F"; or NULL */
     const char *help;
     bool *given;
+    option_values *values; /* from `--name VALUE` or `--name=VALUE`   */
+    size_t most;           /* how often it may be given with a value */
 } option_row;
 
 enum { OPTIONS_RUN = -1 };

@@ -69,10 +69,11 @@ class Documents(script.Case):
         rows = {row["name"]: row for row in document["modules"]}
         self.assertEqual(rows["ref"]["stage"], "ready")
         if script.build.values.get("TENON_DESCRIBED") == "ON":
-            self.assertEqual(rows["described"]["status"], "unavailable")
+            self.assertEqual(rows["described"]["stage"], "ready")
             self.assertEqual(rows["described"]["platforms"], 1)
         self.assertEqual(document["places"][0]["path"], script.build.modules)
-        self.assertEqual(document["places"][0]["modules"], len(document["modules"]) - 1)
+        built_in = sum(row["origin"] == "built-in" for row in document["modules"])
+        self.assertEqual(document["places"][0]["modules"], len(document["modules"]) - built_in)
 
     def test_doctor_counts_what_is_broken(self):
         self.assertEqual(self.ask("doctor")["broken"], 0)
@@ -80,6 +81,44 @@ class Documents(script.Case):
         document = self.ask("doctor", code=1, TENON_MODULE_PATH=self.folder)
         self.assertEqual(document["broken"], 1)
         self.check_rows(document)
+
+    def test_doctor_has_the_documents_of_the_others(self):
+        document = self.ask("doctor")
+        for name in ("devices", "modules"):
+            other = self.ask(name)
+            for row in other.get("devices", []) + document["devices"]:
+                row["memory"].update(available=0, in_use=0)
+            for row in other.get("modules", []) + document["modules"]:
+                row["ms"] = 0
+            for key in set(other) - {"command"}:
+                self.assertEqual(document[key], other[key], key)
+
+    def test_machine(self):
+        machine = self.ask("doctor")["machine"]
+        known = [row["value"] for row in machine["limits"] if row["value"] is not None]
+        least = [row["value"] for row in machine["limits"] if row["least"]]
+        for row in machine["limits"]:
+            self.assertEqual(row["value"] is not None, row["state"] == "known", row)
+            self.assertNotEqual(row["origin"], "")
+        self.assertEqual((machine["threads"], least), (min(known), [min(known)]))
+        self.assertNotEqual(machine["hypervisor"], "")
+        self.assertEqual(machine["node_count"]["value"] or 0, len(machine["nodes"]))
+        memory = machine["memory"]
+        self.assertGreaterEqual(memory["total"]["value"], memory["available"]["value"])
+        self.assertGreater(memory["in_use"]["value"], 0)
+
+    def test_topology(self):
+        document = self.ask("doctor")
+        objects = document["topology"]["objects"]
+        self.assertEqual((objects[0]["type"], objects[0]["parent"]), ("machine", None))
+        for i, row in enumerate(objects[1:], 1):
+            self.assertIn(row["parent"], range(i))
+            self.assertEqual(row["usable"] is None, row["type"] != "thread")
+            self.assertEqual(row["level"] is None, row["type"] != "cache")
+        threads = [row["number"] for row in objects if row["type"] == "thread"]
+        self.assertEqual(len(threads), len(set(threads)))
+        self.assertEqual(len(threads), document["machine"]["hardware_threads"]["value"])
+        self.assertNotEqual(document["topology"]["source"], "")
 
     def test_version(self):
         document = self.ask("version")

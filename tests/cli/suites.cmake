@@ -1,7 +1,14 @@
 include(scripts.cmake)
 
 if(UNIX)
+  # Pages of machines that are made up, for cli/page.
+  add_executable(test_cli_page_big cli/page_big.c)
+  target_link_libraries(test_cli_page_big PRIVATE tenon tenon_page tenon_flags)
+  set_target_properties(test_cli_page_big PROPERTIES OUTPUT_NAME page_big
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cli")
   tenon_test_script(cli/commands)
+  tenon_test_script(cli/devices)
   tenon_test_script(cli/documents)
+  tenon_test_script(cli/page TIMEOUT 180)
   tenon_test_script(cli/surroundings TIMEOUT 120)
 endif()

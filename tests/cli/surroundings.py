@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-COMMANDS = ["modules", "doctor", "version"]
+COMMANDS = ["devices", "modules", "doctor", "version"]
 NOBODY = 65534
 
 
@@ -96,12 +96,14 @@ class Broken(script.Case):
     def test_doctor_exits_with_1(self):
         done = tenon("doctor", TENON_MODULE_PATH=self.folder)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"(?m)^\d+ of \d+ modules ready, 1 broken$")
+        verdict = " ".join(done.stdout.split("\nverdict: ")[1].split())
+        self.assertRegex(verdict, r"^1 thing is broken: module broken; \d+ of \d+ platforms ready, "
+                                  r"\d+ devices?, \d+ of \d+ modules ready$")
 
     def test_doctor_without_it_exits_with_0(self):
         done = tenon("doctor")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"(?m)^\d+ of \d+ modules ready, 0 broken$")
+        self.assertRegex(done.stdout, r"(?m)^verdict: nothing is broken; ")
 
 
 class Places(script.Case):

@@ -1,0 +1,121 @@
+/* `tenon doctor`: the machine, its platforms, devices and modules, and whether all is in order. */
+#include "devices.h"
+#include "document.h"
+#include "page.h"
+#include "phrases.h"
+#include "report.h"
+
+typedef struct doctor_wish {
+    bool as_json;
+    bool fresh;
+    option_values html;
+    option_values files;
+} doctor_wish;
+
+static void print_verdict(const findings *found)
+{
+    text_line line = {0}, broken = {0};
+    phrase_verdict(found, &line);
+    phrase_broken(found, &broken);
+    int colour = findings_count_broken(found) ? PAINT_BAD : PAINT_GOOD;
+    if (broken.length > 0)
+        text_add(&line, ": %s", broken.text);
+    text_add(&line, "; ");
+    phrase_counts(found, &line);
+    printf("%s", paint(colour));
+    text_wrapped(0, "verdict: ", 9, line.text);
+    printf("%s", paint(PAINT_NONE));
+}
+
+static void print_all(const findings *found)
+{
+    printf("tenon %s\n\n", found->version);
+    print_machine(found);
+    putchar('\n');
+    print_platforms(found, false);
+    putchar('\n');
+    print_choice(found);
+    putchar('\n');
+    print_devices(found);
+    putchar('\n');
+    print_modules(found);
+    putchar('\n');
+    print_verdict(found);
+}
+
+static void write_all(const findings *found, const char *name)
+{
+    json to = {0};
+    json_begin_document(&to, name);
+    json_text(&to, "version", found->version);
+    json_integer(&to, "broken", findings_count_broken(found));
+    write_machine(&to, found);
+    write_topology(&to, found);
+    write_platforms(&to, found);
+    write_devices(&to, found);
+    write_modules(&to, found);
+    json_end_document(&to);
+}
+
+/* The page first: what could not be written is better said before a long report than after. */
+static int tell(const command *self, const doctor_wish *wish, const findings *found)
+{
+    const char *path = wish->html.count ? wish->html.texts[0] : NULL;
+    tn_error err;
+    if (path && strcmp(path, "-") == 0) {
+        page_write(found, stdout);
+        return EXIT_DONE;
+    }
+    if (path && page_save(found, path, &err))
+        return report_error(&err);
+    if (wish->as_json)
+        write_all(found, self->name);
+    else
+        print_all(found);
+    if (path && !wish->as_json)
+        text_wrapped(0, "page: ", 6, path);
+    return EXIT_DONE;
+}
+
+static int read_wish(const command *self, int count, char **arguments, doctor_wish *wish)
+{
+    const option_row rows[] = {
+        {"--json", NULL, "as a JSON document", &wish->as_json, NULL, 0},
+        {"--html", "FILE", "also as a page that needs nothing else; - for stdout, alone", NULL,
+         &wish->html, 1},
+        {"--fresh", NULL, "probe unknown modules anew, whatever was found before", &wish->fresh,
+         NULL, 0},
+        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+         &wish->files, OPTION_VALUES_MAX},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN)
+        return code;
+    if (wish->as_json && wish->html.count && strcmp(wish->html.texts[0], "-") == 0) {
+        fprintf(stderr, "tenon %s: --json and --html - both want stdout\n", self->name);
+        return EXIT_WRONG_USE;
+    }
+    return OPTIONS_RUN;
+}
+
+int run_doctor(const command *self, int count, char **arguments)
+{
+    enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_TOPOLOGY | FIND_MODULES };
+    doctor_wish wish = {0};
+    findings found;
+    tn_error err;
+    int code = read_wish(self, count, arguments, &wish);
+    if (code != OPTIONS_RUN)
+        return code;
+    if (wish.fresh && tn_module_verdicts_ignore(&err))
+        return report_error(&err);
+    if ((code = add_device_files(&wish.files)))
+        return code;
+    if (findings_gather(ALL, &found, &err))
+        return report_error(&err);
+    code = tell(self, &wish, &found);
+    if (code == EXIT_DONE)
+        code = findings_count_broken(&found) ? EXIT_FAILURES_FOUND : code_of_choice(&found);
+    findings_release(&found);
+    return code;
+}

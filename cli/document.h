@@ -1,0 +1,14 @@
+/* Findings as JSON: the lists that docs/names.md names. */
+#ifndef TENON_CLI_DOCUMENT_H
+#define TENON_CLI_DOCUMENT_H
+
+#include "findings.h"
+#include "json.h"
+
+void write_devices(json *to, const findings *found);
+void write_platforms(json *to, const findings *found); /* and the choice */
+void write_machine(json *to, const findings *found);
+void write_topology(json *to, const findings *found);
+void write_modules(json *to, const findings *found); /* and the places */
+
+#endif

@@ -1,0 +1,108 @@
+/* What was found out about this machine, as plain data: the commands gather it once and then tell
+ * it as text, as JSON or as a page.
+ * Thread-safety: as any struct; gathered by one thread. */
+#ifndef TENON_CLI_FINDINGS_H
+#define TENON_CLI_FINDINGS_H
+
+#include <tenon/tenon.h>
+
+#include <stdbool.h>
+
+typedef struct found_platform {
+    tn_platform_report report;
+    const tn_platform_evidence *evidence; /* report.evidence_count of them */
+    const char *device_name;
+    const char *device_type;
+    const char *dispatch_key;
+    const char *visible_variable; /* "" for none */
+} found_platform;
+
+typedef struct found_device {
+    const char *id;
+    const char *platform;
+    int32_t kind;          /* of its platform                    */
+    const char *described; /* where; NULL when it was found      */
+    const char *name;      /* "" unknown, and so the next two    */
+    const char *uuid;
+    const char *bus;
+    const char *architecture;
+    char capability[24];    /* "9.0"; "" when there is none      */
+    const tn_dtype *dtypes; /* ended by 0                        */
+    const tn_device_properties *properties;
+    tn_device_memory memory; /* what could not be asked is unknown and says why */
+    bool plans_only;
+    bool current; /* its platform is the current one */
+} found_device;
+
+/* Lists that were not asked for are empty; `facts` is then NULL. */
+typedef struct findings {
+    const char *version;
+    const char *level;      /* tn_cpu_level      */
+    const char *capability; /* tn_cpu_capability */
+
+    found_platform *platforms;
+    size_t platform_count;
+    tn_platform_evidence *evidence; /* of all platforms */
+    tn_status choice_status;
+    const char *choice;
+
+    found_device *devices;
+    size_t device_count;
+
+    const tn_machine_facts *facts;
+    tn_machine_limit *limits;
+    size_t limit_count;
+    tn_machine_node *nodes;
+    size_t node_count;
+    tn_machine_class *classes;
+    size_t class_count;
+    const char **notes;
+    size_t note_count;
+
+    tn_topology_object *objects;
+    size_t object_count;
+    const char *topology_source; /* or why there is none */
+
+    tn_module_report *modules;
+    size_t module_count;
+    tn_module_place *places;
+    size_t place_count;
+
+    /* Who lends the texts above. */
+    tn_platform_list *platform_list;
+    tn_machine *machine;
+    tn_topology *topology;
+    tn_module_list *module_list;
+    tn_error topology_error;
+} findings;
+
+/* Which parts to gather. Platforms come with their devices. */
+enum { FIND_MODULES = 1, FIND_PLATFORMS = 2, FIND_MACHINE = 4, FIND_TOPOLOGY = 8 };
+
+/* Fills `out`; on failure it is empty. Release it either way. */
+tn_status findings_gather(uint32_t parts, findings *out, tn_error *err);
+void findings_release(findings *found);
+
+/* Absent hardware and a second copy are facts; everything else that stopped is broken. */
+bool module_is_broken(const tn_module_report *module);
+/* A place that is not there is empty; one that is there and cannot be read is broken. */
+bool place_is_broken(const tn_module_place *place);
+bool platform_is_broken(const tn_platform_report *platform);
+int findings_count_broken(const findings *found);
+
+size_t findings_count_ready_modules(const findings *found);
+size_t findings_count_ready_platforms(const findings *found);
+
+/* The verdicts in the order in which they are told: what works first, what is absent last. */
+extern const tn_platform_verdict findings_verdict_order[TN_PLATFORM_VERDICT_COUNT];
+
+/* The current platform, or NULL. */
+const found_platform *findings_current(const findings *found);
+
+/* The limit that decides how many threads may run, or NULL. */
+const tn_machine_limit *findings_least_limit(const findings *found);
+
+/* "f32"; "?" for a type without a word. Static text. */
+const char *dtype_word(tn_dtype dtype);
+
+#endif

@@ -1,0 +1,33 @@
+/* What text and page say in the same words. Each fills a line that was zeroed. */
+#ifndef TENON_CLI_PHRASES_H
+#define TENON_CLI_PHRASES_H
+
+#include "findings.h"
+#include "text.h"
+
+void phrase_processor(const findings *found, text_line *out); /* model, architecture, hypervisor */
+void phrase_level(const findings *found, text_line *out);     /* of vector instructions         */
+void phrase_structure(const findings *found, text_line *out); /* packages, cores, threads, nodes */
+void phrase_caches(const findings *found, text_line *out);    /* "L1 2 x 32 KiB, ..."; or empty  */
+void phrase_clock(const findings *found, text_line *out);     /* "up to 3.70 GHz"; or empty      */
+void phrase_class(const tn_machine_class *class, text_line *out);
+void phrase_budget(const findings *found, text_line *out); /* threads, and what sets them     */
+
+/* What is known of a device besides its row: "x86_64, level avx2, 2 cores, ..."; or empty. */
+void phrase_device(const findings *found, const found_device *device, text_line *out);
+
+/* "cuda (absent), rocm (absent)": empty when every platform is ready. */
+void phrase_not_ready(const findings *found, text_line *out);
+
+/* "nothing is broken", "1 thing is broken", ... */
+void phrase_verdict(const findings *found, text_line *out);
+/* "module acme, platform cuda": what is broken; or empty. */
+void phrase_broken(const findings *found, text_line *out);
+
+/* "1 of 9 platforms ready, 1 device, 2 of 3 modules ready" */
+void phrase_counts(const findings *found, text_line *out);
+
+/* "2 threads", "unlimited", "unknown": what a limit says. */
+void phrase_limit(const tn_machine_limit *limit, text_line *out);
+
+#endif

@@ -1,0 +1,17 @@
+/* What the command asks of the system and the C library does not tell. */
+#ifndef TENON_CLI_SYSTEM_H
+#define TENON_CLI_SYSTEM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+bool system_is_terminal(FILE *file);
+
+/* True when something is at `path` that a file must not be put in the place of: a device, a pipe,
+ * a folder. */
+bool system_is_special(const char *path);
+
+/* rename(), also over a file that is there. 0, or -1 and errno. */
+int system_replace(const char *from, const char *to);
+
+#endif

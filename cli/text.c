@@ -1,0 +1,193 @@
+#include "text.h"
+
+#include "system.h"
+
+#include "base/utf8.h"
+#include "base/words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static bool is_painted(void)
+{
+    static int known = -1;
+    if (known < 0) {
+        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+        known = system_is_terminal(stdout) && !(no_color && no_color[0]) &&
+                !(term && strcmp(term, "dumb") == 0);
+    }
+    return known != 0;
+}
+
+const char *paint(int colour)
+{
+    static const char *const codes[] = {"\033[0m",  "\033[1m",  "\033[2m",
+                                        "\033[32m", "\033[33m", "\033[31m"};
+    return is_painted() ? codes[colour] : "";
+}
+
+int paint_of_verdict(tn_platform_verdict verdict)
+{
+    switch (verdict) {
+    case TN_PLATFORM_READY: return PAINT_GOOD;
+    case TN_PLATFORM_BROKEN: return PAINT_BAD;
+    case TN_PLATFORM_ABSENT: return PAINT_SOFT;
+    default: return PAINT_ODD;
+    }
+}
+
+int paint_of_status(tn_status status)
+{
+    switch (status) {
+    case TN_OK: return PAINT_GOOD;
+    case TN_UNAVAILABLE:
+    case TN_ALREADY_EXISTS: return PAINT_SOFT;
+    default: return PAINT_BAD;
+    }
+}
+
+void text_heading(const char *title)
+{
+    printf("%s%s%s\n", paint(PAINT_STRONG), title, paint(PAINT_NONE));
+}
+
+/* U+0080 to U+009F are control characters too: some terminals obey them. */
+static void clean_upper_controls(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        bool is_control = (unsigned char)at[0] == 0xC2 && (unsigned char)at[1] < 0xA0;
+        *to++ = is_control ? '?' : *at;
+        at += is_control;
+    }
+    *to = '\0';
+}
+
+/* A path is whatever bytes someone made it, and must not reach the terminal raw. */
+static const char *clean(const char *text)
+{
+    static char copy[4096];
+    tn_text_fit(copy, sizeof copy, text);
+    tni_words_clean(copy);
+    clean_upper_controls(copy);
+    return copy;
+}
+
+int text_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++)
+        columns += !tni_utf8_continues(*text);
+    return columns;
+}
+
+/* Bytes of the first `columns` characters of `text`. */
+static int bytes_of_columns(const char *text, int columns)
+{
+    const char *at = text;
+    while (*at && columns > 0) {
+        at++;
+        while (tni_utf8_continues(*at))
+            at++;
+        columns--;
+    }
+    return (int)(at - text);
+}
+
+void text_cell(const char *text, int width)
+{
+    const char *cleaned = clean(text);
+    int columns = text_columns(cleaned);
+    if (columns <= width)
+        printf("%s%*s", cleaned, width - columns, "");
+    else
+        printf("%.*s...", bytes_of_columns(cleaned, width - 3), cleaned);
+}
+
+void text_wrapped(int indent, const char *label, int label_width, const char *text)
+{
+    printf("%*s", indent, "");
+    text_wrapped_on(indent, label, label_width, text);
+}
+
+void text_wrapped_on(int column, const char *label, int label_width, const char *text)
+{
+    int begin = column + label_width;
+    const char *at = clean(text);
+    column = begin;
+    printf("%-*s", label_width, label);
+    while (*at) {
+        int length = (int)strcspn(at, " ");
+        int columns = text_columns(at) - text_columns(at + length);
+        if (column > begin && column + 1 + columns > TEXT_WIDTH) {
+            printf("\n%*s", begin, "");
+            column = begin;
+        } else if (column > begin) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", length, at);
+        column += columns;
+        at += length;
+        at += strspn(at, " ");
+    }
+    putchar('\n');
+}
+
+TN_PRINTF(2, 0)
+static void add(text_line *line, const char *format, va_list arguments)
+{
+    size_t room = sizeof line->text - line->length;
+    int length = vsnprintf(line->text + line->length, room, format, arguments);
+    if (length > 0)
+        line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void text_add(text_line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(line, format, arguments);
+    va_end(arguments);
+}
+
+void text_add_item(text_line *line, const char *format, ...)
+{
+    va_list arguments;
+    if (line->length > 0)
+        text_add(line, ", ");
+    va_start(arguments, format);
+    add(line, format, arguments);
+    va_end(arguments);
+}
+
+const char *text_bytes(int64_t bytes, char room[TEXT_BYTES])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+    if (bytes < 1024) {
+        snprintf(room, TEXT_BYTES, "%" PRId64 " byte%s", bytes, plural(bytes));
+        return room;
+    }
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    int64_t tenths = (int64_t)(value * 10 + 0.5);
+    snprintf(room, TEXT_BYTES, "%.*f %s", tenths % 10 == 0 ? 0 : 1, (double)tenths / 10,
+             units[unit]);
+    return room;
+}
+
+const char *text_fact_bytes(const tn_fact *fact, char room[TEXT_BYTES])
+{
+    if (!fact->known)
+        return "unknown";
+    return text_bytes(fact->value, room);
+}
+
+const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}

@@ -1,0 +1,225 @@
+/* page_big KIND FILE: the page of a machine that is made up, for machines that are not at hand. The
+ * findings are plain data, so nothing here asks the system. */
+#include "page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 8192 };
+
+static findings made;
+static tn_machine_facts facts;
+static tn_topology_object objects[ROOM];
+static tn_machine_node nodes[64];
+static tn_machine_class classes[4];
+static tn_machine_limit limits[3];
+static int32_t next_core, next_thread;
+
+static int32_t add(int32_t type, int32_t parent, int32_t number, int32_t level, int64_t bytes)
+{
+    int32_t index = (int32_t)made.object_count;
+    if (index >= ROOM)
+        exit(2);
+    objects[made.object_count++] = (tn_topology_object){.struct_size = sizeof objects[0],
+                                                        .type = type,
+                                                        .parent = parent,
+                                                        .number = number,
+                                                        .level = level,
+                                                        .bytes = bytes,
+                                                        .usable = 1,
+                                                        .speed_class = -1};
+    return index;
+}
+
+static int32_t add_cache(int32_t parent, int32_t level, int64_t kib)
+{
+    return add(TN_TOPOLOGY_CACHE, parent, -1, level, kib * 1024);
+}
+
+/* A core with caches of its own; its second thread has a number `apart` above its first. */
+static void add_core(int32_t parent, int64_t l2_kib, int64_t l1_kib, int32_t apart, int32_t class)
+{
+    if (l2_kib)
+        parent = add_cache(parent, 2, l2_kib);
+    parent = add_cache(parent, 1, l1_kib);
+    int32_t core = add(TN_TOPOLOGY_CORE, parent, next_core++, 0, 0);
+    objects[core].speed_class = class;
+    add(TN_TOPOLOGY_THREAD, core, next_thread, 0, 0);
+    if (apart)
+        add(TN_TOPOLOGY_THREAD, core, next_thread + apart, 0, 0);
+    next_thread += apart == 1 ? 2 : 1;
+}
+
+static void add_node_row(int32_t number, int64_t gib, const char *cpus, int32_t cpu_count)
+{
+    nodes[made.node_count++] = (tn_machine_node){
+        .struct_size = sizeof nodes[0],
+        .cpus = cpus,
+        .total = tn_fact_of(gib << 30, "/sys/devices/system/node/node0/meminfo"),
+        .free = tn_fact_of((gib << 30) * (number + 3) / (number + 9), "the same"),
+        .number = number,
+        .cpu_count = cpu_count,
+    };
+}
+
+static void describe(const char *model, int64_t packages, int64_t cores, int64_t threads)
+{
+    tn_text_fit(facts.model, sizeof facts.model, model);
+    facts.packages = tn_fact_of(packages, "made up");
+    facts.cores = tn_fact_of(cores, "made up");
+    facts.hardware_threads = tn_fact_of(threads, "made up");
+    facts.nodes = tn_fact_of((int64_t)made.node_count, "made up");
+    facts.threads = (int32_t)threads;
+}
+
+/* Two packages of twelve dies with eight cores each; a cpuset takes every other core's threads. */
+static void make_server(void)
+{
+    for (int p = 0; p < 2; p++) {
+        int32_t package = add(TN_TOPOLOGY_PACKAGE, 0, p, 0, 0);
+        for (int n = 0; n < 4; n++) {
+            int32_t node = add(TN_TOPOLOGY_NODE, package, p * 4 + n, 0, INT64_C(96) << 30);
+            add_node_row(p * 4 + n, 96, "0-23,192-215", 48);
+            for (int d = 0; d < 3; d++) {
+                int32_t cache = add_cache(node, 3, 32768);
+                for (int c = 0; c < 8; c++)
+                    add_core(cache, 1024, 32, 192, -1);
+            }
+        }
+    }
+    for (size_t i = 0; i < made.object_count; i++)
+        objects[i].usable = objects[i].type != TN_TOPOLOGY_THREAD || objects[i].number % 192 < 140;
+    describe("AMD EPYC 9654 96-Core Processor", 2, 192, 384);
+    facts.threads = 280;
+}
+
+/* Eight fast cores with two threads, sixteen slow ones in clusters of four. */
+static void make_hybrid(void)
+{
+    int32_t package = add(TN_TOPOLOGY_PACKAGE, 0, 0, 0, 0);
+    int32_t cache = add_cache(package, 3, 36864);
+    for (int c = 0; c < 8; c++)
+        add_core(cache, 2048, 48, 1, 0);
+    for (int k = 0; k < 4; k++) {
+        int32_t cluster = add_cache(cache, 2, 4096);
+        for (int c = 0; c < 4; c++)
+            add_core(cluster, 0, 32, 0, 1);
+    }
+    classes[0] = (tn_machine_class){sizeof classes[0], "performance", "0-15", 1024, 5800000, 16, 0};
+    classes[1] = (tn_machine_class){sizeof classes[0], "efficiency", "16-31", 620, 4300000, 16, 0};
+    made.class_count = 2;
+    add_node_row(0, 64, "0-31", 32);
+    describe("13th Gen Intel(R) Core(TM) i9-13900K", 1, 24, 32);
+}
+
+/* A telephone's: three classes, no package known. */
+static void make_small(void)
+{
+    static const char *const names[] = {"Cortex-X1", "Cortex-A76", "Cortex-A55"};
+    static const char *const cpus[] = {"0-1", "2-3", "4-7"};
+    int32_t cache = add_cache(0, 3, 4096);
+    for (int c = 0; c < 8; c++)
+        add_core(cache,
+                 c < 2   ? 1024
+                 : c < 4 ? 256
+                         : 128,
+                 c < 4 ? 64 : 32, 0,
+                 c < 2   ? 0
+                 : c < 4 ? 1
+                         : 2);
+    for (int k = 0; k < 3; k++)
+        classes[made.class_count++] =
+            (tn_machine_class){sizeof classes[0],    names[k],      cpus[k], 1024 >> k,
+                               2800000 - k * 500000, k < 2 ? 2 : 4, 0};
+    describe("Tensor", 1, 8, 8);
+}
+
+/* One cache for all cores, memory nodes without processors beside it, one thread a core. */
+static void make_wide(void)
+{
+    int32_t package = add(TN_TOPOLOGY_PACKAGE, 0, 0, 0, 0);
+    add(TN_TOPOLOGY_NODE, package, 0, 0, INT64_C(480) << 30);
+    int32_t cache = add_cache(package, 3, 116736);
+    for (int c = 0; c < 72; c++)
+        add_core(cache, 1024, 64, 0, -1);
+    for (int n = 1; n < 9; n++)
+        add(TN_TOPOLOGY_NODE, 0, n, 0, n == 1 ? INT64_C(96) << 30 : 0);
+    add_node_row(0, 480, "0-71", 72);
+    add_node_row(1, 96, "", 0);
+    describe("Neoverse-V2", 1, 72, 72);
+}
+
+/* As little as there can be: threads that nothing is known of. */
+static void make_bare(void)
+{
+    for (int c = 0; c < 40; c++)
+        add(TN_TOPOLOGY_THREAD, 0, c, 0, 0);
+    describe("", 0, 0, 40);
+    facts.packages = facts.cores = facts.nodes = tn_fact_unknown("there is no /sys");
+}
+
+static void begin(void)
+{
+    facts = (tn_machine_facts){.struct_size = sizeof facts, .architecture = "x86_64"};
+    facts.memory_total = facts.memory_available = tn_fact_unknown("there is no /proc");
+    facts.memory_in_use = tn_fact_of(INT64_C(9) << 20, "/proc/self/statm");
+    add(TN_TOPOLOGY_MACHINE, -1, 0, 0, 0);
+}
+
+static void end(void)
+{
+    limits[0] = (tn_machine_limit){sizeof limits[0],
+                                   "online processors",
+                                   "known",
+                                   "made up",
+                                   facts.hardware_threads.value,
+                                   0,
+                                   0};
+    limits[1] = (tn_machine_limit){sizeof limits[0], "affinity", "unknown", "nobody said", 0, 0, 0};
+    limits[2] = (tn_machine_limit){
+        sizeof limits[0], "cgroup cpuset", "known", "cpuset.cpus 0-139", facts.threads, 1, 0};
+    int64_t total = 0;
+    for (size_t i = 0; i < made.node_count; i++)
+        total += nodes[i].total.value;
+    if (total > 0) {
+        facts.memory_total = tn_fact_of(total * 3 / 4, "cgroup v2 /sys/fs/cgroup memory.max");
+        facts.memory_available = tn_fact_of(total / 2, "/proc/meminfo MemAvailable");
+    }
+    made.version = "0.0.0";
+    made.level = "avx512-bf16";
+    made.capability = "AVX512";
+    made.choice = "cpu: the first that is ready";
+    made.facts = &facts;
+    made.objects = objects;
+    made.topology_source = "a test";
+    made.nodes = nodes;
+    made.classes = classes;
+    made.limits = limits;
+    made.limit_count = 3;
+}
+
+int main(int count, char **arguments)
+{
+    static const struct {
+        const char *name;
+        void (*make)(void);
+    } kinds[] = {{"server", make_server},
+                 {"hybrid", make_hybrid},
+                 {"small", make_small},
+                 {"wide", make_wide},
+                 {"bare", make_bare}};
+    tn_error err;
+    for (size_t i = 0; count == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, arguments[1]) != 0)
+            continue;
+        begin();
+        kinds[i].make();
+        end();
+        if (page_save(&made, arguments[2], &err) == TN_OK)
+            return 0;
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    fprintf(stderr, "usage: page_big server|hybrid|small|wide|bare FILE\n");
+    return 2;
+}
