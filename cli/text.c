@@ -51,25 +51,12 @@ void text_heading(const char *title)
     printf("%s%s%s\n", paint(PAINT_STRONG), title, paint(PAINT_NONE));
 }
 
-/* U+0080 to U+009F are control characters too: some terminals obey them. */
-static void clean_upper_controls(char *text)
-{
-    char *to = text;
-    for (const char *at = text; *at; at++) {
-        bool is_control = (unsigned char)at[0] == 0xC2 && (unsigned char)at[1] < 0xA0;
-        *to++ = is_control ? '?' : *at;
-        at += is_control;
-    }
-    *to = '\0';
-}
-
 /* A path is whatever bytes someone made it, and must not reach the terminal raw. */
 static const char *clean(const char *text)
 {
     static char copy[4096];
     tn_text_fit(copy, sizeof copy, text);
     tni_words_clean(copy);
-    clean_upper_controls(copy);
     return copy;
 }
 

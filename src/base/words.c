@@ -24,14 +24,23 @@ const char *tni_words_of(const tn_error *err)
     return err->message[0] ? err->message : "it gave no reason";
 }
 
+/* Of one byte, or U+0080 to U+009F, which some terminals obey too. */
+static bool is_control(const char *character)
+{
+    unsigned char first = (unsigned char)character[0];
+    return first < ' ' || first == 0x7F || (first == 0xC2 && (unsigned char)character[1] < 0xA0);
+}
+
 void tni_words_clean(char *text)
 {
     size_t left = strlen(text);
     while (left > 0) {
         size_t size = tni_utf8_size(text, left);
-        if (size == 0 || (unsigned char)*text < ' ' || *text == '\177') {
+        if (size == 0) {
             *text = '?';
             size = 1;
+        } else if (is_control(text)) {
+            memset(text, '?', size);
         }
         text += size;
         left -= size;

@@ -65,7 +65,7 @@ class Builds(script.Case):
         self.run_well("ctest", "--test-dir", folder, "-L", "unit|loader", "-j", "2")
         self.assertEqual(glob.glob(os.path.join(folder, "backends", "*.so")), [])
         document = json.loads(self.run_well(os.path.join(folder, "tenon"), "modules", "--json"))
-        self.assertEqual([row["name"] for row in document["modules"]], ["ref"])
+        self.assertEqual([row["name"] for row in document["modules"]], ["cpu", "ref"])
 
 
 if __name__ == "__main__":

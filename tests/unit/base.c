@@ -268,6 +268,9 @@ static void strangers_words_are_made_text(void **state)
         {"\xc3", "?"},
         {"\xed\xa0\x80", "???"}, /* half of a pair that UTF-16 would need */
         {"\xc0\x80", "??"},
+        {"a\xc2\x9b"
+         "b\xc2\xa0",
+         "a??b\xc2\xa0"}, /* U+009B is a control character, U+00A0 is none */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -167,7 +167,7 @@ static void list_has_the_evidence(void **state)
     assert_int_equal(tpu->verdict, TN_PLATFORM_ABSENT);
     const tn_platform_report *stand = report_of(list, "stand", &at);
     assert_int_equal(stand->verdict, TN_PLATFORM_READY);
-    assert_string_equal(stand->reason, "module stand ready to be given devices");
+    assert_string_equal(stand->reason, "module stand is ready to be given devices");
     tn_platform_list_release(list);
     world_end(&w);
     unsetenv("CUDA_VISIBLE_DEVICES");

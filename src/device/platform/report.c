@@ -169,7 +169,13 @@ static const char *of_module(const tni_platform_report *report)
     return report->evidence[report->evidence_count - 1].found;
 }
 
-static void explain_absence(tni_platform_report *to)
+/* Whether its devices were found, and are not still to be described. */
+static bool has_found(const tni_platform_report *report)
+{
+    return strncmp(of_module(report), "found", 5) == 0;
+}
+
+static void explain_absence(tni_platform_report *to, bool hardware_counts)
 {
     char traces[256], unseen[64] = "";
     size_t looked = 0, unlooked = 0;
@@ -184,14 +190,14 @@ static void explain_absence(tni_platform_report *to)
     if (looked == 0)
         REASON("%s", to->module[0] ? of_module(to) : "nothing speaks for it");
     else if (traces[0])
-        REASON("%s%sno trace of its hardware; there is %s", to->module[0] ? of_module(to) : "",
-               to->module[0] ? "; " : "", traces);
+        REASON("%s%sno trace of its %s; there is %s", to->module[0] ? of_module(to) : "",
+               to->module[0] ? "; " : "", hardware_counts ? "hardware" : "driver", traces);
     else
         REASON("%s%snone of %zu traces of it is here%s", to->module[0] ? of_module(to) : "",
                to->module[0] ? "; " : "", looked, unseen);
 }
 
-static void explain(const tn_platform *platform, tni_platform_report *to)
+static void explain(const tn_platform *platform, bool hardware_counts, tni_platform_report *to)
 {
     const tn_platform_row *row = tni_platform_row_of(platform);
     const char *remedy = row && row->remedy ? row->remedy : platform->known->driver_remedy;
@@ -199,7 +205,9 @@ static void explain(const tn_platform *platform, tni_platform_report *to)
     char traces[256];
     list_traces(to, traces, sizeof traces);
     switch (to->verdict) {
-    case TN_PLATFORM_READY: REASON("module %s %s", to->module, of_module(to)); break;
+    case TN_PLATFORM_READY:
+        REASON("module %s %s%s", to->module, has_found(to) ? "" : "is ", of_module(to));
+        break;
     case TN_PLATFORM_HIDDEN:
         REASON("%s hides every device", variable);
         REMEDY("unset %s, or list the devices to use in it", variable);
@@ -218,7 +226,7 @@ static void explain(const tn_platform *platform, tni_platform_report *to)
         REASON("there is %s, but no driver or library for it", traces);
         REMEDY("%s", remedy);
         break;
-    default: explain_absence(to); break;
+    default: explain_absence(to, hardware_counts); break;
     }
 }
 
@@ -230,7 +238,7 @@ void tni_platform_examine(const tn_platform *platform, tni_platform_report *out)
     look_at_variable(platform, out, &traces);
     look_at_module(platform, out, &traces);
     out->verdict = tni_platform_judge(&traces);
-    explain(platform, out);
+    explain(platform, traces.hardware_counts, out);
 }
 
 tn_status tni_platform_unready(const tn_platform *platform, const char *where, tn_error *err)
