@@ -107,7 +107,7 @@ static tn_status physical_to_logical(const numbering *n, int32_t id, int32_t *ou
     int32_t found = -1;
     tni_mutex_lock(&set->lock);
     bool assigned = n->platform->assigned != NULL;
-    for (size_t i = 0; i < n->platform->assigned_count && found < 0; i++)
+    for (size_t i = 0; assigned && i < n->platform->assigned_count && found < 0; i++)
         found = n->platform->assigned[i] == id ? (int32_t)i : -1;
     tni_mutex_unlock(&set->lock);
     if (!assigned)

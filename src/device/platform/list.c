@@ -67,10 +67,12 @@ static void fill(tn_platform_list *list, size_t index, const tn_platform *platfo
 }
 
 /* "cpu: the first that is ready; also ready: acme". */
-static void say_choice(tn_platform_list *list, const tni_platforms *set, const tn_platform *current)
+static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_platform *current)
 {
-    size_t used = (size_t)snprintf(list->choice, sizeof list->choice, "%s: %s", current->name,
-                                   set->chosen_by);
+    tni_mutex_lock(&set->lock);
+    const char *by = set->chosen_by;
+    tni_mutex_unlock(&set->lock);
+    size_t used = (size_t)snprintf(list->choice, sizeof list->choice, "%s: %s", current->name, by);
     const char *between = "; also ready: ";
     for (size_t i = 0; i < list->count && used < sizeof list->choice; i++) {
         const tn_platform_report *report = &list->reports[i];

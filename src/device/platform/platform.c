@@ -183,13 +183,13 @@ static tn_status verify(const tn_platform *platform, const char *what, const cha
                         const char *const *list, tn_error *err)
 {
     char there[200];
-    size_t count = (size_t)tni_rows_count(list);
+    size_t count = 0;
     if (!name)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_verify", "the %s is NULL", what);
     if (!platform->set)
         return tni_platform_unready(platform, "tn_platform_verify", err);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i], name) == 0)
+    for (; list[count]; count++) {
+        if (strcmp(list[count], name) == 0)
             return TN_OK;
     }
     if (count == 0)

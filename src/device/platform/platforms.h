@@ -62,7 +62,7 @@ struct tni_platforms {
     tni_pointers devices;
     size_t records_seen;
     const tn_platform *current; /* NULL until it is resolved */
-    char chosen_by[64];         /* "the first that is ready", "TENON_PLATFORM", "the program" */
+    const char *chosen_by;      /* "the first that is ready", "TENON_PLATFORM", "the program" */
 };
 
 /* `registry` and `root` are lent for as long as the set lives. */

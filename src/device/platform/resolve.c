@@ -95,7 +95,7 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
     return TN_OK;
 }
 
-/* Keeps `platform` unless one is kept already; returns the one that is. */
+/* Keeps `platform` unless one is kept already; returns the one that is. `by` is static text. */
 static const tn_platform *keep(tni_platforms *set, const tn_platform *platform, const char *by,
                                bool replace)
 {
@@ -103,7 +103,7 @@ static const tn_platform *keep(tni_platforms *set, const tn_platform *platform, 
     bool changes = replace || !set->current;
     if (changes) {
         set->current = platform;
-        tn_text_fit(set->chosen_by, sizeof set->chosen_by, by);
+        set->chosen_by = by;
     }
     platform = set->current;
     tni_mutex_unlock(&set->lock);
