@@ -23,6 +23,8 @@ typedef struct command {
 
 int run_devices(const command *self, int count, char **arguments);
 int run_modules(const command *self, int count, char **arguments);
+int run_conformance(const command *self, int count, char **arguments);
+int run_new_module(const command *self, int count, char **arguments);
 int run_doctor(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);
 

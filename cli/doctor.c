@@ -57,7 +57,7 @@ static void write_all(const findings *found, const char *name)
     json_end_document(&to);
 }
 
-/* The page first: what could not be written is better said before a long report than after. */
+/* The report first: a page that cannot be written does not take it along. */
 static int tell(const command *self, const doctor_wish *wish, const findings *found)
 {
     const char *path = wish->html.count ? wish->html.texts[0] : NULL;
@@ -66,12 +66,12 @@ static int tell(const command *self, const doctor_wish *wish, const findings *fo
         page_write(found, stdout);
         return EXIT_DONE;
     }
-    if (path && page_save(found, path, &err))
-        return report_error(&err);
     if (wish->as_json)
         write_all(found, self->name);
     else
         print_all(found);
+    if (path && page_save(found, path, &err))
+        return report_error(&err);
     if (path && !wish->as_json)
         text_wrapped(0, "page: ", 6, path);
     return EXIT_DONE;

@@ -122,7 +122,7 @@ static void fill_device(const findings *from, const tn_device *device, found_dev
     to->architecture = to->properties->architecture;
     to->dtypes = tn_device_supported_dtypes(device);
     to->plans_only = tn_device_plans_only(device) != 0;
-    to->current = current && strcmp(current->report.name, to->platform) == 0;
+    to->current = current && !to->plans_only && strcmp(current->report.name, to->platform) == 0;
     if (tn_device_capability(device, &capability, &err) == TN_OK)
         (void)tn_capability_as_version_str(capability, to->capability, sizeof to->capability);
     to->memory.struct_size = sizeof to->memory;

@@ -12,14 +12,22 @@ static const command commands[] = {
      "every candidate module: stage, status, message, remedy, time", run_modules},
     {"doctor", "[--json] [--html FILE] [--fresh] [--device-file F]",
      "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
+    {"conformance",
+     "[--module FILE | --platform NAME] [--device-file F] [--unsupported FILE] [--expected FILE] "
+     "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--list] [--json]",
+     "holds a platform to every rule of the device interface", run_conformance},
+    {"new-module", "NAME --platform|--library|--kernel [--dir D] [--json]",
+     "writes a module that builds, loads and passes as it stands", run_new_module},
     {"version", "[--json]", "which Tenon this is, and how it was built", run_version},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 int report_error(const tn_error *err)
 {
-    fprintf(stderr, "tenon: %s: %s: %s\n", err->where, tn_status_name(err->status), err->message);
+    fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), err->message);
     switch (err->status) {
+    case TN_IO: /* of files that the user named */
+    case TN_NOT_PERMITTED:
     case TN_INVALID_ARGUMENT: return EXIT_WRONG_USE;
     case TN_UNAVAILABLE: return EXIT_UNAVAILABLE;
     case TN_REFUSED: return EXIT_REFUSED;
@@ -31,7 +39,7 @@ static void print_usage(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\n`tenon COMMAND --help` has its options. TENON_LOG=error|warning|info|debug logs "
                 "to stderr.\nExit codes: 0 done, 1 done with failures found, 2 wrong use, "
                 "3 unavailable here,\n4 refused by settings or lock, 5 internal.\n");

@@ -35,15 +35,29 @@ static void print_help(const command *self, const option_row *rows, size_t row_c
     printf("  %-*s %s\n", width, "--help", "this text");
 }
 
+/* The row that takes words, or NULL. */
+static const option_row *find_word_row(const option_row *rows, size_t row_count)
+{
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i].name[0] != '-')
+            return &rows[i];
+    }
+    return NULL;
+}
+
 static int refuse_word(const command *self, const option_row *rows, size_t row_count, char *word)
 {
     const char *names[16] = {"--help"};
     size_t count = 1;
     tni_words_clean(word);
-    for (; count <= row_count && count < sizeof names / sizeof names[0]; count++)
-        names[count] = rows[count - 1].name;
+    for (size_t i = 0; i < row_count && count < sizeof names / sizeof names[0]; i++) {
+        if (rows[i].name[0] == '-')
+            names[count++] = rows[i].name;
+    }
     if (word[0] != '-') {
-        fprintf(stderr, "tenon %s: takes no argument, found \"%s\"\n", self->name, word);
+        const option_row *row = find_word_row(rows, row_count);
+        fprintf(stderr, "tenon %s: takes %s%s, found \"%s\"\n", self->name,
+                row ? "no more than one " : "no argument", row ? row->name : "", word);
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
@@ -66,7 +80,7 @@ static int refuse_option(const command *self, const option_row *row, const char 
 static const option_row *find_row(const option_row *rows, size_t row_count, const char *argument)
 {
     size_t length = strcspn(argument, "=");
-    for (size_t i = 0; i < row_count; i++) {
+    for (size_t i = 0; i < row_count && argument[0] == '-'; i++) {
         if (strlen(rows[i].name) == length && strncmp(rows[i].name, argument, length) == 0)
             return &rows[i];
     }
@@ -105,8 +119,13 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
             return EXIT_DONE;
         }
         const option_row *row = find_row(rows, row_count, arguments[a]);
-        code = row ? take(self, row, count, arguments, &a)
-                   : refuse_word(self, rows, row_count, arguments[a]);
+        const option_row *words = find_word_row(rows, row_count);
+        if (words && arguments[a][0] && arguments[a][0] != '-' &&
+            words->values->count < words->most)
+            words->values->texts[words->values->count++] = arguments[a];
+        else
+            code = row ? take(self, row, count, arguments, &a)
+                       : refuse_word(self, rows, row_count, arguments[a]);
     }
     return code;
 }

@@ -13,9 +13,10 @@ typedef struct option_values {
     size_t count;
 } option_values;
 
-/* An option has either `given` or `values`. */
+/* An option has either `given` or `values`. A row whose name begins with another character than '-'
+ * takes the words that belong to no option; there is at most one. */
 typedef struct option_row {
-    const char *name; /* "--json"                                             */
+    const char *name; /* "--json"; or "NAME"                                  */
     const char *word; /* that stands for its value in the help: "F"; or NULL */
     const char *help;
     bool *given;

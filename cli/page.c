@@ -181,28 +181,30 @@ static tn_status save_in_place(const findings *found, const char *path, tn_error
     return code ? fail_to_write(path, code, err) : TN_OK;
 }
 
-/* A new file beside `path`; `name` gets its name and has room for `path` and ENDING_ROOM bytes. */
-enum { ENDING_ROOM = 16 };
+/* A new file in the folder of `path`, with the permissions of what is there. `name` gets its name and
+ * has room for `path` and NAME_ROOM bytes. */
+enum { NAME_ROOM = 24 };
 static FILE *create_beside(const char *path, char *name)
 {
     enum { TRIES = 100 };
-    size_t length = strlen(path);
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
     FILE *file = NULL;
-    memcpy(name, path, length);
+    memcpy(name, path, folder);
     for (int i = 0; i < TRIES && !file; i++) {
-        snprintf(name + length, ENDING_ROOM, ".new-%d", i);
+        snprintf(name + folder, NAME_ROOM, ".tenon-page-%d", i);
         file = fopen(name, "wbx");
         if (!file && errno != EEXIST)
             break;
     }
+    if (file)
+        system_copy_mode(file, path);
     return file;
 }
 
-tn_status page_save(const findings *found, const char *path, tn_error *err)
+static tn_status replace(const findings *found, const char *path, tn_error *err)
 {
-    if (system_is_special(path))
-        return save_in_place(found, path, err);
-    char *beside = malloc(strlen(path) + ENDING_ROOM);
+    char *beside = malloc(strlen(path) + NAME_ROOM);
     if (!beside)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "--html", "no memory for a path");
     FILE *file = create_beside(path, beside);
@@ -213,4 +215,14 @@ tn_status page_save(const findings *found, const char *path, tn_error *err)
         (void)remove(beside);
     free(beside);
     return code ? fail_to_write(path, code, err) : TN_OK;
+}
+
+tn_status page_save(const findings *found, const char *path, tn_error *err)
+{
+    if (system_is_special(path))
+        return save_in_place(found, path, err);
+    char *real = system_real_path(path);
+    tn_status status = replace(found, real ? real : path, err);
+    free(real);
+    return status;
 }

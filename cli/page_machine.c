@@ -146,7 +146,7 @@ static void write_limit(FILE *to, const tn_machine_limit *limit, int64_t whole)
 {
     text_line value = {0};
     phrase_limit(limit, &value);
-    html_write(to, "<li%s><span>%s", limit->least ? " class=\"least\"" : "", limit->name);
+    html_write(to, "<li><span>%s", limit->name);
     if (limit->least)
         html_write(to, " <span class=\"badge current\">decides</span>");
     html_write(to, "</span><b>%s</b>", value.text);

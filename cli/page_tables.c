@@ -112,7 +112,7 @@ static void write_device(FILE *to, const findings *found, const found_device *de
     if (device->uuid[0])
         html_write(to, "<small><code>%s</code></small>", device->uuid);
     html_write(to, "</td><td data-label=\"Capability\">%s</td>",
-               device->capability[0] ? device->capability : "none");
+               device->capability[0] ? device->capability : "-");
     html_write(to, "<td class=\"number\" data-label=\"Memory\" title=\"%s\">%s</td>",
                device->memory.total.origin, text_fact_bytes(&device->memory.total, total));
     html_write(to, "<td class=\"number\" data-label=\"Available\" title=\"%s\">%s</td></tr>\n",

@@ -63,7 +63,8 @@ static void add_detail(tree_box *box, const char *noun, int32_t count)
                  (int)count, noun, plural(count));
 }
 
-static void name_box(tree_box *box)
+/* What the only node says of its size is no news, and under a hypervisor often wrong. */
+static void name_box(tree_box *box, bool is_only_node)
 {
     static const char *const words[TN_TOPOLOGY_TYPE_COUNT] = {
         [TN_TOPOLOGY_PACKAGE] = "Package", [TN_TOPOLOGY_DIE] = "Die",
@@ -82,7 +83,7 @@ static void name_box(tree_box *box)
         snprintf(box->title, sizeof box->title, "%s %d", words[object->type], (int)object->number);
     else
         snprintf(box->title, sizeof box->title, "%s", words[object->type]);
-    if (object->type == TN_TOPOLOGY_NODE)
+    if (object->type == TN_TOPOLOGY_NODE && !is_only_node)
         snprintf(box->detail, sizeof box->detail, "%s", size);
     if (object->type != TN_TOPOLOGY_CORE) {
         add_detail(box, "core", box->core_count);
@@ -123,8 +124,11 @@ bool tree_make(const findings *found, box_tree *out)
     count_parts(out);
     fold_caches(out);
     link_children(out);
+    size_t nodes = 0;
+    for (size_t i = 0; i < out->count; i++)
+        nodes += out->boxes[i].object->type == TN_TOPOLOGY_NODE;
     for (size_t i = 1; i < out->count; i++)
-        name_box(&out->boxes[i]);
+        name_box(&out->boxes[i], nodes == 1);
     out->is_roomy = out->boxes[0].core_count > 0 && out->boxes[0].core_count <= ROOMY_CORES;
     out->thread_width = widest_thread(out);
     return out->boxes[0].thread_count > 0;

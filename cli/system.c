@@ -1,8 +1,9 @@
 #if !defined(_WIN32)
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #endif
 #include "system.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #if defined(_WIN32)
 #include <io.h>
@@ -31,4 +32,33 @@ int system_replace(const char *from, const char *to)
     (void)remove(to); /* rename() there refuses a name that is taken */
 #endif
     return rename(from, to);
+}
+
+char *system_real_path(const char *path)
+{
+#if defined(_WIN32)
+    return _fullpath(NULL, path, 0);
+#else
+    return realpath(path, NULL);
+#endif
+}
+
+void system_copy_mode(FILE *file, const char *like)
+{
+#if defined(_WIN32)
+    (void)file, (void)like;
+#else
+    struct stat about;
+    if (stat(like, &about) == 0)
+        (void)fchmod(fileno(file), about.st_mode & 07777);
+#endif
+}
+
+int system_make_folder(const char *path)
+{
+#if defined(_WIN32)
+    return _mkdir(path);
+#else
+    return mkdir(path, 0755);
+#endif
 }

@@ -14,4 +14,13 @@ bool system_is_special(const char *path);
 /* rename(), also over a file that is there. 0, or -1 and errno. */
 int system_replace(const char *from, const char *to);
 
+/* The file that `path` leads to, links followed: to be freed; NULL when there is none. */
+char *system_real_path(const char *path);
+
+/* Gives an open file the permissions of another one, where that exists. */
+void system_copy_mode(FILE *file, const char *like);
+
+/* A folder of one's own. 0, or -1 and errno: EEXIST when something is there. */
+int system_make_folder(const char *path);
+
 #endif

@@ -123,7 +123,29 @@ static void memory_free(void *self, int32_t device, void *memory)
     host->release(host->self, memory);
 }
 
-/* What both sides are is the host's memory; they may overlap. */
+/* Bytes from the beginning of the first row to the end of the last; 0 when they are too many. */
+static uint64_t span(const tn_copy_job *job, uint64_t pitch)
+{
+    uint64_t more = job->rows - 1;
+    if (more > 0 && (pitch < job->bytes || pitch > (SIZE_MAX - job->bytes) / more))
+        return 0;
+    return more * pitch + job->bytes;
+}
+
+static tn_status check_job(const char *where, const tn_copy_job *job, tn_error *err)
+{
+    const char *fault = !job->to                          ? "to NULL"
+                        : !job->from                      ? "from NULL"
+                        : job->bytes > SIZE_MAX           ? "are more than there are addresses"
+                        : span(job, job->to_pitch) == 0   ? "a row do not fit its to_pitch"
+                        : span(job, job->from_pitch) == 0 ? "a row do not fit its from_pitch"
+                                                          : NULL;
+    return fault ? tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%llu bytes %s",
+                           (unsigned long long)job->bytes, fault)
+                 : TN_OK;
+}
+
+/* What both sides are is the host's memory. */
 static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
 {
     static const char where[] = "cpu: copy";
@@ -133,16 +155,13 @@ static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
     if (job->stream)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "cpu:0 has no streams of its own; NULL is in order, on the caller's thread");
-    if (job->bytes == 0)
+    if (job->bytes == 0 || job->rows == 0)
         return TN_OK;
-    if (!job->to || !job->from || job->bytes > SIZE_MAX)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%llu bytes %s",
-                       (unsigned long long)job->bytes,
-                       !job->to     ? "to NULL"
-                       : !job->from ? "from NULL"
-                                    : "are more than there are addresses");
-    memmove(job->to, job->from, (size_t)job->bytes);
-    return TN_OK;
+    tn_status status = check_job(where, job, err);
+    for (uint64_t row = 0; !status && row < job->rows; row++)
+        memmove((char *)job->to + row * job->to_pitch,
+                (const char *)job->from + row * job->from_pitch, (size_t)job->bytes);
+    return status;
 }
 
 static tn_status topology(void *self, const tn_topology_sink *sink, tn_error *err)

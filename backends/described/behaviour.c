@@ -179,7 +179,7 @@ static tn_status refuse_key(const tn_description_entry *entry, tn_error *err)
 {
     const char *like = nearest(entry->key);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: describe",
-                   "no key \"%s\" (= \"%s\"); %s%s%s", show(entry->key).text,
+                   "%s: no key \"%s\" (= \"%s\"); %s%s%s", entry->origin, show(entry->key).text,
                    show(entry->value).text, like ? "did you mean " : "there are " PREFIX,
                    like ? like
                         : "fail_alloc fail_copy lose_after lie_copy stall_copy lie_memory link",
@@ -195,8 +195,8 @@ static tn_status read_entry(const tn_description_entry *entry, described_behavio
             continue;
         if (!rows[i].kind->read(entry->value, &value))
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: describe",
-                           "%s = \"%s\": needs %s", entry->key, show(entry->value).text,
-                           rows[i].kind->needs);
+                           "%s: %s = \"%s\": needs %s", entry->origin, entry->key,
+                           show(entry->value).text, rows[i].kind->needs);
         memcpy((char *)out + rows[i].offset, &value, sizeof value);
         return TN_OK;
     }

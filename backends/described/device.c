@@ -46,7 +46,7 @@ tn_status described_describe(void *opaque, const tn_description *description, in
     const tn_host *host = self->host;
     described_behaviour behaviour;
     tn_status status = described_behaviour_read(description, &behaviour, err);
-    if (status)
+    if (status || !out_device)
         return status;
     described_device *device = host->alloc(host->self, sizeof *device, _Alignof(described_device));
     if (!device)
@@ -60,7 +60,8 @@ tn_status described_describe(void *opaque, const tn_description *description, in
     if (!publish(self, device)) {
         host->release(host->self, device);
         return tn_fail(err, TN_UNSUPPORTED, 0, "described: describe",
-                       "%d devices are described, and there is room for no more", DESCRIBED_MOST);
+                       "%s: %d devices are described, and there is room for no more",
+                       description->origin, DESCRIBED_MOST);
     }
     *out_device = device->index;
     return TN_OK;

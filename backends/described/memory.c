@@ -189,30 +189,59 @@ static bool lies(const end *at)
     return at->device && at->number == at->device->behaviour.lie_copy;
 }
 
-/* As each device at its ends wants it; one that both ends belong to is asked once. */
+/* From the beginning of the first row to the end of the last: what must be within one allocation. */
+static bool span(const tn_copy_job *job, uint64_t pitch, uint64_t *out)
+{
+    uint64_t more = job->rows - 1;
+    if (job->bytes > SIZE_MAX ||
+        (more > 0 && (pitch < job->bytes || pitch > (SIZE_MAX - job->bytes) / more)))
+        return false;
+    *out = more * pitch + job->bytes;
+    return true;
+}
+
+/* Finds both ends; a device that both belong to is asked once, as where the copy goes to. */
+static tn_status find_ends(described *self, const tn_copy_job *job, end *to, end *from,
+                           tn_error *err)
+{
+    uint64_t to_span = 0, from_span = 0;
+    if (!span(job, job->to_pitch, &to_span) || !span(job, job->from_pitch, &from_span))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: copy",
+                       "%llu rows of %llu bytes, %llu and %llu apart, cannot be", (ull)job->rows,
+                       (ull)job->bytes, (ull)job->to_pitch, (ull)job->from_pitch);
+    tn_status status = find_end(self, job->to_device, job->to, to_span, to, err);
+    if (!status)
+        status = find_end(self, job->from_device, job->from, from_span, from, err);
+    if (from->device == to->device)
+        from->device = NULL;
+    return status;
+}
+
+static void copy_rows(const tn_copy_job *job)
+{
+    for (uint64_t row = 0; row < job->rows; row++)
+        memmove((char *)job->to + row * job->to_pitch,
+                (const char *)job->from + row * job->from_pitch, (size_t)job->bytes);
+}
+
+/* As each device at its ends wants it. */
 tn_status described_copy(void *opaque, const tn_copy_job *job, tn_error *err)
 {
     end to = {0}, from = {0};
-    size_t size = (size_t)job->bytes;
-    if (size != job->bytes)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: copy",
-                       "%llu bytes are more than there can be", (ull)job->bytes);
-    tn_status status = find_end(opaque, job->to_device, job->to, job->bytes, &to, err);
+    if (job->rows == 0)
+        return TN_OK;
+    tn_status status = find_ends(opaque, job, &to, &from, err);
     if (!status)
-        status = find_end(opaque, job->from_device, job->from, job->bytes, &from, err);
-    if (from.device == to.device)
-        from.device = NULL;
+        status = begin_copy(&to, job->rows * job->bytes, err);
     if (!status)
-        status = begin_copy(&to, job->bytes, err);
-    if (!status)
-        status = begin_copy(&from, job->bytes, err);
+        status = begin_copy(&from, job->rows * job->bytes, err);
     if (status)
         return status;
     described_pause(stall(&to) > stall(&from) ? stall(&to) : stall(&from));
-    if (size == 0)
+    if (job->bytes == 0)
         return TN_OK;
-    memmove(job->to, job->from, size);
+    copy_rows(job);
     if (lies(&to) || lies(&from))
-        ((unsigned char *)job->to)[size / 2] ^= 0xff;
+        ((unsigned char *)job->to)[job->rows / 2 * job->to_pitch + job->bytes / 2] ^= 0xff;
     return TN_OK;
 }

@@ -13,4 +13,9 @@
 #define TN_API
 #endif
 
+/* A struct of arguments with its size set: TN_ARGS(stream, .priority = TN_PRIORITY_HIGH) points to a
+ * tn_stream_args. A field that is left out is zero, and zero is its default. C only. */
+#define TN_ARGS(noun, ...) \
+    (&(tn_##noun##_args){.struct_size = sizeof(tn_##noun##_args), __VA_ARGS__})
+
 #endif

@@ -32,12 +32,17 @@ TN_API const char *tn_cpu_capability(void);
  * has the kernel's permission for it. Static text. */
 TN_API const char *tn_cpu_level(void);
 
+/* A feature that the processor has and that is not usable, the highest of them: "amx-bf16"; "" when
+ * there is none. *out_reason, unless it is NULL, gets why: the kernel's permission was not asked for,
+ * the system does not save its registers. Static text. */
+TN_API const char *tn_cpu_withheld(const char **out_reason);
+
 /* Every usable feature, separated by commas: "sse2,sse4.1,avx,...". Returns the length it needs
  * without its end; text too long for `size` is cut. */
 TN_API size_t tn_cpu_features(char *out, size_t size);
 
 /* Lowers what is usable to a level in either list's words, in any case: what lies above it is hidden
- * from kernels chosen from now on, for the whole process. Downwards only: TN_UNSUPPORTED for a level
+ * from kernels chosen from now on, for the whole process. Never above what there is: TN_UNSUPPORTED for a level
  * that this processor does not have, TN_INVALID_ARGUMENT for a word that is none, with the nearest.
  * NULL takes the limit back. */
 TN_API tn_status tn_cpu_limit(const char *level, tn_error *err);

@@ -14,13 +14,18 @@ TN_BEGIN_DECLS
 typedef struct tn_device tn_device;
 
 /* Every device of every platform, in the order they were found or described; finds them first. A
- * device keeps its place. NULL past the end. */
+ * device keeps its place, unless a module is registered or taken back. NULL past the end. */
 TN_API tn_status tn_device_count(size_t *out, tn_error *err);
 TN_API tn_device *tn_device_at(size_t index);
 
 /* By name ("cuda:1"; "cuda" is "cuda:0"), by UUID, by bus address, or by the name of its section in
- * a description. TN_NOT_FOUND lists what is present and the nearest; TN_UNAVAILABLE gives the
- * verdict on a platform that has no device. */
+ * a description; "best" for the current platform's device with the most memory; or by conditions,
+ * separated by commas, that the best device must meet: "memory>=40g,capability>=9.0",
+ * "platform=cuda,multi_processor_count>100". A condition is platform, name, architecture (= or !=),
+ * capability, or a number of tn_device_properties by its word (= != < <= > >=, in bytes with k m g t);
+ * what is unknown meets none. "best" and conditions pass over devices that are for planning only.
+ * TN_NOT_FOUND lists what is present and the nearest; TN_UNAVAILABLE gives the verdict on a platform
+ * that has no device; TN_INVALID_ARGUMENT says where conditions make no sense. */
 TN_API tn_status tn_device_get(const char *name, tn_device **out, tn_error *err);
 
 TN_API int32_t tn_platform_device_count(const tn_platform *platform);
@@ -50,12 +55,13 @@ TN_API tn_status tn_device_memory_get(const tn_device *device, tn_device_memory 
 /* TN_UNSUPPORTED when its platform has no such thing, or does not tell. */
 TN_API tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_error *err);
 
-/* 0 when its capability is unknown. At least; the same; the same major. An integer is a pair as
- * tn_capability_from_int reads it. */
+/* 0 when its capability is unknown. At least; the same; the same major (90 for any 9.x). An integer is
+ * a pair as tn_capability_from_int reads it. */
 TN_API int32_t tn_device_has_capability(const tn_device *device, tn_capability least);
 TN_API int32_t tn_device_has_capability_int(const tn_device *device, int32_t least);
 TN_API int32_t tn_device_is_capability(const tn_device *device, tn_capability same);
-TN_API int32_t tn_device_is_capability_family(const tn_device *device, int32_t major);
+TN_API int32_t tn_device_is_capability_int(const tn_device *device, int32_t same);
+TN_API int32_t tn_device_is_capability_family(const tn_device *device, int32_t number);
 
 /* The dtypes it computes with, the default first, ended by 0; empty when unknown. */
 TN_API const tn_dtype *tn_device_supported_dtypes(const tn_device *device);
@@ -79,6 +85,53 @@ TN_API tn_status tn_platform_is_fully_connected(const tn_platform *platform, int
  * has subsequence n, so a program that moves from one platform to another draws the same numbers.
  * Lent; never NULL but for a NULL device. */
 TN_API tn_generator *tn_device_generator(const tn_device *device);
+
+/* 1 when the platform has a device that runs. Never fails, and initialises nothing. A test may
+ * replace the answer: 0, 1, or -1 for the true one again. */
+TN_API int32_t tn_platform_is_available(const tn_platform *platform);
+TN_API tn_status tn_platform_availability_replace(const tn_platform *platform, int32_t answer,
+                                                  tn_error *err);
+
+/* Waits for everything queued on it, by any thread. NULL: the current device. */
+TN_API tn_status tn_device_synchronize(const tn_device *device, tn_error *err);
+
+/* A device that failed (TN_DEVICE_LOST) stays lost: every call that would use it gives that status and
+ * the first cause, which is also here; TN_OK while it is well. Resetting gives up all that was on it,
+ * memory, streams and events included, which must not be used again, and opens it anew;
+ * TN_UNSUPPORTED where its platform cannot. */
+TN_API tn_status tn_device_health(const tn_device *device, tn_error *err);
+TN_API tn_status tn_device_reset(tn_device *device, tn_error *err);
+
+/* The current device of the calling thread, one for each platform: a default for creating things,
+ * no more, as operators take their device from their tensors. One rule for numbers everywhere: -1 is
+ * no device, changes nothing and is no failure; another number that the platform does not have is
+ * TN_NOT_FOUND, and TN_UNAVAILABLE with the verdict when it has none at all; then nothing changes.
+ *
+ * `exchange` gives the previous one and, like `set`, initialises the device; `maybe_exchange` leaves
+ * that to its first use, and so cannot fail on it: what guards restore with. Where the vendor has a
+ * current device of its own, `set` and `exchange` move that too. */
+TN_API int32_t tn_device_current(const tn_platform *platform); /* 0 until set; -1 without devices */
+TN_API tn_status tn_device_set(const tn_platform *platform, int32_t index, tn_error *err);
+TN_API tn_status tn_device_exchange(const tn_platform *platform, int32_t index,
+                                    int32_t *out_previous, tn_error *err);
+TN_API tn_status tn_device_maybe_exchange(const tn_platform *platform, int32_t index,
+                                          int32_t *out_previous, tn_error *err);
+
+/* The device that NULL stands for where things are created: the current one of the current
+ * platform. */
+TN_API tn_status tn_device_default(tn_device **out, tn_error *err);
+
+/* A scope in which a device is current. Zeroed is ready; belongs to the thread that entered it. It
+ * nests, restores on every path what was current when it was entered, whatever happened inside, and
+ * cannot be entered twice (TN_BUSY). NULL: changes nothing. Frozen. */
+typedef struct tn_device_guard {
+    const tn_platform *platform; /* NULL: not entered, or nothing to restore */
+    int32_t previous;
+    int32_t entered;
+} tn_device_guard;
+
+TN_API tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err);
+TN_API void tn_device_guard_leave(tn_device_guard *guard); /* accepts NULL and one not entered */
 
 /* Adds the devices of a description file (docs/descriptions.md): all of them or, when anything in
  * it is wrong, none, and the message has file, line and what was expected. */

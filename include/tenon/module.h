@@ -10,6 +10,7 @@
 #define TENON_MODULE_H
 
 #include "base.h"
+#include "module/module.h"
 
 TN_BEGIN_DECLS
 
@@ -91,6 +92,21 @@ TN_API size_t tn_module_list_count(const tn_module_list *list);
 TN_API const tn_module_report *tn_module_list_get(const tn_module_list *list, size_t index);
 TN_API size_t tn_module_list_place_count(const tn_module_list *list);
 TN_API const tn_module_place *tn_module_list_place_get(const tn_module_list *list, size_t index);
+
+/* Registers a module that the program itself contains: `entry` is its tn_module_entry by another name.
+ * It comes in at once, by the same checks as a file, and is probed in this process. A platform name
+ * that is served already is refused (TN_ALREADY_EXISTS) unless `flags` has TN_MODULE_REPLACE; then the
+ * new one serves until it is released. The report row says what became of it; so does the status
+ * returned.
+ *
+ * Releasing undoes it: whom it replaced serves again, and its platforms have no devices otherwise.
+ * Handles that were given out stay valid: what they are asked to do gives TN_UNAVAILABLE. The code
+ * must stay in the process. */
+#define TN_MODULE_REPLACE UINT64_C(2)
+typedef struct tn_registration tn_registration;
+TN_API tn_status tn_module_register(tn_module_entry_fn *entry, uint64_t flags,
+                                    tn_registration **out, tn_error *err);
+TN_API void tn_registration_release(tn_registration *registration);
 
 /* Changes whenever a module comes in: caches built over its rows compare it. */
 TN_API uint64_t tn_module_generation(void);

@@ -6,10 +6,10 @@
  *
  *     ready      its module found devices, or can serve described ones
  *     hidden     devices may be there, but the variable that selects them hides all
- *     broken     hardware and driver are there, but the probe failed
+ *     broken     hardware and driver are there, but the probe failed, or this user may not use them
  *     no-module  there are traces of it, but no module of Tenon serves it here
  *     no-driver  hardware is there, but its driver or library is not
- *     absent     nothing speaks for it
+ *     absent     nothing speaks for its hardware
  *
  * The current platform is resolved once, at the first need: the one the program selected, else
  * TENON_PLATFORM's, else the first that is ready of those that are out of tree, then cuda, rocm, tpu,
@@ -44,8 +44,8 @@ TN_API const char *tn_platform_verdict_name(tn_platform_verdict verdict);
 TN_API const char *tn_platform_kind_name(int32_t kind);
 
 /* The current platform; resolves it first, finding modules. TN_NOT_FOUND names a TENON_PLATFORM
- * that no one knows, and the nearest; TN_UNAVAILABLE one that is not ready, and why. Until then,
- * and when it failed, tn_platform_unspecified() stands for it. */
+ * that no one knows, and the nearest; TN_UNAVAILABLE one that is not ready, and why. A program
+ * that has none yet can pass tn_platform_unspecified(), or NULL, wherever a platform is asked for. */
 TN_API tn_status tn_platform_current(const tn_platform **out, tn_error *err);
 
 /* Makes `name` current, for the whole process; fails as above and then changes nothing. NULL takes

@@ -6,6 +6,7 @@
  * - _get lends; _create, _add, _derive give; _release and _leave take back, never fail and accept
  *   NULL or a zeroed struct.
  * - Structs that may grow begin with struct_size, set by whoever allocates them.
+ * - A calling thread needs 64 KiB of stack.
  * - The library never prints, aborts or exits, and reads the environment only where its page says.
  * - Each type's header has a Thread-safety line. Safe: any calls from any threads.
  *
@@ -19,13 +20,19 @@
 #include "capability.h"
 #include "cpu.h"
 #include "device.h"
+#include "dlpack.h"
+#include "event.h"
 #include "log.h"
 #include "machine.h"
+#include "memory.h"
 #include "module.h"
 #include "parallel.h"
 #include "platform.h"
 #include "random.h"
 #include "status.h"
+#include "stream.h"
+#include "tensor.h"
 #include "version.h"
+#include "worker.h"
 
 #endif

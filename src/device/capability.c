@@ -20,6 +20,8 @@ int32_t tn_capability_same_family(tn_capability a, tn_capability b)
 
 const char *tn_capability_as_version_str(tn_capability capability, char *out, size_t size)
 {
+    if (!out || size == 0)
+        return "";
     snprintf(out, size, "%d.%d", (int)capability.major, (int)capability.minor);
     return out;
 }
@@ -60,11 +62,14 @@ tn_status tn_capability_parse(const char *text, tn_capability *out, tn_error *er
         at++;
         sound = take_number(&at, &read.minor);
     } else if (sound && at - text >= 2) {
+        sound = read.major >= 20; /* 12 may mean 12.0 or 1.2 */
         read = tn_capability_from_int(read.major);
     }
     if (!sound || *at)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_capability_parse",
-                       "a capability needs the form 9.0, 9 or 90; found \"%.40s\"", text);
+                       "a capability needs the form 9.0, 9 or 90, and a point from 10 to 19; found "
+                       "\"%.40s\"",
+                       text);
     *out = read;
     return TN_OK;
 }

@@ -3,6 +3,10 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "device/platform/platforms.h"
+#include "device/select.h"
+#include "os/fork.h"
+
+static const char where[] = "tn_device_file_add";
 
 /* Devices of one file, made before the first of them is seen. */
 typedef struct described {
@@ -22,91 +26,140 @@ static tn_status check_entries(const tni_description *description, tn_error *err
 {
     if (description->view.entry_count == 0)
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_device_file_add",
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "%s: %s is for a platform that runs described devices, and %s serves for "
                    "planning only; use platform = described, or leave it out",
-                   description->view.origin, description->view.entries[0].key,
+                   description->view.entries[0].origin, description->view.entries[0].key,
                    description->platform);
 }
 
-static tn_status taken(described *d, const tni_description *description, tn_error *err)
+/* A device of this file, or one that is there already, that answers to `name`. */
+static tn_device *other_of(described *d, const char *name)
 {
     tn_device *other = NULL;
-    const char *name = description->view.name;
-    for (size_t i = 0; name[0] && i < d->devices.count && !other; i++) {
-        tn_device *device = d->devices.items[i];
-        other = strcmp(device->section, name) == 0 ? device : NULL;
+    if (!name[0])
+        return NULL;
+    for (size_t i = 0; i < d->devices.count && !other; i++)
+        other = tni_device_is_called(d->devices.items[i], name) ? d->devices.items[i] : NULL;
+    tni_mutex_lock(&d->set->lock);
+    for (size_t i = 0; i < d->set->devices.count && !other; i++) {
+        tn_device *device = d->set->devices.items[i];
+        other = tni_device_is_visible(device) && tni_device_is_called(device, name) ? device : NULL;
     }
-    if (!other && (!name[0] || tni_devices_get(d->set, name, &other, NULL) != TN_OK))
-        return TN_OK;
-    return tn_fail(err, TN_ALREADY_EXISTS, 0, "tn_device_file_add",
-                   "%s: there is a device called \"%s\" already: %s", description->view.origin,
-                   name, other->id);
+    tni_mutex_unlock(&d->set->lock);
+    return other;
 }
 
-/* The number a device of the platform would get, behind those there are and those of this file. */
-static int32_t next_index(const described *d, const tn_platform *platform)
+/* A name, a UUID and a bus address lead to one device, and to no platform. */
+static tn_status taken(described *d, const tni_description *description, tn_error *err)
 {
-    int32_t index = tn_platform_device_count(platform);
-    for (size_t i = 0; i < d->devices.count; i++)
-        index += ((const tn_device *)d->devices.items[i])->platform == platform;
-    return index;
-}
-
-static tn_status add_one(described *d, const tni_description *description, tn_error *err)
-{
+    const char *names[] = {description->view.name, description->properties.uuid,
+                           description->properties.bus};
     tn_platform *platform;
-    tn_device *device = NULL;
+    if (strcmp(names[0], "best") == 0 ||
+        (names[0][0] && tni_platforms_find(d->set, names[0], &platform, NULL) == TN_OK))
+        return tn_fail(err, TN_ALREADY_EXISTS, 0, where, "%s: a device cannot be called \"%s\": %s",
+                       description->view.origin, names[0],
+                       strcmp(names[0], "best") == 0 ? "that word chooses one"
+                                                     : "a platform has that name");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const tn_device *other = other_of(d, names[i]);
+        if (other)
+            return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
+                           "%s: there is a device called \"%s\" already: %s",
+                           description->view.origin, names[i], other->id);
+    }
+    return TN_OK;
+}
+
+/* Behind every number that a device of the platform has, here or in this file. */
+static int32_t next_index(described *d, const tn_platform *platform)
+{
+    int32_t next = 0;
+    tni_mutex_lock(&d->set->lock);
+    const tni_pointers *lists[] = {&d->set->devices, &d->devices};
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            const tn_device *device = lists[l]->items[i];
+            if (device->platform == platform && tni_device_is_visible(device) &&
+                device->index >= next)
+                next = device->index + 1;
+        }
+    }
+    tni_mutex_unlock(&d->set->lock);
+    return next;
+}
+
+/* The module that runs a described device of the platform, or NULL when it serves for planning. */
+static const tni_offer *runner_of(const tn_platform *platform)
+{
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    return offer && tni_offer_is_ready(offer) && offer->platform->row->describe ? offer : NULL;
+}
+
+/* Tells the module of one device, or only asks when `out_index` is NULL. */
+static tn_status tell(const tni_offer *offer, const tn_description *view, int32_t *out_index,
+                      tn_error *err)
+{
+    tn_error why = {0};
+    tn_status status = offer->platform->row->describe(offer->platform->self, view, out_index, &why);
+    if (!status)
+        return TN_OK;
+    return tn_fail(err, status, why.native_code, where, "%s", tni_words_of(&why));
+}
+
+/* Everything that can be wrong with one description, before the first device is made. */
+static tn_status check_one(described *d, const tni_description *description, tn_error *err)
+{
+    tn_platform *platform = NULL;
     tn_error why;
     tn_status status = tni_platforms_find(d->set, description->platform, &platform, &why);
     if (status)
-        return tn_fail(err, status, 0, "tn_device_file_add", "%s: %s", description->view.origin,
-                       why.message);
-    const tn_platform_row *row = tni_platform_row_of(platform);
-    bool runs = row && row->describe && tni_platform_is_ready(platform);
+        return tn_fail(err, status, 0, where, "%s: %s", description->platform_origin, why.message);
     status = taken(d, description, err);
-    if (!status && !runs)
-        status = check_entries(description, err);
+    if (status)
+        return status;
+    const tni_offer *offer = runner_of(platform);
+    return offer ? tell(offer, &description->view, NULL, err) : check_entries(description, err);
+}
+
+static tn_status check_index(described *d, const tn_platform *platform, int32_t index,
+                             const tn_description *view, tn_error *err)
+{
+    bool used = tni_devices_of(platform, index) != NULL;
+    for (size_t i = 0; i < d->devices.count; i++) {
+        const tn_device *device = d->devices.items[i];
+        used = used || (device->platform == platform && device->index == index);
+    }
+    if (index >= 0 && !used)
+        return TN_OK;
+    return tn_fail(err, TN_CORRUPT, 0, where, "%s: platform %s gave it the number %d, which %s",
+                   view->origin, platform->name, (int)index,
+                   used ? "another device has" : "is none");
+}
+
+static tn_status make_one(described *d, const tni_description *description, tn_error *err)
+{
+    tn_platform *platform = NULL;
+    tn_device *device = NULL;
+    tn_status status = tni_platforms_find(d->set, description->platform, &platform, err);
+    const tni_offer *offer = status ? NULL : runner_of(platform);
+    int32_t index = status ? 0 : next_index(d, platform);
+    if (!status && offer)
+        status = tell(offer, &description->view, &index, err);
+    if (!status && offer)
+        status = check_index(d, platform, index, &description->view, err);
     if (!status)
-        status = tni_device_create(NULL, platform, next_index(d, platform),
-                                   &description->properties, &device, err);
+        status = tni_device_create(offer, platform, index, &description->properties, &device, err);
     if (status)
         return status;
     tni_buffer origin = {0};
     tni_buffer_format(&origin, "described in %s", d->file);
     tni_release(device->origin);
     device->origin = tni_buffer_take(&origin);
-    device->plans_only = !runs;
     tn_text_fit(device->section, sizeof device->section, description->view.name);
     d->devices.items[d->devices.count++] = device;
-    return device->origin ? TN_OK : tni_no_memory(err, "tn_device_file_add", "an origin");
-}
-
-/* Hands each to the platform that runs it. What was handed over cannot be taken back, so this comes
- * last; when one is refused, those of the same file before it stay in their platform, unseen. */
-static tn_status hand_over(described *d, const tni_descriptions *descriptions, tn_error *err)
-{
-    for (size_t i = 0; i < d->devices.count; i++) {
-        tn_device *device = d->devices.items[i];
-        const tni_offer *offer = atomic_load(&device->platform->served);
-        int32_t index = device->index;
-        tn_error why = {0};
-        if (device->plans_only)
-            continue;
-        const tn_description *view = &tni_descriptions_get(descriptions, i)->view;
-        tn_status status =
-            offer->platform->row->describe(offer->platform->self, view, &index, &why);
-        if (status)
-            return tn_fail(err, status, 0, "tn_device_file_add", "%s: %s", view->origin,
-                           tni_words_of(&why));
-        if (index != device->index && tni_devices_of(device->platform, index))
-            return tn_fail(err, TN_CORRUPT, 0, "tn_device_file_add",
-                           "%s: platform %s gave it the number %d, which another device has",
-                           view->origin, device->platform->name, (int)index);
-        device->index = index;
-        snprintf(device->id, sizeof device->id, "%s:%d", device->platform->name, (int)index);
-    }
-    return TN_OK;
+    return device->origin ? TN_OK : tni_no_memory(err, where, "an origin");
 }
 
 /* Makes them visible, all at once. */
@@ -117,34 +170,73 @@ static tn_status publish(described *d, tn_error *err)
     bool fits = tni_pointers_reserve(&set->devices, d->devices.count);
     for (size_t i = 0; fits && i < d->devices.count; i++) {
         tn_device *device = d->devices.items[i];
-        set->devices.items[set->devices.count++] = device;
-        device->platform->device_count++;
+        tni_device_publish(set, device);
+        tni_platforms_settle(set, device->platform);
     }
     tni_mutex_unlock(&set->lock);
     if (!fits)
-        return tni_no_memory(err, "tn_device_file_add", "the list of devices");
+        return tni_no_memory(err, where, "the list of devices");
     d->devices.count = 0;
     return TN_OK;
+}
+
+/* One thread at a time describes, without a lock that a module's code, a log sink or a fork could
+ * need. False where the caller may not wait: inside a sink, or inside its own turn. */
+static bool begin_turn(tni_platforms *set)
+{
+    uint64_t me = tni_thread_id();
+    tni_mutex_lock(&set->lock);
+    bool mine = !tni_log_inside();
+    while (mine && set->describer && set->describer_fork == tni_fork_generation()) {
+        if (set->describer == me)
+            mine = false;
+        else
+            tni_condition_wait(&set->changed, &set->lock);
+    }
+    if (mine) {
+        set->describer = me;
+        set->describer_fork = tni_fork_generation();
+    }
+    tni_mutex_unlock(&set->lock);
+    return mine;
+}
+
+static void end_turn(tni_platforms *set)
+{
+    tni_mutex_lock(&set->lock);
+    set->describer = 0;
+    tni_condition_wake_all(&set->changed);
+    tni_mutex_unlock(&set->lock);
+}
+
+static tn_status add_all(described *d, const tni_descriptions *descriptions, tn_error *err)
+{
+    size_t count = tni_descriptions_count(descriptions);
+    tn_status status = TN_OK;
+    if (!tni_pointers_reserve(&d->devices, count))
+        status = tni_no_memory(err, where, "the devices");
+    for (size_t i = 0; !status && i < count; i++)
+        status = check_one(d, tni_descriptions_get(descriptions, i), err);
+    for (size_t i = 0; !status && i < count; i++) {
+        status = taken(d, tni_descriptions_get(descriptions, i), err);
+        if (!status)
+            status = make_one(d, tni_descriptions_get(descriptions, i), err);
+    }
+    return status ? status : publish(d, err);
 }
 
 tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descriptions,
                                const char *file, tn_error *err)
 {
     described d = {.set = set, .file = file};
-    size_t count = tni_descriptions_count(descriptions);
-    if (tni_log_inside())
-        return tn_fail(err, TN_BUSY, 0, "tn_device_file_add", "a log sink cannot add devices");
-    tni_mutex_lock(&set->describing);
     tn_status status = tni_platforms_sync(set, err);
-    if (!status && !tni_pointers_reserve(&d.devices, count))
-        status = tni_no_memory(err, "tn_device_file_add", "the devices");
-    for (size_t i = 0; !status && i < count; i++)
-        status = add_one(&d, tni_descriptions_get(descriptions, i), err);
-    if (!status)
-        status = hand_over(&d, descriptions, err);
-    if (!status)
-        status = publish(&d, err);
-    tni_mutex_unlock(&set->describing);
+    if (status)
+        return status;
+    if (!begin_turn(set))
+        return tn_fail(err, TN_BUSY, 0, where,
+                       "a log sink, and a platform that is being given devices, cannot add some");
+    status = add_all(&d, descriptions, err);
+    end_turn(set);
     discard(&d);
     return status;
 }
@@ -154,7 +246,7 @@ tn_status tn_device_file_add(const char *path, tn_error *err)
     tni_platforms *set;
     tni_descriptions *descriptions = NULL;
     if (!path)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_device_file_add", "path is NULL");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path is NULL");
     tn_status status = tni_platforms_process(&set, err);
     if (!status)
         status = tni_descriptions_read(path, &descriptions, err);

@@ -21,11 +21,13 @@ struct item {
     tni_description description;
     char name[TNI_NAME_MAX + 8];
     char origin[TNI_FORM_PLACE];
+    char platform_origin[TNI_FORM_PLACE];
 };
 
 struct tni_descriptions {
     tni_form *form;
-    tn_description_entry *entries; /* of all sections */
+    tn_description_entry *entries;  /* of all sections */
+    char (*places)[TNI_FORM_PLACE]; /* of the entries */
     size_t entry_count;
     struct item *items;
     size_t count;
@@ -35,6 +37,7 @@ struct tni_descriptions {
 /* What one section says. */
 struct draft {
     const char *platform; /* NULL until it is said */
+    uint32_t platform_line;
     int64_t count;
     tn_device_properties properties;
 };
@@ -200,6 +203,8 @@ static tn_status read_entry(const reader *r, const tni_form_entry *entry, struct
             return refuse(r, entry->line, "%s = \"%s\": needs %s", entry->key,
                           show(entry->value).text, need.text);
         out->properties.known |= keys[i].known;
+        if (out->platform && !out->platform_line)
+            out->platform_line = entry->line;
         return TN_OK;
     }
     return refuse_key(r, entry);
@@ -217,6 +222,15 @@ static tn_status check_once(const reader *r, const tni_form_section *in, size_t 
     return TN_OK;
 }
 
+static uint32_t line_of(const tni_form_section *in, const char *key)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (strcmp(in->entries[i].key, key) == 0)
+            return in->entries[i].line;
+    }
+    return in->line;
+}
+
 /* Equal devices have nothing of their own. */
 static tn_status check_equal(const reader *r, const tni_form_section *in, const struct draft *draft)
 {
@@ -227,10 +241,21 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                                                                    : NULL;
     if (draft->count == 1 || !own)
         return TN_OK;
-    return refuse(r, in->line,
+    return refuse(r, line_of(in, own),
                   "count = \"%d\": needs no %s, as no two devices share it; give each device a "
                   "section of its own",
                   (int)draft->count, own);
+}
+
+static void add_own(const reader *r, const tni_form_entry *entry)
+{
+    size_t at = r->into->entry_count++;
+    r->into->entries[at] = (tn_description_entry){
+        .struct_size = sizeof(tn_description_entry),
+        .key = entry->key,
+        .value = entry->value,
+        .origin = tni_form_place(r->origin, entry->line, r->into->places[at]),
+    };
 }
 
 static tn_status read_section(reader *r, const tni_form_section *in, struct draft *out)
@@ -244,8 +269,7 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
         const tni_form_entry *entry = &in->entries[i];
         status = check_once(r, in, i);
         if (!status && is_own(entry))
-            r->into->entries[r->into->entry_count++] =
-                (tn_description_entry){entry->key, entry->value};
+            add_own(r, entry);
         else if (!status)
             status = read_entry(r, entry, out);
     }
@@ -311,6 +335,7 @@ static tn_status add_items(const reader *r, uint32_t line, const char *name,
         else
             tn_text_fit(item->name, sizeof item->name, name);
         (void)tni_form_place(r->origin, line, item->origin);
+        (void)tni_form_place(r->origin, draft->platform_line, item->platform_origin);
     }
     return TN_OK;
 }
@@ -336,7 +361,8 @@ static bool reserve_entries(tni_descriptions *into)
     for (size_t i = 1; i < tni_form_section_count(into->form); i++)
         count += tni_form_section_get(into->form, i)->count;
     into->entries = tni_alloc_zeroed(count, sizeof *into->entries);
-    return into->entries != NULL;
+    into->places = tni_alloc_zeroed(count, sizeof *into->places);
+    return into->entries && into->places;
 }
 
 static tn_status read_all(reader *r)
@@ -357,6 +383,7 @@ static tn_status read_all(reader *r)
         struct item *item = &r->into->items[i];
         item->description.view.name = item->name;
         item->description.view.origin = item->origin;
+        item->description.platform_origin = item->platform_origin;
         item->description.view.properties = &item->description.properties;
     }
     return status;
@@ -394,6 +421,7 @@ void tni_descriptions_release(tni_descriptions *descriptions)
     if (!descriptions)
         return;
     tni_form_release(descriptions->form);
+    tni_release(descriptions->places);
     tni_release(descriptions->entries);
     tni_release(descriptions->items);
     tni_release(descriptions);

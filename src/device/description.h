@@ -7,6 +7,7 @@
 
 typedef struct tni_description {
     const char *platform;            /* "cuda", "described": legal, but perhaps unknown */
+    const char *platform_origin;     /* "file:line" of it */
     tn_device_properties properties; /* what `view` points to */
     tn_description view;
 } tni_description;

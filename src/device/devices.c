@@ -4,12 +4,16 @@
 #include "base/words.h"
 #include "device/platform/platforms.h"
 #include "device/random/generators.h"
+#include "device/select.h"
 
 void tni_device_destroy(tn_device *device)
 {
     if (!device)
         return;
+    tni_memory_destroy(device->memory);
+    tni_stream_standard_destroy(device->standard);
     tn_generator_release(device->generator);
+    tni_release(device->loss);
     tni_release(device->origin);
     tni_release(device);
 }
@@ -42,6 +46,22 @@ static void read_properties(const tni_offer *offer, int32_t index, tn_device_pro
     }
 }
 
+/* What it owns. */
+static tn_status furnish(tn_device *device, tn_error *err)
+{
+    device->origin = tni_text_copy("found");
+    device->loss = tni_alloc_zeroed(1, sizeof *device->loss);
+    tn_status status =
+        device->origin && device->loss ? TN_OK : tni_no_memory(err, "devices", device->id);
+    if (!status)
+        status = tni_generators_add((uint64_t)device->index, &device->generator, err);
+    if (!status)
+        status = tni_stream_standard_create(device, &device->standard, err);
+    if (!status)
+        status = tni_memory_create(device, &device->memory, err);
+    return status;
+}
+
 tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32_t index,
                             const tn_device_properties *properties, tn_device **out, tn_error *err)
 {
@@ -49,13 +69,13 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
     if (!device)
         return tni_no_memory(err, "devices", platform->name);
     device->platform = platform;
+    device->offer = offer;
+    device->plans_only = !offer;
     device->index = index;
+    device->ordinal = -1;
     snprintf(device->id, sizeof device->id, "%s:%d", platform->name, (int)index);
     device->properties.struct_size = sizeof device->properties;
-    device->origin = tni_text_copy("found");
-    tn_status status = device->origin ? TN_OK : tni_no_memory(err, "devices", device->id);
-    if (!status)
-        status = tni_generators_add((uint64_t)index, &device->generator, err);
+    tn_status status = furnish(device, err);
     if (status) {
         tni_device_destroy(device);
         return status;
@@ -68,6 +88,25 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
     return TN_OK;
 }
 
+void tni_device_publish(tni_platforms *set, tn_device *device)
+{
+    device->ordinal = (int32_t)set->devices.count;
+    set->devices.items[set->devices.count++] = device;
+}
+
+bool tni_device_is_visible(const tn_device *device)
+{
+    return device->plans_only ||
+           device->offer == atomic_load_explicit(&device->platform->served, memory_order_acquire);
+}
+
+/* Of two that answer to the same name one runs: a module came in after a device of its platform was
+ * described. That one counts. */
+static tn_device *prefer(tn_device *found, tn_device *other)
+{
+    return !found || (found->plans_only && !other->plans_only) ? other : found;
+}
+
 tn_device *tni_devices_of(const tn_platform *platform, int32_t index)
 {
     tn_device *found = NULL;
@@ -75,10 +114,10 @@ tn_device *tni_devices_of(const tn_platform *platform, int32_t index)
         return NULL;
     tni_mutex_lock(&platform->set->lock);
     const tni_pointers *devices = &platform->set->devices;
-    for (size_t i = 0; i < devices->count && !found; i++) {
+    for (size_t i = 0; i < devices->count; i++) {
         tn_device *device = devices->items[i];
-        if (device->platform == platform && device->index == index)
-            found = device;
+        if (device->platform == platform && device->index == index && tni_device_is_visible(device))
+            found = prefer(found, device);
     }
     tni_mutex_unlock(&platform->set->lock);
     return found;
@@ -95,13 +134,22 @@ static bool same_letters(const char *a, const char *b)
     return *a == *b;
 }
 
-static bool is_called(const tn_device *device, const char *name)
+/* A bus address may be written with more zeros: 0000:3b:00.0 is 00000000:3b:00.0. */
+static const char *without_zeros(const char *bus)
+{
+    while (bus[0] == '0' && bus[1] == '0')
+        bus++;
+    return bus;
+}
+
+bool tni_device_is_called(const tn_device *device, const char *name)
 {
     const tn_device_properties *p = &device->properties;
     return strcmp(device->id, name) == 0 ||
            (device->index == 0 && strcmp(device->platform->name, name) == 0) ||
            (device->section[0] && strcmp(device->section, name) == 0) ||
-           (p->uuid[0] && same_letters(p->uuid, name)) || (p->bus[0] && same_letters(p->bus, name));
+           (p->uuid[0] && same_letters(p->uuid, name)) ||
+           (p->bus[0] && same_letters(without_zeros(p->bus), without_zeros(name)));
 }
 
 enum { MOST_NAMED = 256 };
@@ -139,9 +187,53 @@ static tn_status why_not(tni_platforms *set, const char *name, tn_error *err)
         word[length] = '\0';
         if (tni_platforms_find(set, word, &platform, NULL) == TN_OK &&
             tn_platform_device_count(platform) == 0)
-            return tni_platform_unready(platform, "tn_device_get", err);
+            return tni_platform_empty(platform, "tn_device_get", err);
     }
     return no_such(set, name, err);
+}
+
+/* The better of two that meet the conditions: of the current platform, of the better kind, no
+ * stand-in, with more memory, the first. */
+static bool is_better(const tn_device *a, const tn_device *b, const tn_platform *current)
+{
+    bool stands_a = a->offer->platform->row->flags & TN_PLATFORM_STAND_IN;
+    bool stands_b = b->offer->platform->row->flags & TN_PLATFORM_STAND_IN;
+    int32_t rank_a = tni_known_rank(a->platform->known->kind);
+    int32_t rank_b = tni_known_rank(b->platform->known->kind);
+    if ((a->platform == current) != (b->platform == current))
+        return a->platform == current;
+    if (stands_a != stands_b)
+        return stands_b;
+    if (rank_a != rank_b)
+        return rank_a < rank_b;
+    return a->properties.memory_bytes > b->properties.memory_bytes;
+}
+
+/* The best device that runs and meets the conditions; "best" itself asks for the current platform. */
+static tn_status select_device(tni_platforms *set, const char *text, tn_device **out, tn_error *err)
+{
+    tni_select_terms conditions;
+    const tn_platform *current = NULL;
+    tn_device *best = NULL;
+    tn_status status = tni_select_parse(text, &conditions, err);
+    if (!status)
+        status = tni_platforms_current(set, &current, conditions.count ? NULL : err);
+    if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
+        return status;
+    tni_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->devices.count; i++) {
+        tn_device *device = set->devices.items[i];
+        bool fits = tni_device_is_visible(device) && !device->plans_only &&
+                    (conditions.count ? tni_select_meets(device, &conditions)
+                                      : device->platform == current);
+        if (fits && (!best || is_better(device, best, current)))
+            best = device;
+    }
+    tni_mutex_unlock(&set->lock);
+    if (!best)
+        return no_such(set, text, err);
+    *out = best;
+    return TN_OK;
 }
 
 tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out, tn_error *err)
@@ -150,10 +242,13 @@ tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out,
     tn_status status = tni_platforms_sync(set, err);
     if (status)
         return status;
+    if (tni_select_is(name))
+        return select_device(set, name, out, err);
     tni_mutex_lock(&set->lock);
-    for (size_t i = 0; i < set->devices.count && !found; i++) {
-        if (is_called(set->devices.items[i], name))
-            found = set->devices.items[i];
+    for (size_t i = 0; i < set->devices.count; i++) {
+        tn_device *device = set->devices.items[i];
+        if (tni_device_is_visible(device) && tni_device_is_called(device, name))
+            found = prefer(found, device);
     }
     tni_mutex_unlock(&set->lock);
     if (!found)
@@ -182,9 +277,12 @@ tn_status tn_device_count(size_t *out, tn_error *err)
         status = tni_platforms_sync(set, err);
     if (status)
         return status;
+    size_t count = 0;
     tni_mutex_lock(&set->lock);
-    *out = set->devices.count;
+    for (size_t i = 0; i < set->devices.count; i++)
+        count += tni_device_is_visible(set->devices.items[i]);
     tni_mutex_unlock(&set->lock);
+    *out = count;
     return TN_OK;
 }
 
@@ -195,21 +293,18 @@ tn_device *tn_device_at(size_t index)
     if (tni_platforms_process(&set, NULL))
         return NULL;
     tni_mutex_lock(&set->lock);
-    if (index < set->devices.count)
-        device = set->devices.items[index];
+    for (size_t i = 0; i < set->devices.count && !device; i++) {
+        tn_device *visible = set->devices.items[i];
+        if (tni_device_is_visible(visible) && index-- == 0)
+            device = visible;
+    }
     tni_mutex_unlock(&set->lock);
     return device;
 }
 
 int32_t tn_platform_device_count(const tn_platform *platform)
 {
-    int32_t count = 0;
-    if (platform && platform->set) {
-        tni_mutex_lock(&platform->set->lock);
-        count = platform->device_count;
-        tni_mutex_unlock(&platform->set->lock);
-    }
-    return count;
+    return platform ? atomic_load_explicit(&platform->devices, memory_order_acquire) : 0;
 }
 
 tn_status tn_platform_device_get(const tn_platform *platform, int32_t index, tn_device **out,
@@ -222,7 +317,7 @@ tn_status tn_platform_device_get(const tn_platform *platform, int32_t index, tn_
     tn_device *device = tni_devices_of(p, index);
     int32_t count = tn_platform_device_count(p);
     if (!device && count == 0)
-        return tni_platform_unready(p, where, err);
+        return tni_platform_empty(p, where, err);
     if (!device)
         return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", p->name,
                        (int)index, p->name, (int)count);

@@ -76,6 +76,18 @@ static void memory_untold(const tn_device *device, const char *why, tn_device_me
     out->in_use = tn_fact_unknown(why);
 }
 
+static tn_status ask_memory(const tn_device *device, tn_device_memory *out, tn_error *err)
+{
+    static const char where[] = "tn_device_memory_get";
+    tni_call call;
+    tn_error said = {0};
+    tn_status status = tni_device_open(device, where, &call, err);
+    if (!status)
+        status = tni_device_settle(
+            device, where, call.row->device_memory(call.self, call.device, out, &said), &said, err);
+    return status;
+}
+
 tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, tn_error *err)
 {
     static const char where[] = "tn_device_memory_get";
@@ -85,14 +97,12 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
     if (!out || !TN_HAS(out, tn_device_memory, in_use))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        out ? "out->struct_size is too small" : "out is NULL");
-    const tni_offer *offer = atomic_load_explicit(&device->platform->served, memory_order_acquire);
     if (device->plans_only) {
         memory_untold(device, "the device is described for planning only", &read);
-    } else if (!offer->platform->row->device_memory) {
+    } else if (!device->offer->platform->row->device_memory) {
         memory_untold(device, "its platform does not tell", &read);
     } else {
-        tn_status status =
-            offer->platform->row->device_memory(offer->platform->self, device->index, &read, err);
+        tn_status status = ask_memory(device, &read, err);
         if (status)
             return status;
     }
@@ -122,7 +132,7 @@ tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_e
 
 int32_t tn_device_has_capability(const tn_device *device, tn_capability least)
 {
-    tn_capability has;
+    tn_capability has = {0};
     return !tn_device_capability(device, &has, NULL) && tn_capability_compare(has, least) >= 0;
 }
 
@@ -133,14 +143,20 @@ int32_t tn_device_has_capability_int(const tn_device *device, int32_t least)
 
 int32_t tn_device_is_capability(const tn_device *device, tn_capability same)
 {
-    tn_capability has;
+    tn_capability has = {0};
     return !tn_device_capability(device, &has, NULL) && tn_capability_compare(has, same) == 0;
 }
 
-int32_t tn_device_is_capability_family(const tn_device *device, int32_t major)
+int32_t tn_device_is_capability_int(const tn_device *device, int32_t same)
 {
-    tn_capability has;
-    return !tn_device_capability(device, &has, NULL) && has.major == major;
+    return tn_device_is_capability(device, tn_capability_from_int(same));
+}
+
+int32_t tn_device_is_capability_family(const tn_device *device, int32_t number)
+{
+    tn_capability has = {0};
+    return !tn_device_capability(device, &has, NULL) &&
+           tn_capability_same_family(has, tn_capability_from_int(number));
 }
 
 const tn_dtype *tn_device_supported_dtypes(const tn_device *device)
@@ -216,12 +232,16 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
     if (from->platform != to->platform || from == to)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%s and %s are not two devices of one platform", from->id, to->id);
-    const tni_offer *offer = atomic_load_explicit(&from->platform->served, memory_order_acquire);
-    if (from->plans_only || to->plans_only || !offer->platform->row->device_link)
+    if (from->plans_only || to->plans_only || !from->offer->platform->row->device_link)
         return tn_fail(err, TN_UNSUPPORTED, 0, where, "how %s and %s are joined is not told",
                        from->id, to->id);
-    tn_status status = offer->platform->row->device_link(offer->platform->self, from->index,
-                                                         to->index, &link, err);
+    tni_call call;
+    tn_error said = {0};
+    tn_status status = tni_device_open(from, where, &call, err);
+    if (!status)
+        status = tni_device_settle(
+            from, where, call.row->device_link(call.self, call.device, to->index, &link, &said),
+            &said, err);
     if (!status && (link <= TN_LINK_UNKNOWN || link > TN_LINK_FABRIC))
         status = tn_fail(err, TN_UNSUPPORTED, 0, where, "how %s and %s are joined is unknown",
                          from->id, to->id);
@@ -238,17 +258,16 @@ tn_status tn_platform_is_fully_connected(const tn_platform *platform, int32_t *o
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     if (count == 0)
-        return tni_platform_unready(p, where, err);
-    for (int32_t i = 0; i < count; i++) {
-        for (int32_t j = 0; j < count; j++) {
-            int32_t link;
-            tn_status status =
-                i == j ? TN_OK
-                       : tn_device_link(tni_devices_of(p, i), tni_devices_of(p, j), &link, err);
-            if (status)
-                return status;
-            all = all && (i == j || link == TN_LINK_FABRIC);
-        }
+        return tni_platform_empty(p, where, err);
+    for (int32_t i = 0; i < count * count; i++) {
+        const tn_device *from = tni_devices_of(p, i / count), *to = tni_devices_of(p, i % count);
+        int32_t link = TN_LINK_UNKNOWN;
+        if (from == to || !from || !to || from->plans_only || to->plans_only)
+            continue;
+        tn_status status = tn_device_link(from, to, &link, err);
+        if (status)
+            return status;
+        all = all && link == TN_LINK_FABRIC;
     }
     *out = all;
     return TN_OK;

@@ -59,13 +59,26 @@ static tn_status read_all(int file, const char *path, size_t limit, tni_buffer *
     }
 }
 
+/* Pipes, sockets and devices may make a reader wait for ever. */
+static tn_status check_kind(int file, const char *path, tn_error *err)
+{
+    struct stat facts;
+    if (tni_sys_fstat(file, &facts) != 0)
+        return failed(err, "fstat", path);
+    return S_ISREG(facts.st_mode)
+               ? TN_OK
+               : tn_fail(err, TN_IO, 0, "open", "%s: not a regular file", path);
+}
+
 tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_size, tn_error *err)
 {
     tni_buffer text = {0};
-    int file = tni_sys_open(path, O_RDONLY, 0);
+    int file = tni_sys_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (file < 0)
         return failed(err, "open", path);
-    tn_status status = read_all(file, path, limit, &text, err);
+    tn_status status = check_kind(file, path, err);
+    if (!status)
+        status = read_all(file, path, limit, &text, err);
     tni_sys_close(file);
     size_t size = text.length;
     char *taken = status ? NULL : tni_buffer_take(&text);

@@ -131,6 +131,43 @@ void tni_thread_join(tni_thread thread)
     (void)pthread_join(thread.native, NULL);
 }
 
+/* Each thread's list hangs on the key, not on a variable of its own: those may be gone by then. */
+static pthread_key_t ends;
+static bool has_ends;
+
+static void run_ends(void *first)
+{
+    for (tni_thread_end *end = first, *next; end; end = next) {
+        next = end->next;
+        end->run(end);
+    }
+}
+
+static void make_ends(void)
+{
+    has_ends = pthread_key_create(&ends, run_ends) == 0;
+}
+
+bool tni_thread_end_add(tni_thread_end *end)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    tni_once_run(&once, make_ends);
+    if (!has_ends)
+        return false;
+    end->next = pthread_getspecific(ends);
+    return pthread_setspecific(ends, end) == 0;
+}
+
+void tni_thread_end_remove(tni_thread_end *end)
+{
+    tni_thread_end *first = pthread_getspecific(ends), **link = &first;
+    while (*link && *link != end)
+        link = &(*link)->next;
+    if (*link)
+        *link = end->next;
+    (void)pthread_setspecific(ends, first);
+}
+
 uint64_t tni_thread_id(void)
 {
     static _Thread_local char mine;

@@ -54,6 +54,17 @@ void tni_once_run(tni_once *once, void (*run)(void));
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);
 
+/* Something to be done on a thread when it ends; `run` may release it. */
+typedef struct tni_thread_end {
+    void (*run)(struct tni_thread_end *end);
+    struct tni_thread_end *next; /* this file's */
+} tni_thread_end;
+
+/* For the calling thread. Nothing is run when the process ends, so for the thread of main never.
+ * False when the system has no room for it. Removing is for the same thread, before it ends. */
+bool tni_thread_end_add(tni_thread_end *end);
+void tni_thread_end_remove(tni_thread_end *end);
+
 /* A number that no other living thread of this process has. */
 uint64_t tni_thread_id(void);
 

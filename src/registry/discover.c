@@ -12,7 +12,8 @@ static const tni_record *ready_module(const tni_registry *registry, const char *
 {
     for (size_t i = 0; i < registry->records.count; i++) {
         const tni_record *record = registry->records.items[i];
-        if (record->stage == TN_STAGE_READY && strcmp(record->name, name) == 0)
+        if (record->stage == TN_STAGE_READY && !atomic_load(&record->withdrawn) &&
+            strcmp(record->name, name) == 0)
             return record;
     }
     return NULL;
@@ -20,12 +21,15 @@ static const tni_record *ready_module(const tni_registry *registry, const char *
 
 static tn_status check_duplicate(const tni_registry *registry, tni_record *record)
 {
-    const tni_record *other = ready_module(registry, record->name);
+    const tni_record *other = record->replaces ? NULL : ready_module(registry, record->name);
     if (!other)
         return TN_OK;
     return tni_record_stop(record, TN_ALREADY_EXISTS, "remove one of the two",
                            "a module \"%s\" is ready already, from %s; the first wins",
-                           record->name, other->path ? other->path : "the library itself");
+                           record->name,
+                           other->path                            ? other->path
+                           : other->origin == TNI_ORIGIN_BUILT_IN ? "the library itself"
+                                                                  : "the program itself");
 }
 
 static tn_status load_here(const tni_registry *registry, tni_record *record)
@@ -225,9 +229,14 @@ static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error 
     if (place->status == TN_OUT_OF_MEMORY || place->status == TN_BUSY)
         return tn_fail(err, place->status, why.native_code, "tn_module_discover", "%s",
                        why.message);
-    if (place->status)
+    tni_file_id there;
+    if (place->status == TN_NOT_FOUND && tni_file_identify(place->path, &there, NULL) == TN_OK) {
+        place->status = TN_IO;
+        tn_text_fit(place->message, sizeof place->message, "not a folder");
+    } else if (place->status) {
         tn_text_fit(place->message, sizeof place->message,
                     place->status == TN_NOT_FOUND ? "no such folder" : why.message);
+    }
     return TN_OK;
 }
 
@@ -292,6 +301,23 @@ static tn_status bring_in_builtins(tni_registry *registry, tn_error *err)
             return status;
     }
     return TN_OK;
+}
+
+tn_status tni_discover_entry(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
+                             const tni_record **out, tn_error *err)
+{
+    size_t cursor = 0;
+    tni_record *record = tni_record_create(NULL, TNI_ORIGIN_PROGRAM);
+    if (record) {
+        tn_text_fit(record->name, sizeof record->name, "program");
+        record->entry = entry;
+        record->trusted = true;
+        record->replaces = replaces;
+    }
+    tn_status status = bring_in(registry, record, &cursor, err);
+    if (!status)
+        *out = record;
+    return status;
 }
 
 tn_status tni_discover(tni_registry *registry, tn_error *err)

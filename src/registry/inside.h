@@ -46,6 +46,10 @@ struct tni_registry {
  * TN_OUT_OF_MEMORY leaves what was done done; the next call goes on from there. */
 tn_status tni_discover(tni_registry *registry, tn_error *err);
 
+/* The same for a module that the program contains. */
+tn_status tni_discover_entry(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
+                             const tni_record **out, tn_error *err);
+
 tni_place *tni_place_create(const char *path, tni_origin origin, bool is_folder, bool trusted);
 void tni_place_destroy(tni_place *place);
 

@@ -1,6 +1,7 @@
 /* The process's own registry, behind tenon/module.h. It lives as long as the process: modules are
  * never unloaded, and what they were lent must stay. */
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/log.h"
 #include "inside.h"
 #include "os/dl.h"
@@ -39,9 +40,11 @@ static tn_status find_in(const char *folder, const char *name, bool is_folder, c
     return status;
 }
 
+/* What is to be logged waits in `notes` until no lock is held: a sink may call Tenon. */
+
 /* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
  * when there is none. */
-static tn_status module_folder(char **out, tn_error *err)
+static tn_status module_folder(char **out, tni_buffer *notes, tn_error *err)
 {
     static const char *const names[] = {"tenon", "backends"};
     tn_error why = {0};
@@ -50,7 +53,7 @@ static tn_status module_folder(char **out, tn_error *err)
     if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
         return tn_fail(err, status, why.native_code, why.where, "%s", why.message);
     if (status) {
-        tni_log(TN_LOG_WARNING, "no module folder: %s", why.message);
+        tni_buffer_format(notes, "no module folder: %s", why.message);
         *out = NULL;
         return TN_OK;
     }
@@ -108,7 +111,7 @@ static tn_status create_with(const char *folder, const char *probe, const char *
     return tni_registry_create(&params, out, err);
 }
 
-static tn_status create(tni_registry **out, tn_error *err)
+static tn_status create(tni_registry **out, tni_buffer *notes, tn_error *err)
 {
     char *folder = NULL, *probe = NULL;
     tni_buffer cache = {0};
@@ -118,9 +121,9 @@ static tn_status create(tni_registry **out, tn_error *err)
     if (cache.failed)
         status = tni_no_memory(err, "modules", "the cache folder's path");
     else if (!remembers)
-        tni_log(TN_LOG_INFO, "what is found out about modules is not kept: %s", reason);
+        tni_buffer_format(notes, "what is found out about modules is not kept: %s", reason);
     if (!status)
-        status = module_folder(&folder, err);
+        status = module_folder(&folder, notes, err);
     if (!status && folder)
         status = find_in(folder, "tenon-probe", false, &probe, err);
     if (!status)
@@ -136,14 +139,18 @@ tn_status tni_registry_process(tni_registry **out, tn_error *err)
     tni_registry *registry = atomic_load_explicit(&current, memory_order_acquire);
     tn_status status = TN_OK;
     if (!registry) {
+        tni_buffer notes = {0};
         tni_fork_watch(&hook);
         tni_mutex_lock(&creating);
         registry = atomic_load(&current);
         if (!registry)
-            status = create(&registry, err);
+            status = create(&registry, &notes, err);
         if (!status)
             atomic_store_explicit(&current, registry, memory_order_release);
         tni_mutex_unlock(&creating);
+        if (notes.length > 0)
+            tni_log(TN_LOG_WARNING, "%s", tni_buffer_text(&notes));
+        tni_buffer_release(&notes);
     }
     if (!status)
         *out = registry;

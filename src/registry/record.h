@@ -41,7 +41,8 @@ typedef struct tni_record {
     char *path;                /* owned; NULL for a built-in */
     tn_module_entry_fn *entry; /* set for a built-in, found by opening otherwise */
     tni_origin origin;
-    bool trusted; /* probed in this process: it ships with Tenon, or the program vouches for it */
+    bool trusted;  /* probed in this process: it ships with Tenon, or the program vouches for it */
+    bool replaces; /* the program wants it to serve in the place of others */
     tn_module_stage stage;
     tn_status status;
     bool foreign; /* the module's own code gave the status */
@@ -50,6 +51,7 @@ typedef struct tni_record {
     _Atomic bool starved;
     uint32_t abi_major;
     uint32_t abi_minor;
+    _Atomic bool withdrawn; /* by the program that registered it, later than all else */
     const tn_module *table; /* from NEGOTIATED on, when its code is in this process */
     tni_platform platforms[TNI_PLATFORMS_MAX];
     int32_t platform_count;

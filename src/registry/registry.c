@@ -145,28 +145,66 @@ static bool may_not_wait(const tni_registry *registry, uint64_t thread)
     return registry->loader == thread || tni_pool_inside() || tni_log_inside();
 }
 
-tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
+/* Makes the calling thread the one that loads. False where it may not wait for another one. */
+static bool begin_loading(tni_registry *registry)
 {
     uint64_t me = tni_thread_id();
+    bool mine = true;
     tni_mutex_lock(&registry->lock);
     if (is_loading(registry) && may_not_wait(registry, me)) {
-        tni_mutex_unlock(&registry->lock);
-        return TN_OK;
+        mine = false;
+    } else {
+        while (is_loading(registry))
+            tni_condition_wait(&registry->changed, &registry->lock);
+        registry->loader = me;
+        registry->loader_fork = tni_fork_generation();
     }
-    while (is_loading(registry))
-        tni_condition_wait(&registry->changed, &registry->lock);
-    registry->loader = me;
-    registry->loader_fork = tni_fork_generation();
     tni_mutex_unlock(&registry->lock);
+    return mine;
+}
 
-    tn_status status = tni_discover(registry, err);
-
+static void end_loading(tni_registry *registry, bool discovered)
+{
     tni_mutex_lock(&registry->lock);
     registry->loader = 0;
-    registry->discovered = registry->discovered || status == TN_OK;
+    registry->discovered = registry->discovered || discovered;
     tni_condition_wake_all(&registry->changed);
     tni_mutex_unlock(&registry->lock);
+}
+
+tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
+{
+    if (!begin_loading(registry))
+        return TN_OK;
+    tn_status status = tni_discover(registry, err);
+    end_loading(registry, status == TN_OK);
     return status;
+}
+
+tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
+                                const tni_record **out, tn_error *err)
+{
+    if (!begin_loading(registry))
+        return tn_fail(err, TN_BUSY, 0, "tn_module_register",
+                       "modules are being loaded, and a probe, a task or a log sink cannot wait");
+    tn_status status = tni_discover(registry, err);
+    bool discovered = status == TN_OK;
+    if (!status)
+        status = tni_discover_entry(registry, entry, replaces, out, err);
+    end_loading(registry, discovered);
+    return status;
+}
+
+void tni_registry_withdraw(tni_registry *registry, const tni_record *record)
+{
+    tni_mutex_lock(&registry->lock);
+    for (size_t i = 0; i < registry->records.count; i++) {
+        tni_record *own = registry->records.items[i];
+        if (own == record)
+            atomic_store(&own->withdrawn, true);
+    }
+    atomic_fetch_add(&registry->generation, 1);
+    tni_mutex_unlock(&registry->lock);
 }
 
 /* Called with the lock held. */

@@ -46,6 +46,15 @@ uint64_t tni_registry_generation(const tni_registry *registry);
  * the registry lives: a record never changes again. */
 const tni_record *tni_registry_record(tni_registry *registry, size_t index);
 
+/* A module that the program contains, loaded at once behind all others. The record is lent as above,
+ * whatever became of the module; TN_BUSY where the caller may not wait for a loading thread, inside a
+ * probe or a log sink. */
+tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
+                                const tni_record **out, tn_error *err);
+
+/* Its name and rows no longer count, from now on. */
+void tni_registry_withdraw(tni_registry *registry, const tni_record *record);
+
 /* The process's own, made at the first need. */
 tn_status tni_registry_process(tni_registry **out, tn_error *err);
 

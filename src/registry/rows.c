@@ -131,6 +131,72 @@ static tn_status check_evidence(const check *at, const tn_evidence_row *const *l
     return TN_OK;
 }
 
+/* Functions that only make sense together: all are there, or none. */
+static tn_status check_group(const check *at, const char *name, const char *const *fields,
+                             const bool *present, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (present[i] != present[0])
+            return refuse(at, "%s need all their functions or none: %s is there, %s is NULL", name,
+                          fields[present[0] ? 0 : i], fields[present[0] ? i : 0]);
+    }
+    return TN_OK;
+}
+
+#define GROUP(at, name, ...)                                           \
+    check_group(at, name, (const char *const[]){__VA_ARGS__}, present, \
+                sizeof present / sizeof present[0])
+
+static tn_status check_streams(const check *at, const tn_platform_row *row)
+{
+    const bool present[] = {row->stream_create != NULL, row->stream_destroy != NULL,
+                            row->stream_query != NULL,  row->stream_synchronize != NULL,
+                            row->stream_wait != NULL,   row->device_synchronize != NULL,
+                            row->stream_call != NULL};
+    return GROUP(at, "streams", "stream_create", "stream_destroy", "stream_query",
+                 "stream_synchronize", "stream_wait", "device_synchronize", "stream_call");
+}
+
+static tn_status check_events(const check *at, const tn_platform_row *row)
+{
+    const bool present[] = {row->event_create != NULL,      row->event_destroy != NULL,
+                            row->event_record != NULL,      row->event_query != NULL,
+                            row->event_synchronize != NULL, row->event_elapsed != NULL};
+    tn_status status = GROUP(at, "events", "event_create", "event_destroy", "event_record",
+                             "event_query", "event_synchronize", "event_elapsed");
+    if (!status && !row->event_create != !row->stream_create)
+        status = refuse(at, "streams and events come together: %s is NULL",
+                        row->event_create ? "stream_create" : "event_create");
+    return status;
+}
+
+static tn_status check_pairs(const check *at, const tn_platform_row *row)
+{
+    const struct {
+        const char *names[2];
+        bool first, second;
+    } pairs[] = {
+        {{"event_export", "event_import"}, row->event_export != NULL, row->event_import != NULL},
+        {{"host_alloc", "host_free"}, row->host_alloc != NULL, row->host_free != NULL},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].first != pairs[i].second)
+            return refuse(at, "%s and %s come together: %s is NULL", pairs[i].names[0],
+                          pairs[i].names[1], pairs[i].names[pairs[i].first]);
+    }
+    if (row->event_export && !row->event_create)
+        return refuse(at, "event_export needs events: event_create is NULL");
+    return TN_OK;
+}
+
+static tn_status check_groups(const check *at, const tn_platform_row *row)
+{
+    tn_status status = check_streams(at, row);
+    if (!status)
+        status = check_events(at, row);
+    return status ? status : check_pairs(at, row);
+}
+
 static tn_status check_platform(check *at, const void *any)
 {
     const tn_platform_row *row = any;
@@ -149,7 +215,8 @@ static tn_status check_platform(check *at, const void *any)
     (void)((status = check_function(at, "probe", row->probe != NULL)) ||
            (status = check_function(at, "memory_alloc", row->memory_alloc != NULL)) ||
            (status = check_function(at, "memory_free", row->memory_free != NULL)) ||
-           (status = check_function(at, "copy", row->copy != NULL)));
+           (status = check_function(at, "copy", row->copy != NULL)) ||
+           (status = check_groups(at, row)));
     return status;
 }
 
@@ -238,7 +305,7 @@ typedef struct row_kind {
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, describe), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+    platforms = {"platform", TN_UP_TO(tn_platform_row, device_reset), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},

@@ -136,7 +136,7 @@ static void what_is_no_folder_is_a_place_too(void **state)
     loaded in = load(&params);
     assert_int_equal(tn_module_list_count(in.list), 1);
     check_place(&in, 0, path_in(folder, "none").text, TN_NOT_FOUND, "no such folder");
-    check_place(&in, 1, module_in(folder, "x").text, TN_NOT_FOUND, "no such folder");
+    check_place(&in, 1, module_in(folder, "x").text, TN_IO, "not a folder");
     check_place(&in, 2, folder, TN_OK, "1 module");
     assert_int_equal(tn_module_list_place_count(in.list), 3);
     unload(&in);

@@ -53,6 +53,9 @@ def fault_of(row, text, exports):
         return f"{name}: {function} does not use {word}"
     if "assert_" not in code:
         return f"{name}: {function} asserts nothing"
+    text = (ROOT / "tests" / path).read_text()
+    if f"cmocka_unit_test({function})" not in text and not re.search(r"^ +%s\(" % function, text, re.M):
+        return f"{name}: {function} is neither a test nor called by one"
     return None
 
 

@@ -293,13 +293,17 @@ static void does_not_ask_for_tiles(void **state)
     (void)state;
     if (!why || !strstr(why, "has not been asked"))
         skip_because("amx: %s", why ? why : "not in this processor");
+    const char *reason = NULL;
     assert_string_not_equal(tn_cpu_level(), "amx");
+    assert_contains(tn_cpu_withheld(&reason), "amx-");
+    assert_contains(reason, "has not been asked");
     assert_int_equal(tn_cpu_limit("amx", &err), TN_UNSUPPORTED);
     assert_contains(err.message, "the system has not been asked for the tile registers");
     assert_ptr_equal(tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE), why);
     if (!tni_cpu_amx_request())
         skip_because("amx: %s", tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE));
     assert_string_equal(tn_cpu_level(), "amx");
+    assert_string_equal(tn_cpu_withheld(NULL), "");
     assert_int_equal(tn_cpu_limit("avx512-fp16", &err), TN_OK);
     assert_string_equal(tn_cpu_level(), "avx512-fp16");
     assert_int_equal(tn_cpu_limit("amx", &err), TN_OK);

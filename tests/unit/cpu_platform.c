@@ -235,7 +235,8 @@ static void want_of_memory_is_said(void **state)
 static tn_status copy(void *to, const void *from, uint64_t bytes, int32_t to_device,
                       int32_t from_device, void *stream, tn_error *err)
 {
-    tn_copy_job job = {sizeof job, to, from, bytes, to_device, from_device, stream};
+    tn_copy_job job = {sizeof job,  to,     from, bytes, to_device,
+                       from_device, stream, 1,    bytes, bytes};
     return cpu_row->copy(cpu_self, &job, err);
 }
 
@@ -259,6 +260,41 @@ static void copies_are_exact(void **state)
     assert_int_equal(copy(same, same + 10, 290, 0, 0, NULL, &err), TN_OK);
     assert_memory_equal(same, from, 290);
     assert_int_equal(copy(NULL, NULL, 0, 0, 0, NULL, &err), TN_OK);
+}
+
+/* Rows of 3 bytes, 5 apart, become rows 4 apart; what lies between them stays. */
+static void copies_go_by_rows(void **state)
+{
+    const char from[] = "abc--def--ghi";
+    char to[] = "............";
+    tn_copy_job job = {.struct_size = sizeof job,
+                       .to = to,
+                       .from = from,
+                       .bytes = 3,
+                       .to_device = 0,
+                       .from_device = -1,
+                       .rows = 3,
+                       .to_pitch = 4,
+                       .from_pitch = 5};
+    tn_error err = {0};
+    (void)state;
+    assert_int_equal(cpu_row->copy(cpu_self, &job, &err), TN_OK);
+    assert_string_equal(to, "abc.def.ghi.");
+    job.from = "xyz";
+    job.rows = 0;
+    assert_int_equal(cpu_row->copy(cpu_self, &job, &err), TN_OK);
+    job.rows = 2;
+    job.to_pitch = 2;
+    assert_int_equal(cpu_row->copy(cpu_self, &job, &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "3 bytes a row do not fit its to_pitch");
+    job.to_pitch = 3;
+    job.from_pitch = 0;
+    assert_int_equal(cpu_row->copy(cpu_self, &job, &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "3 bytes a row do not fit its from_pitch");
+    job.rows = 3;
+    job.from_pitch = SIZE_MAX / 2;
+    assert_int_equal(cpu_row->copy(cpu_self, &job, &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(to, "abc.def.ghi.");
 }
 
 static void copies_that_make_no_sense_are_refused(void **state)
@@ -293,6 +329,7 @@ int main(void)
         cmocka_unit_test(memory_is_given_and_taken),
         cmocka_unit_test(want_of_memory_is_said),
         cmocka_unit_test(copies_are_exact),
+        cmocka_unit_test(copies_go_by_rows),
         cmocka_unit_test(copies_that_make_no_sense_are_refused),
     };
     return run_suite("unit.cpu_platform", tests);

@@ -115,7 +115,8 @@ static tn_status describe(rig *r, const char *key, const char *value, int32_t *o
     tn_device_properties properties = {.struct_size = sizeof properties,
                                        .known = TN_DEVICE_KNOWS(memory_bytes),
                                        .memory_bytes = MEMORY};
-    tn_description_entry entry = {key, value};
+    tn_description_entry entry = {
+        .struct_size = sizeof entry, .key = key, .value = value, .origin = "f:2"};
     tn_description description = {.struct_size = sizeof description,
                                   .name = "",
                                   .origin = "f:1",
@@ -152,7 +153,10 @@ static tn_status copy(rig *r, void *to, int32_t to_device, const void *from, int
                        .from = from,
                        .bytes = bytes,
                        .to_device = to_device,
-                       .from_device = from_device};
+                       .from_device = from_device,
+                       .rows = 1,
+                       .to_pitch = bytes,
+                       .from_pitch = bytes};
     return r->row->copy(r->self, &job, err);
 }
 
@@ -326,6 +330,51 @@ static void copies_go_every_way(void **state)
     assert_int_equal(copy(r, host, -1, back, -1, 16, NULL), TN_OK);
     assert_string_equal(host, back);
     assert_int_equal(copy(r, a + 16, one, NULL, -1, 0, NULL), TN_OK);
+    rig_destroy(r);
+}
+
+static void copies_go_by_rows(void **state)
+{
+    rig *r = rig_create();
+    int32_t device = device_with(r, "behaviour.lie_copy", "2");
+    char *memory = take(r, device, 11), back[16] = "...............";
+    tn_copy_job job = {.struct_size = sizeof job,
+                       .to = memory,
+                       .from = "abc--def--ghi",
+                       .bytes = 3,
+                       .to_device = device,
+                       .from_device = -1,
+                       .rows = 3,
+                       .to_pitch = 4,
+                       .from_pitch = 5};
+    tn_error err;
+    (void)state;
+    memset(memory, '.', 11);
+    assert_int_equal(r->row->copy(r->self, &job, NULL), TN_OK);
+    assert_memory_equal(memory, "abc.def.ghi", 11);
+    job = (tn_copy_job){.struct_size = sizeof job,
+                        .to = back,
+                        .from = memory,
+                        .bytes = 3,
+                        .to_device = -1,
+                        .from_device = device,
+                        .rows = 3,
+                        .to_pitch = 3,
+                        .from_pitch = 4};
+    assert_int_equal(r->row->copy(r->self, &job, NULL), TN_OK);
+    assert_string_equal(back, "abcd\x9a"
+                              "fghi......"); /* its second copy lies, in the middle */
+    job.from = memory + 1;
+    assert_int_equal(r->row->copy(r->self, &job, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "11 bytes of a copy are not within one allocation");
+    job.from = memory;
+    job.from_pitch = 2;
+    assert_int_equal(r->row->copy(r->self, &job, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "3 rows of 3 bytes, 3 and 2 apart, cannot be");
+    job.from_pitch = UINT64_MAX / 2;
+    assert_int_equal(r->row->copy(r->self, &job, &err), TN_INVALID_ARGUMENT);
+    job.rows = 0;
+    assert_int_equal(r->row->copy(r->self, &job, &err), TN_OK);
     rig_destroy(r);
 }
 
@@ -638,6 +687,7 @@ int main(void)
         cmocka_unit_test(unknown_memory_is_unknown),
         cmocka_unit_test(want_of_host_memory_is_said),
         cmocka_unit_test(copies_go_every_way),
+        cmocka_unit_test(copies_go_by_rows),
         cmocka_unit_test(copies_beyond_an_allocation_are_refused),
         cmocka_unit_test(the_nth_allocation_fails),
         cmocka_unit_test(the_nth_copy_fails),

@@ -271,7 +271,7 @@ static void bad_forms_are_refused(void **state)
                    "f:4: behaviour.a = \"1\": the key stands in line 3 already");
     assert_refused("[device]\nplatform = x\ncount = 2\n"
                    "uuid = 0a1b2c3d-0000-1111-2222-333344445555\n",
-                   "f:1: count = \"2\": needs no uuid, as no two devices share it");
+                   "f:4: count = \"2\": needs no uuid, as no two devices share it");
     assert_refused("[device]\nplatform = x\ncount = 2\nbus = 0000:00:00.0\n", "needs no bus");
     assert_refused("[device]\nplatform = x\nphysical_index = 0\ncount = 2\n",
                    "needs no physical_index");
@@ -460,7 +460,7 @@ static void shipped_descriptions_are_sound(void **state)
     const int64_t giga = 1000000000;
     const tn_device_properties *p;
     (void)state;
-    check_shipped("h200", "cuda", "sm_90a", 132, 141 * giga, 4800 * giga, 90, TN_BF16);
+    check_shipped("h200", "cuda", "sm_90a", 132, INT64_C(150109880320), 4800 * giga, 90, TN_BF16);
     check_shipped("a100", "cuda", "sm_80", 108, 80 * giga, 2039 * giga, 80, TN_BF16);
     check_shipped("mi300x", "rocm", "gfx942", 304, 192 * giga, 5300 * giga, 94, TN_BF16);
     check_shipped("tpu-v5e", "tpu", "v5e", 1, 16 * giga, 819 * giga, 0, TN_BF16);

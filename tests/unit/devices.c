@@ -48,8 +48,8 @@ static void capabilities_have_an_order(void **state)
 
 static void capabilities_are_parsed(void **state)
 {
-    static const char *const wrong[] = {"",      "x",    "9.", ".0",    "9.0a",
-                                        "9.0.0", " 9.0", "-9", "12345", "9.12345"};
+    static const char *const wrong[] = {"",   "x",     "9.",      ".0", "9.0a", "9.0.0", " 9.0",
+                                        "-9", "12345", "9.12345", "10", "12",   "19"};
     tn_capability read = {7, 7};
     tn_error err;
     (void)state;
@@ -123,8 +123,11 @@ static void properties_answer_questions(void **state)
     assert_false(tn_device_has_capability_int(acme, 40));
     assert_true(tn_device_is_capability(acme, (tn_capability){3, 12}));
     assert_false(tn_device_is_capability(acme, (tn_capability){3, 1}));
-    assert_true(tn_device_is_capability_family(acme, 3));
-    assert_false(tn_device_is_capability_family(acme, 4));
+    assert_true(tn_device_is_capability_family(acme, 30));
+    assert_true(tn_device_is_capability_family(acme, 35));
+    assert_false(tn_device_is_capability_family(acme, 40));
+    assert_true(tn_device_is_capability_int(world_device(&w, "acme:0"), 35));
+    assert_false(tn_device_is_capability_int(acme, 35));
     capability.major = -7;
     assert_int_equal(tn_device_capability(bolt, &capability, &err), TN_UNSUPPORTED);
     assert_contains(err.message, "bolt:0 has no capability");
@@ -275,13 +278,19 @@ static void bad_descriptions_add_nothing(void **state)
         const char *words;
     } rows[] = {
         {"[device a]\nplatform = cuda\n[device b]\nplatform = cudo\n", TN_NOT_FOUND,
-         "no platform \"cudo\""},
+         "lab.device:4: no platform \"cudo\""},
         {"[device a]\nplatform = cuda\n[device a]\nplatform = tpu\n", TN_INVALID_ARGUMENT, "a"},
-        {"[device cpu]\nplatform = cuda\n", TN_ALREADY_EXISTS, "already: cpu:0"},
+        {"[device cpu]\nplatform = cuda\n", TN_ALREADY_EXISTS, "a platform has that name"},
+        {"[device best]\nplatform = cuda\n", TN_ALREADY_EXISTS, "that word chooses one"},
+        {"[device a]\nplatform = cuda\nbus = 00000000:01:00.0\n", TN_ALREADY_EXISTS,
+         "\"00000000:01:00.0\" already: acme:1"},
+        {"[device a]\nplatform = cuda\nbus = 0000:AA:00.0\n"
+         "[device b]\nplatform = cuda\nbus = 0000:aa:00.0\n",
+         TN_ALREADY_EXISTS, "\"0000:aa:00.0\" already: cuda:0"},
         {"[device a]\nplatform = cuda\nbehaviour.fail_alloc = 1\n", TN_INVALID_ARGUMENT,
          "serves for planning only"},
         {"[device a]\nplatform = cuda\n[device b]\nplatform = stand\nbehaviour.x = refuse\n",
-         TN_INVALID_ARGUMENT, "behaviour.x is not understood"},
+         TN_INVALID_ARGUMENT, "lab.device:5: behaviour.x is not understood"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -298,6 +307,70 @@ static void bad_descriptions_add_nothing(void **state)
         assert_int_not_equal(tni_devices_get(w.set, "a", &device, &err), TN_OK);
         world_end(&w);
     }
+}
+
+static void a_refused_file_leaves_no_gap(void **state)
+{
+    world w;
+    tn_error err = {0};
+    (void)state;
+    world_describes = 0;
+    world_make(&w, WORLD_ALL, NULL);
+    assert_int_equal(describe(&w,
+                              "[device]\nplatform = stand\n[device]\nplatform = stand\n"
+                              "behaviour.x = refuse\n",
+                              &err),
+                     TN_INVALID_ARGUMENT);
+    assert_int_equal(world_describes, 0); /* all were checked before the first was added */
+    assert_int_equal(describe(&w, "[device]\nplatform = stand\n", &err), TN_OK);
+    assert_string_equal(tn_device_id(world_device(&w, "stand")), "stand:0");
+    world_end(&w);
+}
+
+static void numbers_that_are_none_are_refused(void **state)
+{
+    static const int32_t bad[][2] = {{-5, 0}, {3, 3}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        world w;
+        tn_error err = {0};
+        world_describes = 0;
+        world_numbers = bad[i];
+        world_make(&w, WORLD_ALL, NULL);
+        assert_int_equal(
+            describe(&w, "[device]\nplatform = stand\n[device]\nplatform = stand\n", &err),
+            TN_CORRUPT);
+        assert_contains(err.message, i ? "the number 3, which another device has"
+                                       : "the number -5, which is none");
+        assert_int_equal(tn_platform_device_count(world_platform(&w, "stand")), 0);
+        world_end(&w);
+    }
+    world_numbers = NULL;
+}
+
+static void a_module_that_comes_late_has_its_numbers(void **state)
+{
+    world w;
+    tn_error err = {0};
+    tn_registration *registration = NULL;
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    assert_int_equal(describe(&w, "[device early]\nplatform = cuda\n", &err), TN_OK);
+    assert_int_equal(tn_device_plans_only(world_device(&w, "cuda:0")), 1);
+    assert_int_equal(
+        tni_platforms_register(w.set, world_builtins(WORLD_ACME)[0].entry, 0, &registration, &err),
+        TN_OK);
+    assert_int_equal(describe(&w, "[device more]\nplatform = acme\n", &err), TN_OK);
+    assert_string_equal(tn_device_id(world_device(&w, "more")), "acme:3");
+    tn_registration_release(registration);
+    assert_string_equal(tn_device_id(world_device(&w, "more")), "acme:3");
+    assert_int_equal(
+        tni_platforms_register(w.set, world_builtins(WORLD_ACME)[0].entry, 0, &registration, &err),
+        TN_OK);
+    assert_int_equal(tn_device_plans_only(world_device(&w, "acme:0")), 0);
+    assert_int_equal(tn_platform_device_count(world_platform(&w, "acme")), 4);
+    tn_registration_release(registration);
+    world_end(&w);
 }
 
 static void nothing_is_asked_of_no_device(void **state)
@@ -359,6 +432,9 @@ int main(void)
         cmocka_unit_test(generators_are_by_number),
         cmocka_unit_test(described_devices_plan_or_run),
         cmocka_unit_test(bad_descriptions_add_nothing),
+        cmocka_unit_test(a_refused_file_leaves_no_gap),
+        cmocka_unit_test(numbers_that_are_none_are_refused),
+        cmocka_unit_test(a_module_that_comes_late_has_its_numbers),
         cmocka_unit_test(nothing_is_asked_of_no_device),
         cmocka_unit_test(process_has_a_cpu),
     };

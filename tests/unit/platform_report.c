@@ -5,37 +5,49 @@
 #include "device/platform/visible.h"
 #include "scratch.h"
 
+#define UNASKED        TNI_SEEN_NOTHING_ASKED
+#define NO             TNI_SEEN_ABSENT
+#define UNKNOWN        TNI_SEEN_UNKNOWN
+#define YES            TNI_SEEN
+#define LOOKS(h, d, l) .hardware = (h), .driver = (d), .library = (l)
+
 static void verdicts_follow_one_rule(void **state)
 {
     static const struct {
         tni_traces traces;
         tn_platform_verdict verdict;
     } rows[] = {
-        {{.hardware_counts = true}, TN_PLATFORM_ABSENT},
-        {{.hardware_counts = true, .library = true}, TN_PLATFORM_ABSENT},
-        {{.hardware_counts = true, .driver = true, .library = true}, TN_PLATFORM_ABSENT},
-        {{.hardware_counts = true, .hardware = true}, TN_PLATFORM_NO_DRIVER},
-        {{.hardware_counts = true, .hardware = true, .library = true}, TN_PLATFORM_NO_MODULE},
-        {{.hardware_counts = true, .hardware = true, .driver = true}, TN_PLATFORM_NO_MODULE},
-        {{.hardware_counts = false, .driver = true}, TN_PLATFORM_NO_MODULE},
-        {{.hardware_counts = false, .library = true}, TN_PLATFORM_ABSENT},
+        {{LOOKS(NO, NO, NO)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(NO, NO, YES)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(NO, YES, YES)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(YES, NO, NO)}, TN_PLATFORM_NO_DRIVER},
+        {{LOOKS(YES, NO, YES)}, TN_PLATFORM_NO_DRIVER}, /* the kernel's driver is not loaded */
+        {{LOOKS(YES, YES, NO)}, TN_PLATFORM_NO_DRIVER}, /* the user's library is not installed */
+        {{LOOKS(YES, YES, YES)}, TN_PLATFORM_NO_MODULE},
+        {{LOOKS(YES, UNKNOWN, YES)}, TN_PLATFORM_NO_MODULE},
+        {{LOOKS(YES, UNASKED, UNASKED)}, TN_PLATFORM_NO_MODULE},
+        {{LOOKS(UNKNOWN, YES, YES)}, TN_PLATFORM_NO_MODULE}, /* a container without a bus to see */
+        {{LOOKS(UNKNOWN, NO, YES)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(UNASKED, YES, YES)}, TN_PLATFORM_NO_MODULE},
+        {{LOOKS(UNASKED, NO, YES)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(UNASKED, UNASKED, UNASKED)}, TN_PLATFORM_ABSENT},
+        {{LOOKS(YES, YES, YES), .denied = true}, TN_PLATFORM_BROKEN},
+        {{LOOKS(YES, YES, YES), .denied = true, .offered = true, .ready = true}, TN_PLATFORM_READY},
         {{.offered = true, .probe = TN_UNAVAILABLE}, TN_PLATFORM_ABSENT},
         {{.offered = true, .probe = TN_NOT_READY}, TN_PLATFORM_ABSENT},
         {{.offered = true, .probe = TN_OK}, TN_PLATFORM_ABSENT},
         {{.offered = true, .probe = TN_DEVICE_LOST}, TN_PLATFORM_BROKEN},
         {{.offered = true, .probe = TN_CRASHED}, TN_PLATFORM_BROKEN},
-        {{.offered = true, .probe = TN_UNAVAILABLE, .hardware_counts = true, .hardware = true},
-         TN_PLATFORM_NO_DRIVER},
-        {{.offered = true,
-          .probe = TN_UNAVAILABLE,
-          .hardware_counts = true,
-          .hardware = true,
-          .driver = true},
-         TN_PLATFORM_BROKEN},
-        {{.hides_all = true}, TN_PLATFORM_ABSENT},
-        {{.hides_all = true, .offered = true, .probe = TN_UNAVAILABLE}, TN_PLATFORM_HIDDEN},
-        {{.hides_all = true, .hardware_counts = true, .hardware = true}, TN_PLATFORM_HIDDEN},
-        {{.hides_all = true, .offered = true, .ready = true}, TN_PLATFORM_READY},
+        {{LOOKS(YES, NO, NO), .offered = true, .probe = TN_UNAVAILABLE}, TN_PLATFORM_NO_DRIVER},
+        {{LOOKS(YES, YES, YES), .offered = true, .probe = TN_UNAVAILABLE}, TN_PLATFORM_BROKEN},
+        {{LOOKS(NO, NO, NO), .hides_all = true}, TN_PLATFORM_ABSENT},
+        {{LOOKS(NO, NO, NO), .hides_all = true, .offered = true, .probe = TN_UNAVAILABLE},
+         TN_PLATFORM_ABSENT},
+        {{LOOKS(YES, YES, YES), .hides_all = true, .offered = true, .probe = TN_UNAVAILABLE},
+         TN_PLATFORM_HIDDEN},
+        {{LOOKS(YES, YES, YES), .hides_all = true}, TN_PLATFORM_HIDDEN},
+        {{LOOKS(YES, YES, YES), .hides_all = true, .offered = true, .ready = true},
+         TN_PLATFORM_READY},
         {{.offered = true, .ready = true}, TN_PLATFORM_READY},
     };
     (void)state;
@@ -64,6 +76,21 @@ static void put(const char *root, const char *path, const char *text)
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
+}
+
+/* A shared library of this machine: this program's own beginning is as good as any. */
+static void put_library(const char *root, const char *path)
+{
+    char full[SCRATCH_PATH + 256];
+    put(root, path, "");
+    snprintf(full, sizeof full, "%s%s", root, path);
+    FILE *from = fopen("/proc/self/exe", "rb"), *to = fopen(full, "wb");
+    assert_non_null(from);
+    assert_non_null(to);
+    for (int c; (c = getc(from)) != EOF;)
+        putc(c, to);
+    fclose(from);
+    fclose(to);
 }
 
 static void put_gpu(const char *root)
@@ -96,19 +123,25 @@ static void traces_of_a_gpu_are_weighed(void **state)
     put(root, "/sys/bus/pci/devices/0000:00:01.0/vendor", "0x8086\n");
     put(root, "/sys/bus/pci/devices/0000:00:01.0/device", "0x1234\n");
     put(root, "/sys/bus/pci/devices/0000:00:01.0/class", "0x020000\n");
-    expect_cuda(WORLD_CPU, root, TN_PLATFORM_ABSENT, "none of 8 traces of it is here", "");
+    expect_cuda(WORLD_CPU, root, TN_PLATFORM_ABSENT, "none of 10 traces of it is here", "");
     put_gpu(root);
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_DRIVER,
-                "there is PCI device 10de:03, but no driver or library for it", "nvidia-smi");
+                "NVIDIA GPU without a driver that works: there is PCI device 10de:03",
+                "nvidia-smi");
     expect_cuda(WORLD_AWAY, root, TN_PLATFORM_NO_DRIVER, "there is PCI device", "nvidia-smi");
     put(root, "/proc/driver/nvidia/version", "NVRM version\n");
+    expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_DRIVER, "file /proc/driver/nvidia/version",
+                "nvidia-smi"); /* no library */
+    put_library(root, "/usr/lib/libcuda.so.1");
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_MODULE,
-                "file /proc/driver/nvidia/version, but no module serves cuda", "tenon-cuda");
+                "NVIDIA GPU and driver are here (PCI device 10de:03, file "
+                "/proc/driver/nvidia/version, /usr/lib/libcuda.so.1), but no module serves cuda",
+                "ships no module for it; put a tenon-cuda");
     expect_cuda(WORLD_AWAY, root, TN_PLATFORM_BROKEN,
                 "module away: libcuda.so.1 was not found; yet there is PCI device 10de:03",
                 "nvidia-smi");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    expect_cuda(WORLD_AWAY, root, TN_PLATFORM_HIDDEN, "CUDA_VISIBLE_DEVICES hides every device",
+    expect_cuda(WORLD_AWAY, root, TN_PLATFORM_HIDDEN, "CUDA_VISIBLE_DEVICES hides every NVIDIA GPU",
                 "unset CUDA_VISIBLE_DEVICES");
     unsetenv("CUDA_VISIBLE_DEVICES");
     scratch_remove(root);
@@ -143,24 +176,25 @@ static void list_has_the_evidence(void **state)
     assert_int_equal(tni_platform_list_of(w.set, &list, &err), TN_OK);
     assert_string_equal(tn_platform_list_get(list, 0)->name, "acme"); /* best first */
     assert_int_equal(tn_platform_list_get(list, 0)->current, 1);
-    assert_string_equal(tn_platform_list_get(list, tn_platform_list_count(list) - 1)->name, "cpu");
+    assert_string_equal(tn_platform_list_get(list, tn_platform_list_count(list) - 1)->name,
+                        "stand");
     const tn_platform_report *cuda = report_of(list, "cuda", &at);
     assert_string_equal(cuda->module, "away");
-    assert_int_equal(cuda->evidence_count, 10);
+    assert_int_equal(cuda->evidence_count, 12);
     const tn_platform_evidence *bus = tn_platform_list_evidence(list, at, 0);
     assert_string_equal(bus->what, "PCI device 10de:03");
     assert_contains(bus->found, "0000:3b:00.0");
     assert_string_equal(bus->shows, "hardware");
     assert_int_equal(bus->holds, 1);
-    const tn_platform_evidence *variable = tn_platform_list_evidence(list, at, 8);
+    const tn_platform_evidence *variable = tn_platform_list_evidence(list, at, 10);
     assert_string_equal(variable->what, "variable CUDA_VISIBLE_DEVICES");
     assert_string_equal(variable->found, "\"0,1\": 2 devices");
-    const tn_platform_evidence *module = tn_platform_list_evidence(list, at, 9);
+    const tn_platform_evidence *module = tn_platform_list_evidence(list, at, 11);
     assert_string_equal(module->what, "module away");
     assert_string_equal(module->found, "libcuda.so.1 was not found");
     assert_string_equal(module->shows, "module");
     assert_int_equal(module->holds, 0);
-    assert_null(tn_platform_list_evidence(list, at, 10));
+    assert_null(tn_platform_list_evidence(list, at, 12));
     assert_null(tn_platform_list_evidence(list, 999, 0));
     const tn_platform_report *tpu = report_of(list, "tpu", &at);
     assert_string_equal(tpu->module, "");
@@ -192,12 +226,22 @@ static void variables_are_read_as_their_run_times_do(void **state)
         {"NoDevFiles", 0, 0, 0},
         {"none", 0, 0, 0},
         {"0.1,2.0", 2, 0, 2},
-        {"99999999999", 0, 0, 0},
+        {"99999999999", 1, INT32_MAX, INT32_MAX},
+        {"000000000000000000000", 1, 0, 0},
+        {"+0", 1, 0, 0},
+        {"-0", 1, 0, 0},
+        {"0x1", 1, 0, 0},
+        {"0gpu,1", 2, 0, 1},
+        {"0 1", 1, 0, 0},
+        {"0,0", 0, 0, 0},
+        {"1,2,1", 0, 0, 0},
+        {"GPU-8932f937,GPU-8932f937", 0, 0, 0},
         {"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,1", 2, -1, 1},
         {"MIG-8932f937/1/2", 1, -1, -1},
-        {"8932f937-d72c-4106-c12f-20bd9faed9f6", 1, -1, -1},
-        {"1-2", 1, -1, -1},
+        {"8932f937-d72c-4106-c12f-20bd9faed9f6", 1, 8932, 8932},
         {"GPU-", 0, 0, 0},
+        {"MIG-GPU-8932f937-d72c/1/2", 1, -1, -1},
+        {"GPU_1", 0, 0, 0},
     };
     tni_visible visible;
     (void)state;
@@ -291,8 +335,13 @@ static void numbers_are_known_without_devices(void **state)
     assert_int_equal(err.status, TN_UNSUPPORTED);
     assert_contains(err.message, "GPU-12345678");
     assert_int_equal(convert(cuda, TN_ID_PHYSICAL, 0, TN_ID_VISIBLE, &err), -1);
+    assert_int_equal(err.status, TN_UNSUPPORTED); /* the UUID may be its */
+    assert_contains(err.message, "CUDA_VISIBLE_DEVICES names devices by UUID");
+    setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
+    assert_int_equal(convert(cuda, TN_ID_PHYSICAL, 0, TN_ID_VISIBLE, &err), -1);
     assert_int_equal(err.status, TN_NOT_FOUND);
     assert_contains(err.message, "hides it");
+    setenv("CUDA_VISIBLE_DEVICES", "3,GPU-12345678,1", 1);
     assert_int_equal(convert(cuda, TN_ID_VISIBLE, 3, TN_ID_PHYSICAL, &err), -1);
     assert_contains(err.message, "3 can be seen, by CUDA_VISIBLE_DEVICES");
     unsetenv("CUDA_VISIBLE_DEVICES");

@@ -2,6 +2,7 @@
 
 _Atomic int world_probes;
 _Atomic int world_describes;
+const int32_t *world_numbers;
 
 static tn_status take(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err)
 {
@@ -98,9 +99,11 @@ static tn_status stand_describe(void *self, const tn_description *description, i
 {
     (void)self;
     if (description->entry_count > 0 && strcmp(description->entries[0].value, "refuse") == 0)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "stand", "%s is not understood",
-                       description->entries[0].key);
-    *out = world_describes++;
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "stand", "%s: %s is not understood",
+                       description->entries[0].origin, description->entries[0].key);
+    if (out)
+        *out = world_numbers ? world_numbers[world_describes] : world_describes;
+    world_describes += out != NULL;
     return TN_OK;
 }
 

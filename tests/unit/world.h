@@ -45,6 +45,9 @@ const tni_builtin *world_builtins(unsigned modules);
 extern _Atomic int world_probes;
 extern _Atomic int world_describes;
 
+/* The numbers that `stand` gives its described devices; NULL: from 0 on. */
+extern const int32_t *world_numbers;
+
 const tn_platform *world_platform(world *w, const char *name);
 tn_device *world_device(world *w, const char *name);
 

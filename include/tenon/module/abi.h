@@ -110,8 +110,17 @@ static inline void tn_text_fit(char *to, size_t size, const char *from)
     memcpy(to + keep, "...", 4);
 }
 
+/* Makes one line of a text: control characters become '?'. */
+static inline void tn_text_line(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == '\177')
+            *text = '?';
+    }
+}
+
 /* Fills `err`, if there is one, and returns `status`: `return tn_fail(err, TN_IO, errno, ...)`.
- * `where` and the formatted message are cut to fit. */
+ * `where` and the formatted message are cut to fit and made one line each. */
 TN_PRINTF(5, 0)
 static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t native_code,
                                   const char *where, const char *format, va_list arguments)
@@ -125,6 +134,8 @@ static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t nativ
     err->native_code = native_code;
     tn_text_fit(err->where, sizeof err->where, where ? where : "");
     tn_text_fit(err->message, sizeof err->message, text);
+    tn_text_line(err->where);
+    tn_text_line(err->message);
     return status;
 }
 

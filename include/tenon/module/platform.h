@@ -25,7 +25,8 @@ enum {
     TN_PLATFORM_KIND_COUNT
 };
 
-/* One copy of `bytes` bytes. A negative device is the host's memory. */
+/* One copy of `rows` rows of `bytes` bytes. A negative device is the host's memory. Memory of the two
+ * sides does not overlap. */
 typedef struct tn_copy_job {
     size_t struct_size;
     void *to;
@@ -33,9 +34,54 @@ typedef struct tn_copy_job {
     uint64_t bytes;
     int32_t to_device;
     int32_t from_device;
-    void *stream; /* NULL: in order, on the caller's thread */
+    void *stream;        /* NULL: the default stream */
+    uint64_t rows;       /* 1 or more                                            */
+    uint64_t to_pitch;   /* bytes from the beginning of a row to that of the next */
+    uint64_t from_pitch; /* one; at least `bytes` when there is more than one     */
 } tn_copy_job;
-TN_ENDS_WITH(tn_copy_job, stream);
+TN_ENDS_WITH(tn_copy_job, from_pitch);
+
+/* Sets `bytes` bytes of a device's memory to a pattern of 1, 2, 4 or 8 bytes, over and over; `bytes`
+ * is a multiple of `pattern_bytes`. */
+typedef struct tn_fill_job {
+    size_t struct_size;
+    void *to;
+    uint64_t bytes;
+    uint64_t pattern; /* its lowest bytes, in the host's order */
+    uint32_t pattern_bytes;
+    int32_t device;
+    void *stream;
+} tn_fill_job;
+TN_ENDS_WITH(tn_fill_job, stream);
+
+/* How urgent a stream's work is; the platform has as many degrees as it has. */
+enum { TN_PRIORITY_LOW = -1, TN_PRIORITY_DEFAULT = 0, TN_PRIORITY_HIGH = 1 };
+
+typedef struct tn_stream_spec {
+    size_t struct_size;
+    int32_t priority; /* TN_PRIORITY_... */
+    int32_t reserved; /* 0 */
+} tn_stream_spec;
+TN_ENDS_WITH(tn_stream_spec, reserved);
+
+/* What an event is for. */
+#define TN_EVENT_TIMING       UINT32_C(1) /* it can be a point in time              */
+#define TN_EVENT_BLOCKING     UINT32_C(2) /* who waits sleeps instead of spinning   */
+#define TN_EVENT_INTERPROCESS UINT32_C(4) /* another process can open it            */
+#define TN_EVENT_FLAGS        UINT32_C(7)
+
+typedef struct tn_event_spec {
+    size_t struct_size;
+    uint32_t flags;   /* TN_EVENT_... */
+    int32_t reserved; /* 0 */
+} tn_event_spec;
+TN_ENDS_WITH(tn_event_spec, reserved);
+
+/* What another process opens an event by. Frozen. */
+typedef struct tn_event_handle {
+    unsigned char bytes[64];
+} tn_event_handle;
+TN_STATIC_ASSERT(sizeof(tn_event_handle) == 64, "tn_event_handle is frozen at 64 bytes");
 
 /* Where a platform leaves traces. The core looks for them itself, without opening a library or
  * waking a device, and `tenon devices --explain` shows what it saw. */
@@ -61,9 +107,12 @@ TN_ENDS_WITH(tn_evidence_row, shows);
 
 /* A device that is described, not found. */
 typedef struct tn_description_entry {
+    size_t struct_size;
     const char *key;
     const char *value;
+    const char *origin; /* "file:line", for messages */
 } tn_description_entry;
+TN_ENDS_WITH(tn_description_entry, origin);
 
 typedef struct tn_description {
     size_t struct_size;
@@ -128,12 +177,63 @@ typedef struct tn_platform_row {
      * reads what the system says instead. */
     tn_status (*topology)(void *self, const tn_topology_sink *sink, tn_error *err);
 
-    /* Adds a device that is described; it gets the next number. NULL: a description of this
-     * platform's devices serves for planning only. */
+    /* Adds a device that is described and gives its number, which no other device has. With a NULL
+     * out_device it only checks: a description that passes is added without fail but for want of
+     * memory. A refusal begins with the place: the entry's origin, or the description's. NULL: a
+     * description of this platform's devices serves for planning only. */
     tn_status (*describe)(void *self, const tn_description *description, int32_t *out_device,
                           tn_error *err);
+
+    /* Streams, all seven or none. Without them a stream is the caller's thread: everything is done
+     * when a call returns. `stream` is what stream_create gave, NULL for the default one; its value
+     * is the raw handle that programs see. Queueing never waits for what is queued. A fault of
+     * earlier work may come out of any of these; TN_DEVICE_LOST is for good and names the first
+     * cause. */
+    tn_status (*stream_create)(void *self, int32_t device, const tn_stream_spec *spec, void **out,
+                               tn_error *err);
+    void (*stream_destroy)(void *self, int32_t device, void *stream); /* lets its work end */
+    tn_status (*stream_query)(void *self, int32_t device, void *stream, int32_t *out_done,
+                              tn_error *err);
+    tn_status (*stream_synchronize)(void *self, int32_t device, void *stream, tn_error *err);
+    tn_status (*stream_wait)(void *self, int32_t device, void *stream, void *event, tn_error *err);
+    tn_status (*device_synchronize)(void *self, int32_t device, tn_error *err);
+    /* Calls `call(user)` on a thread of the platform's when the stream has come so far. `call` uses
+     * nothing of the platform. */
+    tn_status (*stream_call)(void *self, int32_t device, void *stream, void (*call)(void *user),
+                             void *user, tn_error *err);
+
+    /* Events, all six or none: with streams or not at all. */
+    tn_status (*event_create)(void *self, int32_t device, const tn_event_spec *spec, void **out,
+                              tn_error *err);
+    void (*event_destroy)(void *self, int32_t device, void *event);
+    tn_status (*event_record)(void *self, int32_t device, void *event, void *stream, tn_error *err);
+    tn_status (*event_query)(void *self, int32_t device, void *event, int32_t *out_done,
+                             tn_error *err);
+    tn_status (*event_synchronize)(void *self, int32_t device, void *event, tn_error *err);
+    tn_status (*event_elapsed)(void *self, int32_t device, void *start, void *stop, double *out_ms,
+                               tn_error *err);
+
+    /* Each may be NULL. Events for other processes: without them TN_EVENT_INTERPROCESS is refused.
+     * Filling: without it the host fills and copies. Pinned memory of the host: without it ordinary
+     * memory serves. */
+    tn_status (*event_export)(void *self, int32_t device, void *event, tn_event_handle *out,
+                              tn_error *err);
+    tn_status (*event_import)(void *self, int32_t device, const tn_event_handle *handle, void **out,
+                              tn_error *err);
+    tn_status (*fill)(void *self, const tn_fill_job *job, tn_error *err);
+    tn_status (*host_alloc)(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err);
+    void (*host_free)(void *self, int32_t device, void *memory);
+
+    /* Makes the device current for the calling thread in the vendor's own sense, so that code that
+     * calls the vendor directly works on it; NULL where there is no such thing. Whether a device is
+     * initialised already; NULL: it always is. */
+    tn_status (*device_activate)(void *self, int32_t device, tn_error *err);
+    int32_t (*device_is_initialized)(void *self, int32_t device);
+
+    /* After a loss: gives up everything that was on the device and opens it anew. NULL: it cannot. */
+    tn_status (*device_reset)(void *self, int32_t device, tn_error *err);
 } tn_platform_row;
-TN_ENDS_WITH(tn_platform_row, describe);
+TN_ENDS_WITH(tn_platform_row, device_reset);
 
 TN_END_DECLS
 

@@ -100,9 +100,24 @@ const char *tn_cpu_level(void)
     return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_features());
 }
 
+const char *tn_cpu_withheld(const char **out_reason)
+{
+    for (int i = TNI_CPU_FEATURE_COUNT - 1; i >= 0; i--) {
+        const char *why = tni_cpu_why_not(i);
+        if (!why)
+            continue;
+        if (out_reason)
+            *out_reason = why;
+        return tni_cpu_feature_name(i);
+    }
+    if (out_reason)
+        *out_reason = "";
+    return "";
+}
+
 size_t tn_cpu_features(char *out, size_t size)
 {
-    return tni_cpu_features_write(tni_cpu_features(), out, size);
+    return tni_cpu_features_write(tni_cpu_features(), out, out ? size : 0);
 }
 
 static char lower(char c)

@@ -116,6 +116,8 @@ tn_status tni_machine_snapshot(const tni_machine_query *query, tn_machine **out,
 
 tn_status tn_machine_create(tn_machine **out, tn_error *err)
 {
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_machine_create", "out is NULL");
     return tni_machine_snapshot(&(tni_machine_query){.root = NULL}, out, err);
 }
 

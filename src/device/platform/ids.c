@@ -11,15 +11,26 @@ static const char where[] = "tn_platform_id_convert";
 typedef struct numbering {
     const tn_platform *platform;
     tni_visible visible;
-    int32_t devices; /* that were found; -1 when the platform is not ready, so any number may be */
+    const char *variable;
+    int32_t devices; /* that run; -1 when the platform is not ready, so any number may be */
 } numbering;
+
+/* Devices for planning only have no numbers but their own. */
+static int32_t count_running(const tn_platform *platform)
+{
+    int32_t count = 0;
+    for (int32_t i = 0, all = tn_platform_device_count(platform); i < all; i++) {
+        const tn_device *device = tni_devices_of(platform, i);
+        count += device && !device->plans_only;
+    }
+    return count;
+}
 
 static void numbering_begin(const tn_platform *platform, numbering *out)
 {
-    const char *variable = tn_platform_visible_variable(platform);
     out->platform = platform;
-    out->devices = tni_platform_is_ready(platform) ? tn_platform_device_count(platform) : -1;
-    tni_visible_parse(variable[0] ? tni_env_value(variable) : NULL, &out->visible);
+    out->devices = tni_platform_is_ready(platform) ? count_running(platform) : -1;
+    tni_visible_parse(tni_platform_visible_value(platform, &out->variable), &out->visible);
 }
 
 static tn_status none(const numbering *n, const char *kind, int32_t id, const char *why,
@@ -41,8 +52,7 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
     int32_t count = visible_count(n);
     if (id < 0 || (count >= 0 && id >= count)) {
         snprintf(why, sizeof why, "%d can be seen%s%s", (int)(count < 0 ? 0 : count),
-                 n->visible.is_set ? ", by " : "",
-                 n->visible.is_set ? tn_platform_visible_variable(n->platform) : "");
+                 n->visible.is_set ? ", by " : "", n->visible.is_set ? n->variable : "");
         return none(n, "visible", id, id < 0 ? "numbers begin at 0" : why, err);
     }
     const tn_device *device = n->devices >= 0 ? tni_devices_of(n->platform, id) : NULL;
@@ -67,15 +77,22 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
 static tn_status physical_to_visible(const numbering *n, int32_t id, int32_t *out, tn_error *err)
 {
     int32_t count = visible_count(n);
+    bool untold = false;
     for (int32_t i = 0; i < count; i++) {
         int32_t physical = -1;
-        if (visible_to_physical(n, i, &physical, NULL) == TN_OK && physical == id) {
+        tn_status status = visible_to_physical(n, i, &physical, NULL);
+        untold = untold || status == TN_UNSUPPORTED;
+        if (status == TN_OK && physical == id) {
             *out = i;
             return TN_OK;
         }
     }
     if (id < 0)
         return none(n, "physical", id, "numbers begin at 0", err);
+    if (untold)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s names devices by UUID, and their physical numbers are not known here",
+                       n->variable);
     if (count >= 0)
         return none(n, "visible", id,
                     n->visible.is_set ? "the variable that selects devices hides it"
@@ -178,9 +195,11 @@ tn_status tn_platform_ids_assign(const tn_platform *platform, const int32_t *phy
                                  tn_error *err)
 {
     static const char here[] = "tn_platform_ids_assign";
-    if (!physical || count == 0 || count > TNI_VISIBLE_MAX)
+    if (!physical)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "physical is NULL");
+    if (count == 0 || count > TNI_VISIBLE_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "it needs 1 to %d numbers, found %zu",
-                       TNI_VISIBLE_MAX, physical ? count : 0);
+                       TNI_VISIBLE_MAX, count);
     if (!platform || !platform->set)
         return tni_platform_unready(tn_platform_unspecified(), here, err);
     tn_status status = check_assignment(physical, count, err);

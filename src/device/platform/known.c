@@ -14,7 +14,9 @@ ROW(nvidia_tegra, FILE, "/etc/nv_tegra_release", HARDWARE);
 ROW(nvidia_tegra_firmware, FILE, "/sys/class/tegra-firmware", HARDWARE);
 ROW(nvidia_node, FILE, "/dev/nvidiactl", DRIVER);
 ROW(nvidia_proc, FILE, "/proc/driver/nvidia/version", DRIVER);
-ROW(nvidia_wsl, FILE, "/dev/dxg", DRIVER);
+ROW(nvidia_tegra_node, FILE, "/dev/nvmap", DRIVER);
+ROW(nvidia_wsl, FILE, "/usr/lib/wsl/lib/libcuda.so.1", HARDWARE);
+ROW(nvidia_wsl_node, FILE, "/dev/dxg", DRIVER);
 ROW(nvidia_cuda, LIBRARY, "libcuda.so.1", LIBRARY);
 ROW(nvidia_ml, LIBRARY, "libnvidia-ml.so.1", LIBRARY);
 
@@ -49,35 +51,35 @@ ROW(opencl_library, LIBRARY, "libOpenCL.so.1", LIBRARY);
 static const tn_evidence_row *const no_evidence[] = {NULL};
 
 const tni_known tni_known_unspecified = {
-    TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "", "", "", no_evidence};
+    TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "", "", {NULL}, "device", "", no_evidence};
 
 /* In the order in which the current platform is sought. */
 // clang-format off
 static const tni_known table[] = {
-    {TN_PLATFORM_OOT, "out-of-tree", NULL, NULL, "PrivateUse1", "", "", no_evidence},
-    {TN_PLATFORM_CUDA, "cuda", "CUDA", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES",
+    {TN_PLATFORM_OOT, "out-of-tree", NULL, NULL, "PrivateUse1", "", {NULL}, "device", "", no_evidence},
+    {TN_PLATFORM_CUDA, "cuda", "CUDA", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES", {NULL}, "NVIDIA GPU",
      "install NVIDIA's driver: nvidia-smi should then list the device",
-     LIST(&nvidia_bus, &nvidia_tegra, &nvidia_tegra_firmware, &nvidia_node, &nvidia_proc,
-          &nvidia_wsl, &nvidia_cuda, &nvidia_ml)},
-    {TN_PLATFORM_ROCM, "rocm", "ROCm", "cuda", "CUDA", "HIP_VISIBLE_DEVICES",
+     LIST(&nvidia_bus, &nvidia_tegra, &nvidia_tegra_firmware, &nvidia_wsl, &nvidia_node, &nvidia_proc,
+          &nvidia_tegra_node, &nvidia_wsl_node, &nvidia_cuda, &nvidia_ml)},
+    {TN_PLATFORM_ROCM, "rocm", "ROCm", "cuda", "CUDA", "HIP_VISIBLE_DEVICES", {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, "AMD GPU",
      "install AMD's driver and ROCm: rocminfo should then list the device",
      LIST(&amd_bus, &amd_node, &amd_module, &amd_hip)},
-    {TN_PLATFORM_TPU, "tpu", "TPU", "tpu", "XLA", "TPU_VISIBLE_CHIPS",
+    {TN_PLATFORM_TPU, "tpu", "TPU", "tpu", "XLA", "TPU_VISIBLE_CHIPS", {NULL}, "TPU",
      "use a machine image with the TPU driver, and install libtpu",
      LIST(&tpu_bus, &tpu_node, &tpu_vfio, &tpu_library)},
-    {TN_PLATFORM_MPS, "mps", "MPS", "mps", "MPS", "",
+    {TN_PLATFORM_MPS, "mps", "MPS", "mps", "MPS", "", {NULL}, "Apple GPU",
      "update macOS: Metal is part of it",
      LIST(&mps_system, &mps_metal)},
-    {TN_PLATFORM_XPU, "xpu", "XPU", "xpu", "XPU", "ZE_AFFINITY_MASK",
+    {TN_PLATFORM_XPU, "xpu", "XPU", "xpu", "XPU", "ZE_AFFINITY_MASK", {NULL}, "Intel GPU",
      "install Intel's GPU driver and the Level Zero loader (libze1)",
      LIST(&xpu_bus, &xpu_i915, &xpu_xe, &xpu_library)},
-    {TN_PLATFORM_NPU, "npu", "NPU", "npu", "PrivateUse1", "ASCEND_RT_VISIBLE_DEVICES",
+    {TN_PLATFORM_NPU, "npu", "NPU", "npu", "PrivateUse1", "ASCEND_RT_VISIBLE_DEVICES", {NULL}, "Ascend NPU",
      "install the Ascend driver and CANN: npu-smi info should then list the device",
      LIST(&npu_bus, &npu_node, &npu_library)},
-    {TN_PLATFORM_OPENCL, "opencl", "OpenCL", "opencl", "PrivateUse1", "",
+    {TN_PLATFORM_OPENCL, "opencl", "OpenCL", "opencl", "PrivateUse1", "", {NULL}, "OpenCL device",
      "install an OpenCL implementation, such as PoCL (pocl-opencl-icd)",
      LIST(&opencl_vendors, &opencl_library)},
-    {TN_PLATFORM_CPU, "cpu", "CPU", "cpu", "CPU", "", "",
+    {TN_PLATFORM_CPU, "cpu", "CPU", "cpu", "CPU", "", {NULL}, "processor", "",
      LIST(&cpu_info, &cpu_folder)},
 };
 // clang-format on

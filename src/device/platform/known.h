@@ -13,6 +13,8 @@ typedef struct tni_known {
     const char *device_type; /* NULL: the platform's name */
     const char *dispatch_key;
     const char *visible_variable;           /* "" for none */
+    const char *also_visible[2];            /* further ones that its run-time reads; NULL */
+    const char *thing;                      /* "NVIDIA GPU": what a device of it is        */
     const char *driver_remedy;              /* what helps when hardware is there without a driver */
     const tn_evidence_row *const *evidence; /* NULL-ended */
 } tni_known;

@@ -22,14 +22,26 @@ void tn_platform_list_release(tn_platform_list *list)
     tni_release(list);
 }
 
-/* Best first: by kind, then in the order they came in. */
+static bool stands_in(const tn_platform *platform)
+{
+    const tn_platform_row *row = tni_platform_row_of(platform);
+    return row && row->flags & TN_PLATFORM_STAND_IN;
+}
+
+static int32_t rank_of(const tn_platform *platform)
+{
+    return tni_known_rank(platform->known->kind) +
+           (stands_in(platform) ? TN_PLATFORM_KIND_COUNT : 0);
+}
+
+/* Best first: by kind, then in the order they came in; those that stand in last. */
 static void sort(const tn_platform **platforms, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         const tn_platform *moving = platforms[i];
-        int32_t rank = tni_known_rank(moving->known->kind);
+        int32_t rank = rank_of(moving);
         size_t at = i;
-        for (; at > 0 && tni_known_rank(platforms[at - 1]->known->kind) > rank; at--)
+        for (; at > 0 && rank_of(platforms[at - 1]) > rank; at--)
             platforms[at] = platforms[at - 1];
         platforms[at] = moving;
     }
@@ -76,7 +88,7 @@ static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_plat
     const char *between = "; also ready: ";
     for (size_t i = 0; i < list->count && used < sizeof list->choice; i++) {
         const tn_platform_report *report = &list->reports[i];
-        if (report->verdict != TN_PLATFORM_READY || report->current)
+        if (report->verdict != TN_PLATFORM_READY || report->current || stands_in(report->platform))
             continue;
         used += (size_t)snprintf(list->choice + used, sizeof list->choice - used, "%s%s", between,
                                  report->name);

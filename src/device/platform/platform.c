@@ -19,8 +19,7 @@ const tn_platform_row *tni_platform_row_of(const tn_platform *platform)
 bool tni_platform_is_ready(const tn_platform *platform)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
-    return offer && offer->platform->status == TN_OK &&
-           (offer->platform->devices > 0 || offer->platform->row->describe);
+    return offer && tni_offer_is_ready(offer);
 }
 
 const tn_evidence_row *const *tni_platform_evidence_rows(const tn_platform *platform)
@@ -179,15 +178,15 @@ static void join(const char *const *list, size_t count, char *out, size_t size)
         memcpy(out + size - 4, "...", 4);
 }
 
-static tn_status verify(const tn_platform *platform, const char *what, const char *name,
-                        const char *const *list, tn_error *err)
+static tn_status verify(const tn_platform *platform, const char *where, const char *what,
+                        const char *name, const char *const *list, tn_error *err)
 {
     char there[200];
     size_t count = 0;
     if (!name)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_verify", "the %s is NULL", what);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the %s is NULL", what);
     if (!platform->set)
-        return tni_platform_unready(platform, "tn_platform_verify", err);
+        return tni_platform_unready(platform, where, err);
     for (; list[count]; count++) {
         if (strcmp(list[count], name) == 0)
             return TN_OK;
@@ -196,7 +195,7 @@ static tn_status verify(const tn_platform *platform, const char *what, const cha
         return TN_OK;
     join(list, count, there, sizeof there);
     const char *nearest = tni_words_nearest(name, list, count);
-    return tn_fail(err, TN_UNSUPPORTED, 0, "tn_platform_verify",
+    return tn_fail(err, TN_UNSUPPORTED, 0, where,
                    "platform %s does not support the %s \"%.60s\"; it supports %s%s%s%s",
                    platform->name, what, name, there, nearest ? "; did you mean " : "",
                    nearest ? nearest : "", nearest ? "?" : "");
@@ -205,14 +204,14 @@ static tn_status verify(const tn_platform *platform, const char *what, const cha
 tn_status tn_platform_verify_quantization(const tn_platform *platform, const char *name,
                                           tn_error *err)
 {
-    return verify(of(platform), "quantization", name, tn_platform_supported_quantization(platform),
-                  err);
+    return verify(of(platform), "tn_platform_verify_quantization", "quantization", name,
+                  tn_platform_supported_quantization(platform), err);
 }
 
 tn_status tn_platform_verify_model_arch(const tn_platform *platform, const char *name,
                                         tn_error *err)
 {
-    return verify(of(platform), "model architecture", name,
+    return verify(of(platform), "tn_platform_verify_model_arch", "model architecture", name,
                   tn_platform_supported_model_arch(platform), err);
 }
 

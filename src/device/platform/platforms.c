@@ -11,6 +11,17 @@ bool tni_pointers_reserve(tni_pointers *list, size_t more)
                              list->count + more, sizeof *list->items);
 }
 
+/* Slots are never used again: a thread may still have something at one. */
+static int32_t take_slot(void)
+{
+    static _Atomic int32_t next;
+    int32_t slot = atomic_fetch_add(&next, 1);
+    if (slot < TNI_PLATFORM_SLOTS)
+        return slot;
+    atomic_store(&next, TNI_PLATFORM_SLOTS);
+    return -1;
+}
+
 static tn_platform *platform_create(tni_platforms *set, const char *name, int32_t kind)
 {
     tn_platform *platform = tni_alloc_zeroed(1, sizeof *platform);
@@ -19,7 +30,9 @@ static tn_platform *platform_create(tni_platforms *set, const char *name, int32_
     tn_text_fit(platform->name, sizeof platform->name, name);
     platform->known = tni_known_get(kind);
     platform->set = set;
+    platform->slot = take_slot();
     atomic_init(&platform->served, NULL);
+    atomic_init(&platform->replaced, -1);
     snprintf(platform->no_language, sizeof platform->no_language,
              "no module offers a kernel language for platform %s", platform->name);
     snprintf(platform->no_communicator, sizeof platform->no_communicator,
@@ -40,7 +53,7 @@ tn_status tni_platforms_create(tni_registry *registry, const char *root, tni_pla
     tni_platforms *set = tni_alloc_zeroed(1, sizeof *set);
     if (!set)
         return tni_no_memory(err, "platforms", "their table");
-    tni_mutex_init(&set->describing);
+    tni_condition_init(&set->changed);
     tni_mutex_init(&set->lock);
     set->registry = registry;
     set->root = root;
@@ -73,7 +86,7 @@ void tni_platforms_destroy(tni_platforms *set)
     tni_release(set->offers.items);
     tni_release(set->platforms.items);
     tni_mutex_destroy(&set->lock);
-    tni_mutex_destroy(&set->describing);
+    tni_condition_destroy(&set->changed);
     tni_release(set);
 }
 
@@ -155,31 +168,67 @@ static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, i
     a->platform = look_up(set, offered->row->name);
     tni_mutex_unlock(&set->lock);
     a->is_new = !a->platform;
+    if (a->platform && a->platform->known->kind != offered->row->kind) {
+        tni_log(TN_LOG_ERROR, "module %s offers platform %s as %s, but it is %s; not taken in",
+                record->name, offered->row->name, tn_platform_kind_name(offered->row->kind),
+                tn_platform_kind_name(a->platform->known->kind));
+        a->platform = NULL;
+        a->is_new = false;
+        return TN_OK;
+    }
     if (a->is_new)
         a->platform = platform_create(set, offered->row->name, offered->row->kind);
-    a->offer = tni_alloc(sizeof *a->offer);
+    a->offer = tni_alloc_zeroed(1, sizeof *a->offer);
     if (!a->platform || !a->offer)
         return tni_no_memory(err, "platforms", offered->row->name);
-    *a->offer = (tni_offer){.record = record, .platform = offered};
+    a->offer->record = record;
+    a->offer->platform = offered;
+    a->offer->owner = a->platform;
+    atomic_init(&a->offer->withdrawn, atomic_load(&record->withdrawn));
     return arrival_devices(a, err);
 }
 
-/* With the lock held and room reserved. The first that is ready serves; until then the first. */
+/* The one rule of who serves a platform: the latest that the program put in the place of others,
+ * else the first that is ready, else the first. With the lock held. */
+static const tni_offer *choose(const tni_platforms *set, const tn_platform *platform)
+{
+    const tni_offer *best = NULL;
+    for (size_t i = 0; i < set->offers.count; i++) {
+        const tni_offer *offer = set->offers.items[i];
+        if (offer->owner != platform || atomic_load(&offer->withdrawn))
+            continue;
+        bool ready = tni_offer_is_ready(offer);
+        if (!best || (ready && (offer->record->replaces || !tni_offer_is_ready(best))))
+            best = offer;
+    }
+    return best;
+}
+
+void tni_platforms_settle(tni_platforms *set, tn_platform *platform)
+{
+    int32_t count = 0;
+    atomic_store_explicit(&platform->served, choose(set, platform), memory_order_release);
+    for (size_t i = 0; i < set->devices.count; i++) {
+        const tn_device *device = set->devices.items[i];
+        count += device->platform == platform && tni_device_is_visible(device);
+    }
+    atomic_store_explicit(&platform->devices, count, memory_order_release);
+}
+
+/* With the lock held and room reserved. */
 static void arrival_publish(tni_platforms *set, arrival *a)
 {
-    const tni_offer *now = atomic_load(&a->platform->served);
-    if (now && (a->offer->platform->status != TN_OK || tni_platform_is_ready(a->platform)))
+    if (!a->platform)
         return;
     if (a->is_new)
         set->platforms.items[set->platforms.count++] = a->platform;
     a->is_new = false;
-    a->platform->device_count = (int32_t)a->devices.count;
     for (size_t i = 0; i < a->devices.count; i++)
-        set->devices.items[set->devices.count++] = a->devices.items[i];
+        tni_device_publish(set, a->devices.items[i]);
     a->devices.count = 0;
     set->offers.items[set->offers.count++] = a->offer;
-    atomic_store_explicit(&a->platform->served, a->offer, memory_order_release);
     a->offer = NULL;
+    tni_platforms_settle(set, a->platform);
 }
 
 /* Takes one record in, unless another thread has done so meanwhile. */
@@ -231,25 +280,31 @@ static tni_platforms *_Atomic process;
 static void before_fork(void)
 {
     tni_mutex_lock(&creating);
-    tni_platforms *set = atomic_load(&process);
-    if (set) {
-        tni_mutex_lock(&set->describing);
-        tni_mutex_lock(&set->lock);
-    }
+    if (atomic_load(&process))
+        tni_mutex_lock(&atomic_load(&process)->lock);
 }
 
-static void after_fork(void)
+static void after_fork(bool in_child)
 {
     tni_platforms *set = atomic_load(&process);
-    if (set) {
+    if (set && in_child)
+        tni_condition_init(&set->changed); /* those who waited on it are gone */
+    if (set)
         tni_mutex_unlock(&set->lock);
-        tni_mutex_unlock(&set->describing);
-    }
     tni_mutex_unlock(&creating);
 }
 
-static const tni_fork_hook hook = {
-    .before = before_fork, .parent = after_fork, .child = after_fork};
+static void in_parent(void)
+{
+    after_fork(false);
+}
+
+static void in_child(void)
+{
+    after_fork(true);
+}
+
+static const tni_fork_hook hook = {.before = before_fork, .parent = in_parent, .child = in_child};
 
 tn_status tni_platforms_process(tni_platforms **out, tn_error *err)
 {

@@ -7,43 +7,13 @@
 
 #include "base/buffer.h"
 #include "device/description.h"
+#include "device/device.h"
 #include "known.h"
 #include "os/thread.h"
 #include "registry/registry.h"
 #include "tenon/device.h"
 
 #include <stdatomic.h>
-
-/* A module that serves a platform. Never changes. */
-typedef struct tni_offer {
-    const tni_record *record;
-    const tni_platform *platform; /* in the record */
-} tni_offer;
-
-typedef struct tni_platforms tni_platforms;
-
-struct tn_platform {
-    char name[64];
-    const tni_known *known;
-    tni_platforms *set;              /* NULL for the unspecified one */
-    const tni_offer *_Atomic served; /* NULL while no module offers it; a ready one stays */
-    char no_language[128];
-    char no_communicator[128];
-    int32_t device_count; /* under the set's lock, as all below */
-    int32_t *assigned;    /* physical numbers by logical ones; NULL until assigned */
-    size_t assigned_count;
-};
-
-struct tn_device {
-    tn_platform *platform;
-    int32_t index;
-    bool plans_only;
-    char id[80];
-    char section[64]; /* of its description; "" for a device that was found */
-    char *origin;
-    tn_generator *generator;
-    tn_device_properties properties;
-};
 
 /* A list of pointers that only grows. */
 typedef struct tni_pointers {
@@ -53,8 +23,10 @@ typedef struct tni_pointers {
 } tni_pointers;
 
 struct tni_platforms {
-    tni_mutex describing; /* held by the one thread that adds described devices; taken first */
-    tni_mutex lock;       /* guards what is below, but for `registry` and `root` */
+    tni_mutex lock; /* guards what is below, but for `registry` and `root` */
+    tni_condition changed;
+    uint64_t describer; /* the thread that adds described devices, or 0 */
+    unsigned describer_fork;
     tni_registry *registry;
     const char *root; /* stands for "/" where traces are looked for, or NULL */
     tni_pointers platforms;
@@ -62,7 +34,7 @@ struct tni_platforms {
     tni_pointers devices;
     size_t records_seen;
     const tn_platform *current; /* NULL until it is resolved */
-    const char *chosen_by;      /* "the first that is ready", "TENON_PLATFORM", "the program" */
+    const char *chosen_by;      /* "the first that is ready", "TENON_PLATFORM asks for it", ... */
 };
 
 /* `registry` and `root` are lent for as long as the set lives. */
@@ -73,6 +45,10 @@ tn_status tni_platforms_process(tni_platforms **out, tn_error *err);
 
 /* Takes in what the registry found since; discovers first. Fails for want of memory. */
 tn_status tni_platforms_sync(tni_platforms *set, tn_error *err);
+
+/* Settles who serves a platform and how many devices it has; with the lock held, after offers or
+ * devices changed. */
+void tni_platforms_settle(tni_platforms *set, tn_platform *platform);
 
 /* Whatever the names say without a verdict. */
 tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform **out,
@@ -90,9 +66,16 @@ tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *e
 
 tn_status tni_platform_list_of(tni_platforms *set, tn_platform_list **out, tn_error *err);
 
+tn_status tni_platforms_register(tni_platforms *set, tn_module_entry_fn *entry, uint64_t flags,
+                                 tn_registration **out, tn_error *err);
+
 /* The row that serves it, or NULL; and whether its probe succeeded, so that it may be called. */
 const tn_platform_row *tni_platform_row_of(const tn_platform *platform);
 bool tni_platform_is_ready(const tn_platform *platform);
+
+/* The value of the variable that selects its devices, and which one that is: the first that is set of
+ * those its run-time reads. NULL when none is set; the name is "" where there is none. */
+const char *tni_platform_visible_value(const tn_platform *platform, const char **out_name);
 
 /* What the row says, else what the kind has. */
 const tn_evidence_row *const *tni_platform_evidence_rows(const tn_platform *platform);
@@ -100,17 +83,29 @@ const tn_evidence_row *const *tni_platform_evidence_rows(const tn_platform *plat
 /* TN_UNAVAILABLE for `where`: the verdict on a platform that is not ready, with its reason. */
 tn_status tni_platform_unready(const tn_platform *platform, const char *where, tn_error *err);
 
+/* The same of a platform without devices, which may yet be ready to be given some (TN_NOT_FOUND). */
+tn_status tni_platform_empty(const tn_platform *platform, const char *where, tn_error *err);
+
 /* As the tn_device_ functions of the same names, of one set. */
 tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out, tn_error *err);
 tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descriptions,
                                const char *file, tn_error *err);
 tn_device *tni_devices_of(const tn_platform *platform, int32_t index); /* NULL when there is none */
 
-/* A device, found or described; no one sees it before it is in the set's list. With NULL properties
- * its platform tells them. */
+/* A device, found or described; no one sees it before it is in the set's list. Without an offer it is
+ * for planning only. With NULL properties its platform tells them. */
 tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32_t index,
                             const tn_device_properties *properties, tn_device **out, tn_error *err);
-void tni_device_destroy(tn_device *device); /* one that was not published; accepts NULL */
+void tni_device_destroy(tn_device *device); /* accepts NULL */
+
+/* Appends it to the list, which has room, with the set's lock held. */
+void tni_device_publish(tni_platforms *set, tn_device *device);
+
+/* By its id, its platform's name, its section, its UUID or its bus address. */
+bool tni_device_is_called(const tn_device *device, const char *name);
+
+/* A device that names lead to: one of the module that serves its platform now, or described. */
+bool tni_device_is_visible(const tn_device *device);
 
 /* Room for `more` further ones, so that appending cannot fail. */
 bool tni_pointers_reserve(tni_pointers *list, size_t more);

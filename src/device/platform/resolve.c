@@ -57,7 +57,8 @@ static tn_status wanted(tni_platforms *set, const char *name, const char *by,
     if (!status && !tni_platform_is_ready(platform))
         status = tni_platform_unready(platform, by, &why);
     if (status)
-        return tn_fail(err, status, 0, by, "%s: %s", by, why.message);
+        return tn_fail(err, status, 0, by, "%s%s%s", by == variable ? variable : "",
+                       by == variable ? ": " : "", why.message);
     *out = platform;
     return TN_OK;
 }
@@ -83,7 +84,7 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
 {
     const char *wish = tni_env_get(variable);
     if (wish && wish[0]) {
-        *out_by = variable;
+        *out_by = "TENON_PLATFORM asks for it";
         return wanted(set, wish, variable, out, err);
     }
     const tn_platform *platform = first_ready(set);
@@ -137,7 +138,7 @@ tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *e
     if (!status && name)
         status = wanted(set, name, "tn_platform_select", &platform, err);
     if (!status)
-        keep(set, platform, platform ? "the program" : "", true);
+        keep(set, platform, platform ? "the program selected it" : "", true);
     return status;
 }
 

@@ -2,38 +2,49 @@
 
 #include "base/words.h"
 
-static const char digits[] = "0123456789";
+static const char numerals[] = "0123456789";
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-static const char uuid_characters[] = "0123456789abcdefABCDEF-/";
+static const char uuid_characters[] =
+    "0123456789-/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
+/* A number as C's atoi reads one: what stands behind its digits does not count. */
 static bool take_number(const char *text, size_t length, int32_t *out)
 {
-    size_t whole = strspn(text, digits), used = whole;
+    size_t at = length > 0 && (text[0] == '+' || text[0] == '-');
+    size_t digits = at + strspn(text + at, numerals);
     int64_t number = 0;
-    if (whole > 0 && text[whole] == '.')
-        used = whole + 1 + strspn(text + whole + 1, digits);
-    if (whole == 0 || whole > 9 || used != length)
+    if (digits == at || digits > length)
         return false;
-    for (size_t i = 0; i < whole; i++)
-        number = number * 10 + (text[i] - '0');
-    *out = (int32_t)number;
+    for (; at < digits; at++)
+        number = number > INT32_MAX ? number : number * 10 + (text[at] - '0');
+    if (text[0] == '-' && number > 0)
+        return false;
+    *out = number > INT32_MAX ? INT32_MAX : (int32_t)number;
     return true;
 }
 
-/* "GPU-...", "MIG-...", or bare: letters, a dash and hexadecimal digits; or the digits alone, with
- * a dash among them. */
+/* "GPU-...", "MIG-...", "MIG-GPU-...": letters and a dash before it all. */
 static bool take_uuid(const char *text, size_t length, char out[TNI_VISIBLE_UUID])
 {
     size_t kind = strspn(text, letters);
-    size_t rest = kind < length && text[kind] == '-' ? kind : 0;
-    bool sound = length < TNI_VISIBLE_UUID && text[0] != '-' &&
-                 rest + strspn(text + rest, uuid_characters) == length &&
-                 memchr(text, '-', length) && length > rest + 1;
+    bool sound = kind > 0 && length < TNI_VISIBLE_UUID && length > kind + 1 && text[kind] == '-' &&
+                 kind + strspn(text + kind, uuid_characters) >= length;
     if (sound) {
         memcpy(out, text, length);
         out[length] = '\0';
     }
     return sound;
+}
+
+static bool is_twice(const tni_visible *visible, const tni_visible_entry *entry)
+{
+    for (size_t i = 0; i < visible->count; i++) {
+        const tni_visible_entry *other = &visible->entries[i];
+        if (other->number == entry->number &&
+            (entry->number >= 0 || strcmp(other->uuid, entry->uuid) == 0))
+            return true;
+    }
+    return false;
 }
 
 void tni_visible_parse(const char *value, tni_visible *out)
@@ -51,6 +62,10 @@ void tni_visible_parse(const char *value, tni_visible *out)
             entry->number = -1;
         if (!numbered && !take_uuid(value, length, entry->uuid))
             break;
+        if (is_twice(out, entry)) {
+            out->count = 0;
+            break;
+        }
         out->count++;
         value = value[whole] == ',' ? value + whole + 1 : NULL;
     }

@@ -22,8 +22,9 @@ typedef struct tni_visible {
     tni_visible_entry entries[TNI_VISIBLE_MAX];
 } tni_visible;
 
-/* "0,2", "GPU-8932f937-d72c", "": entries up to the first that is none, as the run-times do; -1 is
- * none. A number may have a part behind a point ("0.1"), which does not count. NULL: not set. */
+/* "0,2", "GPU-8932f937-d72c", "": entries up to the first that is none, as CUDA's driver reads them: a
+ * number ends at the first character that is no digit, a negative one is none, and a device that is
+ * named twice hides all. NULL: not set. */
 void tni_visible_parse(const char *value, tni_visible *out);
 
 #endif

@@ -77,7 +77,7 @@ typedef struct tni_machine_budget {
 
 /* In bytes. Swap is not counted. */
 typedef struct tni_machine_memory {
-    tni_fact total;            /* the least of system_total and limit                          */
+    tni_fact total;            /* the least of system_total, limit, the nodes it may use and ulimits */
     tni_fact available;        /* the least of total, system_available and limit_available     */
     tni_fact system_total;     /* of the whole machine                                         */
     tni_fact system_available; /* of it, without pushing anything out but file cache           */

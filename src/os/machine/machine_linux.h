@@ -83,4 +83,7 @@ bool tni_cpuid_read(tni_cpuid_names *out); /* false but on x86 */
 void tni_machine_model_read(tni_reading *reading, const tni_cpuinfo *info,
                             const tni_cpuid_names *cpuid, tni_machine_topology *out);
 
+/* The memory of one node, as it tells. */
+tni_fact tni_machine_node_total(tni_reading *reading, int32_t id);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Limits at and above it mean none: version 1 writes the greatest multiple of a page. */
@@ -208,6 +209,49 @@ static void read_groups(tni_reading *reading, const tni_cgroups *cgroups, tni_ma
     tni_cgroup_settle(reading, &own, file, &out->limit_available);
 }
 
+/* The nodes that the process may take memory from. False when they are all there are, or not told. */
+static bool read_allowed_nodes(tni_reading *reading, tni_cpus *out)
+{
+    char *text;
+    tni_span span, value;
+    tni_cpus online;
+    if (!tni_reading_cpus(reading, &online, "/sys/devices/system/node/online") ||
+        online.count < 2 || !tni_reading_file(reading, &text, &span, "/proc/self/status"))
+        return false;
+    bool told = tni_span_value(span, "Mems_allowed_list", ':', &value) &&
+                tni_cpus_parse(reading, value, out);
+    tni_release(text);
+    return told && out->count > 0 && tni_cpus_shared(out, &online) < online.count;
+}
+
+/* What they have together; a zeroed fact when the process may use every node. */
+static tni_fact limit_by_nodes(tni_reading *reading)
+{
+    tni_cpus allowed;
+    int64_t sum = 0;
+    if (!read_allowed_nodes(reading, &allowed))
+        return (tni_fact){0};
+    for (int32_t id = tni_cpus_next(&allowed, 0); id >= 0; id = tni_cpus_next(&allowed, id + 1)) {
+        tni_fact total = tni_machine_node_total(reading, id);
+        if (total.state == TNI_FACT_KNOWN && !tni_add_i64(sum, total.value, &sum))
+            return (tni_fact){0};
+    }
+    return sum > 0 ? tni_fact_known(
+                         sum, tni_reading_format(reading, "/proc/self/status Mems_allowed_list %s",
+                                                 tni_cpus_brief(reading, &allowed)))
+                   : (tni_fact){0};
+}
+
+/* What the process may map, by the shell's ulimit or a service's settings. */
+static tni_fact read_ulimit(tni_reading *reading, int resource, const char *name)
+{
+    struct rlimit limit;
+    if (!reading->running || getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= (rlim_t)no_limit)
+        return (tni_fact){0};
+    return tni_fact_known((int64_t)limit.rlim_cur, name);
+}
+
 void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
                              tni_machine_memory *out)
 {
@@ -216,6 +260,12 @@ void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
     out->resident = read_resident(reading);
     tni_fact_lessen(&out->total, out->system_total);
     tni_fact_lessen(&out->total, out->limit);
+    tni_fact_lessen(&out->total, limit_by_nodes(reading));
+    tni_fact_lessen(&out->total, read_ulimit(reading, RLIMIT_AS, "RLIMIT_AS (ulimit -v)"));
+    tni_fact_lessen(&out->total, read_ulimit(reading, RLIMIT_DATA, "RLIMIT_DATA (ulimit -d)"));
+    if (out->total.state == TNI_FACT_KNOWN && out->limit.state == TNI_FACT_UNKNOWN)
+        out->total.origin = tni_reading_format(reading, "%s; a control group may allow less: %s",
+                                               out->total.origin, out->limit.origin);
     tni_fact_lessen(&out->available, out->system_available);
     tni_fact_lessen(&out->available, out->limit_available);
     if (out->available.state == TNI_FACT_KNOWN)

@@ -34,6 +34,13 @@ static void read_memory(tni_reading *reading, tni_machine_node *node)
     tni_release(text);
 }
 
+tni_fact tni_machine_node_total(tni_reading *reading, int32_t id)
+{
+    tni_machine_node node = {.id = id};
+    read_memory(reading, &node);
+    return node.total;
+}
+
 /* As many numbers as there are nodes online, in their order. */
 static bool parse_distances(tni_span text, int32_t *out, size_t count)
 {

@@ -1,0 +1,234 @@
+/* Events: points in a stream's work. */
+#include "block.h"
+#include "host.h"
+#include "suite.h"
+
+enum { BIG = 4 << 20, STEPS = 16 };
+
+static bool is_done(trial *t, tn_event *event)
+{
+    int32_t done = 77;
+    return DO(t, tn_event_query(event, &done, &t->err)) && EQUAL(t, done, 1);
+}
+
+static bool create(trial *t)
+{
+    tn_event *event = NULL, *of_current = NULL;
+    return trial_event(t, t->device, NULL, &event) && trial_event(t, NULL, NULL, &of_current) &&
+           SAME(t, tn_event_device(event), t->device) &&
+           SAME(t, tn_event_device(of_current), t->device) && is_done(t, event) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           DO(t, tn_event_wait(event, NULL, &t->err)) && (tn_event_release(NULL), true);
+}
+
+static bool flags(trial *t)
+{
+    for (int32_t bits = 0; bits < 4; bits++) {
+        tn_event *event = NULL;
+        if (!trial_event(t, t->device,
+                         TN_ARGS(event, .enable_timing = bits & 1, .blocking = bits >> 1),
+                         &event) ||
+            !DO(t, tn_event_record(event, NULL, &t->err)) ||
+            !DO(t, tn_event_synchronize(event, &t->err)) || !is_done(t, event))
+            return false;
+    }
+    return true;
+}
+
+/* Big work on `stream`, whose end goes into the host's memory. */
+static bool queue_work(trial *t, tn_stream *stream, block *out_here)
+{
+    block work;
+    if (!block_make(t, t->device, BIG, &work) || !block_make(t, NULL, BIG, out_here))
+        return false;
+    for (int i = 0; i < STEPS; i++) {
+        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, stream))
+            return false;
+    }
+    return block_copy(t, &work, 0, out_here, 0, BIG, stream);
+}
+
+static bool synchronize(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->device, &stream) && trial_event(t, t->device, NULL, &event) &&
+           queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &here, "what was there after waiting for the event") && is_done(t, event);
+}
+
+static bool blocking(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->device, &stream) &&
+           trial_event(t, t->device, TN_ARGS(event, .blocking = 1), &event) &&
+           queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &here, "what was there after waiting for the event");
+}
+
+static bool query(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    int32_t done = 0;
+    double until = host_seconds() + t->on->patience / 2;
+    if (!trial_stream(t, t->device, &stream) || !trial_event(t, t->device, NULL, &event) ||
+        !queue_work(t, stream, &here) || !DO(t, tn_event_record(event, stream, &t->err)))
+        return false;
+    while (!done && host_seconds() < until) {
+        if (!DO(t, tn_event_query(event, &done, &t->err)))
+            return false;
+        if (!done)
+            host_pause(0.001);
+    }
+    if (!done)
+        return trial_fail(t, "tn_event_query says after %g s that the work is not done",
+                          t->on->patience / 2);
+    return block_check(t, &here, "what was there when the event said it was done");
+}
+
+/* The latest record counts, whatever came before. */
+static bool record_again(trial *t)
+{
+    block first, second;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->device, &stream) && trial_event(t, t->device, NULL, &event) &&
+           DO(t, tn_event_record(event, stream, &t->err)) && queue_work(t, stream, &first) &&
+           DO(t, tn_event_record(event, stream, &t->err)) && queue_work(t, stream, &second) &&
+           DO(t, tn_event_record(event, stream, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &first, "what was there after waiting for the first records") &&
+           block_check(t, &second, "what was there after waiting for the latest record");
+}
+
+static bool record_on_another(trial *t)
+{
+    block here;
+    tn_stream *first = NULL, *second = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->device, &first) && trial_stream(t, t->device, &second) &&
+           trial_event(t, t->device, NULL, &event) &&
+           DO(t, tn_event_record(event, first, &t->err)) && queue_work(t, second, &here) &&
+           DO(t, tn_event_record(event, second, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &here, "what was there after waiting for the latest record");
+}
+
+static bool record_current(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->device, &stream) && trial_event(t, t->device, NULL, &event) &&
+           DO(t, tn_stream_set(stream, &t->err)) && queue_work(t, stream, &here) &&
+           DO(t, tn_event_record(event, NULL, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &here, "what was there after waiting for the event") &&
+           DO(t, tn_stream_set(tn_stream_default(t->device), &t->err));
+}
+
+static bool other_device(trial *t)
+{
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    return trial_stream(t, t->second, &stream) && trial_event(t, t->device, NULL, &event) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_event_record(event, stream, &t->err)) &&
+           is_done(t, event);
+}
+
+/* The event stays when its stream has gone. */
+static bool outlives_stream(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    tn_event *event = NULL;
+    if (!trial_event(t, t->device, NULL, &event) ||
+        !DO(t, tn_stream_create(t->device, NULL, &stream, &t->err)))
+        return false;
+    bool held = queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err));
+    tn_stream_release(stream);
+    return held && DO(t, tn_event_synchronize(event, &t->err)) &&
+           block_check(t, &here, "what was there after waiting for the event");
+}
+
+/* Waiting threads all wake. */
+typedef struct waiters {
+    tn_event *event;
+    tn_status statuses[4];
+} waiters;
+
+static void wait_for_it(void *user, size_t index)
+{
+    waiters *w = user;
+    w->statuses[index] = tn_event_synchronize(w->event, NULL);
+}
+
+static bool many_wait(trial *t)
+{
+    block here;
+    tn_stream *stream = NULL;
+    waiters w = {0};
+    if (!trial_stream(t, t->device, &stream) || !trial_event(t, t->device, NULL, &w.event) ||
+        !queue_work(t, stream, &here) || !DO(t, tn_event_record(w.event, stream, &t->err)))
+        return false;
+    if (!host_run_together(4, wait_for_it, &w))
+        return trial_fail(t, "the system gives no thread");
+    return EQUAL(t, w.statuses[0], TN_OK) && EQUAL(t, w.statuses[1], TN_OK) &&
+           EQUAL(t, w.statuses[2], TN_OK) && EQUAL(t, w.statuses[3], TN_OK) &&
+           block_check(t, &here, "what was there when all had waited");
+}
+
+static bool refusals(trial *t)
+{
+    int32_t done = 77;
+    return REFUSES(t, TN_INVALID_ARGUMENT, tn_event_record(NULL, NULL, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_event_wait(NULL, NULL, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_event_query(NULL, &done, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_event_synchronize(NULL, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_event_create(t->device, NULL, NULL, &t->err)) &&
+           EQUAL(t, done, 77);
+}
+
+static bool interprocess(trial *t)
+{
+    tn_event *event = NULL, *plain = NULL;
+    tn_event_handle handle;
+    memset(&handle, 0, sizeof handle);
+    if (!trial_event(t, t->device, NULL, &plain))
+        return false;
+    trial_clear(t);
+    tn_status status = tn_event_export(plain, &handle, &t->err);
+    if (status == TN_OK)
+        return trial_fail(t, "tn_event_export of an event that is not for other processes gave ok");
+    return trial_event(t, t->device, TN_ARGS(event, .interprocess = 1), &event) &&
+           DO(t, tn_event_record(event, NULL, &t->err)) &&
+           DO(t, tn_event_export(event, &handle, &t->err)) &&
+           DO(t, tn_event_synchronize(event, &t->err)) && is_done(t, event);
+}
+
+const suite_case cases_event[] = {
+    {"event.create", "an event that was never recorded is complete and holds nothing up", create,
+     0},
+    {"event.flags", "events of every kind can be recorded", flags, 0},
+    {"event.synchronize", "waiting for an event waits for the work before it", synchronize, 0},
+    {"event.blocking", "one that sleeps waits as well", blocking, 0},
+    {"event.query", "an event says that it is complete when it is, and not before", query, 0},
+    {"event.record-again", "the latest record counts", record_again, 0},
+    {"event.record-elsewhere", "it may be recorded again on another stream", record_on_another, 0},
+    {"event.record-current", "without a stream, the current one", record_current, 0},
+    {"event.other-device", "a stream of another device is refused", other_device, NEED_TWO_DEVICES},
+    {"event.outlives-stream", "an event outlives the stream it was recorded on", outlives_stream,
+     0},
+    {"event.many-wait", "several threads may wait for one event", many_wait, 0},
+    {"event.refusals", "NULL is refused", refusals, 0},
+    {"event.interprocess", "an event for other processes can be exported, another cannot",
+     interprocess, 0},
+    {0},
+};

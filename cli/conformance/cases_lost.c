@@ -1,0 +1,75 @@
+/* A device that is lost: what it says, that nothing hangs, and that it can be opened anew. The command
+ * line of --lose makes it so, once for each case. */
+#include "block.h"
+#include "suite.h"
+
+#include <stdlib.h>
+
+static bool lose(trial *t)
+{
+    int code = system(t->on->lose);
+    return code == 0 || trial_fail(t, "--lose: the command gave %d", code);
+}
+
+/* Memory that the loss takes with it: nothing of before a reset is ever used again, or freed. */
+enum { BYTES = 1 << 16 };
+
+static bool take_and_lose(trial *t, void **out)
+{
+    return DO(t, tn_memory_alloc(t->device, BYTES, "conformance", out, &t->err)) && lose(t);
+}
+
+/* A loss shows within a few calls: some only queue. */
+static bool is_noticed(trial *t, void *memory)
+{
+    tn_status status = TN_OK;
+    for (int i = 0; i < 100 && !status; i++) {
+        trial_clear(t);
+        status = tn_memory_fill(
+            TN_ARGS(memory_fill, .device = t->device, .to = memory, .bytes = BYTES), &t->err);
+        if (!status)
+            status = tn_device_synchronize(t->device, &t->err);
+    }
+    return trial_refused(t, TN_DEVICE_LOST, status, "filling and waiting, 100 times,");
+}
+
+static void reset_device(void *owner, void *what)
+{
+    (void)what;
+    (void)tn_device_reset(owner, NULL);
+}
+
+static bool sticky(trial *t)
+{
+    void *memory = NULL, *none = NULL;
+    tn_stream *stream = NULL;
+    char cause[sizeof t->err.message];
+    if (!trial_keep(t, reset_device, t->device, NULL) || !take_and_lose(t, &memory) ||
+        !is_noticed(t, memory) || !REFUSES(t, TN_DEVICE_LOST, tn_device_health(t->device, &t->err)))
+        return false;
+    memcpy(cause, t->err.message, sizeof cause);
+    return REFUSES(t, TN_DEVICE_LOST, tn_memory_alloc(t->device, 1, NULL, &none, &t->err)) &&
+           trial_says(t, cause) &&
+           REFUSES(t, TN_DEVICE_LOST, tn_stream_create(t->device, NULL, &stream, &t->err)) &&
+           trial_says(t, cause) &&
+           REFUSES(t, TN_DEVICE_LOST, tn_device_synchronize(t->device, &t->err)) &&
+           trial_says(t, cause) && REFUSES(t, TN_DEVICE_LOST, tn_device_health(t->device, &t->err));
+}
+
+static bool reset(trial *t)
+{
+    void *memory = NULL;
+    block fresh;
+    return trial_keep(t, reset_device, t->device, NULL) && take_and_lose(t, &memory) &&
+           is_noticed(t, memory) && DO(t, tn_device_reset(t->device, &t->err)) &&
+           DO(t, tn_device_health(t->device, &t->err)) &&
+           block_make(t, t->device, 100003, &fresh) &&
+           block_fill(t, &fresh, 0, 100003, trial_bits(t), 1, NULL) &&
+           block_check(t, &fresh, "what was filled after the reset");
+}
+
+const suite_case cases_lost[] = {
+    {"lost.sticky", "a lost device stays lost, with the first cause", sticky, NEED_LOSS},
+    {"lost.reset", "a device that was lost can be opened anew", reset, NEED_LOSS},
+    {0},
+};

@@ -1,0 +1,204 @@
+/* What a device tells of itself. */
+#include "block.h"
+#include "suite.h"
+
+static bool is_text(trial *t, const char *text, size_t size, const char *what)
+{
+    size_t length = 0;
+    while (length < size && text[length])
+        length++;
+    if (length == size)
+        return trial_fail(t, "properties: %s has no end", what);
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
+            return trial_fail(t, "properties: %s has the control character 0x%02x", what,
+                              (unsigned char)text[i]);
+    }
+    return true;
+}
+
+/* Known numbers make sense; unknown ones are 0. */
+static bool is_number(trial *t, bool known, int64_t value, int64_t least, const char *what)
+{
+    if (!known && value != 0)
+        return trial_fail(t, "properties: %s is unknown, but %lld and not 0", what,
+                          (long long)value);
+    return !known || value >= least ||
+           trial_fail(t, "properties: %s is %lld, expected at least %lld", what, (long long)value,
+                      (long long)least);
+}
+
+/* The least that each number can be when it is known. */
+static int64_t least_of(uint64_t bit)
+{
+    const uint64_t may_be_zero = TN_DEVICE_KNOWS(numa_node) | TN_DEVICE_KNOWS(physical_index) |
+                                 TN_DEVICE_KNOWS(is_integrated) | TN_DEVICE_KNOWS(pinned_memory) |
+                                 TN_DEVICE_KNOWS(shared_memory_per_block) |
+                                 TN_DEVICE_KNOWS(shared_memory_per_multi_processor);
+    return may_be_zero & bit ? 0 : 1;
+}
+
+static bool properties(trial *t)
+{
+    const tn_device_properties *p = tn_device_properties_get(t->device);
+    if (!HOLDS(t, p != NULL) || !EQUAL(t, p->struct_size, sizeof *p) ||
+        !SAME(t, tn_device_properties_get(t->device), p))
+        return false;
+#define NUMBER(field, word, unit, meaning)                         \
+    if (!is_number(t, p->known & TN_DEVICE_KNOWS(field), p->field, \
+                   least_of(TN_DEVICE_KNOWS(field)), word))        \
+        return false;
+    TN_DEVICE_NUMBER_LIST(NUMBER)
+#undef NUMBER
+    return is_text(t, p->name, sizeof p->name, "name") &&
+           is_text(t, p->uuid, sizeof p->uuid, "uuid") &&
+           is_text(t, p->bus, sizeof p->bus, "bus") &&
+           is_text(t, p->architecture, sizeof p->architecture, "architecture") &&
+           HOLDS(t, p->is_integrated == 0 || p->is_integrated == 1) &&
+           HOLDS(t, p->pinned_memory == 0 || p->pinned_memory == 1);
+}
+
+static bool known_bits(trial *t)
+{
+    uint64_t all = TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1);
+    uint64_t known = tn_device_properties_get(t->device)->known;
+    return (known & ~all) == 0 ||
+           trial_fail(t, "properties: known has bits that mean nothing: %#llx",
+                      (unsigned long long)(known & ~all));
+}
+
+static bool unknown_capability(trial *t)
+{
+    tn_capability none = {77, 78};
+    return REFUSES(t, TN_UNSUPPORTED, tn_device_capability(t->device, &none, &t->err)) &&
+           EQUAL(t, none.major, 77) && EQUAL(t, none.minor, 78) &&
+           EQUAL(t, tn_device_has_capability(t->device, (tn_capability){0, 0}), 0) &&
+           EQUAL(t, tn_device_is_capability_family(t->device, 0), 0);
+}
+
+static bool capability(trial *t)
+{
+    tn_capability has = {0};
+    const tn_device_properties *p = tn_device_properties_get(t->device);
+    if (!(p->known & TN_DEVICE_KNOWS(capability)))
+        return unknown_capability(t);
+    return DO(t, tn_device_capability(t->device, &has, &t->err)) && HOLDS(t, has.major >= 0) &&
+           HOLDS(t, has.minor >= 0) && EQUAL(t, has.major, p->capability.major) &&
+           EQUAL(t, has.minor, p->capability.minor) &&
+           EQUAL(t, tn_device_has_capability(t->device, has), 1) &&
+           EQUAL(t, tn_device_is_capability(t->device, has), 1) &&
+           EQUAL(t, tn_device_is_capability_family(t->device, has.major), 1) &&
+           EQUAL(t, tn_device_has_capability(t->device, (tn_capability){has.major, has.minor + 1}),
+                 0) &&
+           EQUAL(t, tn_device_has_capability(t->device, (tn_capability){has.major + 1, 0}), 0);
+}
+
+static bool is_listed(const tn_dtype *list, tn_dtype dtype)
+{
+    for (; *list; list++) {
+        if (*list == dtype)
+            return true;
+    }
+    return false;
+}
+
+static bool dtypes(trial *t)
+{
+#define DTYPE(name, word, code, bits) name,
+    static const tn_dtype all[] = {TN_DTYPE_LIST(DTYPE) 0};
+#undef DTYPE
+    const tn_dtype *list = tn_device_supported_dtypes(t->device);
+    for (size_t i = 0; list[i]; i++) {
+        if (!is_listed(all, list[i]))
+            return trial_fail(t, "dtypes: %#x is no dtype", (unsigned)list[i]);
+        if (is_listed(list + i + 1, list[i]))
+            return trial_fail(t, "dtypes: %#x stands twice", (unsigned)list[i]);
+    }
+    for (size_t i = 0; all[i]; i++) {
+        bool held =
+            is_listed(list, all[i])
+                ? DO(t, tn_device_verify_dtype(t->device, all[i], &t->err))
+                : REFUSES(t, TN_UNSUPPORTED, tn_device_verify_dtype(t->device, all[i], &t->err));
+        if (!held)
+            return false;
+    }
+    return REFUSES(t, TN_INVALID_ARGUMENT, tn_device_verify_dtype(t->device, 0xFF, &t->err));
+}
+
+static bool fp8(trial *t)
+{
+    const tn_dtype *list = tn_device_supported_dtypes(t->device);
+    tn_dtype first = tn_device_fp8_dtype(t->device);
+    return EQUAL(t, tn_device_supports_fp8(t->device), first != 0) &&
+           HOLDS(t, first == 0 || is_listed(list, first));
+}
+
+static bool is_fact(trial *t, const tn_fact *fact, const char *what)
+{
+    if (!fact->origin[0])
+        return trial_fail(t, "memory: %s does not say %s", what,
+                          fact->known ? "where it is from" : "why it is unknown");
+    return (fact->known ? fact->value >= 0 : fact->value == 0) ||
+           trial_fail(t, "memory: %s is %lld", what, (long long)fact->value);
+}
+
+static bool read_memory(trial *t, tn_device_memory *out)
+{
+    *out = (tn_device_memory){.struct_size = sizeof *out};
+    if (!DO(t, tn_device_memory_get(t->device, out, &t->err)) ||
+        !is_fact(t, &out->total, "total") || !is_fact(t, &out->available, "available") ||
+        !is_fact(t, &out->in_use, "in_use"))
+        return false;
+    if (out->total.known && out->available.known && out->available.value > out->total.value)
+        return trial_fail(t, "memory: %lld bytes are available of %lld",
+                          (long long)out->available.value, (long long)out->total.value);
+    return true;
+}
+
+/* What a device says it has left goes down by what is taken, unless others give back meanwhile; that
+ * this process holds at least what it was just given can always be asked. */
+static bool memory_state(trial *t)
+{
+    enum { BYTES = 8 << 20 };
+    tn_device_memory before, after;
+    block held;
+    if (!read_memory(t, &before) || !block_make(t, t->device, BYTES, &held) ||
+        !read_memory(t, &after))
+        return false;
+    if (after.in_use.known && after.in_use.value < BYTES)
+        return trial_fail(t, "memory: in_use is %lld while %d bytes are held",
+                          (long long)after.in_use.value, (int)BYTES);
+    if (after.total.known && after.available.known && after.in_use.known &&
+        after.available.value > after.total.value - BYTES)
+        return trial_fail(t, "memory: %lld bytes are available of %lld while %d are held",
+                          (long long)after.available.value, (long long)after.total.value,
+                          (int)BYTES);
+    return true;
+}
+
+static bool memory_refusals(trial *t)
+{
+    tn_device_memory small = {.struct_size = sizeof(size_t)};
+    return REFUSES(t, TN_INVALID_ARGUMENT, tn_device_memory_get(t->device, &small, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_device_memory_get(t->device, NULL, &t->err));
+}
+
+static bool link_of_two(trial *t)
+{
+    int32_t there = 77;
+    return DO(t, tn_device_link(t->device, t->second, &there, &t->err)) &&
+           HOLDS(t, there >= TN_LINK_STAGED && there <= TN_LINK_FABRIC) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_device_link(t->device, t->device, &there, &t->err));
+}
+
+const suite_case cases_properties[] = {
+    {"properties", "texts end, known numbers make sense, unknown ones are 0", properties, 0},
+    {"properties.known", "no bit of known is set that means nothing", known_bits, 0},
+    {"capability", "it is a pair with an order, or unknown and says so", capability, 0},
+    {"dtypes", "what is listed is verified, and nothing else", dtypes, 0},
+    {"dtypes.fp8", "8-bit floats are told by what is listed", fp8, 0},
+    {"device.memory", "what is available and in use agrees with what is held", memory_state, 0},
+    {"device.memory.refusals", "a struct that is too small is refused", memory_refusals, 0},
+    {"device.link", "how two devices are joined is told", link_of_two, NEED_TWO_DEVICES},
+    {0},
+};

@@ -1,0 +1,239 @@
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "host.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if !defined(_WIN32)
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+enum { NS = 1000000000 };
+
+typedef struct errand {
+    void (*run)(void *user);
+    void *user;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool is_over;
+} errand;
+
+static void *run_errand(void *opaque)
+{
+    errand *e = opaque;
+    e->run(e->user);
+    pthread_mutex_lock(&e->lock);
+    e->is_over = true;
+    pthread_cond_signal(&e->ended);
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+static struct timespec moment_in(double seconds)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec += (time_t)seconds;
+    at.tv_nsec += (long)((seconds - (double)(time_t)seconds) * NS);
+    if (at.tv_nsec >= NS) {
+        at.tv_sec++;
+        at.tv_nsec -= NS;
+    }
+    return at;
+}
+
+static bool await(errand *e, double seconds)
+{
+    struct timespec until = moment_in(seconds);
+    int code = 0;
+    pthread_mutex_lock(&e->lock);
+    while (!e->is_over && code != ETIMEDOUT)
+        code = pthread_cond_timedwait(&e->ended, &e->lock, &until);
+    bool over = e->is_over;
+    pthread_mutex_unlock(&e->lock);
+    return over;
+}
+
+host_ending host_run_for(void (*run)(void *user), void *user, double seconds)
+{
+    pthread_t thread;
+    errand *e = malloc(sizeof *e);
+    if (!e)
+        return HOST_NO_THREAD;
+    e->run = run;
+    e->user = user;
+    e->is_over = false;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->ended, NULL);
+    bool began = pthread_create(&thread, NULL, run_errand, e) == 0;
+    if (began && !await(e, seconds)) {
+        pthread_detach(thread);
+        return HOST_LATE; /* the errand is the thread's now */
+    }
+    if (began)
+        pthread_join(thread, NULL);
+    pthread_cond_destroy(&e->ended);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+    return began ? HOST_ENDED : HOST_NO_THREAD;
+}
+
+typedef struct companion {
+    void (*run)(void *user, size_t index);
+    void *user;
+    size_t index;
+    pthread_t thread;
+} companion;
+
+static void *run_companion(void *opaque)
+{
+    companion *c = opaque;
+    c->run(c->user, c->index);
+    return NULL;
+}
+
+bool host_run_together(size_t count, void (*run)(void *user, size_t index), void *user)
+{
+    companion *all = calloc(count, sizeof *all);
+    size_t begun = 0;
+    for (; all && begun < count; begun++) {
+        all[begun] = (companion){.run = run, .user = user, .index = begun};
+        if (pthread_create(&all[begun].thread, NULL, run_companion, &all[begun]) != 0)
+            break;
+    }
+    for (size_t i = 0; i < begun; i++)
+        pthread_join(all[i].thread, NULL);
+    bool is_whole = all && begun == count;
+    free(all);
+    return is_whole;
+}
+
+double host_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / NS;
+}
+
+void host_pause(double seconds)
+{
+    struct timespec left = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * NS)};
+    nanosleep(&left, NULL);
+}
+
+#if defined(_WIN32)
+
+host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+                     char *text, size_t size)
+{
+    (void)run, (void)user, (void)seconds, (void)text, (void)size;
+    return HOST_NO_FORK;
+}
+
+void host_crash_words(const char *words)
+{
+    (void)words;
+}
+
+#else
+
+/* The child's side: one byte for the answer, then its text. */
+static void be_child(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+                     int to)
+{
+    char answer[512] = "";
+    alarm(seconds);
+    answer[0] = run(user, answer + 1, sizeof answer - 1) ? '1' : '0';
+    size_t length = 1 + strlen(answer + 1);
+    _exit(write(to, answer, length) == (ssize_t)length ? 0 : 1);
+}
+
+static size_t read_all(int from, char *to, size_t size)
+{
+    size_t length = 0;
+    while (length < size) {
+        ssize_t got = read(from, to + length, size - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    return length;
+}
+
+static host_child answer_of(const char *answer, size_t length, int ending, char *text, size_t size)
+{
+    if (length > 0) {
+        snprintf(text, size, "%.*s", (int)(length - 1), answer + 1);
+        return answer[0] == '1' ? HOST_CHILD_TRUE : HOST_CHILD_FALSE;
+    }
+    if (WIFSIGNALED(ending) && WTERMSIG(ending) == SIGALRM)
+        snprintf(text, size, "the child was still at it when its time was over");
+    else if (WIFSIGNALED(ending))
+        snprintf(text, size, "the child ended by signal %d", WTERMSIG(ending));
+    else
+        snprintf(text, size, "the child ended without an answer");
+    return HOST_CHILD_FALSE;
+}
+
+host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+                     char *text, size_t size)
+{
+    int ends[2], ending = 0;
+    char answer[512];
+    if (pipe(ends) != 0)
+        return HOST_NO_FORK;
+    pid_t child = fork();
+    if (child == 0)
+        be_child(run, user, seconds, ends[1]);
+    close(ends[1]);
+    size_t length = child < 0 ? 0 : read_all(ends[0], answer, sizeof answer);
+    close(ends[0]);
+    if (child < 0)
+        return HOST_NO_FORK;
+    while (waitpid(child, &ending, 0) < 0 && errno == EINTR)
+        continue;
+    return answer_of(answer, length, ending, text, size);
+}
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { CRASHES = sizeof crashes / sizeof crashes[0] };
+static struct sigaction before[CRASHES];
+static const char *_Atomic last_words;
+
+static void on_crash(int number)
+{
+    const char *words = atomic_exchange(&last_words, NULL);
+    if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
+        words = NULL;
+    for (size_t i = 0; i < CRASHES; i++) {
+        if (crashes[i] == number)
+            sigaction(number, &before[i], NULL);
+    }
+    raise(number);
+}
+
+void host_crash_words(const char *words)
+{
+    static bool is_watching;
+    atomic_store(&last_words, words);
+    if (is_watching)
+        return;
+    is_watching = true;
+    struct sigaction action = {.sa_handler = on_crash};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &action, &before[i]);
+}
+
+#endif

@@ -1,0 +1,85 @@
+#include "lists.h"
+
+#include "../options.h"
+#include "suite.h"
+
+#include <errno.h>
+
+bool name_list_has(const name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tn_status no_case(const char *name, const char *where, tn_error *err)
+{
+    const char *names[LIST_MOST];
+    size_t count = 0;
+    for (; count < suite_count() && count < LIST_MOST; count++)
+        names[count] = suite_at(count)->name;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: no case \"%s\"%s; --list has them all",
+                   where, name, suggestion(name, names, count));
+}
+
+static bool matches(const char *name, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+tn_status name_list_add(name_list *list, const char *name, const char *where, tn_error *err)
+{
+    bool found = false;
+    for (size_t i = 0; i < suite_count(); i++) {
+        const char *candidate = suite_at(i)->name;
+        if (!matches(candidate, name))
+            continue;
+        found = true;
+        if (list->count < LIST_MOST && !name_list_has(list, candidate))
+            tn_text_fit(list->names[list->count++], LIST_NAME, candidate);
+    }
+    return found ? TN_OK : no_case(name, where, err);
+}
+
+/* The line's word: without blanks around it, a comment, and the end of the line. */
+static char *word_of(char *line)
+{
+    line[strcspn(line, "#\r\n")] = '\0';
+    line += strspn(line, " \t");
+    size_t length = strlen(line);
+    while (length > 0 && (line[length - 1] == ' ' || line[length - 1] == '\t'))
+        line[--length] = '\0';
+    return line;
+}
+
+static tn_status read_lines(FILE *file, const char *path, name_list *out, tn_error *err)
+{
+    char line[256], where[88];
+    tn_status status = TN_OK;
+    for (int number = 1; !status && fgets(line, sizeof line, file); number++) {
+        const char *word = word_of(line);
+        snprintf(where, sizeof where, "%.60s:%d", path, number);
+        if (word[0])
+            status = name_list_add(out, word, where, err);
+    }
+    return status;
+}
+
+tn_status name_list_read(const char *path, name_list *out, tn_error *err)
+{
+    name_list list = {0};
+    errno = 0;
+    FILE *file = fopen(path, "rb");
+    tn_status status = file ? read_lines(file, path, &list, err) : TN_OK;
+    int code = !file || ferror(file) ? (errno ? errno : EIO) : 0;
+    if (file)
+        (void)fclose(file);
+    if (!status && code)
+        status = tn_fail(err, TN_IO, code, "list", "%s: %s", path, strerror(code));
+    if (!status)
+        *out = list;
+    return status;
+}

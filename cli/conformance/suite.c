@@ -1,0 +1,201 @@
+#include "suite.h"
+
+#include "host.h"
+
+#include <stdlib.h>
+
+static const suite_case *const groups[] = {
+    cases_device,       cases_properties, cases_current,    cases_stream,
+    cases_stream_order, cases_event,      cases_event_time, cases_memory,
+    cases_memory_limit, cases_copy,       cases_fill,       cases_tensor,
+    cases_dlpack,       cases_worker,     cases_lost, /* loses the device: the last */
+};
+enum { GROUPS = sizeof groups / sizeof groups[0], LATE_MOST = 3 };
+
+const suite_case *suite_at(size_t index)
+{
+    for (size_t g = 0; g < GROUPS; g++) {
+        for (const suite_case *c = groups[g]; c->name; c++) {
+            if (index-- == 0)
+                return c;
+        }
+    }
+    return NULL;
+}
+
+size_t suite_count(void)
+{
+    size_t count = 0;
+    while (suite_at(count))
+        count++;
+    return count;
+}
+
+/* One case under way. It stays when the case is left behind, or has failed. */
+typedef struct attempt {
+    struct attempt *next; /* of those that failed */
+    const suite_case *of;
+    subject on;
+    trial trial;
+} attempt;
+
+static bool has_what_it_needs(const suite_case *c, trial *t)
+{
+    if ((c->needs & NEED_TWO_DEVICES) && !t->second)
+        return trial_unavailable(t, "needs 2 devices, has 1");
+    if ((c->needs & NEED_LOSS) && !t->on->lose)
+        return trial_unavailable(t, "needs a way to lose the device: --lose COMMAND");
+    return true;
+}
+
+static void run_attempt(void *user)
+{
+    attempt *a = user;
+    trial *t = &a->trial;
+    if (has_what_it_needs(a->of, t) && !a->of->run(t) && t->ended == OUTCOME_PASS)
+        trial_fail(t, "the suite itself is at fault: the case ended without a finding");
+    trial_give_back(t);
+}
+
+/* A case's random numbers depend on the seed and its name alone, so that one can be run again. */
+static uint64_t seed_of(const char *name, uint64_t seed)
+{
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+    return hash ^ seed;
+}
+
+static attempt *begin(const suite_case *c, const subject *on, uint64_t seed)
+{
+    attempt *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->of = c;
+    a->on = *on;
+    a->trial.on = &a->on;
+    a->trial.platform = on->platform;
+    a->trial.device = on->device;
+    a->trial.second = on->second;
+    a->trial.random = seed_of(c->name, seed);
+    return a;
+}
+
+/* What a failed one still holds stays within reach. */
+static void end(attempt *a)
+{
+    static attempt *failed;
+    if (a->trial.ended != OUTCOME_FAIL) {
+        free(a);
+        return;
+    }
+    a->next = failed;
+    failed = a;
+}
+
+/* What a finding means, given what the lists say of the case. */
+static void judge(suite_result *result, const suite_options *options)
+{
+    bool may_lack = name_list_has(options->unsupported, result->of->name);
+    bool may_fail = name_list_has(options->expected, result->of->name);
+    const char *prefix = NULL;
+    if (result->ended == OUTCOME_UNSUPPORTED && !may_lack)
+        prefix = "unsupported, and not on the list of what may be: ";
+    else if (result->ended == OUTCOME_PASS && may_lack)
+        prefix = "passes, though it is on the list of what is unsupported: take it off";
+    else if (result->ended == OUTCOME_PASS && may_fail)
+        prefix = "passes, though it is expected to fail: take it off the list";
+    if (prefix) {
+        char said[TRIAL_TEXT];
+        memcpy(said, result->text, sizeof said);
+        snprintf(result->text, sizeof result->text, "%s%.*s", prefix, TRIAL_TEXT - 80, said);
+        bool is_expected = result->ended == OUTCOME_UNSUPPORTED && may_fail;
+        result->ended = is_expected ? OUTCOME_EXPECTED_FAILURE : OUTCOME_FAIL;
+    } else if (result->ended == OUTCOME_FAIL && may_fail) {
+        result->ended = OUTCOME_EXPECTED_FAILURE;
+    }
+}
+
+static void run_case(const suite_case *c, const subject *on, const suite_options *options,
+                     suite_report *report)
+{
+    suite_result *result = &report->results[report->count++];
+    *result = (suite_result){.of = c, .ended = OUTCOME_FAIL};
+    if (report->late >= LATE_MOST) {
+        snprintf(result->text, sizeof result->text, "not run: %zu cases before it did not end",
+                 report->late);
+        return;
+    }
+    attempt *a = begin(c, on, options->seed);
+    double began = host_seconds();
+    host_ending ending = a ? host_run_for(run_attempt, a, on->patience) : HOST_NO_THREAD;
+    result->ms = (host_seconds() - began) * 1e3;
+    if (ending == HOST_ENDED) {
+        result->ended = a->trial.ended;
+        memcpy(result->text, a->trial.text, sizeof result->text);
+        end(a);
+    } else if (ending == HOST_LATE) {
+        snprintf(result->text, sizeof result->text,
+                 "did not end within %g s: something waits for ever", on->patience);
+        report->late++; /* the attempt is the thread's now */
+    } else {
+        snprintf(result->text, sizeof result->text, "the system gives no thread to run it on");
+        free(a);
+    }
+}
+
+/* The first device of the platform, and the second if it can run too. */
+static tn_status choose_devices(subject *on, tn_error *err)
+{
+    tn_status status = tn_platform_device_get(on->platform, 0, &on->device, err);
+    if (status)
+        return status;
+    if (tn_device_plans_only(on->device))
+        return tn_fail(err, TN_UNAVAILABLE, 0, "conformance",
+                       "%s is %s for planning only: it can run nothing", tn_device_id(on->device),
+                       tn_device_origin(on->device));
+    if (tn_platform_device_get(on->platform, 1, &on->second, NULL) ||
+        tn_device_plans_only(on->second))
+        on->second = NULL;
+    return TN_OK;
+}
+
+static void run_all(const subject *on, const suite_options *options, suite_listener *listener,
+                    void *user, suite_report *out)
+{
+    static char words[128];
+    for (size_t i = 0; i < suite_count(); i++) {
+        const suite_case *c = suite_at(i);
+        if (options->only->count > 0 && !name_list_has(options->only, c->name))
+            continue;
+        snprintf(words, sizeof words, "tenon conformance: crashed in the case %s\n", c->name);
+        host_crash_words(words);
+        run_case(c, on, options, out);
+        suite_result *result = &out->results[out->count - 1];
+        judge(result, options);
+        out->counts[result->ended]++;
+        listener(user, result);
+    }
+    host_crash_words(NULL);
+}
+
+tn_status suite_run(const tn_platform *platform, const suite_options *options,
+                    suite_listener *listener, void *user, suite_report *out, tn_error *err)
+{
+    subject on = {.platform = platform, .lose = options->lose, .patience = options->patience};
+    *out = (suite_report){.platform = platform};
+    tn_status status = choose_devices(&on, err);
+    if (status)
+        return status;
+    out->results = calloc(suite_count(), sizeof *out->results);
+    if (!out->results)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "conformance", "no memory for the results");
+    run_all(&on, options, listener, user, out);
+    return TN_OK;
+}
+
+void suite_report_release(suite_report *report)
+{
+    free(report->results);
+    *report = (suite_report){0};
+}

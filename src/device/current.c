@@ -1,0 +1,225 @@
+/* The current device of each thread, one for every platform, and the guards that restore it. */
+#include "device/stream/current.h"
+#include "base/alloc.h"
+#include "device/platform/platforms.h"
+
+/* By the platforms' slots. Zeroed is right: device 0 is current until another is set. */
+static _Thread_local int32_t by_slot[TNI_PLATFORM_SLOTS];
+
+/* What the thread has, whether or not the platform still has so many devices. */
+static int32_t chosen(const tn_platform *platform)
+{
+    if (platform->slot >= 0)
+        return by_slot[platform->slot];
+    const tni_current *entry = tni_current_find(platform);
+    return entry ? entry->index : 0;
+}
+
+/* Where the choice is kept, until the thread makes something else current. NULL for want of memory,
+ * and never for a platform of which this thread has chosen a device other than 0. */
+static int32_t *place(const tn_platform *platform)
+{
+    if (platform->slot >= 0)
+        return &by_slot[platform->slot];
+    tni_current *entry = tni_current_add(platform);
+    return entry ? &entry->index : NULL;
+}
+
+/* A platform that was taken back may return with fewer devices. */
+int32_t tn_device_current(const tn_platform *platform)
+{
+    int32_t count = tn_platform_device_count(platform);
+    if (count == 0)
+        return -1;
+    int32_t index = chosen(platform);
+    return index < count ? index : 0;
+}
+
+static tn_status find(const tn_platform *platform, int32_t index, const char *where,
+                      const tn_device **out, tn_error *err)
+{
+    const tn_device *device = tni_devices_of(platform, index);
+    int32_t count = tn_platform_device_count(platform);
+    if (!device && count == 0)
+        return tni_platform_unready(platform, where, err);
+    if (!device)
+        return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d, from 0 on",
+                       platform->name, (int)index, platform->name, (int)count);
+    *out = device;
+    return TN_OK;
+}
+
+/* Initialises the device and makes it the vendor's current one, where there is such a thing: not for
+ * planning only, nor where the module has no use for it. */
+static tn_status activate(const tn_device *device, const char *where, tn_error *err)
+{
+    tni_call call;
+    if (device->plans_only || !device->offer->platform->row->device_activate)
+        return TN_OK;
+    tn_status status = tni_device_open(device, where, &call, err);
+    if (status)
+        return status;
+    tn_error said = {0};
+    return tni_device_settle(device, where,
+                             call.row->device_activate(call.self, call.device, &said), &said, err);
+}
+
+/* Takes the vendor's current device along where that initialises nothing. What fails here is left to
+ * the device's first use. */
+static void follow(const tn_device *device)
+{
+    tni_call call;
+    if (tni_device_open(device, "", &call, NULL) == TN_OK && call.row->device_activate &&
+        (!call.row->device_is_initialized ||
+         call.row->device_is_initialized(call.self, call.device)))
+        (void)activate(device, "tn_device_maybe_exchange", NULL);
+}
+
+static tn_status exchange(const tn_device *device, bool initialise, const char *where,
+                          int32_t *out_previous, tn_error *err)
+{
+    const tn_platform *platform = device->platform;
+    int32_t previous = tn_device_current(platform);
+    int32_t *at = place(platform);
+    if (!at)
+        return tni_no_memory(err, where, "a thread's current device");
+    tn_status status = initialise ? activate(device, where, err) : TN_OK;
+    if (status)
+        return status;
+    if (!initialise)
+        follow(device);
+    *at = device->index;
+    *out_previous = previous;
+    return TN_OK;
+}
+
+static tn_status exchange_number(const tn_platform *platform, int32_t index, bool initialise,
+                                 const char *where, int32_t *out_previous, tn_error *err)
+{
+    const tn_device *device = NULL;
+    if (!platform || !out_previous)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL",
+                       platform ? "out_previous" : "the platform");
+    if (index == -1) {
+        *out_previous = tn_device_current(platform);
+        return TN_OK;
+    }
+    tn_status status = find(platform, index, where, &device, err);
+    return status ? status : exchange(device, initialise, where, out_previous, err);
+}
+
+tn_status tn_device_set(const tn_platform *platform, int32_t index, tn_error *err)
+{
+    int32_t previous;
+    return exchange_number(platform, index, true, "tn_device_set", &previous, err);
+}
+
+tn_status tn_device_exchange(const tn_platform *platform, int32_t index, int32_t *out_previous,
+                             tn_error *err)
+{
+    return exchange_number(platform, index, true, "tn_device_exchange", out_previous, err);
+}
+
+tn_status tn_device_maybe_exchange(const tn_platform *platform, int32_t index,
+                                   int32_t *out_previous, tn_error *err)
+{
+    return exchange_number(platform, index, false, "tn_device_maybe_exchange", out_previous, err);
+}
+
+tn_status tn_device_default(tn_device **out, tn_error *err)
+{
+    const tn_platform *platform;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_device_default", "out is NULL");
+    tn_status status = tn_platform_current(&platform, err);
+    return status ? status
+                  : tn_platform_device_get(platform, tn_device_current(platform), out, err);
+}
+
+tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err)
+{
+    static const char where[] = "tn_device_guard_enter";
+    int32_t previous = -1;
+    tn_status status = TN_OK;
+    if (!guard)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the guard is NULL");
+    if (guard->entered)
+        return tn_fail(err, TN_BUSY, 0, where,
+                       "this guard was entered already and would forget what it restores; leave it "
+                       "first, or take another one");
+    if (device && !tni_device_is_visible(device))
+        status = tn_fail(err, TN_UNAVAILABLE, 0, where,
+                         "%s is no longer there: another module, or none, serves platform %s now",
+                         device->id, device->platform->name);
+    else if (device)
+        status = exchange(device, true, where, &previous, err);
+    if (!status)
+        *guard = (tn_device_guard){device ? device->platform : NULL, previous, 1};
+    return status;
+}
+
+void tn_device_guard_leave(tn_device_guard *guard)
+{
+    if (!guard || !guard->entered)
+        return;
+    const tn_platform *platform = guard->platform;
+    int32_t previous = guard->previous;
+    *guard = (tn_device_guard){0};
+    int32_t *at = platform && previous >= 0 ? place(platform) : NULL;
+    if (!at)
+        return;
+    *at = previous;
+    const tn_platform_row *row = tni_platform_row_of(platform);
+    const tn_device *device =
+        row && row->device_activate ? tni_devices_of(platform, previous) : NULL;
+    if (device)
+        follow(device);
+}
+
+int32_t tn_platform_is_available(const tn_platform *platform)
+{
+    tni_call call;
+    int32_t answer = platform ? atomic_load(&platform->replaced) : 0;
+    for (int32_t i = 0; answer < 0; i++) {
+        const tn_device *device = tni_devices_of(platform, i);
+        if (!device)
+            answer = 0;
+        else if (tni_device_open(device, "", &call, NULL) == TN_OK)
+            answer = 1;
+    }
+    return answer;
+}
+
+tn_status tn_platform_availability_replace(const tn_platform *platform, int32_t answer,
+                                           tn_error *err)
+{
+    static const char where[] = "tn_platform_availability_replace";
+    if (!platform)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the platform is NULL");
+    if (answer < -1 || answer > 1)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "the answer needs 0, 1, or -1 for the true one; found %d", (int)answer);
+    tn_platform *same = tni_platforms_same(platform);
+    if (!same)
+        return tni_platform_unready(platform, where, err);
+    atomic_store(&same->replaced, answer);
+    return TN_OK;
+}
+
+tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
+{
+    static const char where[] = "tn_device_synchronize";
+    tn_device *standing = NULL;
+    tni_call call;
+    tn_status status = device ? TN_OK : tn_device_default(&standing, err);
+    if (status)
+        return status;
+    if (!device)
+        device = standing;
+    status = tni_device_open(device, where, &call, err);
+    if (status || !call.row->device_synchronize)
+        return status;
+    tn_error said = {0};
+    return tni_device_settle(
+        device, where, call.row->device_synchronize(call.self, call.device, &said), &said, err);
+}

@@ -1,0 +1,111 @@
+/* Platforms and devices from inside: what their handles are, and how the floor calls the module
+ * behind one. */
+#ifndef TNI_DEVICE_DEVICE_H
+#define TNI_DEVICE_DEVICE_H
+
+#include "device/platform/known.h"
+#include "os/thread.h"
+#include "registry/record.h"
+#include "tenon/device.h"
+#include "tenon/stream.h"
+
+#include <stdatomic.h>
+
+/* A module that serves a platform, or could. It never changes but for `withdrawn`: set when the
+ * program that registered it took it back. */
+typedef struct tni_offer {
+    const tni_record *record;
+    const tni_platform *platform; /* in the record */
+    const tn_platform *owner;
+    _Atomic bool withdrawn;
+} tni_offer;
+
+/* Its probe found devices, or it can be given some. */
+static inline bool tni_offer_is_ready(const tni_offer *offer)
+{
+    return offer->platform->status == TN_OK &&
+           (offer->platform->devices > 0 || offer->platform->row->describe);
+}
+
+typedef struct tni_platforms tni_platforms;
+
+/* Slots are small numbers for tables that each thread has. Few: a library that is opened late gets
+ * only so much of the memory of threads. Platforms beyond do without one. */
+enum { TNI_PLATFORM_SLOTS = 16 };
+
+struct tn_platform {
+    char name[64];
+    const tni_known *known;
+    tni_platforms *set;              /* NULL for the unspecified one */
+    const tni_offer *_Atomic served; /* NULL while no module offers it */
+    int32_t slot; /* below TNI_PLATFORM_SLOTS; unique in the process; -1 when all are taken */
+    char no_language[128];
+    char no_communicator[128];
+    _Atomic int32_t devices;  /* how many have numbers from 0 on, described ones included */
+    _Atomic int32_t replaced; /* what tn_platform_is_available says instead; -1: nothing */
+    int32_t *assigned;        /* under the set's lock: physical numbers by logical ones, or NULL */
+    size_t assigned_count;
+};
+
+/* The first cause of a device's loss. */
+typedef struct tni_loss {
+    _Atomic int32_t state; /* 0 well, 1 being written, 2 lost */
+    tn_error cause;
+} tni_loss;
+
+struct tn_device {
+    tn_platform *platform;
+    const tni_offer *offer; /* who made it; NULL when it is for planning only */
+    int32_t index;
+    int32_t ordinal; /* its place in the list of all devices */
+    bool plans_only;
+    char id[80];
+    char section[64]; /* of its description; "" for a device that was found */
+    char *origin;
+    tn_generator *generator;
+    tn_stream *standard;       /* its default stream; owned, made with the device */
+    struct tni_memory *memory; /* its book of allocations; owned, made with the device */
+    tni_loss *loss;            /* owned: calls on a device that does not change may find it lost */
+    tn_device_properties properties;
+};
+
+/* What calls on a device go through: the row and the self of its module. */
+typedef struct tni_call {
+    const tn_platform_row *row;
+    void *self;
+    int32_t device; /* the index */
+} tni_call;
+
+/* Whether the device can be used now. TN_UNAVAILABLE: for planning only, or withdrawn;
+ * TN_DEVICE_LOST: with the first cause; TN_INVALID_ARGUMENT: NULL. */
+tn_status tni_device_open(const tn_device *device, const char *where, tni_call *out, tn_error *err);
+
+/* Passes on what a call on the device gave and said (`said` was zeroed before it), in the words of
+ * "cuda:0: ...", and keeps a loss: the first one counts, until the device is reset. */
+tn_status tni_device_settle(const tn_device *device, const char *where, tn_status status,
+                            const tn_error *said, tn_error *err);
+
+/* `device`, or the current one of the current platform for NULL. */
+tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err);
+
+/* The row has streams, or events, of its own. */
+static inline bool tni_row_has_streams(const tn_platform_row *row)
+{
+    return row->stream_create != NULL;
+}
+
+static inline bool tni_row_has_events(const tn_platform_row *row)
+{
+    return row->event_create != NULL;
+}
+
+/* Parts of a device that other files of this floor make and end with it. */
+tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err);
+void tni_stream_standard_destroy(tn_stream *stream); /* accepts NULL */
+tn_status tni_memory_create(tn_device *device, struct tni_memory **out, tn_error *err);
+void tni_memory_destroy(struct tni_memory *memory); /* accepts NULL; gives all it holds back */
+
+/* After a reset nothing of before counts. */
+void tni_memory_forget(struct tni_memory *memory);
+
+#endif

@@ -1,0 +1,239 @@
+/* Copies between any two devices. */
+#include "base/checked.h"
+#include "device/stream/stream.h"
+#include "memory.h"
+
+static const char where[] = "tn_memory_copy";
+
+/* Whether all rows of a side lie at addresses that exist. */
+static bool fits(const tni_side *side, uint64_t bytes, uint64_t rows)
+{
+    size_t span;
+    return bytes <= SIZE_MAX && rows <= SIZE_MAX && side->pitch <= SIZE_MAX &&
+           tni_mul_size((size_t)rows - 1, (size_t)side->pitch, &span) &&
+           tni_add_size(span, (size_t)bytes, &span) &&
+           span - 1 <= UINTPTR_MAX - (uintptr_t)side->at;
+}
+
+static tn_status check_side(const tni_side *side, const char *name, uint64_t bytes, uint64_t rows,
+                            tn_error *err)
+{
+    if (!side->at)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name);
+    if (side->pitch < bytes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s_pitch is %llu, less than a row of %llu bytes", name,
+                       (unsigned long long)side->pitch, (unsigned long long)bytes);
+    if (!fits(side, bytes, rows))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%llu rows of %llu bytes, %llu apart, reach beyond the last address from %s",
+                       (unsigned long long)rows, (unsigned long long)bytes,
+                       (unsigned long long)side->pitch, name);
+    return TN_OK;
+}
+
+/* `bytes` of *out is 0 when there is nothing to copy. Rows without a gap become one. */
+static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_error *err)
+{
+    if (!args || !TN_HAS(args, tn_memory_copy_args, stream))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
+                       args ? "args->struct_size is too small" : "args is NULL");
+    uint64_t bytes = args->bytes, rows = args->rows ? args->rows : 1;
+    bool one = rows == 1;
+    *out = (tni_copy){
+        .to = {.device = args->to_device,
+               .at = args->to,
+               .pitch = one || !args->to_pitch ? bytes : args->to_pitch},
+        .from = {.device = args->from_device,
+                 .at = (char *)(uintptr_t)args->from,
+                 .pitch = one || !args->from_pitch ? bytes : args->from_pitch},
+        .bytes = bytes,
+        .rows = rows,
+    };
+    if (bytes == 0)
+        return TN_OK;
+    tn_status status = check_side(&out->to, "to", bytes, rows, err);
+    if (!status)
+        status = check_side(&out->from, "from", bytes, rows, err);
+    if (!status && !one && out->to.pitch == bytes && out->from.pitch == bytes) {
+        out->bytes = out->to.pitch = out->from.pitch = rows * bytes;
+        out->rows = 1;
+    }
+    return status;
+}
+
+/* From the first byte of a side to its last. */
+static uintptr_t reach(const tni_copy *copy, const tni_side *side)
+{
+    return (uintptr_t)((copy->rows - 1) * side->pitch + copy->bytes - 1);
+}
+
+/* Whether a row of one side and a row of the other share a byte. Where the sides lie within each
+ * other, their rows are passed in the order of their addresses. */
+static bool overlap(const tni_copy *copy)
+{
+    uintptr_t to = (uintptr_t)copy->to.at, from = (uintptr_t)copy->from.at;
+    uint64_t to_left = copy->rows, from_left = copy->rows;
+    if (to < from ? from - to > reach(copy, &copy->to) : to - from > reach(copy, &copy->from))
+        return false;
+    while (to_left > 0 && from_left > 0) {
+        if (to < from ? from - to < copy->bytes : to - from < copy->bytes)
+            return true;
+        if (to < from) {
+            to += (uintptr_t)copy->to.pitch;
+            to_left--;
+        } else {
+            from += (uintptr_t)copy->from.pitch;
+            from_left--;
+        }
+    }
+    return false;
+}
+
+static void copy_rows(const tni_copy *copy)
+{
+    char *to = copy->to.at;
+    const char *from = copy->from.at;
+    for (uint64_t row = 0; row < copy->rows; row++)
+        memcpy(to + row * copy->to.pitch, from + row * copy->from.pitch, (size_t)copy->bytes);
+}
+
+/* Keeps a loss with the device that is lost: between two, where the copy comes from is asked. */
+static tn_status settle(const tni_copy *copy, tn_status status, const tn_error *said, tn_error *err)
+{
+    const tn_device *to = copy->to.device, *from = copy->from.device;
+    tn_device_memory asked = {.struct_size = sizeof asked};
+    bool is_from = !to;
+    if (status == TN_DEVICE_LOST && to && from && to != from) {
+        (void)tn_device_memory_get(from, &asked, NULL);
+        is_from = tn_device_health(from, NULL) == TN_DEVICE_LOST;
+    }
+    return tni_device_settle(is_from ? from : to, where, status, said, err);
+}
+
+tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)
+{
+    const tni_call *call = copy->to.device ? &copy->to.call : &copy->from.call;
+    tn_error said = {0};
+    const tn_copy_job job = {.struct_size = sizeof job,
+                             .to = copy->to.at,
+                             .from = copy->from.at,
+                             .bytes = copy->bytes,
+                             .to_device = copy->to.device ? copy->to.call.device : -1,
+                             .from_device = copy->from.device ? copy->from.call.device : -1,
+                             .stream = stream->native,
+                             .rows = copy->rows,
+                             .to_pitch = copy->to.pitch,
+                             .from_pitch = copy->from.pitch};
+    tn_status status = call->row->copy(call->self, &job, &said);
+    return status ? settle(copy, status, &said, err) : TN_OK;
+}
+
+/* The stream that the copy uses on `device`: the one that is named, if it is of that device. */
+static tn_status stream_on(tn_device *device, tn_stream *named, tn_stream **out, tn_error *err)
+{
+    return tni_stream_for(named && named->device == device ? named : NULL, device, where, out, err);
+}
+
+/* Between a device and the host's memory. Where the copy belongs to the stream of a device that
+ * computes in host memory, which is the calling thread, it is done when that thread goes on. */
+static tn_status copy_host(const tni_copy *copy, const tn_memory_copy_args *args, tn_error *err)
+{
+    tn_device *device = copy->to.device ? copy->to.device : copy->from.device;
+    tn_stream *stream = NULL;
+    const tn_device *owner = args->stream      ? args->stream->device
+                             : args->to_device ? args->to_device
+                                               : args->from_device;
+    tn_status status = stream_on(device, args->stream, &stream, err);
+    if (!status)
+        status = tni_copy_call(copy, stream, err);
+    if (!status && owner != device)
+        status = tn_stream_synchronize(stream, err);
+    return status;
+}
+
+/* Within one platform. A row takes no stream for the default one of where the copy goes to; that of
+ * where it comes from is waited for instead. */
+static tn_status copy_within(const tni_copy *copy, tn_stream *named, tn_error *err)
+{
+    tn_stream *stream = NULL;
+    bool far = named && named->device != copy->to.device;
+    if (far && named->native)
+        return tni_copy_call(copy, named, err);
+    tn_status status = stream_on(copy->to.device, named, &stream, err);
+    if (!status && far)
+        status = tn_stream_synchronize(named, err);
+    if (!status)
+        status = tni_copy_call(copy, stream, err);
+    if (!status && far)
+        status = tn_stream_synchronize(stream, err);
+    return status;
+}
+
+static tn_status copy_devices(const tni_copy *copy, tn_stream *named, tn_error *err)
+{
+    tn_stream *to = NULL, *from = NULL;
+    tn_error direct;
+    if (copy->to.device->offer == copy->from.device->offer) {
+        tn_status status = copy_within(copy, named, &direct);
+        if (!status)
+            return TN_OK;
+        if (status != TN_UNSUPPORTED || copy->to.device == copy->from.device) {
+            if (err)
+                *err = direct;
+            return status;
+        }
+    }
+    tn_status status = stream_on(copy->to.device, named, &to, err);
+    if (!status)
+        status = stream_on(copy->from.device, named, &from, err);
+    return status ? status : tni_copy_staged(copy, to, from, where, err);
+}
+
+static tn_status open_side(tni_side *side, tn_error *err)
+{
+    return side->device ? tni_device_open(side->device, where, &side->call, err) : TN_OK;
+}
+
+/* A stream that is named is of one of the sides, and of its device's present life. */
+static tn_status check_stream(const tn_memory_copy_args *args, tn_error *err)
+{
+    tn_stream *same = args->stream;
+    tn_device *of = same ? same->device : NULL;
+    if (!of)
+        return TN_OK;
+    if (of == args->to_device || of == args->from_device)
+        return tni_stream_for(same, of, where, &same, err);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "the stream is of %s; the copy is from %s to %s", of->id,
+                   args->from_device ? args->from_device->id : "the host",
+                   args->to_device ? args->to_device->id : "the host");
+}
+
+tn_status tn_memory_copy(const tn_memory_copy_args *args, tn_error *err)
+{
+    tni_copy copy;
+    tn_status status = read_args(args, &copy, err);
+    if (status || copy.bytes == 0)
+        return status;
+    status = check_stream(args, err);
+    if (!status)
+        status = open_side(&copy.to, err);
+    if (!status)
+        status = open_side(&copy.from, err);
+    if (status)
+        return status;
+    if (tni_memory_is_host(copy.to.device))
+        copy.to.device = NULL;
+    if (tni_memory_is_host(copy.from.device))
+        copy.from.device = NULL;
+    if (copy.to.device == copy.from.device && overlap(&copy))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the two sides overlap, on %s",
+                       copy.to.device ? copy.to.device->id : "the host");
+    if (copy.to.device && copy.from.device)
+        return copy_devices(&copy, args->stream, err);
+    if (copy.to.device || copy.from.device)
+        return copy_host(&copy, args, err);
+    copy_rows(&copy);
+    return TN_OK;
+}

@@ -1,0 +1,137 @@
+/* Filling memory with a pattern. */
+#include "device/stream/stream.h"
+#include "memory.h"
+
+static const char where[] = "tn_memory_fill";
+
+/* What is filled; `bytes` is not 0. */
+typedef struct fill {
+    tn_device *device; /* NULL: the host's memory */
+    tni_call call;
+    char *to;
+    uint64_t bytes;
+    unsigned char pattern[8]; /* its bytes as they lie in memory */
+    uint32_t pattern_bytes;
+    uint64_t word;
+} fill;
+
+static void spell(uint64_t pattern, uint32_t bytes, unsigned char out[8])
+{
+    const uint8_t one = (uint8_t)pattern;
+    const uint16_t two = (uint16_t)pattern;
+    const uint32_t four = (uint32_t)pattern;
+    memcpy(out,
+           bytes == 1   ? (const void *)&one
+           : bytes == 2 ? (const void *)&two
+           : bytes == 4 ? (const void *)&four
+                        : (const void *)&pattern,
+           bytes);
+}
+
+static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error *err)
+{
+    if (!args || !TN_HAS(args, tn_memory_fill_args, stream))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
+                       args ? "args->struct_size is too small" : "args is NULL");
+    uint32_t size = args->pattern_bytes ? args->pattern_bytes : 1;
+    if (size != 1 && size != 2 && size != 4 && size != 8)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "pattern_bytes needs 1, 2, 4 or 8, found %u", (unsigned)size);
+    if (args->bytes % size != 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%llu bytes are no multiple of a pattern of %u",
+                       (unsigned long long)args->bytes, (unsigned)size);
+    if (args->bytes > 0 && !args->to)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "to is NULL");
+    if (args->bytes > 0 && args->bytes - 1 > UINTPTR_MAX - (uintptr_t)args->to)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%llu bytes reach beyond the last address", (unsigned long long)args->bytes);
+    if (args->stream && args->stream->device != args->device)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is of %s, the memory of %s",
+                       args->stream->device->id, args->device ? args->device->id : "the host");
+    *out = (fill){.device = args->device,
+                  .to = args->to,
+                  .bytes = args->bytes,
+                  .pattern_bytes = size,
+                  .word = args->pattern};
+    spell(args->pattern, size, out->pattern);
+    return TN_OK;
+}
+
+/* Doubles what is filled until it is a piece that the nearest cache holds, then repeats that. */
+static void fill_host(const fill *f, char *to, size_t bytes)
+{
+    enum { PIECE = 4096 };
+    if (f->pattern_bytes == 1) {
+        memset(to, f->pattern[0], bytes);
+        return;
+    }
+    memcpy(to, f->pattern, f->pattern_bytes);
+    for (size_t done = f->pattern_bytes, more; done < bytes; done += more) {
+        more = done < PIECE ? done : PIECE;
+        if (more > bytes - done)
+            more = bytes - done;
+        memcpy(to + done, to, more);
+    }
+}
+
+static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *err)
+{
+    tn_error said = {0};
+    const tn_fill_job job = {.struct_size = sizeof job,
+                             .to = f->to,
+                             .bytes = f->bytes,
+                             .pattern = f->word,
+                             .pattern_bytes = f->pattern_bytes,
+                             .device = f->call.device,
+                             .stream = stream->native};
+    tn_status status = f->call.row->fill(f->call.self, &job, &said);
+    return tni_device_settle(f->device, where, status, &said, err);
+}
+
+/* The host fills a stage once and copies it as often as it takes. */
+static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
+{
+    tni_stage *stage = NULL;
+    tn_status status = tni_stage_take(f->device, &f->call, where, &stage, err);
+    if (status)
+        return status;
+    uint64_t most = f->bytes < TNI_STAGE_BYTES ? f->bytes : TNI_STAGE_BYTES;
+    fill_host(f, stage->bytes, (size_t)most);
+    for (uint64_t done = 0; !status && done < f->bytes; done += most) {
+        uint64_t left = f->bytes - done, bytes = left < most ? left : most;
+        const tni_copy copy = {
+            .to = {.device = f->device, .call = f->call, .at = f->to + done, .pitch = bytes},
+            .from = {.at = stage->bytes, .pitch = bytes},
+            .bytes = bytes,
+            .rows = 1};
+        status = tni_copy_call(&copy, stream, err);
+    }
+    tn_status last = tn_stream_synchronize(stream, status ? NULL : err);
+    tni_stage_give(f->device, stage);
+    return status ? status : last;
+}
+
+/* A row gets patterns that begin at a multiple of their size; the host takes them as they come. */
+tn_status tn_memory_fill(const tn_memory_fill_args *args, tn_error *err)
+{
+    fill f;
+    tn_stream *stream = NULL;
+    tn_status status = read_args(args, &f, err);
+    if (status || f.bytes == 0)
+        return status;
+    if (f.device)
+        status = tni_device_open(f.device, where, &f.call, err);
+    if (status)
+        return status;
+    if (tni_memory_is_host(f.device)) {
+        fill_host(&f, f.to, (size_t)f.bytes);
+        return TN_OK;
+    }
+    status = tni_stream_for(args->stream, f.device, where, &stream, err);
+    if (status)
+        return status;
+    return f.call.row->fill && (uintptr_t)f.to % f.pattern_bytes == 0
+               ? fill_direct(&f, stream, err)
+               : fill_staged(&f, stream, err);
+}

@@ -1,0 +1,137 @@
+/* Memory of the host for a device: the platform's own where it has such, else ordinary. Nothing of it
+ * is kept. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "memory.h"
+
+/* The block's address, from the platform when it is to be pinned. */
+static tn_status take(const tni_call *call, tni_block *block, tn_error *out_said)
+{
+    block->pinned = call->row->host_alloc != NULL;
+    if (block->pinned)
+        return call->row->host_alloc(call->self, call->device, block->room, &block->address,
+                                     out_said);
+    block->address =
+        block->room > SIZE_MAX ? NULL : tni_alloc_aligned((size_t)block->room, TNI_ALIGNMENT);
+    return block->address ? TN_OK : TN_OUT_OF_MEMORY;
+}
+
+void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
+{
+    if (!block->pinned)
+        tni_release(block->address);
+    else if (call)
+        call->row->host_free(call->self, call->device, block->address);
+    tni_labels_count(&memory->labels, block->label, TNI_OF_HOST, -(int64_t)block->bytes);
+    atomic_fetch_sub_explicit(&memory->host, (int64_t)block->bytes, memory_order_relaxed);
+    tni_release(block);
+}
+
+/* Puts what there is on the shelf, if it is sound. */
+static tn_status enter(tni_memory *memory, tni_block *block, tn_error *out_said)
+{
+    if (!block->address)
+        return tn_fail(out_said, TN_INTERNAL, 0, "", "it gave NULL for host memory");
+    tni_latch_lock(&memory->host_shelf.lock);
+    bool added = tni_shelf_add(&memory->host_shelf, block);
+    tni_latch_unlock(&memory->host_shelf.lock);
+    return added ? TN_OK
+                 : tn_fail(out_said, TN_INTERNAL, 0, "", "it gave %p, which it has given before",
+                           block->address);
+}
+
+/* Counted before it is on the shelf, where the block is anyone's. */
+static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *block, void **out,
+                          tn_error *out_said)
+{
+    int64_t bytes = (int64_t)block->bytes;
+    uint8_t label = block->label;
+    tn_status status = take(call, block, out_said);
+    void *address = block->address;
+    if (status)
+        return status;
+    tni_labels_count(&memory->labels, label, TNI_OF_HOST, bytes);
+    atomic_fetch_add_explicit(&memory->host, bytes, memory_order_relaxed);
+    status = enter(memory, block, out_said);
+    if (status) {
+        tni_labels_count(&memory->labels, label, TNI_OF_HOST, -bytes);
+        atomic_fetch_sub_explicit(&memory->host, bytes, memory_order_relaxed);
+        return status;
+    }
+    *out = address;
+    return TN_OK;
+}
+
+static tn_status host_alloc(tni_memory *memory, const tni_call *call, uint64_t bytes,
+                            const char *label, const char *where, void **out, tn_error *err)
+{
+    tn_error said = {0};
+    tni_block *block = bytes > INT64_MAX ? NULL : tni_alloc(sizeof *block);
+    if (!block)
+        return tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, NULL, err);
+    *block = (tni_block){.bytes = bytes,
+                         .room = bytes ? bytes : 1,
+                         .size_class = TNI_NO_CLASS,
+                         .label = tni_labels_get(&memory->labels, label)};
+    tn_status status = allocate(memory, call, block, out, &said);
+    if (!status)
+        return TN_OK;
+    tni_release(block);
+    return status == TN_OUT_OF_MEMORY
+               ? tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, &said, err)
+               : tni_device_settle(memory->device, where, status, &said, err);
+}
+
+tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
+                               tn_error *err)
+{
+    static const char where[] = "tn_memory_host_alloc";
+    tni_call call;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (status)
+        return status;
+    tni_memory *memory = device->memory;
+    status = tni_device_open(device, where, &call, err);
+    if (!status) {
+        tni_memory_watch(memory);
+        status = host_alloc(memory, &call, bytes, label, where, out, err);
+    }
+    if (status)
+        atomic_fetch_add(&memory->failures, 1);
+    return status;
+}
+
+static tni_block *part(tni_memory *memory, const void *address)
+{
+    tni_latch_lock(&memory->host_shelf.lock);
+    tni_block *block = tni_shelf_find(&memory->host_shelf, address);
+    if (block)
+        tni_shelf_remove(&memory->host_shelf, block);
+    tni_latch_unlock(&memory->host_shelf.lock);
+    return block;
+}
+
+void tn_memory_host_free(tn_device *device, void *memory)
+{
+    tni_call call;
+    tni_block *block = NULL;
+    if (!memory)
+        return;
+    if (tni_device_or_default(device, &device, NULL)) {
+        tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
+        return;
+    }
+    tni_memory *book = device->memory;
+    bool usable = tni_device_open(device, "tn_memory_host_free", &call, NULL) == TN_OK;
+    if (atomic_load_explicit(&book->watched, memory_order_acquire))
+        block = part(book, memory);
+    if (block) {
+        tni_host_give(book, block, usable ? &call : NULL);
+        return;
+    }
+    atomic_fetch_add(&book->wrong_frees, 1);
+    tni_log(TN_LOG_ERROR, "%s: %p is not freed: it is no host memory held for this device",
+            device->id, memory);
+}

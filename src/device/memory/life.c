@@ -1,0 +1,161 @@
+/* A device's memory as a whole: made and ended with the device, forgotten at a reset, and brought
+ * through fork(). */
+#include "base/alloc.h"
+#include "memory.h"
+#include "os/fork.h"
+
+/* A memory comes onto the list at its first use and not when it is made: devices are made under
+ * locks for which a fork may be waiting. */
+static tni_mutex living_lock = TNI_MUTEX_INIT;
+static tni_memory *living;
+
+static void lock_all(void)
+{
+    tni_mutex_lock(&living_lock);
+    for (tni_memory *memory = living; memory; memory = memory->next) {
+        for (size_t i = 0; i < TNI_SHELVES; i++)
+            tni_latch_lock(&memory->shelves[i].lock);
+        tni_latch_lock(&memory->host_shelf.lock);
+        tni_latch_lock(&memory->labels.lock);
+    }
+}
+
+static void unlock_all(void)
+{
+    for (tni_memory *memory = living; memory; memory = memory->next) {
+        tni_latch_unlock(&memory->labels.lock);
+        tni_latch_unlock(&memory->host_shelf.lock);
+        for (size_t i = 0; i < TNI_SHELVES; i++)
+            tni_latch_unlock(&memory->shelves[i].lock);
+    }
+    tni_mutex_unlock(&living_lock);
+}
+
+static void watch_forks(void)
+{
+    static const tni_fork_hook hook = {lock_all, unlock_all, unlock_all};
+    tni_fork_watch(&hook);
+}
+
+void tni_memory_watch(tni_memory *memory)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    if (atomic_load_explicit(&memory->watched, memory_order_acquire))
+        return;
+    tni_once_run(&once, watch_forks);
+    tni_mutex_lock(&living_lock);
+    if (!atomic_load_explicit(&memory->watched, memory_order_relaxed)) {
+        memory->next = living;
+        living = memory;
+        atomic_store_explicit(&memory->watched, true, memory_order_release);
+    }
+    tni_mutex_unlock(&living_lock);
+}
+
+static void leave_list(tni_memory *memory)
+{
+    if (!atomic_load_explicit(&memory->watched, memory_order_acquire))
+        return;
+    tni_mutex_lock(&living_lock);
+    tni_memory **at = &living;
+    while (*at != memory)
+        at = &(*at)->next;
+    *at = memory->next;
+    tni_mutex_unlock(&living_lock);
+}
+
+tn_status tni_memory_create(tn_device *device, tni_memory **out, tn_error *err)
+{
+    tni_memory *memory = tni_alloc_aligned(sizeof *memory, _Alignof(tni_memory));
+    if (!memory)
+        return tni_no_memory(err, "devices", "the book of a device's memory");
+    memset(memory, 0, sizeof *memory);
+    memory->device = device;
+    memory->keeps = TN_MODULE_BUILT_WITH == 0;
+    for (size_t i = 0; i < TNI_SHELVES; i++)
+        tni_shelf_init(&memory->shelves[i]);
+    tni_shelf_init(&memory->host_shelf);
+    tni_labels_init(&memory->labels);
+    *out = memory;
+    return TN_OK;
+}
+
+static bool is_pinned(const tni_block *block)
+{
+    return block->pinned;
+}
+
+/* Takes a list of blocks out of every statistic, and gives each back by `call`, or forgets it for
+ * NULL. */
+static void drop_blocks(tni_memory *memory, tni_block *taken, const tni_call *call)
+{
+    for (tni_block *block = taken, *under; block; block = under) {
+        under = block->under;
+        if (call)
+            call->row->memory_free(call->self, call->device, block->address);
+        if (!block->kept) {
+            tni_labels_count(&memory->labels, block->label, TNI_OF_DEVICE, -(int64_t)block->bytes);
+            tni_memory_unreserve(memory, (int64_t)block->bytes);
+        }
+        tni_release(block);
+    }
+}
+
+static void drop_shelf(tni_memory *memory, size_t number, const tni_call *call)
+{
+    tni_shelf *shelf = &memory->shelves[number];
+    tni_latch_lock(&shelf->lock);
+    tni_block *taken = tni_shelf_take(shelf, NULL);
+    memset(memory->kept_blocks[number], 0, sizeof memory->kept_blocks[number]);
+    tni_keep_none(memory, shelf);
+    atomic_store(&shelf->count, 0);
+    atomic_store(&shelf->allocations, 0);
+    tni_latch_unlock(&shelf->lock);
+    drop_blocks(memory, taken, call);
+}
+
+/* Host memory of the platform's own is given back by `call`, or forgotten for NULL; ordinary memory
+ * is released when `all` go. */
+static void drop_host(tni_memory *memory, bool all, const tni_call *call)
+{
+    tni_shelf *shelf = &memory->host_shelf;
+    tni_latch_lock(&shelf->lock);
+    tni_block *block = tni_shelf_take(shelf, all ? NULL : is_pinned);
+    tni_latch_unlock(&shelf->lock);
+    for (tni_block *under; block; block = under) {
+        under = block->under;
+        tni_host_give(memory, block, call);
+    }
+}
+
+void tni_memory_destroy(tni_memory *memory)
+{
+    tni_call call;
+    if (!memory)
+        return;
+    bool usable = tni_device_open(memory->device, "devices", &call, NULL) == TN_OK;
+    leave_list(memory);
+    for (size_t i = 0; i < TNI_SHELVES; i++) {
+        drop_shelf(memory, i, usable ? &call : NULL);
+        tni_shelf_destroy(&memory->shelves[i]);
+    }
+    drop_host(memory, true, usable ? &call : NULL);
+    tni_shelf_destroy(&memory->host_shelf);
+    tni_stage_trim(memory, usable ? &call : NULL);
+    tni_release(memory);
+}
+
+/* What it takes out it subtracts, so that an allocation that another thread is at stays counted until
+ * it finds that its life is over. The limit is a wish of the program's and stays; so does host memory that is not the platform's. */
+void tni_memory_forget(tni_memory *memory)
+{
+    tni_memory_watch(memory);
+    atomic_fetch_add(&memory->life, 1);
+    for (size_t i = 0; i < TNI_SHELVES; i++)
+        drop_shelf(memory, i, NULL);
+    drop_host(memory, false, NULL);
+    tni_stage_trim(memory, NULL);
+    atomic_store(&memory->failures, 0);
+    atomic_store(&memory->wrong_frees, 0);
+    tn_memory_peak_reset(memory->device);
+}

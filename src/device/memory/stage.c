@@ -1,0 +1,135 @@
+/* Through host memory: where no platform copies directly. */
+#include "base/alloc.h"
+#include "device/stream/stream.h"
+#include "memory.h"
+
+/* A piece is copied from one half while the next one comes into the other. */
+enum { HALF = TNI_STAGE_BYTES / 2 };
+
+static void destroy(tni_stage *stage, const tni_call *call)
+{
+    if (!stage->pinned)
+        tni_release(stage->bytes);
+    else if (call)
+        call->row->host_free(call->self, call->device, stage->bytes);
+    tni_release(stage);
+}
+
+/* Pinned memory, if the platform has such and now. */
+static char *take_pinned(const tn_device *device, const tni_call *call, const char *where)
+{
+    void *bytes = NULL;
+    tn_error said = {0};
+    if (!call->row->host_alloc)
+        return NULL;
+    tn_status status =
+        call->row->host_alloc(call->self, call->device, TNI_STAGE_BYTES, &bytes, &said);
+    return tni_device_settle(device, where, status, &said, NULL) ? NULL : bytes;
+}
+
+static tni_stage *create(tn_device *device, const tni_call *call, const char *where)
+{
+    tni_stage *stage = tni_alloc(sizeof *stage);
+    if (!stage)
+        return NULL;
+    stage->life = atomic_load(&device->memory->life);
+    stage->bytes = take_pinned(device, call, where);
+    stage->pinned = stage->bytes != NULL;
+    if (!stage->pinned)
+        stage->bytes = tni_alloc_aligned(TNI_STAGE_BYTES, TNI_ALIGNMENT);
+    if (!stage->bytes) {
+        tni_release(stage);
+        return NULL;
+    }
+    return stage;
+}
+
+tn_status tni_stage_take(tn_device *device, const tni_call *call, const char *where,
+                         tni_stage **out, tn_error *err)
+{
+    tni_stage *stage = atomic_exchange(&device->memory->stage, NULL);
+    if (!stage)
+        stage = create(device, call, where);
+    if (!stage)
+        return tni_no_memory(err, where, "a copy through the host");
+    *out = stage;
+    return TN_OK;
+}
+
+void tni_stage_give(tn_device *device, tni_stage *stage)
+{
+    tni_call call;
+    tni_memory *memory = device->memory;
+    tni_stage *none = NULL;
+    bool usable = stage->life == atomic_load(&memory->life) &&
+                  tni_device_open(device, "tn_memory_copy", &call, NULL) == TN_OK;
+    if (!usable || !atomic_compare_exchange_strong(&memory->stage, &none, stage))
+        destroy(stage, usable ? &call : NULL);
+}
+
+void tni_stage_trim(tni_memory *memory, const tni_call *call)
+{
+    tni_stage *stage = atomic_exchange(&memory->stage, NULL);
+    if (stage)
+        destroy(stage, call);
+}
+
+/* How far a copy has come: whole rows that fit a half, or part of one that does not. */
+typedef struct place {
+    uint64_t row;
+    uint64_t offset;
+} place;
+
+static void next_piece(const tni_copy *copy, place *at, tni_copy *out)
+{
+    *out = *copy;
+    out->to.at += at->row * copy->to.pitch + at->offset;
+    out->from.at += at->row * copy->from.pitch + at->offset;
+    if (copy->bytes <= HALF) {
+        uint64_t left = copy->rows - at->row, fit = HALF / copy->bytes;
+        out->rows = left < fit ? left : fit;
+        at->row += out->rows;
+        return;
+    }
+    uint64_t left = copy->bytes - at->offset;
+    out->bytes = left < HALF ? left : HALF;
+    out->rows = 1;
+    at->offset += out->bytes;
+    if (at->offset == copy->bytes)
+        *at = (place){.row = at->row + 1};
+}
+
+/* One piece from its device to the stage, waited for; and from there to the other device, queued
+ * behind the piece before it, whose half is then free. */
+static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
+                      tn_stream *from_stream, tn_error *err)
+{
+    const tni_side stage = {.at = half, .pitch = piece->bytes};
+    tni_copy in = *piece, out = *piece;
+    in.to = stage;
+    out.from = stage;
+    tn_status status = tni_copy_call(&in, from_stream, err);
+    if (!status)
+        status = tn_stream_synchronize(from_stream, err);
+    if (!status)
+        status = tn_stream_synchronize(to_stream, err);
+    return status ? status : tni_copy_call(&out, to_stream, err);
+}
+
+tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
+                          const char *where, tn_error *err)
+{
+    tni_stage *stage = NULL;
+    place at = {0};
+    tni_copy piece;
+    tn_status status = tni_stage_take(copy->to.device, &copy->to.call, where, &stage, err);
+    if (status)
+        return status;
+    for (size_t half = 0; !status && at.row < copy->rows; half = HALF - half) {
+        next_piece(copy, &at, &piece);
+        status = move(&piece, stage->bytes + half, to_stream, from_stream, err);
+    }
+    tn_status last = tn_stream_synchronize(to_stream, status ? NULL : err);
+    tni_stage_give(copy->to.device, stage);
+    return status ? status : last;
+}

@@ -1,0 +1,91 @@
+/* What is counted of a device's memory, and its limit. */
+#include "base/checked.h"
+#include "memory.h"
+
+bool tni_memory_reserve(tni_memory *memory, int64_t bytes, int64_t *out_sum)
+{
+    int64_t limit = atomic_load(&memory->limit), sum;
+    int64_t held = atomic_load_explicit(&memory->current, memory_order_relaxed);
+    do {
+        if (!tni_add_i64(held, bytes, &sum) || (limit > 0 && bytes > 0 && sum > limit))
+            return false;
+    } while (!atomic_compare_exchange_weak(&memory->current, &held, sum));
+    *out_sum = sum;
+    return true;
+}
+
+void tni_memory_unreserve(tni_memory *memory, int64_t bytes)
+{
+    atomic_fetch_sub_explicit(&memory->current, bytes, memory_order_relaxed);
+}
+
+void tni_memory_peak(tni_memory *memory, int64_t sum)
+{
+    int64_t peak = atomic_load(&memory->peak);
+    while (sum > peak && !atomic_compare_exchange_weak(&memory->peak, &peak, sum))
+        continue;
+}
+
+/* Written first and compared after, against an allocation meanwhile that saw the old peak. */
+void tn_memory_peak_reset(tn_device *device)
+{
+    if (!device)
+        return;
+    tni_memory *memory = device->memory;
+    atomic_store(&memory->peak, atomic_load(&memory->current));
+    tni_memory_peak(memory, atomic_load(&memory->current));
+}
+
+tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_error *err)
+{
+    static const char where[] = "tn_memory_stats_get";
+    if (!device || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", device ? "out" : "device");
+    if (!TN_HAS(out, tn_memory_stats, wrong_frees))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out->struct_size needs at least %zu, found %zu",
+                       TN_UP_TO(tn_memory_stats, wrong_frees), out->struct_size);
+    const tni_memory *memory = device->memory;
+    tn_memory_stats read = {.struct_size = out->struct_size,
+                            .current = atomic_load(&memory->current),
+                            .peak = atomic_load(&memory->peak),
+                            .kept = tni_keep_bytes(memory),
+                            .host = atomic_load(&memory->host),
+                            .limit = atomic_load(&memory->limit),
+                            .failures = atomic_load(&memory->failures),
+                            .wrong_frees = atomic_load(&memory->wrong_frees)};
+    for (size_t i = 0; i < TNI_SHELVES; i++) {
+        read.count += atomic_load(&memory->shelves[i].count);
+        read.allocations += atomic_load(&memory->shelves[i].allocations);
+    }
+    if (read.peak < read.current) /* an allocation is about to say so */
+        read.peak = read.current;
+    *out = read;
+    return TN_OK;
+}
+
+/* What is kept counts against a limit too: it is given back when it would not fit below. */
+tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
+{
+    static const char where[] = "tn_memory_limit_set";
+    if (!device)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
+    if (bytes < 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "a limit needs 0 (none) or more bytes, found %lld", (long long)bytes);
+    tni_memory *memory = device->memory;
+    atomic_store(&memory->limit, bytes);
+    if (bytes > 0 && atomic_load(&memory->current) + tni_keep_bytes(memory) > bytes)
+        tn_memory_trim(device);
+    return TN_OK;
+}
+
+void tn_memory_trim(tn_device *device)
+{
+    tni_call call;
+    if (!device)
+        return;
+    bool usable = tni_device_open(device, "tn_memory_trim", &call, NULL) == TN_OK;
+    tni_keep_trim(device->memory, usable ? &call : NULL);
+    tni_stage_trim(device->memory, usable ? &call : NULL);
+}

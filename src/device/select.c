@@ -1,0 +1,187 @@
+#include "select.h"
+
+#include "base/words.h"
+
+static const char where[] = "tn_device_get";
+
+enum { PLATFORM, NAME, ARCHITECTURE, WORDS, CAPABILITY = WORDS, KEYS_BEFORE_NUMBERS };
+
+/* Every key, the numbers last and in the order of their bits. */
+static const char *const keys[] = {"platform", "name", "architecture", "capability",
+#define WORD(field, word, unit, meaning) word,
+                                   TN_DEVICE_NUMBER_LIST(WORD)
+#undef WORD
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+TN_STATIC_ASSERT((int)KEYS == (int)KEYS_BEFORE_NUMBERS + (int)TN_DEVICE_NUMBER_COUNT,
+                 "a number has no key");
+
+static const char *const ops[] = {"=", "!=", "<", "<=", ">", ">="};
+
+bool tni_select_is(const char *name)
+{
+    return strcmp(name, "best") == 0 || strpbrk(name, "=<>") != NULL;
+}
+
+/* "40g": digits, and k m g t for powers of 1024. */
+static bool take_number(const char *text, int64_t *out)
+{
+    static const char units[] = "kmgt";
+    uint64_t number = 0, scale = 1;
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 18)
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    if (text[digits]) {
+        const char *unit = strchr(units, text[digits] | 0x20);
+        if (!unit || text[digits + 1])
+            return false;
+        scale <<= 10 * (unit - units + 1);
+    }
+    if (number > (uint64_t)INT64_MAX / scale)
+        return false;
+    *out = (int64_t)(number * scale);
+    return true;
+}
+
+static tn_status no_key(const char *key, const char *text, tn_error *err)
+{
+    const char *nearest = tni_words_nearest(key, keys, KEYS);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "in \"%.60s\": no condition \"%s\"; there are platform, name, architecture, "
+                   "capability, memory and the other numbers of tn_device_properties%s%s%s",
+                   text, key, nearest ? "; did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : "");
+}
+
+static tn_status take_value(int32_t key, const char *value, const char *text, tni_select_term *out,
+                            tn_error *err)
+{
+    out->key = key;
+    if (key < WORDS) {
+        out->kind = TNI_SELECT_WORD;
+        tn_text_fit(out->word, sizeof out->word, value);
+        if (out->op == TNI_SELECT_EQ || out->op == TNI_SELECT_NE)
+            return TN_OK;
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "in \"%.60s\": %s takes = and !=, found %s", text, keys[key], ops[out->op]);
+    }
+    if (key == CAPABILITY) {
+        out->kind = TNI_SELECT_CAPABILITY;
+        return tn_capability_parse(value, &out->capability, err);
+    }
+    out->kind = TNI_SELECT_NUMBER;
+    out->key = key - KEYS_BEFORE_NUMBERS;
+    if (take_number(value, &out->number))
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "in \"%.60s\": %s needs a number, as in 40, 40k, 40m, 40g or 40t; found \"%s\"",
+                   text, keys[key], value);
+}
+
+/* The comparison at `text`, or -1; *out_length is how long it is written. */
+static int32_t take_op(const char *text, size_t *out_length)
+{
+    int32_t found = -1;
+    *out_length = 0;
+    for (int32_t i = 0; i < (int32_t)(sizeof ops / sizeof ops[0]); i++) {
+        size_t length = strlen(ops[i]);
+        if (length > *out_length && strncmp(text, ops[i], length) == 0) {
+            *out_length = length;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static tn_status take_condition(char *part, const char *text, tni_select_term *out, tn_error *err)
+{
+    size_t length = strcspn(part, "!=<>"), op_length;
+    int32_t key = 0;
+    memset(out, 0, sizeof *out);
+    out->op = take_op(part + length, &op_length);
+    if (length == 0 || out->op < 0 || !part[length + op_length])
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "in \"%.60s\": a condition has the form memory>=40g; found \"%s\"", text,
+                       part);
+    char *value = part + length + op_length;
+    part[length] = '\0';
+    while (key < KEYS && strcmp(keys[key], part) != 0)
+        key++;
+    return key == KEYS ? no_key(part, text, err) : take_value(key, value, text, out, err);
+}
+
+tn_status tni_select_parse(const char *text, tni_select_terms *out, tn_error *err)
+{
+    char part[TNI_SELECT_TEXT];
+    tni_select_terms read = {0};
+    const char *at = strcmp(text, "best") == 0 ? "" : text;
+    while (*at) {
+        size_t length = strcspn(at, ",");
+        if (read.count == TNI_SELECT_CONDITIONS || length >= sizeof part)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "in \"%.60s\": %s", text,
+                           length >= sizeof part ? "a condition has at most 63 bytes"
+                                                 : "there are at most 16 conditions");
+        memcpy(part, at, length);
+        part[length] = '\0';
+        tn_status status = take_condition(part, text, &read.items[read.count], err);
+        if (status)
+            return status;
+        read.count++;
+        at += length;
+        if (*at == ',' && !*++at)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                           "in \"%.60s\": nothing stands behind the last comma", text);
+    }
+    *out = read;
+    return TN_OK;
+}
+
+static bool holds(int32_t order, int32_t op)
+{
+    switch (op) {
+    case TNI_SELECT_EQ: return order == 0;
+    case TNI_SELECT_NE: return order != 0;
+    case TNI_SELECT_LT: return order < 0;
+    case TNI_SELECT_LE: return order <= 0;
+    case TNI_SELECT_GT: return order > 0;
+    default: return order >= 0;
+    }
+}
+
+static int64_t number_of(const tn_device_properties *p, int32_t bit)
+{
+    switch (bit) {
+#define NUMBER(field, word, unit, meaning) \
+    case TN_DEVICE_NUMBER_INDEX_##field: return p->field;
+        TN_DEVICE_NUMBER_LIST(NUMBER)
+#undef NUMBER
+    default: return 0;
+    }
+}
+
+static bool meets(const tn_device *device, const tni_select_term *condition)
+{
+    const tn_device_properties *p = &device->properties;
+    const char *words[] = {device->platform->name, p->name, p->architecture};
+    if (condition->kind == TNI_SELECT_WORD) {
+        const char *word = words[condition->key];
+        return word[0] && holds(strcmp(word, condition->word), condition->op);
+    }
+    if (condition->kind == TNI_SELECT_CAPABILITY)
+        return p->known & TN_DEVICE_KNOWS(capability) &&
+               holds(tn_capability_compare(p->capability, condition->capability), condition->op);
+    int64_t number = number_of(p, condition->key);
+    return p->known & UINT64_C(1) << condition->key &&
+           holds((number > condition->number) - (number < condition->number), condition->op);
+}
+
+bool tni_select_meets(const tn_device *device, const tni_select_terms *conditions)
+{
+    for (size_t i = 0; i < conditions->count; i++) {
+        if (!meets(device, &conditions->items[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,338 @@
+/* Events: made, recorded, waited for, timed. A platform with events of its own is called for all of
+ * it; the others have events of the host. */
+#include "event.h"
+
+#include "base/alloc.h"
+#include "life.h"
+
+static tn_status null(const char *what, const char *where, tn_error *err)
+{
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
+}
+
+static tn_event *make(tn_device *device, uint32_t flags)
+{
+    tn_event *event = tni_alloc_zeroed(1, sizeof *event);
+    if (!event)
+        return NULL;
+    event->device = device;
+    event->flags = flags;
+    event->life = tni_life_of(device);
+    event->mark = &event->own;
+    return event;
+}
+
+/* What a module says it made must be there. */
+static tn_status take_native(tn_event *event, const char *where, tn_status status,
+                             const tn_error *said, tn_error *err)
+{
+    status = tni_device_settle(event->device, where, status, said, err);
+    if (!status && !event->native)
+        status = tn_fail(err, TN_INTERNAL, 0, where, "%s made an event and gave none",
+                         event->device->id);
+    return status;
+}
+
+static tn_status create_native(tn_event *event, const tni_call *call, const char *where,
+                               tn_error *err)
+{
+    const tn_event_spec spec = {.struct_size = sizeof spec, .flags = event->flags};
+    tn_error said = {0};
+    if ((event->flags & TN_EVENT_INTERPROCESS) && !call->row->event_export)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "platform %s cannot show its events to other processes",
+                       event->device->platform->name);
+    return take_native(
+        event, where,
+        call->row->event_create(call->self, call->device, &spec, &event->native, &said), &said,
+        err);
+}
+
+static uint32_t flags_of(const tn_event_args *args)
+{
+    return (args->enable_timing ? TN_EVENT_TIMING : 0) | (args->blocking ? TN_EVENT_BLOCKING : 0) |
+           (args->interprocess ? TN_EVENT_INTERPROCESS : 0);
+}
+
+tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event **out,
+                          tn_error *err)
+{
+    static const char where[] = "tn_event_create";
+    tni_call call;
+    if (!out)
+        return null("out", where, err);
+    if (args && !TN_HAS(args, tn_event_args, interprocess))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_device_open(device, where, &call, err);
+    if (status)
+        return status;
+    tn_event *event = make(device, args ? flags_of(args) : 0);
+    if (!event)
+        return tni_no_memory(err, where, "an event");
+    status = tni_row_has_events(call.row) ? create_native(event, &call, where, err)
+                                          : tni_event_host_create(event, err);
+    if (status)
+        tni_release(event);
+    else
+        *out = event;
+    return status;
+}
+
+/* As tni_device_open, for a call on the event. */
+static tn_status open_event(const tn_event *event, const char *where, tni_call *out, tn_error *err)
+{
+    if (!event)
+        return null("the event", where, err);
+    tn_status status = tni_device_open(event->device, where, out, err);
+    return status ? status : tni_life_check(event->device, event->life, "event", where, err);
+}
+
+/* A device that is lost, or gone, is not called: what the module kept for the event went with it. */
+void tn_event_release(tn_event *event)
+{
+    tni_call call;
+    if (!event)
+        return;
+    if (event->native && open_event(event, "tn_event_release", &call, NULL) == TN_OK)
+        call.row->event_destroy(call.self, call.device, event->native);
+    tni_event_host_end(event);
+    tni_release(event);
+}
+
+tn_device *tn_event_device(const tn_event *event)
+{
+    return event ? event->device : NULL;
+}
+
+/* Whether there is a record to wait for. Other processes record the platform's own events without
+ * this one's knowledge, so that of those only the platform can tell. */
+static bool is_recorded(const tn_event *event)
+{
+    return (event->native && (event->flags & TN_EVENT_INTERPROCESS)) ||
+           atomic_load_explicit(&event->mark->recorded, memory_order_acquire) > 0;
+}
+
+tn_status tn_event_record(tn_event *event, tn_stream *stream, tn_error *err)
+{
+    static const char where[] = "tn_event_record";
+    tni_call call;
+    tn_status status = open_event(event, where, &call, err);
+    if (!status)
+        status = tni_stream_for(stream, event->device, where, &stream, err);
+    if (status)
+        return status;
+    if (!event->native) {
+        tni_event_host_record(event);
+        return TN_OK;
+    }
+    tn_error said = {0};
+    status = tni_device_settle(
+        event->device, where,
+        call.row->event_record(call.self, call.device, event->native, stream->native, &said), &said,
+        err);
+    if (!status)
+        atomic_fetch_add_explicit(&event->mark->recorded, 1, memory_order_release);
+    return status;
+}
+
+/* Within a platform the stream waits, otherwise the host does. */
+static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where, tn_error *err)
+{
+    tni_call call, of_event;
+    tn_status status = tni_stream_open(stream, where, &call, err);
+    if (!status)
+        status = open_event(event, where, &of_event, err);
+    if (status || !event->native || !is_recorded(event))
+        return status;
+    if (stream->device->offer != event->device->offer)
+        return tn_event_synchronize(event, err);
+    tn_error said = {0};
+    return tni_device_settle(
+        stream->device, where,
+        call.row->stream_wait(call.self, call.device, stream->native, event->native, &said), &said,
+        err);
+}
+
+tn_status tn_event_wait(tn_event *event, tn_stream *stream, tn_error *err)
+{
+    static const char where[] = "tn_event_wait";
+    if (!event)
+        return null("the event", where, err);
+    return wait_for(event, stream ? stream : tn_stream_current(event->device), where, err);
+}
+
+tn_status tn_stream_wait_event(tn_stream *stream, tn_event *event, tn_error *err)
+{
+    return wait_for(event, stream, "tn_stream_wait_event", err);
+}
+
+/* Whether the latest record has run; an event of the host has at once. */
+static tn_status query(const tn_event *event, const tni_call *call, const char *where,
+                       int32_t *out_done, tn_error *err)
+{
+    int32_t done = 1;
+    tn_status status = TN_OK;
+    if (event->native && is_recorded(event)) {
+        tn_error said = {0};
+        status = tni_device_settle(
+            event->device, where,
+            call->row->event_query(call->self, call->device, event->native, &done, &said), &said,
+            err);
+    }
+    if (!status)
+        *out_done = done != 0;
+    return status;
+}
+
+tn_status tn_event_query(tn_event *event, int32_t *out_done, tn_error *err)
+{
+    static const char where[] = "tn_event_query";
+    tni_call call;
+    if (!out_done)
+        return null("out_done", where, err);
+    tn_status status = open_event(event, where, &call, err);
+    return status ? status : query(event, &call, where, out_done, err);
+}
+
+tn_status tn_event_synchronize(tn_event *event, tn_error *err)
+{
+    static const char where[] = "tn_event_synchronize";
+    tni_call call;
+    tn_status status = open_event(event, where, &call, err);
+    if (status || !event->native || !is_recorded(event))
+        return status;
+    tn_error said = {0};
+    return tni_device_settle(
+        event->device, where,
+        call.row->event_synchronize(call.self, call.device, event->native, &said), &said, err);
+}
+
+/* The checks that need no platform, in the order that is promised. */
+static tn_status check_pair(const tn_event *start, const tn_event *stop, const char *where,
+                            tn_error *err)
+{
+    if (!start || !stop)
+        return null(start ? "stop" : "start", where, err);
+    if (start->device != stop->device)
+        return tn_fail(
+            err, TN_INCOMPATIBLE, 0, where,
+            "the events are of %s and of %s; only those of one device have a time between "
+            "them",
+            start->device->id, stop->device->id);
+    if (!(start->flags & stop->flags & TN_EVENT_TIMING))
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s was created without enable_timing, and is no point in time",
+                       start->flags & TN_EVENT_TIMING ? "stop" : "start");
+    if (!is_recorded(start) || !is_recorded(stop))
+        return tn_fail(err, TN_NOT_FOUND, 0, where, "%s was never recorded",
+                       is_recorded(start) ? "stop" : "start");
+    return TN_OK;
+}
+
+static tn_status check_done(const tn_event *event, const char *name, const tni_call *call,
+                            const char *where, tn_error *err)
+{
+    int32_t done = 0;
+    tn_status status = query(event, call, where, &done, err);
+    if (!status && !done)
+        status = tn_fail(err, TN_NOT_READY, 0, where,
+                         "%s is recorded on %s, but its stream has not come so far; "
+                         "tn_event_synchronize waits for that",
+                         name, event->device->id);
+    return status;
+}
+
+tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms, tn_error *err)
+{
+    static const char where[] = "tn_event_elapsed_time";
+    tni_call call;
+    tn_error said = {0};
+    double ms = 0;
+    if (!out_ms)
+        return null("out_ms", where, err);
+    tn_status status = check_pair(start, stop, where, err);
+    if (!status)
+        status = open_event(start, where, &call, err);
+    if (!status)
+        status = open_event(stop, where, &call, err);
+    if (!status)
+        status = check_done(start, "start", &call, where, err);
+    if (!status)
+        status = check_done(stop, "stop", &call, where, err);
+    if (!status && !start->native)
+        ms = tni_event_host_elapsed(start, stop);
+    else if (!status)
+        status = tni_device_settle(start->device, where,
+                                   call.row->event_elapsed(call.self, call.device, start->native,
+                                                           stop->native, &ms, &said),
+                                   &said, err);
+    if (!status)
+        *out_ms = ms;
+    return status;
+}
+
+tn_status tn_event_export(tn_event *event, tn_event_handle *out, tn_error *err)
+{
+    static const char where[] = "tn_event_export";
+    tni_call call;
+    tn_error said = {0};
+    tn_event_handle handle = {{0}};
+    if (!out)
+        return null("out", where, err);
+    tn_status status = open_event(event, where, &call, err);
+    if (!status && !(event->flags & TN_EVENT_INTERPROCESS))
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                         "the event was created without interprocess");
+    if (status)
+        return status;
+    if (event->native)
+        status = tni_device_settle(
+            event->device, where,
+            call.row->event_export(call.self, call.device, event->native, &handle, &said), &said,
+            err);
+    else
+        tni_event_host_export(event, &handle);
+    if (!status)
+        *out = handle;
+    return status;
+}
+
+static tn_status import_native(tn_event *event, const tni_call *call, const tn_event_handle *handle,
+                               const char *where, tn_error *err)
+{
+    tn_error said = {0};
+    if (!call->row->event_import)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "platform %s cannot open events of other processes",
+                       event->device->platform->name);
+    return take_native(
+        event, where,
+        call->row->event_import(call->self, call->device, handle, &event->native, &said), &said,
+        err);
+}
+
+tn_status tn_event_import(tn_device *device, const tn_event_handle *handle, tn_event **out,
+                          tn_error *err)
+{
+    static const char where[] = "tn_event_import";
+    tni_call call;
+    if (!handle || !out)
+        return null(handle ? "out" : "the handle", where, err);
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_device_open(device, where, &call, err);
+    if (status)
+        return status;
+    tn_event *event = make(device, TN_EVENT_INTERPROCESS);
+    if (!event)
+        return tni_no_memory(err, where, "an event");
+    status = tni_row_has_events(call.row) ? import_native(event, &call, handle, where, err)
+                                          : tni_event_host_import(event, handle, err);
+    if (status)
+        tni_release(event);
+    else
+        *out = event;
+    return status;
+}

@@ -1,0 +1,259 @@
+/* Streams: made, wrapped, released, asked, waited for. On platforms without streams a stream is a
+ * handle and no more: whatever is done on it is done when the call returns. */
+#include "base/alloc.h"
+#include "current.h"
+#include "life.h"
+
+/* Every stream is one of these. */
+typedef struct living {
+    tn_stream stream;
+    _Atomic int32_t life; /* the one it was made in; of a standard stream its device's now */
+} living;
+
+int32_t tni_life_of_stream(const tn_stream *stream)
+{
+    return atomic_load_explicit(&((const living *)stream)->life, memory_order_acquire);
+}
+
+int32_t tni_life_of(const tn_device *device)
+{
+    return tni_life_of_stream(device->standard);
+}
+
+void tni_life_next(tn_device *device)
+{
+    atomic_fetch_add(&((living *)device->standard)->life, 1);
+}
+
+tn_status tni_life_check(const tn_device *device, int32_t life, const char *what, const char *where,
+                         tn_error *err)
+{
+    if (life == tni_life_of(device))
+        return TN_OK;
+    return tn_fail(err, TN_DEVICE_LOST, 0, where,
+                   "this %s was made before %s was reset, and is gone; create another", what,
+                   device->id);
+}
+
+static tn_status null(const char *what, const char *where, tn_error *err)
+{
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
+}
+
+tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
+{
+    if (!stream)
+        return null("the stream", where, err);
+    tn_status status = tni_device_open(stream->device, where, out, err);
+    return status
+               ? status
+               : tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+}
+
+tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
+                         tn_error *err)
+{
+    if (!device)
+        return null("the device", where, err);
+    if (!stream)
+        stream = tn_stream_current(device);
+    if (stream->device != device)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is of %s, not of %s",
+                       stream->device->id, device->id);
+    tn_status status = tni_life_check(device, tni_life_of_stream(stream), "stream", where, err);
+    if (!status)
+        *out = stream;
+    return status;
+}
+
+static tn_stream *make(tn_device *device, int32_t kind, int32_t priority)
+{
+    living *made = tni_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->stream.kind = kind;
+    made->stream.priority = priority;
+    made->stream.device = device;
+    atomic_init(&made->stream.holders, 1);
+    atomic_init(&made->life, kind == TNI_STREAM_STANDARD ? 0 : tni_life_of(device));
+    return &made->stream;
+}
+
+tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err)
+{
+    tn_stream *stream = make(device, TNI_STREAM_STANDARD, TN_PRIORITY_DEFAULT);
+    if (!stream)
+        return tni_no_memory(err, "devices", "a default stream");
+    *out = stream;
+    return TN_OK;
+}
+
+void tni_stream_standard_destroy(tn_stream *stream)
+{
+    if (!stream)
+        return;
+    tni_current_drop(stream->device);
+    if (stream->device->ordinal >= 0) /* it was in use, so its platform ends too */
+        tni_current_drop(stream->device->platform);
+    tni_release(stream);
+}
+
+static tn_status create_native(const tn_device *device, const tni_call *call, int32_t priority,
+                               const char *where, void **out, tn_error *err)
+{
+    const tn_stream_spec spec = {.struct_size = sizeof spec, .priority = priority};
+    tn_error said = {0};
+    void *native = NULL;
+    tn_status status = tni_device_settle(
+        device, where, call->row->stream_create(call->self, call->device, &spec, &native, &said),
+        &said, err);
+    if (!status && !native)
+        status = tn_fail(err, TN_INTERNAL, 0, where, "%s made a stream and gave none", device->id);
+    if (!status)
+        *out = native;
+    return status;
+}
+
+static int32_t nearest_priority(int32_t priority)
+{
+    return priority < TN_PRIORITY_LOW    ? TN_PRIORITY_LOW
+           : priority > TN_PRIORITY_HIGH ? TN_PRIORITY_HIGH
+                                         : priority;
+}
+
+tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_stream **out,
+                           tn_error *err)
+{
+    static const char where[] = "tn_stream_create";
+    tni_call call;
+    if (!out)
+        return null("out", where, err);
+    if (args && !TN_HAS(args, tn_stream_args, priority))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+    int32_t priority = nearest_priority(args ? args->priority : TN_PRIORITY_DEFAULT);
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_device_open(device, where, &call, err);
+    if (status)
+        return status;
+    tn_stream *stream = make(device, TNI_STREAM_OWN, priority);
+    if (!stream)
+        return tni_no_memory(err, where, "a stream");
+    if (tni_row_has_streams(call.row))
+        status = create_native(device, &call, priority, where, &stream->native, err);
+    if (status)
+        tni_release(stream);
+    else
+        *out = stream;
+    return status;
+}
+
+/* A `raw` of NULL is the vendor's way to name its default stream. */
+tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error *err)
+{
+    static const char where[] = "tn_stream_wrap";
+    tni_call call;
+    if (!out)
+        return null("out", where, err);
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_device_open(device, where, &call, err);
+    if (!status && !tni_row_has_streams(call.row))
+        status = tn_fail(err, TN_UNSUPPORTED, 0, where,
+                         "platform %s has no streams of its own to wrap; use tn_stream_create",
+                         device->platform->name);
+    if (status)
+        return status;
+    tn_stream *stream = make(device, TNI_STREAM_WRAPPED, TN_PRIORITY_DEFAULT);
+    if (!stream)
+        return tni_no_memory(err, where, "a stream");
+    stream->native = raw;
+    *out = stream;
+    return TN_OK;
+}
+
+/* A device that is lost, or gone, is not called: what the module kept for the stream went with it. */
+void tn_stream_release(tn_stream *stream)
+{
+    tni_call call;
+    if (!stream || stream->kind == TNI_STREAM_STANDARD ||
+        atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_acq_rel) > 1)
+        return;
+    if (stream->kind == TNI_STREAM_OWN && stream->native &&
+        tni_stream_open(stream, "tn_stream_release", &call, NULL) == TN_OK)
+        call.row->stream_destroy(call.self, call.device, stream->native);
+    tni_release(stream);
+}
+
+tn_device *tn_stream_device(const tn_stream *stream)
+{
+    return stream ? stream->device : NULL;
+}
+
+int32_t tn_stream_priority(const tn_stream *stream)
+{
+    return stream ? stream->priority : TN_PRIORITY_DEFAULT;
+}
+
+uintptr_t tn_stream_raw(const tn_stream *stream)
+{
+    return stream ? (uintptr_t)stream->native : 0;
+}
+
+uintptr_t tn_stream_raw_current(const tn_device *device)
+{
+    return tn_stream_raw(tn_stream_current(device));
+}
+
+tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
+{
+    static const char where[] = "tn_stream_query";
+    tni_call call;
+    int32_t done = 1;
+    if (!out_done)
+        return null("out_done", where, err);
+    tn_status status = tni_stream_open(stream, where, &call, err);
+    if (!status && tni_row_has_streams(call.row)) {
+        tn_error said = {0};
+        status = tni_device_settle(
+            stream->device, where,
+            call.row->stream_query(call.self, call.device, stream->native, &done, &said), &said,
+            err);
+    }
+    if (!status)
+        *out_done = done != 0;
+    return status;
+}
+
+tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
+{
+    static const char where[] = "tn_stream_synchronize";
+    tni_call call;
+    tn_status status = tni_stream_open(stream, where, &call, err);
+    if (status || !tni_row_has_streams(call.row))
+        return status;
+    tn_error said = {0};
+    return tni_device_settle(
+        stream->device, where,
+        call.row->stream_synchronize(call.self, call.device, stream->native, &said), &said, err);
+}
+
+/* The event goes as soon as it is waited for: a platform keeps what its streams still need of one. */
+tn_status tn_stream_wait_stream(tn_stream *stream, tn_stream *other, tn_error *err)
+{
+    static const char where[] = "tn_stream_wait_stream";
+    tni_call call;
+    tn_event *event = NULL;
+    tn_status status = tni_stream_open(stream, where, &call, err);
+    if (!status)
+        status = tni_stream_open(other, where, &call, err);
+    if (status || stream == other || !tni_row_has_streams(call.row))
+        return status;
+    status = tn_event_create(other->device, NULL, &event, err);
+    if (!status)
+        status = tn_event_record(event, other, err);
+    if (!status)
+        status = tn_stream_wait_event(stream, event, err);
+    tn_event_release(event);
+    return status;
+}

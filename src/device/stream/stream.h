@@ -1,0 +1,25 @@
+/* A stream from inside. */
+#ifndef TNI_DEVICE_STREAM_H
+#define TNI_DEVICE_STREAM_H
+
+#include "device/device.h"
+#include "tenon/event.h"
+
+enum { TNI_STREAM_STANDARD, TNI_STREAM_OWN, TNI_STREAM_WRAPPED };
+
+struct tn_stream {
+    _Atomic int32_t holders; /* of the standard one: not counted, it lives with its device */
+    int32_t kind;
+    int32_t priority;
+    int32_t reserved;
+    tn_device *device;
+    void *native; /* what the platform's functions take; NULL for the standard one, and where the
+                     platform has no streams */
+};
+
+/* The stream that work on `device` goes to: `stream`, which must be of it (TN_INVALID_ARGUMENT), or
+ * for NULL the calling thread's current one. */
+tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
+                         tn_error *err);
+
+#endif

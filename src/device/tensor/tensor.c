@@ -1,0 +1,171 @@
+/* Tensors: made, wrapped, viewed, released. */
+#include "tensor.h"
+
+#include "base/alloc.h"
+
+tn_status tni_owner_create(tn_device *device, size_t dims, const char *where, tni_owner **out,
+                           tn_error *err)
+{
+    tni_owner *owner = tni_alloc(sizeof *owner + dims * sizeof owner->dims[0]);
+    if (!owner)
+        return tni_no_memory(err, where, "a tensor's owner");
+    *owner = (tni_owner){.device = device};
+    atomic_init(&owner->holders, 1);
+    *out = owner;
+    return TN_OK;
+}
+
+void tni_owner_hold(tni_owner *owner)
+{
+    if (owner)
+        atomic_fetch_add_explicit(&owner->holders, 1, memory_order_relaxed);
+}
+
+void tni_owner_release(tni_owner *owner)
+{
+    if (!owner || atomic_fetch_sub_explicit(&owner->holders, 1, memory_order_acq_rel) > 1)
+        return;
+    if (owner->memory)
+        tn_memory_free(owner->device, owner->memory);
+    if (owner->release)
+        owner->release(owner->user);
+    tni_release(owner);
+}
+
+/* A tensor over an owner that keeps its shape and, unless they are NULL, its strides. */
+static void describe(tni_owner *owner, tn_dtype dtype, const int64_t *shape, const int64_t *strides,
+                     int32_t ndim, tn_tensor *out)
+{
+    size_t bytes = (size_t)ndim * sizeof *shape;
+    memset(out, 0, sizeof *out);
+    tni_dlpack_numbers(owner->device, &out->device_type, &out->device_id);
+    out->ndim = ndim;
+    out->dtype = dtype;
+    out->owner = owner;
+    if (ndim > 0) {
+        out->shape = owner->dims;
+        memcpy(out->shape, shape, bytes);
+    }
+    if (ndim > 0 && strides) {
+        out->strides = owner->dims + ndim;
+        memcpy(out->strides, strides, bytes);
+    }
+}
+
+static tn_status no_out(const char *where, tn_error *err)
+{
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+}
+
+tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *shape, int32_t ndim,
+                           tn_tensor *out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_create";
+    tni_layout layout;
+    tni_owner *owner = NULL;
+    tn_tensor made;
+    if (!out)
+        return no_out(where, err);
+    tn_status status = tni_layout_of(dtype, shape, NULL, ndim, where, "out", &layout, err);
+    if (!status)
+        status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_owner_create(device, (size_t)ndim, where, &owner, err);
+    if (!status)
+        status = tn_memory_alloc(device, (uint64_t)layout.bytes, "tensor", &owner->memory, err);
+    if (status) {
+        tni_release(owner);
+        return status;
+    }
+    describe(owner, dtype, shape, NULL, ndim, &made);
+    made.data = owner->memory;
+    *out = made;
+    return TN_OK;
+}
+
+tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, const int64_t *shape,
+                         const int64_t *strides, int32_t ndim, void (*release)(void *user),
+                         void *user, tn_tensor *out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_wrap";
+    tni_layout layout;
+    tni_owner *owner = NULL;
+    tn_tensor made;
+    if (!out)
+        return no_out(where, err);
+    tn_status status = tni_layout_of(dtype, shape, strides, ndim, where, "out", &layout, err);
+    if (!status)
+        status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_owner_create(device, 2 * (size_t)ndim, where, &owner, err);
+    if (status)
+        return status;
+    describe(owner, dtype, shape, strides, ndim, &made);
+    made.data = data;
+    status = tni_tensor_measure(&made, where, "out", &layout, err);
+    if (status) {
+        tni_release(owner);
+        return status;
+    }
+    owner->release = release;
+    owner->user = user;
+    *out = made;
+    return TN_OK;
+}
+
+tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_view";
+    tni_layout layout;
+    if (!out)
+        return no_out(where, err);
+    tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
+    if (status)
+        return status;
+    tni_owner_hold(tensor->owner);
+    *out = *tensor;
+    return TN_OK;
+}
+
+/* Zeroed first: the struct itself may end with its owner. */
+void tn_tensor_release(tn_tensor *tensor)
+{
+    if (!tensor)
+        return;
+    tni_owner *owner = tensor->owner;
+    memset(tensor, 0, sizeof *tensor);
+    tni_owner_release(owner);
+}
+
+tn_status tni_tensor_device_of(const tn_tensor *tensor, const char *where, tn_device **out,
+                               tn_error *err)
+{
+    const tni_owner *owner = tensor->owner;
+    tni_platforms *set;
+    if (owner) {
+        *out = owner->device;
+        return TN_OK;
+    }
+    tn_status status = tni_platforms_process(&set, err);
+    return status ? status
+                  : tni_dlpack_device(set, tensor->device_type, tensor->device_id, where, out, err);
+}
+
+tn_status tn_tensor_device(const tn_tensor *tensor, tn_device **out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_device";
+    tni_layout layout;
+    if (!out)
+        return no_out(where, err);
+    tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
+    return status ? status : tni_tensor_device_of(tensor, where, out, err);
+}
+
+tn_status tni_tensor_writable(const tn_tensor *tensor, const char *where, const char *name,
+                              tn_error *err)
+{
+    if (!(tensor->flags & TN_TENSOR_READ_ONLY))
+        return TN_OK;
+    return tn_fail(err, TN_REFUSED, 0, where,
+                   "%s: the tensor is read-only; write to a tensor of your own", name);
+}

@@ -1,0 +1,209 @@
+/* How a tensor's elements lie: what is checked before anything is done with them. */
+#include "tensor.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+
+const char *tni_dtype_word(tn_dtype dtype)
+{
+    switch (dtype) {
+#define WORD(name, word, code, bits) \
+    case name: return word;
+        TN_DTYPE_LIST(WORD)
+#undef WORD
+    default: return NULL;
+    }
+}
+
+#define WHOLE(name, word, code, bits) \
+    TN_STATIC_ASSERT((bits) % 8 == 0, word " has elements of whole bytes");
+TN_DTYPE_LIST(WHOLE)
+#undef WHOLE
+
+int64_t tni_dtype_bytes(tn_dtype dtype)
+{
+    return tni_dtype_word(dtype) ? (dtype >> 8 & 0xFF) / 8 : 0;
+}
+
+/* Who is measured, for messages. */
+typedef struct subject {
+    const char *where;
+    const char *name;
+    tn_error *err;
+} subject;
+
+TN_PRINTF(2, 3)
+static tn_status refuse(const subject *s, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return tn_fail(s->err, TN_INVALID_ARGUMENT, 0, s->where, "%s: %s", s->name, text);
+}
+
+static tn_status check_dtype(const subject *s, tn_dtype dtype)
+{
+    unsigned lanes = (unsigned)(dtype >> 16);
+    if (tni_dtype_word(dtype))
+        return TN_OK;
+    if (lanes != 1 && tni_dtype_word(TN_DTYPE(dtype & 0xFF, dtype >> 8 & 0xFF, 1)))
+        return refuse(s, "lanes need 1, found %u", lanes);
+    return refuse(s, "no dtype has code %u, %u bits and %u lanes", (unsigned)(dtype & 0xFF),
+                  (unsigned)(dtype >> 8 & 0xFF), lanes);
+}
+
+static tn_status check_shape(const subject *s, const int64_t *shape, int32_t ndim)
+{
+    if (ndim < 0 || ndim > TN_TENSOR_NDIM_MAX)
+        return refuse(s, "ndim needs 0 to %d, found %d", TN_TENSOR_NDIM_MAX, (int)ndim);
+    if (ndim > 0 && !shape)
+        return refuse(s, "shape is NULL, and ndim is %d", (int)ndim);
+    for (int32_t i = 0; i < ndim; i++) {
+        if (shape[i] < 0)
+            return refuse(s, "dimension %d needs at least 0, found %" PRId64, (int)i, shape[i]);
+    }
+    return TN_OK;
+}
+
+/* Dimensions without elements count as one here, so that strides of a dense tensor fit too. */
+static bool count_elements(const int64_t *shape, int32_t ndim, tni_layout *out)
+{
+    int64_t all = 1;
+    bool empty = false;
+    for (int32_t i = 0; i < ndim; i++) {
+        empty = empty || shape[i] == 0;
+        if (shape[i] > 0 && !tni_mul_i64(all, shape[i], &all))
+            return false;
+    }
+    if (!tni_mul_i64(all, out->size, &all))
+        return false;
+    out->bytes = empty ? 0 : all;
+    out->elements = out->bytes / out->size;
+    return true;
+}
+
+/* From the lowest to the highest byte, however the strides go. */
+static bool span(const int64_t *shape, const int64_t *strides, int32_t ndim, tni_layout *out)
+{
+    int64_t low = 0, high = out->size, reach;
+    for (int32_t i = 0; i < ndim; i++) {
+        if (shape[i] == 1)
+            continue;
+        if (!tni_mul_i64(shape[i] - 1, strides[i], &reach) ||
+            !tni_mul_i64(reach, out->size, &reach) ||
+            !tni_add_i64(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return false;
+    }
+    out->low = low;
+    out->high = high;
+    return low > INT64_MIN;
+}
+
+static bool is_dense(const int64_t *shape, const int64_t *strides, int32_t ndim)
+{
+    int64_t step = 1;
+    for (int32_t i = ndim; i-- > 0;) {
+        if (shape[i] != 1 && strides[i] != step)
+            return false;
+        step *= shape[i];
+    }
+    return true;
+}
+
+void tni_strides_dense(const int64_t *shape, int32_t ndim, int64_t *out)
+{
+    int64_t step = 1;
+    for (int32_t i = ndim; i-- > 0;) {
+        out[i] = step;
+        step *= shape[i] > 0 ? shape[i] : 1;
+    }
+}
+
+tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *strides, int32_t ndim,
+                        const char *where, const char *name, tni_layout *out, tn_error *err)
+{
+    const subject s = {where, name, err};
+    tni_layout layout = {.size = tni_dtype_bytes(dtype), .dense = true};
+    tn_status status = check_dtype(&s, dtype);
+    if (!status)
+        status = check_shape(&s, shape, ndim);
+    if (status)
+        return status;
+    if (!count_elements(shape, ndim, &layout))
+        return refuse(&s, "its dimensions make more bytes of %s than 63 bits count",
+                      tni_dtype_word(dtype));
+    layout.high = layout.bytes;
+    if (strides && layout.elements > 0) {
+        layout.dense = is_dense(shape, strides, ndim);
+        if (!span(shape, strides, ndim, &layout))
+            return refuse(&s, "its strides reach over more bytes than 63 bits count");
+    }
+    *out = layout;
+    return TN_OK;
+}
+
+/* That every byte has an address. */
+static bool has_addresses(const tn_tensor *tensor, const tni_layout *layout)
+{
+    uintptr_t at = (uintptr_t)tensor->data;
+    if (tensor->byte_offset > UINTPTR_MAX - at)
+        return false;
+    at += (uintptr_t)tensor->byte_offset;
+    return (uint64_t)-layout->low <= at && (uint64_t)layout->high <= UINTPTR_MAX - at;
+}
+
+tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const char *name,
+                             tni_layout *out, tn_error *err)
+{
+    const subject s = {where, name, err};
+    tni_layout layout;
+    if (!tensor)
+        return refuse(&s, "the tensor is NULL");
+    if (!tensor->dtype && !tensor->data && !tensor->owner)
+        return refuse(&s, "the tensor is empty: it was never made, or was released");
+    tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides, tensor->ndim,
+                                     where, name, &layout, err);
+    if (status)
+        return status;
+    if (layout.elements > 0 && !tensor->data)
+        return refuse(&s, "data is NULL, and there are %" PRId64 " elements", layout.elements);
+    if (!has_addresses(tensor, &layout))
+        return refuse(&s, "its offset of %" PRIu64 " bytes and its strides lead to no address",
+                      tensor->byte_offset);
+    *out = layout;
+    return TN_OK;
+}
+
+tn_status tn_tensor_elements(const tn_tensor *tensor, int64_t *out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_elements";
+    tni_layout layout = {0};
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
+    if (!status)
+        *out = layout.elements;
+    return status;
+}
+
+tn_status tn_tensor_bytes(const tn_tensor *tensor, uint64_t *out, tn_error *err)
+{
+    static const char where[] = "tn_tensor_bytes";
+    tni_layout layout = {0};
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
+    if (!status)
+        *out = (uint64_t)layout.bytes;
+    return status;
+}
+
+int32_t tn_tensor_is_dense(const tn_tensor *tensor)
+{
+    tni_layout layout = {0};
+    return !tni_tensor_measure(tensor, "tn_tensor_is_dense", "tensor", &layout, NULL) &&
+           layout.dense;
+}

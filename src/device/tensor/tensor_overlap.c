@@ -1,0 +1,105 @@
+/* Whether two layouts share a byte: sums of steps that come near enough to a distance. */
+#include "tensor.h"
+
+#include "base/checked.h"
+
+/* Steps to try before it is left open. */
+enum { BUDGET = 1 << 12, TERMS = 2 * TN_TENSOR_NDIM_MAX };
+
+/* From 0 to `count` times a positive step. */
+typedef struct term {
+    int64_t step;
+    int64_t count;
+} term;
+
+/* Is there a sum of all terms from `low` to `high`? The greatest step comes first. */
+typedef struct question {
+    term terms[TERMS];
+    int64_t rest[TERMS + 1]; /* the greatest sum of this term and those after it */
+    int32_t count;
+    int32_t budget;
+    int64_t low;
+    int64_t high;
+} question;
+
+/* Equal steps are one term. */
+static bool add_term(question *q, int64_t step, int64_t count)
+{
+    int32_t at = 0;
+    if (step == 0)
+        return true;
+    while (at < q->count && q->terms[at].step > step)
+        at++;
+    if (at < q->count && q->terms[at].step == step)
+        return tni_add_i64(q->terms[at].count, count, &q->terms[at].count);
+    memmove(&q->terms[at + 1], &q->terms[at], (size_t)(q->count - at) * sizeof q->terms[0]);
+    q->terms[at] = (term){step, count};
+    q->count++;
+    return true;
+}
+
+/* A step that is taken back is one that is taken from farther away. */
+static bool add_step(question *q, int64_t step, int64_t count)
+{
+    int64_t reach;
+    if (step >= 0)
+        return add_term(q, step, count);
+    return tni_mul_i64(-step, count, &reach) && tni_add_i64(q->low, reach, &q->low) &&
+           tni_add_i64(q->high, reach, &q->high) && add_term(q, -step, count);
+}
+
+static bool sum_up(question *q)
+{
+    for (int32_t i = q->count; i-- > 0;) {
+        int64_t reach;
+        if (!tni_mul_i64(q->terms[i].step, q->terms[i].count, &reach) ||
+            !tni_add_i64(q->rest[i + 1], reach, &q->rest[i]))
+            return false;
+    }
+    return true;
+}
+
+/* to + (steps of to) - from - (steps of from) lies between -bytes and bytes. */
+static bool ask(const tni_walk *walk, question *q)
+{
+    uintptr_t to = (uintptr_t)walk->to, from = (uintptr_t)walk->from;
+    uintptr_t apart = to > from ? to - from : from - to;
+    *q = (question){.budget = BUDGET};
+    if (apart > INT64_MAX)
+        return false;
+    int64_t distance = to > from ? -(int64_t)apart : (int64_t)apart;
+    if (!tni_add_i64(distance, 1 - walk->bytes, &q->low) ||
+        !tni_add_i64(distance, walk->bytes - 1, &q->high))
+        return false;
+    for (int32_t i = 0; i < walk->ndim; i++) {
+        if (!add_step(q, walk->to_step[i], walk->count[i] - 1) ||
+            !add_step(q, -walk->from_step[i], walk->count[i] - 1))
+            return false;
+    }
+    return sum_up(q);
+}
+
+/* With the terms from `at` on. */
+static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
+{
+    if (high < 0 || low > q->rest[at])
+        return false;
+    if (low <= 0)
+        return true;
+    const term *t = &q->terms[at];
+    int64_t least = low - q->rest[at + 1], most = high / t->step;
+    int64_t first = least <= 0 ? 0 : (least - 1) / t->step + 1;
+    int64_t last = most < t->count ? most : t->count;
+    for (int64_t i = first; i <= last && q->budget > 0; i++) {
+        q->budget--;
+        if (reaches(q, at + 1, low - i * t->step, high - i * t->step))
+            return true;
+    }
+    return false;
+}
+
+bool tni_walk_overlaps(const tni_walk *walk)
+{
+    question q;
+    return ask(walk, &q) && reaches(&q, 0, q.low, q.high);
+}

@@ -1,0 +1,165 @@
+/* Snapshots: made from the platforms there are. */
+#include "snapshot.h"
+
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/words.h"
+#include "snapshot_text.h"
+
+tni_snapshot *tni_snapshot_create(size_t platforms, size_t devices)
+{
+    const size_t align = _Alignof(max_align_t);
+    size_t first, second, bytes;
+    if (!tni_align_size(sizeof(tni_snapshot), align, &first) ||
+        !tni_mul_size(platforms, sizeof(tni_seen_platform), &bytes) ||
+        !tni_add_size(first, bytes, &bytes) || !tni_align_size(bytes, align, &second) ||
+        !tni_mul_size(devices, sizeof(tni_seen_device), &bytes) ||
+        !tni_add_size(second, bytes, &bytes))
+        return NULL;
+    tni_snapshot *snapshot = tni_alloc_zeroed(1, bytes);
+    if (!snapshot)
+        return NULL;
+    snapshot->platforms = (tni_seen_platform *)(void *)((char *)snapshot + first);
+    snapshot->devices = (tni_seen_device *)(void *)((char *)snapshot + second);
+    return snapshot;
+}
+
+tni_seen_platform *tni_snapshot_platform(const tni_snapshot *snapshot, const char *name)
+{
+    for (size_t i = 0; i < snapshot->platform_count; i++) {
+        if (strcmp(snapshot->platforms[i].name, name) == 0)
+            return &snapshot->platforms[i];
+    }
+    return NULL;
+}
+
+const tni_seen_device *tni_snapshot_device(const tni_snapshot *snapshot,
+                                           const tni_seen_platform *platform, int32_t index)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const tni_seen_device *device = &snapshot->devices[i];
+        if (&snapshot->platforms[device->platform] == platform && device->index == index)
+            return device;
+    }
+    return NULL;
+}
+
+#define PROPERTY(field, key, kind, bit)                                                          \
+    {                                                                                            \
+        .word = key, .is = TNI_PROPERTY_##kind, .offset = offsetof(tn_device_properties, field), \
+        .size = sizeof(((tn_device_properties *)0)->field), .known = bit                         \
+    }
+#define NUMBER(field, word, unit, meaning) PROPERTY(field, word, NUMBER, TN_DEVICE_KNOWS(field)),
+
+const tni_property tni_properties[TNI_PROPERTIES] = {
+    PROPERTY(name, "name", TEXT, 0),
+    PROPERTY(uuid, "uuid", TEXT, 0),
+    PROPERTY(bus, "bus", TEXT, 0),
+    PROPERTY(architecture, "architecture", TEXT, 0),
+    PROPERTY(capability, "capability", CAPABILITY, TN_DEVICE_KNOWS(capability)),
+    PROPERTY(dtypes, "dtypes", DTYPES, 0),
+    TN_DEVICE_NUMBER_LIST(NUMBER)};
+
+/* What is not known is 0, as the text has no place for anything else. */
+static void keep_properties(const tn_device_properties *from, tn_device_properties *out)
+{
+    out->struct_size = sizeof *out;
+    for (size_t i = 0; i < TNI_PROPERTIES; i++) {
+        const tni_property *p = &tni_properties[i];
+        if (p->known && !(from->known & p->known))
+            continue;
+        memcpy((char *)out + p->offset, (const char *)from + p->offset, p->size);
+        out->known |= p->known;
+    }
+}
+
+static void keep_platform(const tn_platform *platform, tni_seen_platform *out)
+{
+    tn_text_fit(out->name, sizeof out->name, platform->name);
+    out->kind = platform->known->kind;
+    atomic_init(&out->current, tn_device_current(platform));
+}
+
+/* Devices live as long as their set, and so does what they point to. */
+static void keep_devices(const tni_pointers *devices, const tn_platform *const *platforms,
+                         tni_snapshot *into)
+{
+    for (size_t i = 0; i < devices->count; i++) {
+        const tn_device *device = devices->items[i];
+        size_t at = 0;
+        while (at < into->platform_count && platforms[at] != device->platform)
+            at++;
+        if (at == into->platform_count)
+            continue;
+        tni_seen_device *seen = &into->devices[into->device_count++];
+        seen->platform = (int32_t)at;
+        seen->index = device->index;
+        keep_properties(&device->properties, &seen->properties);
+        into->platforms[at].devices++;
+    }
+}
+
+/* The lists as they are now: copies of the pointers. */
+typedef struct lists {
+    tni_pointers platforms;
+    tni_pointers devices;
+} lists;
+
+static bool copy_lists(tni_platforms *set, lists *out)
+{
+    tni_mutex_lock(&set->lock);
+    bool fits = tni_pointers_reserve(&out->platforms, set->platforms.count) &&
+                tni_pointers_reserve(&out->devices, set->devices.count);
+    for (size_t i = 0; fits && i < set->platforms.count; i++)
+        out->platforms.items[out->platforms.count++] = set->platforms.items[i];
+    for (size_t i = 0; fits && i < set->devices.count; i++) {
+        if (tni_device_is_visible(set->devices.items[i]))
+            out->devices.items[out->devices.count++] = set->devices.items[i];
+    }
+    tni_mutex_unlock(&set->lock);
+    return fits;
+}
+
+/* The verdict on a platform that has no device. */
+static void keep_reason(const tn_platform *platform, tni_seen_platform *out)
+{
+    tn_error why = {0};
+    (void)tni_platform_unready(platform, "tn_worker_snapshot_take", &why);
+    tn_text_fit(out->reason, sizeof out->reason, why.message);
+    tni_words_clean(out->reason);
+    atomic_store(&out->current, -1);
+}
+
+/* The first device is current where the one that was is not among those that were kept. */
+static void settle(const tni_pointers *platforms, tni_snapshot *into)
+{
+    for (size_t i = 0; i < into->platform_count; i++) {
+        tni_seen_platform *seen = &into->platforms[i];
+        if (seen->devices == 0)
+            keep_reason(platforms->items[i], seen);
+        else if (!tni_snapshot_device(into, seen, atomic_load(&seen->current)))
+            atomic_store(&seen->current, 0);
+    }
+}
+
+tn_status tni_snapshot_take(tni_platforms *set, tni_snapshot **out, tn_error *err)
+{
+    lists now = {0};
+    tni_snapshot *snapshot = NULL;
+    tn_status status = tni_platforms_sync(set, err);
+    if (!status && copy_lists(set, &now))
+        snapshot = tni_snapshot_create(now.platforms.count, now.devices.count);
+    if (!status && !snapshot)
+        status = tni_no_memory(err, "tn_worker_snapshot_take", "the snapshot");
+    if (!status) {
+        for (size_t i = 0; i < now.platforms.count; i++)
+            keep_platform(now.platforms.items[i], &snapshot->platforms[i]);
+        snapshot->platform_count = now.platforms.count;
+        keep_devices(&now.devices, (const tn_platform *const *)now.platforms.items, snapshot);
+        settle(&now.platforms, snapshot);
+        *out = snapshot;
+    }
+    tni_release(now.platforms.items);
+    tni_release(now.devices.items);
+    return status;
+}

@@ -1,0 +1,363 @@
+/* A snapshot from text: all of it is checked before any of it counts. Keys that this version does
+ * not know are refused; whole sections of other nouns are left to those who do. */
+#include "snapshot.h"
+
+#include "base/alloc.h"
+#include "base/form.h"
+#include "base/words.h"
+#include "device/tensor/tensor.h"
+#include "snapshot_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MOST_PLATFORMS = 1024, MOST_DEVICES = 4096 };
+
+static const char origin[] = "snapshot";
+
+TN_PRINTF(3, 4)
+static tn_status refuse(tn_error *err, uint32_t line, const char *format, ...)
+{
+    char place[TNI_FORM_PLACE], text[320];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tni_words_clean(text);
+    return tn_fail(err, TN_CORRUPT, 0, "tn_worker_snapshot_load", "%s: %s",
+                   tni_form_place(origin, line, place), text);
+}
+
+static tn_status refuse_value(tn_error *err, const tni_form_entry *entry, const char *needed)
+{
+    return refuse(err, entry->line, "%s = \"%.60s\": needs %s", entry->key, entry->value, needed);
+}
+
+/* A whole number as the writer writes it, and no other spelling of it. */
+static bool read_number(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+    char *end, again[24];
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end || value < least || value > most)
+        return false;
+    snprintf(again, sizeof again, "%lld", value);
+    if (strcmp(again, text) != 0)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool read_capability(const char *text, tn_capability *out)
+{
+    char major[16];
+    int64_t first, second;
+    const char *point = strchr(text, '.');
+    size_t length = point ? (size_t)(point - text) : sizeof major;
+    if (length >= sizeof major)
+        return false;
+    memcpy(major, text, length);
+    major[length] = '\0';
+    if (!read_number(major, INT32_MIN, INT32_MAX, &first) ||
+        !read_number(point + 1, INT32_MIN, INT32_MAX, &second))
+        return false;
+    *out = (tn_capability){(int32_t)first, (int32_t)second};
+    return true;
+}
+
+static tn_dtype find_dtype(const char *word)
+{
+    char *end;
+#define SAME(name, text, code, bits) \
+    if (strcmp(word, text) == 0)     \
+        return name;
+    TN_DTYPE_LIST(SAME)
+#undef SAME
+    if (strncmp(word, "0x", 2) != 0 || strlen(word) > 10)
+        return TN_DTYPE_NONE;
+    unsigned long number = strtoul(word, &end, 16);
+    return *end ? TN_DTYPE_NONE : (tn_dtype)number;
+}
+
+static bool read_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX])
+{
+    for (size_t count = 0; count + 1 < TN_DEVICE_DTYPES_MAX; count++) {
+        char word[16];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof word)
+            return false;
+        memcpy(word, text, length);
+        word[length] = '\0';
+        out[count] = find_dtype(word);
+        if (!out[count])
+            return false;
+        if (!text[length])
+            return true;
+        if (text[length + 1] != ' ')
+            return false;
+        text += length + 2;
+    }
+    return false;
+}
+
+/* One line that fits. */
+static bool read_text(const char *text, char *out, size_t size)
+{
+    size_t length = strlen(text);
+    for (const char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == '\177')
+            return false;
+    }
+    if (length == 0 || length >= size)
+        return false;
+    memcpy(out, text, length + 1);
+    return true;
+}
+
+/* Refuses a key that stands in the section before, and one that is not among `words`. */
+static tn_status check_keys(const tni_form_section *in, const char *const *words, size_t count,
+                            tn_error *err)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const tni_form_entry *entry = &in->entries[i];
+        size_t known = 0;
+        while (known < count && strcmp(words[known], entry->key) != 0)
+            known++;
+        if (known == count) {
+            const char *nearest = tni_words_nearest(entry->key, words, count);
+            return refuse(err, entry->line, "no key \"%.60s\" in [%.80s]%s%s%s", entry->key,
+                          in->name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+                          nearest ? "?" : "");
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(in->entries[j].key, entry->key) == 0)
+                return refuse(err, entry->line, "%s stands in line %u already", entry->key,
+                              (unsigned)in->entries[j].line);
+        }
+    }
+    return TN_OK;
+}
+
+static const tni_form_entry *find_entry(const tni_form_section *in, const char *key)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (strcmp(in->entries[i].key, key) == 0)
+            return &in->entries[i];
+    }
+    return NULL;
+}
+
+static tn_status read_kind(const tni_form_section *in, tni_seen_platform *out, tn_error *err)
+{
+    const tni_form_entry *entry = find_entry(in, "kind");
+    if (!entry)
+        return refuse(err, in->line, "[%.80s] has no kind", in->name);
+    for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_KIND_COUNT; kind++) {
+        if (strcmp(tn_platform_kind_name(kind), entry->value) == 0) {
+            out->kind = kind;
+            return TN_OK;
+        }
+    }
+    return refuse_value(err, entry, "a kind of platform, as in cuda or out-of-tree");
+}
+
+static tn_status read_platform(const tni_form_section *in, const char *name, tni_snapshot *into,
+                               tn_error *err)
+{
+    static const char *const words[] = {"kind", "current", "reason"};
+    tni_seen_platform *out = &into->platforms[into->platform_count];
+    const tni_form_entry *reason = find_entry(in, "reason");
+    if (!tni_name_is_legal(name, "", sizeof out->name - 1))
+        return refuse(err, in->line, "[%.80s]: no platform has such a name", in->name);
+    if (tni_snapshot_platform(into, name))
+        return refuse(err, in->line, "[%.80s] stands there twice", in->name);
+    tn_status status = check_keys(in, words, sizeof words / sizeof words[0], err);
+    if (!status)
+        status = read_kind(in, out, err);
+    if (!status && reason && !read_text(reason->value, out->reason, sizeof out->reason))
+        status = refuse_value(err, reason, "one line");
+    if (status)
+        return status;
+    tn_text_fit(out->name, sizeof out->name, name);
+    atomic_init(&out->current, -1);
+    into->platform_count++;
+    return TN_OK;
+}
+
+/* Once all devices are there. */
+static tn_status read_current(const tni_form_section *in, tni_snapshot *into,
+                              tni_seen_platform *out, tn_error *err)
+{
+    const tni_form_entry *entry = find_entry(in, "current");
+    int64_t index = 0;
+    if (out->devices == 0 && !out->reason[0])
+        return refuse(err, in->line, "[%.80s] has neither devices nor a reason", in->name);
+    if (out->devices == 0 && !entry)
+        return TN_OK;
+    if (!entry)
+        return refuse(err, in->line, "[%.80s] does not say which device is current", in->name);
+    if (!read_number(entry->value, 0, INT32_MAX, &index) ||
+        !tni_snapshot_device(into, out, (int32_t)index))
+        return refuse_value(err, entry, "the number of a device of the platform");
+    atomic_store(&out->current, (int32_t)index);
+    return TN_OK;
+}
+
+/* NULL when it was read, else what its value needs. */
+static const char *read_property(const tni_property *property, const char *text,
+                                 tn_device_properties *out)
+{
+    void *at = (char *)out + property->offset;
+    out->known |= property->known;
+    switch (property->is) {
+    case TNI_PROPERTY_TEXT:
+        return read_text(text, at, property->size) ? NULL : "one line, and shorter than this one";
+    case TNI_PROPERTY_CAPABILITY: return read_capability(text, at) ? NULL : "the form 9.0";
+    case TNI_PROPERTY_DTYPES: return read_dtypes(text, at) ? NULL : "dtypes, as in bf16, f32";
+    default:
+        return read_number(text, INT64_MIN, INT64_MAX, at) ? NULL : "a whole number of 64 bits";
+    }
+}
+
+static tn_status read_properties(const tni_form_section *in, tn_device_properties *out,
+                                 tn_error *err)
+{
+    const char *words[TNI_PROPERTIES];
+    for (size_t i = 0; i < TNI_PROPERTIES; i++)
+        words[i] = tni_properties[i].word;
+    tn_status status = check_keys(in, words, TNI_PROPERTIES, err);
+    out->struct_size = sizeof *out;
+    for (size_t i = 0; !status && i < TNI_PROPERTIES; i++) {
+        const tni_form_entry *entry = find_entry(in, words[i]);
+        const char *need = entry ? read_property(&tni_properties[i], entry->value, out) : NULL;
+        if (need)
+            status = refuse_value(err, entry, need);
+    }
+    return status;
+}
+
+/* "cuda:0": the platform of that name, and the number. */
+static tn_status read_id(const tni_form_section *in, const char *id, tni_snapshot *into,
+                         tni_seen_device *out, tn_error *err)
+{
+    const char *colon = strrchr(id, ':');
+    int64_t index = 0;
+    for (size_t i = 0; colon && i < into->platform_count; i++) {
+        const char *name = into->platforms[i].name;
+        if (strlen(name) != (size_t)(colon - id) || strncmp(name, id, strlen(name)) != 0)
+            continue;
+        if (!read_number(colon + 1, 0, INT32_MAX, &index))
+            break;
+        if (tni_snapshot_device(into, &into->platforms[i], (int32_t)index))
+            return refuse(err, in->line, "[%.80s] stands there twice", in->name);
+        out->platform = (int32_t)i;
+        out->index = (int32_t)index;
+        return TN_OK;
+    }
+    return refuse(err, in->line,
+                  "[%.80s]: needs a platform that has a section, and a number, as in "
+                  "[device cuda:0]",
+                  in->name);
+}
+
+static tn_status read_device(const tni_form_section *in, const char *id, tni_snapshot *into,
+                             tn_error *err)
+{
+    tni_seen_device *out = &into->devices[into->device_count];
+    tn_status status = read_id(in, id, into, out, err);
+    if (!status)
+        status = read_properties(in, &out->properties, err);
+    if (status)
+        return status;
+    into->platforms[out->platform].devices++;
+    into->device_count++;
+    return TN_OK;
+}
+
+/* What stands after "noun " in a section's name, or NULL. */
+static const char *name_of(const tni_form_section *section, const char *noun)
+{
+    size_t length = strlen(noun);
+    bool is = strncmp(section->name, noun, length) == 0 && section->name[length] == ' ';
+    return is ? section->name + length + 1 : NULL;
+}
+
+static size_t count_sections(const tni_form *form, const char *noun)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tni_form_section_count(form); i++)
+        count += name_of(tni_form_section_get(form, i), noun) != NULL;
+    return count;
+}
+
+/* One reading of all sections of a noun. */
+typedef tn_status read_fn(const tni_form_section *in, const char *name, tni_snapshot *into,
+                          tn_error *err);
+
+static tn_status read_sections(const tni_form *form, const char *noun, read_fn *read,
+                               tni_snapshot *into, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (size_t i = 0; !status && i < tni_form_section_count(form); i++) {
+        const tni_form_section *section = tni_form_section_get(form, i);
+        const char *name = name_of(section, noun);
+        if (name)
+            status = read(section, name, into, err);
+    }
+    return status;
+}
+
+static tn_status read_current_of(const tni_form_section *in, const char *name, tni_snapshot *into,
+                                 tn_error *err)
+{
+    return read_current(in, into, tni_snapshot_platform(into, name), err);
+}
+
+static tn_status check_head(const tni_form *form, tn_error *err)
+{
+    static const char *const words[] = {TNI_SNAPSHOT_KEY};
+    const tni_form_section *head = tni_form_section_get(form, 0);
+    const tni_form_entry *entry = find_entry(head, TNI_SNAPSHOT_KEY);
+    int64_t format = 0;
+    if (!entry)
+        return refuse(err, 1, "needs %s = %d before the first section", TNI_SNAPSHOT_KEY,
+                      TNI_SNAPSHOT_FORMAT);
+    if (!read_number(entry->value, TNI_SNAPSHOT_FORMAT, TNI_SNAPSHOT_FORMAT, &format))
+        return refuse_value(err, entry, "1: another version of Tenon wrote this text");
+    return check_keys(head, words, 1, err);
+}
+
+static tn_status read_all(const tni_form *form, tni_snapshot **out, tn_error *err)
+{
+    size_t platforms = count_sections(form, "platform"), devices = count_sections(form, "device");
+    tn_status status = check_head(form, err);
+    if (!status && (platforms > MOST_PLATFORMS || devices > MOST_DEVICES))
+        status = refuse(err, 1, "found %zu platforms and %zu devices, needs at most %d and %d",
+                        platforms, devices, MOST_PLATFORMS, MOST_DEVICES);
+    if (status)
+        return status;
+    tni_snapshot *snapshot = tni_snapshot_create(platforms, devices);
+    if (!snapshot)
+        return tni_no_memory(err, "tn_worker_snapshot_load", "the snapshot");
+    status = read_sections(form, "platform", read_platform, snapshot, err);
+    if (!status)
+        status = read_sections(form, "device", read_device, snapshot, err);
+    if (!status)
+        status = read_sections(form, "platform", read_current_of, snapshot, err);
+    if (status)
+        tni_release(snapshot);
+    else
+        *out = snapshot;
+    return status;
+}
+
+tn_status tni_snapshot_read(const char *text, tni_snapshot **out, tn_error *err)
+{
+    tni_form *form;
+    tn_status status = tni_form_parse(text, strlen(text), origin, &form, err);
+    if (status)
+        return status;
+    status = read_all(form, out, err);
+    tni_form_release(form);
+    return status;
+}

@@ -1,0 +1,238 @@
+/* The worker view: a snapshot that is swapped whole, and answers that take no lock, so that a child
+ * has them whatever other threads of its parent were at when it was forked. */
+#include "tenon/worker.h"
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "os/fork.h"
+#include "worker.h"
+
+/* Whoever reads counts as a reader for that long. A snapshot that was replaced is released once no
+ * one reads; in a child of a process that had readers, never: those do not come back. */
+static tni_snapshot *_Atomic now;
+static tni_snapshot *_Atomic replaced; /* joined by `next` */
+static _Atomic int64_t readers;
+
+/* The generation of the process that took one last, and 1; 0: none did. */
+static _Atomic unsigned taken_by;
+
+static const tni_snapshot *enter(void)
+{
+    atomic_fetch_add(&readers, 1);
+    return atomic_load(&now);
+}
+
+static void leave(void)
+{
+    atomic_fetch_sub(&readers, 1);
+}
+
+static void retire(tni_snapshot *snapshot)
+{
+    snapshot->next = atomic_load(&replaced);
+    while (!atomic_compare_exchange_weak(&replaced, &snapshot->next, snapshot)) {
+    }
+}
+
+/* Those in the list are out of reach: who does not read by now never will read them. */
+static void release_replaced(void)
+{
+    tni_snapshot *list = atomic_exchange(&replaced, NULL);
+    bool is_read = atomic_load(&readers) > 0;
+    while (list) {
+        tni_snapshot *next = list->next;
+        if (is_read)
+            retire(list);
+        else
+            tni_release(list);
+        list = next;
+    }
+}
+
+static void swap(tni_snapshot *snapshot)
+{
+    tni_snapshot *before = atomic_exchange(&now, snapshot);
+    if (before)
+        retire(before);
+    release_replaced();
+}
+
+tn_status tni_worker_take(tni_platforms *set, tn_error *err)
+{
+    tni_snapshot *snapshot;
+    unsigned by = tni_fork_generation() + 1, last = atomic_load(&taken_by);
+    if (last != 0 && last != by)
+        return tn_fail(err, TN_REFUSED, 0, "tn_worker_snapshot_take",
+                       "this process was forked from one that took a snapshot, and may not touch a "
+                       "driver; take it before fork(), or start a process anew");
+    tn_status status = tni_snapshot_take(set, &snapshot, err);
+    if (status)
+        return status;
+    atomic_store(&taken_by, by);
+    swap(snapshot);
+    return TN_OK;
+}
+
+tn_status tn_worker_snapshot_take(tn_error *err)
+{
+    tni_platforms *set;
+    tn_status status = tni_platforms_process(&set, err);
+    return status ? status : tni_worker_take(set, err);
+}
+
+static tn_status no_snapshot(const char *where, tn_error *err)
+{
+    return tn_fail(err, TN_UNAVAILABLE, 0, where,
+                   "there is no snapshot; take one before fork(), or load what "
+                   "tn_worker_snapshot_save gave");
+}
+
+tn_status tn_worker_snapshot_save(char **out_text, tn_error *err)
+{
+    static const char where[] = "tn_worker_snapshot_save";
+    if (!out_text)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out_text is NULL");
+    const tni_snapshot *snapshot = enter();
+    tn_status status =
+        snapshot ? tni_snapshot_write(snapshot, out_text, err) : no_snapshot(where, err);
+    leave();
+    return status;
+}
+
+tn_status tn_worker_snapshot_load(const char *text, tn_error *err)
+{
+    tni_snapshot *snapshot;
+    if (!text)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_worker_snapshot_load", "text is NULL");
+    tn_status status = tni_snapshot_read(text, &snapshot, err);
+    if (!status)
+        swap(snapshot);
+    return status;
+}
+
+void tn_worker_text_release(char *text)
+{
+    tni_release(text);
+}
+
+enum { MOST_NAMED = 64 };
+
+static tn_status no_such(const tni_snapshot *snapshot, const char *name, const char *where,
+                         tn_error *err)
+{
+    const char *names[MOST_NAMED];
+    char there[256] = "";
+    size_t count = 0, used = 0;
+    for (; count < snapshot->platform_count && count < MOST_NAMED; count++) {
+        names[count] = snapshot->platforms[count].name;
+        if (used < sizeof there)
+            used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", count ? ", " : "",
+                                     names[count]);
+    }
+    const char *nearest = tni_words_nearest(name, names, count);
+    return tn_fail(err, TN_NOT_FOUND, 0, where,
+                   "no platform \"%.60s\" in the snapshot; there are %s%s%s%s", name, there,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* What an answer begins with. The caller leaves in any case. */
+static tn_status begin(const char *name, const char *where, const tni_snapshot **out_snapshot,
+                       tni_seen_platform **out, tn_error *err)
+{
+    const tni_snapshot *snapshot = enter();
+    if (!name)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "platform is NULL");
+    if (!snapshot)
+        return no_snapshot(where, err);
+    *out_snapshot = snapshot;
+    *out = tni_snapshot_platform(snapshot, name);
+    return *out ? TN_OK : no_such(snapshot, name, where, err);
+}
+
+/* The rule of tn_device_set, for what is not -1. */
+static tn_status find(const tni_snapshot *snapshot, const tni_seen_platform *platform,
+                      int32_t index, const char *where, const tni_seen_device **out, tn_error *err)
+{
+    const tni_seen_device *device = tni_snapshot_device(snapshot, platform, index);
+    if (!device && platform->devices == 0)
+        return tn_fail(err, TN_UNAVAILABLE, 0, where, "%s", platform->reason);
+    if (!device)
+        return tn_fail(err, TN_NOT_FOUND, 0, where,
+                       "no device \"%s:%d\" in the snapshot; %s has %d", platform->name, (int)index,
+                       platform->name, (int)platform->devices);
+    *out = device;
+    return TN_OK;
+}
+
+tn_status tn_worker_device_count(const char *platform, int32_t *out, tn_error *err)
+{
+    static const char where[] = "tn_worker_device_count";
+    const tni_snapshot *snapshot = NULL;
+    tni_seen_platform *seen = NULL;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    if (!status)
+        *out = seen->devices;
+    leave();
+    return status;
+}
+
+tn_status tn_worker_set_device(const char *platform, int32_t index, tn_error *err)
+{
+    static const char where[] = "tn_worker_set_device";
+    const tni_snapshot *snapshot = NULL;
+    const tni_seen_device *device;
+    tni_seen_platform *seen = NULL;
+    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    if (!status && index != -1) {
+        status = find(snapshot, seen, index, where, &device, err);
+        if (!status)
+            atomic_store(&seen->current, index);
+    }
+    leave();
+    return status;
+}
+
+tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error *err)
+{
+    static const char where[] = "tn_worker_current_device";
+    const tni_snapshot *snapshot = NULL;
+    tni_seen_platform *seen = NULL;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    if (!status)
+        *out = atomic_load(&seen->current);
+    leave();
+    return status;
+}
+
+/* As much of them as the caller knows. */
+static void give(const tn_device_properties *from, tn_device_properties *out)
+{
+    size_t size = out->struct_size;
+    memcpy(out, from, size < sizeof *from ? size : sizeof *from);
+    out->struct_size = size;
+}
+
+tn_status tn_worker_properties(const char *platform, int32_t index, tn_device_properties *out,
+                               tn_error *err)
+{
+    static const char where[] = "tn_worker_properties";
+    const tni_snapshot *snapshot = NULL;
+    const tni_seen_device *device = NULL;
+    tni_seen_platform *seen = NULL;
+    if (!out || !TN_HAS(out, tn_device_properties, pinned_memory))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
+                       out ? "out->struct_size is too small" : "out is NULL");
+    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    if (!status) {
+        int32_t wanted = index == -1 ? atomic_load(&seen->current) : index;
+        status = find(snapshot, seen, wanted, where, &device, err);
+        if (!status)
+            give(&device->properties, out);
+    }
+    leave();
+    return status;
+}

@@ -1,0 +1,186 @@
+#include "shared.h"
+
+#include "base/alloc.h"
+#include "fork.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
+
+struct tni_shared {
+    void *memory;
+    size_t size;
+    unsigned char name[TNI_SHARED_NAME];
+    bool created;
+    unsigned generation; /* of the process that created it */
+};
+
+enum { PATH = sizeof "/tenon-" + 2 * (size_t)TNI_SHARED_NAME };
+
+/* The file's name as the system's shared memory knows it. */
+static void path_of(const unsigned char *name, char out[PATH])
+{
+    size_t at = (size_t)snprintf(out, PATH, "/tenon-");
+    for (size_t i = 0; i < TNI_SHARED_NAME; i++)
+        at += (size_t)snprintf(out + at, PATH - at, "%02x", name[i]);
+}
+
+static tn_status refuse(int code, const char *where, tn_error *err)
+{
+    char text[128];
+    const char *why = strerror_r(code, text, sizeof text);
+    switch (code) {
+    case ENOSPC:
+    case ENOMEM:
+    case EFBIG:
+        return tn_fail(err, TN_OUT_OF_MEMORY, code, where,
+                       "there is no room for memory that processes share: %s", why);
+    case EMFILE:
+    case ENFILE:
+        return tn_fail(err, TN_BUSY, code, where, "no descriptor is left: %s; raise the limit",
+                       why);
+    default:
+        return tn_fail(err, TN_UNSUPPORTED, code, where,
+                       "this system has no memory that processes share: %s; on Linux /dev/shm must "
+                       "be there and be writable",
+                       why);
+    }
+}
+
+static tn_status map(int file, size_t size, const unsigned char *name, tni_shared **out,
+                     tn_error *err)
+{
+    tni_shared *shared = tni_alloc_zeroed(1, sizeof *shared);
+    if (!shared)
+        return tni_no_memory(err, "shared memory", "its handle");
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) {
+        tni_release(shared);
+        return refuse(errno, "mmap", err);
+    }
+    *shared = (tni_shared){.memory = memory, .size = size};
+    memcpy(shared->name, name, TNI_SHARED_NAME);
+    *out = shared;
+    return TN_OK;
+}
+
+/* Room is taken at once: memory that turned out missing at a first touch would end the process. */
+static int reserve(int file, size_t size)
+{
+    if (ftruncate(file, (off_t)size) != 0)
+        return errno;
+#if defined(__APPLE__)
+    return 0;
+#else
+    return posix_fallocate(file, 0, (off_t)size);
+#endif
+}
+
+/* So would the signal that comes with a limit on the size of files. */
+static int take_room(int file, size_t size)
+{
+    static const struct timespec at_once = {0, 0};
+    sigset_t limit, before;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    int code = reserve(file, size);
+    if (code == EFBIG && !sigismember(&before, SIGXFSZ))
+        sigtimedwait(&limit, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
+{
+    unsigned char name[TNI_SHARED_NAME];
+    char path[PATH];
+    if (getentropy(name, sizeof name) != 0)
+        return refuse(errno, "getentropy", err);
+    path_of(name, path);
+    int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file < 0)
+        return refuse(errno, "shm_open", err);
+    int code = take_room(file, size);
+    tn_status status = code ? refuse(code, "shared memory", err) : map(file, size, name, out, err);
+    (void)tni_sys_close(file);
+    if (status) {
+        (void)shm_unlink(path);
+        return status;
+    }
+    (*out)->created = true;
+    (*out)->generation = tni_fork_generation();
+    return TN_OK;
+}
+
+/* Only its own user can have made it, and only in this size. */
+static tn_status check(int file, size_t size, tn_error *err)
+{
+    static const char where[] = "shared memory";
+    struct stat facts;
+    if (tni_sys_fstat(file, &facts) != 0)
+        return tn_fail(err, TN_IO, errno, "fstat", "the shared memory cannot be examined");
+    if (facts.st_uid != geteuid())
+        return tn_fail(err, TN_NOT_PERMITTED, 0, where,
+                       "the shared memory belongs to user %lld, not to user %lld",
+                       (long long)facts.st_uid, (long long)geteuid());
+    if (facts.st_mode & 077)
+        return tn_fail(err, TN_NOT_PERMITTED, 0, where,
+                       "the shared memory is open to others (mode %04o)",
+                       (unsigned)facts.st_mode & 07777);
+    if (!S_ISREG(facts.st_mode) || facts.st_size != (off_t)size)
+        return tn_fail(err, TN_CORRUPT, 0, where, "the shared memory has %lld bytes instead of %zu",
+                       (long long)facts.st_size, size);
+    return TN_OK;
+}
+
+tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size, tni_shared **out,
+                          tn_error *err)
+{
+    char path[PATH];
+    path_of(name, path);
+    int file = shm_open(path, O_RDWR, 0);
+    if (file < 0 && errno == ENOENT)
+        return tn_fail(err, TN_NOT_FOUND, ENOENT, "shm_open",
+                       "no shared memory has that name: whoever made it has released it");
+    if (file < 0 && errno == EACCES)
+        return tn_fail(err, TN_NOT_PERMITTED, EACCES, "shm_open",
+                       "the shared memory is another user's");
+    if (file < 0)
+        return refuse(errno, "shm_open", err);
+    tn_status status = check(file, size, err);
+    if (!status)
+        status = map(file, size, name, out, err);
+    (void)tni_sys_close(file);
+    return status;
+}
+
+void tni_shared_release(tni_shared *shared)
+{
+    char path[PATH];
+    if (!shared)
+        return;
+    if (shared->created && shared->generation == tni_fork_generation()) {
+        path_of(shared->name, path);
+        (void)shm_unlink(path);
+    }
+    (void)munmap(shared->memory, shared->size);
+    tni_release(shared);
+}
+
+void *tni_shared_memory(const tni_shared *shared)
+{
+    return shared->memory;
+}
+
+const unsigned char *tni_shared_name(const tni_shared *shared)
+{
+    return shared->name;
+}

@@ -1,0 +1,124 @@
+"""A platform with one fault at a time: the suite notices each, by the case that faults.h names, and comes
+to an end whatever the platform does."""
+
+import json
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+ROW = re.compile(r'X\((\w+),\s*(?:\\\s*)?"([\w-]+)",\s*(?:\\\s*)?"([\w.-]*)",\s*(?:\\\s*)?"([^"]*)"\)')
+
+
+def faults():
+    """word -> the case that must fail."""
+    rows = ROW.findall(script.read_text(script.source("tests", "conformance", "faults.h")))
+    return {word: case for _, word, case, _ in rows}
+
+
+class Faults(script.Case):
+    def suite(self, fault, *options, timeout=100):
+        module = os.path.join(
+            script.build.folder, "tests", "conformance", "modules", "tenon-faulty.so")
+        return script.run(
+            script.build.tenon, "conformance", "--module", module, *options,
+            env=script.environment(FAULTY=fault), timeout=timeout)
+
+    def results(self, fault, *options, **keywords):
+        done = self.suite(fault, "--json", *options, **keywords)
+        self.assertNotEqual(done.stdout, "", done.stderr)
+        platform, = json.loads(done.stdout)["platforms"]
+        return done.returncode, {row["case"]: row for row in platform["results"]}
+
+    def test_each_is_noticed(self):
+        listed = faults()
+        self.assertGreaterEqual(len(listed), 30)
+        for fault, case in listed.items():
+            if not case:
+                continue
+            with self.subTest(fault):
+                code, results = self.results(fault, "--case", case, "--patience", "4")
+                self.assertEqual((code, results[case]["outcome"]), (1, "fail"), results[case])
+                self.assertNotEqual(results[case]["text"], "")
+                _, sound = self.results("", "--case", case)
+                self.assertEqual(sound[case]["outcome"], "pass", sound[case])
+
+    def test_a_hang_is_left_behind(self):
+        """Three cases that do not end are enough; the rest is not run, and the command ends."""
+        code, results = self.results("event-never", "--case", "event", "--patience", "2")
+        self.assertEqual(code, 1)
+        late = [row for row in results.values() if row["text"].startswith("did not end within 2 s")]
+        self.assertEqual(len(late), 3)
+        self.assertIn("not run: 3 cases before it did not end",
+                      [row["text"] for row in results.values()])
+
+    def test_a_crash_names_its_case(self):
+        if script.build.sanitizers:
+            self.skipTest("a sanitizer reports crashes its own way")
+        done = self.suite("crashes", "--case", "copy.large")
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertIn("tenon conformance: crashed in the case copy.large\n", done.stderr)
+
+    def test_a_message_says_what_was_expected_and_found(self):
+        _, results = self.results("memory-hides", "--case", "device.memory")
+        self.assertRegex(results["device.memory"]["text"], r"in_use is 0 while \d+ bytes are held")
+        _, results = self.results("copy-flips", "--case", "copy.device-host")
+        self.assertRegex(results["copy.device-host"]["text"],
+                         r"^where it was copied to: 1 of \d+ bytes are wrong, the first at \d+: "
+                         r"0x[0-9a-f]{2}, expected 0x[0-9a-f]{2}$")
+
+    def test_a_seed_repeats_a_run(self):
+        texts = set()
+        for _ in range(2):
+            _, results = self.results("copy-flips", "--case", "copy.device-host", "--seed", "7")
+            texts.add(results["copy.device-host"]["text"])
+        self.assertEqual(len(texts), 1)
+        _, results = self.results("copy-flips", "--case", "copy.device-host", "--seed", "8")
+        self.assertNotIn(results["copy.device-host"]["text"], texts)
+
+
+class Lists(Faults):
+    """What the lists make of an outcome."""
+
+    test_each_is_noticed = test_a_hang_is_left_behind = test_a_crash_names_its_case = None
+    test_a_message_says_what_was_expected_and_found = test_a_seed_repeats_a_run = None
+
+    def judge(self, fault, case, **lists):
+        options = ["--case", case]
+        for name, cases in lists.items():
+            options += [f"--{name}", script.write_text(self.place(name), "\n".join(cases))]
+        code, results = self.results(fault, *options)
+        return code, results[case]["outcome"], results[case]["text"]
+
+    def test_unsupported(self):
+        case = "stream.priority"
+        code, outcome, text = self.judge("priority-refused", case)
+        self.assertEqual((code, outcome), (1, "fail"))
+        self.assertIn("not on the list of what may be", text)
+        self.assertIn("no priorities here", text)
+        code, outcome, text = self.judge("priority-refused", case, unsupported=[f"  {case} # no"])
+        self.assertEqual((code, outcome), (0, "unsupported"))
+        self.assertIn("no priorities here", text)
+        code, outcome, text = self.judge("", case, unsupported=["# why", "", case])
+        self.assertEqual((code, outcome), (1, "fail"))
+        self.assertIn("passes, though it is on the list", text)
+
+    def test_expected(self):
+        case = "event.elapsed"
+        code, outcome, text = self.judge("time-unsigned", case, expected=[case])
+        self.assertEqual((code, outcome), (0, "expected-failure"))
+        self.assertIn("backwards", text)
+        code, outcome, text = self.judge("", case, expected=[case])
+        self.assertEqual((code, outcome), (1, "fail"))
+        self.assertIn("passes, though it is expected to fail", text)
+
+    def test_a_failure_is_not_unsupported(self):
+        code, outcome, _ = self.judge("copy-flat", "copy.2d", unsupported=["copy.2d"])
+        self.assertEqual((code, outcome), (1, "fail"))
+
+
+if __name__ == "__main__":
+    script.main()

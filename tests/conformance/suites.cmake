@@ -1,0 +1,41 @@
+# The conformance suite on platforms that are right and on one that is not; the seed's sample device; the
+# example of a platform out of the tree.
+include(scripts.cmake)
+if(NOT UNIX OR APPLE)
+  return()
+endif()
+
+# tenon_conformance_module(NAME SOURCES...): a module for the tests, conformance/modules/tenon-NAME.so.
+set(conformance_folder "${CMAKE_CURRENT_BINARY_DIR}/conformance/modules")
+function(tenon_conformance_module name)
+  add_library(conformance_${name} MODULE ${ARGN})
+  target_include_directories(conformance_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+  target_compile_definitions(conformance_${name} PRIVATE _GNU_SOURCE)
+  target_link_libraries(conformance_${name} PRIVATE tenon_flags Threads::Threads)
+  set_target_properties(conformance_${name} PROPERTIES PREFIX "" OUTPUT_NAME tenon-${name}
+    LIBRARY_OUTPUT_DIRECTORY "${conformance_folder}" SKIP_BUILD_RPATH ON)
+endfunction()
+
+find_package(Threads REQUIRED)
+tenon_conformance_module(seed-sample conformance/seed_sample.c)
+tenon_conformance_module(faulty conformance/faulty.c conformance/faulty_queue.c)
+
+# The example is built outside by its own Makefile in conformance/outside.py; here with the flags and the
+# sanitizer of the rest.
+set(ferry "${PROJECT_SOURCE_DIR}/examples/out-of-tree")
+tenon_conformance_module(ferry ${ferry}/tenon-ferry.c ${ferry}/line.c)
+add_executable(ferry-server ${ferry}/server.c ${ferry}/server_memory.c ${ferry}/server_stream.c)
+target_compile_definitions(ferry-server PRIVATE _GNU_SOURCE)
+target_link_libraries(ferry-server PRIVATE tenon_flags Threads::Threads)
+set_target_properties(ferry-server PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY "${conformance_folder}" SKIP_BUILD_RPATH ON)
+
+tenon_test(conformance/sample SOURCES conformance/seed_sample.c
+  DEFINITIONS tn_module_entry=seed_sample_entry)
+tenon_test(conformance/ferry LABELS concurrency TIMEOUT 120
+  DEFINITIONS FERRY="$<TARGET_FILE:conformance_ferry>")
+add_dependencies(test_conformance_ferry conformance_ferry ferry-server)
+
+tenon_test_script(conformance/platforms LABELS concurrency TIMEOUT 300)
+tenon_test_script(conformance/faults TIMEOUT 300)
+tenon_test_script(conformance/outside TIMEOUT 300)

@@ -1,0 +1,148 @@
+/* Devices by conditions. */
+#include "world.h"
+
+#include "device/select.h"
+
+static void conditions_are_parsed(void **state)
+{
+    tni_select_terms terms = {0};
+    tn_error err;
+    (void)state;
+    assert_int_equal(tni_select_parse("best", &terms, &err), TN_OK);
+    assert_int_equal(terms.count, 0);
+    assert_int_equal(
+        tni_select_parse("platform!=cuda,capability<9.1,memory>=40g,numa_node=1", &terms, &err),
+        TN_OK);
+    assert_int_equal(terms.count, 4);
+    assert_string_equal(terms.items[0].word, "cuda");
+    assert_int_equal(terms.items[0].op, TNI_SELECT_NE);
+    assert_int_equal(terms.items[1].capability.major, 9);
+    assert_int_equal(terms.items[1].op, TNI_SELECT_LT);
+    assert_true(terms.items[2].number == INT64_C(40) << 30);
+    assert_int_equal(terms.items[2].op, TNI_SELECT_GE);
+    assert_int_equal(terms.items[3].number, 1);
+    assert_true(tni_select_is("best") && tni_select_is("a=b") && tni_select_is("a>1"));
+    assert_false(tni_select_is("cuda:0") || tni_select_is("bestest") || tni_select_is(""));
+}
+
+static void sizes_have_units(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t number;
+    } rows[] = {{"memory>0", 0},
+                {"memory>1k", 1024},
+                {"memory>3M", INT64_C(3) << 20},
+                {"memory>5t", INT64_C(5) << 40},
+                {"memory>8388607t", INT64_C(8388607) << 40},
+                {"memory>999999999999999999", INT64_C(999999999999999999)}};
+    tni_select_terms terms;
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(tni_select_parse(rows[i].text, &terms, &err), TN_OK);
+        assert_true(terms.items[0].number == rows[i].number);
+    }
+}
+
+static void nonsense_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        {"memroy>=40g", "no condition \"memroy\"; there are platform, name, architecture, "
+                        "capability, memory and the other numbers of tn_device_properties; did you "
+                        "mean memory?"},
+        {"memory>=40q", "memory needs a number, as in 40, 40k, 40m, 40g or 40t; found \"40q\""},
+        {"memory>=40gb", "found \"40gb\""},
+        {"memory>=-1", "found \"-1\""},
+        {"memory>=8388608t", "needs a number"},
+        {"memory>=9999999999999999999", "needs a number"},
+        {"memory>=", "a condition has the form memory>=40g; found \"memory>=\""},
+        {">=4", "a condition has the form"},
+        {"memory!4", "a condition has the form"},
+        {"memory>1,", "nothing stands behind the last comma"},
+        {",memory>1", "a condition has the form"},
+        {"platform>cuda", "platform takes = and !=, found >"},
+        {"capability>=x", "a capability needs the form"},
+        {"name=0123456789012345678901234567890123456789012345678901234567890", "at most 63 bytes"},
+        {"memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,"
+         "memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1",
+         "at most 16 conditions"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tni_select_terms terms = {.count = 77};
+        tn_error err = {0};
+        assert_int_equal(tni_select_parse(rows[i].text, &terms, &err), TN_INVALID_ARGUMENT);
+        assert_contains(err.message, rows[i].words);
+        assert_int_equal(terms.count, 77);
+    }
+}
+
+static void best_device_that_fits_is_found(void **state)
+{
+    static const struct {
+        const char *text, *id;
+    } rows[] = {
+        {"best", "acme:0"},
+        {"capability>=3.6", "acme:1"},
+        {"capability=3.5", "acme:0"},
+        {"capability!=3.5", "acme:1"},
+        {"memory>=16g", "acme:0"},
+        {"memory<=16g,physical_index>0", "acme:1"},
+        {"platform=cpu", "cpu:0"},
+        {"platform!=acme", "bolt:0"},
+        {"name=Acme Board 1", "acme:1"},
+        {"platform=acme,memory>16g", NULL},
+        {"clock>0", NULL}, /* no one tells */
+        {"platform=cuda", NULL},
+    };
+    world w;
+    tn_error err;
+    (void)state;
+    unsetenv("TENON_PLATFORM");
+    world_make(&w, WORLD_ALL, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tn_device *device = NULL;
+        tn_status status = tni_devices_get(w.set, rows[i].text, &device, &err);
+        assert_int_equal(status, rows[i].id ? TN_OK : TN_NOT_FOUND);
+        if (rows[i].id)
+            assert_string_equal(tn_device_id(device), rows[i].id);
+        else
+            assert_contains(err.message, "present: cpu:0, acme:0 (Acme Board 0)");
+    }
+    assert_int_equal(tni_platforms_select(w.set, "cpu", &err), TN_OK);
+    assert_string_equal(tn_device_id(world_device(&w, "best")), "cpu:0");
+    assert_string_equal(tn_device_id(world_device(&w, "platform!=bolt")), "cpu:0");
+    world_end(&w);
+}
+
+static void planned_devices_are_passed_over(void **state)
+{
+    static const char text[] = "[device h200]\nplatform = cuda\nmemory = 141 GB\n";
+    world w;
+    tni_descriptions *descriptions = NULL;
+    tn_device *device = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_ALL, NULL);
+    assert_int_equal(tni_descriptions_parse(text, sizeof text - 1, "x", &descriptions, &err),
+                     TN_OK);
+    assert_int_equal(tni_devices_describe(w.set, descriptions, "x", &err), TN_OK);
+    tni_descriptions_release(descriptions);
+    assert_int_equal(tni_devices_get(w.set, "memory>100g", &device, &err), TN_NOT_FOUND);
+    world_end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conditions_are_parsed),
+        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(nonsense_is_refused_with_its_place),
+        cmocka_unit_test(best_device_that_fits_is_found),
+        cmocka_unit_test(planned_devices_are_passed_over),
+    };
+    return run_suite("unit.select", tests);
+}
