@@ -24,22 +24,39 @@ static tn_status no_case(const char *name, const char *where, tn_error *err)
                    where, name, suggestion(name, names, count));
 }
 
-static bool matches(const char *name, const char *wanted)
+static bool is_case(const char *name)
+{
+    for (size_t i = 0; i < suite_count(); i++) {
+        if (strcmp(suite_at(i)->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool begins(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);
-    return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '.');
+    return strncmp(name, wanted, length) == 0 && name[length] == '.';
+}
+
+static void put(name_list *list, const char *name)
+{
+    if (list->count < LIST_MOST && !name_list_has(list, name))
+        tn_text_fit(list->names[list->count++], LIST_NAME, name);
 }
 
 tn_status name_list_add(name_list *list, const char *name, const char *where, tn_error *err)
 {
-    bool found = false;
+    bool found = is_case(name);
+    if (found) {
+        put(list, name);
+        return TN_OK;
+    }
     for (size_t i = 0; i < suite_count(); i++) {
-        const char *candidate = suite_at(i)->name;
-        if (!matches(candidate, name))
+        if (!begins(suite_at(i)->name, name))
             continue;
+        put(list, suite_at(i)->name);
         found = true;
-        if (list->count < LIST_MOST && !name_list_has(list, candidate))
-            tn_text_fit(list->names[list->count++], LIST_NAME, candidate);
     }
     return found ? TN_OK : no_case(name, where, err);
 }

@@ -18,7 +18,8 @@ typedef struct name_list {
  * no case has, the nearest one. */
 tn_status name_list_read(const char *path, name_list *out, tn_error *err);
 
-/* Adds a name, or every case whose name begins with it and a dot. `where` is for messages. */
+/* Adds a case or, when none has that name, every one whose name begins with it and a dot. `where` is for
+ * messages. */
 tn_status name_list_add(name_list *list, const char *name, const char *where, tn_error *err);
 
 bool name_list_has(const name_list *list, const char *name);

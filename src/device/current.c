@@ -1,19 +1,11 @@
 /* The current device of each thread, one for every platform, and the guards that restore it. */
 #include "device/stream/current.h"
+
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
 
 /* By the platforms' slots. Zeroed is right: device 0 is current until another is set. */
 static _Thread_local int32_t by_slot[TNI_PLATFORM_SLOTS];
-
-/* What the thread has, whether or not the platform still has so many devices. */
-static int32_t chosen(const tn_platform *platform)
-{
-    if (platform->slot >= 0)
-        return by_slot[platform->slot];
-    const tni_current *entry = tni_current_find(platform);
-    return entry ? entry->index : 0;
-}
 
 /* Where the choice is kept, until the thread makes something else current. NULL for want of memory,
  * and never for a platform of which this thread has chosen a device other than 0. */
@@ -25,28 +17,25 @@ static int32_t *place(const tn_platform *platform)
     return entry ? &entry->index : NULL;
 }
 
-/* A platform that was taken back may return with fewer devices. */
+/* A platform may since have lost the device: then whoever uses the number is told so. */
 int32_t tn_device_current(const tn_platform *platform)
+{
+    if (tn_platform_device_count(platform) == 0)
+        return -1;
+    if (platform->slot >= 0)
+        return by_slot[platform->slot];
+    const tni_current *entry = tni_current_find(platform);
+    return entry ? entry->index : 0;
+}
+
+static tn_status no_such(const tn_platform *platform, int32_t index, const char *where,
+                         tn_error *err)
 {
     int32_t count = tn_platform_device_count(platform);
     if (count == 0)
-        return -1;
-    int32_t index = chosen(platform);
-    return index < count ? index : 0;
-}
-
-static tn_status find(const tn_platform *platform, int32_t index, const char *where,
-                      const tn_device **out, tn_error *err)
-{
-    const tn_device *device = tni_devices_of(platform, index);
-    int32_t count = tn_platform_device_count(platform);
-    if (!device && count == 0)
         return tni_platform_unready(platform, where, err);
-    if (!device)
-        return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d, from 0 on",
-                       platform->name, (int)index, platform->name, (int)count);
-    *out = device;
-    return TN_OK;
+    return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", platform->name,
+                   (int)index, platform->name, (int)count);
 }
 
 /* Initialises the device and makes it the vendor's current one, where there is such a thing: not for
@@ -96,7 +85,6 @@ static tn_status exchange(const tn_device *device, bool initialise, const char *
 static tn_status exchange_number(const tn_platform *platform, int32_t index, bool initialise,
                                  const char *where, int32_t *out_previous, tn_error *err)
 {
-    const tn_device *device = NULL;
     if (!platform || !out_previous)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL",
                        platform ? "out_previous" : "the platform");
@@ -104,8 +92,9 @@ static tn_status exchange_number(const tn_platform *platform, int32_t index, boo
         *out_previous = tn_device_current(platform);
         return TN_OK;
     }
-    tn_status status = find(platform, index, where, &device, err);
-    return status ? status : exchange(device, initialise, where, out_previous, err);
+    const tn_device *device = tni_devices_of(platform, index);
+    return device ? exchange(device, initialise, where, out_previous, err)
+                  : no_such(platform, index, where, err);
 }
 
 tn_status tn_device_set(const tn_platform *platform, int32_t index, tn_error *err)
@@ -176,18 +165,27 @@ void tn_device_guard_leave(tn_device_guard *guard)
         follow(device);
 }
 
-int32_t tn_platform_is_available(const tn_platform *platform)
+static bool has_device_that_runs(const tn_platform *platform)
 {
     tni_call call;
-    int32_t answer = platform ? atomic_load(&platform->replaced) : 0;
-    for (int32_t i = 0; answer < 0; i++) {
-        const tn_device *device = tni_devices_of(platform, i);
-        if (!device)
-            answer = 0;
-        else if (tni_device_open(device, "", &call, NULL) == TN_OK)
-            answer = 1;
+    bool found = false;
+    tni_mutex_lock(&platform->set->lock);
+    const tni_pointers *devices = &platform->set->devices;
+    for (size_t i = 0; i < devices->count && !found; i++) {
+        const tn_device *device = devices->items[i];
+        found = device->platform == platform && tni_device_is_visible(device) &&
+                tni_device_open(device, "", &call, NULL) == TN_OK;
     }
-    return answer;
+    tni_mutex_unlock(&platform->set->lock);
+    return found;
+}
+
+int32_t tn_platform_is_available(const tn_platform *platform)
+{
+    if (!platform || !platform->set)
+        return 0;
+    int32_t answer = atomic_load(&platform->replaced);
+    return answer >= 0 ? answer : has_device_that_runs(platform);
 }
 
 tn_status tn_platform_availability_replace(const tn_platform *platform, int32_t answer,

@@ -1,7 +1,7 @@
 /* The device in another process, killed while several threads have work under way on it: everyone comes
  * back with the cause, the other device goes on, and a new server can be opened. */
-#include "tenon/tenon.h"
 #include "scratch.h"
+#include "tenon/tenon.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -66,19 +66,19 @@ static tn_status take_tools(worker *w, tools *out)
 
 static tn_status do_turn(worker *w, const tools *t, int turn)
 {
-    tn_status status = tn_memory_fill(
-        TN_ARGS(memory_fill, .device = w->device, .to = t->there, .bytes = BYTES,
-                .pattern = (uint64_t)turn, .stream = t->stream),
-        &w->err);
+    tn_status status =
+        tn_memory_fill(TN_ARGS(memory_fill, .device = w->device, .to = t->there, .bytes = BYTES,
+                               .pattern = (uint64_t)turn, .stream = t->stream),
+                       &w->err);
     for (int i = 0; i < 8 && !status; i++)
         status = tn_memory_copy(TN_ARGS(memory_copy, .to = t->here, .from_device = w->device,
                                         .from = t->there, .bytes = BYTES, .stream = t->stream),
                                 &w->err);
     if (!status)
-        status = tn_memory_copy(TN_ARGS(memory_copy, .to_device = w->device, .to = t->there,
-                                        .from = t->here + BYTES, .bytes = BYTES,
-                                        .stream = t->stream),
-                                &w->err);
+        status =
+            tn_memory_copy(TN_ARGS(memory_copy, .to_device = w->device, .to = t->there,
+                                   .from = t->here + BYTES, .bytes = BYTES, .stream = t->stream),
+                           &w->err);
     if (!status)
         status = tn_event_record(t->event, t->stream, &w->err);
     if (!status && turn % 2)
@@ -152,8 +152,8 @@ static void a_server_starts_at_the_first_use(void **state)
     come_in();
     snprintf(path, sizeof path, "%s/ferry-1.pid", folder);
     assert_int_not_equal(access(path, F_OK), 0);
-    assert_int_equal(
-        tn_device_maybe_exchange(tn_device_platform(second), 1, &previous, &err), TN_OK);
+    assert_int_equal(tn_device_maybe_exchange(tn_device_platform(second), 1, &previous, &err),
+                     TN_OK);
     assert_int_not_equal(access(path, F_OK), 0);
     assert_int_equal(tn_device_set(tn_device_platform(second), 1, &err), TN_OK);
     assert_int_equal(access(path, F_OK), 0);

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FINISHED = {"platforms"}
+FINISHED = {"devices", "platforms"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -39,7 +39,7 @@ void async_lose(int32_t device, const char *cause);
 /* A call on the stream that lets nothing behind it run until the gate is opened, once. The gate is
  * the module's. */
 typedef struct async_gate async_gate;
-async_gate *async_gate_put(tn_stream *stream);
+async_gate *async_gate_put(tn_stream *on);
 void async_gate_open(async_gate *gate);
 
 /* What was created and not given back; and what was given back that the module does not know.

@@ -69,7 +69,7 @@ void queue_event_disown(event *e);
 int queue_events_give_up(int32_t device); /* nobody owns them; returns how many did */
 
 /* Takes the lock itself. */
-void queue_gate_pass(void *gate);
+void queue_gate_pass(void *user); /* a gate */
 async_gate *queue_gate_create(void);
 void queue_gates_open(void);
 void queue_gates_release(void);

@@ -365,8 +365,10 @@ static void platform_may_go_and_come_back_smaller(void **state)
     assert_int_equal(other.entered, 0);
     tn_device_guard_leave(&guard);
     tn_platform *async = tni_platforms_same(one->platform);
-    atomic_store(&async->devices, 1); /* as if only one had come back */
-    assert_int_equal(tn_device_current(async), 0);
+    atomic_store(&async->devices, 1); /* as if another had come, without a device 1 */
+    assert_int_equal(tn_device_current(async), 1);
+    assert_int_equal(tn_device_set(async, 1, &err), TN_NOT_FOUND); /* nothing stands in for it */
+    assert_contains(err.message, "no device \"async:1\"; async has 1");
     atomic_store(&async->devices, 0);
     world_end(&w);
     async_end();

@@ -613,6 +613,10 @@ static void a_reset_may_come_between(void **state)
     atomic_store(&space_meanwhile, reset_it);
     assert_int_equal(tn_memory_alloc(s.south[0], 100, "during", &none, &err), TN_CANCELLED);
     assert_string_equal(err.message, "south:0: it was reset meanwhile");
+    atomic_store(&space_meanwhile, reset_it);
+    assert_int_equal(tn_memory_host_alloc(s.south[0], 9, NULL, &none, &err), TN_CANCELLED);
+    assert_string_equal(err.message, "south:0: it was reset meanwhile");
+    assert_int_equal(stats_of(s.south[0]).host, 0);
     assert_ptr_equal(none, &s);
     tn_memory_stats now = stats_of(s.south[0]);
     assert_int_equal(now.current | now.count | now.allocations | now.kept, 0);
@@ -685,6 +689,26 @@ static void devices_that_cannot_run_have_none(void **state)
     assert_int_equal(stats_of(device).wrong_frees, 2);
     tni_descriptions_release(descriptions);
     spaces_end(&s);
+}
+
+static void no_device_is_the_current_one(void **state)
+{
+    tn_device *current = NULL;
+    void *memory = NULL, *host = NULL;
+    tn_error err = {0};
+    (void)state;
+    if (tn_device_default(&current, &err))
+        fail_msg("%s", err.message);
+    int64_t before = stats_of(current).current;
+    memory = take(NULL, 100, NULL);
+    assert_int_equal(tn_memory_host_alloc(NULL, 10, NULL, &host, &err), TN_OK);
+    assert_int_equal(stats_of(current).current, before + 100);
+    assert_int_equal(stats_of(current).host, 10);
+    tn_memory_free(NULL, memory);
+    tn_memory_host_free(NULL, host);
+    assert_int_equal(stats_of(current).current, before);
+    assert_int_equal(stats_of(current).host, 0);
+    tn_memory_trim(current);
 }
 
 static void nonsense_is_refused(void **state)
@@ -923,6 +947,7 @@ int main(void)
         cmocka_unit_test(a_reset_leaves_ordinary_host_memory),
         cmocka_unit_test(nothing_outlives_a_device),
         cmocka_unit_test(devices_that_cannot_run_have_none),
+        cmocka_unit_test(no_device_is_the_current_one),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(the_book_agrees_with_a_model),
         cmocka_unit_test(every_allocation_may_fail),

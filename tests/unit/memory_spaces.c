@@ -234,7 +234,7 @@ static tn_status run_fill(space *s, const tn_fill_job *job)
 
 static void push(space *s, int32_t device, void *stream, const queued *what)
 {
-    queue *q = stream ? stream : &s->standard[device];
+    queue *q = stream ? stream : &s->standard[device > 0];
     queued *added = malloc(sizeof *added);
     if (!added)
         abort();
@@ -304,7 +304,7 @@ static tn_status host_take(void *self, int32_t device, uint64_t bytes, void **ou
         s->counts.host_blocks++;
         *out = b->bytes;
     }
-    return leave(status);
+    return leave_late(status);
 }
 
 static void host_give(void *self, int32_t device, void *memory)
@@ -345,7 +345,7 @@ static tn_status stream_query(void *self, int32_t device, void *stream, int32_t 
 {
     space *s = self;
     tn_status status = enter(s, device, err);
-    const queue *q = stream ? stream : &s->standard[device];
+    const queue *q = stream ? stream : &s->standard[device > 0];
     if (!status)
         *out = !q->first;
     return leave(status);
@@ -356,7 +356,7 @@ static tn_status stream_synchronize(void *self, int32_t device, void *stream, tn
     space *s = self;
     tn_status status = enter(s, device, err);
     s->counts.waits++;
-    run_queue(s, stream ? stream : &s->standard[device], status == TN_DEVICE_LOST);
+    run_queue(s, stream ? stream : &s->standard[device > 0], status == TN_DEVICE_LOST);
     return leave(status);
 }
 

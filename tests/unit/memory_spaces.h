@@ -56,7 +56,7 @@ unsigned char *space_bytes(int space, const void *address);
 
 extern _Atomic uint64_t space_capacity; /* bytes of each device; a GiB, once a set is made */
 extern _Atomic bool space_apart;        /* devices of one space cannot copy to each other */
-/* Called once by the next allocation or copy before it returns, with no lock held; or NULL. */
+/* Called once by the next allocation (host memory too) or copy before it returns, with no lock held; or NULL. */
 typedef void space_call(void);
 extern space_call *_Atomic space_meanwhile;
 

@@ -227,16 +227,28 @@ static void failure_leaves_no_file(void **state)
 
 #endif
 
-static tn_status create_within(int resource, rlim_t limit, tn_error *err)
+enum limit { FILES, BYTES };
+
+static int limit_get(enum limit limit, struct rlimit *out)
+{
+    return limit == FILES ? getrlimit(RLIMIT_NOFILE, out) : getrlimit(RLIMIT_FSIZE, out);
+}
+
+static int limit_set(enum limit limit, const struct rlimit *to)
+{
+    return limit == FILES ? setrlimit(RLIMIT_NOFILE, to) : setrlimit(RLIMIT_FSIZE, to);
+}
+
+static tn_status create_without(enum limit limit, tn_error *err)
 {
     tni_shared *shared = NULL;
-    struct rlimit before, now;
-    assert_int_equal(getrlimit(resource, &before), 0);
-    now = before;
-    now.rlim_cur = limit;
-    assert_int_equal(setrlimit(resource, &now), 0);
+    struct rlimit before, none;
+    assert_int_equal(limit_get(limit, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(limit_set(limit, &none), 0);
     tn_status status = tni_shared_create(SIZE, &shared, err);
-    assert_int_equal(setrlimit(resource, &before), 0);
+    assert_int_equal(limit_set(limit, &before), 0);
     assert_null(shared);
     return status;
 }
@@ -248,9 +260,9 @@ static void full_limits_are_told(void **state)
     (void)state;
     tni_shared_release(made());
     struct fault_state before = fault_look();
-    assert_int_equal(create_within(RLIMIT_NOFILE, 0, &err), TN_BUSY);
+    assert_int_equal(create_without(FILES, &err), TN_BUSY);
     assert_contains(err.message, "no descriptor is left");
-    assert_int_equal(create_within(RLIMIT_FSIZE, 0, &err), TN_OUT_OF_MEMORY);
+    assert_int_equal(create_without(BYTES, &err), TN_OUT_OF_MEMORY);
     assert_contains(err.message, "no room");
     assert_int_equal(sigpending(&pending), 0);
     assert_int_equal(sigismember(&pending, SIGXFSZ), 0); /* nor is its signal left */

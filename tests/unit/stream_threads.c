@@ -195,10 +195,45 @@ static void child_goes_on_whatever_others_did(void **state)
     tn_stream_release(mine);
 }
 
+struct ending {
+    tni_thread_end end; /* first: it is what `run` is given */
+    int ran;
+};
+
+static void note_end(tni_thread_end *end)
+{
+    ((struct ending *)end)->ran++;
+}
+
+static void end_soon(void *user)
+{
+    struct ending *endings = user;
+    for (int i = 0; i < 4; i++) {
+        endings[i].end.run = note_end;
+        expect(tni_thread_end_add(&endings[i].end));
+    }
+    tni_thread_end_remove(&endings[3].end); /* the latest, and one between */
+    tni_thread_end_remove(&endings[1].end);
+    tni_thread_end_remove(&endings[1].end); /* no longer there: nothing */
+}
+
+static void what_is_to_be_done_at_the_end_is_done_once(void **state)
+{
+    struct ending endings[4] = {{{0}, 0}};
+    tni_thread thread;
+    (void)state;
+    assert_int_equal(tni_thread_create(&thread, end_soon, endings, NULL), TN_OK);
+    tni_thread_join(thread);
+    assert_int_equal(wrong_turns, 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(endings[i].ran, i % 2 == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_threads_at_once),
+        cmocka_unit_test(what_is_to_be_done_at_the_end_is_done_once),
         cmocka_unit_test(child_goes_on_whatever_others_did),
     };
     async_world_make(&w, WORLD_CPU);

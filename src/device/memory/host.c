@@ -28,13 +28,16 @@ void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
 }
 
 /* Puts what there is on the shelf, if it is sound. */
-static tn_status enter(tni_memory *memory, tni_block *block, tn_error *out_said)
+static tn_status enter(tni_memory *memory, uint32_t life, tni_block *block, tn_error *out_said)
 {
     if (!block->address)
         return tn_fail(out_said, TN_INTERNAL, 0, "", "it gave NULL for host memory");
     tni_latch_lock(&memory->host_shelf.lock);
-    bool added = tni_shelf_add(&memory->host_shelf, block);
+    bool gone = block->pinned && life != atomic_load(&memory->life);
+    bool added = !gone && tni_shelf_add(&memory->host_shelf, block);
     tni_latch_unlock(&memory->host_shelf.lock);
+    if (gone)
+        return tn_fail(out_said, TN_CANCELLED, 0, "", "it was reset meanwhile");
     return added ? TN_OK
                  : tn_fail(out_said, TN_INTERNAL, 0, "", "it gave %p, which it has given before",
                            block->address);
@@ -46,13 +49,14 @@ static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *b
 {
     int64_t bytes = (int64_t)block->bytes;
     uint8_t label = block->label;
+    uint32_t life = atomic_load(&memory->life);
     tn_status status = take(call, block, out_said);
     void *address = block->address;
     if (status)
         return status;
     tni_labels_count(&memory->labels, label, TNI_OF_HOST, bytes);
     atomic_fetch_add_explicit(&memory->host, bytes, memory_order_relaxed);
-    status = enter(memory, block, out_said);
+    status = enter(memory, life, block, out_said);
     if (status) {
         tni_labels_count(&memory->labels, label, TNI_OF_HOST, -bytes);
         atomic_fetch_sub_explicit(&memory->host, bytes, memory_order_relaxed);

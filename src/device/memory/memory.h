@@ -97,13 +97,7 @@ typedef struct tni_stage {
 } tni_stage;
 
 typedef struct tni_memory {
-    tn_device *device;
-    struct tni_memory *next; /* in the list of all that were ever used */
-    _Atomic bool watched;    /* it is on that list; its locks are not touched before */
-    bool keeps;              /* false in builds with a sanitizer: what is kept hides wrong uses */
-    _Atomic uint32_t life;   /* how often the device was reset; what is of an earlier one is gone */
-
-    _Alignas(TNI_CACHE_LINE) _Atomic int64_t current;
+    _Alignas(TNI_CACHE_LINE) _Atomic int64_t current; /* a line that every allocation writes to */
     _Atomic int64_t peak;
     _Atomic int64_t limit;
     _Atomic int64_t host;
@@ -114,9 +108,14 @@ typedef struct tni_memory {
 
     tni_shelf shelves[TNI_SHELVES];
     tni_shelf host_shelf;
-    _Atomic uint32_t filled[TNI_CLASSES]; /* a bit for each shelf that may keep such blocks */
-    tni_block *kept_blocks[TNI_SHELVES][TNI_CLASSES]; /* guarded by the shelf's lock */
+    tn_device *device;
+    struct tni_memory *next; /* in the list of all that were ever used */
     tni_labels labels;
+    tni_block *kept_blocks[TNI_SHELVES][TNI_CLASSES]; /* guarded by the shelf's lock */
+    _Atomic uint32_t filled[TNI_CLASSES]; /* a bit for each shelf that may keep such blocks */
+    _Atomic uint32_t life; /* how often the device was reset; what is of an earlier one is gone */
+    _Atomic bool watched;  /* it is on the list; its locks are not touched before */
+    bool keeps;            /* false in builds with a sanitizer: what is kept hides wrong uses */
 } tni_memory;
 
 /* To be called before the first lock of the memory is taken, with no lock of Tenon's held. */
@@ -164,9 +163,9 @@ void tni_keep_trim(tni_memory *memory, const tni_call *call);
  * `call`, or is forgotten for NULL. */
 void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call);
 
-/* A stage for copies to `device`, pinned for it where that can be done; and back. */
-tn_status tni_stage_take(tn_device *device, const tni_call *call, const char *where,
-                         tni_stage **out, tn_error *err);
+/* A stage for copies to `device`, pinned for it where that can be done, NULL for want of memory; and
+ * back, when nothing uses it. */
+tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where);
 void tni_stage_give(tn_device *device, tni_stage *stage);
 void tni_stage_trim(tni_memory *memory, const tni_call *call); /* NULL: as above */
 

@@ -6,11 +6,17 @@
 /* A piece is copied from one half while the next one comes into the other. */
 enum { HALF = TNI_STAGE_BYTES / 2 };
 
-static void destroy(tni_stage *stage, const tni_call *call)
+/* A reset took away what was pinned before it. */
+static bool is_gone(const tni_memory *memory, const tni_stage *stage)
+{
+    return stage->pinned && stage->life != atomic_load(&memory->life);
+}
+
+static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *call)
 {
     if (!stage->pinned)
         tni_release(stage->bytes);
-    else if (call)
+    else if (call && !is_gone(memory, stage))
         call->row->host_free(call->self, call->device, stage->bytes);
     tni_release(stage);
 }
@@ -44,34 +50,30 @@ static tni_stage *create(tn_device *device, const tni_call *call, const char *wh
     return stage;
 }
 
-tn_status tni_stage_take(tn_device *device, const tni_call *call, const char *where,
-                         tni_stage **out, tn_error *err)
+tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where)
 {
     tni_stage *stage = atomic_exchange(&device->memory->stage, NULL);
-    if (!stage)
-        stage = create(device, call, where);
-    if (!stage)
-        return tni_no_memory(err, where, "a copy through the host");
-    *out = stage;
-    return TN_OK;
+    if (stage && !is_gone(device->memory, stage))
+        return stage;
+    if (stage)
+        destroy(device->memory, stage, NULL);
+    return create(device, call, where);
 }
 
 void tni_stage_give(tn_device *device, tni_stage *stage)
 {
     tni_call call;
-    tni_memory *memory = device->memory;
     tni_stage *none = NULL;
-    bool usable = stage->life == atomic_load(&memory->life) &&
-                  tni_device_open(device, "tn_memory_copy", &call, NULL) == TN_OK;
-    if (!usable || !atomic_compare_exchange_strong(&memory->stage, &none, stage))
-        destroy(stage, usable ? &call : NULL);
+    bool usable = tni_device_open(device, "tn_memory_copy", &call, NULL) == TN_OK;
+    if (!atomic_compare_exchange_strong(&device->memory->stage, &none, stage))
+        destroy(device->memory, stage, usable ? &call : NULL);
 }
 
 void tni_stage_trim(tni_memory *memory, const tni_call *call)
 {
     tni_stage *stage = atomic_exchange(&memory->stage, NULL);
     if (stage)
-        destroy(stage, call);
+        destroy(memory, stage, call);
 }
 
 /* How far a copy has come: whole rows that fit a half, or part of one that does not. */
@@ -119,12 +121,12 @@ static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
 tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
                           const char *where, tn_error *err)
 {
-    tni_stage *stage = NULL;
+    tni_stage *stage = tni_stage_take(copy->to.device, &copy->to.call, where);
+    tn_status status = TN_OK;
     place at = {0};
     tni_copy piece;
-    tn_status status = tni_stage_take(copy->to.device, &copy->to.call, where, &stage, err);
-    if (status)
-        return status;
+    if (!stage)
+        return tni_no_memory(err, where, "a copy through the host");
     for (size_t half = 0; !status && at.row < copy->rows; half = HALF - half) {
         next_piece(copy, &at, &piece);
         status = move(&piece, stage->bytes + half, to_stream, from_stream, err);

@@ -16,13 +16,13 @@ typedef struct page {
 static const char kind[16] = "tenon event 1";
 
 /* How a handle's bytes are used. */
-typedef struct handle {
+typedef struct layout {
     char kind[8];
     unsigned char name[TNI_SHARED_NAME];
     unsigned char device[8]; /* of the SHA-256 of its id        */
     unsigned char check[32]; /* the SHA-256 of all before it    */
-} handle;
-_Static_assert(sizeof(handle) == sizeof(tn_event_handle), "a handle has no other room");
+} layout;
+_Static_assert(sizeof(layout) == sizeof(tn_event_handle), "a handle has no other room");
 
 static const char handle_kind[8] = "tn-host";
 
@@ -60,30 +60,30 @@ double tni_event_host_elapsed(const tn_event *start, const tn_event *stop)
     return (double)(to - from) / 1e6;
 }
 
-static handle handle_of(const tn_event *event, const unsigned char *name)
+static layout layout_of(const tn_event *event, const unsigned char *name)
 {
-    handle made;
+    layout made;
     unsigned char digest[TNI_SHA256_SIZE];
     memcpy(made.kind, handle_kind, sizeof made.kind);
     memcpy(made.name, name, sizeof made.name);
     tni_sha256_of(event->device->id, strlen(event->device->id), digest);
     memcpy(made.device, digest, sizeof made.device);
-    tni_sha256_of(&made, offsetof(handle, check), made.check);
+    tni_sha256_of(&made, offsetof(layout, check), made.check);
     return made;
 }
 
 void tni_event_host_export(const tn_event *event, tn_event_handle *out)
 {
-    handle made = handle_of(event, tni_shared_name(event->shared));
+    layout made = layout_of(event, tni_shared_name(event->shared));
     memcpy(out->bytes, &made, sizeof made);
 }
 
-static tn_status check(const tn_event *event, const handle *given, tn_error *err)
+static tn_status check(const tn_event *event, const layout *given, tn_error *err)
 {
     static const char where[] = "tn_event_import";
     unsigned char digest[TNI_SHA256_SIZE];
-    handle expected = handle_of(event, given->name);
-    tni_sha256_of(given, offsetof(handle, check), digest);
+    layout expected = layout_of(event, given->name);
+    tni_sha256_of(given, offsetof(layout, check), digest);
     if (memcmp(given->kind, handle_kind, sizeof given->kind) != 0 ||
         memcmp(given->check, digest, sizeof given->check) != 0)
         return tn_fail(err, TN_CORRUPT, 0, where,
@@ -95,11 +95,11 @@ static tn_status check(const tn_event *event, const handle *given, tn_error *err
     return TN_OK;
 }
 
-tn_status tni_event_host_import(tn_event *event, const tn_event_handle *bytes, tn_error *err)
+tn_status tni_event_host_import(tn_event *event, const tn_event_handle *handle, tn_error *err)
 {
-    handle given;
+    layout given;
     tni_shared *shared = NULL;
-    memcpy(&given, bytes->bytes, sizeof given);
+    memcpy(&given, handle->bytes, sizeof given);
     tn_status status = check(event, &given, err);
     if (!status)
         status = tni_shared_open(given.name, sizeof(page), &shared, err);

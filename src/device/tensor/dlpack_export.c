@@ -97,37 +97,38 @@ static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *wh
     return status;
 }
 
-static tn_status give(const tn_tensor *tensor, int64_t consumer, const char *where, given **out,
-                      tn_error *err)
+/* A block for the tensor, which holds its owner; or NULL, and *out_status is why. */
+static given *give(const tn_tensor *tensor, int64_t consumer, const char *where,
+                   tn_status *out_status, tn_error *err)
 {
     tni_layout layout;
-    given *g = NULL;
-    tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
-    if (status)
-        return status;
-    g = tni_alloc(sizeof *g + 2 * (size_t)tensor->ndim * sizeof g->dims[0]);
-    if (!g)
-        return tni_no_memory(err, where, "a managed tensor");
-    status = order(tensor, consumer, where, err);
-    if (status) {
+    *out_status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
+    if (*out_status)
+        return NULL;
+    given *g = tni_alloc(sizeof *g + 2 * (size_t)tensor->ndim * sizeof g->dims[0]);
+    if (!g) {
+        *out_status = tni_no_memory(err, where, "a managed tensor");
+        return NULL;
+    }
+    *out_status = order(tensor, consumer, where, err);
+    if (*out_status) {
         tni_release(g);
-        return status;
+        return NULL;
     }
     g->owner = tensor->owner;
     tni_owner_hold(g->owner);
-    *out = g;
-    return TN_OK;
+    return g;
 }
 
 tn_status tn_dlpack_export(const tn_tensor *tensor, int64_t consumer, tn_dlpack_versioned **out,
                            tn_error *err)
 {
     static const char where[] = "tn_dlpack_export";
-    given *g = NULL;
+    tn_status status;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = give(tensor, consumer, where, &g, err);
-    if (status)
+    given *g = give(tensor, consumer, where, &status, err);
+    if (!g)
         return status;
     g->form.versioned = (tn_dlpack_versioned){
         .major = TN_DLPACK_VERSION_MAJOR,
@@ -145,15 +146,15 @@ tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consumer,
                                   tn_dlpack_managed **out, tn_error *err)
 {
     static const char where[] = "tn_dlpack_export_legacy";
-    given *g = NULL;
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    if (tensor && tensor->flags & TN_TENSOR_READ_ONLY)
+    tn_status status;
+    if (!out || !tensor)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", out ? "tensor" : "out");
+    if (tensor->flags & TN_TENSOR_READ_ONLY)
         return tn_fail(err, TN_REFUSED, 0, where,
                        "the tensor is read-only, which this form cannot say; use "
                        "tn_dlpack_export, or give a copy away");
-    tn_status status = give(tensor, consumer, where, &g, err);
-    if (status)
+    given *g = give(tensor, consumer, where, &status, err);
+    if (!g)
         return status;
     g->form.legacy = (tn_dlpack_managed){.manager = g, .deleter = delete_legacy};
     describe(tensor, g->dims, &g->form.legacy.tensor);

@@ -1,6 +1,8 @@
 /* DLPack in: what another library gives away becomes a tensor, or is given back at once. */
 #include "tensor.h"
 
+#include "base/alloc.h"
+
 TN_STATIC_ASSERT(sizeof(tn_dlpack_tensor) == offsetof(tn_tensor, owner) &&
                      offsetof(tn_dlpack_tensor, byte_offset) == offsetof(tn_tensor, byte_offset) &&
                      offsetof(tn_dlpack_tensor, shape) == offsetof(tn_tensor, shape) &&
@@ -27,7 +29,6 @@ static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(
 {
     tn_tensor made = {.flags = flags & (TN_TENSOR_READ_ONLY | TN_TENSOR_COPIED)};
     tni_layout layout;
-    tni_owner *owner;
     tn_device *device;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
@@ -35,10 +36,11 @@ static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(
     tn_status status = tni_tensor_measure(&made, where, "managed", &layout, err);
     if (!status)
         status = tni_tensor_device_of(&made, where, &device, err);
-    if (!status)
-        status = tni_owner_create(device, 0, where, &owner, err);
     if (status)
         return status;
+    tni_owner *owner = tni_owner_create(device, 0);
+    if (!owner)
+        return tni_no_memory(err, where, "a tensor's owner");
     owner->release = end;
     owner->user = managed;
     made.owner = owner;

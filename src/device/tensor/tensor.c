@@ -3,16 +3,14 @@
 
 #include "base/alloc.h"
 
-tn_status tni_owner_create(tn_device *device, size_t dims, const char *where, tni_owner **out,
-                           tn_error *err)
+tni_owner *tni_owner_create(tn_device *device, size_t dims)
 {
     tni_owner *owner = tni_alloc(sizeof *owner + dims * sizeof owner->dims[0]);
     if (!owner)
-        return tni_no_memory(err, where, "a tensor's owner");
+        return NULL;
     *owner = (tni_owner){.device = device};
     atomic_init(&owner->holders, 1);
-    *out = owner;
-    return TN_OK;
+    return owner;
 }
 
 void tni_owner_hold(tni_owner *owner)
@@ -57,22 +55,30 @@ static tn_status no_out(const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
 }
 
+/* What making a tensor begins with. */
+static tn_status begin(tn_device **device, tn_dtype dtype, const int64_t *shape,
+                       const int64_t *strides, int32_t ndim, const char *where, tni_layout *out,
+                       tn_error *err)
+{
+    tn_status status = tni_layout_of(dtype, shape, strides, ndim, where, "out", out, err);
+    return status ? status : tni_device_or_default(*device, device, err);
+}
+
 tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *shape, int32_t ndim,
                            tn_tensor *out, tn_error *err)
 {
     static const char where[] = "tn_tensor_create";
     tni_layout layout;
-    tni_owner *owner = NULL;
     tn_tensor made;
     if (!out)
         return no_out(where, err);
-    tn_status status = tni_layout_of(dtype, shape, NULL, ndim, where, "out", &layout, err);
-    if (!status)
-        status = tni_device_or_default(device, &device, err);
-    if (!status)
-        status = tni_owner_create(device, (size_t)ndim, where, &owner, err);
-    if (!status)
-        status = tn_memory_alloc(device, (uint64_t)layout.bytes, "tensor", &owner->memory, err);
+    tn_status status = begin(&device, dtype, shape, NULL, ndim, where, &layout, err);
+    if (status)
+        return status;
+    tni_owner *owner = tni_owner_create(device, (size_t)ndim);
+    if (!owner)
+        return tni_no_memory(err, where, "a tensor's owner");
+    status = tn_memory_alloc(device, (uint64_t)layout.bytes, "tensor", &owner->memory, err);
     if (status) {
         tni_release(owner);
         return status;
@@ -89,17 +95,15 @@ tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, const in
 {
     static const char where[] = "tn_tensor_wrap";
     tni_layout layout;
-    tni_owner *owner = NULL;
     tn_tensor made;
     if (!out)
         return no_out(where, err);
-    tn_status status = tni_layout_of(dtype, shape, strides, ndim, where, "out", &layout, err);
-    if (!status)
-        status = tni_device_or_default(device, &device, err);
-    if (!status)
-        status = tni_owner_create(device, 2 * (size_t)ndim, where, &owner, err);
+    tn_status status = begin(&device, dtype, shape, strides, ndim, where, &layout, err);
     if (status)
         return status;
+    tni_owner *owner = tni_owner_create(device, 2 * (size_t)ndim);
+    if (!owner)
+        return tni_no_memory(err, where, "a tensor's owner");
     describe(owner, dtype, shape, strides, ndim, &made);
     made.data = data;
     status = tni_tensor_measure(&made, where, "out", &layout, err);

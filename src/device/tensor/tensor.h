@@ -17,9 +17,8 @@ typedef struct tni_owner {
     int64_t dims[]; /* shape, then strides, of a tensor that brought none of its own */
 } tni_owner;
 
-/* With one holder and room for `dims` numbers. */
-tn_status tni_owner_create(tn_device *device, size_t dims, const char *where, tni_owner **out,
-                           tn_error *err);
+/* With one holder and room for `dims` numbers. NULL for want of memory. */
+tni_owner *tni_owner_create(tn_device *device, size_t dims);
 void tni_owner_hold(tni_owner *owner);    /* accepts NULL */
 void tni_owner_release(tni_owner *owner); /* accepts NULL */
 

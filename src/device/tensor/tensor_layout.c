@@ -78,10 +78,10 @@ static bool count_elements(const int64_t *shape, int32_t ndim, tni_layout *out)
         if (shape[i] > 0 && !tni_mul_i64(all, shape[i], &all))
             return false;
     }
+    out->elements = empty ? 0 : all;
     if (!tni_mul_i64(all, out->size, &all))
         return false;
     out->bytes = empty ? 0 : all;
-    out->elements = out->bytes / out->size;
     return true;
 }
 
@@ -159,7 +159,7 @@ tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const c
                              tni_layout *out, tn_error *err)
 {
     const subject s = {where, name, err};
-    tni_layout layout;
+    tni_layout layout = {0};
     if (!tensor)
         return refuse(&s, "the tensor is NULL");
     if (!tensor->dtype && !tensor->data && !tensor->owner)

@@ -50,6 +50,7 @@ static bool add_step(question *q, int64_t step, int64_t count)
 
 static bool sum_up(question *q)
 {
+    q->rest[q->count] = 0;
     for (int32_t i = q->count; i-- > 0;) {
         int64_t reach;
         if (!tni_mul_i64(q->terms[i].step, q->terms[i].count, &reach) ||
@@ -64,7 +65,8 @@ static bool ask(const tni_walk *walk, question *q)
 {
     uintptr_t to = (uintptr_t)walk->to, from = (uintptr_t)walk->from;
     uintptr_t apart = to > from ? to - from : from - to;
-    *q = (question){.budget = BUDGET};
+    q->budget = BUDGET;
+    q->count = 0;
     if (apart > INT64_MAX)
         return false;
     int64_t distance = to > from ? -(int64_t)apart : (int64_t)apart;

@@ -32,13 +32,18 @@ static void join_runs(tni_walk *walk)
     }
 }
 
+static bool goes_on(int64_t outer, int64_t count, int64_t inner)
+{
+    return outer % count == 0 && outer / count == inner;
+}
+
 /* Two dimensions are one where the outer goes on as the inner would. */
 static void join_dimensions(tni_walk *walk)
 {
     int32_t kept = 0;
     for (int32_t i = 1; i < walk->ndim; i++) {
-        if (walk->to_step[kept] == walk->count[i] * walk->to_step[i] &&
-            walk->from_step[kept] == walk->count[i] * walk->from_step[i]) {
+        if (goes_on(walk->to_step[kept], walk->count[i], walk->to_step[i]) &&
+            goes_on(walk->from_step[kept], walk->count[i], walk->from_step[i])) {
             walk->count[kept] *= walk->count[i];
         } else {
             kept++;
@@ -55,7 +60,10 @@ void tni_walk_plan(const tn_tensor *from, const tn_tensor *to, int64_t size, tni
 {
     int64_t from_dense[TN_TENSOR_NDIM_MAX], to_dense[TN_TENSOR_NDIM_MAX];
     const int64_t *from_strides = from->strides, *to_strides = to->strides;
-    *out = (tni_walk){.to = tni_tensor_first(to), .from = tni_tensor_first(from), .bytes = size};
+    out->to = tni_tensor_first(to);
+    out->from = tni_tensor_first(from);
+    out->bytes = size;
+    out->ndim = 0;
     if (!from_strides) {
         tni_strides_dense(from->shape, from->ndim, from_dense);
         from_strides = from_dense;

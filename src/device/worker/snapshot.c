@@ -81,15 +81,15 @@ static void keep_platform(const tn_platform *platform, tni_seen_platform *out)
 }
 
 /* Devices live as long as their set, and so does what they point to. */
-static void keep_devices(const tni_pointers *devices, const tn_platform *const *platforms,
+static void keep_devices(const tni_pointers *devices, const tni_pointers *platforms,
                          tni_snapshot *into)
 {
     for (size_t i = 0; i < devices->count; i++) {
         const tn_device *device = devices->items[i];
         size_t at = 0;
-        while (at < into->platform_count && platforms[at] != device->platform)
+        while (at < platforms->count && platforms->items[at] != device->platform)
             at++;
-        if (at == into->platform_count)
+        if (at == platforms->count)
             continue;
         tni_seen_device *seen = &into->devices[into->device_count++];
         seen->platform = (int32_t)at;
@@ -142,23 +142,28 @@ static void settle(const tni_pointers *platforms, tni_snapshot *into)
     }
 }
 
+static tn_status fill(const lists *now, tni_snapshot **out, tn_error *err)
+{
+    tni_snapshot *snapshot = tni_snapshot_create(now->platforms.count, now->devices.count);
+    if (!snapshot)
+        return tni_no_memory(err, "tn_worker_snapshot_take", "the snapshot");
+    for (size_t i = 0; i < now->platforms.count; i++)
+        keep_platform(now->platforms.items[i], &snapshot->platforms[i]);
+    snapshot->platform_count = now->platforms.count;
+    keep_devices(&now->devices, &now->platforms, snapshot);
+    settle(&now->platforms, snapshot);
+    *out = snapshot;
+    return TN_OK;
+}
+
 tn_status tni_snapshot_take(tni_platforms *set, tni_snapshot **out, tn_error *err)
 {
     lists now = {0};
-    tni_snapshot *snapshot = NULL;
     tn_status status = tni_platforms_sync(set, err);
-    if (!status && copy_lists(set, &now))
-        snapshot = tni_snapshot_create(now.platforms.count, now.devices.count);
-    if (!status && !snapshot)
-        status = tni_no_memory(err, "tn_worker_snapshot_take", "the snapshot");
-    if (!status) {
-        for (size_t i = 0; i < now.platforms.count; i++)
-            keep_platform(now.platforms.items[i], &snapshot->platforms[i]);
-        snapshot->platform_count = now.platforms.count;
-        keep_devices(&now.devices, (const tn_platform *const *)now.platforms.items, snapshot);
-        settle(&now.platforms, snapshot);
-        *out = snapshot;
-    }
+    if (!status && !copy_lists(set, &now))
+        status = tni_no_memory(err, "tn_worker_snapshot_take", "the lists of what there is");
+    if (!status)
+        status = fill(&now, out, err);
     tni_release(now.platforms.items);
     tni_release(now.devices.items);
     return status;

@@ -65,7 +65,9 @@ tn_status tni_worker_take(tni_platforms *set, tn_error *err)
         return tn_fail(err, TN_REFUSED, 0, "tn_worker_snapshot_take",
                        "this process was forked from one that took a snapshot, and may not touch a "
                        "driver; take it before fork(), or start a process anew");
-    tn_status status = tni_snapshot_take(set, &snapshot, err);
+    tn_status status = set ? TN_OK : tni_platforms_process(&set, err);
+    if (!status)
+        status = tni_snapshot_take(set, &snapshot, err);
     if (status)
         return status;
     atomic_store(&taken_by, by);
@@ -75,9 +77,7 @@ tn_status tni_worker_take(tni_platforms *set, tn_error *err)
 
 tn_status tn_worker_snapshot_take(tn_error *err)
 {
-    tni_platforms *set;
-    tn_status status = tni_platforms_process(&set, err);
-    return status ? status : tni_worker_take(set, err);
+    return tni_worker_take(NULL, err);
 }
 
 static tn_status no_snapshot(const char *where, tn_error *err)

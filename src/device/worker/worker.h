@@ -4,7 +4,7 @@
 
 #include "snapshot.h"
 
-/* As tn_worker_snapshot_take, of one set. */
+/* As tn_worker_snapshot_take, of one set; NULL: the process's. */
 tn_status tni_worker_take(tni_platforms *set, tn_error *err);
 
 #endif
