@@ -1,5 +1,6 @@
-/* What memory of devices costs on the cpu platform, whose own part is the least there is: taking and
- * giving back a block that is kept, and a small copy. malloc and free of the same size stand beside. */
+/* What memory of devices costs on the cpu platform, whose own part is the least there is: taking
+ * and giving back a block that is kept, and a small copy. malloc and free of the same size stand
+ * beside. */
 #include "harness.h"
 
 #include "tenon/memory.h"

@@ -61,7 +61,11 @@ typedef struct tn_dlpack_versioned {
     tn_dlpack_tensor tensor;
 } tn_dlpack_versioned;
 
-/* Gives a tensor away: whoever gets it calls its deleter once. The data stays alive until then. With
+/* Devices of platforms that DLPack has no word for are TN_DLPACK_EXT_DEV with their place in Tenon's
+ * own list as id: another library's ids of that kind mean nothing here.
+ *
+ * Gives a tensor away: whoever gets it calls its deleter once. The data stays alive until then; of a
+ * tensor without an owner it is the program's to keep alive. With
  * a stream, work that the tensor's device has queued on Tenon's current stream is waited for on it
  * first, as DLPack's protocol asks: `consumer` is the raw handle of the stream it will be used on;
  * -1 for none needed. A read-only tensor is refused by the old form, which cannot say so. */

@@ -11,7 +11,8 @@
 
 TN_BEGIN_DECLS
 
-/* Takes the snapshot: every device that was found and its properties. Anew, when there is one. Not in
+/* Takes the snapshot: every device that was found and its properties; the worker's current devices
+ * begin as those of the calling thread. Anew, when there is one. Not in
  * a process that was forked after the last one: there TN_REFUSED. */
 TN_API tn_status tn_worker_snapshot_take(tn_error *err);
 

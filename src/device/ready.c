@@ -1,6 +1,7 @@
 /* Whether a device can be used, and what is kept of its loss. */
 #include "base/words.h"
 #include "device/platform/platforms.h"
+#include "device/stream/life.h"
 
 enum { WELL, BEING_LOST, LOST };
 
@@ -91,6 +92,7 @@ tn_status tn_device_reset(tn_device *device, tn_error *err)
     if (status)
         return tn_fail(err, status, said.native_code, where, "%s: %s", device->id,
                        tni_words_of(&said));
+    tni_life_next(device);
     tni_memory_forget(device->memory);
     int32_t was = LOST;
     atomic_compare_exchange_strong(&device->loss->state, &was, WELL);

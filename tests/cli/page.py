@@ -229,7 +229,8 @@ class Writing(Case):
 
     def fail_to_write(self, path, words, **options):
         done = tenon("doctor", "--html", path, **options)
-        self.assertEqual((done.returncode, done.stdout), (5, ""))
+        self.assertEqual(done.returncode, 2)
+        self.assertTrue(done.stdout.startswith("tenon "))  # the report is printed all the same
         self.assertIn(f"{path}: {words}", done.stderr)
 
     def test_where_nothing_can_be_written(self):

@@ -39,3 +39,7 @@ add_dependencies(test_conformance_ferry conformance_ferry ferry-server)
 tenon_test_script(conformance/platforms LABELS concurrency TIMEOUT 300)
 tenon_test_script(conformance/faults TIMEOUT 300)
 tenon_test_script(conformance/outside TIMEOUT 300)
+
+# A request for more memory than there can be is refused by a sanitizer's allocator too, if it is told to.
+set_property(TEST conformance.platforms conformance.faults conformance.outside APPEND PROPERTY
+  ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)

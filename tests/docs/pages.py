@@ -80,7 +80,7 @@ def check_man():
                               capture_output=True, text=True)
         check(lint.returncode == 0, f"man page: {lint.stdout}")
     names = (source / "docs/names.md").read_text()
-    for command in re.findall(r"^\| `tenon (\w+)", names, re.M):
+    for command in re.findall(r"^\| `tenon ([\w-]+)", names, re.M):
         check(f"*tenon {command}*" in (source / "man/tenon.1.scd").read_text(), f"man page: no {command}")
 
 

@@ -113,7 +113,7 @@ static void check_tree(unsigned seed)
 
 static void generated_trees_are_shown(void **state)
 {
-    unsigned count = test_reduced() ? 34 : 136;
+    unsigned count = test_reduced() ? 17 : 68;
     (void)state;
     for (unsigned seed = 0; seed < count; seed++)
         check_tree(seed);

@@ -1,5 +1,5 @@
-/* Memory of devices: what is given, counted, kept, limited and refused. Copies are in memory_copy.c,
- * threads in memory_threads.c. */
+/* Memory of devices: what is given, counted, kept, limited and refused. Copies are in
+ * memory_copy.c, threads in memory_threads.c. */
 #include "fault/fault.h"
 #include "memory_spaces.h"
 

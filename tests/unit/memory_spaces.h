@@ -1,11 +1,12 @@
 /* Two made-up platforms with memory that no one but they can reach: an address is one of the host's
- * with bits changed that no address has, so that whoever touches it by himself crashes. Around every
- * block are guards.
+ * with bits changed that no address has, so that whoever touches it by himself crashes. Around
+ * every block are guards.
  *     north  2 devices; only what a platform must have
- *     south  2 devices; streams, fills, pinned memory, resets; tells its memory. What is queued on a
- *            stream runs when someone waits for the stream, and not before.
+ *     south  2 devices; streams, fills, pinned memory, resets; tells its memory. What is queued on
+ *            a stream runs when someone waits for the stream, and not before.
  *
- * There is one set of them in a process. Thread-safety: Safe, but for spaces_make and spaces_end. */
+ * There is one set of them in a process. Thread-safety: Safe, but for spaces_make and
+ * spaces_end. */
 #ifndef TENON_TEST_MEMORY_SPACES_H
 #define TENON_TEST_MEMORY_SPACES_H
 
@@ -44,8 +45,8 @@ space_counts space_look(int space);
 void space_forgive(int space); /* what was wrong so far */
 bool spaces_are_empty(void);   /* nothing given, nothing wrong; prints what there is otherwise */
 
-/* Makes the n-th call from now on (1 is the next one) that can fail do so, once. `heal` takes it back
- * and says whether it came to it. */
+/* Makes the n-th call from now on (1 is the next one) that can fail do so, once. `heal` takes it
+ * back and says whether it came to it. */
 void space_fail(long n, tn_status status);
 bool space_heal(void);
 
@@ -56,7 +57,8 @@ unsigned char *space_bytes(int space, const void *address);
 
 extern _Atomic uint64_t space_capacity; /* bytes of each device; a GiB, once a set is made */
 extern _Atomic bool space_apart;        /* devices of one space cannot copy to each other */
-/* Called once by the next allocation (host memory too) or copy before it returns, with no lock held; or NULL. */
+/* Called once by the next allocation (host memory too) or copy before it returns, with no lock
+ * held; or NULL. */
 typedef void space_call(void);
 extern space_call *_Atomic space_meanwhile;
 

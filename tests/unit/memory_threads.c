@@ -13,7 +13,7 @@ enum { THREADS = 8, HELD = 16 };
 
 static int rounds(void)
 {
-    return test_reduced() ? 500 : 10000;
+    return test_reduced() ? 500 : 2000;
 }
 
 typedef struct crew crew;
@@ -218,7 +218,7 @@ static void meet(worker *w, int round)
 static void race(worker *w)
 {
     crew *c = w->crew;
-    for (int i = 0; i < rounds() / 2; i++) {
+    for (int i = 0; i < rounds() / 10; i++) {
         void *memory = NULL;
         meet(w, 3 * i);
         if (tn_memory_alloc(c->device, LIMIT, NULL, &memory, NULL) == TN_OK)

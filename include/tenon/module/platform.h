@@ -205,6 +205,7 @@ typedef struct tn_platform_row {
     /* Events, all six or none: with streams or not at all. */
     tn_status (*event_create)(void *self, int32_t device, const tn_event_spec *spec, void **out,
                               tn_error *err);
+    /* May come before records and waits that are queued have run: they still do. */
     void (*event_destroy)(void *self, int32_t device, void *event);
     tn_status (*event_record)(void *self, int32_t device, void *event, void *stream, tn_error *err);
     tn_status (*event_query)(void *self, int32_t device, void *event, int32_t *out_done,

@@ -1,5 +1,5 @@
-/* Memory of the host for a device: the platform's own where it has such, else ordinary. Nothing of it
- * is kept. */
+/* Memory of the host for a device: the platform's own where it has such, else ordinary. Nothing of
+ * it is kept. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "memory.h"

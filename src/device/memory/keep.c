@@ -1,8 +1,8 @@
 /* What was freed and is kept, by classes of sizes, on the shelves where it lay before.
  *
- * At most 64 MiB are kept where the device's memory is the host's or unknown, elsewhere a sixteenth of
- * it; never a block above 32 MiB. Shelves draw on that bound in larger portions than they need, so that
- * small blocks come and go without a word that all threads write to. */
+ * At most 64 MiB are kept where the device's memory is the host's or unknown, elsewhere a
+ * sixteenth of it; never a block above 32 MiB. Shelves draw on that bound in larger portions than
+ * they need, so that small blocks come and go without a word that all threads write to. */
 #include "base/alloc.h"
 #include "memory.h"
 
@@ -60,8 +60,8 @@ static bool draw(tni_memory *memory, int64_t bytes)
     return true;
 }
 
-/* Counts bytes that a shelf is to keep, or keeps no longer; false when the bound forbids it. With the
- * lock held. */
+/* Counts bytes that a shelf is to keep, or keeps no longer; false when the bound forbids it. With
+ * the lock held. */
 static bool count_kept(tni_memory *memory, tni_shelf *shelf, int64_t bytes)
 {
     int64_t kept = atomic_load_explicit(&shelf->kept, memory_order_relaxed) + bytes;

@@ -114,8 +114,7 @@ static void drop_shelf(tni_memory *memory, size_t number, const tni_call *call)
     drop_blocks(memory, taken, call);
 }
 
-/* Host memory of the platform's own is given back by `call`, or forgotten for NULL; ordinary memory
- * is released when `all` go. */
+/* Host memory: that of the platform's own, or all of it. */
 static void drop_host(tni_memory *memory, bool all, const tni_call *call)
 {
     tni_shelf *shelf = &memory->host_shelf;
@@ -145,8 +144,9 @@ void tni_memory_destroy(tni_memory *memory)
     tni_release(memory);
 }
 
-/* What it takes out it subtracts, so that an allocation that another thread is at stays counted until
- * it finds that its life is over. The limit is a wish of the program's and stays; so does host memory that is not the platform's. */
+/* What it takes out it subtracts, so that an allocation that another thread is at stays counted
+ * until it finds that its life is over. The limit is a wish of the program's and stays; so does
+ * host memory that is not the platform's. */
 void tni_memory_forget(tni_memory *memory)
 {
     tni_memory_watch(memory);

@@ -1,9 +1,9 @@
-/* A device's memory from inside: a book of what was given out, what is kept for later requests, and
- * who holds how much.
+/* A device's memory from inside: a book of what was given out, what is kept for later requests,
+ * and who holds how much.
  *
- * Locks are taken in this order and held for a few instructions: that of the list of all memories, the
- * shelves as they stand, the host's shelf, the labels'. No module and no log sink is called with one
- * held. A fork() waits for all of them (life.c), so that its child can go on.
+ * Locks are taken in this order and held for a few instructions: that of the list of all memories,
+ * the shelves as they stand, the host's shelf, the labels'. No module and no log sink is called
+ * with one held. A fork() waits for all of them (life.c), so that its child can go on.
  *
  * A device that is lost or withdrawn is never called: what is freed on it is forgotten. */
 #ifndef TNI_DEVICE_MEMORY_H
@@ -61,11 +61,12 @@ bool tni_shelf_add(tni_shelf *shelf, tni_block *block);
 void tni_shelf_remove(tni_shelf *shelf, tni_block *block);
 void tni_shelf_count(tni_shelf *shelf, int64_t blocks); /* +1 counts as an allocation too */
 
-/* Takes every block out that `which` says, or all for NULL: a list by `under`. With the lock held. */
+/* Takes out every block that `which` says, or all for NULL: a list by `under`. With the lock
+ * held. */
 tni_block *tni_shelf_take(tni_shelf *shelf, bool (*which)(const tni_block *block));
 
-/* Who holds memory: the first TNI_LABELS different labels, and one row for all that came later. A row
- * is published by its slot and stays. */
+/* Who holds memory: the first TNI_LABELS different labels, and one row for all that came later. A
+ * row is published by its slot and stays. */
 enum { TNI_OF_DEVICE, TNI_OF_HOST, TNI_KINDS };
 enum { TNI_LABEL_NONE = 0, TNI_LABEL_OTHERS = TNI_LABELS + 1, TNI_LABEL_ROWS };
 
@@ -129,8 +130,8 @@ static inline bool tni_memory_is_host(const tn_device *device)
                        device->properties.is_integrated == 1);
 }
 
-/* Adds to `current` what the limit allows; *out_sum is what it came to. Allocations that succeed show
- * the sum to the peak; others take it back. */
+/* Adds to `current` what the limit allows; *out_sum is what it came to. Allocations that succeed
+ * show the sum to the peak; others take it back. */
 bool tni_memory_reserve(tni_memory *memory, int64_t bytes, int64_t *out_sum);
 void tni_memory_unreserve(tni_memory *memory, int64_t bytes);
 void tni_memory_peak(tni_memory *memory, int64_t sum);
@@ -153,8 +154,9 @@ void *tni_keep_take(tni_memory *memory, int32_t size_class, uint64_t bytes, uint
 bool tni_keep_put(tni_memory *memory, tni_shelf *shelf, tni_block *block);
 
 int64_t tni_keep_bytes(const tni_memory *memory);
-void tni_keep_none(tni_memory *memory,
-                   tni_shelf *shelf); /* it keeps no block; with its lock held */
+
+/* The shelf keeps no block any more; with its lock held. */
+void tni_keep_none(tni_memory *memory, tni_shelf *shelf);
 
 /* Gives kept blocks back by `call`, or forgets them for NULL. */
 void tni_keep_trim(tni_memory *memory, const tni_call *call);
@@ -163,8 +165,8 @@ void tni_keep_trim(tni_memory *memory, const tni_call *call);
  * `call`, or is forgotten for NULL. */
 void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call);
 
-/* A stage for copies to `device`, pinned for it where that can be done, NULL for want of memory; and
- * back, when nothing uses it. */
+/* A stage for copies to `device`, pinned for it where that can be done, NULL for want of memory;
+ * and back, when nothing uses it. */
 tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where);
 void tni_stage_give(tn_device *device, tni_stage *stage);
 void tni_stage_trim(tni_memory *memory, const tni_call *call); /* NULL: as above */

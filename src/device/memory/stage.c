@@ -41,6 +41,8 @@ static tni_stage *create(tn_device *device, const tni_call *call, const char *wh
     stage->life = atomic_load(&device->memory->life);
     stage->bytes = take_pinned(device, call, where);
     stage->pinned = stage->bytes != NULL;
+    if (is_gone(device->memory, stage))
+        stage->pinned = false;
     if (!stage->pinned)
         stage->bytes = tni_alloc_aligned(TNI_STAGE_BYTES, TNI_ALIGNMENT);
     if (!stage->bytes) {
@@ -118,15 +120,16 @@ static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
     return status ? status : tni_copy_call(&out, to_stream, err);
 }
 
+/* What the stream waits for may be what makes the bytes that are copied: it comes before them. */
 tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
                           const char *where, tn_error *err)
 {
     tni_stage *stage = tni_stage_take(copy->to.device, &copy->to.call, where);
-    tn_status status = TN_OK;
     place at = {0};
     tni_copy piece;
     if (!stage)
         return tni_no_memory(err, where, "a copy through the host");
+    tn_status status = tn_stream_synchronize(to_stream, err);
     for (size_t half = 0; !status && at.row < copy->rows; half = HALF - half) {
         next_piece(copy, &at, &piece);
         status = move(&piece, stage->bytes + half, to_stream, from_stream, err);
