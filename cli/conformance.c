@@ -199,6 +199,17 @@ static int run_platform(const tn_platform *platform, const conformance_setup *se
     return EXIT_DONE;
 }
 
+/* One that is not here does not keep the others from it. */
+static int run_all(const target *on, const conformance_setup *setup, bool quietly, run *of)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < on->count; i++) {
+        int ended = run_platform(on->chosen[i], setup, quietly, of);
+        code = code ? code : ended;
+    }
+    return code;
+}
+
 static int tell(const conformance_wish *wish, const command *self, const run *of)
 {
     tn_error err;
@@ -241,10 +252,12 @@ static int run_wish(const conformance_wish *wish, const command *self)
     read_date(of.date);
     code = wish->module.count > 0 ? choose_by_module(wish->module.texts[0], &on, &of)
                                   : choose_by_name(value_of(&wish->platform), &on, &of);
-    for (size_t i = 0; !code && i < on.count; i++)
-        code = run_platform(on.chosen[i], &setup, wish->as_json, &of);
     if (!code)
-        code = tell(wish, self, &of);
+        code = run_all(&on, &setup, wish->as_json, &of);
+    if (of.platform_count > 0) {
+        int told = tell(wish, self, &of);
+        code = told == EXIT_FAILURES_FOUND || !code ? told : code;
+    }
     code = finish(&of, code);
     target_release(&on);
     return code;

@@ -57,7 +57,7 @@ void system_copy_mode(FILE *file, const char *like)
 int system_make_folder(const char *path)
 {
 #if defined(_WIN32)
-    return _mkdir(path);
+    return mkdir(path);
 #else
     return mkdir(path, 0755);
 #endif

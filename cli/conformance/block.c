@@ -75,14 +75,17 @@ bool block_check(trial *t, const block *b, const char *what)
            match_parts(t, b, read, what);
 }
 
+/* The mirror comes after the queue, so that the device is not given time. */
 bool block_copy(trial *t, const block *from, size_t from_at, const block *to, size_t to_at,
                 size_t bytes, tn_stream *stream)
 {
+    bool held =
+        DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = to->device, .to = to->at + to_at,
+                                     .from_device = from->device, .from = from->at + from_at,
+                                     .bytes = bytes, .stream = stream),
+                             &t->err));
     memmove(to->mirror + to_at, from->mirror + from_at, bytes);
-    return DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = to->device, .to = to->at + to_at,
-                                        .from_device = from->device, .from = from->at + from_at,
-                                        .bytes = bytes, .stream = stream),
-                                &t->err));
+    return held;
 }
 
 void pattern_put(void *to, size_t bytes, uint64_t pattern, uint32_t pattern_bytes)
@@ -102,12 +105,31 @@ void pattern_put(void *to, size_t bytes, uint64_t pattern, uint32_t pattern_byte
     }
 }
 
-bool block_fill(trial *t, const block *b, size_t at, size_t bytes, uint64_t pattern,
-                uint32_t pattern_bytes, tn_stream *stream)
+static bool fill(trial *t, const block *b, size_t at, size_t bytes, uint64_t pattern,
+                 uint32_t pattern_bytes, tn_stream *stream)
 {
-    pattern_put(b->mirror + at, bytes, pattern, pattern_bytes);
     return DO(t, tn_memory_fill(TN_ARGS(memory_fill, .device = b->device, .to = b->at + at,
                                         .bytes = bytes, .pattern = pattern,
                                         .pattern_bytes = pattern_bytes, .stream = stream),
                                 &t->err));
+}
+
+bool block_fill(trial *t, const block *b, size_t at, size_t bytes, uint64_t pattern,
+                uint32_t pattern_bytes, tn_stream *stream)
+{
+    bool held = fill(t, b, at, bytes, pattern, pattern_bytes, stream);
+    pattern_put(b->mirror + at, bytes, pattern, pattern_bytes);
+    return held;
+}
+
+bool block_fill_often(trial *t, const block *b, int times, tn_stream *stream)
+{
+    uint64_t pattern = 0;
+    bool held = true;
+    for (int i = 0; i < times && held; i++) {
+        pattern = trial_bits(t);
+        held = fill(t, b, 0, b->bytes, pattern, 8, stream);
+    }
+    pattern_put(b->mirror, b->bytes, pattern, 8);
+    return held;
 }

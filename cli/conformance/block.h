@@ -30,6 +30,9 @@ bool block_copy(trial *t, const block *from, size_t from_at, const block *to, si
 bool block_fill(trial *t, const block *b, size_t at, size_t bytes, uint64_t pattern,
                 uint32_t pattern_bytes, tn_stream *stream);
 
+/* Fills all of it `times` times, each time with another pattern: work that keeps a stream busy. */
+bool block_fill_often(trial *t, const block *b, int times, tn_stream *stream);
+
 /* The same pattern into memory of the host. */
 void pattern_put(void *to, size_t bytes, uint64_t pattern, uint32_t pattern_bytes);
 

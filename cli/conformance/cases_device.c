@@ -99,11 +99,8 @@ static bool wait_for_all(trial *t, tn_device *device)
     if (!block_make(t, t->device, BYTES, &work) || !block_make(t, NULL, BYTES, &here) ||
         !trial_stream(t, t->device, &stream))
         return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BYTES, trial_bits(t), 8, stream))
-            return false;
-    }
-    return block_copy(t, &work, 0, &here, 0, BYTES, stream) &&
+    return block_fill_often(t, &work, STEPS, stream) &&
+           block_copy(t, &work, 0, &here, 0, BYTES, stream) &&
            DO(t, tn_device_synchronize(device, &t->err)) &&
            block_check(t, &here, "what was there after waiting for the device");
 }

@@ -39,13 +39,9 @@ static bool flags(trial *t)
 static bool queue_work(trial *t, tn_stream *stream, block *out_here)
 {
     block work;
-    if (!block_make(t, t->device, BIG, &work) || !block_make(t, NULL, BIG, out_here))
-        return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, stream))
-            return false;
-    }
-    return block_copy(t, &work, 0, out_here, 0, BIG, stream);
+    return block_make(t, t->device, BIG, &work) && block_make(t, NULL, BIG, out_here) &&
+           block_fill_often(t, &work, STEPS, stream) &&
+           block_copy(t, &work, 0, out_here, 0, BIG, stream);
 }
 
 static bool synchronize(trial *t)

@@ -77,15 +77,6 @@ static bool not_recorded(trial *t)
            untouched(t, ms);
 }
 
-static bool fill_for_a_while(trial *t, const block *work, tn_stream *stream)
-{
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, work, 0, work->bytes, trial_bits(t), 8, stream))
-            return false;
-    }
-    return true;
-}
-
 /* An event that is pending gives TN_NOT_READY; one that is complete gives the time. Whether one is
  * pending at all is the device's affair: the answer must agree with what it says before and after. */
 static bool not_ready(trial *t)
@@ -97,7 +88,8 @@ static bool not_ready(trial *t)
     double ms = -77.0;
     if (!timed(t, &start) || !timed(t, &stop) || !trial_stream(t, t->device, &stream) ||
         !block_make(t, t->device, BIG, &work) || !DO(t, tn_event_record(start, stream, &t->err)) ||
-        !fill_for_a_while(t, &work, stream) || !DO(t, tn_event_record(stop, stream, &t->err)) ||
+        !block_fill_often(t, &work, STEPS, stream) ||
+        !DO(t, tn_event_record(stop, stream, &t->err)) ||
         !DO(t, tn_event_query(stop, &before, &t->err)))
         return false;
     trial_clear(t);
@@ -126,7 +118,8 @@ static bool elapsed(trial *t)
         !block_make(t, t->device, BIG, &work) || !DO(t, tn_device_synchronize(t->device, &t->err)))
         return false;
     double began = host_seconds();
-    if (!DO(t, tn_event_record(start, stream, &t->err)) || !fill_for_a_while(t, &work, stream) ||
+    if (!DO(t, tn_event_record(start, stream, &t->err)) ||
+        !block_fill_often(t, &work, STEPS, stream) ||
         !DO(t, tn_event_record(stop, stream, &t->err)) ||
         !DO(t, tn_event_synchronize(stop, &t->err)))
         return false;

@@ -41,8 +41,9 @@ static int64_t least_of(uint64_t bit)
 static bool properties(trial *t)
 {
     const tn_device_properties *p = tn_device_properties_get(t->device);
-    if (!HOLDS(t, p != NULL) || !EQUAL(t, p->struct_size, sizeof *p) ||
-        !SAME(t, tn_device_properties_get(t->device), p))
+    if (!p)
+        return trial_fail(t, "tn_device_properties_get gave NULL");
+    if (!EQUAL(t, p->struct_size, sizeof *p) || !SAME(t, tn_device_properties_get(t->device), p))
         return false;
 #define NUMBER(field, word, unit, meaning)                         \
     if (!is_number(t, p->known & TN_DEVICE_KNOWS(field), p->field, \

@@ -33,11 +33,8 @@ static bool synchronize(trial *t)
     if (!block_make(t, t->device, BIG, &work) || !block_make(t, NULL, BIG, &here) ||
         !trial_stream(t, t->device, &stream))
         return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, stream))
-            return false;
-    }
-    return block_copy(t, &work, 0, &here, 0, BIG, stream) &&
+    return block_fill_often(t, &work, STEPS, stream) &&
+           block_copy(t, &work, 0, &here, 0, BIG, stream) &&
            DO(t, tn_stream_synchronize(stream, &t->err)) &&
            block_check(t, &here, "what was there after waiting for the stream") &&
            DO(t, tn_stream_query(stream, &done, &t->err)) && EQUAL(t, done, 1);
@@ -51,13 +48,8 @@ static bool query(trial *t)
     int32_t done = 0;
     double until = host_seconds() + t->on->patience / 2;
     if (!block_make(t, t->device, BIG, &work) || !block_make(t, NULL, BIG, &here) ||
-        !trial_stream(t, t->device, &stream))
-        return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, stream))
-            return false;
-    }
-    if (!block_copy(t, &work, 0, &here, 0, BIG, stream))
+        !trial_stream(t, t->device, &stream) || !block_fill_often(t, &work, STEPS, stream) ||
+        !block_copy(t, &work, 0, &here, 0, BIG, stream))
         return false;
     while (!done && host_seconds() < until) {
         if (!DO(t, tn_stream_query(stream, &done, &t->err)))
@@ -79,11 +71,8 @@ static bool one_after_another(trial *t, bool (*join)(trial *t, tn_stream *first,
     if (!block_make(t, t->device, BIG, &work) || !block_make(t, t->device, BIG, &taken) ||
         !trial_stream(t, t->device, &first) || !trial_stream(t, t->device, &second))
         return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, first))
-            return false;
-    }
-    return join(t, first, second) && block_copy(t, &work, 0, &taken, 0, BIG, second) &&
+    return block_fill_often(t, &work, STEPS, first) && join(t, first, second) &&
+           block_copy(t, &work, 0, &taken, 0, BIG, second) &&
            DO(t, tn_stream_synchronize(second, &t->err)) &&
            block_check(t, &taken, "what the second stream copied");
 }
@@ -159,6 +148,40 @@ static bool wait_is_for_the_latest(trial *t)
            block_check(t, &taken, "what was copied between the two fills");
 }
 
+/* Recorded once more elsewhere, where it is complete at once. */
+static bool join_and_record_again(trial *t, tn_stream *first, tn_stream *second)
+{
+    tn_event *event = NULL;
+    tn_stream *third = NULL;
+    return trial_event(t, t->device, NULL, &event) && trial_stream(t, t->device, &third) &&
+           DO(t, tn_event_record(event, first, &t->err)) &&
+           DO(t, tn_stream_wait_event(second, event, &t->err)) &&
+           DO(t, tn_event_record(event, third, &t->err));
+}
+
+static bool wait_is_for_its_record(trial *t)
+{
+    return one_after_another(t, join_and_record_again);
+}
+
+/* The event goes before the work that it stands behind is done. */
+static bool join_and_release(trial *t, tn_stream *first, tn_stream *second)
+{
+    tn_event *event = NULL;
+    if (!DO(t, tn_event_create(t->device, NULL, &event, &t->err)))
+        return false;
+    tn_status status = tn_event_record(event, first, &t->err);
+    if (!status)
+        status = tn_stream_wait_event(second, event, &t->err);
+    tn_event_release(event);
+    return DO(t, status);
+}
+
+static bool wait_outlives_event(trial *t)
+{
+    return one_after_another(t, join_and_release);
+}
+
 static bool wait_across_devices(trial *t)
 {
     block work, taken;
@@ -166,11 +189,8 @@ static bool wait_across_devices(trial *t)
     if (!block_make(t, t->device, BIG, &work) || !block_make(t, t->second, BIG, &taken) ||
         !trial_stream(t, t->device, &first) || !trial_stream(t, t->second, &second))
         return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, first))
-            return false;
-    }
-    return join_by_event(t, first, second) && block_copy(t, &work, 0, &taken, 0, BIG, second) &&
+    return block_fill_often(t, &work, STEPS, first) && join_by_event(t, first, second) &&
+           block_copy(t, &work, 0, &taken, 0, BIG, second) &&
            DO(t, tn_stream_synchronize(second, &t->err)) &&
            block_check(t, &taken, "what the other device copied");
 }
@@ -238,11 +258,8 @@ static bool current_is_used(trial *t)
     if (!block_make(t, t->device, BIG, &work) || !block_make(t, NULL, BIG, &here) ||
         !trial_stream(t, t->device, &stream) || !DO(t, tn_stream_set(stream, &t->err)))
         return false;
-    for (int i = 0; i < STEPS; i++) {
-        if (!block_fill(t, &work, 0, BIG, trial_bits(t), 8, NULL))
-            return false;
-    }
-    return block_copy(t, &work, 0, &here, 0, BIG, NULL) &&
+    return block_fill_often(t, &work, STEPS, NULL) &&
+           block_copy(t, &work, 0, &here, 0, BIG, NULL) &&
            DO(t, tn_stream_synchronize(stream, &t->err)) &&
            block_check(t, &here, "what the current stream copied") &&
            DO(t, tn_stream_set(tn_stream_default(t->device), &t->err));
@@ -258,6 +275,8 @@ const suite_case cases_stream_order[] = {
     {"stream.wait-never-recorded", "an event that was never recorded holds nothing up",
      wait_never_recorded, 0},
     {"stream.wait-latest", "a wait is for the latest record before it", wait_is_for_the_latest, 0},
+    {"stream.wait-record", "a record that comes later changes no wait", wait_is_for_its_record, 0},
+    {"stream.wait-outlives-event", "a wait outlives its event", wait_outlives_event, 0},
     {"stream.wait-across-devices", "streams of two devices wait for each other",
      wait_across_devices, NEED_TWO_DEVICES},
     {"stream.threads", "several threads share a stream", threads_on_one_stream, 0},

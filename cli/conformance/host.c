@@ -1,6 +1,3 @@
-#if !defined(_WIN32)
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include "host.h"
 
 #include <errno.h>

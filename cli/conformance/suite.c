@@ -187,7 +187,7 @@ tn_status suite_run(const tn_platform *platform, const suite_options *options,
     tn_status status = choose_devices(&on, err);
     if (status)
         return status;
-    out->results = calloc(suite_count(), sizeof *out->results);
+    out->results = calloc(suite_count() + 1, sizeof *out->results);
     if (!out->results)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "conformance", "no memory for the results");
     run_all(&on, options, listener, user, out);

@@ -62,14 +62,18 @@ typedef struct ferry_message {
     uint64_t pattern; /* its bytes as they lie in memory, from the first on */
     uint64_t call;    /* the module's own: a function and what it gets */
     uint64_t user;
-    uint64_t turn; /* which record of the event */
+    uint64_t after; /* of a wait: a job of `after_stream` */
+    uint64_t turn;  /* of a record: which one of its event */
+    uint32_t after_stream;
     uint32_t event;
     uint32_t pattern_bytes;
     uint32_t way; /* FERRY_WITHIN, ... */
     uint32_t chunk;
+    uint32_t reserved;
 } ferry_message;
 
-/* Numbers only ever grow: what is waited for is that one has come so far. */
+/* Numbers only ever grow: what is waited for is that one has come so far. An event is the job that recorded
+ * it last, so that who waits for a record waits for that one, whatever is recorded later. */
 typedef struct ferry_segment {
     _Atomic uint32_t progress; /* changes after every other change: a futex */
     _Atomic uint64_t ready;    /* 1 when the server is up                   */
@@ -81,8 +85,8 @@ typedef struct ferry_segment {
         _Atomic uint64_t done; /* jobs */
     } streams[FERRY_STREAMS];
     struct {
-        _Atomic uint64_t reached; /* the latest record that has run          */
-        _Atomic int64_t ns;       /* when that was, by the monotonic clock    */
+        _Atomic uint64_t turn; /* the latest record that has run          */
+        _Atomic int64_t ns;    /* when that was, by the monotonic clock    */
     } events[FERRY_EVENTS];
     unsigned char chunks[FERRY_CHUNKS][FERRY_CHUNK];
 } ferry_segment;

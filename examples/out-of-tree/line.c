@@ -16,8 +16,7 @@ enum { START_SECONDS = 5 };
 typedef struct gate {
     struct gate *next;
     line *of; /* held */
-    uint32_t event;
-    uint64_t turn;
+    line_point at;
 } gate;
 
 struct line {
@@ -26,13 +25,16 @@ struct line {
     int socket;
     pid_t server;
     ferry_segment *segment;
-    pthread_mutex_t order;          /* of jobs: a number and its message go together */
-    pthread_mutex_t requests;       /* one at a time */
-    uint64_t queued[FERRY_STREAMS]; /* jobs so far; guarded by `order`, as is what follows */
-    uint64_t asked[FERRY_EVENTS];   /* records so far */
+    pthread_mutex_t order;            /* of jobs: a number and its message go together */
+    pthread_mutex_t requests;         /* one at a time */
+    uint64_t queued[FERRY_STREAMS];   /* jobs so far; guarded by `order`, as is what follows */
+    uint64_t turns[FERRY_EVENTS];     /* records so far */
+    line_point records[FERRY_EVENTS]; /* the last of them */
     bool has_stream[FERRY_STREAMS];
     bool has_event[FERRY_EVENTS];
     gate *gates; /* that no one has come to yet */
+    _Atomic uint64_t
+        moves; /* chunks that were moved: who waits reads it, and sees what they hold */
     _Atomic bool is_lost;
     char cause[256]; /* written before that is set */
 };
@@ -140,7 +142,7 @@ static void gate_pass(line *l, const gate *named)
     gate *g = gate_claim(l, named);
     if (!g)
         return;
-    (void)line_wait(g->of, &g->of->segment->events[g->event].reached, g->turn, "ferry", NULL);
+    (void)line_wait(g->of, g->at, "ferry", NULL);
     gate_drop(l, g);
 }
 
@@ -200,6 +202,7 @@ static bool serve(line *l, const ferry_message *note)
     if (note->kind == FERRY_RUN)
         return run_call(l, note);
     move(l, note);
+    atomic_fetch_add(&l->moves, 1);
     return send_all(l, &(ferry_message){.kind = FERRY_DONE, .stream = note->stream});
 }
 
@@ -241,27 +244,29 @@ tn_status line_queue(line *l, ferry_message *job, const char *where, tn_error *e
 {
     pthread_mutex_lock(&l->order);
     job->number = ++l->queued[job->stream];
-    if (job->kind == FERRY_RECORD)
-        job->turn = ++l->asked[job->event];
+    if (job->kind == FERRY_RECORD) {
+        job->turn = ++l->turns[job->event];
+        l->records[job->event] = (line_point){job->stream, job->number};
+    }
     bool sent = send_all(l, job);
     pthread_mutex_unlock(&l->order);
     return sent ? TN_OK : broken(l, where, err);
 }
 
-uint64_t line_queued(line *l, uint32_t stream)
+line_point line_last(line *l, uint32_t stream)
 {
     pthread_mutex_lock(&l->order);
-    uint64_t number = l->queued[stream];
+    line_point at = {stream, l->queued[stream]};
     pthread_mutex_unlock(&l->order);
-    return number;
+    return at;
 }
 
-uint64_t line_asked(line *l, uint32_t event)
+line_point line_recorded(line *l, uint32_t event)
 {
     pthread_mutex_lock(&l->order);
-    uint64_t turn = l->asked[event];
+    line_point at = l->records[event];
     pthread_mutex_unlock(&l->order);
-    return turn;
+    return at;
 }
 
 tn_status line_gate(line *l, uint32_t stream, line *of, uint32_t event, const char *where,
@@ -271,7 +276,7 @@ tn_status line_gate(line *l, uint32_t stream, line *of, uint32_t event, const ch
     if (!g)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, where, "no memory for a wait");
     line_hold(of);
-    *g = (gate){.of = of, .event = event, .turn = line_asked(of, event)};
+    *g = (gate){.of = of, .at = line_recorded(of, event)};
     pthread_mutex_lock(&l->order);
     g->next = l->gates;
     l->gates = g;
@@ -319,8 +324,7 @@ int32_t line_event_take(line *l)
     return found;
 }
 
-/* A record of it that is still queued counts as one that came before whatever the number is used for
- * next. */
+/* A record of it that is still queued stays what it is: those who wait for it wait for the job. */
 void line_event_give(line *l, uint32_t event)
 {
     pthread_mutex_lock(&l->order);
@@ -328,8 +332,9 @@ void line_event_give(line *l, uint32_t event)
     pthread_mutex_unlock(&l->order);
 }
 
-tn_status line_wait(line *l, const _Atomic uint64_t *number, uint64_t least, const char *where,
-                    tn_error *err)
+/* Waits until *number, which is in the segment, is at least `least`, or the line is lost. */
+static tn_status wait_for(line *l, const _Atomic uint64_t *number, uint64_t least,
+                          const char *where, tn_error *err)
 {
     for (;;) {
         uint32_t seen = atomic_load(&l->segment->progress);
@@ -342,6 +347,22 @@ tn_status line_wait(line *l, const _Atomic uint64_t *number, uint64_t least, con
     }
 }
 
+/* The server says how far it has come, but another thread of this process moved what was moved: reading
+ * its count after the server's puts this thread behind that one. */
+bool line_has(line *l, line_point at)
+{
+    bool is_done = atomic_load(&l->segment->streams[at.stream].done) >= at.number;
+    (void)atomic_load(&l->moves);
+    return is_done;
+}
+
+tn_status line_wait(line *l, line_point at, const char *where, tn_error *err)
+{
+    tn_status status = wait_for(l, &l->segment->streams[at.stream].done, at.number, where, err);
+    (void)atomic_load(&l->moves);
+    return status;
+}
+
 tn_status line_take(line *l, uint64_t bytes, const char *where, uint64_t *out, tn_error *err)
 {
     pthread_mutex_lock(&l->requests);
@@ -349,7 +370,7 @@ tn_status line_take(line *l, uint64_t bytes, const char *where, uint64_t *out, t
     tn_status status =
         line_send(l, &(ferry_message){.kind = FERRY_ALLOC, .bytes = bytes}, where, err);
     if (!status)
-        status = line_wait(l, &l->segment->answered, next, where, err);
+        status = wait_for(l, &l->segment->answered, next, where, err);
     if (!status)
         *out = atomic_load(&l->segment->address);
     pthread_mutex_unlock(&l->requests);

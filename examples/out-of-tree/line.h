@@ -45,9 +45,19 @@ void line_event_give(line *l, uint32_t event);
 /* Gives a job the next number of its stream, and a record the next turn of its event, and sends it. */
 tn_status line_queue(line *l, ferry_message *job, const char *where, tn_error *err);
 
-/* The number of a stream's last job; the turn of an event's last record. */
-uint64_t line_queued(line *l, uint32_t stream);
-uint64_t line_asked(line *l, uint32_t event);
+/* A point in a stream's work: that a job of it is done. */
+typedef struct line_point {
+    uint32_t stream;
+    uint64_t number;
+} line_point;
+line_point line_last(line *l, uint32_t stream);    /* its last job so far       */
+line_point line_recorded(line *l, uint32_t event); /* its last record so far    */
+
+/* Whether a point is reached: then what the server did until there is to be seen. */
+bool line_has(line *l, line_point at);
+
+/* Waits until a point is reached, or the line is lost. */
+tn_status line_wait(line *l, line_point at, const char *where, tn_error *err);
 
 /* Makes a stream wait for the latest record of another line's event. */
 tn_status line_gate(line *l, uint32_t stream, line *of, uint32_t event, const char *where,
@@ -58,9 +68,5 @@ tn_status line_send(line *l, const ferry_message *message, const char *where, tn
 
 /* Asks for memory: *out is its address, or 0 when there is none. */
 tn_status line_take(line *l, uint64_t bytes, const char *where, uint64_t *out, tn_error *err);
-
-/* Waits until *number, which is in the segment, is at least `least`, or the line is lost. */
-tn_status line_wait(line *l, const _Atomic uint64_t *number, uint64_t least, const char *where,
-                    tn_error *err);
 
 #endif

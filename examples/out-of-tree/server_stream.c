@@ -143,24 +143,23 @@ static void fill(const ferry_message *m)
     }
 }
 
-/* The latest record counts, in whatever order they run. */
+/* Of two records that run in another order than they were queued in, the later queued one counts. */
 static void record(const ferry_message *m)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&lock);
-    if (m->turn > atomic_load(&segment->events[m->event].reached)) {
+    if (m->turn > atomic_load(&segment->events[m->event].turn)) {
         atomic_store(&segment->events[m->event].ns, now.tv_sec * INT64_C(1000000000) + now.tv_nsec);
-        atomic_store(&segment->events[m->event].reached, m->turn);
+        atomic_store(&segment->events[m->event].turn, m->turn);
     }
-    change_tell();
     pthread_mutex_unlock(&lock);
 }
 
 static void wait_for(const ferry_message *m)
 {
     pthread_mutex_lock(&lock);
-    while (atomic_load(&segment->events[m->event].reached) < m->turn)
+    while (atomic_load(&segment->streams[m->after_stream].done) < m->after)
         pthread_cond_wait(&change, &lock);
     pthread_mutex_unlock(&lock);
 }
@@ -225,7 +224,8 @@ static stream *stream_open(uint32_t number)
 void stream_add(const ferry_message *message)
 {
     stream *s = message->stream < FERRY_STREAMS ? streams[message->stream] : NULL;
-    if (message->stream >= FERRY_STREAMS || message->event >= FERRY_EVENTS)
+    if (message->stream >= FERRY_STREAMS || message->after_stream >= FERRY_STREAMS ||
+        message->event >= FERRY_EVENTS)
         give_up("the module names a stream or an event that cannot be");
     if (message->kind == FERRY_CLOSE) {
         if (s)

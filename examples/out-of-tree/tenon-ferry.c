@@ -278,19 +278,13 @@ static void stream_destroy(void *any, int32_t index, void *stream)
 static tn_status stream_query(void *any, int32_t index, void *stream, int32_t *out_done,
                               tn_error *err)
 {
-    uint32_t number = stream_of(stream);
     line *l;
     tn_status status = reach(any, index, "ferry: stream_query", &l, err);
     if (status)
         return status;
-    *out_done = atomic_load(&line_segment(l)->streams[number].done) >= line_queued(l, number);
+    *out_done = line_has(l, line_last(l, stream_of(stream)));
     line_release(l);
     return TN_OK;
-}
-
-static tn_status wait_stream(line *l, uint32_t number, const char *where, tn_error *err)
-{
-    return line_wait(l, &line_segment(l)->streams[number].done, line_queued(l, number), where, err);
 }
 
 static tn_status stream_synchronize(void *any, int32_t index, void *stream, tn_error *err)
@@ -300,7 +294,7 @@ static tn_status stream_synchronize(void *any, int32_t index, void *stream, tn_e
     tn_status status = reach(any, index, where, &l, err);
     if (status)
         return status;
-    status = wait_stream(l, stream_of(stream), where, err);
+    status = line_wait(l, line_last(l, stream_of(stream)), where, err);
     line_release(l);
     return status;
 }
@@ -314,7 +308,7 @@ static tn_status device_synchronize(void *any, int32_t index, tn_error *err)
     if (status)
         return status;
     for (uint32_t i = 0; i < FERRY_STREAMS && !status; i++)
-        status = wait_stream(l, i, where, err);
+        status = line_wait(l, line_last(l, i), where, err);
     if (!status)
         status = line_check(l, where, err);
     line_release(l);
@@ -330,10 +324,11 @@ static tn_status stream_wait(void *any, int32_t index, void *stream, void *event
     if (status)
         return status;
     if (device_of(event) == index) {
+        line_point at = line_recorded(l, event_of(event));
         ferry_message job = {.kind = FERRY_WAIT,
                              .stream = stream_of(stream),
-                             .event = event_of(event),
-                             .turn = line_asked(l, event_of(event))};
+                             .after_stream = at.stream,
+                             .after = at.number};
         status = line_queue(l, &job, where, err);
     } else {
         status = reach(any, device_of(event), where, &of, err);
@@ -393,12 +388,11 @@ static tn_status event_record(void *any, int32_t index, void *event, void *strea
 static tn_status event_query(void *any, int32_t index, void *event, int32_t *out_done,
                              tn_error *err)
 {
-    uint32_t number = event_of(event);
     line *l;
     tn_status status = reach(any, index, "ferry: event_query", &l, err);
     if (status)
         return status;
-    *out_done = atomic_load(&line_segment(l)->events[number].reached) >= line_asked(l, number);
+    *out_done = line_has(l, line_recorded(l, event_of(event)));
     line_release(l);
     return TN_OK;
 }
@@ -406,13 +400,11 @@ static tn_status event_query(void *any, int32_t index, void *event, int32_t *out
 static tn_status event_synchronize(void *any, int32_t index, void *event, tn_error *err)
 {
     static const char where[] = "ferry: event_synchronize";
-    uint32_t number = event_of(event);
     line *l;
     tn_status status = reach(any, index, where, &l, err);
     if (status)
         return status;
-    status =
-        line_wait(l, &line_segment(l)->events[number].reached, line_asked(l, number), where, err);
+    status = line_wait(l, line_recorded(l, event_of(event)), where, err);
     line_release(l);
     return status;
 }

@@ -22,6 +22,7 @@
     X(STREAM_DONE, "stream-done", "stream.query", "a stream says it is done at once")             \
     X(STREAM_NEVER, "stream-never", "stream.query", "a stream never says it is done")             \
     X(WAIT_IGNORED, "wait-ignored", "stream.wait-event", "a stream does not wait for events")     \
+    X(WAIT_MOVES, "wait-moves", "stream.wait-record", "a wait is for later records too")          \
     X(EVENT_DONE, "event-done", "event.query", "an event says it is complete at once")            \
     X(EVENT_HASTY, "event-hasty", "event.synchronize", "waiting for an event does not wait")      \
     X(EVENT_NEVER, "event-never", "event.synchronize", "an event never completes")                \

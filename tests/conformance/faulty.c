@@ -178,11 +178,16 @@ static tn_status stream_synchronize(void *any, int32_t device, void *stream, tn_
 static tn_status stream_wait(void *any, int32_t device, void *stream, void *event, tn_error *err)
 {
     state *self = any;
-    faulty_event *e = event;
     (void)device;
     if (self->wrong == FAULT_WAIT_IGNORED)
         return TN_OK;
-    return add(self, stream, &(faulty_job){.kind = JOB_WAIT, .event = e, .turn = e->asked}, err);
+    faulty_mark *mark = queue_mark_latest(event);
+    bool moves = self->wrong == FAULT_WAIT_MOVES;
+    tn_status status =
+        add(self, stream,
+            &(faulty_job){.kind = JOB_WAIT, .event = moves ? event : NULL, .mark = mark}, err);
+    queue_mark_release(mark);
+    return status;
 }
 
 static tn_status device_synchronize(void *any, int32_t device, tn_error *err)
@@ -223,12 +228,19 @@ static void event_destroy(void *any, int32_t device, void *event)
 static tn_status event_record(void *any, int32_t device, void *event, void *stream, tn_error *err)
 {
     state *self = any;
-    faulty_event *e = event;
+    faulty_mark *mark = queue_mark_latest(event);
     (void)device;
-    if (self->wrong == FAULT_EVENT_FIRST && e->asked > 0)
-        return TN_OK;
-    uint64_t turn = queue_event_ask(e);
-    return add(self, stream, &(faulty_job){.kind = JOB_RECORD, .event = e, .turn = turn}, err);
+    if (mark) {
+        queue_mark_release(mark);
+        if (self->wrong == FAULT_EVENT_FIRST)
+            return TN_OK;
+    }
+    mark = queue_mark_create(event);
+    if (!mark)
+        return no_memory("faulty: event_record", err);
+    tn_status status = add(self, stream, &(faulty_job){.kind = JOB_RECORD, .mark = mark}, err);
+    queue_mark_release(mark);
+    return status;
 }
 
 static tn_status event_query(void *any, int32_t device, void *event, int32_t *out_done,

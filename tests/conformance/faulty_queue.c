@@ -24,11 +24,25 @@ static int64_t now(void)
     return at.tv_sec * INT64_C(1000000000) + at.tv_nsec;
 }
 
-/* With the lock held. */
-static void let_go(faulty_event *event)
+/* With the lock held, as is what follows. */
+static void mark_drop(faulty_mark *mark)
 {
-    if (event && --event->holders == 0)
-        free(event);
+    if (mark && --mark->holders == 0)
+        free(mark);
+}
+
+static void event_drop(faulty_event *event)
+{
+    if (!event || --event->holders > 0)
+        return;
+    mark_drop(event->latest);
+    free(event);
+}
+
+static bool is_pending(const faulty_job *job)
+{
+    const faulty_mark *mark = job->event ? job->event->latest : job->mark;
+    return mark && !mark->is_reached;
 }
 
 /* The next job: the first or, backwards, the last. */
@@ -45,14 +59,13 @@ static faulty_job *take(faulty_stream *stream)
 /* With the lock held but for the work. Work is slow, so that who does not wait for it is early. */
 static void perform(const faulty_stream *stream, faulty_job *job)
 {
-    faulty_event *event = job->event;
     if (job->kind == JOB_WAIT) {
-        while (event->reached < job->turn)
+        while (is_pending(job))
             pthread_cond_wait(&change, &lock);
-    } else if (job->kind == JOB_RECORD && job->turn > event->reached) {
-        event->reached = job->turn;
-        event->ns = now();
-    } else if (job->kind != JOB_RECORD) {
+    } else if (job->kind == JOB_RECORD) {
+        job->mark->is_reached = true;
+        job->mark->ns = now();
+    } else {
         pthread_mutex_unlock(&lock);
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
         if (job->kind == JOB_COPY)
@@ -78,7 +91,8 @@ static void *work(void *user)
         stream->is_busy = true;
         perform(stream, job);
         stream->is_busy = false;
-        let_go(job->event);
+        event_drop(job->event);
+        mark_drop(job->mark);
         free(job);
         pthread_cond_broadcast(&change);
     }
@@ -132,6 +146,8 @@ bool queue_add(faulty_stream *stream, const faulty_job *job)
     *at = copy;
     if (copy->event)
         copy->event->holders++;
+    if (copy->mark)
+        copy->mark->holders++;
     pthread_cond_broadcast(&change);
     pthread_mutex_unlock(&lock);
     return true;
@@ -181,39 +197,62 @@ faulty_event *queue_event_create(void)
 void queue_event_release(faulty_event *event)
 {
     pthread_mutex_lock(&lock);
-    let_go(event);
+    event_drop(event);
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t queue_event_ask(faulty_event *event)
+faulty_mark *queue_mark_create(faulty_event *event)
+{
+    faulty_mark *mark = calloc(1, sizeof *mark);
+    if (!mark)
+        return NULL;
+    mark->holders = 2;
+    pthread_mutex_lock(&lock);
+    mark_drop(event->latest);
+    event->latest = mark;
+    pthread_mutex_unlock(&lock);
+    return mark;
+}
+
+faulty_mark *queue_mark_latest(faulty_event *event)
 {
     pthread_mutex_lock(&lock);
-    uint64_t turn = ++event->asked;
+    faulty_mark *mark = event->latest;
+    if (mark)
+        mark->holders++;
     pthread_mutex_unlock(&lock);
-    return turn;
+    return mark;
+}
+
+void queue_mark_release(faulty_mark *mark)
+{
+    pthread_mutex_lock(&lock);
+    mark_drop(mark);
+    pthread_mutex_unlock(&lock);
 }
 
 bool queue_event_is_done(faulty_event *event)
 {
     pthread_mutex_lock(&lock);
-    bool done = event->reached >= event->asked;
+    bool done = !event->latest || event->latest->is_reached;
     pthread_mutex_unlock(&lock);
     return done;
 }
 
 void queue_event_wait(faulty_event *event)
 {
+    faulty_mark *mark = queue_mark_latest(event);
     pthread_mutex_lock(&lock);
-    uint64_t turn = event->asked;
-    while (event->reached < turn)
+    while (mark && !mark->is_reached)
         pthread_cond_wait(&change, &lock);
+    mark_drop(mark);
     pthread_mutex_unlock(&lock);
 }
 
 int64_t queue_event_ns(faulty_event *event)
 {
     pthread_mutex_lock(&lock);
-    int64_t ns = event->ns;
+    int64_t ns = event->latest ? event->latest->ns : 0;
     pthread_mutex_unlock(&lock);
     return ns;
 }

@@ -8,12 +8,17 @@
 #include <stdbool.h>
 #include <tenon/module/platform.h>
 
-/* Owned by its creator; jobs that name it hold it too. */
+/* One record of an event. */
+typedef struct faulty_mark {
+    int32_t holders;
+    bool is_reached;
+    int64_t ns; /* when */
+} faulty_mark;
+
+/* Its owner and jobs that name it hold it. */
 typedef struct faulty_event {
     int32_t holders;
-    uint64_t asked;   /* records queued         */
-    uint64_t reached; /* the latest that has run */
-    int64_t ns;       /* when                   */
+    faulty_mark *latest; /* held; NULL until the first record */
 } faulty_event;
 
 typedef struct faulty_job {
@@ -21,8 +26,8 @@ typedef struct faulty_job {
     enum { JOB_COPY, JOB_FILL, JOB_RECORD, JOB_WAIT, JOB_CALL } kind;
     tn_copy_job copy;
     tn_fill_job fill;
-    faulty_event *event;
-    uint64_t turn; /* of the event's records */
+    faulty_event *event; /* of a wait that is wrong */
+    faulty_mark *mark;
     void (*call)(void *user);
     void *user;
 } faulty_job;
@@ -39,10 +44,14 @@ void queue_wait_all(void);
 
 faulty_event *queue_event_create(void);
 void queue_event_release(faulty_event *event);
-uint64_t queue_event_ask(faulty_event *event); /* the turn of a new record */
 bool queue_event_is_done(faulty_event *event);
 void queue_event_wait(faulty_event *event);
 int64_t queue_event_ns(faulty_event *event);
+
+/* A new record, or the latest: held for the caller; NULL for want of memory, or when there is none. */
+faulty_mark *queue_mark_create(faulty_event *event);
+faulty_mark *queue_mark_latest(faulty_event *event);
+void queue_mark_release(faulty_mark *mark);
 
 /* The work itself, as wrong as it is to be. */
 void faulty_copy(const tn_copy_job *job, fault wrong);

@@ -194,21 +194,20 @@ static void killing_the_server_loses_the_device_alone(void **state)
     }
 }
 
-/* A device that works can be reset too: whoever works on it comes back. */
-static void resetting_ends_what_is_under_way(void **state)
+/* A device that is well can be reset too: a new server, and nothing of before. */
+static void a_sound_device_can_be_reset(void **state)
 {
-    worker workers[THREADS];
+    tn_memory_stats stats = {.struct_size = sizeof stats};
     tn_error err;
+    void *memory = NULL;
     (void)state;
     come_in();
-    use(first);
-    begin(workers, first);
-    assert_int_equal(kill(server_of(0), SIGKILL), 0);
+    assert_int_equal(tn_memory_alloc(first, 1000, NULL, &memory, &err), TN_OK);
+    pid_t server = server_of(0);
     assert_int_equal(tn_device_reset(first, &err), TN_OK);
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
-        assert_int_not_equal(workers[i].status, TN_OK);
-    }
+    assert_int_not_equal(server_of(0), server);
+    assert_int_equal(tn_memory_stats_get(first, &stats, &err), TN_OK);
+    assert_int_equal(stats.current, 0);
     use(first);
 }
 
@@ -243,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_starts_at_the_first_use),
         cmocka_unit_test(killing_the_server_loses_the_device_alone),
-        cmocka_unit_test(resetting_ends_what_is_under_way),
+        cmocka_unit_test(a_sound_device_can_be_reset),
         cmocka_unit_test(a_stray_copy_is_the_cause),
         cmocka_unit_test(clean_up),
     };

@@ -54,8 +54,8 @@ class Outside(script.Case):
         ids = [row["id"] for row in json.loads(text)["devices"]]
         self.assertIn("ferry:0", ids)
         self.make(folder, "clean")
-        self.assertEqual(sorted(os.listdir(folder)),
-                         sorted(os.listdir(script.source("examples", "out-of-tree"))))
+        for name in ("tenon-ferry.so", "ferry-server", "run", "conformance/result.txt"):
+            self.assertFalse(os.path.exists(os.path.join(folder, name)), name)
 
     def test_a_new_module_by_make(self):
         folder = self.new_module("my-board_2")

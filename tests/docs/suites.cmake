@@ -10,6 +10,8 @@ if(Python3_FOUND)
   add_test(NAME docs.pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT 300 LABELS docs)
+  # It installs what was built, and may have to build for that.
+  set_tests_properties(docs.snippets PROPERTIES RUN_SERIAL TRUE)
 else()
   message(STATUS "python3 is not here: the tests of the pages are left out")
 endif()

@@ -243,11 +243,11 @@ static tni_fact limit_by_nodes(tni_reading *reading)
 }
 
 /* What the process may map, by the shell's ulimit or a service's settings. */
-static tni_fact read_ulimit(tni_reading *reading, int resource, const char *name)
+static tni_fact read_ulimit(const tni_reading *reading, bool data, const char *name)
 {
     struct rlimit limit;
-    if (!reading->running || getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-        limit.rlim_cur >= (rlim_t)no_limit)
+    if (!reading->running || getrlimit(data ? RLIMIT_DATA : RLIMIT_AS, &limit) != 0 ||
+        limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)no_limit)
         return (tni_fact){0};
     return tni_fact_known((int64_t)limit.rlim_cur, name);
 }
@@ -261,8 +261,8 @@ void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
     tni_fact_lessen(&out->total, out->system_total);
     tni_fact_lessen(&out->total, out->limit);
     tni_fact_lessen(&out->total, limit_by_nodes(reading));
-    tni_fact_lessen(&out->total, read_ulimit(reading, RLIMIT_AS, "RLIMIT_AS (ulimit -v)"));
-    tni_fact_lessen(&out->total, read_ulimit(reading, RLIMIT_DATA, "RLIMIT_DATA (ulimit -d)"));
+    tni_fact_lessen(&out->total, read_ulimit(reading, false, "RLIMIT_AS (ulimit -v)"));
+    tni_fact_lessen(&out->total, read_ulimit(reading, true, "RLIMIT_DATA (ulimit -d)"));
     if (out->total.state == TNI_FACT_KNOWN && out->limit.state == TNI_FACT_UNKNOWN)
         out->total.origin = tni_reading_format(reading, "%s; a control group may allow less: %s",
                                                out->total.origin, out->limit.origin);
