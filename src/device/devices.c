@@ -27,9 +27,9 @@ static void tidy(char *text, size_t size)
 
 static void read_properties(const tni_offer *offer, int32_t index, tn_device_properties *out)
 {
-    const tn_platform_row *row = offer->platform->row;
+    const tn_platform_row *row = offer ? offer->platform->row : NULL;
     tn_error err = {0};
-    if (!row->device_properties)
+    if (!row || !row->device_properties)
         return;
     tn_status status = row->device_properties(offer->platform->self, index, out, &err);
     out->struct_size = sizeof *out;

@@ -65,9 +65,8 @@ static tn_status check_kind(int file, const char *path, tn_error *err)
     struct stat facts;
     if (tni_sys_fstat(file, &facts) != 0)
         return failed(err, "fstat", path);
-    return S_ISREG(facts.st_mode)
-               ? TN_OK
-               : tn_fail(err, TN_IO, 0, "open", "%s: not a regular file", path);
+    return S_ISREG(facts.st_mode) ? TN_OK
+                                  : tn_fail(err, TN_IO, 0, "open", "%s: not a regular file", path);
 }
 
 tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_size, tn_error *err)

@@ -559,10 +559,10 @@ static void the_fields_of_the_table_fill_each_struct(void **state)
 
 static void structs_that_grow_begin_with_their_size(void **state)
 {
-    static const char *const frozen[] = {"tn_error", "tn_symbol", "tn_capability", "tn_fact",
-                                         "tn_event_handle", "tn_device_guard", "tn_stream_guard",
-                                         "tn_tensor", "tn_dlpack_tensor", "tn_dlpack_managed",
-                                         "tn_dlpack_versioned"};
+    static const char *const frozen[] = {
+        "tn_error",         "tn_symbol",         "tn_capability",      "tn_fact",
+        "tn_event_handle",  "tn_device_guard",   "tn_stream_guard",    "tn_tensor",
+        "tn_dlpack_tensor", "tn_dlpack_managed", "tn_dlpack_versioned"};
     (void)state;
     for (size_t i = 0; i + 1 < ROWS; i++) {
         bool grows = !rows[i].field;

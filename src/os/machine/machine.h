@@ -77,9 +77,9 @@ typedef struct tni_machine_budget {
 
 /* In bytes. Swap is not counted. */
 typedef struct tni_machine_memory {
-    tni_fact total;            /* the least of system_total, limit, the nodes it may use and ulimits */
-    tni_fact available;        /* the least of total, system_available and limit_available     */
-    tni_fact system_total;     /* of the whole machine                                         */
+    tni_fact total;        /* the least of system_total, limit, the nodes it may use and ulimits */
+    tni_fact available;    /* the least of total, system_available and limit_available     */
+    tni_fact system_total; /* of the whole machine                                         */
     tni_fact system_available; /* of it, without pushing anything out but file cache           */
     tni_fact limit;            /* the least of the control groups' from the process's own up   */
     tni_fact limit_available;  /* the least of what each leaves: limit - (usage - file cache)  */
