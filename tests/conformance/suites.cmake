@@ -32,11 +32,11 @@ set_target_properties(ferry-server PROPERTIES
 
 tenon_test(conformance/sample SOURCES conformance/seed_sample.c
   DEFINITIONS tn_module_entry=seed_sample_entry)
-tenon_test(conformance/ferry LABELS concurrency TIMEOUT 120
+tenon_test(conformance/ferry TIMEOUT 120
   DEFINITIONS FERRY="$<TARGET_FILE:conformance_ferry>")
 add_dependencies(test_conformance_ferry conformance_ferry ferry-server)
 
-tenon_test_script(conformance/platforms LABELS concurrency TIMEOUT 300)
+tenon_test_script(conformance/platforms TIMEOUT 300)
 tenon_test_script(conformance/faults TIMEOUT 300)
 tenon_test_script(conformance/outside TIMEOUT 300)
 

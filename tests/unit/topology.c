@@ -264,7 +264,7 @@ static void check_tree(unsigned seed, struct view *view)
 
 static void trees_are_built(void **state)
 {
-    unsigned count = test_reduced() ? 34 : 68;
+    unsigned count = test_reduced() ? 68 : 102;
     int nodes = 0, hybrids = 0, offline = 0, without_sys = 0, dies = 0;
     (void)state;
     for (unsigned seed = 0; seed < count; seed++) {
