@@ -9,8 +9,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
 		printf '  make %-11s %s\n' "$$t" "$$h"; done
 
-doctor: build ## build, then report what this machine has and whether it works
-	@build/tenon doctor
+doctor: build ## build, then report what this machine has and whether it works; the page is build/doctor.html
+	@build/tenon doctor --html build/doctor.html
 
 test: ## every test: release, sanitizers, fuzzers, lint; one summary at the end
 	@scripts/setup test
