@@ -257,11 +257,6 @@ const tn_machine_limit *findings_least_limit(const findings *found)
 
 const char *dtype_word(tn_dtype dtype)
 {
-    switch (dtype) {
-#define WORD_(name, word, code, bits) \
-    case name: return word;
-        TN_DTYPE_LIST(WORD_)
-#undef WORD_
-    default: return "?";
-    }
+    const char *name = tn_dtype_name(dtype);
+    return name ? name : "?";
 }

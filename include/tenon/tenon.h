@@ -21,6 +21,7 @@
 #include "cpu.h"
 #include "device.h"
 #include "dlpack.h"
+#include "dtype.h"
 #include "event.h"
 #include "log.h"
 #include "machine.h"

@@ -1,6 +1,7 @@
 #include "description_values.h"
 
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "base/words.h"
 
 #include <inttypes.h>
@@ -223,33 +224,15 @@ bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need)
     return true;
 }
 
-static const struct {
-    const char *word;
-    tn_dtype dtype;
-} dtypes[] = {
-#define ROW(name, word, code, bits) {word, name},
-    TN_DTYPE_LIST(ROW)
-#undef ROW
-};
-enum { DTYPES = sizeof dtypes / sizeof dtypes[0], LONGEST_DTYPE = 24 };
+#define ONE(name, word, code, bits) +1
+enum { DTYPES = 0 TN_DTYPE_LIST(ONE), LONGEST_DTYPE = 24 };
+#undef ONE
 
 TN_STATIC_ASSERT(DTYPES < TN_DEVICE_DTYPES_MAX, "a list of every dtype has room for its end");
 
-static tn_dtype find_dtype(const char *word)
-{
-    for (size_t i = 0; i < DTYPES; i++) {
-        if (strcmp(dtypes[i].word, word) == 0)
-            return dtypes[i].dtype;
-    }
-    return TN_DTYPE_NONE;
-}
-
 static bool needs_dtype(tni_need *need, const char *word)
 {
-    const char *words[DTYPES];
-    for (size_t i = 0; i < DTYPES; i++)
-        words[i] = dtypes[i].word;
-    const char *nearest = tni_words_nearest(word, words, DTYPES);
+    const char *nearest = tni_dtype_nearest(word);
     if (nearest)
         return needs(need, "dtypes separated by commas; did you mean %s?", nearest);
     return needs(need, "dtypes separated by commas, as in bf16, f16, f32");
@@ -277,7 +260,7 @@ bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_
     while (text) {
         char word[LONGEST_DTYPE];
         take_word(&text, word);
-        tn_dtype dtype = find_dtype(word);
+        tn_dtype dtype = tni_dtype_find(word);
         if (!dtype)
             return needs_dtype(need, word);
         for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /* What is known of one device, and what follows from it. */
 #include "base/words.h"
 #include "device/platform/platforms.h"
+#include "tenon/dtype.h"
 
 const tn_platform *tn_device_platform(const tn_device *device)
 {
@@ -165,30 +166,19 @@ const tn_dtype *tn_device_supported_dtypes(const tn_device *device)
     return device ? device->properties.dtypes : none;
 }
 
-static const char *dtype_word(tn_dtype dtype)
-{
-    switch (dtype) {
-#define WORD(name, word, code, bits) \
-    case name: return word;
-        TN_DTYPE_LIST(WORD)
-#undef WORD
-    default: return NULL;
-    }
-}
-
 tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_error *err)
 {
     static const char where[] = "tn_device_verify_dtype";
     char there[256] = "";
     size_t used = 0;
-    const char *asked = dtype_word(dtype);
+    const char *asked = tn_dtype_name(dtype);
     if (!device)
         return no_device(where, err);
     if (!asked)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%#x is no dtype", (unsigned)dtype);
     const tn_dtype *dtypes = device->properties.dtypes;
     for (size_t i = 0; dtypes[i]; i++) {
-        const char *word = dtype_word(dtypes[i]);
+        const char *word = tn_dtype_name(dtypes[i]);
         if (dtypes[i] == dtype)
             return TN_OK;
         if (used < sizeof there)

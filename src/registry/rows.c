@@ -1,6 +1,7 @@
 #include "rows.h"
 
 #include "base/words.h"
+#include "tenon/dtype.h"
 #include "tenon/module/communicator.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/language.h"
@@ -234,23 +235,12 @@ static bool is_rate(double figure)
     return figure > 0 && figure <= 1e18; /* false for a NaN */
 }
 
-static bool is_dtype(tn_dtype dtype)
-{
-    switch (dtype) {
-#define KNOWN(name, word, code, bits) \
-    case name: return true;
-        TN_DTYPE_LIST(KNOWN)
-#undef KNOWN
-    default: return false;
-    }
-}
-
 static tn_status check_dtypes(check *at, const tn_dtype *dtypes)
 {
     if (!dtypes || !dtypes[0])
         return refuse(at, "dtypes needs at least one type");
     for (size_t i = 0; dtypes[i]; i++) {
-        if (!is_dtype(dtypes[i]))
+        if (!tn_dtype_name(dtypes[i]))
             return refuse(at, "dtypes[%zu] needs a TN_ type, found %#x", i, (unsigned)dtypes[i]);
     }
     return TN_OK;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "base/form.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -253,6 +254,23 @@ static void nearest_word_is_found(void **state)
     assert_string_equal(tni_words_nearest("hat", equals, 2), "cat"); /* the first of equals */
     const char *const spellings[] = {"CAT", "cat"};
     assert_string_equal(tni_words_nearest("cat", spellings, 2), "cat");
+}
+
+static void dtypes_have_words(void **state)
+{
+    (void)state;
+#define CHECK(name, word, code, bits)               \
+    assert_string_equal(tn_dtype_name(name), word); \
+    assert_int_equal(tni_dtype_find(word), name);   \
+    assert_int_equal(tni_dtype_bytes(name), (bits) / 8);
+    TN_DTYPE_LIST(CHECK)
+#undef CHECK
+    assert_null(tn_dtype_name(TN_DTYPE_NONE));
+    assert_null(tn_dtype_name(TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4)));
+    assert_int_equal(tni_dtype_find("F32"), TN_DTYPE_NONE);
+    assert_int_equal(tni_dtype_bytes(7), 0);
+    assert_string_equal(tni_dtype_nearest("bf61"), "bf16");
+    assert_null(tni_dtype_nearest("quaternion"));
 }
 
 static void strangers_words_are_made_text(void **state)
@@ -577,6 +595,7 @@ int main(void)
         cmocka_unit_test(buffer_grows_and_gives_its_text),
         cmocka_unit_test(names_are_legal_or_not),
         cmocka_unit_test(nearest_word_is_found),
+        cmocka_unit_test(dtypes_have_words),
         cmocka_unit_test(strangers_words_are_made_text),
         cmocka_unit_test(sink_hears_its_level_and_graver),
         cmocka_unit_test(long_lines_are_cut_for_the_sink),

@@ -2,6 +2,8 @@
  * on devices through the streams of a made-up platform. */
 #include "async_platform.h"
 
+#include "base/dtype.h"
+
 #include "device/tensor/tensor.h"
 
 static tn_device *cpu(void)

@@ -1,6 +1,7 @@
 #include "tenon/random.h"
 
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "fill.h"
 #include "generators.h"
 #include "os/cpu.h"
@@ -126,20 +127,9 @@ static const struct offer uniform = {"tn_random_fill_uniform", "uniform",
 static const struct offer normal = {"tn_random_fill_normal", "normal", "f16, bf16, f32, f64",
                                     normal_kind};
 
-static const char *dtype_name(tn_dtype dtype)
-{
-    switch (dtype) {
-#define NAME(name, word, code, bits) \
-    case name: return word;
-        TN_DTYPE_LIST(NAME)
-#undef NAME
-    default: return NULL;
-    }
-}
-
 static tn_status refuse_dtype(const struct offer *offer, tn_dtype dtype, tn_error *err)
 {
-    const char *name = dtype_name(dtype);
+    const char *name = tn_dtype_name(dtype);
     if (!name)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
                        "no dtype is %#x; %s numbers come as %s", (unsigned)dtype, offer->numbers,
@@ -163,7 +153,7 @@ static tn_status check_and_fill(const struct offer *offer, tn_generator *generat
         bytes > PTRDIFF_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
                        "%lld elements of %s are more bytes than memory can have", (long long)count,
-                       dtype_name(dtype));
+                       tn_dtype_name(dtype));
     if (count > 0 && !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where, "out is NULL, and count is %lld",
                        (long long)count);

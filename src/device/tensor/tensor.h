@@ -64,10 +64,6 @@ static inline bool tni_tensor_is_host(const tn_device *device)
     return !device->plans_only && tni_memory_is_host(device);
 }
 
-/* "f32"; NULL for what is no dtype. The bytes of one element, 0 for what is none. */
-const char *tni_dtype_word(tn_dtype dtype);
-int64_t tni_dtype_bytes(tn_dtype dtype);
-
 /* DLPack's numbers of a device. The platforms that DLPack knows are by their index; every other is
  * TN_DLPACK_EXT_DEV, by its place in Tenon's list of all devices. */
 void tni_dlpack_numbers(const tn_device *device, int32_t *out_type, int32_t *out_id);

@@ -2,6 +2,7 @@
  * host's memory, and otherwise refused. */
 #include "tensor.h"
 
+#include "base/dtype.h"
 #include "device/stream/stream.h"
 
 #include <inttypes.h>
@@ -12,8 +13,8 @@ static tn_status check_same(const tn_tensor *from, const tn_tensor *to, tn_error
 {
     if (from->dtype != to->dtype)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "to: dtype needs %s, as from has, found %s", tni_dtype_word(from->dtype),
-                       tni_dtype_word(to->dtype));
+                       "to: dtype needs %s, as from has, found %s", tn_dtype_name(from->dtype),
+                       tn_dtype_name(to->dtype));
     if (from->ndim != to->ndim)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "to: ndim needs %d, as from has, found %d", (int)from->ndim, (int)to->ndim);

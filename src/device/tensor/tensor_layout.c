@@ -2,29 +2,9 @@
 #include "tensor.h"
 
 #include "base/checked.h"
+#include "base/dtype.h"
 
 #include <inttypes.h>
-
-const char *tni_dtype_word(tn_dtype dtype)
-{
-    switch (dtype) {
-#define WORD(name, word, code, bits) \
-    case name: return word;
-        TN_DTYPE_LIST(WORD)
-#undef WORD
-    default: return NULL;
-    }
-}
-
-#define WHOLE(name, word, code, bits) \
-    TN_STATIC_ASSERT((bits) % 8 == 0, word " has elements of whole bytes");
-TN_DTYPE_LIST(WHOLE)
-#undef WHOLE
-
-int64_t tni_dtype_bytes(tn_dtype dtype)
-{
-    return tni_dtype_word(dtype) ? (dtype >> 8 & 0xFF) / 8 : 0;
-}
 
 /* Who is measured, for messages. */
 typedef struct subject {
@@ -47,9 +27,9 @@ static tn_status refuse(const subject *s, const char *format, ...)
 static tn_status check_dtype(const subject *s, tn_dtype dtype)
 {
     unsigned lanes = (unsigned)(dtype >> 16);
-    if (tni_dtype_word(dtype))
+    if (tn_dtype_name(dtype))
         return TN_OK;
-    if (lanes != 1 && tni_dtype_word(TN_DTYPE(dtype & 0xFF, dtype >> 8 & 0xFF, 1)))
+    if (lanes != 1 && tn_dtype_name(TN_DTYPE(dtype & 0xFF, dtype >> 8 & 0xFF, 1)))
         return refuse(s, "lanes need 1, found %u", lanes);
     return refuse(s, "no dtype has code %u, %u bits and %u lanes", (unsigned)(dtype & 0xFF),
                   (unsigned)(dtype >> 8 & 0xFF), lanes);
@@ -134,7 +114,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
         return status;
     if (!count_elements(shape, ndim, &layout))
         return refuse(&s, "its dimensions make more bytes of %s than 63 bits count",
-                      tni_dtype_word(dtype));
+                      tn_dtype_name(dtype));
     layout.high = layout.bytes;
     if (strides && layout.elements > 0) {
         layout.dense = is_dense(shape, strides, ndim);

@@ -3,9 +3,9 @@
 #include "snapshot.h"
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/form.h"
 #include "base/words.h"
-#include "device/tensor/tensor.h"
 #include "snapshot_text.h"
 
 #include <errno.h>
@@ -68,11 +68,9 @@ static bool read_capability(const char *text, tn_capability *out)
 static tn_dtype find_dtype(const char *word)
 {
     char *end;
-#define SAME(name, text, code, bits) \
-    if (strcmp(word, text) == 0)     \
-        return name;
-    TN_DTYPE_LIST(SAME)
-#undef SAME
+    tn_dtype known = tni_dtype_find(word);
+    if (known)
+        return known;
     if (strncmp(word, "0x", 2) != 0 || strlen(word) > 10)
         return TN_DTYPE_NONE;
     unsigned long number = strtoul(word, &end, 16);

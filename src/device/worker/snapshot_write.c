@@ -18,8 +18,8 @@
 #include "snapshot.h"
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/form.h"
-#include "device/tensor/tensor.h"
 #include "snapshot_text.h"
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static void write_dtypes(writer *w, const char *key, const tn_dtype *dtypes)
     char text[TN_DEVICE_DTYPES_MAX * 16] = "";
     size_t used = 0;
     for (; *dtypes; dtypes++) {
-        const char *word = tni_dtype_word(*dtypes);
+        const char *word = tn_dtype_name(*dtypes);
         char number[16];
         snprintf(number, sizeof number, "%#" PRIx32, *dtypes);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "",

@@ -1,0 +1,49 @@
+#include "dtype.h"
+
+#include "words.h"
+
+static const struct {
+    tn_dtype dtype;
+    const char *word;
+} rows[] = {
+#define ROW(name, word, code, bits) {name, word},
+    TN_DTYPE_LIST(ROW)
+#undef ROW
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+#define WHOLE(name, word, code, bits) \
+    TN_STATIC_ASSERT((bits) % 8 == 0, word " has elements of whole bytes");
+TN_DTYPE_LIST(WHOLE)
+#undef WHOLE
+
+const char *tn_dtype_name(tn_dtype dtype)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].dtype == dtype)
+            return rows[i].word;
+    }
+    return NULL;
+}
+
+tn_dtype tni_dtype_find(const char *word)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strcmp(rows[i].word, word) == 0)
+            return rows[i].dtype;
+    }
+    return TN_DTYPE_NONE;
+}
+
+const char *tni_dtype_nearest(const char *word)
+{
+    const char *words[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        words[i] = rows[i].word;
+    return tni_words_nearest(word, words, ROWS);
+}
+
+int64_t tni_dtype_bytes(tn_dtype dtype)
+{
+    return tn_dtype_name(dtype) ? (dtype >> 8 & 0xFF) / 8 : 0;
+}
