@@ -3,7 +3,7 @@
 #include "page_parts.h"
 #include "phrases.h"
 
-#include <ctype.h>
+#include "base/words.h"
 
 static const char *badge_of_verdict(tn_platform_verdict verdict)
 {
@@ -18,16 +18,6 @@ static const char *badge_of_verdict(tn_platform_verdict verdict)
 static const char *badge_of_module(const tn_module_report *module)
 {
     return module->status == TN_OK ? "good" : module_is_broken(module) ? "bad" : "none";
-}
-
-/* Capitals do not count. */
-static bool is_same_word(const char *a, const char *b)
-{
-    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
-        a++;
-        b++;
-    }
-    return *a == '\0' && *b == '\0';
 }
 
 /* What frameworks call the platform, and the variable that hides its devices. */
@@ -64,7 +54,7 @@ static void write_platform(FILE *to, const found_platform *platform)
     const tn_platform_report *report = &platform->report;
     html_write(to, "<article class=\"card %s\">\n<h3>%s", badge_of_verdict(report->verdict),
                report->name);
-    if (platform->device_name[0] && !is_same_word(platform->device_name, report->name))
+    if (platform->device_name[0] && !tni_words_same(platform->device_name, report->name))
         html_write(to, " <span>%s</span>", platform->device_name);
     html_write(to, "</h3>\n<p class=\"badges\">");
     if (report->current)

@@ -55,9 +55,18 @@ const char *tni_words_sanitizer(uint64_t sanitizers)
                                                      : "no sanitizer";
 }
 
-static char lower(char c)
+char tni_words_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool tni_words_same(const char *a, const char *b)
+{
+    while (*a && tni_words_lower(*a) == tni_words_lower(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
 }
 
 static size_t least(size_t a, size_t b)
@@ -79,9 +88,9 @@ static size_t distance(const char *a, const char *b)
         size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= length_b; j++) {
-            char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            char x = tni_words_lower(a[i - 1]), y = tni_words_lower(b[j - 1]);
             now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y)
+            if (i > 1 && j > 1 && x == tni_words_lower(b[j - 2]) && tni_words_lower(a[i - 2]) == y)
                 now[j] = least(now[j], before[j - 2] + 1);
         }
     }

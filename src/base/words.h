@@ -22,6 +22,10 @@ void tni_words_clean(char *text);
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
 const char *tni_words_sanitizer(uint64_t sanitizers);
 
+/* The same letters, in whatever case; of ASCII only. */
+char tni_words_lower(char c);
+bool tni_words_same(const char *a, const char *b);
+
 /* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
  * none is near enough to be worth suggesting. Case does not count, but the word itself comes before
  * its other spellings. The first of equals. No memory is needed. */

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "device/platform/platforms.h"
-#include "device/select.h"
 #include "os/fork.h"
 
 static const char where[] = "tn_device_file_add";
@@ -33,41 +32,50 @@ static tn_status check_entries(const tni_description *description, tn_error *err
                    description->platform);
 }
 
-/* A device of this file, or one that is there already, that answers to `name`. */
-static tn_device *other_of(described *d, const char *name)
+/* A device that is there already and answers to `name`; NULL when there is none, or no name. */
+static const tn_device *other_of(const described *d, const char *name)
 {
-    tn_device *other = NULL;
-    if (!name[0])
-        return NULL;
-    for (size_t i = 0; i < d->devices.count && !other; i++)
-        other = tni_device_is_called(d->devices.items[i], name) ? d->devices.items[i] : NULL;
+    const tn_device *other = NULL;
     tni_mutex_lock(&d->set->lock);
-    for (size_t i = 0; i < d->set->devices.count && !other; i++) {
-        tn_device *device = d->set->devices.items[i];
+    for (size_t i = 0; name[0] && i < d->set->devices.count && !other; i++) {
+        const tn_device *device = d->set->devices.items[i];
         other = tni_device_is_visible(device) && tni_device_is_called(device, name) ? device : NULL;
     }
     tni_mutex_unlock(&d->set->lock);
     return other;
 }
 
-/* A name, a UUID and a bus address lead to one device, and to no platform. */
-static tn_status taken(described *d, const tni_description *description, tn_error *err)
+/* The description before the index-th that has the same UUID or bus address. */
+static const tni_description *earlier(const tni_descriptions *all, size_t index, const char *name)
 {
+    for (size_t i = 0; name[0] && i < index; i++) {
+        const tni_description *other = tni_descriptions_get(all, i);
+        if (tni_properties_are_called(&other->properties, name))
+            return other;
+    }
+    return NULL;
+}
+
+/* A name, a UUID and a bus address lead to one device, and to no platform. */
+static tn_status check_names(const described *d, const tni_descriptions *all, size_t index,
+                             tn_error *err)
+{
+    const tni_description *description = tni_descriptions_get(all, index);
     const char *names[] = {description->view.name, description->properties.uuid,
                            description->properties.bus};
+    bool chooses = strcmp(names[0], "best") == 0;
     tn_platform *platform;
-    if (strcmp(names[0], "best") == 0 ||
-        (names[0][0] && tni_platforms_find(d->set, names[0], &platform, NULL) == TN_OK))
+    if (chooses || (names[0][0] && tni_platforms_find(d->set, names[0], &platform, NULL) == TN_OK))
         return tn_fail(err, TN_ALREADY_EXISTS, 0, where, "%s: a device cannot be called \"%s\": %s",
                        description->view.origin, names[0],
-                       strcmp(names[0], "best") == 0 ? "that word chooses one"
-                                                     : "a platform has that name");
+                       chooses ? "that word chooses one" : "a platform has that name");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const tn_device *other = other_of(d, names[i]);
-        if (other)
-            return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
-                           "%s: there is a device called \"%s\" already: %s",
-                           description->view.origin, names[i], other->id);
+        const tni_description *before = earlier(all, index, names[i]);
+        if (other || before)
+            return tn_fail(
+                err, TN_ALREADY_EXISTS, 0, where, "%s: there is a device called \"%s\" already: %s",
+                description->view.origin, names[i], other ? other->id : before->view.origin);
     }
     return TN_OK;
 }
@@ -109,14 +117,16 @@ static tn_status tell(const tni_offer *offer, const tn_description *view, int32_
 }
 
 /* Everything that can be wrong with one description, before the first device is made. */
-static tn_status check_one(described *d, const tni_description *description, tn_error *err)
+static tn_status check_one(const described *d, const tni_descriptions *all, size_t index,
+                           tn_error *err)
 {
+    const tni_description *description = tni_descriptions_get(all, index);
     tn_platform *platform = NULL;
     tn_error why;
     tn_status status = tni_platforms_find(d->set, description->platform, &platform, &why);
     if (status)
         return tn_fail(err, status, 0, where, "%s: %s", description->platform_origin, why.message);
-    status = taken(d, description, err);
+    status = check_names(d, all, index, err);
     if (status)
         return status;
     const tni_offer *offer = runner_of(platform);
@@ -216,12 +226,9 @@ static tn_status add_all(described *d, const tni_descriptions *descriptions, tn_
     if (!tni_pointers_reserve(&d->devices, count))
         status = tni_no_memory(err, where, "the devices");
     for (size_t i = 0; !status && i < count; i++)
-        status = check_one(d, tni_descriptions_get(descriptions, i), err);
-    for (size_t i = 0; !status && i < count; i++) {
-        status = taken(d, tni_descriptions_get(descriptions, i), err);
-        if (!status)
-            status = make_one(d, tni_descriptions_get(descriptions, i), err);
-    }
+        status = check_one(d, descriptions, i, err);
+    for (size_t i = 0; !status && i < count; i++)
+        status = make_one(d, tni_descriptions_get(descriptions, i), err);
     return status ? status : publish(d, err);
 }
 

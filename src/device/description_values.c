@@ -26,11 +26,6 @@ static bool is_hex(char c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 typedef struct unit_row {
     const char *of;   /* what it measures, by the unit of the result */
     const char *word; /* as it is written */
@@ -188,7 +183,7 @@ static bool fits(const char *text, const char *pattern)
 static bool is_word(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        char c = lower(text[i]);
+        char c = tni_words_lower(text[i]);
         if (!is_digit(c) && (c < 'a' || c > 'z'))
             return false;
     }
@@ -206,7 +201,7 @@ bool tni_value_uuid(const char *text, char *out, size_t size, tni_need *need)
         return needs(need, "8-4-4-4-12 hexadecimal digits, or those after \"GPU-\"");
     memcpy(out, text, before);
     for (size_t i = before; i <= length; i++)
-        out[i] = lower(text[i]);
+        out[i] = tni_words_lower(text[i]);
     return true;
 }
 
@@ -220,7 +215,7 @@ bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need)
     if (!sound)
         return needs(need, "domain, bus, device and function, as in 0000:3b:00.0");
     for (size_t i = 0; i <= length; i++)
-        out[i] = lower(text[i]);
+        out[i] = tni_words_lower(text[i]);
     return true;
 }
 

@@ -123,17 +123,6 @@ tn_device *tni_devices_of(const tn_platform *platform, int32_t index)
     return found;
 }
 
-static bool same_letters(const char *a, const char *b)
-{
-    for (; *a && *b; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
-        char y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
-        if (x != y)
-            return false;
-    }
-    return *a == *b;
-}
-
 /* A bus address may be written with more zeros: 0000:3b:00.0 is 00000000:3b:00.0. */
 static const char *without_zeros(const char *bus)
 {
@@ -142,14 +131,18 @@ static const char *without_zeros(const char *bus)
     return bus;
 }
 
+bool tni_properties_are_called(const tn_device_properties *p, const char *name)
+{
+    return (p->uuid[0] && tni_words_same(p->uuid, name)) ||
+           (p->bus[0] && tni_words_same(without_zeros(p->bus), without_zeros(name)));
+}
+
 bool tni_device_is_called(const tn_device *device, const char *name)
 {
-    const tn_device_properties *p = &device->properties;
     return strcmp(device->id, name) == 0 ||
            (device->index == 0 && strcmp(device->platform->name, name) == 0) ||
            (device->section[0] && strcmp(device->section, name) == 0) ||
-           (p->uuid[0] && same_letters(p->uuid, name)) ||
-           (p->bus[0] && same_letters(without_zeros(p->bus), without_zeros(name)));
+           tni_properties_are_called(&device->properties, name);
 }
 
 enum { MOST_NAMED = 256 };

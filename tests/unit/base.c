@@ -256,6 +256,14 @@ static void nearest_word_is_found(void **state)
     assert_string_equal(tni_words_nearest("cat", spellings, 2), "cat");
 }
 
+static void words_are_the_same_in_any_case(void **state)
+{
+    (void)state;
+    assert_true(tni_words_same("", "") && tni_words_same("GPU-1a", "gpu-1A"));
+    assert_false(tni_words_same("a", "") || tni_words_same("", "a") ||
+                 tni_words_same("ab", "abc") || tni_words_same("a[", "a{"));
+}
+
 static void dtypes_have_words(void **state)
 {
     (void)state;
@@ -595,6 +603,7 @@ int main(void)
         cmocka_unit_test(buffer_grows_and_gives_its_text),
         cmocka_unit_test(names_are_legal_or_not),
         cmocka_unit_test(nearest_word_is_found),
+        cmocka_unit_test(words_are_the_same_in_any_case),
         cmocka_unit_test(dtypes_have_words),
         cmocka_unit_test(strangers_words_are_made_text),
         cmocka_unit_test(sink_hears_its_level_and_graver),

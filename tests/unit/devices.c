@@ -286,7 +286,7 @@ static void bad_descriptions_add_nothing(void **state)
          "\"00000000:01:00.0\" already: acme:1"},
         {"[device a]\nplatform = cuda\nbus = 0000:AA:00.0\n"
          "[device b]\nplatform = cuda\nbus = 0000:aa:00.0\n",
-         TN_ALREADY_EXISTS, "\"0000:aa:00.0\" already: cuda:0"},
+         TN_ALREADY_EXISTS, "\"0000:aa:00.0\" already: lab.device:1"},
         {"[device a]\nplatform = cuda\nbehaviour.fail_alloc = 1\n", TN_INVALID_ARGUMENT,
          "serves for planning only"},
         {"[device a]\nplatform = cuda\n[device b]\nplatform = stand\nbehaviour.x = refuse\n",

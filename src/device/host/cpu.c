@@ -120,20 +120,6 @@ size_t tn_cpu_features(char *out, size_t size)
     return tni_cpu_features_write(tni_cpu_features(), out, out ? size : 0);
 }
 
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-static bool same_word(const char *a, const char *b)
-{
-    while (*a && lower(*a) == lower(*b)) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 /* Every word of both lists, each once whatever its case. */
 static const char *const words[] = {"baseline",    "avx2", "avx512",  "avx512-vnni",  "avx512-bf16",
                                     "avx512-fp16", "amx",  "neon",    "neon-dotprod", "neon-bf16",
@@ -143,7 +129,7 @@ enum { WORD_COUNT = sizeof words / sizeof words[0] };
 static const char *known_word(const char *word)
 {
     for (size_t i = 0; i < WORD_COUNT; i++) {
-        if (same_word(word, words[i]))
+        if (tni_words_same(word, words[i]))
             return words[i];
     }
     return NULL;

@@ -101,7 +101,8 @@ void tni_device_destroy(tn_device *device); /* accepts NULL */
 /* Appends it to the list, which has room, with the set's lock held. */
 void tni_device_publish(tni_platforms *set, tn_device *device);
 
-/* By its id, its platform's name, its section, its UUID or its bus address. */
+/* By UUID or bus address; or by its id, its platform's name or its section too. */
+bool tni_properties_are_called(const tn_device_properties *properties, const char *name);
 bool tni_device_is_called(const tn_device *device, const char *name);
 
 /* A device that names lead to: one of the module that serves its platform now, or described. */
