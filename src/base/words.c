@@ -3,6 +3,7 @@
 #include "tenon/module/module.h"
 #include "utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool tni_name_is_legal(const char *name, const char *extra, size_t most)
@@ -53,11 +54,6 @@ const char *tni_words_sanitizer(uint64_t sanitizers)
            : sanitizers & TN_MODULE_SANITIZER_THREAD ? "the thread sanitizer"
            : sanitizers & TN_MODULE_SANITIZER_MEMORY ? "the memory sanitizer"
                                                      : "no sanitizer";
-}
-
-char tni_words_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 bool tni_words_same(const char *a, const char *b)
@@ -112,4 +108,12 @@ const char *tni_words_nearest(const char *word, const char *const *words, size_t
         }
     }
     return nearest;
+}
+
+const char *tni_words_hint(const char *nearest, char room[TNI_HINT])
+{
+    room[0] = '\0';
+    if (nearest)
+        snprintf(room, TNI_HINT, "; did you mean %.64s?", nearest);
+    return room;
 }

@@ -22,13 +22,22 @@ void tni_words_clean(char *text);
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
 const char *tni_words_sanitizer(uint64_t sanitizers);
 
+/* Of ASCII letters only. */
+static inline char tni_words_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* The same letters, in whatever case; of ASCII only. */
-char tni_words_lower(char c);
 bool tni_words_same(const char *a, const char *b);
 
 /* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
  * none is near enough to be worth suggesting. Case does not count, but the word itself comes before
  * its other spellings. The first of equals. No memory is needed. */
 const char *tni_words_nearest(const char *word, const char *const *words, size_t count);
+
+/* "; did you mean NEAREST?" for the end of a message, or "" for NULL. Returns `room`. */
+enum { TNI_HINT = 96 };
+const char *tni_words_hint(const char *nearest, char room[TNI_HINT]);
 
 #endif

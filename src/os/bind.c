@@ -57,8 +57,27 @@ static tn_status fill(void *handle, const char *file, const tn_symbol *symbols, 
     return status;
 }
 
+/* What the loader said of each file: "a: no such file", or "a, b: no such file" where it said the same
+ * of both. */
+typedef struct answers {
+    tni_buffer text;
+    char last[sizeof((tn_error *)0)->message]; /* without the name */
+} answers;
+
+static void note_answer(answers *to, const char *name, const char *words)
+{
+    size_t length = strlen(name);
+    if (strncmp(words, name, length) == 0 && strncmp(words + length, ": ", 2) == 0)
+        words += length + 2;
+    bool same = to->text.length > 0 && strcmp(to->last, words) == 0;
+    if (to->text.length > 0 && !same)
+        tni_buffer_format(&to->text, ": %s; ", to->last);
+    tni_buffer_format(&to->text, "%s%s", same ? ", " : "", name);
+    tn_text_fit(to->last, sizeof to->last, words);
+}
+
 /* Opens the first of "a|b|c" that opens; `said` collects what the loader said of each. */
-static tn_status open_first(const char *files, tni_buffer *said, char name[LONGEST_NAME + 1],
+static tn_status open_first(const char *files, answers *said, char name[LONGEST_NAME + 1],
                             void **out_handle, tn_error *err)
 {
     tn_error why;
@@ -75,33 +94,34 @@ static tn_status open_first(const char *files, tni_buffer *said, char name[LONGE
             return TN_OK;
         if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
             return tn_fail(err, status, why.native_code, "library_bind", "%s", why.message);
-        tni_buffer_format(said, "%s%s", said->length ? "; " : "", why.message);
+        note_answer(said, name, why.message);
         at += length + (at[length] == '|');
     }
     return TN_UNAVAILABLE;
 }
 
-static tn_status nowhere(const char *files, const tni_buffer *said, const char *remedy,
-                         tn_error *err)
+static tn_status nowhere(const char *files, const answers *said, const char *remedy, tn_error *err)
 {
     char places[160];
     tni_dl_places(places, sizeof places);
-    if (said->failed)
+    if (said->text.failed)
         return tni_no_memory(err, "library_bind", files);
-    if (remedy)
-        return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.180s; sought in %.100s; %s",
-                       tni_buffer_text(said), places, remedy);
-    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind",
-                   "%.160s; sought in %.100s; install the package that has %.60s, or add its "
-                   "folder to LD_LIBRARY_PATH",
-                   tni_buffer_text(said), places, files);
+    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; sought in %.100s%s%s",
+                   tni_buffer_text(&said->text), said->last, places, remedy ? "; " : "",
+                   remedy ? remedy : "");
+}
+
+void tni_bind_remedy(const char *files, char *out, size_t size)
+{
+    snprintf(out, size, "install the package that has %.80s, or add its folder to LD_LIBRARY_PATH",
+             files);
 }
 
 tn_status tni_bind(const char *files, const tn_symbol *symbols, size_t count, const char *remedy,
                    void *table, char **out_file, tn_error *err)
 {
     char name[LONGEST_NAME + 1];
-    tni_buffer said = {0};
+    answers said = {{0}, ""};
     void *handle = NULL;
     if (!files || !files[0] || (count && (!symbols || !table)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind", "%s is missing",
@@ -111,7 +131,7 @@ tn_status tni_bind(const char *files, const tn_symbol *symbols, size_t count, co
     tn_status status = open_first(files, &said, name, &handle, err);
     if (status == TN_UNAVAILABLE)
         status = nowhere(files, &said, remedy, err);
-    tni_buffer_release(&said);
+    tni_buffer_release(&said.text);
     if (status)
         return status;
 

@@ -4,10 +4,12 @@
 
 #include "tenon/base.h"
 
-/* What tn_host.library_bind promises. `remedy` ends the message when no file is found; NULL for
- * one made from the file's name. *out_file, when asked for and the system says, is the file
- * opened: tni_release it. */
+/* What tn_host.library_bind promises. `remedy` ends the message when no file is found; NULL: it is
+ * said elsewhere. *out_file, when asked for and the system says, is the file opened: tni_release it. */
 tn_status tni_bind(const char *files, const tn_symbol *symbols, size_t count, const char *remedy,
                    void *table, char **out_file, tn_error *err);
+
+/* What helps against the want of files of which nothing is known but their names. */
+void tni_bind_remedy(const char *files, char *out, size_t size);
 
 #endif

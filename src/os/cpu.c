@@ -128,10 +128,11 @@ static tn_status unknown_word(const char *text, size_t length, tn_error *err)
 {
     char word[TNI_NAME_MAX + 1];
     snprintf(word, sizeof word, "%.*s", (int)(length < TNI_NAME_MAX ? length : TNI_NAME_MAX), text);
+    char hint[TNI_HINT];
     const char *near = tni_words_nearest(word, feature_words, TNI_CPU_FEATURE_COUNT);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_cpu_features_parse",
-                   "no processor feature \"%s\"; there are%s%s%s%s", word, all_features + 1,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                   "no processor feature \"%s\"; there are%s%s", word, all_features + 1,
+                   tni_words_hint(near, hint));
 }
 
 tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err)

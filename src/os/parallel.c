@@ -1,4 +1,4 @@
-#include "tenon/parallel.h"
+#include "parallel.h"
 
 #include "fork.h"
 #include "machine/machine.h"
@@ -44,10 +44,15 @@ static void watch_forks(void)
     tni_fork_watch(&hook);
 }
 
-static void lock(void)
+void tni_parallel_watch_forks(void)
 {
     static tni_once once = TNI_ONCE_INIT;
     tni_once_run(&once, watch_forks);
+}
+
+static void lock(void)
+{
+    tni_parallel_watch_forks();
     tni_mutex_lock(&process.lock);
 }
 
@@ -97,7 +102,7 @@ static void run_one(void *user, int64_t index)
     tni_pool_run_here(index, index + 1, call->task, call->user);
 }
 
-void tn_parallel_for(int64_t count, tn_task *task, void *user)
+void tni_parallel_for(int64_t count, tn_task *task, void *user)
 {
     if (!task)
         return;
@@ -153,7 +158,7 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
     return TN_OK;
 }
 
-int32_t tn_parallel_threads(void)
+int32_t tni_parallel_threads(void)
 {
     lock();
     int32_t threads = process.engine.parallel_for ? process.engine.threads
@@ -163,7 +168,7 @@ int32_t tn_parallel_threads(void)
     return threads;
 }
 
-tn_status tn_parallel_threads_set(int32_t threads, tn_error *err)
+tn_status tni_parallel_threads_set(int32_t threads, tn_error *err)
 {
     const char *where = "tn_parallel_threads_set";
     if (threads < 0 || threads > TNI_POOL_THREADS_MAX)

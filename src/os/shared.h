@@ -9,6 +9,10 @@ enum { TNI_SHARED_NAME = 16 };
 
 typedef struct tni_shared tni_shared;
 
+/* Takes away what processes left behind that were killed, where that can be told; creating does so
+ * once. */
+void tni_shared_collect(void);
+
 /* Zeroed memory under a new random name. TN_UNSUPPORTED, with the reason, where the system or its
  * settings have no such thing; TN_OUT_OF_MEMORY; TN_BUSY when the process has no descriptor left. */
 tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err);

@@ -1,8 +1,10 @@
 #include "shared.h"
 
 #include "base/alloc.h"
+#include "file.h"
 #include "fork.h"
 #include "sys.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,69 @@ static void path_of(const unsigned char *name, char out[PATH])
     for (size_t i = 0; i < TNI_SHARED_NAME; i++)
         at += (size_t)snprintf(out + at, PATH - at, "%02x", name[i]);
 }
+
+/* What a name begins with; the rest of it no one can guess. */
+typedef struct maker {
+    uint32_t process;
+    uint32_t space; /* that the number is of: containers may share memory and not numbers; or 0 */
+} maker;
+
+static maker maker_here(void)
+{
+    maker here = {.process = (uint32_t)getpid()};
+#if defined(__linux__)
+    struct stat facts;
+    if (tni_sys_stat("/proc/self/ns/pid", &facts) == 0)
+        here.space = (uint32_t)facts.st_ino;
+#endif
+    return here;
+}
+
+#if defined(__linux__)
+
+/* Reads "tenon-0123...": 32 digits and no more. */
+static bool read_name(const char *file, unsigned char out[TNI_SHARED_NAME])
+{
+    file += sizeof "tenon-" - 1;
+    for (size_t i = 0; i < TNI_SHARED_NAME; i++) {
+        unsigned byte;
+        if (strspn(file + 2 * i, "0123456789abcdef") < 2 || sscanf(file + 2 * i, "%2x", &byte) != 1)
+            return false;
+        out[i] = (unsigned char)byte;
+    }
+    return !file[2 * TNI_SHARED_NAME];
+}
+
+static bool is_left_behind(const unsigned char *name, const maker *here)
+{
+    maker of;
+    memcpy(&of, name, sizeof of);
+    return here->space != 0 && of.space == here->space && of.process > 0 &&
+           of.process <= INT32_MAX && kill((pid_t)of.process, 0) != 0 && errno == ESRCH;
+}
+
+void tni_shared_collect(void)
+{
+    unsigned char name[TNI_SHARED_NAME];
+    char path[PATH];
+    tni_names *names = NULL;
+    const maker here = maker_here();
+    if (tni_folder_list("/dev/shm", "tenon-", "", &names, NULL) != TN_OK)
+        return;
+    for (size_t i = 0; i < names->count; i++) {
+        if (!read_name(names->names[i], name) || !is_left_behind(name, &here))
+            continue;
+        path_of(name, path);
+        (void)shm_unlink(path);
+    }
+    tni_release(names);
+}
+
+#else
+
+void tni_shared_collect(void) {}
+
+#endif
 
 static tn_status refuse(int code, const char *where, tn_error *err)
 {
@@ -98,18 +163,30 @@ static int take_room(int file, size_t size)
     return code;
 }
 
+static tn_status make_name(unsigned char out[TNI_SHARED_NAME], tn_error *err)
+{
+    const maker here = maker_here();
+    memcpy(out, &here, sizeof here);
+    if (getentropy(out + sizeof here, TNI_SHARED_NAME - sizeof here) != 0)
+        return refuse(errno, "getentropy", err);
+    return TN_OK;
+}
+
 tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
 {
+    static tni_once once = TNI_ONCE_INIT;
     unsigned char name[TNI_SHARED_NAME];
     char path[PATH];
-    if (getentropy(name, sizeof name) != 0)
-        return refuse(errno, "getentropy", err);
+    tni_once_run(&once, tni_shared_collect);
+    tn_status status = make_name(name, err);
+    if (status)
+        return status;
     path_of(name, path);
     int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file < 0)
         return refuse(errno, "shm_open", err);
     int code = take_room(file, size);
-    tn_status status = code ? refuse(code, "shared memory", err) : map(file, size, name, out, err);
+    status = code ? refuse(code, "shared memory", err) : map(file, size, name, out, err);
     (void)tni_sys_close(file);
     if (status) {
         (void)shm_unlink(path);

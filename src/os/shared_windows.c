@@ -24,6 +24,9 @@ static void path_of(const unsigned char *name, char out[PATH])
         at += (size_t)snprintf(out + at, PATH - at, "%02x", name[i]);
 }
 
+/* Nothing is left behind: see above. */
+void tni_shared_collect(void) {}
+
 static tn_status refuse(const char *where, tn_error *err)
 {
     DWORD code = GetLastError();

@@ -1,8 +1,9 @@
 /* Levels of vector instructions: how features make them up, what a limit leaves, and that the
  * running processor can be brought down to every level it has and no other. */
-#include "device/host/host.h"
 #include "os/cpu.h"
+#include "os/cpu_level.h"
 #include "tenon/cpu.h"
+#include "tenon/machine.h"
 #include "test.h"
 
 #define F(feature) TNI_CPU_BIT(feature)

@@ -29,20 +29,4 @@ tn_status tni_topology_begin(tn_topology **out, tn_error *err);
 tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *object, tn_error *err);
 tn_status tni_topology_tell_source(tn_topology *topology, const char *source, tn_error *err);
 
-/* The levels of vector instructions that `features` make up on an architecture: TN_CPU_ARCH_... */
-const char *tni_cpu_level_of(int32_t architecture, uint64_t features);
-const char *tni_cpu_capability_of(int32_t architecture, uint64_t features, int32_t sve_bits);
-
-/* A processor of which a level is asked. */
-typedef struct tni_cpu_asked {
-    int32_t architecture;
-    int32_t sve_bits;
-    uint64_t detected;
-    const char *(*why_not)(int feature_index); /* as tni_cpu_why_not */
-} tni_cpu_asked;
-
-/* The features that remain when `level` is the limit; fails as tn_cpu_limit. */
-tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64_t *out_allow,
-                             tn_error *err);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "host.h"
+#include "tenon/setting.h"
 
 struct tn_machine {
     tni_machine *read; /* lends most texts */
@@ -118,7 +119,8 @@ tn_status tn_machine_create(tn_machine **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_machine_create", "out is NULL");
-    return tni_machine_snapshot(&(tni_machine_query){.root = NULL}, out, err);
+    const tni_machine_query query = {.wish = (int32_t)tn_get_cpu_threads(NULL)};
+    return tni_machine_snapshot(&query, out, err);
 }
 
 void tn_machine_release(tn_machine *machine)

@@ -1,8 +1,7 @@
-#include "tenon/cpu.h"
+#include "cpu_level.h"
 
 #include "base/words.h"
-#include "host.h"
-#include "os/cpu.h"
+#include "cpu.h"
 
 /* A step of an architecture's ladder. Each needs all that those below it need, and leaves what they
  * leave: `leaves` are the features that are no longer above it, `needs` those without which the
@@ -90,12 +89,12 @@ static const tni_cpu_asked *this_processor(tni_cpu_asked *out)
     return out;
 }
 
-const char *tn_cpu_capability(void)
+const char *tni_cpu_capability(void)
 {
     return tni_cpu_capability_of(tn_cpu_architecture(), tni_cpu_features(), tni_cpu_sve_bits());
 }
 
-const char *tn_cpu_level(void)
+const char *tni_cpu_level(void)
 {
     return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_features());
 }
@@ -115,11 +114,6 @@ const char *tn_cpu_withheld(const char **out_reason)
     return "";
 }
 
-size_t tn_cpu_features(char *out, size_t size)
-{
-    return tni_cpu_features_write(tni_cpu_features(), out, out ? size : 0);
-}
-
 /* Every word of both lists, each once whatever its case. */
 static const char *const words[] = {"baseline",    "avx2", "avx512",  "avx512-vnni",  "avx512-bf16",
                                     "avx512-fp16", "amx",  "neon",    "neon-dotprod", "neon-bf16",
@@ -137,12 +131,13 @@ static const char *known_word(const char *word)
 
 static tn_status unknown_word(const char *word, tn_error *err)
 {
+    char hint[TNI_HINT];
     const char *near = tni_words_nearest(word, words, WORD_COUNT);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_cpu_limit",
                    "no level \"%.48s\"; there are baseline, avx2, avx512, avx512-vnni, "
                    "avx512-bf16, avx512-fp16, amx, neon, neon-dotprod, neon-bf16, sve, sve2, and "
-                   "DEFAULT, SVE128, SVE256%s%s%s",
-                   word, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                   "DEFAULT, SVE128, SVE256%s",
+                   word, tni_words_hint(near, hint));
 }
 
 /* How many steps of the ladder a known word stands for; 0 when it is not of this ladder, or of
@@ -196,7 +191,22 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
     return TN_OK;
 }
 
-tn_status tn_cpu_limit(const char *level, tn_error *err)
+tn_status tni_cpu_limit_check(const char *level, tn_error *err)
+{
+    tni_cpu_asked cpu;
+    uint64_t allow;
+    return level ? tni_cpu_limit_mask(this_processor(&cpu), level, &allow, err) : TN_OK;
+}
+
+const char *tni_cpu_limit_word(const char *level)
+{
+    struct ladder ladder = ladder_of(tn_cpu_architecture());
+    const char *word = known_word(level);
+    size_t steps = word ? steps_of(ladder, word, tni_cpu_sve_bits()) : 0;
+    return steps ? ladder.levels[steps - 1].word : NULL;
+}
+
+tn_status tni_cpu_limit(const char *level, tn_error *err)
 {
     tni_cpu_asked cpu;
     uint64_t allow = UINT64_MAX;

@@ -1,0 +1,18 @@
+/* Parallel loops from below the settings, which say how many threads they wish for. */
+#ifndef TNI_OS_PARALLEL_H
+#define TNI_OS_PARALLEL_H
+
+#include "tenon/parallel.h"
+
+/* As the functions of tenon/parallel.h of the same names, but that nothing is read first. */
+void tni_parallel_for(int64_t count, tn_task *task, void *user);
+int32_t tni_parallel_threads(void);
+
+/* Ends the pool; the next loop makes one for so many threads, 0: for those the process may use. */
+tn_status tni_parallel_threads_set(int32_t threads, tn_error *err);
+
+/* Registers what a fork does to loops. For whoever calls the above under a lock which a hook of their
+ * own takes: theirs must be the newer one. */
+void tni_parallel_watch_forks(void);
+
+#endif

@@ -1,0 +1,118 @@
+#include "replace.h"
+
+#include "base/alloc.h"
+#include "file.h"
+#include "sys.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+static tn_status failed(tn_error *err, const char *call, const char *path)
+{
+    int code = errno;
+    tn_status status = code == EACCES || code == EPERM || code == EROFS ? TN_NOT_PERMITTED
+                       : code == ENOMEM                                 ? TN_OUT_OF_MEMORY
+                       : code == EMFILE || code == ENFILE               ? TN_BUSY
+                                                                        : TN_IO;
+    char text[128];
+    return tn_fail(err, status, code, call, "%s: %s", path, strerror_r(code, text, sizeof text));
+}
+
+/* Every folder above `path`, which is ours to write in. */
+static tn_status make_folders(char *path, tn_error *err)
+{
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        int made = tni_sys_mkdir(path, 0700);
+        tn_status status =
+            made != 0 && errno != EEXIST && errno != EROFS ? failed(err, "mkdir", path) : TN_OK;
+        *at = '/';
+        if (status)
+            return status;
+    }
+    return TN_OK;
+}
+
+static int write_all(int file, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t count = tni_sys_write(file, text, size);
+        if (count < 0)
+            return -1;
+        text += count;
+        size -= (size_t)count;
+    }
+    return fsync(file);
+}
+
+/* Whose it is and who may use it: as the file at `path`, if there is one. */
+static int take_after(int file, const char *path)
+{
+    struct stat old, own;
+    if (tni_sys_stat(path, &old) != 0)
+        return errno == ENOENT ? 0 : -1;
+    if (tni_sys_fstat(file, &own) != 0)
+        return -1;
+    bool same = own.st_uid == old.st_uid && own.st_gid == old.st_gid;
+    if (!same && fchown(file, old.st_uid, old.st_gid) != 0)
+        return -1;
+    return fchmod(file, old.st_mode & 0777);
+}
+
+static tn_status write_beside(const char *path, const char *beside, const char *text, size_t size,
+                              tn_error *err)
+{
+    int file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        return failed(err, "open", beside);
+    const char *call = "write";
+    int result = write_all(file, text, size);
+    if (result == 0) {
+        call = "chmod";
+        result = take_after(file, path);
+    }
+    tn_status status = result == 0 ? TN_OK : failed(err, call, beside);
+    if (tni_sys_close(file) != 0 && !status)
+        status = failed(err, "close", beside);
+    if (!status && tni_sys_renameat(AT_FDCWD, beside, AT_FDCWD, path) != 0)
+        status = failed(err, "rename", path);
+    if (status)
+        (void)tni_sys_unlinkat(AT_FDCWD, beside, 0);
+    return status;
+}
+
+/* Where the file is, or will be: links lead to it. */
+static tn_status resolve(const char *path, char **out, tn_error *err)
+{
+    struct stat facts;
+    tn_status status = tni_path_real(path, out, err);
+    if (status != TN_NOT_FOUND)
+        return status;
+    if (tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0)
+        return tn_fail(err, TN_NOT_FOUND, 0, "open", "%s: a link to what is not there", path);
+    *out = tni_text_copy(path);
+    return *out ? TN_OK : tni_no_memory(err, "open", path);
+}
+
+tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
+{
+    static _Atomic unsigned turn;
+    char *real = NULL, *beside = NULL;
+    tn_status status = resolve(path, &real, err);
+    if (status)
+        return status;
+    size_t room = strlen(real) + 48;
+    beside = tni_alloc(room);
+    status = beside ? make_folders(real, err) : tni_no_memory(err, "open", path);
+    if (!status) {
+        snprintf(beside, room, "%s.%ld-%u", real, (long)getpid(), atomic_fetch_add(&turn, 1));
+        status = write_beside(real, beside, text, size, err);
+    }
+    tni_release(beside);
+    tni_release(real);
+    return status;
+}
