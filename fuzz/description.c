@@ -33,7 +33,7 @@ static void require_numbers(const tn_device_properties *p)
     require(p->capability.major >= 0 && p->capability.minor >= 0);
     require(p->known & TN_DEVICE_KNOWS(capability) ||
             (p->capability.major == 0 && p->capability.minor == 0));
-    require(p->is_integrated <= 1 && p->pinned_memory <= 1);
+    require(p->is_integrated <= 1 && p->pinned_memory <= 1 && p->triton_capable <= 1);
 }
 
 static void require_dtypes(const tn_dtype *dtypes)

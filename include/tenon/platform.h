@@ -103,8 +103,7 @@ TN_API tn_status tn_platform_is_async_output_supported(const tn_platform *platfo
                                                        const char **out_reason, tn_error *err);
 
 /* Whether the calling code is inside an inference scope, in which kernels that keep nothing for a
- * backward pass may be taken. Scopes come with the settings; until then none can be entered and the
- * answer is 0. */
+ * backward pass may be taken: the setting "inference" (tn_with_inference). */
 TN_API int32_t tn_platform_inference_mode(const tn_platform *platform);
 
 /* Three ways to number a platform's devices:
@@ -127,7 +126,8 @@ TN_API tn_status tn_platform_id_convert(const tn_platform *platform, int32_t fro
 /* One piece of evidence. Texts are lent by the list that holds it. */
 typedef struct tn_platform_evidence {
     size_t struct_size;
-    const char *what;  /* "file /dev/nvidiactl", "module cuda", "variable CUDA_VISIBLE_DEVICES" */
+    const char *what;  /* "file /dev/nvidiactl", "module cuda", "variable CUDA_VISIBLE_DEVICES";
+                          "properties of cuda:0" only when they are not told, or cannot be  */
     const char *found; /* "absent", "present", "4 devices, the first 0000:3b:00.0", ...      */
     const char *shows; /* "hardware", "driver", "library", "module", "choice"                 */
     int32_t holds;     /* 1 it is there, 0 it is not, -1 it could not be looked at            */

@@ -125,7 +125,7 @@ static const char *serving(const tn_platform *platform, bool language)
         record = tni_registry_record(platform->set->registry, i);
         if (!record)
             break;
-        if (record->table)
+        if (record->table && !atomic_load(&record->withdrawn))
             name = serving_in(language ? (const void *)record->table->languages
                                        : (const void *)record->table->communicators,
                               platform->name);
@@ -194,11 +194,11 @@ static tn_status verify(const tn_platform *platform, const char *where, const ch
     if (count == 0)
         return TN_OK;
     join(list, count, there, sizeof there);
+    char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(name, list, count);
     return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                   "platform %s does not support the %s \"%.60s\"; it supports %s%s%s%s",
-                   platform->name, what, name, there, nearest ? "; did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?" : "");
+                   "platform %s does not support the %s \"%.60s\"; it supports %s%s",
+                   platform->name, what, name, there, tni_words_hint(nearest, hint));
 }
 
 tn_status tn_platform_verify_quantization(const tn_platform *platform, const char *name,
@@ -235,8 +235,11 @@ tn_status tn_platform_is_async_output_supported(const tn_platform *platform, int
     return TN_OK;
 }
 
+static const tn_setting inference[] = {TN_SETTING_INFERENCE, -1};
+const tni_setting_reader tni_platform_reader = {"platform.inference_mode", inference};
+
 int32_t tn_platform_inference_mode(const tn_platform *platform)
 {
     (void)platform;
-    return 0;
+    return tn_get_inference(NULL);
 }

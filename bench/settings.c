@@ -1,0 +1,190 @@
+/* What settings cost: to read one, to be in a scope, to derive a context, to change the process's. */
+#include "harness.h"
+
+#include "tenon/tenon.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "os/thread.h"
+
+static volatile int64_t sink;
+
+/* Read anew every time, so that no compiler sees through the call. */
+static int64_t nothing(const tn_context *context, tn_setting setting)
+{
+    return context ? setting : 0;
+}
+static int64_t (*volatile empty)(const tn_context *context, tn_setting setting) = nothing;
+
+static void call_nothing(void *user, int64_t times)
+{
+    for (int64_t i = 0; i < times; i++)
+        sink = empty(user, TN_SETTING_DETERMINISM);
+}
+
+static void read_one(void *user, int64_t times)
+{
+    for (int64_t i = 0; i < times; i++)
+        sink = tn_get_determinism(user);
+}
+
+static void resolve_one(void *user, int64_t times)
+{
+    for (int64_t i = 0; i < times; i++)
+        sink = tn_setting_resolved(user, TN_SETTING_CUDA_MATMUL_FP32_PRECISION);
+}
+
+static void scope(void *user, int64_t times)
+{
+    (void)user;
+    for (int64_t i = 0; i < times; i++) {
+        tn_scope in = {0};
+        (void)tn_scope_enter(
+            &in,
+            TN_CHANGES(tn_with_fp32_precision(TN_FP32_IEEE), tn_with_determinism(TN_RUN_TO_RUN)),
+            NULL);
+        tn_scope_leave(&in);
+    }
+}
+
+static void derive(void *user, int64_t times)
+{
+    for (int64_t i = 0; i < times; i++) {
+        tn_context *made = NULL;
+        (void)tn_context_derive(
+            user,
+            TN_CHANGES(tn_with_fp32_precision(TN_FP32_IEEE), tn_with_determinism(TN_RUN_TO_RUN)),
+            &made, NULL);
+        tn_context_release(made);
+    }
+}
+
+static void derive_with_rule(void *user, int64_t times)
+{
+    for (int64_t i = 0; i < times; i++) {
+        tn_context *made = NULL;
+        (void)tn_context_derive(user, TN_CHANGES(tn_with_matmul_library(TN_PREFER, "mkl,openblas")),
+                                &made, NULL);
+        tn_context_release(made);
+    }
+}
+
+static void change(void *user, int64_t times)
+{
+    (void)user;
+    for (int64_t i = 0; i < times; i++)
+        (void)tn_settings_change(TN_CHANGES(tn_with_debug_sample(i & 1)), NULL);
+}
+
+/* A copy of so many bytes is what a new context cannot do without. */
+static void allocate(void *user, int64_t times)
+{
+    (void)user;
+    for (int64_t i = 0; i < times; i++) {
+        void *volatile memory = malloc(700);
+        free(memory);
+    }
+}
+
+/* A thread that changes the process's settings as fast as it can. */
+static struct {
+    tni_thread thread;
+    _Atomic bool stop;
+} writer;
+
+static void write_on(void *user)
+{
+    (void)user;
+    while (!atomic_load(&writer.stop))
+        change(NULL, 1);
+}
+
+static void start_writer(void *user)
+{
+    (void)user;
+    atomic_store(&writer.stop, false);
+    if (tni_thread_create(&writer.thread, write_on, NULL, NULL) != TN_OK)
+        atomic_store(&writer.stop, true);
+}
+
+static void stop_writer(void *user)
+{
+    (void)user;
+    if (!atomic_exchange(&writer.stop, true))
+        tni_thread_join(writer.thread);
+}
+
+int main(void)
+{
+    static tn_context *context;
+    const bench_side bare = {.name = "an empty call", .run = call_nothing};
+    const bench_side block = {.name = "malloc and free", .run = allocate};
+    const bench_side none = {0};
+    const bench_side beside[] = {block, none};
+    (void)tn_context_capture(&context, NULL);
+    const bench_figure figures[] = {
+        {"read a setting",
+         BENCH_TIME,
+         5,
+         "ns",
+         {.name = "tn_get_determinism", .run = read_one},
+         none,
+         (const bench_side[]){bare, none}},
+        {"read of a given context",
+         BENCH_TIME,
+         5,
+         "ns",
+         {.name = "tn_get_determinism", .run = read_one, .user = context},
+         none,
+         (const bench_side[]){bare, none}},
+        {"resolve a precision",
+         BENCH_TIME,
+         20,
+         "ns",
+         {.name = "tn_setting_resolved", .run = resolve_one},
+         none,
+         (const bench_side[]){bare, none}},
+        {"scope with two changes",
+         BENCH_TIME,
+         150,
+         "ns",
+         {.name = "enter and leave", .run = scope},
+         none,
+         beside},
+        {"derive a context",
+         BENCH_TIME,
+         300,
+         "ns",
+         {.name = "tn_context_derive", .run = derive},
+         none,
+         beside},
+        {"derive one with rules",
+         BENCH_TIME,
+         1000,
+         "ns",
+         {.name = "tn_context_derive", .run = derive_with_rule},
+         none,
+         beside},
+        {"change the process's",
+         BENCH_TIME,
+         1000,
+         "ns",
+         {.name = "tn_settings_change", .run = change},
+         none,
+         beside},
+        {"read while another changes",
+         BENCH_TIME,
+         1000,
+         "ns",
+         {.name = "tn_get_determinism", .run = read_one, .begin = start_writer, .end = stop_writer},
+         none,
+         (const bench_side[]){bare, none}},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        bench_run(&figures[i]);
+    tn_context_release(context);
+    (void)tn_settings_reset(NULL, NULL);
+    return bench_end();
+}

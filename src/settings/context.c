@@ -1,0 +1,234 @@
+#include "context.h"
+
+#include "base/alloc.h"
+#include "os/thread.h"
+#include "views.h"
+
+static tn_context defaults = {.references = 1};
+static tni_once made = TNI_ONCE_INIT;
+
+static void make_defaults(void)
+{
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
+        defaults.value[i] = tni_setting_row_of(i)->standard;
+}
+
+const tn_context *tni_context_defaults(void)
+{
+    tni_once_run(&made, make_defaults);
+    return &defaults;
+}
+
+tn_context *tn_context_retain(tn_context *context)
+{
+    if (context)
+        atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+    return context;
+}
+
+void tn_context_release(tn_context *context)
+{
+    if (!context || atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) != 1)
+        return;
+    tni_rules_release(context->rules);
+    tni_release(context);
+}
+
+/* All but the rules, which are still those of `from` and not counted. */
+static tn_context *copy(const tn_context *from, int32_t depth)
+{
+    tn_context *made_one = tni_alloc(sizeof *made_one);
+    if (!made_one)
+        return NULL;
+    atomic_init(&made_one->references, 1);
+    made_one->rules = from->rules;
+    made_one->next = NULL;
+    made_one->depth = depth > from->depth ? depth : from->depth;
+    memcpy(made_one->level, from->level, sizeof made_one->level);
+    memcpy(made_one->value, from->value, sizeof made_one->value);
+    return made_one;
+}
+
+static void set(tn_context *context, const tni_setting_row *row, const tn_change *change,
+                int32_t level)
+{
+    int64_t value = row->kind < TN_VALUE_ORDER ? change->value : 0;
+    if (row->kind == TN_VALUE_ORDER)
+        (void)tni_order_parse(row, change->text, &value, "", NULL); /* was checked */
+    context->value[change->setting] = value;
+    context->level[change->setting] = (uint8_t)level;
+}
+
+/* One change, or those that a view stands for. Whether rules follow from it goes into *out_rules. */
+static tn_status apply(tn_context *context, const tn_change *change, int32_t level,
+                       const char *where, bool *out_rules, tn_error *err)
+{
+    tn_change rows[TNI_VIEW_MOST];
+    tn_status status = tni_change_check(change, where, err);
+    if (status)
+        return status;
+    const tni_setting_row *row = tni_setting_row_of(change->setting);
+    if (row->facts.process_only && level > TN_LEVEL_PROCESS)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s holds for the whole process; no %s can change it", row->facts.key,
+                       tn_level_name(level));
+    size_t count = tni_change_rows(change, rows);
+    for (size_t i = 0; i < count; i++)
+        set(context, tni_setting_row_of(rows[i].setting), &rows[i], level);
+    *out_rules = *out_rules || tni_setting_rules(change->setting);
+    return TN_OK;
+}
+
+static tn_status derive_rules(const tn_context *from, const tn_change *changes, size_t count,
+                              int32_t level, int32_t depth, const char *where, tni_rules **out,
+                              tn_error *err)
+{
+    tni_wishes *wishes = tni_alloc(sizeof *wishes);
+    tn_status status = TN_OK;
+    if (!wishes)
+        return tni_no_memory(err, where, "rules");
+    wishes->count = wishes->clear_count = wishes->used = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (tni_setting_rules(changes[i].setting))
+            status = tni_wishes_add(wishes, &changes[i], where, err);
+    }
+    if (!status) {
+        const tni_rules_edit edit = {
+            level, depth, wishes->clear, wishes->clear_count, wishes->items, wishes->count};
+        status = tni_rules_derive(from->rules, &edit, out, err);
+    }
+    tni_release(wishes);
+    return status;
+}
+
+tn_status tni_change_try(const tn_change *change, const char *where, tn_error *err)
+{
+    tni_rules *rules = NULL;
+    tn_status status = tni_change_check(change, where, err);
+    if (status || tni_setting_row_of(change->setting)->kind < TN_VALUE_RULE)
+        return status;
+    status = derive_rules(tni_context_defaults(), change, 1, TN_LEVEL_CALL, TNI_DEPTH_PROCESS,
+                          where, &rules, err);
+    tni_rules_release(rules);
+    return status;
+}
+
+tn_status tni_context_change(const tn_context *from, const tn_change *changes, size_t count,
+                             int32_t level, int32_t depth, const char *where, tn_context **out,
+                             tn_error *err)
+{
+    tni_rules *rules = NULL;
+    bool writes = false;
+    tn_status status = TN_OK;
+    if (count > 0 && !changes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the changes are NULL, but %zu of them",
+                       count);
+    tn_context *made_one = copy(from, depth);
+    if (!made_one)
+        return tni_no_memory(err, where, "a context");
+    for (size_t i = 0; i < count && !status; i++)
+        status = apply(made_one, &changes[i], level, where, &writes, err);
+    if (!status && writes)
+        status = derive_rules(from, changes, count, level, depth, where, &rules, err);
+    if (status) {
+        tni_release(made_one);
+        return status;
+    }
+    made_one->rules = writes ? rules : tni_rules_retain(from->rules);
+    *out = made_one;
+    return TN_OK;
+}
+
+tn_status tni_context_restore(const tn_context *from, const tn_context *base, tn_setting setting,
+                              int32_t depth, const char *where, tn_context **out, tn_error *err)
+{
+    const tni_rules_edit edit = {TN_LEVEL_PROCESS, depth, &setting, 1, NULL, 0};
+    const tn_change change = {.setting = setting};
+    tn_change rows[TNI_VIEW_MOST];
+    tni_rules *rules = NULL;
+    tn_status status = tni_rules_derive(from->rules, &edit, &rules, err);
+    if (status)
+        return status;
+    tn_context *made_one = copy(from, depth);
+    if (!made_one) {
+        tni_rules_release(rules);
+        return tni_no_memory(err, where, "a context");
+    }
+    made_one->rules = rules;
+    size_t count = tni_change_rows(&change, rows);
+    for (size_t i = 0; i < count; i++) {
+        made_one->value[rows[i].setting] = base->value[rows[i].setting];
+        made_one->level[rows[i].setting] = base->level[rows[i].setting];
+    }
+    *out = made_one;
+    return TN_OK;
+}
+
+tn_status tn_context_derive(const tn_context *from, const tn_change *changes, size_t count,
+                            tn_context **out, tn_error *err)
+{
+    static const char where[] = "tn_context_derive";
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    from = tni_context_or_current(from);
+    return tni_context_change(from, changes, count, TN_LEVEL_CALL, tni_depth_within(from), where,
+                              out, err);
+}
+
+tn_status tn_context_capture(tn_context **out, tn_error *err)
+{
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_context_capture", "out is NULL");
+    *out = tn_context_retain((tn_context *)(uintptr_t)tni_context_current());
+    return TN_OK;
+}
+
+int64_t tn_setting_value(const tn_context *context, tn_setting setting)
+{
+    tn_setting behind;
+    context = tni_context_or_current(context);
+    if (setting < 0 || setting >= TN_SETTING_COUNT)
+        return 0;
+    if (setting >= TNI_FIRST_VIEW && setting <= TNI_LAST_VIEW)
+        return tni_view_read(context, setting, &behind);
+    return setting == TN_SETTING_CUDA_SDP_PRIORITY ? 0 : context->value[setting];
+}
+
+int64_t tn_setting_resolved(const tn_context *context, tn_setting setting)
+{
+    tn_setting from;
+    context = tni_context_or_current(context);
+    if (setting == TN_SETTING_CUDNN_FP32_PRECISION)
+        setting = TN_SETTING_CUDA_FP32_PRECISION;
+    return tni_precision_is(setting) ? tni_precision_resolve(context, setting, &from)
+                                     : tn_setting_value(context, setting);
+}
+
+static size_t write(const tn_context *context, tn_setting setting, bool resolved, char *out,
+                    size_t size)
+{
+    const tni_setting_row *row = tni_setting_row_of(setting);
+    if (!out)
+        size = 0;
+    if (!row)
+        return (size_t)snprintf(out, size, "%s", "");
+    context = tni_context_or_current(context);
+    if (row->kind == TN_VALUE_RULE || row->kind == TN_VALUE_RULES)
+        return tni_rules_write(context, setting, out, size);
+    if (row->kind == TN_VALUE_ORDER)
+        return tni_value_write(row, context->value[setting], out, size);
+    return tni_value_write(
+        row, resolved ? tn_setting_resolved(context, setting) : tn_setting_value(context, setting),
+        out, size);
+}
+
+size_t tn_setting_write(const tn_context *context, tn_setting setting, char *out, size_t size)
+{
+    return write(context, setting, false, out, size);
+}
+
+size_t tn_setting_write_resolved(const tn_context *context, tn_setting setting, char *out,
+                                 size_t size)
+{
+    return write(context, setting, true, out, size);
+}

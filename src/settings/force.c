@@ -1,0 +1,93 @@
+/* Settings of which the process has one value, and that something below the settings goes by: threads
+ * of loops and the level of instructions. */
+#include "os/cpu.h"
+#include "os/cpu_level.h"
+#include "os/parallel.h"
+#include "process.h"
+#include "reader.h"
+#include "table.h"
+
+/* The limit's word, NULL for none. */
+static const char *level_of(const tn_context *context)
+{
+    int64_t value = context->value[TN_SETTING_CPU_ISA_MASK];
+    return value ? tni_setting_row_of(TN_SETTING_CPU_ISA_MASK)->words->words[value] : NULL;
+}
+
+static const tn_setting read_here[] = {TN_SETTING_CPU_THREADS, TN_SETTING_CPU_ISA_MASK, -1};
+const tni_setting_reader tni_cpu_reader = {"cpu", read_here};
+
+tn_status tni_settings_check(const tn_context *context, tn_error *err)
+{
+    return tni_cpu_limit_check(level_of(context), err);
+}
+
+tn_status tni_settings_force(const tn_context *context, bool threads, tn_error *err)
+{
+    tn_status status = tni_settings_check(context, err);
+    if (!status && threads)
+        status = tni_parallel_threads_set((int32_t)context->value[TN_SETTING_CPU_THREADS], err);
+    return status ? status : tni_cpu_limit(level_of(context), err);
+}
+
+tn_status tn_parallel_threads_set(int32_t threads, tn_error *err)
+{
+    if (threads == 0)
+        return tn_settings_reset("cpu.threads", err);
+    const tn_change change = tn_with_cpu_threads(threads);
+    return tn_settings_change(&change, 1, err);
+}
+
+int32_t tn_parallel_threads(void)
+{
+    tni_settings_begin();
+    return tni_parallel_threads();
+}
+
+void tn_parallel_for(int64_t count, tn_task *task, void *user)
+{
+    tni_settings_begin();
+    tni_parallel_for(count, task, user);
+}
+
+const char *tn_cpu_capability(void)
+{
+    tni_settings_begin();
+    return tni_cpu_capability();
+}
+
+const char *tn_cpu_level(void)
+{
+    tni_settings_begin();
+    return tni_cpu_level();
+}
+
+size_t tn_cpu_features(char *out, size_t size)
+{
+    tni_settings_begin();
+    return tni_cpu_features_write(tni_cpu_features(), out, out ? size : 0);
+}
+
+/* The word of a level as the setting spells it, which has one spelling of those that the limit takes;
+ * -1 for none. */
+static int64_t level_number(const char *level)
+{
+    const tni_word_list *words = tni_setting_row_of(TN_SETTING_CPU_ISA_MASK)->words;
+    const char *word = tni_cpu_limit_word(level);
+    for (size_t i = 1; word && i < words->settable; i++) {
+        if (strcmp(words->words[i], word) == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+tn_status tn_cpu_limit(const char *level, tn_error *err)
+{
+    if (!level)
+        return tn_settings_reset("cpu.isa_mask", err);
+    tn_status status = tni_cpu_limit_check(level, err);
+    if (status)
+        return status;
+    const tn_change change = tn_with_cpu_isa_mask((int32_t)level_number(level));
+    return tn_settings_change(&change, 1, err);
+}

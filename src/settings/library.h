@@ -1,0 +1,83 @@
+/* Libraries from inside: the set of them, who offers each, and what became of opening it.
+ *
+ * One lock guards the set and every trial. No module is called with it held, so a module may ask of
+ * libraries from inside its own functions. */
+#ifndef TNI_SETTINGS_LIBRARY_H
+#define TNI_SETTINGS_LIBRARY_H
+
+#include "registry/record.h"
+#include "tenon/library.h"
+#include "tenon/module/library.h"
+
+#include <stdbool.h>
+
+/* What Tenon knows of a library without any module. A module's row goes before. Constant. */
+enum {
+    TNI_LIBRARY_FOREIGN = 0, /* of use to whoever brings a module for it */
+    TNI_LIBRARY_PART,        /* of Tenon                                 */
+    TNI_LIBRARY_OPENMP       /* whatever run-times the process has       */
+};
+typedef struct tni_library_known {
+    const char *name;
+    const char *platform; /* "" for all                                                     */
+    const char *what;
+    const char *files;  /* as for tn_host.library_bind; NULL: none to be looked for         */
+    const char *remedy; /* what brings the files; NULL where there are none                 */
+    const char *only;   /* "part of macOS": why it cannot be here; NULL where it can        */
+    int32_t kind;
+} tni_library_known;
+
+/* In any order; ended by one without a name. */
+extern const tni_library_known tni_libraries_known[];
+
+/* How far opening it came. A trial whose thread fork() left behind counts as none. */
+enum { TNI_TRIAL_NONE = 0, TNI_TRIAL_RUNS, TNI_TRIAL_OPEN, TNI_TRIAL_FAILED };
+typedef struct tni_library_trial {
+    int32_t stage;
+    tn_status status; /* of one that failed */
+    void *self;       /* of one that is open */
+    int64_t version;
+    char version_text[96];
+    char path[512];
+    char reason[416];
+} tni_library_trial;
+
+/* One module's row for a library. Lives as long as the process. */
+typedef struct tni_library_offer {
+    struct tni_library_offer *next;
+    const tni_record *record;
+    const tn_library_row *row;
+    tni_library_trial trial;
+    uint64_t thread; /* that runs it */
+    unsigned fork;
+} tni_library_offer;
+
+struct tn_library {
+    const char *name;
+    const tni_library_known *known; /* or NULL                            */
+    tni_library_offer *offers;      /* in the order in which they came    */
+};
+
+void tni_libraries_lock(void);
+void tni_libraries_unlock(void);
+void tni_libraries_wait(void); /* for a trial to end, with the lock held */
+void tni_libraries_wake(void);
+
+/* With the lock held: the offer that counts, or NULL; whether a living thread is at its trial. */
+tni_library_offer *tni_library_served(const tn_library *library);
+bool tni_library_is_tried_now(const tni_library_offer *offer);
+
+/* Everything of a state but what the context says; looks for files, opens nothing. */
+void tni_library_tell(const tn_library *library, tn_library_state *out);
+
+/* The OpenMP run-times that the process has. */
+void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out);
+
+/* Formats a text of a state, cut to fit. */
+void tni_library_say(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
+
+/* Tells an open library how much to say: see tn_library_row.verbose. TN_UNAVAILABLE when it is not
+ * open, TN_UNSUPPORTED when it cannot talk. */
+tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err);
+
+#endif

@@ -1,0 +1,98 @@
+#include "library.h"
+
+/* Files are named where they can be looked for. */
+#if defined(__linux__)
+#define FILES(text) (text)
+#else
+#define FILES(text) NULL
+#endif
+
+#if defined(__APPLE__)
+#define OF_APPLE NULL
+#else
+#define OF_APPLE "part of macOS"
+#endif
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+#define OF_ARM NULL
+#else
+#define OF_ARM "for Arm processors"
+#endif
+
+#define TOOLKIT "install NVIDIA's CUDA toolkit"
+#define ROCM    "install AMD's ROCm"
+
+// clang-format off
+const tni_library_known tni_libraries_known[] = {
+    /* Parts of Tenon. */
+    {"cpu", "cpu", "the processor", NULL, NULL, NULL, TNI_LIBRARY_PART},
+    {"opt_einsum", "", "the order in which einsum contracts", NULL, NULL, NULL, TNI_LIBRARY_PART},
+
+    /* Those that the module cpu has rows for. */
+    {"hwloc", "cpu", "how the machine is built", NULL, NULL, NULL, 0},
+    {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, 0},
+    {"mkldnn", "cpu", "neural-network operators, oneDNN", NULL, NULL, NULL, 0},
+    {"openblas", "cpu", "matrix products and factorisations", NULL, NULL, NULL, 0},
+
+    /* For the processor. */
+    {"acl", "cpu", "Arm's neural-network operators, the Compute Library", FILES("libarm_compute.so"),
+     "install Arm's Compute Library", OF_ARM, 0},
+    {"blis", "cpu", "matrix products", FILES("libblis.so.4|libblis.so.3"),
+     "install libblis4 (Debian), blis (Fedora, Arch)", NULL, 0},
+    {"fbgemm", "cpu", "int8 matrix products for servers", FILES("libfbgemm.so"), "install FBGEMM", NULL, 0},
+    {"fftw", "cpu", "Fourier transforms", FILES("libfftw3f.so.3|libfftw3.so.3"),
+     "install libfftw3-single3 (Debian), fftw-libs (Fedora) or fftw (Arch)", NULL, 0},
+    {"kleidiai", "cpu", "Arm's matrix products", FILES("libkleidiai.so"), "install Arm's KleidiAI", OF_ARM, 0},
+    {"lapacke", "cpu", "factorisations", FILES("liblapacke.so.3"),
+     "install liblapacke (Debian), lapack (Fedora) or lapacke (Arch)", NULL, 0},
+    {"mpi", "cpu", "messages between processes", FILES("libmpi.so.40|libmpi.so.12"),
+     "install libopenmpi3 (Debian) or openmpi (Fedora, Arch)", NULL, 0},
+    {"nnpack", "cpu", "convolutions", FILES("libnnpack.so"), "install NNPACK", NULL, 0},
+    {"openmp", "cpu", "threads of compiled code",
+     FILES("libgomp.so.1|libomp.so.5|libomp.so|libiomp5.so"),
+     "install libgomp1 (Debian) or libgomp (Fedora)", NULL, TNI_LIBRARY_OPENMP},
+    {"qnnpack", "cpu", "int8 operators for phones", FILES("libpytorch_qnnpack.so|libqnnpack.so"),
+     "install QNNPACK", NULL, 0},
+    {"xnnpack", "cpu", "neural-network operators", FILES("libXNNPACK.so.0|libXNNPACK.so"),
+     "install libxnnpack0 (Debian)", NULL, 0},
+
+    /* For NVIDIA's devices. */
+    {"cublas", "cuda", "NVIDIA's matrix products", FILES("libcublas.so.13|libcublas.so.12|libcublas.so.11"),
+     TOOLKIT, NULL, 0},
+    {"cublaslt", "cuda", "NVIDIA's matrix products with epilogues",
+     FILES("libcublasLt.so.13|libcublasLt.so.12|libcublasLt.so.11"), TOOLKIT, NULL, 0},
+    {"cuda", "cuda", "NVIDIA's driver", FILES("libcuda.so.1"), "install NVIDIA's driver", NULL, 0},
+    {"cudnn", "cuda", "NVIDIA's neural-network operators", FILES("libcudnn.so.9|libcudnn.so.8"),
+     "install NVIDIA's cuDNN", NULL, 0},
+    {"cufft", "cuda", "NVIDIA's Fourier transforms", FILES("libcufft.so.12|libcufft.so.11|libcufft.so.10"),
+     TOOLKIT, NULL, 0},
+    {"cusolver", "cuda", "NVIDIA's factorisations", FILES("libcusolver.so.12|libcusolver.so.11"),
+     TOOLKIT, NULL, 0},
+    {"cusparselt", "cuda", "NVIDIA's 2:4 sparse matrix products", FILES("libcusparseLt.so.0"),
+     "install NVIDIA's cuSPARSELt", NULL, 0},
+    {"magma", "cuda", "factorisations", FILES("libmagma.so.2|libmagma.so"), "install MAGMA", NULL, 0},
+    {"nccl", "cuda", "NVIDIA's collectives", FILES("libnccl.so.2"), "install NVIDIA's NCCL", NULL, 0},
+    {"nvml", "cuda", "how NVIDIA's devices stand", FILES("libnvidia-ml.so.1"), "install NVIDIA's driver",
+     NULL, 0},
+    {"nvrtc", "cuda", "NVIDIA's compiler at run time",
+     FILES("libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2"), TOOLKIT, NULL, 0},
+
+    /* For AMD's. */
+    {"aotriton", "rocm", "AMD's attention", FILES("libaotriton_v2.so"), "install AOTriton", NULL, 0},
+    {"ck", "rocm", "AMD's Composable Kernel, which is compiled into what uses it", NULL, NULL, NULL, 0},
+    {"hipblaslt", "rocm", "AMD's matrix products with epilogues",
+     FILES("libhipblaslt.so.1|libhipblaslt.so.0"), ROCM, NULL, 0},
+    {"hipfft", "rocm", "AMD's Fourier transforms", FILES("libhipfft.so.0"), ROCM, NULL, 0},
+    {"hipsolver", "rocm", "AMD's factorisations", FILES("libhipsolver.so.1|libhipsolver.so.0"), ROCM, NULL, 0},
+    {"miopen", "rocm", "AMD's neural-network operators", FILES("libMIOpen.so.1"), ROCM, NULL, 0},
+    {"rccl", "rocm", "AMD's collectives", FILES("librccl.so.1"), ROCM, NULL, 0},
+    {"rocblas", "rocm", "AMD's matrix products", FILES("librocblas.so.5|librocblas.so.4"), ROCM, NULL, 0},
+
+    /* For others'. */
+    {"libtpu", "tpu", "Google's driver of TPUs", FILES("libtpu.so"), "install libtpu", NULL, 0},
+    {"mps", "mps", "Apple's Metal Performance Shaders", NULL, NULL, OF_APPLE, 0},
+    {"opencl", "opencl", "the loader of OpenCL's drivers", FILES("libOpenCL.so.1"),
+     "install ocl-icd-libopencl1 (Debian) or ocl-icd (Fedora, Arch)", NULL, 0},
+    {NULL, NULL, NULL, NULL, NULL, NULL, 0},
+};
+// clang-format on

@@ -1,0 +1,247 @@
+/* How a library stands, in words. */
+#include "context.h"
+#include "library.h"
+#include "os/env.h"
+#include "os/file.h"
+#include "os/look/look.h"
+#include "registry/registry.h"
+#include "tenon/module/kernel.h"
+#include "tenon/version.h"
+
+void tni_library_say(char *out, size_t size, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        text[0] = '\0';
+    va_end(arguments);
+    tn_text_fit(out, size, text);
+}
+
+#define REASON(...) tni_library_say(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_library_say(to->remedy, sizeof to->remedy, __VA_ARGS__)
+
+/* "a|b" as "a, b". */
+static const char *list_files(const char *files, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *files && used + 3 < size; files++) {
+        out[used++] = *files == '|' ? ',' : *files;
+        if (*files == '|')
+            out[used++] = ' ';
+    }
+    out[used] = '\0';
+    return out;
+}
+
+/* Where the loader would find the files. A path that was cut is none. */
+static void look_for(const char *files, tni_look *out, tn_library_state *to)
+{
+    *out = (tni_look){0};
+    tni_look_library(NULL, files, tni_env_get("LD_LIBRARY_PATH"), out);
+    size_t length = strlen(out->text);
+    bool is_cut = length >= 3 && strcmp(out->text + length - 3, "...") == 0;
+    if (out->holds > 0 && !is_cut)
+        tn_text_fit(to->path, sizeof to->path, out->text);
+}
+
+/* "; passed over /lib/x.so: ...", or "": what a look that found nothing saw on its way. */
+static const char *passed_over(const tni_look *look)
+{
+    const char *more = strchr(look->text, ';');
+    return more ? more : "";
+}
+
+static void tell_part(tn_library_state *to)
+{
+    to->built = 1;
+    to->available = TN_AVAILABLE_YES;
+    to->version = TN_VERSION_MAJOR * 10000 + TN_VERSION_MINOR * 100 + TN_VERSION_PATCH;
+    tn_text_fit(to->version_text, sizeof to->version_text, tn_version());
+    REASON("part of Tenon");
+}
+
+/* One that no module uses, wherever its files are. */
+static void tell_foreign(const tni_library_known *known, tn_library_state *to)
+{
+    static const char bring[] = "put a module that offers it into a folder of `tenon modules`";
+    char names[256];
+    tni_look look;
+    if (known->only) {
+        REASON("it is %s, and this is %s", known->only, tn_build_get()->target);
+        return;
+    }
+    REMEDY("%s", bring);
+    if (!known->files) {
+        REASON("no module here uses it");
+        return;
+    }
+    look_for(known->files, &look, to);
+    if (look.holds > 0) {
+        REASON("%s is at %s, but no module here uses it", tni_path_name(look.text), look.text);
+    } else if (look.holds == 0) {
+        REASON("no module here uses it; not found: %s%s",
+               list_files(known->files, names, sizeof names), passed_over(&look));
+        REMEDY("%s; %s", known->remedy, bring);
+    } else {
+        REASON("no module here uses it; %s", look.text);
+    }
+}
+
+static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
+{
+    const tn_library_row *row = offer->row;
+    char names[256];
+    tni_look look;
+    to->available = TN_AVAILABLE_UNTRIED;
+    if (!row->files) {
+        REASON("part of module %s, and not tried yet", offer->record->name);
+        return;
+    }
+    look_for(row->files, &look, to);
+    if (look.holds > 0) {
+        REASON("not tried yet");
+        return;
+    }
+    REMEDY("%s", row->remedy);
+    if (look.holds == 0)
+        REASON("not tried yet; not found: %s%s", list_files(row->files, names, sizeof names),
+               passed_over(&look));
+    else
+        REASON("not tried yet; %s", look.text);
+}
+
+static void tell_tried(const tni_library_offer *offer, const tni_library_trial *trial,
+                       tn_library_state *to)
+{
+    bool is_open = trial->stage == TNI_TRIAL_OPEN;
+    to->available = is_open ? TN_AVAILABLE_YES : TN_AVAILABLE_NO;
+    to->version = trial->version;
+    memcpy(to->version_text, trial->version_text, sizeof to->version_text);
+    memcpy(to->path, trial->path, sizeof to->path);
+    memcpy(to->reason, trial->reason, sizeof to->reason);
+    if (!is_open)
+        REMEDY("%s", offer->row->remedy ? offer->row->remedy : "tell the module's author");
+    else if (!to->reason[0])
+        REASON("part of module %s", offer->record->name);
+    if (!offer->row->files && offer->record->path)
+        tn_text_fit(to->path, sizeof to->path, offer->record->path);
+}
+
+static void tell_offer(const tni_library_offer *offer, const tni_library_trial *trial,
+                       tn_library_state *to)
+{
+    to->platform = offer->row->platform;
+    to->module = offer->record->name;
+    to->verbose = offer->row->verbose_setting ? offer->row->verbose_setting : "";
+    to->built = 1;
+    if (trial->stage >= TNI_TRIAL_OPEN) {
+        tell_tried(offer, trial, to);
+        return;
+    }
+    tell_untried(offer, to);
+    if (trial->stage == TNI_TRIAL_RUNS)
+        REASON("being opened now, on another thread");
+}
+
+static void tell_known(const tni_library_known *known, tn_library_state *to)
+{
+    switch (known->kind) {
+    case TNI_LIBRARY_PART: tell_part(to); break;
+    case TNI_LIBRARY_OPENMP: tni_library_tell_openmp(known, to); break;
+    default: tell_foreign(known, to); break;
+    }
+}
+
+/* Kernels of every module whose rows count. */
+static int32_t count_kernels(const char *name, const char *other)
+{
+    tni_registry *registry;
+    const tni_record *record;
+    int32_t count = 0;
+    if (tni_registry_process(&registry, NULL))
+        return 0;
+    for (size_t i = 0; (record = tni_registry_record(registry, i)); i++) {
+        bool counts = record->table && !atomic_load(&record->withdrawn) &&
+                      record->status != TN_ALREADY_EXISTS;
+        const tn_kernel_row *const *row = counts ? record->table->kernels : NULL;
+        for (; row && *row; row++) {
+            const char *library = (*row)->library ? (*row)->library : "";
+            count += strcmp(library, name) == 0 || (other && strcmp(library, other) == 0);
+        }
+    }
+    return count;
+}
+
+void tni_library_tell(const tn_library *library, tn_library_state *out)
+{
+    tni_library_trial trial = {0};
+    tni_libraries_lock();
+    const tni_library_offer *offer = tni_library_served(library);
+    if (offer)
+        trial = offer->trial;
+    if (offer && trial.stage == TNI_TRIAL_RUNS && !tni_library_is_tried_now(offer))
+        trial.stage = TNI_TRIAL_NONE;
+    tni_libraries_unlock();
+    *out = (tn_library_state){
+        .struct_size = sizeof *out,
+        .name = library->name,
+        .platform = library->known ? library->known->platform : "",
+        .what = library->known ? library->known->what : "",
+        .module = "",
+        .verbose = "",
+        .enabled = 1,
+        .version = -1,
+        .kernels = count_kernels(library->name, offer ? offer->row->other : NULL),
+    };
+    if (offer)
+        tell_offer(offer, &trial, out);
+    else if (library->known)
+        tell_known(library->known, out);
+    else
+        tni_library_say(out->reason, sizeof out->reason,
+                        "the program took back the module that offered it");
+}
+
+/* By its name and by the other one: a rule may have been written with either. */
+static bool is_forbidden(const tn_library *library, const char *platform, const tni_rules *rules)
+{
+    tni_judgement said;
+    tni_libraries_lock();
+    const tni_library_offer *offer = tni_library_served(library);
+    const char *names[] = {library->name, offer ? offer->row->other : NULL};
+    tni_libraries_unlock();
+    for (size_t i = 0; i < 2 && names[i]; i++) {
+        const tni_candidate candidate = {.op = "",
+                                         .kernel = "",
+                                         .library = names[i],
+                                         .backend = "",
+                                         .platform = platform,
+                                         .language = ""};
+        tni_rules_judge(rules, &candidate, &said);
+        if (said.says == TNI_JUDGED_FORBIDDEN)
+            return true;
+    }
+    return false;
+}
+
+tn_status tn_library_state_get(const tn_library *library, const tn_context *context,
+                               tn_library_state *out, tn_error *err)
+{
+    static const char where[] = "tn_library_state_get";
+    tn_library_state state;
+    if (!library || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL",
+                       library ? "out" : "the library");
+    if (!TN_HAS(out, tn_library_state, name))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out->struct_size needs at least %zu, found %zu",
+                       TN_UP_TO(tn_library_state, name), out->struct_size);
+    tni_library_tell(library, &state);
+    const tn_context *holds = tni_context_or_current(context);
+    state.enabled = !is_forbidden(library, state.platform, holds->rules);
+    state.struct_size = out->struct_size < sizeof state ? out->struct_size : sizeof state;
+    memcpy(out, &state, state.struct_size);
+    return TN_OK;
+}

@@ -1,0 +1,180 @@
+/* Opening a library: once, by one thread, with no lock held around its module. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/words.h"
+#include "library.h"
+#include "os/bind.h"
+#include "os/fork.h"
+#include "os/pool.h"
+#include "os/thread.h"
+
+static const char where[] = "tn_library_try";
+
+/* What a module gave: a status that this version does not know is its fault, not a success, and its
+ * words end where the struct does. */
+static tn_status sane(tn_status status, tn_error *err)
+{
+    if (status == TN_OK)
+        return TN_OK;
+    err->where[sizeof err->where - 1] = '\0';
+    err->message[sizeof err->message - 1] = '\0';
+    tni_words_clean(err->message);
+    return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_CORRUPT;
+}
+
+/* Not a verdict: the same may succeed later. */
+static bool is_for_now(tn_status status)
+{
+    return status == TN_OUT_OF_MEMORY || status == TN_BUSY;
+}
+
+/* What the loader says ends in the row's remedy, which has a place of its own. */
+static void take_reason(const char *said, const char *remedy, tni_library_trial *to)
+{
+    size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
+    bool has = end > 2 && length > end && strcmp(said + length - end + 2, remedy) == 0;
+    tni_library_say(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
+                    said);
+}
+
+static void ask_version(const tn_library_row *row, tni_library_trial *to)
+{
+    char text[sizeof to->version_text] = "";
+    int64_t number = -1;
+    tn_error err = {0};
+    to->version = -1;
+    if (!row->version)
+        return;
+    tn_status status = sane(row->version(to->self, &number, text, sizeof text, &err), &err);
+    if (status) {
+        tni_library_say(to->reason, sizeof to->reason, "its version is unknown: %s",
+                        tni_words_of(&err));
+        return;
+    }
+    text[sizeof text - 1] = '\0';
+    tni_words_clean(text);
+    tn_text_fit(to->version_text, sizeof to->version_text, text);
+    to->version = number < 0 ? -1 : number;
+}
+
+/* Opening a file again finds it where it is, and tells where that is. */
+static tn_status open_files(const tn_library_row *row, tni_library_trial *to, tn_error *err)
+{
+    char *file = NULL;
+    tn_status status = tni_bind(row->files, NULL, 0, row->remedy, NULL, &file, err);
+    if (!status && file)
+        tn_text_fit(to->path, sizeof to->path, file);
+    tni_release(file);
+    return status;
+}
+
+static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, tn_error *err)
+{
+    const tn_library_row *row = offer->row;
+    if (!row->open)
+        return row->files ? open_files(row, to, err) : TN_OK;
+    tn_status status = sane(row->open(&offer->record->host, &to->self, err), err);
+    if (!status && row->files)
+        (void)open_files(row, to, NULL);
+    return status;
+}
+
+/* On failure *err says what is not a verdict. */
+static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *out, tn_error *err)
+{
+    tn_error why = {0};
+    *out = (tni_library_trial){.version = -1};
+    tn_status status = open_it(offer, out, &why);
+    if (is_for_now(status))
+        return tn_fail(err, status, why.native_code, where, "%s: %s", offer->row->name,
+                       tni_words_of(&why));
+    if (status) {
+        *out = (tni_library_trial){.stage = TNI_TRIAL_FAILED, .status = status, .version = -1};
+        take_reason(tni_words_of(&why), offer->row->remedy, out);
+        return TN_OK;
+    }
+    out->stage = TNI_TRIAL_OPEN;
+    if (offer->row->files)
+        tni_library_say(out->reason, sizeof out->reason, "opened for module %s",
+                        offer->record->name);
+    ask_version(offer->row, out);
+    return TN_OK;
+}
+
+bool tni_library_is_tried_now(const tni_library_offer *offer)
+{
+    return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
+}
+
+/* A module that asks from inside, and a task or a sink that it may be waiting for, cannot wait. */
+static bool may_not_wait(const tni_library_offer *offer)
+{
+    return offer->thread == tni_thread_id() || tni_pool_inside() || tni_log_inside();
+}
+
+/* With the lock held, which it gives up meanwhile: makes sure that the offer was tried. */
+static tn_status settle(tni_library_offer *offer, tn_error *err)
+{
+    tni_library_trial trial;
+    while (tni_library_is_tried_now(offer)) {
+        if (may_not_wait(offer))
+            return tn_fail(err, TN_BUSY, 0, where,
+                           "%s is being opened, and its module, a task or a log sink cannot wait",
+                           offer->row->name);
+        tni_libraries_wait();
+    }
+    if (offer->trial.stage >= TNI_TRIAL_OPEN)
+        return TN_OK;
+    offer->trial.stage = TNI_TRIAL_RUNS;
+    offer->thread = tni_thread_id();
+    offer->fork = tni_fork_generation();
+    tni_libraries_unlock();
+    tn_status status = run_trial(offer, &trial, err);
+    tni_libraries_lock();
+    offer->trial = trial;
+    tni_libraries_wake();
+    return status;
+}
+
+tn_status tn_library_try(const tn_library *library, tn_error *err)
+{
+    tn_library_state state;
+    tn_status status = TN_OK, verdict = TN_UNAVAILABLE;
+    if (!library)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the library is NULL");
+    tni_libraries_lock();
+    tni_library_offer *offer = tni_library_served(library);
+    if (offer)
+        status = settle(offer, err);
+    if (offer && !status)
+        verdict = offer->trial.status;
+    tni_libraries_unlock();
+    if (status || !verdict)
+        return status;
+    tni_library_tell(library, &state);
+    if (state.available == TN_AVAILABLE_YES)
+        return TN_OK;
+    return tn_fail(err, verdict, 0, where, "%s is not available: %s%s%s", library->name,
+                   state.reason, state.remedy[0] ? "; " : "", state.remedy);
+}
+
+tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err)
+{
+    tn_error why = {0};
+    void *self = NULL;
+    tni_libraries_lock();
+    const tni_library_offer *offer = tni_library_served(library);
+    bool is_open = offer && offer->trial.stage == TNI_TRIAL_OPEN;
+    if (is_open)
+        self = offer->trial.self;
+    tni_libraries_unlock();
+    if (!is_open)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "library", "%s is not open", library->name);
+    if (!offer->row->verbose)
+        return tn_fail(err, TN_UNSUPPORTED, 0, "library", "%s tells nothing of what it does",
+                       library->name);
+    tn_status status = sane(offer->row->verbose(self, level, &why), &why);
+    return status ? tn_fail(err, status, why.native_code, "library", "%s: %s", library->name,
+                            tni_words_of(&why))
+                  : TN_OK;
+}

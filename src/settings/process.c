@@ -1,0 +1,302 @@
+#include "process.h"
+
+#include "base/log.h"
+#include "os/fork.h"
+#include "os/parallel.h"
+#include "os/thread.h"
+#include "views.h"
+
+_Atomic uint64_t tni_settings_generation;
+
+/* A reader announces what it is about to count, then looks whether that is still the published one;
+ * who has published another looks for announcements before letting go. Either the reader sees the new
+ * one, or it is seen. */
+static struct {
+    tni_mutex turn; /* whose turn it is to change something */
+    tni_mutex lock; /* guards `readers`; taken within a turn, never the other way round */
+    tn_context *_Atomic published;
+    tn_context *retired; /* given up, but seen by a reader at that moment */
+    tni_reader *readers;
+    tni_sources sources; /* its context is published again and again, and never retired */
+    _Atomic bool frozen;
+} process = {.turn = TNI_MUTEX_INIT, .lock = TNI_MUTEX_INIT};
+
+void tni_settings_lock(void)
+{
+    tni_mutex_lock(&process.lock);
+}
+
+void tni_settings_unlock(void)
+{
+    tni_mutex_unlock(&process.lock);
+}
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&process.turn);
+}
+
+static void after_fork_in_parent(void)
+{
+    tni_mutex_unlock(&process.turn);
+}
+
+/* The lock may have been held by a thread that is not here; all it guards is made anew. */
+static void after_fork_in_child(void)
+{
+    tni_reader *reader = tni_reader_mine();
+    tni_mutex_init(&process.lock);
+    process.readers = NULL;
+    if (reader) {
+        atomic_store(&reader->sees, NULL);
+        tni_reader_add(reader);
+    }
+    tni_mutex_unlock(&process.turn);
+}
+
+/* Loops first: a turn may set the number of their threads. */
+static void watch_forks(void)
+{
+    static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
+    tni_parallel_watch_forks();
+    tni_fork_watch(&hook);
+}
+
+static void begin(void)
+{
+    tn_error err;
+    watch_forks();
+    tni_sources_read(&process.sources);
+    tn_context *context = process.sources.context;
+    if (context != tni_context_defaults() && tni_settings_force(context, true, &err) != TN_OK)
+        tni_sources_tell(&process.sources, err.message);
+    atomic_store(&process.published, tn_context_retain(context));
+    atomic_store(&tni_settings_generation, 1);
+}
+
+void tni_settings_begin(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    static _Atomic bool told;
+    if (atomic_load_explicit(&tni_settings_generation, memory_order_acquire) != 0)
+        return;
+    tni_once_run(&once, begin);
+    if (atomic_exchange(&told, true))
+        return;
+    for (size_t i = 0; i < process.sources.problem_count; i++)
+        tni_log(TN_LOG_WARNING, "settings: %s", process.sources.problems[i]);
+}
+
+const tni_sources *tni_settings_sources(void)
+{
+    tni_settings_begin();
+    return &process.sources;
+}
+
+void tni_reader_add(tni_reader *reader)
+{
+    tni_settings_lock();
+    reader->before = NULL;
+    reader->next = process.readers;
+    if (reader->next)
+        reader->next->before = reader;
+    process.readers = reader;
+    tni_settings_unlock();
+}
+
+void tni_reader_remove(tni_reader *reader)
+{
+    tni_settings_lock();
+    if (reader->next)
+        reader->next->before = reader->before;
+    if (reader->before)
+        reader->before->next = reader->next;
+    else
+        process.readers = reader->next;
+    tni_settings_unlock();
+}
+
+tn_context *tni_process_context(tni_reader *reader)
+{
+    tn_context *seen;
+    if (!reader) {
+        tni_settings_lock();
+        seen = tn_context_retain(atomic_load(&process.published));
+        tni_settings_unlock();
+        return seen;
+    }
+    do {
+        seen = atomic_load(&process.published);
+        atomic_store(&reader->sees, seen);
+    } while (seen != atomic_load(&process.published));
+    tn_context_retain(seen);
+    atomic_store(&reader->sees, NULL);
+    return seen;
+}
+
+static bool is_seen(const tn_context *context)
+{
+    for (tni_reader *reader = process.readers; reader; reader = reader->next) {
+        if (atomic_load(&reader->sees) == context)
+            return true;
+    }
+    return false;
+}
+
+/* Lets go of what no reader is looking at. In a turn, under the lock. */
+static void retire(tn_context *old)
+{
+    tn_context **at = &process.retired;
+    if (old == process.sources.context) {
+        tn_context_release(old);
+    } else {
+        old->next = process.retired;
+        process.retired = old;
+    }
+    while (*at) {
+        tn_context *context = *at;
+        if (is_seen(context)) {
+            at = &context->next;
+            continue;
+        }
+        *at = context->next;
+        tn_context_release(context);
+    }
+}
+
+/* Takes over the count of `context`. In a turn. */
+static void publish(tn_context *context)
+{
+    tn_context *old = atomic_exchange(&process.published, context);
+    atomic_fetch_add(&tni_settings_generation, 1);
+    tni_settings_lock();
+    retire(old);
+    tni_settings_unlock();
+}
+
+void tni_settings_stir(void)
+{
+    atomic_fetch_add(&tni_settings_generation, 1);
+}
+
+static tn_status check_frozen(const char *where, tn_error *err)
+{
+    if (!atomic_load(&process.frozen))
+        return TN_OK;
+    return tn_fail(err, TN_REFUSED, 0, where,
+                   "the settings are frozen (tn_settings_freeze); a scope or a context can still "
+                   "change them for a thread or a call");
+}
+
+static bool names(const tn_change *changes, size_t count, tn_setting setting)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].setting == setting)
+            return true;
+    }
+    return false;
+}
+
+tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *err)
+{
+    static const char where[] = "tn_settings_change";
+    tn_context *made = NULL;
+    tni_settings_begin();
+    tni_mutex_lock(&process.turn);
+    tn_status status = check_frozen(where, err);
+    if (!status)
+        status = tni_context_change(atomic_load(&process.published), changes, count,
+                                    TN_LEVEL_PROCESS, TNI_DEPTH_PROCESS, where, &made, err);
+    if (!status)
+        status = tni_settings_force(made, names(changes, count, TN_SETTING_CPU_THREADS), err);
+    if (status)
+        tn_context_release(made);
+    else
+        publish(made);
+    tni_mutex_unlock(&process.turn);
+    return status;
+}
+
+tn_status tn_settings_set(const char *text, tn_error *err)
+{
+    tn_change change;
+    tn_status status = tn_setting_parse(text, &change, err);
+    return status ? status : tn_settings_change(&change, 1, err);
+}
+
+/* Whether the process would have another number of threads. In a turn. */
+static bool other_threads(const tn_context *context)
+{
+    const tn_context *now = atomic_load(&process.published);
+    return now->value[TN_SETTING_CPU_THREADS] != context->value[TN_SETTING_CPU_THREADS];
+}
+
+/* Whether nothing is left that was set for the process once `setting` is forgotten, or all with -1. */
+static bool is_last(const tn_context *now, tn_setting setting)
+{
+    const tn_change change = {.setting = setting};
+    tn_change rows[TNI_VIEW_MOST];
+    if (setting < 0)
+        return true;
+    size_t count = tni_change_rows(&change, rows);
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        if (now->level[i] == TN_LEVEL_PROCESS && !names(rows, count, i))
+            return false;
+    }
+    return true;
+}
+
+/* What is left needs no memory when it is what was read. */
+static tn_status reset(tn_setting setting, const char *where, tn_error *err)
+{
+    tn_context *made = NULL;
+    tni_settings_begin();
+    tni_mutex_lock(&process.turn);
+    const tn_context *now = atomic_load(&process.published);
+    tn_status status = check_frozen(where, err);
+    if (!status && is_last(now, setting))
+        made = tn_context_retain(process.sources.context);
+    else if (!status)
+        status = tni_context_restore(now, process.sources.context, setting, TNI_DEPTH_PROCESS,
+                                     where, &made, err);
+    if (!status)
+        status =
+            tni_settings_force(made, setting == TN_SETTING_CPU_THREADS || other_threads(made), err);
+    if (status)
+        tn_context_release(made);
+    else
+        publish(made);
+    tni_mutex_unlock(&process.turn);
+    return status;
+}
+
+tn_status tn_settings_reset(const char *key, tn_error *err)
+{
+    static const char where[] = "tn_settings_reset";
+    tn_setting setting = key ? tni_setting_find(key) : -1;
+    return key && setting < 0 ? tni_setting_unknown(key, where, err) : reset(setting, where, err);
+}
+
+void tn_settings_freeze(void)
+{
+    tni_mutex_lock(&process.turn);
+    atomic_store(&process.frozen, true);
+    tni_mutex_unlock(&process.turn);
+}
+
+int32_t tn_settings_frozen(void)
+{
+    return atomic_load(&process.frozen);
+}
+
+const char *tn_settings_problem(size_t index)
+{
+    const tni_sources *sources = tni_settings_sources();
+    return index < sources->problem_count ? sources->problems[index] : NULL;
+}
+
+const char *tn_settings_file(void)
+{
+    const char *file = tni_settings_sources()->file;
+    return file ? file : "";
+}

@@ -1,0 +1,271 @@
+#include "rules.h"
+
+#include "base/alloc.h"
+#include "base/checked.h"
+
+#include <stdatomic.h>
+
+static const char where[] = "rules";
+
+enum { MOST_RULES = 4096 };
+
+/* One block: this, the rules, then their texts. */
+struct tni_rules {
+    _Atomic int64_t references;
+    size_t count;
+    size_t text_bytes;
+    tni_rule items[];
+};
+
+static const char *const strengths[] = {
+    [TN_PERMIT] = "permit", [TN_REQUIRE] = "require", [TN_PREFER] = "prefer",
+    [TN_AVOID] = "avoid",   [TN_FORBID] = "forbid",
+};
+
+static bool is_strength(int32_t strength)
+{
+    return strength >= TN_PERMIT && strength <= TN_FORBID;
+}
+
+const char *tn_strength_name(int32_t strength)
+{
+    return is_strength(strength) ? strengths[strength] : "unknown";
+}
+
+tni_rules *tni_rules_retain(const tni_rules *rules)
+{
+    tni_rules *mine = (tni_rules *)(uintptr_t)rules;
+    if (mine)
+        atomic_fetch_add_explicit(&mine->references, 1, memory_order_relaxed);
+    return mine;
+}
+
+void tni_rules_release(tni_rules *rules)
+{
+    if (rules && atomic_fetch_sub_explicit(&rules->references, 1, memory_order_acq_rel) == 1)
+        tni_release(rules);
+}
+
+size_t tni_rules_count(const tni_rules *rules)
+{
+    return rules ? rules->count : 0;
+}
+
+const tni_rule *tni_rules_at(const tni_rules *rules, size_t index)
+{
+    return index < tni_rules_count(rules) ? &rules->items[index] : NULL;
+}
+
+/* A list that is being written. */
+typedef struct draft {
+    tni_rules *rules;
+    char *texts;
+    size_t first; /* rule of the edited depth                  */
+    size_t room;  /* for so many rules besides those that stay */
+} draft;
+
+static const char *put_text(draft *to, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *at = to->texts + to->rules->text_bytes;
+    if (size == 1)
+        return "";
+    to->rules->text_bytes += size;
+    return memcpy(at, text, size);
+}
+
+static void put_rule(draft *to, const tni_rule *rule)
+{
+    tni_rule *out = &to->rules->items[to->rules->count++];
+    *out = *rule;
+    out->text = put_text(to, rule->text);
+    out->selector.op = put_text(to, rule->selector.op);
+    out->selector.name = put_text(to, rule->selector.name);
+}
+
+static bool is_cleared(const tni_rule *rule, const tni_rules_edit *edit)
+{
+    if (rule->depth != edit->depth)
+        return false;
+    for (size_t i = 0; i < edit->clear_count; i++) {
+        if (rule->setting == edit->clear[i])
+            return true;
+    }
+    return false;
+}
+
+static size_t count_staying(const tni_rules *base, const tni_rules_edit *edit)
+{
+    size_t stay = 0;
+    for (size_t i = 0; i < tni_rules_count(base); i++)
+        stay += !is_cleared(&base->items[i], edit);
+    return stay;
+}
+
+/* The most bytes that texts can take: neither the canonical form nor op and name together are longer
+ * than what was written. */
+static bool measure_texts(const tni_rules *base, const tni_rules_edit *edit, size_t *out)
+{
+    size_t bytes = base ? base->text_bytes : 0, one;
+    for (size_t i = 0; i < edit->add_count; i++) {
+        const tni_rule_wish *wish = &edit->add[i];
+        if (!tni_add_size(strlen(wish->selector), wish->prefix ? strlen(wish->prefix) : 0, &one) ||
+            !tni_add_size(one, 1, &one) || !tni_mul_size(one, 2, &one) ||
+            !tni_add_size(bytes, one, &bytes))
+            return false;
+    }
+    *out = bytes;
+    return true;
+}
+
+static tni_rules *allocate(size_t count, size_t text_bytes)
+{
+    size_t bytes;
+    if (!tni_mul_size(count, sizeof(tni_rule), &bytes) ||
+        !tni_add_size(bytes, sizeof(tni_rules), &bytes) || !tni_add_size(bytes, text_bytes, &bytes))
+        return NULL;
+    tni_rules *rules = tni_alloc(bytes);
+    if (!rules)
+        return NULL;
+    atomic_init(&rules->references, 1);
+    rules->count = rules->text_bytes = 0;
+    return rules;
+}
+
+/* The wish's whole selector. One that is too long for any is cut, but stays too long. */
+static void join(const tni_rule_wish *wish, char out[TNI_SELECTOR_MAX + 1])
+{
+    size_t length = 0;
+    for (const char *c = wish->prefix; c && *c && length < TNI_SELECTOR_MAX; c++)
+        out[length++] = *c;
+    for (const char *c = wish->selector; *c && length < TNI_SELECTOR_MAX; c++)
+        out[length++] = *c;
+    out[length] = '\0';
+}
+
+static bool are_same(const tni_rule *a, const tni_rule *b)
+{
+    return a->strength == b->strength && a->setting == b->setting && strcmp(a->text, b->text) == 0;
+}
+
+static bool leaves_nothing(const tni_rule *forbids, const tni_rule *required)
+{
+    return forbids->strength == TN_FORBID && required->strength == TN_REQUIRE &&
+           tni_selector_covers(&forbids->selector, &required->selector);
+}
+
+static const char *row_name(tn_setting setting)
+{
+    const tn_setting_facts *facts = tn_setting_info(setting);
+    return facts ? facts->key : "unknown";
+}
+
+/* TN_REFUSED when two rules that are not the same cannot both be of one depth; `a` came first. What
+ * different rows say of one selector is settled by the order of strengths: a list of preferences may
+ * name what a switch forbids. */
+static tn_status check_pair(const tni_rule *a, const tni_rule *b, tn_error *err)
+{
+    const char *why = NULL;
+    if (leaves_nothing(a, b) || leaves_nothing(b, a))
+        why = "nothing is left of what is required";
+    else if (a->setting == b->setting && strcmp(a->text, b->text) == 0)
+        why = "a selector has one strength";
+    if (!why)
+        return TN_OK;
+    return tn_fail(
+        err, TN_REFUSED, 0, where,
+        "%s says %s:%s and %s says %s:%s, both of the level %s: %s; take one of them back",
+        row_name(a->setting), tn_strength_name(a->strength), a->text, row_name(b->setting),
+        tn_strength_name(b->strength), b->text, tn_level_name(b->level), why);
+}
+
+static tn_status check_strength(const tni_rule_wish *wish, tn_error *err)
+{
+    if (is_strength(wish->strength))
+        return TN_OK;
+    return tn_fail(
+        err, TN_INVALID_ARGUMENT, 0, where,
+        "%s: no strength %d; there are permit (%d), require (%d), prefer (%d), avoid (%d) "
+        "and forbid (%d)",
+        row_name(wish->setting), (int)wish->strength, TN_PERMIT, TN_REQUIRE, TN_PREFER, TN_AVOID,
+        TN_FORBID);
+}
+
+static tn_status add_wish(draft *to, const tni_rules_edit *edit, const tni_rule_wish *wish,
+                          tn_error *err)
+{
+    char text[TNI_SELECTOR_MAX + 1], room[TNI_SELECTOR_MAX];
+    tni_rule rule = {.text = text,
+                     .strength = wish->strength,
+                     .level = edit->level,
+                     .depth = edit->depth,
+                     .setting = wish->setting};
+    tn_status status = check_strength(wish, err);
+    if (status)
+        return status;
+    join(wish, text);
+    status = tni_selector_parse(text, room, &rule.selector, err);
+    if (status)
+        return status;
+    (void)tni_selector_write(&rule.selector, text, sizeof text);
+    for (size_t i = to->first; i < to->rules->count; i++) {
+        if (are_same(&to->rules->items[i], &rule))
+            return TN_OK;
+        status = check_pair(&to->rules->items[i], &rule, err);
+        if (status)
+            return status;
+    }
+    if (to->room == 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "there is room for %d rules in all, and none for %s:%s", MOST_RULES,
+                       tn_strength_name(rule.strength), text);
+    to->room--;
+    put_rule(to, &rule);
+    return TN_OK;
+}
+
+/* Nearest first: what is nearer than the edit, what it leaves of its depth, what it adds, the rest. */
+static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_edit *edit,
+                            tn_error *err)
+{
+    size_t i = 0, count = tni_rules_count(base);
+    for (; i < count && base->items[i].depth > edit->depth; i++)
+        put_rule(to, &base->items[i]);
+    to->first = i;
+    for (; i < count && base->items[i].depth == edit->depth; i++) {
+        if (!is_cleared(&base->items[i], edit))
+            put_rule(to, &base->items[i]);
+    }
+    for (size_t k = 0; k < edit->add_count; k++) {
+        tn_status status = add_wish(to, edit, &edit->add[k], err);
+        if (status)
+            return status;
+    }
+    for (; i < count; i++)
+        put_rule(to, &base->items[i]);
+    return TN_OK;
+}
+
+tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tni_rules **out,
+                           tn_error *err)
+{
+    size_t stay = count_staying(base, edit), text_bytes, most;
+    draft to = {.room = MOST_RULES - stay};
+    if (edit->add_count == 0 && (stay == 0 || stay == base->count)) {
+        *out = stay == 0 ? NULL : tni_rules_retain(base);
+        return TN_OK;
+    }
+    if (!tni_add_size(stay, edit->add_count, &most) || !measure_texts(base, edit, &text_bytes))
+        return tni_no_memory(err, where, "the rules");
+    to.rules = allocate(most, text_bytes);
+    if (!to.rules)
+        return tni_no_memory(err, where, "the rules");
+    to.texts = (char *)&to.rules->items[most];
+    tn_status status = write_list(&to, base, edit, err);
+    if (status) {
+        tni_rules_release(to.rules);
+        return status;
+    }
+    *out = to.rules;
+    return TN_OK;
+}

@@ -1,0 +1,250 @@
+/* What the configuration file and the environment say, read once. Nothing here fails: what cannot be
+ * taken is told, and everything else counts. */
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/form.h"
+#include "base/words.h"
+#include "os/env.h"
+#include "os/file.h"
+#include "process.h"
+#include "views.h"
+
+static const char where[] = "settings";
+
+/* Variables of Tenon's that are not settings. */
+static const char *const others[] = {"TENON_PLATFORM", "TENON_MODULE_PATH", "TENON_LOCK",
+                                     "TENON_LOG",      "TENON_CACHE",       "TENON_CONFIG",
+                                     "TENON_LIBRARY",  "TENON_NO_SETUP"};
+enum { OTHERS = sizeof others / sizeof others[0], PREFIX = sizeof "TENON_" - 1 };
+
+/* A problem for which there is no memory is not told. */
+TN_PRINTF(2, 3)
+static void tell(tni_sources *sources, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    if (sources->problem_count == TNI_PROBLEMS_MOST)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tni_words_clean(text);
+    bool last = sources->problem_count == TNI_PROBLEMS_MOST - 1;
+    char *copy = tni_text_copy(last ? "there are more problems; mend these first" : text);
+    if (copy)
+        sources->problems[sources->problem_count++] = copy;
+    else
+        sources->starved = true;
+}
+
+void tni_sources_tell(tni_sources *sources, const char *problem)
+{
+    tell(sources, "%s", problem);
+}
+
+/* Remembers where the rows that a change sets have their values from. */
+static void note(tni_sources *sources, const tn_change *change, int32_t level, uint32_t line)
+{
+    tn_change rows[TNI_VIEW_MOST];
+    size_t count = tni_change_rows(change, rows);
+    for (size_t i = 0; i < count; i++) {
+        if (level == TN_LEVEL_FILE)
+            sources->line[rows[i].setting] = line;
+        else
+            sources->variable[rows[i].setting] = change->setting;
+    }
+}
+
+/* One value of one level over what there is; `line` is the file's. */
+static tn_status take(tni_sources *sources, tn_setting setting, const char *value, int32_t level,
+                      uint32_t line, tn_error *err)
+{
+    tn_change change;
+    tn_context *made = NULL;
+    tn_status status = tni_value_parse(setting, value, &change, where, err);
+    if (!status)
+        status = tni_context_change(sources->context, &change, 1, level, level, where, &made, err);
+    if (!status)
+        status = tni_settings_check(made, err);
+    if (status) {
+        sources->starved = sources->starved || status == TN_OUT_OF_MEMORY;
+        tn_context_release(made);
+        return status;
+    }
+    tn_context_release(sources->context);
+    sources->context = made;
+    note(sources, &change, level, line);
+    return TN_OK;
+}
+
+const char *tni_sources_key(const char *section, const char *key, char room[TNI_SOURCES_KEY])
+{
+    snprintf(room, TNI_SOURCES_KEY, "%.120s%s%.120s", section, section[0] ? "." : "", key);
+    return room;
+}
+
+static void take_entry(tni_sources *sources, const char *section, const tni_form_entry *entry)
+{
+    char key[TNI_SOURCES_KEY], place[TNI_FORM_PLACE];
+    tn_error err;
+    (void)tni_sources_key(section, entry->key, key);
+    tni_form_place(sources->file, entry->line, place);
+    tn_setting setting = tni_setting_find(key);
+    tn_status status = setting < 0
+                           ? tni_setting_unknown(key, where, &err)
+                           : take(sources, setting, entry->value, TN_LEVEL_FILE, entry->line, &err);
+    if (status)
+        tell(sources, "%s: %s", place, err.message);
+}
+
+static void take_text(tni_sources *sources, const char *text, size_t size)
+{
+    tni_form *form = NULL;
+    tn_error err;
+    tn_status status = tni_form_parse(text, size, sources->file, &form, &err);
+    if (status) {
+        sources->starved = sources->starved || status == TN_OUT_OF_MEMORY;
+        tell(sources, "%s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < tni_form_section_count(form); i++) {
+        const tni_form_section *section = tni_form_section_get(form, i);
+        for (size_t j = 0; j < section->count; j++)
+            take_entry(sources, section->name, &section->entries[j]);
+    }
+    tni_form_release(form);
+}
+
+static void read_file(tni_sources *sources)
+{
+    char *text = NULL;
+    size_t size = 0;
+    tn_error err;
+    tn_status status = tni_file_read(sources->file, TNI_SOURCES_LIMIT, &text, &size, &err);
+    if (!status)
+        take_text(sources, text, size);
+    else if (status != TN_NOT_FOUND)
+        tell(sources, "%s", err.message);
+    tni_release(text);
+}
+
+static bool is_other(const char *name)
+{
+    for (size_t i = 0; i < OTHERS; i++) {
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take_variable(tni_sources *sources, tn_setting setting, const char *name,
+                          const char *value)
+{
+    tn_error err;
+    if (!tni_env_get(name))
+        tell(sources, "%s is not followed: the process has more rights than whoever started it",
+             name);
+    else if (take(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
+        tell(sources, "%s: %s", name, err.message);
+}
+
+/* In the order of the table: that of the environment means nothing. */
+static void take_variables(tni_sources *sources, bool views)
+{
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        const tn_setting_facts *facts = &tni_setting_row_of(i)->facts;
+        const char *value = facts->view == views ? tni_env_value(facts->environment) : NULL;
+        if (value)
+            take_variable(sources, i, facts->environment, value);
+    }
+}
+
+/* Compared without what all of them begin with, or every short one would be near. */
+static void tell_unknown(tni_sources *sources, const char *name)
+{
+    const char *names[TN_SETTING_COUNT + OTHERS];
+    char hint[TNI_HINT];
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
+        names[i] = tni_setting_row_of(i)->facts.environment + PREFIX;
+    for (size_t i = 0; i < OTHERS; i++)
+        names[TN_SETTING_COUNT + i] = others[i] + PREFIX;
+    const char *nearest = tni_words_nearest(name + PREFIX, names, TN_SETTING_COUNT + OTHERS);
+    tell(sources, "%.100s: no such variable%s", name,
+         tni_words_hint(nearest ? nearest - PREFIX : NULL, hint));
+}
+
+static void tell_strangers(tni_sources *sources)
+{
+    const char *const *all = tni_env_all();
+    for (; all && *all; all++) {
+        char name[128];
+        size_t length = strcspn(*all, "=");
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+                 *all);
+        if (strncmp(name, "TENON_", PREFIX) == 0 && tni_setting_of_variable(name) < 0 &&
+            !is_other(name))
+            tell_unknown(sources, name);
+    }
+}
+
+/* A row's own variable goes before that of a view of it. */
+static void read_environment(tni_sources *sources)
+{
+    take_variables(sources, true);
+    take_variables(sources, false);
+    tell_strangers(sources);
+}
+
+/* NULL where nothing names one, or an empty TENON_CONFIG says that there is none. */
+static char *find_file(void)
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = {{"XDG_CONFIG_HOME", "tenon/config"},
+                  {"HOME", ".config/tenon/config"},
+                  {"APPDATA", "tenon/config"}};
+    const char *chosen = tni_env_get("TENON_CONFIG");
+    char *path = NULL;
+    if (chosen && *chosen)
+        (void)tni_path_absolute(chosen, &path, NULL);
+    if (chosen)
+        return path;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const char *home = tni_env_get(places[i].variable);
+        if (home && tni_path_is_absolute(home))
+            return tni_path_join(home, places[i].below);
+    }
+    return NULL;
+}
+
+static void begin(tni_sources *out, char *file)
+{
+    *out =
+        (tni_sources){.context = tn_context_retain((tn_context *)(uintptr_t)tni_context_defaults()),
+                      .file = file};
+}
+
+void tni_sources_read(tni_sources *out)
+{
+    begin(out, find_file());
+    if (out->file)
+        read_file(out);
+    read_environment(out);
+}
+
+void tni_sources_of_text(const char *file, const char *text, size_t size, tni_sources *out)
+{
+    begin(out, tni_text_copy(file));
+    if (out->file)
+        take_text(out, text, size);
+    else
+        out->starved = true;
+}
+
+void tni_sources_release(tni_sources *sources)
+{
+    for (size_t i = 0; i < sources->problem_count; i++)
+        tni_release(sources->problems[i]);
+    tni_release(sources->file);
+    tn_context_release(sources->context);
+}

@@ -1,0 +1,270 @@
+/* Switches that choose, as the rules they write. */
+#include "base/words.h"
+#include "views.h"
+
+/* A switch: off forbids, on takes back what farther levels forbid. */
+static const struct switch_row {
+    tn_setting setting;
+    const char *selector;
+} switches[] = {
+    {TN_SETTING_CUDNN_ENABLED, "library:cudnn"},
+    {TN_SETTING_CUDNN_ENABLED, "library:miopen"},
+    {TN_SETTING_MKLDNN_ENABLED, "library:mkldnn"},
+    {TN_SETTING_NNPACK_ENABLED, "library:nnpack"},
+    {TN_SETTING_CUDA_FLASH_SDP, "attention/backend:flash"},
+    {TN_SETTING_CUDA_MEM_EFFICIENT_SDP, "attention/backend:mem_efficient"},
+    {TN_SETTING_CUDA_MATH_SDP, "attention/backend:math"},
+    {TN_SETTING_CUDA_CUDNN_SDP, "attention/backend:cudnn"},
+    {TN_SETTING_CUDA_OVERRIDEABLE_SDP, "attention/backend:overrideable"},
+};
+
+/* A choice between words, of which the first stands for none: the chosen one gets the strength, the
+ * others are taken back. */
+static const struct choice_row {
+    tn_setting setting;
+    int32_t strength;
+    const char *prefix;
+} choices[] = {
+    {TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY, TN_PREFER, "matmul/library:"},
+    {TN_SETTING_CUDA_PREFERRED_LINALG_LIBRARY, TN_PREFER, "linalg/library:"},
+    {TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY, TN_PREFER, "attention/library:"},
+    {TN_SETTING_QUANTIZED_ENGINE, TN_REQUIRE, "qlinear/backend:"},
+};
+
+enum {
+    SWITCHES = sizeof switches / sizeof switches[0],
+    CHOICES = sizeof choices / sizeof choices[0]
+};
+
+bool tni_setting_rules(tn_setting setting)
+{
+    int32_t kind = tni_setting_row_of(setting)->kind;
+    bool found = kind == TN_VALUE_ORDER || kind == TN_VALUE_RULE || kind == TN_VALUE_RULES;
+    for (size_t i = 0; i < SWITCHES && !found; i++)
+        found = switches[i].setting == setting;
+    for (size_t i = 0; i < CHOICES && !found; i++)
+        found = choices[i].setting == setting;
+    return found;
+}
+
+static void clear(tni_wishes *wishes, tn_setting setting)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < wishes->count; i++) { /* an earlier change of the same call */
+        if (wishes->items[i].setting != setting)
+            wishes->items[kept++] = wishes->items[i];
+    }
+    wishes->count = kept;
+    for (size_t i = 0; i < wishes->clear_count; i++) {
+        if (wishes->clear[i] == setting)
+            return;
+    }
+    wishes->clear[wishes->clear_count++] = setting;
+}
+
+static tn_status too_many(tn_setting setting, const char *where, tn_error *err)
+{
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: more than %d rules at once",
+                   tni_setting_row_of(setting)->facts.key, TNI_WISHES_MOST);
+}
+
+static tn_status add(tni_wishes *wishes, tni_rule_wish wish, const char *where, tn_error *err)
+{
+    if (wishes->count == TNI_WISHES_MOST)
+        return too_many(wish.setting, where, err);
+    wishes->items[wishes->count++] = wish;
+    return TN_OK;
+}
+
+/* Adds a wish whose selector is a part of a longer text. */
+static tn_status add_part(tni_wishes *wishes, tni_rule_wish wish, const char *part, size_t length,
+                          const char *where, tn_error *err)
+{
+    char *at = wishes->text + wishes->used;
+    if (length >= sizeof wishes->text - wishes->used)
+        return too_many(wish.setting, where, err);
+    memcpy(at, part, length);
+    at[length] = '\0';
+    wishes->used += length + 1;
+    wish.selector = at;
+    return add(wishes, wish, where, err);
+}
+
+static tn_status add_switch(tni_wishes *wishes, const tn_change *change, const char *where,
+                            tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (size_t i = 0; i < SWITCHES && !status; i++) {
+        if (switches[i].setting == change->setting)
+            status = add(wishes,
+                         (tni_rule_wish){.selector = switches[i].selector,
+                                         .strength = change->value ? TN_PERMIT : TN_FORBID,
+                                         .setting = change->setting},
+                         where, err);
+    }
+    return status;
+}
+
+static tn_status add_choice(tni_wishes *wishes, const tn_change *change, const char *where,
+                            tn_error *err)
+{
+    const tni_word_list *words = tni_setting_row_of(change->setting)->words;
+    tn_status status = TN_OK;
+    for (size_t i = 0; i < CHOICES; i++) {
+        if (choices[i].setting != change->setting)
+            continue;
+        for (size_t word = 1; word < words->settable && !status; word++) {
+            bool chosen = change->value == (int64_t)word;
+            status = add(wishes,
+                         (tni_rule_wish){.selector = words->words[word],
+                                         .strength = chosen ? choices[i].strength : TN_PERMIT,
+                                         .setting = change->setting,
+                                         .prefix = choices[i].prefix},
+                         where, err);
+        }
+    }
+    return status;
+}
+
+/* The attention's backends in their order. */
+static tn_status add_order(tni_wishes *wishes, const tn_change *change, const char *where,
+                           tn_error *err)
+{
+    const tni_setting_row *row = tni_setting_row_of(change->setting);
+    int64_t order = 0;
+    tn_status status = tni_order_parse(row, change->text, &order, where, err);
+    for (; order && !status; order >>= 4)
+        status = add(wishes,
+                     (tni_rule_wish){.selector = row->words->words[(order & 15) - 1],
+                                     .strength = TN_PREFER,
+                                     .setting = change->setting,
+                                     .prefix = "attention/backend:"},
+                     where, err);
+    return status;
+}
+
+/* The next part between commas, without blanks around it. */
+static size_t next_part(const char **at)
+{
+    *at += strspn(*at, ", \t");
+    size_t length = strcspn(*at, ",");
+    while (length > 0 && ((*at)[length - 1] == ' ' || (*at)[length - 1] == '\t'))
+        length--;
+    return length;
+}
+
+static bool is_any(const char *part, size_t length)
+{
+    char word[4];
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : 0), part);
+    return tni_words_same(word, "any");
+}
+
+/* "mkl, openblas": each with the change's strength. "any", alone, takes back what farther levels
+ * say. */
+static tn_status add_names(tni_wishes *wishes, const tn_change *change, const char *where,
+                           tn_error *err)
+{
+    const tni_setting_row *row = tni_setting_row_of(change->setting);
+    tni_rule_wish wish = {
+        .strength = change->strength, .setting = change->setting, .prefix = row->prefix};
+    const char *at = change->text;
+    size_t count = 0, any = 0;
+    tn_status status = TN_OK;
+    for (size_t length; !status && (length = next_part(&at)) != 0; at += length, count++) {
+        any += is_any(at, length);
+        status = add_part(wishes, wish, at, length, where, err);
+    }
+    if (status || (count > 0 && any == 0))
+        return status;
+    if (count != 1)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s cannot be \"%.60s\"; allowed: %s",
+                       row->facts.key, change->text, row->facts.allowed);
+    wish.strength = TN_PERMIT;
+    wish.selector = "*";
+    wishes->items[wishes->count - 1] = wish;
+    return TN_OK;
+}
+
+static tn_status no_strength(const char *part, size_t length, const char *where, tn_error *err)
+{
+    return tn_fail(
+        err, TN_INVALID_ARGUMENT, 0, where,
+        "rules: \"%.*s\" does not begin with require:, prefer:, avoid:, forbid: or permit:",
+        (int)(length < 80 ? length : 80), part);
+}
+
+/* "forbid:library:cudnn, prefer:matmul/mkl". */
+static tn_status add_list(tni_wishes *wishes, const tn_change *change, const char *where,
+                          tn_error *err)
+{
+    const char *at = change->text;
+    tn_status status = TN_OK;
+    for (size_t length; !status && (length = next_part(&at)) != 0; at += length) {
+        char word[16];
+        size_t colon = strcspn(at, ":");
+        snprintf(word, sizeof word, "%.*s", (int)(colon < sizeof word ? colon : 0), at);
+        tni_rule_wish wish = {.strength = tni_strength_parse(word), .setting = change->setting};
+        status = colon >= length || wish.strength < 0
+                     ? no_strength(at, length, where, err)
+                     : add_part(wishes, wish, at + colon + 1, length - colon - 1, where, err);
+    }
+    return status;
+}
+
+tn_status tni_wishes_add(tni_wishes *wishes, const tn_change *change, const char *where,
+                         tn_error *err)
+{
+    int32_t kind = tni_setting_row_of(change->setting)->kind;
+    if (kind == TN_VALUE_RULES && change->strength >= 0)
+        return add_part(wishes,
+                        (tni_rule_wish){.strength = change->strength, .setting = change->setting},
+                        change->text, strlen(change->text), where, err);
+    clear(wishes, change->setting);
+    switch (kind) {
+    case TN_VALUE_BOOL: return add_switch(wishes, change, where, err);
+    case TN_VALUE_ORDER: return add_order(wishes, change, where, err);
+    case TN_VALUE_RULE: return add_names(wishes, change, where, err);
+    case TN_VALUE_RULES: return add_list(wishes, change, where, err);
+    default: return add_choice(wishes, change, where, err);
+    }
+}
+
+/* What of a rule's selector stands in a RULE row's value. */
+static const char *name_in(const tni_rule *rule, const char *prefix)
+{
+    size_t length = prefix ? strlen(prefix) : 0;
+    return length && strncmp(rule->text, prefix, length) == 0 ? rule->text + length : rule->text;
+}
+
+static size_t append(char *out, size_t size, size_t used, const char *a, const char *b,
+                     const char *c)
+{
+    bool room = used < size;
+    return used +
+           (size_t)snprintf(room ? out + used : NULL, room ? size - used : 0, "%s%s%s", a, b, c);
+}
+
+size_t tni_rules_write(const tn_context *context, tn_setting setting, char *out, size_t size)
+{
+    const tni_setting_row *row = tni_setting_row_of(setting);
+    bool list = row->kind == TN_VALUE_RULES;
+    size_t used = 0;
+    int32_t depth = -1;
+    if (size > 0)
+        out[0] = '\0';
+    for (size_t i = 0; i < tni_rules_count(context->rules); i++) {
+        const tni_rule *rule = tni_rules_at(context->rules, i);
+        if (rule->setting != setting || (!list && depth >= 0 && rule->depth != depth))
+            continue;
+        depth = rule->depth;
+        if (!list && rule->strength == TN_PERMIT && strcmp(name_in(rule, row->prefix), "*") == 0)
+            break;
+        if (used)
+            used = append(out, size, used, ", ", "", "");
+        if (list || !used)
+            used = append(out, size, used, tn_strength_name(rule->strength), ":", "");
+        used = append(out, size, used, name_in(rule, row->prefix), "", "");
+    }
+    return used || list ? used : append(out, size, 0, "any", "", "");
+}

@@ -1,0 +1,460 @@
+/* Lists of rules: their order, what is refused, and how they are counted. */
+#include "rules_check.h"
+
+#include "settings/context.h"
+#include "tenon/alloc.h"
+
+static void assert_list(const tni_rules *rules, const char *expected)
+{
+    char text[4096];
+    assert_string_equal(text_of(rules, text, sizeof text), expected);
+}
+
+static void nearest_come_first_and_later_ones_behind(void **state)
+{
+    tni_rules *rules = list_of("3:prefer:library:mkl 5:forbid:a 3:avoid:kernel:x.y 4:require:b "
+                               "3:prefer:library:blis");
+    (void)state;
+    assert_list(rules, "5:forbid:a 4:require:b 3:prefer:library:mkl 3:avoid:x.y "
+                       "3:prefer:library:blis");
+    assert_int_equal(tni_rules_at(rules, 3)->level, TN_LEVEL_PROCESS);
+    assert_int_equal(tni_rules_at(rules, 3)->setting, ROW);
+    assert_int_equal(tni_rules_at(rules, 3)->selector.kind, TNI_SELECT_KERNEL);
+    assert_string_equal(tni_rules_at(rules, 3)->selector.name, "x.y");
+    assert_null(tni_rules_at(rules, 5));
+    tni_rules_release(rules);
+}
+
+static void no_rules_are_null(void **state)
+{
+    const tn_setting row = ROW;
+    const tni_rules_edit clear = {.depth = 3, .clear = &row, .clear_count = 1};
+    const tni_candidate candidate = {"", "", "", "", "", ""};
+    tni_rules *rules = list_of("3:forbid:a"), *none = rules;
+    tni_judgement judged;
+    tn_error err;
+    (void)state;
+    assert_int_equal(tni_rules_derive(rules, &clear, &none, &err), TN_OK);
+    assert_null(none);
+    none = rules;
+    assert_int_equal(tni_rules_derive(NULL, &clear, &none, &err), TN_OK);
+    assert_null(none);
+    assert_int_equal(tni_rules_count(NULL), 0);
+    assert_null(tni_rules_at(NULL, 0));
+    assert_null(tni_rules_retain(NULL));
+    tni_rules_release(NULL);
+    tni_rules_judge(NULL, &candidate, &judged);
+    assert_int_equal(judged.says, TNI_JUDGED_FREE);
+    assert_null(judged.rule);
+    assert_null(judged.overrode);
+    tni_rules_release(rules);
+}
+
+static void lists_are_counted_and_stand_alone(void **state)
+{
+    tni_rules *first = list_of("3:forbid:library:mkl"), *second = NULL, *same = NULL;
+    tni_rule_wish add = wish(TN_PREFER, "fft/a*");
+    const tni_rules_edit nothing = {.depth = 3};
+    tn_error err;
+    (void)state;
+    assert_int_equal(change(first, 4, &add, 1, &second, &err), TN_OK);
+    assert_int_equal(tni_rules_derive(second, &nothing, &same, &err), TN_OK);
+    assert_ptr_equal(same, second);
+    assert_ptr_equal(tni_rules_retain(second), second);
+    tni_rules_release(first);
+    tni_rules_release(second);
+    tni_rules_release(same);
+    assert_list(second, "4:prefer:fft/a* 3:forbid:library:mkl");
+    tni_rules_release(second);
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
+static void rows_are_cleared_at_their_depth_alone(void **state)
+{
+    static const tn_setting cleared[] = {TN_SETTING_CUDNN_ENABLED, OTHER_ROW};
+    static const tni_rule_wish add[] = {{.selector = "mkl",
+                                         .strength = TN_REQUIRE,
+                                         .setting = OTHER_ROW,
+                                         .prefix = "matmul/library:"}};
+    const tni_rules_edit edit = {TN_LEVEL_SCOPE, 4, cleared, COUNT(cleared), add, COUNT(add)};
+    tni_rule_wish other = {.selector = "x", .strength = TN_FORBID, .setting = OTHER_ROW};
+    tni_rules *rules = list_of("5:avoid:a 4:avoid:b 3:avoid:c"), *after = NULL;
+    tn_error err;
+    (void)state;
+    for (int32_t depth = 3; depth <= 5; depth++)
+        rules = with(rules, depth, other);
+    assert_list(rules, "5:avoid:a 5:forbid:x 4:avoid:b 4:forbid:x 3:avoid:c 3:forbid:x");
+    assert_int_equal(tni_rules_derive(rules, &edit, &after, &err), TN_OK);
+    assert_list(after, "5:avoid:a 5:forbid:x 4:avoid:b 4:require:matmul/library:mkl 3:avoid:c "
+                       "3:forbid:x");
+    assert_int_equal(tni_rules_at(after, 3)->level, TN_LEVEL_SCOPE);
+    tni_rules_release(after);
+    tni_rules_release(rules);
+}
+
+/* Two rows that say the same stay two, so that one can be cleared without the other. */
+static void the_same_twice_is_one(void **state)
+{
+    static const tn_setting row = ROW;
+    const tni_rules_edit clear = {.depth = 3, .clear = &row, .clear_count = 1};
+    tni_rules *rules = list_of("3:prefer:a.b 3:prefer:c 3:prefer:kernel:A.B 4:prefer:c"),
+              *rest = NULL;
+    tni_rule_wish other = {.selector = "c", .strength = TN_PREFER, .setting = OTHER_ROW};
+    tn_error err;
+    (void)state;
+    assert_list(rules, "4:prefer:c 3:prefer:a.b 3:prefer:c");
+    rules = with(rules, 3, other);
+    assert_list(rules, "4:prefer:c 3:prefer:a.b 3:prefer:c 3:prefer:c");
+    assert_int_equal(tni_rules_derive(rules, &clear, &rest, &err), TN_OK);
+    assert_list(rest, "4:prefer:c 3:prefer:c");
+    tni_rules_release(rest);
+    tni_rules_release(rules);
+}
+
+static void contradictions_are_refused_with_both_rows(void **state)
+{
+    static const struct {
+        int32_t first, second;
+        const char *selector, *other, *words;
+        bool one_row;
+    } rows[] = {
+        {TN_FORBID, TN_REQUIRE, "library:mkl", "matmul/library:mkl",
+         "rules says forbid:library:mkl and matmul.library says require:matmul/library:mkl, both of "
+         "the level process: nothing is left of what is required; take one of them back",
+         false},
+        {TN_REQUIRE, TN_FORBID, "a.b.c", "a.*",
+         "rules says require:a.b.c and matmul.library says forbid:a.*, both", false},
+        {TN_REQUIRE, TN_FORBID, "mkl", "MKL", "nothing is left of what is required", false},
+        {TN_REQUIRE, TN_FORBID, "mkl", "mkl", "nothing is left of what is required", true},
+        {TN_PREFER, TN_AVOID, "mkl", "mkl",
+         "rules says prefer:mkl and rules says avoid:mkl, both of the level process: a selector has "
+         "one strength; take one of them back",
+         true},
+        {TN_PERMIT, TN_FORBID, "mkl", "mkl", "a selector has one strength", true},
+        {TN_REQUIRE, TN_PREFER, "x.y", "kernel:x.y", "a selector has one strength", true},
+        {TN_FORBID, TN_REQUIRE, "matmul/library:mkl", "library:mkl", NULL, true},
+        {TN_FORBID, TN_REQUIRE, "library:mkl", "mkl", NULL, true},
+        {TN_FORBID, TN_AVOID, "mkl*", "mkl", NULL, true},
+        {TN_AVOID, TN_REQUIRE, "mkl*", "mkl", NULL, true},
+        {TN_PREFER, TN_FORBID, "mkl", "mkl", NULL, false},
+        {TN_PERMIT, TN_REQUIRE, "mkl", "mkl", NULL, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows) * 2; i++) {
+        bool at_once = i & 1;
+        tni_rule_wish both[] = {wish(rows[i / 2].first, rows[i / 2].selector),
+                                wish(rows[i / 2].second, rows[i / 2].other)};
+        both[1].setting = rows[i / 2].one_row ? ROW : OTHER_ROW;
+        tni_rules *base = list_of("9:forbid:* 3:avoid:z 1:forbid:*"), *out = base;
+        tn_error err = {0};
+        if (!at_once)
+            base = with(base, 3, both[0]);
+        tn_status status = change(base, 3, both + !at_once, 1 + at_once, &out, &err);
+        assert_int_equal(status, rows[i / 2].words ? TN_REFUSED : TN_OK);
+        if (status)
+            assert_contains(err.message, rows[i / 2].words);
+        else
+            tni_rules_release(out);
+        tni_rules_release(base);
+    }
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
+static void clearing_comes_before_contradicting(void **state)
+{
+    static const tn_setting row = ROW;
+    const tni_rule_wish add = wish(TN_REQUIRE, "mkl");
+    const tni_rules_edit edit = {TN_LEVEL_PROCESS, 3, &row, 1, &add, 1};
+    tni_rules *rules = list_of("3:forbid:mkl"), *after = NULL;
+    tn_error err;
+    (void)state;
+    assert_int_equal(tni_rules_derive(rules, &edit, &after, &err), TN_OK);
+    assert_list(after, "3:require:mkl");
+    tni_rules_release(after);
+    tni_rules_release(rules);
+}
+
+static void bad_wishes_change_nothing(void **state)
+{
+    static const struct {
+        tni_rule_wish wish;
+        const char *words;
+    } rows[] = {
+        {{"mkl", TN_FORBID + 1, OTHER_ROW, NULL},
+         "matmul.library: no strength 5; there are permit (0), require (1), prefer (2), avoid (3) and "
+         "forbid (4)"},
+        {{"mkl", -1, -7, NULL}, "unknown: no strength -1"},
+        {{"libary:mkl", TN_FORBID, ROW, NULL}, "did you mean library?"},
+        {{"library:mkl", TN_FORBID, ROW, "matmul/library:"}, "\"matmul/library:library:mkl\": "},
+        {{"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+          "1234567890123456789012345678901234567890123456789012",
+          TN_FORBID, ROW, "matmul/library:0123"},
+         "\"matmul/library:01230123"},
+    };
+    tni_rules *rules = list_of("3:forbid:a");
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        tni_rule_wish both[] = {wish(TN_PREFER, "fine"), rows[i].wish};
+        tni_rules *out = rules;
+        tn_error err = {0};
+        assert_int_equal(change(rules, 3, both, 2, &out, &err), TN_INVALID_ARGUMENT);
+        assert_contains(err.message, rows[i].words);
+        assert_ptr_equal(out, rules);
+        assert_list(rules, "3:forbid:a");
+    }
+    tni_rules_release(rules);
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
+static void there_are_4096_at_most(void **state)
+{
+    enum { MOST = 4096 };
+    static char names[MOST][8];
+    static tni_rule_wish many[MOST];
+    tni_rules *rules = list_of("9:forbid:near 1:avoid:far"), *full = NULL, *out = NULL;
+    tn_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < MOST; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", (int)(i < MOST - 1 ? i : 0));
+        many[i] = wish(TN_PREFER, names[i]);
+    }
+    assert_int_equal(change(rules, 3, many, MOST, &out, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "there is room for 4096 rules in all, and none for prefer:n4094");
+    many[MOST - 2] = many[7];
+    assert_int_equal(change(rules, 3, many, MOST, &full, &err), TN_OK);
+    assert_int_equal(tni_rules_count(full), MOST);
+    assert_string_equal(tni_rules_at(full, MOST - 2)->text, "n4093");
+    assert_string_equal(tni_rules_at(full, MOST - 1)->text, "far");
+    assert_int_equal(change(full, 5, many, 1, &out, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(change(full, 3, many, 1, &out, &err), TN_OK); /* it is there already */
+    assert_int_equal(tni_rules_count(out), MOST);
+    tni_rules_release(out);
+    tni_rules_release(full);
+    tni_rules_release(rules);
+}
+
+static int64_t allocations_left, allocations;
+
+static void *failing_alloc(void *self, size_t size, size_t align)
+{
+    (void)self;
+    (void)align;
+    allocations++;
+    return allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+static void failing_release(void *self, void *memory)
+{
+    (void)self;
+    free(memory);
+}
+
+static void deriving_takes_one_block_or_fails_whole(void **state)
+{
+    const tn_allocator failing = {sizeof failing, NULL, failing_alloc, failing_release};
+    const tni_rule_wish add[] = {wish(TN_PREFER, "matmul/library:mkl"), wish(TN_AVOID, "cpu.*")};
+    tni_rules *rules = NULL, *out = NULL;
+    tn_error err = {0};
+    (void)state;
+    assert_int_equal(tn_allocator_set(&failing, &err), TN_OK);
+    allocations_left = 1;
+    rules = list_of("3:forbid:a");
+    allocations = 0;
+    assert_int_equal(change(rules, 3, add, COUNT(add), &out, &err), TN_OUT_OF_MEMORY);
+    assert_contains(err.message, "no memory for the rules");
+    assert_null(out);
+    assert_list(rules, "3:forbid:a");
+    allocations_left = 1;
+    assert_int_equal(change(rules, 3, add, COUNT(add), &out, &err), TN_OK);
+    assert_int_equal(allocations, 2);
+    assert_list(out, "3:forbid:a 3:prefer:matmul/library:mkl 3:avoid:cpu.*");
+    tni_rules_release(out);
+    tni_rules_release(rules);
+    assert_int_equal(tn_allocator_set(NULL, &err), TN_OK);
+}
+
+static void a_context_shows_its_list(void **state)
+{
+    tn_context context = {.rules = list_of("3:prefer:kernel:a.b 4:forbid:attention/backend:flash")};
+    tn_rule rule = {.struct_size = sizeof rule};
+    tn_error err = {0};
+    (void)state;
+    assert_int_equal(tn_rule_count(&context), 2);
+    assert_int_equal(tn_rule_at(&context, 0, &rule, &err), TN_OK);
+    assert_int_equal(rule.strength, TN_FORBID);
+    assert_int_equal(rule.level, TN_LEVEL_PROCESS);
+    assert_int_equal(rule.setting, ROW);
+    assert_int_equal(rule.depth, 4);
+    assert_string_equal(rule.selector, "attention/backend:flash");
+    assert_int_equal(tn_rule_at(&context, 1, &rule, &err), TN_OK);
+    assert_string_equal(rule.selector, "a.b");
+    assert_int_equal(rule.struct_size, sizeof rule);
+    assert_int_equal(tn_rule_at(&context, 2, &rule, &err), TN_NOT_FOUND);
+    assert_contains(err.message, "no rule 2; there are 2, from 0 on");
+    assert_string_equal(rule.selector, "a.b");
+    assert_int_equal(tn_rule_at(NULL, 0, &rule, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "tn_context_capture");
+    assert_int_equal(tn_rule_at(&context, 0, NULL, &err), TN_INVALID_ARGUMENT);
+    rule.struct_size = TN_UP_TO(tn_rule, selector) - 1;
+    assert_int_equal(tn_rule_at(&context, 0, &rule, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "out->struct_size is too small");
+    assert_int_equal(tn_rule_count(NULL), 0);
+    tni_rules_release(context.rules);
+    context.rules = NULL;
+    assert_int_equal(tn_rule_count(&context), 0);
+}
+
+static void strengths_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(tn_strength_name(TN_PERMIT), "permit");
+    assert_string_equal(tn_strength_name(TN_REQUIRE), "require");
+    assert_string_equal(tn_strength_name(TN_PREFER), "prefer");
+    assert_string_equal(tn_strength_name(TN_AVOID), "avoid");
+    assert_string_equal(tn_strength_name(TN_FORBID), "forbid");
+    assert_string_equal(tn_strength_name(TN_FORBID + 1), "unknown");
+    assert_string_equal(tn_strength_name(-1), "unknown");
+}
+
+/* Rules in the order in which they came. */
+typedef struct model {
+    tni_rule_wish rules[64];
+    int32_t depths[64];
+    size_t count;
+} model;
+
+static bool model_covers(const char *a, const char *b)
+{
+    char rooms[2][TNI_SELECTOR_MAX];
+    tni_selector one, other;
+    return !tni_selector_parse(a, rooms[0], &one, NULL) &&
+           !tni_selector_parse(b, rooms[1], &other, NULL) && tni_selector_covers(&one, &other);
+}
+
+static bool model_clash(const tni_rule_wish *a, const tni_rule_wish *b)
+{
+    if (a->strength == TN_FORBID && b->strength == TN_REQUIRE)
+        return model_covers(a->selector, b->selector);
+    return a->setting == b->setting && a->strength != b->strength &&
+           strcmp(a->selector, b->selector) == 0;
+}
+
+/* False when it is refused; then the model is void. */
+static bool model_add(model *to, int32_t depth, tni_rule_wish add)
+{
+    for (size_t i = 0; i < to->count; i++) {
+        const tni_rule_wish *there = &to->rules[i];
+        if (to->depths[i] != depth)
+            continue;
+        if (there->setting == add.setting && there->strength == add.strength &&
+            strcmp(there->selector, add.selector) == 0)
+            return true;
+        if (model_clash(there, &add) || model_clash(&add, there))
+            return false;
+    }
+    to->rules[to->count] = add;
+    to->depths[to->count++] = depth;
+    return true;
+}
+
+static void model_clear(model *to, int32_t depth, tn_setting row)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < to->count; i++) {
+        if (to->depths[i] == depth && to->rules[i].setting == row)
+            continue;
+        to->depths[kept] = to->depths[i];
+        to->rules[kept++] = to->rules[i];
+    }
+    to->count = kept;
+}
+
+static void assert_as_model(const tni_rules *rules, const model *expected)
+{
+    size_t at = 0;
+    assert_int_equal(tni_rules_count(rules), expected->count);
+    for (int32_t depth = 9; depth >= 0; depth--) {
+        for (size_t i = 0; i < expected->count; i++) {
+            if (expected->depths[i] != depth)
+                continue;
+            const tni_rule *rule = tni_rules_at(rules, at++);
+            assert_string_equal(rule->text, expected->rules[i].selector);
+            assert_int_equal(rule->depth, depth);
+            assert_int_equal(rule->strength, expected->rules[i].strength);
+            assert_int_equal(rule->setting, expected->rules[i].setting);
+        }
+    }
+}
+
+/* One edit of up to one row cleared and three rules added; the list after it. */
+static tni_rules *random_edit(uint64_t *seed, tni_rules *rules, model *expected, int *refused)
+{
+    static const char *const selectors[] = {"a",   "a*", "library:a", "fft/a",     "fft/x.y",
+                                            "x.*", "*",  "library:*", "fft/lib-a", "language:a_b"};
+    static const tn_setting rows[] = {ROW, OTHER_ROW, TN_SETTING_CUDNN_ENABLED};
+    tni_rule_wish add[3];
+    tn_setting row = rows[random_next(seed, COUNT(rows))];
+    tni_rules_edit edit = {.level = TN_LEVEL_SCOPE,
+                           .depth = (int32_t)random_next(seed, 4),
+                           .clear = &row,
+                           .clear_count = random_next(seed, 3) == 0,
+                           .add = add,
+                           .add_count = random_next(seed, expected->count < 40 ? 4 : 1)};
+    model after = *expected;
+    tni_rules *out = NULL;
+    bool sound = true;
+    if (edit.clear_count)
+        model_clear(&after, edit.depth, row);
+    for (size_t i = 0; i < edit.add_count; i++) {
+        add[i] = wish((int32_t)random_next(seed, TN_FORBID + 1),
+                      selectors[random_next(seed, COUNT(selectors))]);
+        add[i].setting = rows[random_next(seed, COUNT(rows))];
+        sound = sound && model_add(&after, edit.depth, add[i]);
+    }
+    assert_int_equal(tni_rules_derive(rules, &edit, &out, NULL), sound ? TN_OK : TN_REFUSED);
+    *refused += !sound;
+    if (!sound)
+        return rules;
+    *expected = after;
+    tni_rules_release(rules);
+    return out;
+}
+
+static void any_sequence_of_edits_is_as_told(void **state)
+{
+    int rounds = test_reduced() ? 200 : 2000, refused = 0;
+    uint64_t seed = 20250311;
+    (void)state;
+    print_message("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
+    for (int round = 0; round < rounds; round++) {
+        model expected = {.count = 0};
+        tni_rules *rules = NULL;
+        for (int step = 0; step < 30; step++) {
+            rules = random_edit(&seed, rules, &expected, &refused);
+            assert_as_model(rules, &expected);
+        }
+        tni_rules_release(rules);
+    }
+    assert_in_range(refused, rounds, 20 * rounds);
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearest_come_first_and_later_ones_behind),
+        cmocka_unit_test(no_rules_are_null),
+        cmocka_unit_test(lists_are_counted_and_stand_alone),
+        cmocka_unit_test(rows_are_cleared_at_their_depth_alone),
+        cmocka_unit_test(the_same_twice_is_one),
+        cmocka_unit_test(contradictions_are_refused_with_both_rows),
+        cmocka_unit_test(clearing_comes_before_contradicting),
+        cmocka_unit_test(bad_wishes_change_nothing),
+        cmocka_unit_test(there_are_4096_at_most),
+        cmocka_unit_test(deriving_takes_one_block_or_fails_whole),
+        cmocka_unit_test(a_context_shows_its_list),
+        cmocka_unit_test(strengths_have_names),
+        cmocka_unit_test(any_sequence_of_edits_is_as_told),
+    };
+    return run_suite("unit.rules", tests);
+}

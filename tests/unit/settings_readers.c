@@ -1,0 +1,203 @@
+/* Who reads which settings. A row that nobody reads yet is on the list here, which can only shrink; one
+ * that is read changes what its reader does. */
+#include "settings_check.h"
+
+#include "loops.h"
+
+/* Not one more may come here: a new row has a reader, and one that gets a reader leaves. */
+static const tn_setting unread[] = {
+    TN_SETTING_FP32_PRECISION,
+    TN_SETTING_CUDA_FP32_PRECISION,
+    TN_SETTING_CUDA_MATMUL_FP32_PRECISION,
+    TN_SETTING_CUDNN_CONV_FP32_PRECISION,
+    TN_SETTING_CUDNN_RNN_FP32_PRECISION,
+    TN_SETTING_MKLDNN_FP32_PRECISION,
+    TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION,
+    TN_SETTING_MKLDNN_CONV_FP32_PRECISION,
+    TN_SETTING_MKLDNN_RNN_FP32_PRECISION,
+    TN_SETTING_CUDNN_FP32_PRECISION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_TF32,
+    TN_SETTING_CUDNN_ALLOW_TF32,
+    TN_SETTING_MKLDNN_ALLOW_TF32,
+    TN_SETTING_FLOAT32_MATMUL_PRECISION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
+    TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
+    TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION,
+    TN_SETTING_CUDA_MATMUL_PREFER_CUBLASLT_GROUPED_GEMM,
+    TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY,
+    TN_SETTING_CUDA_PREFERRED_LINALG_LIBRARY,
+    TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY,
+    TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE,
+    TN_SETTING_CUDA_CUBLASLT_WORKSPACE_SIZE,
+    TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE,
+    TN_SETTING_CUDA_FLASH_SDP,
+    TN_SETTING_CUDA_MEM_EFFICIENT_SDP,
+    TN_SETTING_CUDA_MATH_SDP,
+    TN_SETTING_CUDA_CUDNN_SDP,
+    TN_SETTING_CUDA_OVERRIDEABLE_SDP,
+    TN_SETTING_CUDA_SDP_PRIORITY,
+    TN_SETTING_CUDA_ALLOW_FP16_BF16_REDUCTION_MATH_SDP,
+    TN_SETTING_CUDNN_ENABLED,
+    TN_SETTING_CUDNN_BENCHMARK,
+    TN_SETTING_CUDNN_BENCHMARK_LIMIT,
+    TN_SETTING_CUDNN_DETERMINISTIC,
+    TN_SETTING_CUDNN_DEPTHWISE_KERNEL,
+    TN_SETTING_MIOPEN_IMMEDIATE,
+    TN_SETTING_MKLDNN_ENABLED,
+    TN_SETTING_MKLDNN_DETERMINISTIC,
+    TN_SETTING_MKLDNN_VERBOSE,
+    TN_SETTING_MKL_VERBOSE,
+    TN_SETTING_NNPACK_ENABLED,
+    TN_SETTING_QUANTIZED_ENGINE,
+    TN_SETTING_OPT_EINSUM_ENABLED,
+    TN_SETTING_OPT_EINSUM_STRATEGY,
+    TN_SETTING_MHA_FASTPATH_ENABLED,
+    TN_SETTING_ATTENTION_BACKEND,
+    TN_SETTING_MATMUL_LIBRARY,
+    TN_SETTING_FFT_LIBRARY,
+    TN_SETTING_LINALG_LIBRARY,
+    TN_SETTING_RULES,
+    TN_SETTING_DETERMINISM,
+    TN_SETTING_PLAN_CACHE_SIZE,
+    TN_SETTING_PLAN_CACHE_BYTES,
+    TN_SETTING_PLAN_ONLY_PREPARED,
+    TN_SETTING_TUNING_ENABLED,
+    TN_SETTING_TUNING_LIMIT,
+    TN_SETTING_ADMISSION,
+    TN_SETTING_DEBUG_SYNC,
+    TN_SETTING_DEBUG_SAMPLE,
+    TN_SETTING_MAY_CROSS_DEVICES,
+    TN_SETTING_WORKSPACE_LIMIT,
+};
+enum { UNREAD = sizeof unread / sizeof unread[0], UNREAD_MOST = 64 };
+TN_STATIC_ASSERT(UNREAD <= UNREAD_MOST, "the list can only shrink");
+
+static bool is_unread(tn_setting setting)
+{
+    for (size_t i = 0; i < UNREAD; i++) {
+        if (unread[i] == setting)
+            return true;
+    }
+    return false;
+}
+
+/* Who reads is known before anyone has: the first test. */
+static void rows_that_nobody_reads_are_known(void **state)
+{
+    (void)state;
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        const char *reader = tn_setting_reader(i, 0);
+        if (is_unread(i) && reader)
+            fail_msg("%s is read by %s: take it off the list", key_of(i), reader);
+        if (!is_unread(i) && !reader)
+            fail_msg("nobody reads %s", key_of(i));
+    }
+}
+
+static void readers_have_names_of_their_own(void **state)
+{
+    (void)state;
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        size_t count = 0;
+        for (; tn_setting_reader(i, count); count++) {
+            assert_true(tn_setting_reader(i, count)[0] != '\0');
+            for (size_t j = 0; j < count; j++)
+                assert_string_not_equal(tn_setting_reader(i, j), tn_setting_reader(i, count));
+        }
+        assert_null(tn_setting_reader(i, count + 1));
+    }
+    assert_string_equal(tn_setting_reader(TN_SETTING_INFERENCE, 0), "platform.inference_mode");
+    assert_string_equal(tn_setting_reader(TN_SETTING_CPU_THREADS, 0), "cpu");
+    assert_string_equal(tn_setting_reader(TN_SETTING_CPU_ISA_MASK, 0), "cpu");
+}
+
+static void flip_inference(void)
+{
+    tn_scope scope = {0};
+    assert_int_equal(tn_platform_inference_mode(NULL), 0);
+    set("inference=true");
+    assert_int_equal(tn_platform_inference_mode(NULL), 1);
+    enter(&scope, "inference=false");
+    assert_int_equal(tn_platform_inference_mode(NULL), 0);
+    tn_scope_leave(&scope);
+    assert_int_equal(tn_platform_inference_mode(NULL), 1);
+    reset(NULL);
+    assert_int_equal(tn_platform_inference_mode(NULL), 0);
+}
+
+/* So many threads take part in a loop. */
+static void flip_threads(void)
+{
+    int32_t before = tn_parallel_threads();
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        char text[32];
+        struct meeting meeting = {.expected = threads};
+        snprintf(text, sizeof text, "cpu.threads=%d", (int)threads);
+        set(text);
+        assert_int_equal(tn_parallel_threads(), threads);
+        tn_parallel_for(threads, meet, &meeting);
+    }
+    assert_int_equal(tn_parallel_threads_set(5, NULL), TN_OK);
+    assert_int_equal(tn_get_cpu_threads(NULL), 5);
+    reset("cpu.threads");
+    assert_int_equal(tn_parallel_threads(), before);
+    set("cpu.threads=7");
+    reset(NULL);
+    assert_int_equal(tn_parallel_threads(), before);
+}
+
+static void flip_levels(void)
+{
+    char before[512], features[512];
+    const char *highest = tn_cpu_level();
+    (void)tn_cpu_features(before, sizeof before);
+    set("cpu.isa_mask=baseline");
+    assert_string_equal(tn_cpu_level(), "baseline");
+    assert_string_equal(tn_cpu_capability(), "DEFAULT");
+    (void)tn_cpu_features(features, sizeof features);
+    assert_int_equal(strcmp(features, before) == 0, strcmp(highest, "baseline") == 0);
+    assert_int_equal(tn_cpu_limit(highest, NULL), TN_OK);
+    assert_string_equal(text_in(NULL, TN_SETTING_CPU_ISA_MASK), highest);
+    assert_string_equal(tn_cpu_level(), highest);
+    reset("cpu.isa_mask");
+    assert_string_equal(text_in(NULL, TN_SETTING_CPU_ISA_MASK), "all");
+    (void)tn_cpu_features(features, sizeof features);
+    assert_string_equal(features, before);
+}
+
+static void a_row_that_is_read_has_its_effect(void **state)
+{
+    static const struct {
+        tn_setting setting;
+        void (*flip)(void);
+    } effects[] = {
+        {TN_SETTING_INFERENCE, flip_inference},
+        {TN_SETTING_CPU_THREADS, flip_threads},
+        {TN_SETTING_CPU_ISA_MASK, flip_levels},
+    };
+    (void)state;
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        bool shown = false;
+        for (size_t j = 0; j < sizeof effects / sizeof effects[0]; j++) {
+            if (effects[j].setting == i) {
+                effects[j].flip();
+                shown = true;
+            }
+        }
+        if (shown == is_unread(i))
+            fail_msg("%s: no test shows what it does", key_of(i));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_that_nobody_reads_are_known),
+        cmocka_unit_test(readers_have_names_of_their_own),
+        cmocka_unit_test(a_row_that_is_read_has_its_effect),
+    };
+    forget_settings();
+    return run_suite("unit.settings_readers", tests);
+}
