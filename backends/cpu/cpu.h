@@ -16,6 +16,12 @@
 
 extern const tn_platform_row tni_cpu_module_platform;
 
+struct tn_library_row;
+extern const struct tn_library_row tni_cpu_module_hwloc;
+extern const struct tn_library_row tni_cpu_module_mkl;
+extern const struct tn_library_row tni_cpu_module_mkldnn;
+extern const struct tn_library_row tni_cpu_module_openblas;
+
 /* Tells the sink how hwloc sees the machine; opens hwloc for it. TN_UNAVAILABLE, with the reason,
  * when hwloc is not to be had. */
 tn_status tni_cpu_module_topology(const tn_host *host, const tn_topology_sink *sink, tn_error *err);

@@ -5,15 +5,9 @@
 
 static const tn_platform_row *const platforms[] = {&tni_cpu_module_platform, NULL};
 
-static const tn_library_row hwloc = {
-    .struct_size = sizeof hwloc,
-    .name = "hwloc",
-    .platform = "cpu",
-    .files = TNI_CPU_HWLOC_FILES,
-    .remedy = "install libhwloc15 (Debian), hwloc-libs (Fedora) or hwloc (Arch, Homebrew)",
-};
-
-static const tn_library_row *const libraries[] = {&hwloc, NULL};
+static const tn_library_row *const libraries[] = {&tni_cpu_module_hwloc, &tni_cpu_module_mkl,
+                                                  &tni_cpu_module_mkldnn, &tni_cpu_module_openblas,
+                                                  NULL};
 
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,

@@ -45,7 +45,8 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I8,  TN_I1
 TN_STATIC_ASSERT(sizeof dtypes / sizeof dtypes[0] < TN_DEVICE_DTYPES_MAX, "0 ends the list");
 
 /* Memory is what this process may have of the host's. Nothing is pinned for a device that computes
- * in host memory itself. A node is named where there is one only, which the system calls 0. */
+ * in host memory itself. A node is named where there is one only, which the system calls 0. Triton
+ * compiles for processors too. */
 static tn_status device_properties(void *self, int32_t device, tn_device_properties *out,
                                    tn_error *err)
 {
@@ -61,6 +62,7 @@ static tn_status device_properties(void *self, int32_t device, tn_device_propert
     PUT(out, physical_index, device);
     PUT(out, is_integrated, 1);
     PUT(out, pinned_memory, 0);
+    PUT(out, triton_capable, 1);
     PUT_FACT(out, memory_bytes, &facts.memory_total);
     PUT_FACT(out, multi_processor_count, &facts.cores);
     PUT_FACT(out, l2_cache_bytes, &facts.l2_cache);
@@ -173,6 +175,7 @@ const tn_platform_row tni_cpu_module_platform = {
     .struct_size = sizeof tni_cpu_module_platform,
     .name = "cpu",
     .kind = TN_PLATFORM_CPU,
+    .flags = TN_PLATFORM_FORK_SAFE,
     .probe = probe,
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,

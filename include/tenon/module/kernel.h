@@ -48,8 +48,10 @@ typedef struct tn_kernel_row {
                        struct tn_refusal *why);
     /* Enqueues on the run's stream, never waits. */
     tn_status (*run)(const struct tn_run *run, tn_error *err);
+    const char *library; /* the library it goes through: "openblas"; NULL: none               */
+    const char *backend; /* what users ask for it by: "FLASH_ATTN"; NULL: none                */
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, run);
+TN_ENDS_WITH(tn_kernel_row, backend);
 
 TN_END_DECLS
 

@@ -1,0 +1,128 @@
+"""`tenon libraries`: what the library says of vendors' libraries, as text and as JSON; and what `tenon
+doctor` takes over from it."""
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+OF_CPU = ("hwloc", "mkl", "mkldnn", "openblas")
+
+
+class Case(script.Case):
+    def ask(self, *options, **changes):
+        done = script.run(script.build.tenon, "libraries", *options,
+                          env=script.environment(**changes))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def rows(self, *options, **changes):
+        rows = json.loads(self.ask("--json", *options, **changes))["libraries"]
+        self.assertEqual([r["name"] for r in rows], sorted(r["name"] for r in rows))
+        return {row["name"]: row for row in rows}
+
+
+class Libraries(Case):
+    def test_every_row_makes_sense(self):
+        for name, row in self.rows().items():
+            self.assertIn(row["available"], ("yes", "no", "untried"), name)
+            self.assertIs(row["enabled"], True, name)
+            self.assertGreaterEqual(row["kernels"], 0)
+            self.assertNotEqual(row["reason"], "", name)
+            self.assertEqual(row["available"] == "untried", name in OF_CPU, name)
+            self.assertEqual(row["module"], "cpu" if name in OF_CPU else None)
+            if row["path"]:
+                self.assertTrue(os.path.exists(row["path"]), row)
+            if row["available"] == "no":
+                self.assertFalse(row["built"])
+                self.assertTrue(row["remedy"] or "and this is" in row["reason"], row)
+
+    def test_names_that_upstream_has_are_there(self):
+        rows = self.rows()
+        for name in ("cpu cuda cudnn cusparselt mps mkl mkldnn nnpack openmp opt_einsum xnnpack "
+                     "kleidiai miopen").split():
+            self.assertIn(name, rows)
+        self.assertEqual(rows["mkl"]["verbose"], "mkl.verbose")
+
+    def test_try_leaves_nothing_untried(self):
+        before, after = self.rows(), self.rows("--try")
+        self.assertEqual(list(before), list(after))
+        for name, row in after.items():
+            self.assertIn(row["available"], ("yes", "no"), name)
+            if before[name]["available"] != "untried":
+                if name != "openmp":  # what is opened may bring a run-time
+                    self.assertEqual(row, before[name])
+            elif row["available"] == "yes":
+                self.assertNotEqual(row["version_text"], None)
+                self.assertTrue(os.path.exists(row["path"]))
+            else:
+                self.assertNotEqual(row["remedy"], "")
+        self.assertEqual(self.rows("--try"), after)
+
+    def test_listing_opens_no_library(self):
+        done = script.run(script.build.tenon, "libraries",
+                          env=script.environment(TENON_LOG="info"))
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn("opened", done.stderr)
+
+    def test_rules_take_effect(self):
+        rows = self.rows(TENON_RULES="forbid:library:openblas", TENON_MKLDNN_ENABLED="0")
+        off = sorted(name for name, row in rows.items() if not row["enabled"])
+        self.assertEqual(off, ["mkldnn", "openblas"])
+        text = self.ask(TENON_RULES="forbid:library:openblas")
+        self.assertEqual(text.count("a rule of the settings forbids it"), 1)
+
+    def test_text_has_every_library_and_fits_the_width(self):
+        text = self.ask()
+        named = re.findall(r"^  (\S+) +(yes|no|untried) ", text, re.M)
+        rows = self.rows()
+        self.assertEqual(sorted(named), sorted((n, r["available"]) for n, r in rows.items()))
+        self.assertIn("libraries that no module here uses", text)
+        for line in text.splitlines():
+            self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
+
+
+class Doctor(Case):
+    """`tenon doctor` has those that are here in full, and the others by name."""
+
+    def section(self, **changes):
+        done = script.run(script.build.tenon, "doctor", env=script.environment(**changes))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return re.search(r"^libraries\n((?:  .*\n)+)", done.stdout, re.M).group(1)
+
+    def test_has_each_once(self):
+        text, rows = self.section(), self.rows()
+        named = re.findall(r"^  (\S+) +(yes|no|untried) ", text, re.M)
+        self.assertEqual(named, [(n, r["available"]) for n, r in rows.items() if self.is_here(r)])
+        others = " ".join(text.split("  not used here: ")[1].split())
+        self.assertEqual(others, ", ".join(n for n, r in rows.items() if not self.is_here(r))
+                         + " (`tenon libraries` tells more)")
+
+    def is_here(self, row):
+        return bool(row["built"] or row["path"] or row["available"] == "yes")
+
+    def test_opens_none(self):
+        self.assertEqual(re.findall(r"^  (\S+) +untried ", self.section(), re.M), list(OF_CPU))
+
+    def test_says_what_libraries_says(self):
+        """The rows of a library that code here goes through, word for word."""
+        changes = {"TENON_RULES": "forbid:library:openblas"}
+        row = re.search(r"^  openblas .*\n(?: {23}.*\n)*", self.section(**changes), re.M).group()
+        self.assertIn("a rule of the settings forbids it", row)
+        self.assertIn(row, self.ask(**changes))
+
+    def test_one_that_is_found_and_not_used_is_not_broken(self):
+        path = script.write_text(self.place("x.c"), "int tenon_test_x;\n")
+        library = self.place("libnnpack.so")
+        self.run_well(script.build.compiler, "-shared", "-fPIC", "-o", library, path)
+        text = self.section(LD_LIBRARY_PATH=self.folder)
+        row = " ".join(re.search(r"^  nnpack .*\n(?: {23}.*\n)*", text, re.M).group().split())
+        self.assertRegex(row, "^nnpack no .*" + re.escape(library) + ", but no module here uses it$")
+        self.assertNotRegex(text.split("  not used here: ")[1], r"\bnnpack\b")
+
+
+if __name__ == "__main__":
+    script.main()
