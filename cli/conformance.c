@@ -1,4 +1,5 @@
 /* `tenon conformance`: holds a platform to every rule of the device interface. */
+#include "conformance/host.h"
 #include "conformance/result.h"
 #include "devices.h"
 
@@ -80,7 +81,7 @@ static void read_date(char out[24])
 }
 
 /* A file is wrong use when it cannot be read, as an option's value is. */
-static int report_wish(const tn_error *err)
+static int report_file(const tn_error *err)
 {
     int code = report_error(err);
     return err->status == TN_IO ? EXIT_WRONG_USE : code;
@@ -216,7 +217,7 @@ static int tell(const conformance_wish *wish, const command *self, const run *of
     if (wish->as_json)
         write_run(of, self->name);
     if (wish->out.count > 0 && save_run(of, wish->out.texts[0], &err))
-        return report_wish(&err);
+        return report_file(&err);
     return !run_is_sound(of)  ? EXIT_FAILURES_FOUND
            : run_is_empty(of) ? EXIT_UNAVAILABLE
                               : EXIT_DONE;
@@ -237,21 +238,58 @@ static int finish(run *of, int code)
     return code;
 }
 
+/* What a search needs, and finds. */
+typedef struct search {
+    const conformance_wish *wish;
+    target *on;
+    run *of;
+    int code;
+} search;
+
+static void look(void *user)
+{
+    search *s = user;
+    const conformance_wish *wish = s->wish;
+    s->code = add_device_files(&wish->files);
+    if (!s->code)
+        s->code = wish->module.count > 0 ? choose_by_module(wish->module.texts[0], s->on, s->of)
+                                         : choose_by_name(value_of(&wish->platform), s->on, s->of);
+}
+
+/* Probes, and what devices tell of themselves, are held to the patience for a case too. */
+static int find_target(search *s, double patience)
+{
+    host_crash_words(
+        "tenon conformance: crashed while devices were sought: in an entry, a probe or "
+        "device_properties\n");
+    host_ending ending = host_run_for(look, s, patience);
+    host_crash_words(NULL);
+    if (ending == HOST_ENDED)
+        return s->code;
+    fprintf(stderr,
+            ending == HOST_LATE
+                ? "tenon conformance: devices were not found within %g s: an entry, a probe "
+                  "or device_properties waits for ever\n"
+                : "tenon conformance: the system gives no thread to look for devices on\n",
+            patience);
+    (void)fflush(NULL);
+    _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* around that thread */
+}
+
 static int run_wish(const conformance_wish *wish, const command *self)
 {
     static conformance_setup setup;
     static run of;
-    target on = {0};
+    static target on;
+    static search finding;
     tn_error err;
-    if (read_setup(wish, &setup, &err))
-        return report_wish(&err);
-    int code = add_device_files(&wish->files);
-    if (code)
-        return code;
+    if (read_setup(wish, &setup, &err) ||
+        (wish->out.count > 0 && check_out(wish->out.texts[0], &err)))
+        return report_file(&err);
     of.seed = setup.options.seed;
     read_date(of.date);
-    code = wish->module.count > 0 ? choose_by_module(wish->module.texts[0], &on, &of)
-                                  : choose_by_name(value_of(&wish->platform), &on, &of);
+    finding = (search){.wish = wish, .on = &on, .of = &of};
+    int code = find_target(&finding, setup.options.patience);
     if (!code)
         code = run_all(&on, &setup, wish->as_json, &of);
     if (of.platform_count > 0) {

@@ -1,6 +1,20 @@
 /* Counting, finding and waiting for devices. */
 #include "block.h"
+#include "host.h"
 #include "suite.h"
+
+/* Before any other case has used a device. */
+static bool initialized(trial *t)
+{
+    const tn_device *device = t->second ? t->second : t->device;
+    int32_t index = tn_device_index(device), previous = 77;
+    int32_t before = tn_device_is_initialized(device);
+    return DO(t, tn_device_maybe_exchange(t->platform, index, &previous, &t->err)) &&
+           EQUAL(t, previous, 0) && EQUAL(t, tn_device_current(t->platform), index) &&
+           EQUAL(t, tn_device_is_initialized(device), before) &&
+           DO(t, tn_device_set(t->platform, index, &t->err)) &&
+           EQUAL(t, tn_device_is_initialized(device), 1);
+}
 
 static bool count(trial *t)
 {
@@ -66,11 +80,45 @@ static bool best(trial *t)
            DO(t, tn_device_get(condition, &found, &t->err)) && SAME(t, found, expected);
 }
 
+/* The device that has the first one's number; what no device tells meets no condition. Where several
+ * are, others may know what the first does not. */
+static bool number_condition(trial *t, const char *word, bool known, int64_t value, tn_device **out)
+{
+    char text[160];
+    const char *platform = tn_platform_name(t->platform);
+    *out = t->device;
+    if (known) {
+        snprintf(text, sizeof text, "platform=%s,%s=%lld", platform, word, (long long)value);
+        return DO(t, tn_device_get(text, out, &t->err)) &&
+               SAME(t, tn_device_platform(*out), t->platform);
+    }
+    if (tn_platform_device_count(t->platform) > 1)
+        return true;
+    snprintf(text, sizeof text, "platform=%s,%s>=0", platform, word);
+    return REFUSES(t, TN_NOT_FOUND, tn_device_get(text, out, &t->err));
+}
+
+static bool number_conditions(trial *t)
+{
+    const tn_device_properties *p = tn_device_properties_get(t->device);
+    tn_device *found;
+#define NUMBER(field, word, unit, meaning)                                                         \
+    if (!number_condition(t, word, (p->known & TN_DEVICE_KNOWS(field)) && p->field >= 0, p->field, \
+                          &found) ||                                                               \
+        !EQUAL(t, tn_device_properties_get(found)->field, p->field))                               \
+        return false;
+    TN_DEVICE_NUMBER_LIST(NUMBER)
+#undef NUMBER
+    return true;
+}
+
 static bool conditions(trial *t)
 {
     char text[160];
     tn_device *found = NULL;
     const char *platform = tn_platform_name(t->platform);
+    if (!number_conditions(t))
+        return false;
     snprintf(text, sizeof text, "platform=%s,memory>=8388607t", platform);
     if (!REFUSES(t, TN_NOT_FOUND, tn_device_get(text, &found, &t->err)))
         return false;
@@ -134,6 +182,57 @@ static bool health(trial *t)
     return DO(t, tn_device_health(t->device, &t->err));
 }
 
+static tn_status use(tn_device *device, char *bytes, size_t size, tn_error *err)
+{
+    void *memory = NULL;
+    tn_status status = tn_memory_alloc(device, size, "conformance", &memory, err);
+    if (!status)
+        status = tn_memory_copy(
+            TN_ARGS(memory_copy, .to_device = device, .to = memory, .from = bytes, .bytes = size),
+            err);
+    if (!status)
+        status = tn_device_synchronize(device, err);
+    memset(bytes, 0, size);
+    if (!status)
+        status = tn_memory_copy(
+            TN_ARGS(memory_copy, .to = bytes, .from_device = device, .from = memory, .bytes = size),
+            err);
+    if (!status)
+        status = tn_device_synchronize(device, err);
+    tn_memory_free(device, memory);
+    return status;
+}
+
+/* Runs in a forked child, whose platform is refused there unless its row says that it survives. */
+static bool use_in_child(void *user, char *words, size_t size)
+{
+    const trial *t = user;
+    char bytes[] = "a forked child";
+    tn_error err;
+    tn_status status = tn_device_health(t->device, &err);
+    if (status == TN_UNAVAILABLE)
+        return true;
+    if (!status)
+        status = use(t->device, bytes, sizeof bytes, &err);
+    if (status)
+        snprintf(words, size, "in a forked child: %s: %s", tn_status_name(status), err.message);
+    else if (strcmp(bytes, "a forked child") != 0)
+        snprintf(words, size, "in a forked child what was copied to it is something else");
+    else
+        return true;
+    return false;
+}
+
+static bool forked(trial *t)
+{
+    char words[256] = "";
+    switch (host_fork(use_in_child, t, 20, words, sizeof words)) {
+    case HOST_CHILD_TRUE: return DO(t, tn_device_health(t->device, &t->err));
+    case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which is not here");
+    default: return trial_fail(t, "%s", words);
+    }
+}
+
 static bool null_device(trial *t)
 {
     tn_device *found = NULL;
@@ -143,16 +242,20 @@ static bool null_device(trial *t)
 }
 
 const suite_case cases_device[] = {
+    {"device.initialized", "maybe_exchange initialises no device, and set does", initialized, 0},
     {"device.count", "devices are numbered from 0, and no other number is one", count, 0},
     {"device.names", "a device is found by id, platform, UUID and bus address", names, 0},
     {"device.best", "\"best\" is the current platform's device with the most memory", best, 0},
-    {"device.conditions", "conditions that no device meets find none; nonsense is refused",
+    {"device.conditions",
+     "what a device tells finds it, what it does not finds none; nonsense is "
+     "refused",
      conditions, 0},
     {"device.available", "is_available is 1, can be replaced for tests, and comes back", available,
      0},
     {"device.synchronize", "waiting for a device waits for all that was queued", synchronize, 0},
     {"device.every", "each device keeps what is copied to it", every, 0},
     {"device.health", "a device that works is well", health, 0},
+    {"device.fork", "a forked child is refused a device, or can use it", forked, 0},
     {"device.null", "NULL is the current device where things are created, and no other",
      null_device, 0},
     {0},

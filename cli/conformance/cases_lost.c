@@ -1,14 +1,14 @@
 /* A device that is lost: what it says, that nothing hangs, and that it can be opened anew. The command
  * line of --lose makes it so, once for each case. */
 #include "block.h"
+#include "host.h"
 #include "suite.h"
-
-#include <stdlib.h>
 
 static bool lose(trial *t)
 {
-    int code = system(t->on->lose);
-    return code == 0 || trial_fail(t, "--lose: the command gave %d", code);
+    char how[128];
+    return host_command(t->on->lose, how, sizeof how) ||
+           trial_fail(t, "--lose: the command %s: %s", how, t->on->lose);
 }
 
 /* Memory that the loss takes with it: nothing of before a reset is ever used again, or freed. */

@@ -33,9 +33,29 @@ static int64_t least_of(uint64_t bit)
 {
     const uint64_t may_be_zero = TN_DEVICE_KNOWS(numa_node) | TN_DEVICE_KNOWS(physical_index) |
                                  TN_DEVICE_KNOWS(is_integrated) | TN_DEVICE_KNOWS(pinned_memory) |
+                                 TN_DEVICE_KNOWS(triton_capable) |
                                  TN_DEVICE_KNOWS(shared_memory_per_block) |
                                  TN_DEVICE_KNOWS(shared_memory_per_multi_processor);
     return may_be_zero & bit ? 0 : 1;
+}
+
+/* What a platform tells that cannot be never gets as far as the properties: the evidence has it. */
+static bool is_told(trial *t)
+{
+    static const char of[] = "properties of ";
+    tn_platform_list *list = NULL;
+    const tn_platform_evidence *e;
+    bool held = DO(t, tn_platform_list_create(&list, &t->err));
+    for (size_t i = 0; i < tn_platform_list_count(list); i++) {
+        if (tn_platform_list_get(list, i)->platform != t->platform)
+            continue;
+        for (size_t j = 0; held && (e = tn_platform_list_evidence(list, i, j)) != NULL; j++) {
+            if (strncmp(e->what, of, sizeof of - 1) == 0)
+                held = trial_fail(t, "%s %s", e->what + sizeof of - 1, e->found);
+        }
+    }
+    tn_platform_list_release(list);
+    return held;
 }
 
 static bool properties(trial *t)
@@ -43,6 +63,8 @@ static bool properties(trial *t)
     const tn_device_properties *p = tn_device_properties_get(t->device);
     if (!p)
         return trial_fail(t, "tn_device_properties_get gave NULL");
+    if (!is_told(t))
+        return false;
     if (!EQUAL(t, p->struct_size, sizeof *p) || !SAME(t, tn_device_properties_get(t->device), p))
         return false;
 #define NUMBER(field, word, unit, meaning)                         \
@@ -56,16 +78,8 @@ static bool properties(trial *t)
            is_text(t, p->bus, sizeof p->bus, "bus") &&
            is_text(t, p->architecture, sizeof p->architecture, "architecture") &&
            HOLDS(t, p->is_integrated == 0 || p->is_integrated == 1) &&
-           HOLDS(t, p->pinned_memory == 0 || p->pinned_memory == 1);
-}
-
-static bool known_bits(trial *t)
-{
-    uint64_t all = TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1);
-    uint64_t known = tn_device_properties_get(t->device)->known;
-    return (known & ~all) == 0 ||
-           trial_fail(t, "properties: known has bits that mean nothing: %#llx",
-                      (unsigned long long)(known & ~all));
+           HOLDS(t, p->pinned_memory == 0 || p->pinned_memory == 1) &&
+           HOLDS(t, p->triton_capable == 0 || p->triton_capable == 1);
 }
 
 static bool unknown_capability(trial *t)
@@ -134,6 +148,23 @@ static bool fp8(trial *t)
            HOLDS(t, first == 0 || is_listed(list, first));
 }
 
+static bool bf16(trial *t)
+{
+    const tn_dtype *list = tn_device_supported_dtypes(t->device);
+    bool real = is_listed(list, TN_BF16);
+    return EQUAL(t, tn_device_supports_bf16(t->device, 0), real) &&
+           EQUAL(t, tn_device_supports_bf16(t->device, 1), real || is_listed(list, TN_F32)) &&
+           EQUAL(t, tn_device_supports_bf16(NULL, 1), 0);
+}
+
+static bool triton(trial *t)
+{
+    const tn_device_properties *p = tn_device_properties_get(t->device);
+    return EQUAL(t, tn_device_is_triton_capable(t->device),
+                 (p->known & TN_DEVICE_KNOWS(triton_capable)) && p->triton_capable) &&
+           EQUAL(t, tn_device_is_triton_capable(NULL), 0);
+}
+
 static bool is_fact(trial *t, const tn_fact *fact, const char *what)
 {
     if (!fact->origin[0])
@@ -193,11 +224,13 @@ static bool link_of_two(trial *t)
 }
 
 const suite_case cases_properties[] = {
-    {"properties", "texts end, known numbers make sense, unknown ones are 0", properties, 0},
-    {"properties.known", "no bit of known is set that means nothing", known_bits, 0},
+    {"properties", "they are told and can be; texts end, unknown numbers are 0", properties, 0},
     {"capability", "it is a pair with an order, or unknown and says so", capability, 0},
     {"dtypes", "what is listed is verified, and nothing else", dtypes, 0},
     {"dtypes.fp8", "8-bit floats are told by what is listed", fp8, 0},
+    {"dtypes.bf16", "bf16 is told by what is listed, emulated where there is f32", bf16, 0},
+    {"properties.triton", "whether Triton's kernels could run is told, and 0 when unknown", triton,
+     0},
     {"device.memory", "what is available and in use agrees with what is held", memory_state, 0},
     {"device.memory.refusals", "a struct that is too small is refused", memory_refusals, 0},
     {"device.link", "how two devices are joined is told", link_of_two, NEED_TWO_DEVICES},

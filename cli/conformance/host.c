@@ -129,6 +129,13 @@ void host_pause(double seconds)
 
 #if defined(_WIN32)
 
+bool host_command(const char *line, char *text, size_t size)
+{
+    int code = system(line);
+    snprintf(text, size, "ended with exit code %d", code);
+    return code == 0;
+}
+
 host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
                      char *text, size_t size)
 {
@@ -142,6 +149,18 @@ void host_crash_words(const char *words)
 }
 
 #else
+
+bool host_command(const char *line, char *text, size_t size)
+{
+    int ending = system(line);
+    if (ending == -1)
+        snprintf(text, size, "could not be run: %s", strerror(errno));
+    else if (WIFSIGNALED(ending))
+        snprintf(text, size, "was ended by signal %d", WTERMSIG(ending));
+    else
+        snprintf(text, size, "ended with exit code %d", WEXITSTATUS(ending));
+    return ending == 0;
+}
 
 /* The child's side: one byte for the answer, then its text. */
 static void be_child(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,

@@ -24,6 +24,9 @@ typedef enum host_child { HOST_CHILD_TRUE, HOST_CHILD_FALSE, HOST_NO_FORK } host
 host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
                      char *text, size_t size);
 
+/* Runs a command line. False, with how it ended in `text`, unless it ended with 0. */
+bool host_command(const char *line, char *text, size_t size);
+
 /* When the process crashes from now on, `words` (which must stay; NULL for none) go to stderr first.
  * What handled crashes before still does. */
 void host_crash_words(const char *words);

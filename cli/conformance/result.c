@@ -38,6 +38,13 @@ static const char *module_path(const run *of)
     return of->module && of->module->path ? of->module->path : NULL;
 }
 
+/* Without the folder, which is of no use to others. */
+static const char *file_name(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return name ? name + 1 : path;
+}
+
 void print_begin(const run *of, const tn_platform *platform)
 {
     text_line line = {0};
@@ -248,10 +255,28 @@ static void put_run(FILE *to, const run *of)
         fprintf(to, "\n[module]\n");
         put_entry(to, "name", of->module->name);
         put_entry(to, "version", of->module->version);
-        put_entry(to, "path", module_path(of) ? module_path(of) : "built in");
+        put_entry(to, "file", module_path(of) ? file_name(module_path(of)) : "built in");
     }
     for (size_t i = 0; i < of->platform_count; i++)
         put_report(to, &of->platforms[i]);
+}
+
+static tn_status refuse_out(const char *path, int code, tn_error *err)
+{
+    return tn_fail(err, TN_IO, code, "--out", "--out %s: %s", path, strerror(code));
+}
+
+tn_status check_out(const char *path, tn_error *err)
+{
+    errno = 0;
+    FILE *file = fopen(path, "ab");
+    if (!file)
+        return refuse_out(path, errno, err);
+    bool is_empty = fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0;
+    (void)fclose(file);
+    if (is_empty)
+        (void)remove(path);
+    return TN_OK;
 }
 
 tn_status save_run(const run *of, const char *path, tn_error *err)
@@ -265,5 +290,5 @@ tn_status save_run(const run *of, const char *path, tn_error *err)
         if (fclose(file) != 0 && !code)
             code = errno ? errno : EIO;
     }
-    return code ? tn_fail(err, TN_IO, code, "--out", "%s: %s", path, strerror(code)) : TN_OK;
+    return code ? refuse_out(path, code, err) : TN_OK;
 }

@@ -30,4 +30,7 @@ void write_run(const run *of, const char *command_name); /* JSON, to stdout */
 /* In Tenon's text form. TN_IO has the system's words. */
 tn_status save_run(const run *of, const char *path, tn_error *err);
 
+/* Whether it could be written there; what stands there stays. */
+tn_status check_out(const char *path, tn_error *err);
+
 #endif

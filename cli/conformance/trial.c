@@ -67,7 +67,6 @@ bool trial_did(trial *t, tn_status status, const char *words)
     switch (status) {
     case TN_OK: return true;
     case TN_UNSUPPORTED: return unsupported(t, "%.*s: %s", length, words, t->err.message);
-    case TN_UNAVAILABLE: return trial_unavailable(t, "%.*s: %s", length, words, t->err.message);
     default:
         return trial_fail(t, "%.*s gave %s, expected ok: %s", length, words, tn_status_name(status),
                           t->err.message);

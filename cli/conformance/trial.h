@@ -62,10 +62,11 @@ typedef struct trial {
 
 /* Decides the case, unless it is decided already. Always false. */
 bool trial_fail(trial *t, const char *format, ...) TN_PRINTF(2, 3);
+/* For what the suite itself lacks: a second device, a way to lose one. */
 bool trial_unavailable(trial *t, const char *format, ...) TN_PRINTF(2, 3);
 
-/* The call, of which `words` are the text, succeeded. TN_UNSUPPORTED and TN_UNAVAILABLE decide the
- * case as such. */
+/* The call, of which `words` are the text, succeeded. TN_UNSUPPORTED decides the case as such; anything
+ * else fails it, TN_UNAVAILABLE too: a device that is under test is there. */
 #define DO(t, call) trial_did(t, (call), #call)
 bool trial_did(trial *t, tn_status status, const char *words);
 

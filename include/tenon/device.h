@@ -1,5 +1,9 @@
 /* Devices: platform and index, also known by UUID and bus address.
  *
+ * Fork: a device that was found before fork() cannot be used in the child: every call that would gives
+ * TN_UNAVAILABLE, unless its platform survives that, as the cpu does. The worker view (worker.h) knows
+ * the devices there; a process that is started anew can use them.
+ *
  * Thread-safety: Safe. A device lives as long as the process, and so do the texts it lends. */
 #ifndef TENON_DEVICE_H
 #define TENON_DEVICE_H
@@ -67,6 +71,14 @@ TN_API int32_t tn_device_is_capability_family(const tn_device *device, int32_t n
 TN_API const tn_dtype *tn_device_supported_dtypes(const tn_device *device);
 TN_API tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_error *err);
 
+/* Whether it computes with bf16; `including_emulation`: or with f32, to which bf16 can be widened and
+ * from which it is rounded. 0 when it is unknown what it computes with. */
+TN_API int32_t tn_device_supports_bf16(const tn_device *device, int32_t including_emulation);
+
+/* Whether kernels in Triton could run on it, whether or not a compiler for them is here; 0 when that
+ * is unknown. */
+TN_API int32_t tn_device_is_triton_capable(const tn_device *device);
+
 /* Whether it computes with 8-bit floats, and which comes first: 0 for none. AMD's older ones are of
  * another encoding, which ends in "fnuz". */
 TN_API int32_t tn_device_supports_fp8(const tn_device *device);
@@ -97,19 +109,21 @@ TN_API tn_status tn_device_synchronize(const tn_device *device, tn_error *err);
 
 /* A device that failed (TN_DEVICE_LOST) stays lost: every call that would use it gives that status and
  * the first cause, which is also here; TN_OK while it is well. Resetting gives up all that was on it,
- * memory, streams and events included, which must not be used again, and opens it anew;
- * TN_UNSUPPORTED where its platform cannot. */
+ * memory, streams and events included, which must not be used again, and opens it anew; of two threads
+ * that do so at once one does it for both. TN_UNSUPPORTED where its platform cannot. */
 TN_API tn_status tn_device_health(const tn_device *device, tn_error *err);
 TN_API tn_status tn_device_reset(tn_device *device, tn_error *err);
 
 /* The current device of the calling thread, one for each platform: a default for creating things,
  * no more, as operators take their device from their tensors. One rule for numbers everywhere: -1 is
  * no device, changes nothing and is no failure; another number that the platform does not have is
- * TN_NOT_FOUND, and TN_UNAVAILABLE with the verdict when it has none at all; then nothing changes.
+ * TN_NOT_FOUND, and TN_UNAVAILABLE with the verdict on a platform that is not ready; then nothing
+ * changes.
  *
- * `exchange` gives the previous one and, like `set`, initialises the device; `maybe_exchange` leaves
- * that to its first use, and so cannot fail on it: what guards restore with. Where the vendor has a
- * current device of its own, `set` and `exchange` move that too. */
+ * `exchange` gives the previous one and, like `set`, initialises the device, and so fails where it
+ * cannot be used (TN_DEVICE_LOST, ...); `maybe_exchange` leaves that to its first use, and so cannot
+ * fail on it: what guards restore with. Where the vendor has a current device of its own, `set` and
+ * `exchange` move that too. */
 TN_API int32_t tn_device_current(const tn_platform *platform); /* 0 until set; -1 without devices */
 TN_API tn_status tn_device_set(const tn_platform *platform, int32_t index, tn_error *err);
 TN_API tn_status tn_device_exchange(const tn_platform *platform, int32_t index,
@@ -117,17 +131,22 @@ TN_API tn_status tn_device_exchange(const tn_platform *platform, int32_t index,
 TN_API tn_status tn_device_maybe_exchange(const tn_platform *platform, int32_t index,
                                           int32_t *out_previous, tn_error *err);
 
+/* 1 when it is initialised, so that its first use costs nothing more; 0 also when it cannot be used.
+ * Initialises nothing. */
+TN_API int32_t tn_device_is_initialized(const tn_device *device);
+
 /* The device that NULL stands for where things are created: the current one of the current
  * platform. */
 TN_API tn_status tn_device_default(tn_device **out, tn_error *err);
 
-/* A scope in which a device is current. Zeroed is ready; belongs to the thread that entered it. It
- * nests, restores on every path what was current when it was entered, whatever happened inside, and
- * cannot be entered twice (TN_BUSY). NULL: changes nothing. Frozen. */
+/* A scope in which a device is current. Zeroed is ready; belongs to the thread that entered it, and on
+ * another one leaving it does nothing. It nests, restores on every path what was current when it was
+ * entered, whatever happened inside, and cannot be entered twice (TN_BUSY). NULL: changes nothing.
+ * Frozen. */
 typedef struct tn_device_guard {
     const tn_platform *platform; /* NULL: not entered, or nothing to restore */
     int32_t previous;
-    int32_t entered;
+    int32_t entered; /* 0: it is not */
 } tn_device_guard;
 
 TN_API tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err);

@@ -61,8 +61,9 @@ typedef struct tn_dlpack_versioned {
     tn_dlpack_tensor tensor;
 } tn_dlpack_versioned;
 
-/* Devices of platforms that DLPack has no word for are TN_DLPACK_EXT_DEV with their place in Tenon's
- * own list as id: another library's ids of that kind mean nothing here.
+/* Devices of platforms that DLPack has no word for are TN_DLPACK_EXT_DEV. Their id is a number that
+ * Tenon gives each when it comes, in this process, and to no other after it: another library's ids of
+ * that kind mean nothing here.
  *
  * Gives a tensor away: whoever gets it calls its deleter once. The data stays alive until then; of a
  * tensor without an owner it is the program's to keep alive. With

@@ -18,7 +18,8 @@ typedef struct tn_event_args {
 } tn_event_args;
 TN_ENDS_WITH(tn_event_args, reserved);
 
-/* NULL device: the current one; NULL args: none of these. */
+/* NULL device: the current one; NULL args: none of these. Release it once: twice is a use after free.
+ * NULL is accepted. */
 TN_API tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event **out,
                                  tn_error *err);
 TN_API void tn_event_release(tn_event *event);
@@ -47,7 +48,9 @@ TN_API tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *
                                        tn_error *err);
 
 /* For another process on this machine: export from an event created with `interprocess`, send the
- * bytes, and open them there on the same device. Both see each other's records. */
+ * bytes, and open them there on the same device. Both see each other's records. On platforms without
+ * events of their own such an event has a file, on Linux /dev/shm/tenon-*, which goes when its creator
+ * releases it; what a process leaves that is killed goes when the next one creates some. */
 TN_API tn_status tn_event_export(tn_event *event, tn_event_handle *out, tn_error *err);
 TN_API tn_status tn_event_import(tn_device *device, const tn_event_handle *handle, tn_event **out,
                                  tn_error *err);

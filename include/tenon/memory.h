@@ -52,7 +52,8 @@ TN_API tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error 
 TN_API void tn_memory_trim(tn_device *device);
 
 /* Copies rows of bytes between any two devices: directly where their platform can, else through host
- * memory. Overlapping sides are refused where that can be seen. */
+ * memory; within one device by its platform alone. Overlapping sides are refused where that can be
+ * seen. */
 typedef struct tn_memory_copy_args {
     size_t struct_size;
     tn_device *to_device; /* NULL: the host's memory */

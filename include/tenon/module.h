@@ -99,9 +99,10 @@ TN_API const tn_module_place *tn_module_list_place_get(const tn_module_list *lis
  * new one serves until it is released. The report row says what became of it; so does the status
  * returned.
  *
- * Releasing undoes it: whom it replaced serves again, and its platforms have no devices otherwise.
- * Handles that were given out stay valid: what they are asked to do gives TN_UNAVAILABLE. The code
- * must stay in the process. */
+ * Releasing undoes it: whom it replaced serves again, its platforms have no devices otherwise, and its
+ * row is gone. What Tenon kept of its memory goes back at once. Handles that were given out stay valid:
+ * what they are asked to do gives TN_UNAVAILABLE, and what is released or freed by them still reaches
+ * the module. So the code must stay in the process. Accepts NULL; twice is a use after free. */
 #define TN_MODULE_REPLACE UINT64_C(2)
 typedef struct tn_registration tn_registration;
 TN_API tn_status tn_module_register(tn_module_entry_fn *entry, uint64_t flags,

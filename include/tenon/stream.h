@@ -22,7 +22,8 @@ typedef struct tn_stream_args {
 TN_ENDS_WITH(tn_stream_args, reserved);
 
 /* NULL device: the current one; NULL args: a stream of default priority. Released when the last one
- * who holds it lets go: the creator, and every thread on which it is current. */
+ * who holds it lets go: the creator, once (twice is a use after free), and every thread on which it is
+ * current. NULL, and a device's default stream, are accepted. */
 TN_API tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_stream **out,
                                   tn_error *err);
 TN_API void tn_stream_release(tn_stream *stream);

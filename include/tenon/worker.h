@@ -18,7 +18,7 @@ TN_API tn_status tn_worker_snapshot_take(tn_error *err);
 
 /* The snapshot as text, in Tenon's text form, and back. `save` gives a text to be freed by
  * tn_worker_text_release; `load` replaces what is there, or fails with TN_CORRUPT and changes
- * nothing. */
+ * nothing: also for a text that was cut off. */
 TN_API tn_status tn_worker_snapshot_save(char **out_text, tn_error *err);
 TN_API tn_status tn_worker_snapshot_load(const char *text, tn_error *err);
 TN_API void tn_worker_text_release(char *text);
@@ -32,6 +32,10 @@ TN_API tn_status tn_worker_current_device(const char *platform, int32_t *out, tn
 /* Index -1: the worker's current device. Set out->struct_size first. */
 TN_API tn_status tn_worker_properties(const char *platform, int32_t index,
                                       tn_device_properties *out, tn_error *err);
+
+/* As tn_device_plans_only: 1 when nothing can run on it. */
+TN_API tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out,
+                                      tn_error *err);
 
 TN_END_DECLS
 

@@ -4,17 +4,24 @@
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
 
-/* By the platforms' slots. Zeroed is right: device 0 is current until another is set. */
-static _Thread_local int32_t by_slot[TNI_PLATFORM_SLOTS];
+/* By the platforms' slots. Zeroed is right: device 0 is current until another is set. Small, as every
+ * copy of the library in a process has a share of what the loader sets aside for threads. */
+static _Thread_local uint16_t by_slot[TNI_PLATFORM_SLOTS];
 
-/* Where the choice is kept, until the thread makes something else current. NULL for want of memory,
- * and never for a platform of which this thread has chosen a device other than 0. */
-static int32_t *place(const tn_platform *platform)
+/* Whether there is room to keep the choice of a device, until the thread makes something else current.
+ * For want of memory there is none, but never again once there was. */
+static bool has_room(const tn_platform *platform, int32_t index)
 {
+    return platform->slot >= 0 ? index <= UINT16_MAX : tni_current_add(platform) != NULL;
+}
+
+static void keep(const tn_platform *platform, int32_t index)
+{
+    tni_current *entry = platform->slot >= 0 ? NULL : tni_current_add(platform);
     if (platform->slot >= 0)
-        return &by_slot[platform->slot];
-    tni_current *entry = tni_current_add(platform);
-    return entry ? &entry->index : NULL;
+        by_slot[platform->slot] = (uint16_t)index;
+    else if (entry)
+        entry->index = index;
 }
 
 /* A platform may since have lost the device: then whoever uses the number is told so. */
@@ -28,56 +35,54 @@ int32_t tn_device_current(const tn_platform *platform)
     return entry ? entry->index : 0;
 }
 
-static tn_status no_such(const tn_platform *platform, int32_t index, const char *where,
-                         tn_error *err)
-{
-    int32_t count = tn_platform_device_count(platform);
-    if (count == 0)
-        return tni_platform_unready(platform, where, err);
-    return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", platform->name,
-                   (int)index, platform->name, (int)count);
-}
-
-/* Initialises the device and makes it the vendor's current one, where there is such a thing: not for
- * planning only, nor where the module has no use for it. */
+/* Initialises the device and makes it the vendor's current one, where there is such a thing. One that
+ * cannot be used is refused, but for one that is for planning only. */
 static tn_status activate(const tn_device *device, const char *where, tn_error *err)
 {
     tni_call call;
-    if (device->plans_only || !device->offer->platform->row->device_activate)
+    if (device->plans_only)
+        return TN_OK;
+    if (!device->offer->platform->row->device_activate && tni_device_is_usable(device))
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, err);
-    if (status)
+    if (status || !call.row->device_activate)
         return status;
     tn_error said = {0};
-    return tni_device_settle(device, where,
-                             call.row->device_activate(call.self, call.device, &said), &said, err);
+    return tni_device_settle(&call, where, call.row->device_activate(call.self, call.device, &said),
+                             &said, err);
+}
+
+int32_t tn_device_is_initialized(const tn_device *device)
+{
+    tni_call call;
+    return tni_device_open(device, "tn_device_is_initialized", &call, NULL) == TN_OK &&
+           (!call.row->device_is_initialized ||
+            call.row->device_is_initialized(call.self, call.device));
 }
 
 /* Takes the vendor's current device along where that initialises nothing. What fails here is left to
  * the device's first use. */
 static void follow(const tn_device *device)
 {
-    tni_call call;
-    if (tni_device_open(device, "", &call, NULL) == TN_OK && call.row->device_activate &&
-        (!call.row->device_is_initialized ||
-         call.row->device_is_initialized(call.self, call.device)))
+    if (tn_device_is_initialized(device))
         (void)activate(device, "tn_device_maybe_exchange", NULL);
 }
 
+/* The place is there before the module is called, so that nothing can fail after it, and is looked up
+ * again: what the module logs reaches the program, which may make other things current. */
 static tn_status exchange(const tn_device *device, bool initialise, const char *where,
                           int32_t *out_previous, tn_error *err)
 {
     const tn_platform *platform = device->platform;
     int32_t previous = tn_device_current(platform);
-    int32_t *at = place(platform);
-    if (!at)
+    if (!has_room(platform, device->index))
         return tni_no_memory(err, where, "a thread's current device");
     tn_status status = initialise ? activate(device, where, err) : TN_OK;
     if (status)
         return status;
     if (!initialise)
         follow(device);
-    *at = device->index;
+    keep(platform, device->index);
     *out_previous = previous;
     return TN_OK;
 }
@@ -94,7 +99,7 @@ static tn_status exchange_number(const tn_platform *platform, int32_t index, boo
     }
     const tn_device *device = tni_devices_of(platform, index);
     return device ? exchange(device, initialise, where, out_previous, err)
-                  : no_such(platform, index, where, err);
+                  : tni_platform_no_device(platform, index, where, err);
 }
 
 tn_status tn_device_set(const tn_platform *platform, int32_t index, tn_error *err)
@@ -125,6 +130,21 @@ tn_status tn_device_default(tn_device **out, tn_error *err)
                   : tn_platform_device_get(platform, tn_device_current(platform), out, err);
 }
 
+/* A positive number that a guard has room for. */
+static int32_t number_of_thread(void)
+{
+    static _Thread_local int32_t mine;
+    static _Atomic uint32_t last;
+    while (mine == 0)
+        mine = (int32_t)((atomic_fetch_add(&last, 1) + 1) & INT32_MAX);
+    return mine;
+}
+
+bool tni_guard_is_of_this_thread(const tn_device_guard *guard)
+{
+    return guard->entered && guard->entered == number_of_thread();
+}
+
 tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err)
 {
     static const char where[] = "tn_device_guard_enter";
@@ -143,21 +163,20 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
     else if (device)
         status = exchange(device, true, where, &previous, err);
     if (!status)
-        *guard = (tn_device_guard){device ? device->platform : NULL, previous, 1};
+        *guard = (tn_device_guard){device ? device->platform : NULL, previous, number_of_thread()};
     return status;
 }
 
 void tn_device_guard_leave(tn_device_guard *guard)
 {
-    if (!guard || !guard->entered)
+    if (!guard || !tni_guard_is_of_this_thread(guard))
         return;
     const tn_platform *platform = guard->platform;
     int32_t previous = guard->previous;
     *guard = (tn_device_guard){0};
-    int32_t *at = platform && previous >= 0 ? place(platform) : NULL;
-    if (!at)
+    if (!platform || previous < 0)
         return;
-    *at = previous;
+    keep(platform, previous);
     const tn_platform_row *row = tni_platform_row_of(platform);
     const tn_device *device =
         row && row->device_activate ? tni_devices_of(platform, previous) : NULL;
@@ -167,14 +186,13 @@ void tn_device_guard_leave(tn_device_guard *guard)
 
 static bool has_device_that_runs(const tn_platform *platform)
 {
-    tni_call call;
     bool found = false;
     tni_mutex_lock(&platform->set->lock);
     const tni_pointers *devices = &platform->set->devices;
     for (size_t i = 0; i < devices->count && !found; i++) {
         const tn_device *device = devices->items[i];
         found = device->platform == platform && tni_device_is_visible(device) &&
-                tni_device_open(device, "", &call, NULL) == TN_OK;
+                tni_device_is_usable(device);
     }
     tni_mutex_unlock(&platform->set->lock);
     return found;
@@ -219,5 +237,5 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
         return status;
     tn_error said = {0};
     return tni_device_settle(
-        device, where, call.row->device_synchronize(call.self, call.device, &said), &said, err);
+        &call, where, call.row->device_synchronize(call.self, call.device, &said), &said, err);
 }

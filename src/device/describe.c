@@ -89,7 +89,7 @@ static int32_t next_index(described *d, const tn_platform *platform)
     for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             const tn_device *device = lists[l]->items[i];
-            if (device->platform == platform && tni_device_is_visible(device) &&
+            if (device->platform == platform && (l == 1 || tni_device_is_visible(device)) &&
                 device->index >= next)
                 next = device->index + 1;
         }
@@ -110,6 +110,11 @@ static tn_status tell(const tni_offer *offer, const tn_description *view, int32_
                       tn_error *err)
 {
     tn_error why = {0};
+    if (!tni_offer_is_of_this_process(offer))
+        return tn_fail(err, TN_UNAVAILABLE, 0, where,
+                       "%s: platform %s was opened before this process was forked, which it does "
+                       "not survive; start a process anew",
+                       view->origin, offer->owner->name);
     tn_status status = offer->platform->row->describe(offer->platform->self, view, out_index, &why);
     if (!status)
         return TN_OK;
@@ -177,7 +182,7 @@ static tn_status publish(described *d, tn_error *err)
 {
     tni_platforms *set = d->set;
     tni_mutex_lock(&set->lock);
-    bool fits = tni_pointers_reserve(&set->devices, d->devices.count);
+    bool fits = tni_devices_reserve(set, d->devices.count);
     for (size_t i = 0; fits && i < d->devices.count; i++) {
         tn_device *device = d->devices.items[i];
         tni_device_publish(set, device);
@@ -254,6 +259,8 @@ tn_status tn_device_file_add(const char *path, tn_error *err)
     tni_descriptions *descriptions = NULL;
     if (!path)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path is NULL");
+    if (!path[0])
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path is empty");
     tn_status status = tni_platforms_process(&set, err);
     if (!status)
         status = tni_descriptions_read(path, &descriptions, err);

@@ -20,6 +20,12 @@ typedef struct tni_offer {
     _Atomic bool withdrawn;
 } tni_offer;
 
+/* The program took it back: nothing more is taken from it, and what comes back is not kept. */
+static inline bool tni_offer_is_withdrawn(const tni_offer *offer)
+{
+    return atomic_load_explicit(&offer->withdrawn, memory_order_acquire);
+}
+
 /* Its probe found devices, or it can be given some. */
 static inline bool tni_offer_is_ready(const tni_offer *offer)
 {
@@ -47,26 +53,30 @@ struct tn_platform {
     size_t assigned_count;
 };
 
-/* The first cause of a device's loss. */
+/* Whether a device is lost, and who resets it. All but the reading of `lost` under its set's lock. */
 typedef struct tni_loss {
-    _Atomic int32_t state; /* 0 well, 1 being written, 2 lost */
-    tn_error cause;
+    _Atomic bool lost;
+    tn_error cause; /* of the loss: the first one of this life */
+    bool resetting; /* a thread of the process of that generation is at it */
+    unsigned resetting_fork;
 } tni_loss;
 
 struct tn_device {
     tn_platform *platform;
     const tni_offer *offer; /* who made it; NULL when it is for planning only */
     int32_t index;
-    int32_t ordinal; /* its place in the list of all devices */
+    int32_t ordinal; /* its place in the list of all devices that ever came */
     bool plans_only;
+    _Atomic bool visible; /* names lead to it; written under its set's lock */
     char id[80];
     char section[64]; /* of its description; "" for a device that was found */
     char *origin;
     tn_generator *generator;
-    tn_stream *standard;       /* its default stream; owned, made with the device */
-    struct tni_memory *memory; /* its book of allocations; owned, made with the device */
-    tni_loss *loss;            /* owned: calls on a device that does not change may find it lost */
+    tn_stream *standard;               /* its default stream; owned, made with the device */
+    struct tni_memory *_Atomic memory; /* its book of allocations; owned, NULL until it is needed */
+    tni_loss *loss; /* owned: calls on a device that does not change may find it lost */
     tn_device_properties properties;
+    char fault[192]; /* what is wrong with what its platform told of it; "" for nothing */
 };
 
 /* What calls on a device go through: the row and the self of its module. */
@@ -74,16 +84,35 @@ typedef struct tni_call {
     const tn_platform_row *row;
     void *self;
     int32_t device; /* the index */
+    int32_t life;   /* of the device, when it was opened: what a call says is of that one */
+    const tn_device *of;
 } tni_call;
 
-/* Whether the device can be used now. TN_UNAVAILABLE: for planning only, or withdrawn;
- * TN_DEVICE_LOST: with the first cause; TN_INVALID_ARGUMENT: NULL. */
+/* Whether the device can be used now. TN_UNAVAILABLE: for planning only, withdrawn, or opened before
+ * a fork() that its platform does not survive; TN_DEVICE_LOST: with the first cause;
+ * TN_INVALID_ARGUMENT: NULL. */
 tn_status tni_device_open(const tn_device *device, const char *where, tni_call *out, tn_error *err);
 
-/* Passes on what a call on the device gave and said (`said` was zeroed before it), in the words of
- * "cuda:0: ...", and keeps a loss: the first one counts, until the device is reset. */
-tn_status tni_device_settle(const tn_device *device, const char *where, tn_status status,
+/* The same without words, and without a lock. */
+bool tni_device_is_usable(const tn_device *device);
+
+/* Lost, and not reset since. */
+bool tni_device_is_lost(const tn_device *device);
+
+/* For what is given back: the platform of a device that was withdrawn hears of it too. */
+bool tni_device_open_to_return(const tn_device *device, tni_call *out);
+
+/* False in a process that was forked after the platform was probed, unless it survives that. */
+bool tni_offer_is_of_this_process(const tni_offer *offer);
+
+/* Passes on what a call gave and said (`said` was zeroed before it), in the words of "cuda:0: ...",
+ * and keeps a loss: the first one counts, until the device is reset; one of an earlier life does
+ * not. */
+tn_status tni_device_settle(const tni_call *call, const char *where, tn_status status,
                             const tn_error *said, tn_error *err);
+
+/* Asks its platform for its properties and keeps what can be; the rest is unknown, and a fault. */
+void tni_device_ask(tn_device *device);
 
 /* `device`, or the current one of the current platform for NULL. */
 tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err);
@@ -102,10 +131,9 @@ static inline bool tni_row_has_events(const tn_platform_row *row)
 /* Parts of a device that other files of this floor make and end with it. */
 tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err);
 void tni_stream_standard_destroy(tn_stream *stream); /* accepts NULL */
-tn_status tni_memory_create(tn_device *device, struct tni_memory **out, tn_error *err);
-void tni_memory_destroy(struct tni_memory *memory); /* accepts NULL; gives all it holds back */
+void tni_memory_destroy(struct tni_memory *memory);  /* accepts NULL; gives all it holds back */
 
-/* After a reset nothing of before counts. */
+/* After a reset nothing of before counts. Accepts NULL. */
 void tni_memory_forget(struct tni_memory *memory);
 
 #endif

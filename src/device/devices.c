@@ -1,6 +1,5 @@
 /* Devices: made when their platform is ready, or from a description; found by name. */
 #include "base/alloc.h"
-#include "base/log.h"
 #include "base/words.h"
 #include "device/platform/platforms.h"
 #include "device/random/generators.h"
@@ -18,34 +17,6 @@ void tni_device_destroy(tn_device *device)
     tni_release(device);
 }
 
-/* What a stranger's function wrote is made text, whatever it is. */
-static void tidy(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-    tni_words_clean(text);
-}
-
-static void read_properties(const tni_offer *offer, int32_t index, tn_device_properties *out)
-{
-    const tn_platform_row *row = offer ? offer->platform->row : NULL;
-    tn_error err = {0};
-    if (!row || !row->device_properties)
-        return;
-    tn_status status = row->device_properties(offer->platform->self, index, out, &err);
-    out->struct_size = sizeof *out;
-    out->dtypes[TN_DEVICE_DTYPES_MAX - 1] = 0;
-    tidy(out->name, sizeof out->name);
-    tidy(out->uuid, sizeof out->uuid);
-    tidy(out->bus, sizeof out->bus);
-    tidy(out->architecture, sizeof out->architecture);
-    if (status) {
-        tni_log(TN_LOG_WARNING, "%s:%d does not tell its properties: %s", row->name, (int)index,
-                tni_words_of(&err));
-        memset(out, 0, sizeof *out);
-        out->struct_size = sizeof *out;
-    }
-}
-
 /* What it owns. */
 static tn_status furnish(tn_device *device, tn_error *err)
 {
@@ -57,8 +28,6 @@ static tn_status furnish(tn_device *device, tn_error *err)
         status = tni_generators_add((uint64_t)device->index, &device->generator, err);
     if (!status)
         status = tni_stream_standard_create(device, &device->standard, err);
-    if (!status)
-        status = tni_memory_create(device, &device->memory, err);
     return status;
 }
 
@@ -83,25 +52,30 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
     if (properties)
         device->properties = *properties;
     else
-        read_properties(offer, index, &device->properties);
+        tni_device_ask(device);
     *out = device;
     return TN_OK;
 }
 
+bool tni_devices_reserve(tni_platforms *set, size_t more)
+{
+    return tni_pointers_reserve(&set->devices, more) && tni_pointers_reserve(&set->ever, more);
+}
+
 void tni_device_publish(tni_platforms *set, tn_device *device)
 {
-    device->ordinal = (int32_t)set->devices.count;
+    device->ordinal = (int32_t)set->ever.count;
+    set->ever.items[set->ever.count++] = device;
     set->devices.items[set->devices.count++] = device;
 }
 
 bool tni_device_is_visible(const tn_device *device)
 {
-    return device->plans_only ||
-           device->offer == atomic_load_explicit(&device->platform->served, memory_order_acquire);
+    return atomic_load_explicit(&device->visible, memory_order_acquire);
 }
 
-/* Of two that answer to the same name one runs: a module came in after a device of its platform was
- * described. That one counts. */
+/* Of two with the same UUID or bus address one runs: a module came in after it was described. That one
+ * counts. */
 static tn_device *prefer(tn_device *found, tn_device *other)
 {
     return !found || (found->plans_only && !other->plans_only) ? other : found;
@@ -114,10 +88,10 @@ tn_device *tni_devices_of(const tn_platform *platform, int32_t index)
         return NULL;
     tni_mutex_lock(&platform->set->lock);
     const tni_pointers *devices = &platform->set->devices;
-    for (size_t i = 0; i < devices->count; i++) {
+    for (size_t i = 0; i < devices->count && !found; i++) {
         tn_device *device = devices->items[i];
         if (device->platform == platform && device->index == index && tni_device_is_visible(device))
-            found = prefer(found, device);
+            found = device;
     }
     tni_mutex_unlock(&platform->set->lock);
     return found;
@@ -147,26 +121,46 @@ bool tni_device_is_called(const tn_device *device, const char *name)
 
 enum { MOST_NAMED = 256 };
 
-static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
-{
+/* What names lead to, for a message: "cpu:0 (Xeon), cuda:0 (H200, for planning only)". */
+typedef struct roll {
+    char text[224];
     const char *ids[MOST_NAMED];
-    char there[240] = "";
-    size_t count = 0, used = 0;
+    size_t count;
+} roll;
+
+static void name_one(const tn_device *device, size_t *used, roll *out)
+{
+    const char *name = device->properties.name;
+    const char *plans = device->plans_only ? "for planning only" : "";
+    bool more = name[0] || plans[0];
+    if (*used < sizeof out->text)
+        *used += (size_t)snprintf(out->text + *used, sizeof out->text - *used, "%s%s%s%s%s%s%s",
+                                  out->count ? ", " : "", device->id, more ? " (" : "", name,
+                                  name[0] && plans[0] ? ", " : "", plans, more ? ")" : "");
+    out->ids[out->count++] = device->id;
+}
+
+static void call_roll(tni_platforms *set, roll *out)
+{
+    size_t used = 0;
+    out->count = 0;
+    tn_text_fit(out->text, sizeof out->text, "none");
     tni_mutex_lock(&set->lock);
-    for (; count < set->devices.count && count < MOST_NAMED; count++) {
-        const tn_device *device = set->devices.items[count];
-        ids[count] = device->id;
-        if (used < sizeof there)
-            used +=
-                (size_t)snprintf(there + used, sizeof there - used, "%s%s%s%s%s", count ? ", " : "",
-                                 device->id, device->properties.name[0] ? " (" : "",
-                                 device->properties.name, device->properties.name[0] ? ")" : "");
+    for (size_t i = 0; i < set->devices.count && out->count < MOST_NAMED; i++) {
+        if (tni_device_is_visible(set->devices.items[i]))
+            name_one(set->devices.items[i], &used, out);
     }
     tni_mutex_unlock(&set->lock);
-    const char *nearest = tni_words_nearest(name, ids, count);
-    return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get", "no device \"%.60s\"; present: %s%s%s%s",
-                   name, count ? there : "none", nearest ? "; did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
+{
+    roll present;
+    char hint[TNI_HINT];
+    call_roll(set, &present);
+    const char *nearest = tni_words_nearest(name, present.ids, present.count);
+    return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get", "no device \"%.60s\"; present: %s%s",
+                   name, present.text, tni_words_hint(nearest, hint));
 }
 
 /* A platform that is known and has no device gives its verdict; anything else is not there. */
@@ -202,30 +196,119 @@ static bool is_better(const tn_device *a, const tn_device *b, const tn_platform 
     return a->properties.memory_bytes > b->properties.memory_bytes;
 }
 
-/* The best device that runs and meets the conditions; "best" itself asks for the current platform. */
+/* The first condition that no device meets which runs, or NULL when it is all of them together. A
+ * device that would do, if it were not for planning only, is *out_planned. */
+static const tni_select_term *find_unmet(tni_platforms *set, const tni_select_terms *conditions,
+                                         const tn_device **out_planned)
+{
+    const tni_select_term *unmet = NULL;
+    tni_mutex_lock(&set->lock);
+    for (size_t c = conditions->count; c-- > 0;) {
+        bool is_met = false;
+        for (size_t i = 0; i < set->devices.count; i++) {
+            const tn_device *device = set->devices.items[i];
+            if (!tni_device_is_visible(device))
+                continue;
+            if (device->plans_only && tni_select_meets(device, conditions))
+                *out_planned = device;
+            is_met = is_met ||
+                     (!device->plans_only && tni_select_meets_one(device, &conditions->items[c]));
+        }
+        if (!is_met)
+            unmet = &conditions->items[c];
+    }
+    tni_mutex_unlock(&set->lock);
+    return unmet;
+}
+
+/* A platform that a condition names and nobody knows, or that has no device. */
+static tn_status check_platforms(tni_platforms *set, const char *text,
+                                 const tni_select_terms *conditions, tn_error *err)
+{
+    for (size_t i = 0; i < conditions->count; i++) {
+        const char *name = tni_select_platform(&conditions->items[i]);
+        tn_platform *platform = NULL;
+        tn_error why;
+        if (!name)
+            continue;
+        if (tni_platforms_find(set, name, &platform, &why))
+            return tn_fail(err, why.status, 0, "tn_device_get", "in \"%.60s\": %s", text,
+                           why.message);
+        if (conditions->items[i].op == TNI_SELECT_EQ && tn_platform_device_count(platform) == 0)
+            return tni_platform_empty(platform, "tn_device_get", err);
+    }
+    return TN_OK;
+}
+
+/* Why no device is selected: the platform's verdict, or the condition that is not met. */
+static tn_status none_meets(tni_platforms *set, const char *text,
+                            const tni_select_terms *conditions, tn_error *err)
+{
+    roll present;
+    const tn_device *planned = NULL;
+    tn_status status = check_platforms(set, text, conditions, err);
+    if (status)
+        return status;
+    const tni_select_term *unmet = find_unmet(set, conditions, &planned);
+    call_roll(set, &present);
+    if (planned)
+        return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get",
+                       "\"%.60s\": %s is for planning only and passed over, and no other device "
+                       "meets it; present: %s",
+                       text, planned->id, present.text);
+    return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get",
+                   "no device meets %s%s%s in \"%.60s\"; present: %s", unmet ? "\"" : "",
+                   unmet ? unmet->text : "all conditions together", unmet ? "\"" : "", text,
+                   present.text);
+}
+
+/* The best device that runs and meets the conditions; of lost ones only when there is no other, and then
+ * it must have been reset since. */
+typedef struct finalists {
+    tn_device *best;
+    tn_device *lost;
+} finalists;
+
+static finalists compare_all(tni_platforms *set, const tni_select_terms *conditions,
+                             const tn_platform *current)
+{
+    finalists out = {NULL, NULL};
+    tni_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->devices.count; i++) {
+        tn_device *device = set->devices.items[i];
+        bool fits = tni_device_is_visible(device) && !device->plans_only &&
+                    (conditions->count ? tni_select_meets(device, conditions)
+                                       : device->platform == current);
+        tn_device **leads = tni_device_is_lost(device) ? &out.lost : &out.best;
+        if (fits && (!*leads || is_better(device, *leads, current)))
+            *leads = device;
+    }
+    tni_mutex_unlock(&set->lock);
+    return out;
+}
+
+/* "best" itself asks for the current platform. */
 static tn_status select_device(tni_platforms *set, const char *text, tn_device **out, tn_error *err)
 {
     tni_select_terms conditions;
     const tn_platform *current = NULL;
-    tn_device *best = NULL;
+    tni_call call;
     tn_status status = tni_select_parse(text, &conditions, err);
     if (!status)
         status = tni_platforms_current(set, &current, conditions.count ? NULL : err);
     if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
         return status;
-    tni_mutex_lock(&set->lock);
-    for (size_t i = 0; i < set->devices.count; i++) {
-        tn_device *device = set->devices.items[i];
-        bool fits = tni_device_is_visible(device) && !device->plans_only &&
-                    (conditions.count ? tni_select_meets(device, &conditions)
-                                      : device->platform == current);
-        if (fits && (!best || is_better(device, best, current)))
-            best = device;
+    finalists found = compare_all(set, &conditions, current);
+    if (!found.best && found.lost) {
+        status = tni_device_open(found.lost, "tn_device_get", &call, err);
+        if (status)
+            return status;
+        found.best = found.lost;
     }
-    tni_mutex_unlock(&set->lock);
-    if (!best)
-        return no_such(set, text, err);
-    *out = best;
+    if (!found.best)
+        return conditions.count ? none_meets(set, text, &conditions, err)
+                                : tni_platform_empty(current, "tn_device_get", err);
+    *out = found.best;
     return TN_OK;
 }
 
@@ -308,12 +391,8 @@ tn_status tn_platform_device_get(const tn_platform *platform, int32_t index, tn_
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     const tn_platform *p = platform ? platform : tn_platform_unspecified();
     tn_device *device = tni_devices_of(p, index);
-    int32_t count = tn_platform_device_count(p);
-    if (!device && count == 0)
-        return tni_platform_empty(p, where, err);
     if (!device)
-        return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", p->name,
-                       (int)index, p->name, (int)count);
+        return tni_platform_no_device(p, index, where, err);
     *out = device;
     return TN_OK;
 }

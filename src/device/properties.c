@@ -1,4 +1,5 @@
 /* What is known of one device, and what follows from it. */
+#include "base/log.h"
 #include "base/words.h"
 #include "device/platform/platforms.h"
 #include "tenon/dtype.h"
@@ -53,6 +54,119 @@ const tn_device_properties *tn_device_properties_get(const tn_device *device)
     return device ? &device->properties : NULL;
 }
 
+/* What a stranger's function wrote is made text, whatever it is. */
+static void tidy_text(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+    tni_words_clean(text);
+}
+
+typedef struct faults {
+    char text[144];
+} faults;
+
+TN_PRINTF(2, 3)
+static void note(faults *to, const char *format, ...)
+{
+    char one[64];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(one, sizeof one, format, arguments);
+    va_end(arguments);
+    size_t used = strlen(to->text);
+    snprintf(to->text + used, sizeof to->text - used, "%s%s", used ? ", " : "", one);
+}
+
+/* A number is at least 0 and at most `most`, or unknown and then 0. */
+static void check_number(tn_device_properties *p, uint64_t bit, const char *word, int64_t *number,
+                         int64_t most, faults *out)
+{
+    if ((p->known & bit) && (*number < 0 || *number > most)) {
+        note(out, "%s %lld", word, (long long)*number);
+        p->known &= ~bit;
+    }
+    if (!(p->known & bit))
+        *number = 0;
+}
+
+static void check_capability(tn_device_properties *p, faults *out)
+{
+    const uint64_t bit = TN_DEVICE_KNOWS(capability);
+    tn_capability *c = &p->capability;
+    if ((p->known & bit) && (c->major < 0 || c->minor < 0)) {
+        note(out, "capability %d.%d", (int)c->major, (int)c->minor);
+        p->known &= ~bit;
+    }
+    if (!(p->known & bit))
+        *c = (tn_capability){0, 0};
+}
+
+static void check_dtypes(tn_dtype dtypes[TN_DEVICE_DTYPES_MAX], faults *out)
+{
+    size_t kept = 0;
+    dtypes[TN_DEVICE_DTYPES_MAX - 1] = 0;
+    for (size_t i = 0; dtypes[i]; i++) {
+        if (tn_dtype_name(dtypes[i]))
+            dtypes[kept++] = dtypes[i];
+        else
+            note(out, "dtype %#x", (unsigned)dtypes[i]);
+    }
+    dtypes[kept] = 0;
+}
+
+/* What cannot be becomes unknown. */
+static void make_sound(tn_device_properties *p, faults *out)
+{
+    const uint64_t all =
+        TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1);
+    if (p->known & ~all)
+        note(out, "known %#llx", (unsigned long long)(p->known & ~all));
+    p->known &= all;
+    p->struct_size = sizeof *p;
+    tidy_text(p->name, sizeof p->name);
+    tidy_text(p->uuid, sizeof p->uuid);
+    tidy_text(p->bus, sizeof p->bus);
+    tidy_text(p->architecture, sizeof p->architecture);
+#define NUMBER(field, word, unit, meaning) \
+    check_number(p, TN_DEVICE_KNOWS(field), word, &p->field, INT64_MAX, out);
+    TN_DEVICE_NUMBER_LIST(NUMBER)
+#undef NUMBER
+    check_number(p, TN_DEVICE_KNOWS(is_integrated), "is_integrated", &p->is_integrated, 1, out);
+    check_number(p, TN_DEVICE_KNOWS(pinned_memory), "pinned_memory", &p->pinned_memory, 1, out);
+    check_number(p, TN_DEVICE_KNOWS(triton_capable), "triton_capable", &p->triton_capable, 1, out);
+    check_capability(p, out);
+    check_dtypes(p->dtypes, out);
+}
+
+void tni_device_ask(tn_device *device)
+{
+    const tni_platform *of = device->offer->platform;
+    tn_device_properties told = {.struct_size = sizeof told};
+    tn_error said = {0};
+    faults wrong = {""};
+    tn_status status = TN_OK;
+    if (!of->row->device_properties)
+        return;
+    if (tni_offer_is_of_this_process(device->offer))
+        status = of->row->device_properties(of->self, device->index, &told, &said);
+    else
+        status =
+            tn_fail(&said, TN_UNAVAILABLE, 0, "", "it was opened before this process was forked");
+    if (status) {
+        tidy_text(said.message, sizeof said.message);
+        snprintf(device->fault, sizeof device->fault, "does not tell its properties: %.140s",
+                 tni_words_of(&said));
+    } else {
+        make_sound(&told, &wrong);
+        device->properties = told;
+        if (wrong.text[0])
+            snprintf(device->fault, sizeof device->fault,
+                     "told what cannot be, and that is unknown: %s", wrong.text);
+    }
+    if (device->fault[0])
+        tni_log(TN_LOG_WARNING, "%s %s", device->id, device->fault);
+}
+
 static tn_status no_device(const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
@@ -85,7 +199,7 @@ static tn_status ask_memory(const tn_device *device, tn_device_memory *out, tn_e
     tn_status status = tni_device_open(device, where, &call, err);
     if (!status)
         status = tni_device_settle(
-            device, where, call.row->device_memory(call.self, call.device, out, &said), &said, err);
+            &call, where, call.row->device_memory(call.self, call.device, out, &said), &said, err);
     return status;
 }
 
@@ -185,8 +299,31 @@ tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_err
             used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", used ? ", " : "",
                                      word ? word : "?");
     }
+    if (!there[0])
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s is not known to compute with %s: platform %s does not tell its dtypes",
+                       device->id, asked, device->platform->name);
     return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s does not compute with %s; it does with %s",
-                   device->id, asked, there[0] ? there : "what its platform does not tell");
+                   device->id, asked, there);
+}
+
+static bool computes_with(const tn_device *device, tn_dtype dtype)
+{
+    const tn_dtype *dtypes = tn_device_supported_dtypes(device);
+    while (*dtypes && *dtypes != dtype)
+        dtypes++;
+    return *dtypes == dtype;
+}
+
+int32_t tn_device_supports_bf16(const tn_device *device, int32_t including_emulation)
+{
+    return computes_with(device, TN_BF16) || (including_emulation && computes_with(device, TN_F32));
+}
+
+int32_t tn_device_is_triton_capable(const tn_device *device)
+{
+    return device && (device->properties.known & TN_DEVICE_KNOWS(triton_capable)) &&
+           device->properties.triton_capable;
 }
 
 tn_dtype tn_device_fp8_dtype(const tn_device *device)
@@ -230,7 +367,7 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
     tn_status status = tni_device_open(from, where, &call, err);
     if (!status)
         status = tni_device_settle(
-            from, where, call.row->device_link(call.self, call.device, to->index, &link, &said),
+            &call, where, call.row->device_link(call.self, call.device, to->index, &link, &said),
             &said, err);
     if (!status && (link <= TN_LINK_UNKNOWN || link > TN_LINK_FABRIC))
         status = tn_fail(err, TN_UNSUPPORTED, 0, where, "how %s and %s are joined is unknown",
@@ -240,25 +377,37 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
     return status;
 }
 
+/* Sets *all to 0 at the first device below `count` to which it has no link of its own. */
+static tn_status joins_all(const tn_device *from, int32_t count, int32_t *all, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; !status && *all && i < count; i++) {
+        const tn_device *to = tni_devices_of(from->platform, i);
+        int32_t link = TN_LINK_UNKNOWN;
+        if (!to || to == from || to->plans_only)
+            continue;
+        status = tn_device_link(from, to, &link, err);
+        *all = status || link == TN_LINK_FABRIC;
+    }
+    return status;
+}
+
 tn_status tn_platform_is_fully_connected(const tn_platform *platform, int32_t *out, tn_error *err)
 {
     static const char where[] = "tn_platform_is_fully_connected";
     const tn_platform *p = platform ? platform : tn_platform_unspecified();
     int32_t count = tn_platform_device_count(p), all = 1;
+    tn_status status = TN_OK;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     if (count == 0)
         return tni_platform_empty(p, where, err);
-    for (int32_t i = 0; i < count * count; i++) {
-        const tn_device *from = tni_devices_of(p, i / count), *to = tni_devices_of(p, i % count);
-        int32_t link = TN_LINK_UNKNOWN;
-        if (from == to || !from || !to || from->plans_only || to->plans_only)
-            continue;
-        tn_status status = tn_device_link(from, to, &link, err);
-        if (status)
-            return status;
-        all = all && link == TN_LINK_FABRIC;
+    for (int32_t i = 0; !status && all && i < count; i++) {
+        const tn_device *from = tni_devices_of(p, i);
+        if (from && !from->plans_only)
+            status = joins_all(from, count, &all, err);
     }
-    *out = all;
-    return TN_OK;
+    if (!status)
+        *out = all;
+    return status;
 }

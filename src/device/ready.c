@@ -2,17 +2,39 @@
 #include "base/words.h"
 #include "device/platform/platforms.h"
 #include "device/stream/life.h"
+#include "os/fork.h"
 
-enum { WELL, BEING_LOST, LOST };
+bool tni_offer_is_of_this_process(const tni_offer *offer)
+{
+    return (offer->platform->row->flags & TN_PLATFORM_FORK_SAFE) ||
+           offer->platform->fork == tni_fork_generation();
+}
+
+bool tni_device_is_lost(const tn_device *device)
+{
+    return atomic_load_explicit(&device->loss->lost, memory_order_acquire);
+}
+
+static tni_call call_of(const tn_device *device)
+{
+    return (tni_call){.row = device->offer->platform->row,
+                      .self = device->offer->platform->self,
+                      .device = device->index,
+                      .life = tni_life_of(device),
+                      .of = device};
+}
 
 static tn_status lost(const tn_device *device, const char *where, tn_error *err)
 {
-    const tn_error *cause = &device->loss->cause;
-    return tn_fail(err, TN_DEVICE_LOST, cause->native_code, where, "%s is lost since %s: %s",
-                   device->id, cause->where, cause->message);
+    tni_mutex_lock(&device->platform->set->lock);
+    tn_error cause = device->loss->cause;
+    tni_mutex_unlock(&device->platform->set->lock);
+    return tn_fail(err, TN_DEVICE_LOST, cause.native_code, where, "%s is lost since %s: %s",
+                   device->id, cause.where, cause.message);
 }
 
-tn_status tni_device_open(const tn_device *device, const char *where, tni_call *out, tn_error *err)
+/* All but a loss: that one a reset ends. */
+static tn_status open_lost_or_not(const tn_device *device, const char *where, tn_error *err)
 {
     if (!device)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
@@ -20,31 +42,60 @@ tn_status tni_device_open(const tn_device *device, const char *where, tni_call *
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
                        "%s is %s for planning only: it can run nothing", device->id,
                        device->origin);
-    if (atomic_load_explicit(&device->offer->withdrawn, memory_order_acquire))
+    if (tni_offer_is_withdrawn(device->offer))
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
                        "%s is gone: the program took its platform back", device->id);
-    if (atomic_load_explicit(&device->loss->state, memory_order_acquire) == LOST)
-        return lost(device, where, err);
-    *out = (tni_call){.row = device->offer->platform->row,
-                      .self = device->offer->platform->self,
-                      .device = device->index};
+    if (!tni_offer_is_of_this_process(device->offer))
+        return tn_fail(err, TN_UNAVAILABLE, 0, where,
+                       "%s was opened before this process was forked, which its platform does not "
+                       "survive; start a process anew, or ask the worker view (tenon/worker.h)",
+                       device->id);
     return TN_OK;
 }
 
-static void keep_loss(const tn_device *device, const char *where, const tn_error *err)
+tn_status tni_device_open(const tn_device *device, const char *where, tni_call *out, tn_error *err)
 {
-    int32_t well = WELL;
-    if (!atomic_compare_exchange_strong(&device->loss->state, &well, BEING_LOST))
-        return;
-    device->loss->cause = *err;
-    if (!err->where[0])
-        tn_text_fit(device->loss->cause.where, sizeof device->loss->cause.where, where);
-    tni_words_clean(device->loss->cause.where);
-    tni_words_clean(device->loss->cause.message);
-    atomic_store_explicit(&device->loss->state, LOST, memory_order_release);
+    tn_status status = open_lost_or_not(device, where, err);
+    if (status)
+        return status;
+    if (tni_device_is_lost(device))
+        return lost(device, where, err);
+    *out = call_of(device);
+    return TN_OK;
 }
 
-tn_status tni_device_settle(const tn_device *device, const char *where, tn_status status,
+bool tni_device_is_usable(const tn_device *device)
+{
+    return open_lost_or_not(device, "", NULL) == TN_OK && !tni_device_is_lost(device);
+}
+
+bool tni_device_open_to_return(const tn_device *device, tni_call *out)
+{
+    if (device->plans_only || tni_device_is_lost(device) ||
+        !tni_offer_is_of_this_process(device->offer))
+        return false;
+    *out = call_of(device);
+    return true;
+}
+
+static void keep_loss(const tni_call *call, const char *where, const tn_error *said)
+{
+    tni_loss *loss = call->of->loss;
+    tni_mutex_lock(&call->of->platform->set->lock);
+    if (call->life == tni_life_of(call->of) && !loss->lost) {
+        tn_error *cause = &loss->cause;
+        *cause = *said;
+        tn_text_fit(cause->message, sizeof cause->message, tni_words_of(said));
+        if (!said->where[0])
+            tn_text_fit(cause->where, sizeof cause->where, where);
+        tni_words_clean(cause->where);
+        tni_words_clean(cause->message);
+        atomic_store_explicit(&loss->lost, true, memory_order_release);
+    }
+    tni_mutex_unlock(&call->of->platform->set->lock);
+}
+
+tn_status tni_device_settle(const tni_call *call, const char *where, tn_status status,
                             const tn_error *said, tn_error *err)
 {
     if (status == TN_OK)
@@ -53,12 +104,12 @@ tn_status tni_device_settle(const tn_device *device, const char *where, tn_statu
     words.where[sizeof words.where - 1] = words.message[sizeof words.message - 1] = '\0';
     if (status < 0 || status >= TN_STATUS_COUNT)
         return tn_fail(err, TN_INTERNAL, words.native_code, where,
-                       "%s gave the status %d, which does not exist", device->id, (int)status);
+                       "%s gave the status %d, which does not exist", call->of->id, (int)status);
     if (status == TN_DEVICE_LOST)
-        keep_loss(device, where, &words);
+        keep_loss(call, where, &words);
     tni_words_clean(words.message);
     return tn_fail(err, status, words.native_code, words.where[0] ? words.where : where, "%s: %s",
-                   device->id, tni_words_of(&words));
+                   call->of->id, tni_words_of(&words));
 }
 
 tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err)
@@ -75,26 +126,58 @@ tn_status tn_device_health(const tn_device *device, tn_error *err)
     return tni_device_open(device, "tn_device_health", &call, err);
 }
 
+/* One thread at a time resets a device, without a lock that its module could need. False when another
+ * one did while this one waited: then it is done. */
+static bool begin_reset(const tn_device *device)
+{
+    tni_platforms *set = device->platform->set;
+    tni_loss *loss = device->loss;
+    tni_mutex_lock(&set->lock);
+    int32_t life = tni_life_of(device);
+    while (loss->resetting && loss->resetting_fork == tni_fork_generation())
+        tni_condition_wait(&set->changed, &set->lock);
+    bool mine = life == tni_life_of(device);
+    if (mine) {
+        loss->resetting = true;
+        loss->resetting_fork = tni_fork_generation();
+    }
+    tni_mutex_unlock(&set->lock);
+    return mine;
+}
+
+/* With `anew` a life ends, and the loss with it. */
+static void end_reset(tn_device *device, bool anew)
+{
+    tni_platforms *set = device->platform->set;
+    tni_mutex_lock(&set->lock);
+    if (anew) {
+        tni_life_next(device);
+        atomic_store_explicit(&device->loss->lost, false, memory_order_release);
+    }
+    device->loss->resetting = false;
+    tni_condition_wake_all(&set->changed);
+    tni_mutex_unlock(&set->lock);
+}
+
 tn_status tn_device_reset(tn_device *device, tn_error *err)
 {
     static const char where[] = "tn_device_reset";
     tn_error said = {0};
-    tni_call call;
-    tn_status status = tni_device_open(device, where, &call, err);
-    if (status && status != TN_DEVICE_LOST)
+    tn_status status = open_lost_or_not(device, where, err);
+    if (status)
         return status;
-    const tn_platform_row *row = device->offer->platform->row;
-    if (!row->device_reset)
+    tni_call call = call_of(device);
+    if (!call.row->device_reset)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "platform %s cannot open a device anew; start the program again",
                        device->platform->name);
-    status = row->device_reset(device->offer->platform->self, device->index, &said);
-    if (status)
-        return tn_fail(err, status, said.native_code, where, "%s: %s", device->id,
-                       tni_words_of(&said));
-    tni_life_next(device);
-    tni_memory_forget(device->memory);
-    int32_t was = LOST;
-    atomic_compare_exchange_strong(&device->loss->state, &was, WELL);
-    return TN_OK;
+    if (!begin_reset(device))
+        return TN_OK;
+    status = call.row->device_reset(call.self, call.device, &said);
+    if (!status)
+        tni_memory_forget(device->memory);
+    else
+        status = tni_device_settle(&call, where, status, &said, err);
+    end_reset(device, !status);
+    return status;
 }

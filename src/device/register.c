@@ -1,6 +1,7 @@
 /* Platforms that the program itself contains: registered at run time, and taken back. */
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
+#include "tenon/memory.h"
 
 static const char where[] = "tn_module_register";
 
@@ -9,48 +10,136 @@ struct tn_registration {
     const tni_record *record;
 };
 
-/* Takes every offer of the record back and lets whoever is next serve. */
-static void withdraw(tni_platforms *set, const tni_record *record)
+/* The next device of the record from the ordinal *at on, or NULL. */
+static tn_device *next_device(tni_platforms *set, const tni_record *record, size_t *at)
 {
-    tni_registry_withdraw(set->registry, record);
+    tn_device *found = NULL;
     tni_mutex_lock(&set->lock);
+    for (; !found && *at < set->ever.count; ++*at) {
+        tn_device *device = set->ever.items[*at];
+        found = device->offer && device->offer->record == record ? device : NULL;
+    }
+    tni_mutex_unlock(&set->lock);
+    return found;
+}
+
+/* Takes what is of the record out of the lists that are looked through. Returns the lowest ordinal that
+ * a device of it can have. With the lock held. */
+static size_t set_aside(tni_platforms *set, const tni_record *record)
+{
+    size_t kept = 0, lowest = set->ever.count;
     for (size_t i = 0; i < set->offers.count; i++) {
         tni_offer *offer = set->offers.items[i];
-        if (offer->record == record)
-            atomic_store_explicit(&offer->withdrawn, true, memory_order_release);
+        if (offer->record != record) {
+            set->offers.items[kept++] = offer;
+            continue;
+        }
+        atomic_store_explicit(&offer->withdrawn, true, memory_order_release);
+        set->past.items[set->past.count++] = offer;
     }
+    set->offers.count = kept;
+    kept = 0;
+    for (size_t i = 0; i < set->devices.count; i++) {
+        tn_device *device = set->devices.items[i];
+        if (!device->offer || device->offer->record != record) {
+            set->devices.items[kept++] = device;
+            continue;
+        }
+        atomic_store_explicit(&device->visible, false, memory_order_release);
+        if ((size_t)device->ordinal < lowest)
+            lowest = (size_t)device->ordinal;
+    }
+    set->devices.count = kept;
+    return lowest;
+}
+
+/* Takes every offer of the record back, lets whoever is next serve, and gives its platforms what was
+ * kept of their memory. */
+static void withdraw(tni_platforms *set, const tni_record *record, const tn_error *refusal)
+{
+    tn_device *device;
+    tni_registry_withdraw(set->registry, record, refusal);
+    tni_mutex_lock(&set->lock);
+    size_t at = set_aside(set, record);
     for (size_t i = 0; i < set->platforms.count; i++)
         tni_platforms_settle(set, set->platforms.items[i]);
     if (set->current && !tni_platform_is_ready(set->current))
         set->current = NULL;
     tni_mutex_unlock(&set->lock);
+    while ((device = next_device(set, record, &at)) != NULL)
+        tn_memory_trim(device);
 }
 
-/* Every platform of the record must be served by it now, unless it came in another's place, where a
- * third may have come in its own already. */
-static tn_status check_served(tni_platforms *set, const tni_record *record, tn_error *err)
+/* The record's own offer of the platform, or NULL when it was not taken in, and in *out_rival who served
+ * in its place when it came, or NULL. Who came later, in the place of both, is none. */
+static const tni_offer *find_offer(tni_platforms *set, const tn_platform *platform,
+                                   const tni_record *record, const tni_offer **out_rival)
 {
-    for (int32_t i = 0; i < record->platform_count; i++) {
-        tn_platform *platform = NULL;
-        const char *name = record->platforms[i].row->name;
-        tn_status status = tni_platforms_find(set, name, &platform, err);
-        if (status)
-            return status;
-        const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
-        if (!offer || offer->record != record)
-            return tn_fail(
-                err, TN_ALREADY_EXISTS, 0, where,
-                "platform %s is served by module %s already; TN_MODULE_REPLACE puts this "
-                "one in its place",
-                name, offer ? offer->record->name : "of another name");
+    const tni_offer *own = NULL;
+    tni_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->offers.count && !own; i++) {
+        const tni_offer *offer = set->offers.items[i];
+        own = offer->owner == platform && offer->record == record ? offer : NULL;
     }
-    return TN_OK;
+    const tni_offer *chosen = tni_platforms_choose(set, platform, record);
+    tni_mutex_unlock(&set->lock);
+    *out_rival = chosen == own ? NULL : chosen;
+    return own;
+}
+
+/* The platform of the row was taken in, and is served by the record unless that came with
+ * TN_MODULE_REPLACE, which waits for its turn where it found no device. */
+static tn_status check_platform(tni_platforms *set, const tni_record *record,
+                                const tn_platform_row *row, tn_error *err)
+{
+    tn_platform *platform = NULL;
+    const tni_offer *rival = NULL;
+    tn_status status = tni_platforms_find(set, row->name, &platform, err);
+    if (status)
+        return status;
+    if (!find_offer(set, platform, record, &rival))
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where,
+            "module %s offers platform %s as kind %s, but it is of kind %s; give its row "
+            "that kind, or another name",
+            record->name, row->name, tn_platform_kind_name(row->kind),
+            tn_platform_kind_name(platform->known->kind));
+    if (!rival || record->replaces)
+        return TN_OK;
+    return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
+                   "platform %s is served by module %s already; TN_MODULE_REPLACE puts this one in "
+                   "its place",
+                   row->name, rival->record->name);
+}
+
+static tn_status check_platforms(tni_platforms *set, const tni_record *record, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; !status && i < record->platform_count; i++)
+        status = check_platform(set, record, record->platforms[i].row, err);
+    return status;
+}
+
+/* Brings the module in, and makes sure that its platforms are. */
+static tn_status bring_in(tni_platforms *set, tn_module_entry_fn *entry, bool replaces,
+                          const tni_record **out, tn_error *err)
+{
+    tn_status status = tni_registry_register(set->registry, entry, replaces, out, err);
+    if (status)
+        return status;
+    const tni_record *record = *out;
+    if (record->status)
+        return tn_fail(err, record->status, 0, where, "module %s stopped at %s: %s", record->name,
+                       tn_module_stage_name(record->stage), record->message);
+    status = tni_platforms_sync(set, err);
+    return status ? status : check_platforms(set, record, err);
 }
 
 tn_status tni_platforms_register(tni_platforms *set, tn_module_entry_fn *entry, uint64_t flags,
                                  tn_registration **out, tn_error *err)
 {
     const tni_record *record = NULL;
+    tn_error why;
     if (!entry || !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", entry ? "out" : "entry");
     if (flags & ~TN_MODULE_REPLACE)
@@ -60,18 +149,12 @@ tn_status tni_platforms_register(tni_platforms *set, tn_module_entry_fn *entry, 
     tn_registration *registration = tni_alloc(sizeof *registration);
     if (!registration)
         return tni_no_memory(err, where, "the registration");
-    tn_status status =
-        tni_registry_register(set->registry, entry, (flags & TN_MODULE_REPLACE) != 0, &record, err);
-    if (!status && record->status)
-        status = tn_fail(err, record->status, 0, where, "module %s stopped at %s: %s", record->name,
-                         tn_module_stage_name(record->stage), record->message);
-    if (!status)
-        status = tni_platforms_sync(set, err);
-    if (!status && !record->replaces)
-        status = check_served(set, record, err);
+    tn_status status = bring_in(set, entry, (flags & TN_MODULE_REPLACE) != 0, &record, &why);
     if (status) {
         if (record)
-            withdraw(set, record);
+            withdraw(set, record, &why);
+        if (err)
+            *err = why;
         tni_release(registration);
         return status;
     }
@@ -84,7 +167,7 @@ void tn_registration_release(tn_registration *registration)
 {
     if (!registration)
         return;
-    withdraw(registration->set, registration->record);
+    withdraw(registration->set, registration->record, NULL);
     tni_release(registration);
 }
 

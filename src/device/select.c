@@ -1,5 +1,6 @@
 #include "select.h"
 
+#include "base/number.h"
 #include "base/words.h"
 
 static const char where[] = "tn_device_get";
@@ -23,36 +24,46 @@ bool tni_select_is(const char *name)
     return strcmp(name, "best") == 0 || strpbrk(name, "=<>") != NULL;
 }
 
-/* "40g": digits, and k m g t for powers of 1024. */
-static bool take_number(const char *text, int64_t *out)
-{
-    static const char units[] = "kmgt";
-    uint64_t number = 0, scale = 1;
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 18)
-        return false;
-    for (size_t i = 0; i < digits; i++)
-        number = number * 10 + (uint64_t)(text[i] - '0');
-    if (text[digits]) {
-        const char *unit = strchr(units, text[digits] | 0x20);
-        if (!unit || text[digits + 1])
-            return false;
-        scale <<= 10 * (unit - units + 1);
-    }
-    if (number > (uint64_t)INT64_MAX / scale)
-        return false;
-    *out = (int64_t)(number * scale);
-    return true;
-}
-
 static tn_status no_key(const char *key, const char *text, tn_error *err)
 {
+    char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(key, keys, KEYS);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "in \"%.60s\": no condition \"%s\"; there are platform, name, architecture, "
-                   "capability, memory and the other numbers of tn_device_properties%s%s%s",
-                   text, key, nearest ? "; did you mean " : "", nearest ? nearest : "",
-                   nearest ? "?" : "");
+                   "capability, memory and the other numbers of tn_device_properties%s",
+                   text, key, tni_words_hint(nearest, hint));
+}
+
+/* A number in every respect but that it does not fit. */
+static bool is_large(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && (!text[digits] || (strchr("kmgtKMGT", text[digits]) && !text[digits + 1]));
+}
+
+static tn_status take_number(int32_t key, const char *value, const char *text, tni_select_term *out,
+                             tn_error *err)
+{
+    out->kind = TNI_SELECT_NUMBER;
+    out->key = key - KEYS_BEFORE_NUMBERS;
+    if (tni_number_parse(value, true, &out->number))
+        return TN_OK;
+    if (is_large(value))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "in \"%.60s\": %s is too large; the largest number is %lld", text, value,
+                       (long long)INT64_MAX);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "in \"%.60s\": %s needs a number, as in 40, 40k, 40m, 40g or 40t; found \"%s\"",
+                   text, keys[key], value);
+}
+
+static tn_status take_capability(const char *value, const char *text, tni_select_term *out,
+                                 tn_error *err)
+{
+    tn_error why;
+    out->kind = TNI_SELECT_CAPABILITY;
+    tn_status status = tn_capability_parse(value, &out->capability, &why);
+    return status ? tn_fail(err, status, 0, where, "in \"%.60s\": %s", text, why.message) : TN_OK;
 }
 
 static tn_status take_value(int32_t key, const char *value, const char *text, tni_select_term *out,
@@ -67,17 +78,8 @@ static tn_status take_value(int32_t key, const char *value, const char *text, tn
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "in \"%.60s\": %s takes = and !=, found %s", text, keys[key], ops[out->op]);
     }
-    if (key == CAPABILITY) {
-        out->kind = TNI_SELECT_CAPABILITY;
-        return tn_capability_parse(value, &out->capability, err);
-    }
-    out->kind = TNI_SELECT_NUMBER;
-    out->key = key - KEYS_BEFORE_NUMBERS;
-    if (take_number(value, &out->number))
-        return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "in \"%.60s\": %s needs a number, as in 40, 40k, 40m, 40g or 40t; found \"%s\"",
-                   text, keys[key], value);
+    return key == CAPABILITY ? take_capability(value, text, out, err)
+                             : take_number(key, value, text, out, err);
 }
 
 /* The comparison at `text`, or -1; *out_length is how long it is written. */
@@ -100,6 +102,7 @@ static tn_status take_condition(char *part, const char *text, tni_select_term *o
     size_t length = strcspn(part, "!=<>"), op_length;
     int32_t key = 0;
     memset(out, 0, sizeof *out);
+    tn_text_fit(out->text, sizeof out->text, part);
     out->op = take_op(part + length, &op_length);
     if (length == 0 || out->op < 0 || !part[length + op_length])
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
@@ -161,7 +164,13 @@ static int64_t number_of(const tn_device_properties *p, int32_t bit)
     }
 }
 
-static bool meets(const tn_device *device, const tni_select_term *condition)
+const char *tni_select_platform(const tni_select_term *condition)
+{
+    return condition->kind == TNI_SELECT_WORD && condition->key == PLATFORM ? condition->word
+                                                                            : NULL;
+}
+
+bool tni_select_meets_one(const tn_device *device, const tni_select_term *condition)
 {
     const tn_device_properties *p = &device->properties;
     const char *words[] = {device->platform->name, p->name, p->architecture};
@@ -180,7 +189,7 @@ static bool meets(const tn_device *device, const tni_select_term *condition)
 bool tni_select_meets(const tn_device *device, const tni_select_terms *conditions)
 {
     for (size_t i = 0; i < conditions->count; i++) {
-        if (!meets(device, &conditions->items[i]))
+        if (!tni_select_meets_one(device, &conditions->items[i]))
             return false;
     }
     return true;

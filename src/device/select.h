@@ -17,6 +17,7 @@ typedef struct tni_select_term {
     int64_t number;
     tn_capability capability;
     char word[TNI_SELECT_TEXT];
+    char text[TNI_SELECT_TEXT]; /* the whole of it, as it was written */
 } tni_select_term;
 
 typedef struct tni_select_terms {
@@ -32,5 +33,9 @@ tn_status tni_select_parse(const char *text, tni_select_terms *out, tn_error *er
 
 /* What is unknown of a device meets no condition. */
 bool tni_select_meets(const tn_device *device, const tni_select_terms *conditions);
+bool tni_select_meets_one(const tn_device *device, const tni_select_term *condition);
+
+/* The platform that a condition names, or NULL when it is about something else. */
+const char *tni_select_platform(const tni_select_term *condition);
 
 #endif

@@ -16,7 +16,7 @@ tn_status tn_topology_create(tn_topology **out, tn_error *err)
     if (status)
         return status;
     const tni_offer *offer = atomic_load_explicit(&cpu->served, memory_order_acquire);
-    bool ready = tni_platform_is_ready(cpu);
+    bool ready = tni_platform_is_ready(cpu) && tni_offer_is_of_this_process(offer);
     return tni_topology_collect(ready ? offer->platform->row : NULL,
                                 ready ? offer->platform->self : NULL, out, err);
 }

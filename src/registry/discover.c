@@ -64,8 +64,11 @@ static tn_status accept_verdict(const tni_registry *registry, tni_record *record
     record->abi_major = verdict->abi_major;
     record->abi_minor = verdict->abi_minor;
     record->foreign = true;
-    for (int32_t i = 0; i < record->platform_count; i++)
-        record->platforms[i].status = verdict->status;
+    for (int32_t i = 0; i < record->platform_count; i++) {
+        tni_platform *platform = &record->platforms[i];
+        platform->status = verdict->status;
+        tn_text_fit(platform->remedy, sizeof platform->remedy, verdict->remedy);
+    }
     return tni_record_stop(record, verdict->status, verdict->remedy, "%s", verdict->message);
 }
 

@@ -4,8 +4,9 @@
 #include "base/log.h"
 #include "os/bind.h"
 #include "os/machine/machine.h"
+#include "os/parallel.h"
+#include "os/thread.h"
 #include "tenon/module/library.h"
-#include "tenon/parallel.h"
 
 static void *host_alloc(void *self, size_t size, size_t align)
 {
@@ -35,10 +36,21 @@ static const char *remedy_for(const tni_record *record, const char *files)
 {
     const tn_library_row *const *rows = record->table ? record->table->libraries : NULL;
     for (; rows && *rows; rows++) {
-        if (files && strcmp((*rows)->files, files) == 0)
+        if (files && (*rows)->files && strcmp((*rows)->files, files) == 0)
             return (*rows)->remedy;
     }
     return NULL;
+}
+
+/* What helps is not part of why not: the report has a place of its own for it. */
+static void note_lacking(tni_record *record, const char *files)
+{
+    const char *remedy = remedy_for(record, files);
+    record->lacks_own = remedy != NULL;
+    if (remedy)
+        tn_text_fit(record->lacks, sizeof record->lacks, remedy);
+    else
+        tni_bind_remedy(files, record->lacks, sizeof record->lacks);
 }
 
 static tn_status host_library_bind(void *self, const char *files, const tn_symbol *symbols,
@@ -46,8 +58,9 @@ static tn_status host_library_bind(void *self, const char *files, const tn_symbo
 {
     tni_record *record = self;
     char *file = NULL;
-    tn_status status =
-        tni_bind(files, symbols, count, remedy_for(record, files), table, &file, err);
+    tn_status status = tni_bind(files, symbols, count, NULL, table, &file, err);
+    if (status == TN_UNAVAILABLE && atomic_load(&record->prober) == tni_thread_id())
+        note_lacking(record, files);
     if (!status)
         tni_log(TN_LOG_INFO, "module %s: opened %s", record->name, file ? file : files);
     if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
@@ -59,7 +72,7 @@ static tn_status host_library_bind(void *self, const char *files, const tn_symbo
 static void host_parallel_for(void *self, int64_t count, tn_task *task, void *user)
 {
     (void)self;
-    tn_parallel_for(count, task, user);
+    tni_parallel_for(count, task, user);
 }
 
 static tn_status host_machine(void *self, tn_machine_facts *out, tn_error *err)

@@ -21,4 +21,8 @@ tn_status tni_load_negotiate(tni_record *record);
 /* NEGOTIATED to READY: asks its platforms for devices. */
 tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user);
 
+/* Asks every device for its properties and forgets them: what crashes or hangs there is to do so in a
+ * process that can be spared. */
+void tni_load_try_devices(const tni_record *record);
+
 #endif

@@ -1,5 +1,7 @@
 #include "base/words.h"
 #include "load.h"
+#include "os/fork.h"
+#include "os/thread.h"
 #include "rows.h"
 
 /* What a module gave: a status that this version does not know is its fault, not a success, and its
@@ -8,7 +10,12 @@ static tn_status sane(tn_status status, tn_error *err)
 {
     err->where[sizeof err->where - 1] = '\0';
     err->message[sizeof err->message - 1] = '\0';
-    return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_CORRUPT;
+    if (status > TN_OK && status < TN_STATUS_COUNT)
+        return status;
+    tn_error said = *err;
+    return tn_fail(err, TN_CORRUPT, said.native_code, said.where,
+                   "it gave the status %d, which does not exist%s%s", (int)status,
+                   said.message[0] ? ": " : "", said.message);
 }
 
 /* The ABI comes before everything else: nothing after it means anything in another one. */
@@ -92,15 +99,20 @@ tn_status tni_load_negotiate(tni_record *record)
 enum { MOST_DEVICES = 65536 };
 
 /* One platform's probe. A probe that says ok and gives nonsense has failed. */
-static tn_status ask(const tni_record *record, tni_platform *platform, tn_error *err)
+static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
 {
     void *self = NULL;
     int32_t devices = 0;
+    record->lacks[0] = '\0';
+    atomic_store(&record->prober, tni_thread_id());
     tn_status status = platform->row->probe(&record->host, &self, &devices, err);
+    atomic_store(&record->prober, 0);
     if (!status && (devices < 0 || devices > MOST_DEVICES))
-        status = tn_fail(err, TN_CORRUPT, 0, "probe", "its probe said ok and gave %d devices",
-                         (int)devices);
+        status = tn_fail(err, TN_CORRUPT, 0, "probe",
+                         "its probe said ok and gave %d devices; there can be 0 to %d",
+                         (int)devices, MOST_DEVICES);
     platform->status = status ? sane(status, err) : TN_OK;
+    platform->fork = tni_fork_generation();
     if (!status) {
         platform->self = self;
         platform->devices = devices;
@@ -155,6 +167,30 @@ static bool can_describe(const tni_record *record)
     return false;
 }
 
+void tni_load_try_devices(const tni_record *record)
+{
+    for (int32_t i = 0; i < record->platform_count; i++) {
+        const tni_platform *platform = &record->platforms[i];
+        for (int32_t d = 0; platform->row->device_properties && d < platform->devices; d++) {
+            tn_device_properties told = {.struct_size = sizeof told};
+            tn_error err = {0};
+            (void)platform->row->device_properties(platform->self, d, &told, &err);
+        }
+    }
+}
+
+/* What its author says of a library that is absent, or else of the platform; or what can be said of
+ * such a library anyway. */
+static void keep_failure(const tni_record *record, const tn_error *err, tni_platform *platform)
+{
+    const char *own = platform->row->remedy ? platform->row->remedy : "";
+    tn_text_fit(platform->message, sizeof platform->message, tni_words_of(err));
+    tni_words_clean(platform->message);
+    tn_text_fit(platform->remedy, sizeof platform->remedy,
+                record->lacks[0] && (record->lacks_own || !own[0]) ? record->lacks : own);
+    tni_words_clean(platform->remedy);
+}
+
 tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user)
 {
     tn_error err = {0}, first = {0};
@@ -169,14 +205,13 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
         any = any || !status;
         record->devices += platform->devices;
         if (status) {
-            tn_text_fit(platform->message, sizeof platform->message, tni_words_of(&err));
-            tni_words_clean(platform->message);
+            keep_failure(record, &err, platform);
             note_lacking(lacking, sizeof lacking, platform, &err);
         }
         if (status && !worst) {
             worst = status;
             first = err;
-            remedy = platform->row->remedy ? platform->row->remedy : "";
+            remedy = platform->remedy;
         }
     }
     if (!any) { /* every probe failed: it stays where it was, with the first one's reason */

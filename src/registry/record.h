@@ -19,8 +19,10 @@ typedef struct tni_platform {
     const tn_platform_row *row;
     void *self;
     int32_t devices;
+    unsigned fork; /* the generation of the process that asked */
     tn_status status;
     char message[256]; /* why it has no devices, as its probe said; "" otherwise */
+    char remedy[256];  /* and what helps; "" when nobody says */
 } tni_platform;
 
 /* Who brought it; indexes the words of reports. */
@@ -51,8 +53,12 @@ typedef struct tni_record {
     _Atomic bool starved;
     uint32_t abi_major;
     uint32_t abi_minor;
-    _Atomic bool withdrawn; /* by the program that registered it, later than all else */
-    const tn_module *table; /* from NEGOTIATED on, when its code is in this process */
+    _Atomic uint64_t prober; /* the thread that is in a probe of it, or 0 */
+    char lacks[256];         /* the prober's: what helps against a library that it did not find */
+    bool lacks_own;          /* by the module's own words */
+    _Atomic bool withdrawn;  /* by the program that registered it, later than all else */
+    tn_error refusal;        /* then, why: TN_OK when the program released it itself */
+    const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
     tni_platform platforms[TNI_PLATFORMS_MAX];
     int32_t platform_count;
     int32_t devices;

@@ -172,13 +172,23 @@ static void end_loading(tni_registry *registry, bool discovered)
     tni_mutex_unlock(&registry->lock);
 }
 
-tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
+tn_status tni_registry_discover_then(tni_registry *registry,
+                                     tn_status (*then)(void *user, tn_error *err), void *user,
+                                     tn_error *err)
 {
     if (!begin_loading(registry))
         return TN_OK;
     tn_status status = tni_discover(registry, err);
-    end_loading(registry, status == TN_OK);
+    bool discovered = status == TN_OK;
+    if (!status && then)
+        status = then(user, err);
+    end_loading(registry, discovered);
     return status;
+}
+
+tn_status tni_registry_discover(tni_registry *registry, tn_error *err)
+{
+    return tni_registry_discover_then(registry, NULL, NULL, err);
 }
 
 tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
@@ -195,13 +205,17 @@ tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entr
     return status;
 }
 
-void tni_registry_withdraw(tni_registry *registry, const tni_record *record)
+void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
+                           const tn_error *refusal)
 {
     tni_mutex_lock(&registry->lock);
     for (size_t i = 0; i < registry->records.count; i++) {
         tni_record *own = registry->records.items[i];
-        if (own == record)
-            atomic_store(&own->withdrawn, true);
+        if (own != record)
+            continue;
+        if (refusal)
+            own->refusal = *refusal;
+        atomic_store(&own->withdrawn, true);
     }
     atomic_fetch_add(&registry->generation, 1);
     tni_mutex_unlock(&registry->lock);

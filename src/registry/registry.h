@@ -39,6 +39,12 @@ void tni_registry_destroy(tni_registry *registry);
 tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_folder, uint64_t flags,
                            tn_error *err);
 tn_status tni_registry_discover(tni_registry *registry, tn_error *err);
+
+/* Discovers, and then calls `then` as the one thread that loads: it may call modules too. Neither is
+ * done where the caller may not wait for another one that loads, as in a probe. */
+tn_status tni_registry_discover_then(tni_registry *registry,
+                                     tn_status (*then)(void *user, tn_error *err), void *user,
+                                     tn_error *err);
 tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_error *err);
 uint64_t tni_registry_generation(const tni_registry *registry);
 
@@ -52,8 +58,10 @@ const tni_record *tni_registry_record(tni_registry *registry, size_t index);
 tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
                                 const tni_record **out, tn_error *err);
 
-/* Its name and rows no longer count, from now on. */
-void tni_registry_withdraw(tni_registry *registry, const tni_record *record);
+/* Its name and rows no longer count, from now on. What a list says of it is `refusal`; with NULL it is
+ * in none any more. */
+void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
+                           const tn_error *refusal);
 
 /* The process's own, made at the first need. */
 tn_status tni_registry_process(tni_registry **out, tn_error *err);

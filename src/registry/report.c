@@ -4,7 +4,7 @@
 #include "rows.h"
 
 /* One block: this, then the reports, then the places. Their texts belong to the registry, whose
- * records never change once published and live as long as it does. */
+ * records live as long as it does and change at most once: when they are withdrawn. */
 struct tn_module_list {
     size_t count;
     size_t place_count;
@@ -35,6 +35,25 @@ static void fill_report(tn_module_report *out, const tni_record *record)
         .devices = record->devices,
         .ms = record->ms,
     };
+}
+
+/* What a program released is as if it had never been. */
+static bool has_row(const tni_record *record)
+{
+    return record->status || !record->withdrawn || record->refusal.status;
+}
+
+/* One that was ready, and then not taken in. */
+static void fill_refusal(tn_module_report *out, const tni_record *record)
+{
+    if (record->status || !record->withdrawn)
+        return;
+    out->stage = TN_STAGE_PROBED;
+    out->status = record->refusal.status;
+    out->message = record->refusal.message;
+    out->remedy = out->status == TN_ALREADY_EXISTS
+                      ? "register it with TN_MODULE_REPLACE, or take the other module out"
+                      : "register it again";
 }
 
 static void fill_place(tn_module_place *out, const tni_place *place)
@@ -88,8 +107,14 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
         return tni_no_memory(err, "tn_module_list_create", "the list");
 
     tni_mutex_lock(&registry->lock);
-    for (; list->count < records; list->count++)
-        fill_report(&list->reports[list->count], registry->records.items[list->count]);
+    for (size_t i = 0; i < records; i++) {
+        const tni_record *record = registry->records.items[i];
+        if (!has_row(record))
+            continue;
+        tn_module_report *report = &list->reports[list->count++];
+        fill_report(report, record);
+        fill_refusal(report, record);
+    }
     add_places(list, &registry->wishes, wishes);
     add_places(list, &registry->standing, standing);
     tni_mutex_unlock(&registry->lock);

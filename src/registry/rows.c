@@ -202,6 +202,8 @@ static tn_status check_platform(check *at, const void *any)
 {
     const tn_platform_row *row = any;
     tn_status status = TN_OK;
+    if (strcmp(row->name, "best") == 0)
+        return refuse(at, "name needs another word: \"best\" chooses a device");
     if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
         return refuse(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
                       TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
@@ -221,13 +223,25 @@ static tn_status check_platform(check *at, const void *any)
     return status;
 }
 
+/* What is opened by name says what helps when it is absent. */
 static tn_status check_library(check *at, const void *any)
 {
     const tn_library_row *row = any;
     tn_status status = check_name(at, "platform", row->platform);
-    if (!status)
+    if (!status && row->files)
         status = check_text(at, "files", row->files);
-    return status ? status : check_text(at, "remedy", row->remedy);
+    if (!status && (row->files || row->remedy))
+        status = check_text(at, "remedy", row->remedy);
+    if (!status && row->other)
+        status = check_name(at, "other", row->other);
+    if (!status && row->other && strcmp(row->other, row->name) == 0)
+        status = refuse(at, "other is the name itself");
+    if (!status)
+        status = check_word(at, "verbose_setting", row->verbose_setting);
+    if (!status && !row->verbose != !row->verbose_setting)
+        status = refuse(at, "verbose and verbose_setting come together: %s is NULL",
+                        row->verbose ? "verbose_setting" : "verbose");
+    return status;
 }
 
 static bool is_rate(double figure)
@@ -265,8 +279,11 @@ static tn_status check_kernel(check *at, const void *any)
                       is_rate(row->flops_per_us) ? row->bytes_per_us : row->flops_per_us);
     if (!(row->overhead_us >= 0 && row->overhead_us <= 1e9))
         return refuse(at, "overhead_us needs 0 or more, found %g", row->overhead_us);
-    status = check_dtypes(at, row->dtypes);
-    return status ? status : check_function(at, "run", row->run != NULL);
+    (void)((status = check_dtypes(at, row->dtypes)) ||
+           (status = check_function(at, "run", row->run != NULL)) ||
+           (status = row->library ? check_name(at, "library", row->library) : TN_OK) ||
+           (status = check_word(at, "backend", row->backend)));
+    return status;
 }
 
 static tn_status check_language(check *at, const void *any)
@@ -297,9 +314,9 @@ typedef struct row_kind {
 static const row_kind
     platforms = {"platform", TN_UP_TO(tn_platform_row, device_reset), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
-    libraries = {"library", TN_UP_TO(tn_library_row, remedy), "", TNI_NAME_MAX, MOST_ROWS,
+    libraries = {"library", TN_UP_TO(tn_library_row, verbose), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},
-    kernels = {"kernel", TN_UP_TO(tn_kernel_row, run), ".", LONGEST_KERNEL_NAME, MOST_ROWS,
+    kernels = {"kernel", TN_UP_TO(tn_kernel_row, backend), ".", LONGEST_KERNEL_NAME, MOST_ROWS,
                check_kernel},
     languages = {"language", TN_UP_TO(tn_language_row, version), "", TNI_NAME_MAX, MOST_ROWS,
                  check_language},
@@ -333,8 +350,9 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
             return refuse(
                 &at,
-                "name needs 1 to %zu of a-z 0-9 - _ %s, beginning with a letter or digit; found \"%.60s\"",
-                kind->longest, kind->extra, row->name ? row->name : "(NULL)");
+                "name needs 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; found \"%.60s\"",
+                kind->longest, kind->extra[0] ? " " : "", kind->extra,
+                row->name ? row->name : "(NULL)");
         at.name = row->name;
         for (int32_t j = 0; j < i; j++) {
             if (strcmp(row_at(list, j)->name, row->name) == 0)

@@ -118,7 +118,7 @@ static const char *doing(tn_module_stage stage)
     case TN_STAGE_FOUND: return "opening it (a constructor runs then)";
     case TN_STAGE_OPENED: return "its entry";
     case TN_STAGE_NEGOTIATED: return "its probe";
-    default: return "the end of its probe";
+    default: return "its device_properties";
     }
 }
 

@@ -9,6 +9,7 @@
     X(COPY_FLIPS, "copy-flips", "copy.device-host", "a copy inverts a byte in its middle")        \
     X(COPY_FLAT, "copy-flat", "copy.2d", "a copy of rows ignores the pitch")                      \
     X(COPY_ONE_ROW, "copy-one-row", "tensor.copy.rows", "a copy of rows copies the first")        \
+    X(COPY_AWAY, "copy-away", "copy.host-device", "a copy says that it is unavailable")           \
     X(FILL_HALF, "fill-half", "fill.patterns", "a pattern of 8 bytes counts as one of 4")         \
     X(FILL_LONG, "fill-long", "fill.patterns", "a fill writes a byte too many")                   \
     X(MEMORY_SHARED, "memory-shared", "memory.distinct", "allocations overlap")                   \
@@ -31,11 +32,16 @@
     X(TIME_STILL, "time-still", "event.elapsed.advances", "the clock stands still")               \
     X(TIME_FAST, "time-fast", "event.elapsed", "the clock is a thousand times too fast")          \
     X(TIME_UNSIGNED, "time-unsigned", "event.elapsed", "time is never negative")                  \
-    X(PROPERTY_BITS, "property-bits", "properties.known", "a bit of known means nothing")         \
+    X(PROPERTY_BITS, "property-bits", "properties", "a bit of known means nothing")               \
     X(PROPERTY_SENSE, "property-sense", "properties", "there are -3 compute units")               \
+    X(PROPERTY_FAILS, "property-fails", "properties", "properties are not told")                  \
     X(DTYPE_TWICE, "dtype-twice", "dtypes", "a dtype is listed twice")                            \
-    X(CAPABILITY_NEGATIVE, "capability-negative", "capability", "the capability is -1.0")         \
+    X(DTYPE_UNKNOWN, "dtype-unknown", "properties", "a dtype does not exist")                     \
+    X(CAPABILITY_NEGATIVE, "capability-negative", "properties", "the capability is -1.0")         \
     X(PRIORITY_REFUSED, "priority-refused", "stream.priority", "priorities are unsupported")      \
+    X(FORK_IGNORED, "fork-ignored", "device.fork", "it says that it survives fork(), and hangs")  \
+    X(PROPERTY_HANGS, "property-hangs", "", "properties never come, but in tenon-probe")          \
+    X(PROPERTY_CRASHES, "property-crashes", "", "properties crash, but in tenon-probe")           \
     X(CRASHES, "crashes", "", "a copy of more than 50000 bytes crashes")
 
 typedef enum fault {

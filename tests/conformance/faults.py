@@ -64,13 +64,41 @@ class Faults(Faulty):
         self.assertEqual(done.returncode, -signal.SIGSEGV)
         self.assertIn("tenon conformance: crashed in the case copy.large\n", done.stderr)
 
+    def test_devices_that_are_never_found(self):
+        """Before the first case: within the patience, and by name."""
+        done = self.suite("property-hangs", "--patience", "2")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("devices were not found within 2 s: an entry, a probe or device_properties "
+                      "waits for ever\n", done.stderr)
+        if not script.build.sanitizers:
+            done = self.suite("property-crashes")
+            self.assertEqual(done.returncode, -signal.SIGSEGV)
+            self.assertIn("tenon conformance: crashed while devices were sought: in an entry, a probe "
+                          "or device_properties\n", done.stderr)
+
     def test_a_message_says_what_was_expected_and_found(self):
         _, results = self.results("memory-hides", "--case", "device.memory")
         self.assertRegex(results["device.memory"]["text"], r"in_use is 0 while \d+ bytes are held")
+        _, results = self.results("property-fails", "--case", "properties")
+        self.assertEqual(results["properties"]["text"], "faulty:0 does not tell its properties: the "
+                         "board does not answer")
+        _, results = self.results("property-sense", "--case", "properties")
+        self.assertIn("told what cannot be, and that is unknown: multi_processor_count -3",
+                      results["properties"]["text"])
+        _, results = self.results("copy-away", "--case", "copy.host-device")
+        self.assertEqual(results["copy.host-device"]["text"],
+                         "tn_copy gave unavailable, expected ok: faulty:0: not today")
         _, results = self.results("copy-flips", "--case", "copy.device-host")
         self.assertRegex(results["copy.device-host"]["text"],
                          r"^where it was copied to: 1 of \d+ bytes are wrong, the first at \d+: "
                          r"0x[0-9a-f]{2}, expected 0x[0-9a-f]{2}$")
+
+    def test_what_is_published_names_no_folder(self):
+        path = self.place("result.txt")
+        self.suite("", "--case", "device.count", "--out", path)
+        text = script.read_text(path)
+        self.assertIn('\nfile = "tenon-faulty.so"\n', text)
+        self.assertNotIn(script.build.folder, text)
 
     def test_a_seed_repeats_a_run(self):
         texts = set()

@@ -2,9 +2,12 @@
  * variable FAULTY names; without it everything is right. */
 #include "faulty_queue.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CAPACITY  (INT64_C(256) << 20)
 #define ALIGNMENT 64
@@ -96,6 +99,9 @@ static tn_status add(state *self, void *stream, const faulty_job *job, tn_error 
 
 static tn_status copy(void *any, const tn_copy_job *job, tn_error *err)
 {
+    const state *self = any;
+    if (self->wrong == FAULT_COPY_AWAY)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "faulty: copy", "not today");
     return add(any, job->stream, &(faulty_job){.kind = JOB_COPY, .copy = *job}, err);
 }
 
@@ -108,7 +114,14 @@ static tn_status device_properties(void *any, int32_t device, tn_device_properti
                                    tn_error *err)
 {
     const state *self = any;
-    (void)device, (void)err;
+    (void)device;
+    bool is_spared = strcmp(program_invocation_short_name, "tenon-probe") == 0;
+    while (self->wrong == FAULT_PROPERTY_HANGS && !is_spared)
+        (void)pause();
+    if (self->wrong == FAULT_PROPERTY_CRASHES && !is_spared)
+        (void)raise(SIGSEGV);
+    if (self->wrong == FAULT_PROPERTY_FAILS)
+        return tn_fail(err, TN_IO, 5, "faulty: device_properties", "the board does not answer");
     tn_text_fit(out->name, sizeof out->name, "Faulty");
     out->memory_bytes = CAPACITY;
     out->multi_processor_count = self->wrong == FAULT_PROPERTY_SENSE ? -3 : 4;
@@ -118,7 +131,9 @@ static tn_status device_properties(void *any, int32_t device, tn_device_properti
     if (self->wrong == FAULT_PROPERTY_BITS)
         out->known |= UINT64_C(1) << 50;
     out->dtypes[0] = TN_F32;
-    out->dtypes[1] = self->wrong == FAULT_DTYPE_TWICE ? TN_F32 : TN_I32;
+    out->dtypes[1] = self->wrong == FAULT_DTYPE_TWICE     ? TN_F32
+                     : self->wrong == FAULT_DTYPE_UNKNOWN ? 0xFF
+                                                          : TN_I32;
     return TN_OK;
 }
 
@@ -281,7 +296,8 @@ static tn_status event_elapsed(void *any, int32_t device, void *start, void *sto
     return TN_OK;
 }
 
-static const tn_platform_row platform = {
+/* Not constant, unlike a real module's, as the entry may spoil it. */
+static tn_platform_row platform = {
     .struct_size = sizeof platform,
     .name = "faulty",
     .kind = TN_PLATFORM_OOT,
@@ -317,6 +333,8 @@ static const tn_module module = {.struct_size = sizeof module,
 tn_status tn_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     (void)host, (void)err;
+    if (read_fault() == FAULT_FORK_IGNORED)
+        platform.flags = TN_PLATFORM_FORK_SAFE;
     *out = &module;
     return TN_OK;
 }

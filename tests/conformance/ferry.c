@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 4, BYTES = 1 << 18, ROUNDS = 3 };
 
@@ -194,6 +196,52 @@ static void killing_the_server_loses_the_device_alone(void **state)
     }
 }
 
+/* Those who still wait when the device is opened anew say what they know of the old one: it does not
+ * lose the new one. */
+static void late_words_lose_nothing(void **state)
+{
+    worker workers[THREADS];
+    tn_error err;
+    (void)state;
+    come_in();
+    for (int round = 0; round < ROUNDS; round++) {
+        use(first);
+        begin(workers, first);
+        assert_int_equal(kill(server_of(0), SIGKILL), 0);
+        while (tn_device_synchronize(first, &err) == TN_OK)
+            continue;
+        assert_int_equal(tn_device_reset(first, &err), TN_OK);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_int_equal(tn_device_health(first, &err), TN_OK);
+        use(first);
+    }
+}
+
+/* A forked child would talk to its parent's servers: it is refused, and they live on. */
+static void a_child_is_refused(void **state)
+{
+    int status = -1;
+    tn_error err;
+    void *none = NULL;
+    (void)state;
+    come_in();
+    use(first);
+    pid_t server = server_of(0);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(tn_memory_alloc(first, 64, NULL, &none, &err) == TN_UNAVAILABLE &&
+                      tn_device_synchronize(first, &err) == TN_UNAVAILABLE &&
+                      tn_device_reset(first, &err) == TN_UNAVAILABLE
+                  ? 0
+                  : 1);
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+    assert_int_equal(server_of(0), server);
+    use(first);
+}
+
 /* A device that is well can be reset too: a new server, and nothing of before. */
 static void a_sound_device_can_be_reset(void **state)
 {
@@ -242,6 +290,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_starts_at_the_first_use),
         cmocka_unit_test(killing_the_server_loses_the_device_alone),
+        cmocka_unit_test(late_words_lose_nothing),
+        cmocka_unit_test(a_child_is_refused),
         cmocka_unit_test(a_sound_device_can_be_reset),
         cmocka_unit_test(a_stray_copy_is_the_cause),
         cmocka_unit_test(clean_up),

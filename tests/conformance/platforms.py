@@ -14,7 +14,7 @@ platform = described
 memory = 256 MiB
 count = 2
 """
-LONG = 120 if os.environ.get("TENON_TEST_REDUCED") else 30
+LONG = 120 if os.environ.get("TN_TEST_REDUCED") else 30
 
 
 class Platforms(script.Case):

@@ -10,6 +10,7 @@
 #include "os/cache/cache.h"
 #include "os/dl.h"
 #include "os/file.h"
+#include "os/parallel.h"
 #include "os/pool.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -114,11 +115,21 @@ static void count_up(void *user, int64_t index)
 static tn_status parallel_for(void)
 {
     _Atomic int sum = 0;
-    assert_int_equal(tn_parallel_threads_set(3, NULL), TN_OK);
+    assert_int_equal(tni_parallel_threads_set(3, NULL), TN_OK);
     tn_parallel_for(100, count_up, &sum);
     assert_int_equal(atomic_load(&sum), 100);
     assert_in_range(tn_parallel_threads(), 1, 3);
-    return tn_parallel_threads_set(0, NULL);
+    return tni_parallel_threads_set(0, NULL);
+}
+
+/* Setting their number is a change of a setting: it takes place or it does not. */
+static tn_status parallel_threads(void)
+{
+    tn_status status = tn_parallel_threads_set(3, NULL);
+    if (!status)
+        assert_int_equal(tn_parallel_threads(), 3);
+    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+    return status;
 }
 
 static void engine_for(void *self, int64_t count, tn_task *task, void *user)
@@ -326,6 +337,7 @@ static const struct step steps[] = {
     {"names and statuses", names_and_statuses, NEEDS_NONE},
     {"tn_log_set", log_set, NEEDS_NONE},
     {"tn_parallel_for", parallel_for, TOLERATES},
+    {"tn_parallel_threads_set", parallel_threads, TOLERATES},
     {"tn_parallel_engine_set", parallel_engine, NEEDS_NONE},
     {"tni_text_copy", text_copy, NEEDS},
     {"tni_buffer", buffer, NEEDS},

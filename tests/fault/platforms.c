@@ -4,6 +4,7 @@
 #include "unit/world.h"
 
 #include "device/host/host.h"
+#include "os/parallel.h"
 #include "tenon/machine.h"
 
 static const char text[] = "[device h200]\nplatform = cuda\nname = NVIDIA H200\nmemory = 141 GB\n"
@@ -41,7 +42,7 @@ static tn_status live(tn_error *err)
     tni_descriptions_release(descriptions);
     tni_platforms_destroy(set);
     tni_registry_destroy(registry);
-    assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+    assert_int_equal(tni_parallel_threads_set(0, NULL), TN_OK);
     return status;
 }
 

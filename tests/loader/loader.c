@@ -74,9 +74,9 @@ static void other_abis_and_bad_tables(void **state)
 {
     static const expected modules[] = {
         {"other_minor", TN_STAGE_OPENED, TN_INCOMPATIBLE,
-         "built for module ABI 0.4; this Tenon has 0.3", "with the headers of this Tenon"},
+         "built for module ABI 0.5; this Tenon has 0.4", "with the headers of this Tenon"},
         {"other_major", TN_STAGE_OPENED, TN_INCOMPATIBLE,
-         "built for module ABI 7.3; this Tenon has 0.3", "with the headers of this Tenon"},
+         "built for module ABI 7.4; this Tenon has 0.4", "with the headers of this Tenon"},
         {"small_table", TN_STAGE_OPENED, TN_INCOMPATIBLE,
          "its table's struct_size needs at least 80, found 72", "set struct_size"},
         {"unknown_flags", TN_STAGE_OPENED, TN_INCOMPATIBLE,
@@ -128,8 +128,8 @@ static void probe_fails_or_talks_nonsense(void **state)
          "fit a stub card"},
         {"wordless_probe", TN_STAGE_NEGOTIATED, TN_DEVICE_LOST, "it gave no reason",
          "fit a stub card"},
-        {"failing_probe", TN_STAGE_NEGOTIATED, TN_CORRUPT, "a status of its own",
-         "fit a stub card"},
+        {"failing_probe", TN_STAGE_NEGOTIATED, TN_CORRUPT,
+         "it gave the status 4711, which does not exist: a status of its own", "fit a stub card"},
         {"starving_probe", TN_STAGE_NEGOTIATED, TN_OUT_OF_MEMORY, "no memory left on the card",
          "fit a stub card"},
         {"foreign_words", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "ger?t fehlt?ganz",
@@ -137,9 +137,10 @@ static void probe_fails_or_talks_nonsense(void **state)
         {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device",
          "connect a device"},
         {"negative_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,
-         "its probe said ok and gave -3 devices", "fit a stub card"},
+         "its probe said ok and gave -3 devices; there can be 0 to 65536", "fit a stub card"},
         {"endless_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,
-         "its probe said ok and gave 2147483647 devices", "fit a stub card"},
+         "its probe said ok and gave 2147483647 devices; there can be 0 to 65536",
+         "fit a stub card"},
         {"half_there", TN_STAGE_READY, TN_OK,
          "; without platform stub2: the second kind of card is absent", ""},
     };
@@ -158,6 +159,8 @@ static void module_crashes_or_exits(void **state)
          "tell the module's author"},
         {"exiting_probe", TN_STAGE_NEGOTIATED, TN_CRASHED,
          "its probe ended the process (exit code 7)", "tell the module's author"},
+        {"crashing_properties", TN_STAGE_PROBED, TN_CRASHED,
+         "its device_properties crashed (signal 11)", "tell the module's author"},
     };
     (void)state;
     CHECK_STUBS(modules);
@@ -169,12 +172,13 @@ static bool hangs_at_its_place(const char *folder, int64_t limit_ns, loaded *out
 {
     put_stub(folder, "constructor", "hanging_constructor");
     put_stub(folder, "probe", "hanging_probe");
+    put_stub(folder, "properties", "hanging_properties");
     put_stub(folder, "zz", "good");
     tni_registry_params params = seek_in(folder);
     params.probe_limit_ns = limit_ns;
     trace_begin(folder);
     *out = load(&params);
-    return strcmp(trace_take(), "ccepcepcep") == 0;
+    return strcmp(trace_take(), "ccepcepcepcep") == 0;
 }
 
 static void module_hangs(void **state)
@@ -184,6 +188,9 @@ static void module_hangs(void **state)
                                          "tell the module's author"};
     static const expected probe = {"probe", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
                                    "its probe did not finish within", "tell the module's author"};
+    static const expected properties = {"properties", TN_STAGE_PROBED, TN_TIMEOUT,
+                                        "its device_properties did not finish within",
+                                        "tell the module's author"};
     char folder[SCRATCH_PATH];
     loaded in;
     (void)state;
@@ -197,6 +204,7 @@ static void module_hangs(void **state)
     }
     check_row(&in, &constructor);
     check_row(&in, &probe);
+    check_row(&in, &properties);
     check_ready(&in, "zz");
     assert_true(row_of(&in, "probe")->ms >= 300);
     unload(&in);

@@ -44,6 +44,8 @@ enum {
     STUB_HANGING_PROBE,
     STUB_STRAYING_PROBE,
     STUB_LOGGING_PROBE,
+    STUB_CRASHING_PROPERTIES,
+    STUB_HANGING_PROPERTIES,
     STUB_CRASHING_CONSTRUCTOR,
     STUB_HANGING_CONSTRUCTOR,
     STUB_VENDOR
@@ -159,6 +161,18 @@ static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
     return tn_fail(err, TN_UNSUPPORTED, 0, "stub: copy", "stub cards have no memory");
 }
 
+static tn_status device_properties(void *self, int32_t device, tn_device_properties *out,
+                                   tn_error *err)
+{
+    (void)self, (void)err;
+    if (STUB == STUB_CRASHING_PROPERTIES && device == 1)
+        crash();
+    if (STUB == STUB_HANGING_PROPERTIES && device == 1)
+        hang();
+    tn_text_fit(out->name, sizeof out->name, "stub card");
+    return TN_OK;
+}
+
 static tn_status run(const struct tn_run *run, tn_error *err)
 {
     (void)run;
@@ -184,7 +198,8 @@ static tn_platform_row platform = {.struct_size = sizeof platform,
                                    .probe = probe,
                                    .memory_alloc = memory_alloc,
                                    .memory_free = memory_free,
-                                   .copy = copy},
+                                   .copy = copy,
+                                   .device_properties = device_properties},
                        second = {.struct_size = sizeof second,
                                  .name = "stub2",
                                  .kind = TN_PLATFORM_OOT,

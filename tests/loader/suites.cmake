@@ -48,7 +48,7 @@ foreach(name good other_minor other_major small_table unknown_flags sanitizer_fl
         bad_language bad_communicator no_rows unavailable wordless_probe failing_probe
         starving_probe foreign_words no_device negative_devices endless_devices half_there
         crashing_probe exiting_probe hanging_probe straying_probe logging_probe crashing_constructor
-        hanging_constructor)
+        hanging_constructor crashing_properties hanging_properties)
   tenon_stub(${name})
 endforeach()
 tenon_stub(absent_good OF unavailable CALLED good)

@@ -3,6 +3,7 @@
 #include "async_queue.h"
 #include "device/stream/stream.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 // clang-format off
@@ -20,8 +21,9 @@ enum {
     FUNCTIONS(NUMBER)
 #undef NUMBER
         FUNCTION_COUNT,
-    ANY = -1,   /* a fault's function */
-    HOLLOW = -1 /* a status: does nothing and says TN_OK */
+    ANY = -1,    /* a fault's function */
+    HOLLOW = -1, /* a status: does nothing and says TN_OK */
+    NONSENSE = 4711
 };
 static const char *const names[] = {
 #define NAME(name) #name,
@@ -31,6 +33,7 @@ static const char *const names[] = {
 
 enum { FIRST_CAPACITY = 1 << 30 };
 _Atomic uint64_t async_capacity = FIRST_CAPACITY;
+_Atomic bool async_timeless;
 _Atomic bool async_sharing;
 _Atomic bool async_initialized[ASYNC_DEVICES];
 _Atomic int32_t async_last_priority;
@@ -250,13 +253,19 @@ static void stream_destroy(void *self, int32_t device, void *native)
     end(TN_OK);
 }
 
+/* What fails has written something all the same, as a stranger's function may. */
+static tn_status answer(tn_status status, bool value, int32_t *out)
+{
+    if (status != HOLLOW)
+        *out = status ? NONSENSE : value;
+    return end(status);
+}
+
 static tn_status stream_query(void *self, int32_t device, void *native, int32_t *out, tn_error *err)
 {
     (void)self;
     tn_status status = begin(F_stream_query, device, err);
-    if (!status)
-        *out = queue_is_idle(device, native);
-    return end(status);
+    return answer(status, !status && queue_is_idle(device, native), out);
 }
 
 static tn_status stream_synchronize(void *self, int32_t device, void *native, tn_error *err)
@@ -336,9 +345,7 @@ static tn_status event_query(void *self, int32_t device, void *native, int32_t *
     const event *e = native;
     (void)self;
     tn_status status = begin(F_event_query, device, err);
-    if (!status)
-        *out = e->reached >= e->asked;
-    return end(status);
+    return answer(status, e->reached >= e->asked, out);
 }
 
 static tn_status event_synchronize(void *self, int32_t device, void *native, tn_error *err)
@@ -362,8 +369,8 @@ static tn_status event_elapsed(void *self, int32_t device, void *start, void *st
         status = tn_fail(err, TN_UNSUPPORTED, 0, "event_elapsed", "created without timing");
     if (!status && (from->reached < from->asked || to->reached < to->asked))
         status = tn_fail(err, TN_NOT_READY, 0, "event_elapsed", "not complete");
-    if (!status)
-        *out = (double)(to->ns - from->ns) / 1e6;
+    if (status != HOLLOW)
+        *out = status ? NONSENSE : async_timeless ? (double)NAN : (double)(to->ns - from->ns) / 1e6;
     return end(status);
 }
 

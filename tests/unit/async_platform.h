@@ -51,6 +51,7 @@ async_counts async_held(void);
 bool async_holds_nothing(void);
 
 extern _Atomic uint64_t async_capacity; /* bytes of memory that each device has; 1 GiB at first */
+extern _Atomic bool async_timeless;     /* the time between events is no number */
 extern _Atomic bool async_sharing; /* events can be exported and imported, within this process */
 extern _Atomic bool async_initialized[ASYNC_DEVICES]; /* any use of a device initialises it */
 

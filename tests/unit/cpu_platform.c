@@ -45,6 +45,7 @@ static tn_machine_facts made_up(void)
 
 static void row_is_whole(void **state)
 {
+    static const char *const libraries[] = {"hwloc", "mkl", "mkldnn", "openblas"};
     const tn_module *module = cpu_host_begin();
     (void)state;
     assert_int_equal(module->struct_size, sizeof *module);
@@ -53,12 +54,13 @@ static void row_is_whole(void **state)
     assert_string_equal(cpu_row->device_name, "CPU");
     assert_string_equal(cpu_row->visible_variable, "");
     assert_int_equal(cpu_row->kind, TN_PLATFORM_CPU);
-    assert_int_equal(cpu_row->flags, 0);
+    assert_int_equal(cpu_row->flags, TN_PLATFORM_FORK_SAFE);
     assert_contains(cpu_row->async_output_reason, "in order on the caller's thread");
     assert_null(cpu_row->describe);
-    assert_string_equal(module->libraries[0]->name, "hwloc");
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+        assert_string_equal(module->libraries[i]->name, libraries[i]);
+    assert_null(module->libraries[sizeof libraries / sizeof libraries[0]]);
     assert_contains(module->libraries[0]->remedy, "libhwloc15");
-    assert_null(module->libraries[1]);
 }
 
 /* Two copies of Tenon may share the module's code: each probe has its own host. */
@@ -83,7 +85,8 @@ static void properties_are_those_of_the_machine(void **state)
     uint64_t known = TN_DEVICE_KNOWS(memory_bytes) | TN_DEVICE_KNOWS(numa_node) |
                      TN_DEVICE_KNOWS(physical_index) | TN_DEVICE_KNOWS(multi_processor_count) |
                      TN_DEVICE_KNOWS(l2_cache_bytes) | TN_DEVICE_KNOWS(clock_khz) |
-                     TN_DEVICE_KNOWS(is_integrated) | TN_DEVICE_KNOWS(pinned_memory);
+                     TN_DEVICE_KNOWS(is_integrated) | TN_DEVICE_KNOWS(pinned_memory) |
+                     TN_DEVICE_KNOWS(triton_capable);
     (void)state;
     assert_int_equal(found.known, known);
     assert_string_equal(found.name, "Fake(R) CPU");
@@ -98,6 +101,7 @@ static void properties_are_those_of_the_machine(void **state)
     assert_int_equal(found.physical_index, 0);
     assert_int_equal(found.is_integrated, 1);
     assert_int_equal(found.pinned_memory, 0);
+    assert_int_equal(found.triton_capable, 1);
 }
 
 static void unknown_facts_stay_unknown(void **state)
@@ -115,7 +119,8 @@ static void unknown_facts_stay_unknown(void **state)
     found = properties_of(&facts);
     assert_string_equal(found.name, "fake64");
     assert_int_equal(found.known, TN_DEVICE_KNOWS(physical_index) | TN_DEVICE_KNOWS(is_integrated) |
-                                      TN_DEVICE_KNOWS(pinned_memory));
+                                      TN_DEVICE_KNOWS(pinned_memory) |
+                                      TN_DEVICE_KNOWS(triton_capable));
     assert_int_equal(found.memory_bytes, 0);
     assert_int_equal(found.clock_khz, 0);
 }

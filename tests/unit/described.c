@@ -175,7 +175,7 @@ static void the_row_is_as_it_says(void **state)
     (void)state;
     assert_string_equal(r->row->name, "described");
     assert_int_equal(r->row->kind, TN_PLATFORM_OOT);
-    assert_int_equal(r->row->flags, TN_PLATFORM_STAND_IN);
+    assert_int_equal(r->row->flags, TN_PLATFORM_STAND_IN | TN_PLATFORM_FORK_SAFE);
     assert_contains(r->row->async_output_reason, "before they return");
     rig_destroy(r);
 }

@@ -57,7 +57,7 @@ static void every_key_is_read(void **state)
                                    "clock = 1.98 GHz\n"
                                    "memory_bandwidth = 4.8 TB/s\n"
                                    "is_integrated = 0\n"
-                                   "pinned_memory = 1\n");
+                                   "pinned_memory = 1\ntriton_capable = 1\n");
     (void)state;
     assert_int_equal(tni_descriptions_count(all), 1);
     const tni_description *one = tni_descriptions_get(all, 0);
@@ -92,6 +92,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(p->memory_bandwidth, INT64_C(4800000000000));
     assert_int_equal(p->is_integrated, 0);
     assert_int_equal(p->pinned_memory, 1);
+    assert_int_equal(p->triton_capable, 1);
     assert_true(p->known ==
                 (TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1)));
     tni_descriptions_release(all);
@@ -204,6 +205,7 @@ static void bad_values_are_refused(void **state)
         {"warp_size = 0.5", "\"0.5\"", "needs a whole number"},
         {"is_integrated = 2", "\"2\"", "needs 0 to 1"},
         {"pinned_memory = yes", "\"yes\"", "needs a whole number from 0 to 1"},
+        {"triton_capable = 2", "\"2\"", "needs 0 to 1"},
         {"count = 0", "count = \"0\": ", "needs 1 to 64"},
         {"count = 65", "\"65\"", "needs 1 to 64"},
         {"capability = nine", "capability = \"nine\": ", "needs a capability, as in 9.0"},

@@ -1,7 +1,10 @@
 /* Devices: capabilities, what their platforms tell, and those that are described. */
 #include "world.h"
 
+#include "os/thread.h"
 #include "scratch.h"
+
+#include <sched.h>
 
 static void capabilities_have_an_order(void **state)
 {
@@ -151,7 +154,8 @@ static void properties_answer_questions(void **state)
     assert_int_equal(tn_device_is_fp8_fnuz(acme), 0);
     assert_int_equal(tn_device_supported_dtypes(bolt)[0], 0);
     assert_int_equal(tn_device_verify_dtype(bolt, TN_F32, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "does not tell");
+    assert_string_equal(err.message, "bolt:0 is not known to compute with f32: platform bolt does "
+                                     "not tell its dtypes");
     world_end(&w);
 }
 
@@ -200,6 +204,11 @@ static void links_join_devices(void **state)
     assert_contains(err.message, "acme:0 and bolt:0 are not two devices of one platform");
     assert_int_equal(tn_platform_is_fully_connected(world_platform(&w, "acme"), &all, &err), TN_OK);
     assert_int_equal(all, 0);
+    tn_platform *acme = tni_platforms_same(world_platform(&w, "acme"));
+    atomic_store(&acme->devices, 1 << 16); /* more than a square of 32 bits holds */
+    assert_int_equal(tn_platform_is_fully_connected(acme, &all, &err), TN_OK);
+    assert_int_equal(all, 0);
+    atomic_store(&acme->devices, 3);
     assert_int_equal(tn_platform_is_fully_connected(world_platform(&w, "bolt"), &all, &err), TN_OK);
     assert_int_equal(all, 1);
     assert_int_equal(tn_platform_is_fully_connected(world_platform(&w, "tpu"), &all, &err),
@@ -267,6 +276,40 @@ static void described_devices_plan_or_run(void **state)
     assert_int_equal(tn_device_link(h200, world_device(&w, "cuda:1"), &link, &err), TN_UNSUPPORTED);
     assert_int_equal(describe(&w, "[device b]\nplatform = cuda\n", &err), TN_OK);
     assert_string_equal(tn_device_id(world_device(&w, "b")), "cuda:2");
+    world_end(&w);
+}
+
+static void bf16_and_triton_are_questions_of_their_own(void **state)
+{
+    static const char text[] =
+        "[device old]\nplatform = stand\ndtypes = f16, f32\ntriton_capable = 0\n"
+        "[device new]\nplatform = stand\ndtypes = bf16, f32\ntriton_capable = 1\n"
+        "[device narrow]\nplatform = stand\ndtypes = bf16, i8\n"
+        "[device small]\nplatform = stand\ndtypes = i8\n"
+        "[device silent]\nplatform = stand\n";
+    static const struct {
+        const char *name;
+        int32_t real, emulated, triton;
+    } rows[] = {{"old", 0, 1, 0},
+                {"new", 1, 1, 1},
+                {"narrow", 1, 1, 0},
+                {"small", 0, 0, 0},
+                {"silent", 0, 0, 0}};
+    world w;
+    tn_error err = {0};
+    (void)state;
+    world_make(&w, WORLD_CPU | WORLD_STAND, NULL);
+    assert_int_equal(describe(&w, text, &err), TN_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const tn_device *device = world_device(&w, rows[i].name);
+        assert_int_equal(tn_device_supports_bf16(device, 0), rows[i].real);
+        assert_int_equal(tn_device_supports_bf16(device, 1), rows[i].emulated);
+        assert_int_equal(tn_device_is_triton_capable(device), rows[i].triton);
+    }
+    assert_int_equal(tn_device_supports_bf16(NULL, 1), 0);
+    assert_int_equal(tn_device_is_triton_capable(NULL), 0);
+    assert_ptr_equal(world_device(&w, "triton_capable=1"), world_device(&w, "new"));
+    assert_ptr_equal(world_device(&w, "triton_capable=0"), world_device(&w, "old"));
     world_end(&w);
 }
 
@@ -373,6 +416,205 @@ static void a_module_that_comes_late_has_its_numbers(void **state)
     world_end(&w);
 }
 
+/* The module of `cpu` under another name, with its one device as a cuda one. */
+static tn_status cuda_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static tn_platform_row row;
+    static const tn_platform_row *const rows[] = {&row, NULL};
+    static tn_module module;
+    const tn_module *cpu = NULL;
+    tn_status status = world_builtins(WORLD_CPU)[0].entry(host, &cpu, err);
+    row = *cpu->platforms[0];
+    row.name = "cuda";
+    row.kind = TN_PLATFORM_CUDA;
+    module = *cpu;
+    module.name = "late";
+    module.platforms = rows;
+    *out = &module;
+    return status;
+}
+
+static void one_for_planning_steps_back_for_one_that_runs(void **state)
+{
+    world w;
+    tn_error err = {0};
+    tn_registration *registration = NULL;
+    tn_device *found = NULL;
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    assert_int_equal(
+        describe(&w, "[device a]\nplatform = cuda\n[device b]\nplatform = cuda\n", &err), TN_OK);
+    tn_device *a = world_device(&w, "a"), *b = world_device(&w, "b");
+    const tn_platform *cuda = world_platform(&w, "cuda");
+    assert_int_equal(tni_platforms_register(w.set, cuda_entry, 0, &registration, &err), TN_OK);
+    tn_device *runs = world_device(&w, "cuda:0");
+    assert_int_equal(tn_device_plans_only(runs), 0);
+    assert_false(tni_device_is_visible(a));
+    assert_int_equal(tni_devices_get(w.set, "a", &found, &err), TN_NOT_FOUND);
+    assert_contains(err.message, "present: cpu:0, cuda:1 (for planning only), cuda:0");
+    assert_int_equal(tn_platform_device_count(cuda), 2);
+    for (int32_t i = 0; i < 2; i++) {
+        assert_int_equal(tn_device_set(cuda, i, &err), TN_OK);
+        assert_int_equal(tn_platform_device_get(cuda, i, &found, &err), TN_OK);
+        assert_ptr_equal(found, i ? b : runs);
+    }
+    assert_int_equal(tn_device_set(cuda, 0, &err), TN_OK);
+    assert_int_equal(tn_platform_device_get(cuda, 2, &found, &err), TN_NOT_FOUND);
+    assert_string_equal(err.message, "no device \"cuda:2\"; cuda has 2");
+    tn_registration_release(registration);
+    assert_ptr_equal(world_device(&w, "cuda:0"), a); /* and comes forward again */
+    assert_int_equal(tn_platform_device_count(cuda), 2);
+    world_end(&w);
+}
+
+/* A platform whose devices tell nonsense, nothing, and the truth; and ask in their turn. */
+static struct {
+    tni_platforms *set;
+    _Atomic int asked[3];
+    _Atomic int failed;
+} odd;
+
+static tn_status odd_probe(const tn_host *host, void **out_self, int32_t *out, tn_error *err)
+{
+    (void)host, (void)out_self, (void)err;
+    *out = 3;
+    return TN_OK;
+}
+
+static tn_status odd_alloc(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err)
+{
+    (void)self, (void)device, (void)bytes, (void)out;
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "odd", "no memory here");
+}
+
+static void odd_free(void *self, int32_t device, void *memory)
+{
+    (void)self, (void)device, (void)memory;
+}
+
+static tn_status odd_copy(void *self, const tn_copy_job *job, tn_error *err)
+{
+    (void)self, (void)job, (void)err;
+    return TN_OK;
+}
+
+static tn_status odd_properties(void *self, int32_t device, tn_device_properties *out,
+                                tn_error *err)
+{
+    (void)self;
+    odd.asked[device]++;
+    if (odd.set) /* others come in meanwhile, and it asks itself */
+        odd.failed += tni_platforms_sync(odd.set, err) != TN_OK;
+    for (int i = 0; i < 100; i++)
+        (void)sched_yield();
+    if (device == 1)
+        return tn_fail(err, TN_IO, 5, "odd", "the board does not answer");
+    out->known = device == 0 ? ~UINT64_C(0) : TN_DEVICE_KNOWS(memory_bytes);
+    out->memory_bytes = device == 0 ? -5 : 1024;
+    out->warp_size = 32;
+    out->is_integrated = 2;
+    out->capability = (tn_capability){-3, -9};
+    out->dtypes[0] = 0xFF;
+    out->dtypes[1] = TN_F32;
+    return TN_OK;
+}
+
+static tn_status odd_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static const tn_platform_row row = {.struct_size = sizeof row,
+                                        .name = "odd",
+                                        .kind = TN_PLATFORM_OOT,
+                                        .probe = odd_probe,
+                                        .memory_alloc = odd_alloc,
+                                        .memory_free = odd_free,
+                                        .copy = odd_copy,
+                                        .device_properties = odd_properties};
+    static const tn_platform_row *const rows[] = {&row, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "odd",
+                                     .version = "1",
+                                     .platforms = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+static void odd_world_make(world *out)
+{
+    static const tni_builtin builtins[] = {{"odd", odd_entry}, {NULL, NULL}};
+    const tni_registry_params params = {.builtins = builtins};
+    tn_error err = {0};
+    memset(&odd, 0, sizeof odd);
+    if (tni_registry_create(&params, &out->registry, &err) ||
+        tni_platforms_create(out->registry, NULL, &out->set, &err))
+        fail_msg("%s", err.message);
+}
+
+static void what_cannot_be_is_unknown_and_shown(void **state)
+{
+    world w;
+    tn_error err;
+    (void)state;
+    odd_world_make(&w);
+    const tn_device_properties *p = tn_device_properties_get(world_device(&w, "odd:0"));
+    assert_int_equal(p->known & (TN_DEVICE_KNOWS(memory_bytes) | TN_DEVICE_KNOWS(capability) |
+                                 TN_DEVICE_KNOWS(is_integrated)),
+                     0);
+    assert_int_equal(p->known >> TN_DEVICE_NUMBER_COUNT, 0);
+    assert_true(p->known & TN_DEVICE_KNOWS(warp_size) && p->warp_size == 32);
+    assert_true(p->memory_bytes == 0 && p->is_integrated == 0 && p->capability.major == 0);
+    assert_true(p->dtypes[0] == TN_F32 && p->dtypes[1] == 0);
+    const tn_device_properties *last = tn_device_properties_get(world_device(&w, "odd:2"));
+    assert_true(last->memory_bytes == 1024 && last->warp_size == 0 && last->capability.minor == 0);
+    assert_int_equal(last->known, TN_DEVICE_KNOWS(memory_bytes));
+
+    tn_platform_list *list = NULL;
+    char text[1024] = "";
+    assert_int_equal(tni_platform_list_of(w.set, &list, &err), TN_OK);
+    const tn_platform_report *report = tn_platform_list_get(list, 0);
+    assert_string_equal(report->name, "odd");
+    for (size_t i = 0; i < report->evidence_count; i++) {
+        const tn_platform_evidence *e = tn_platform_list_evidence(list, 0, i);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s: %s (%d)\n", e->what, e->found,
+                 (int)e->holds);
+    }
+    assert_contains(text, "properties of odd:0: told what cannot be, and that is unknown: "
+                          "known 0x7fffffffffff0000, memory -5, is_integrated 2, "
+                          "capability -3.-9, dtype 0xff (0)\n");
+    assert_contains(text, "properties of odd:1: does not tell its properties: the board does not "
+                          "answer (0)\n");
+    assert_contains(text, "properties of odd:2: told what cannot be, and that is unknown: "
+                          "dtype 0xff (0)\n");
+    tn_platform_list_release(list);
+    world_end(&w);
+}
+
+static void sync_once(void *user)
+{
+    odd.failed += tni_platforms_sync(user, NULL) != TN_OK;
+}
+
+static void each_device_is_asked_once(void **state)
+{
+    enum { THREADS = 4 };
+    world w;
+    tni_thread threads[THREADS];
+    (void)state;
+    odd_world_make(&w);
+    odd.set = w.set;
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(tni_thread_create(&threads[i], sync_once, w.set, NULL), TN_OK);
+    for (size_t i = 0; i < THREADS; i++)
+        tni_thread_join(threads[i]);
+    assert_int_equal(odd.failed, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(odd.asked[i], 1);
+    assert_int_equal(w.set->devices.count, 3);
+    world_end(&w);
+}
+
 static void nothing_is_asked_of_no_device(void **state)
 {
     tn_error err;
@@ -397,6 +639,8 @@ static void nothing_is_asked_of_no_device(void **state)
     assert_int_equal(tn_device_get(NULL, NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_device_count(NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_device_file_add(NULL, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_device_file_add("", &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "path is empty");
     assert_int_equal(tn_device_file_add("/no/such/file", &err), TN_NOT_FOUND);
     assert_int_equal(out, 7);
 }
@@ -431,10 +675,14 @@ int main(void)
         cmocka_unit_test(links_join_devices),
         cmocka_unit_test(generators_are_by_number),
         cmocka_unit_test(described_devices_plan_or_run),
+        cmocka_unit_test(bf16_and_triton_are_questions_of_their_own),
         cmocka_unit_test(bad_descriptions_add_nothing),
         cmocka_unit_test(a_refused_file_leaves_no_gap),
         cmocka_unit_test(numbers_that_are_none_are_refused),
         cmocka_unit_test(a_module_that_comes_late_has_its_numbers),
+        cmocka_unit_test(one_for_planning_steps_back_for_one_that_runs),
+        cmocka_unit_test(what_cannot_be_is_unknown_and_shown),
+        cmocka_unit_test(each_device_is_asked_once),
         cmocka_unit_test(nothing_is_asked_of_no_device),
         cmocka_unit_test(process_has_a_cpu),
     };

@@ -60,8 +60,8 @@ static void flags_reach_the_platform(void **state)
     tn_event_args args = {.struct_size = sizeof args};
     (void)state;
     for (uint32_t flags = 0; flags <= TN_EVENT_FLAGS; flags++) {
-        args.enable_timing = flags & TN_EVENT_TIMING ? 5 : 0;
-        args.blocking = flags & TN_EVENT_BLOCKING ? -1 : 0;
+        args.enable_timing = flags & TN_EVENT_TIMING ? 1 : 0;
+        args.blocking = flags & TN_EVENT_BLOCKING ? 1 : 0;
         args.interprocess = flags & TN_EVENT_INTERPROCESS ? 1 : 0;
         tn_event *event = made_on("async:1", &args);
         assert_int_equal(async_last_flags, flags);
@@ -77,6 +77,13 @@ static void flags_reach_the_platform(void **state)
 
 static void wrong_arguments_are_refused(void **state)
 {
+    static const struct {
+        tn_event_args args;
+        const char *words;
+    } odd[] = {{{.enable_timing = 7}, "args->enable_timing needs 0 or 1, found 7"},
+               {{.blocking = -3}, "args->blocking needs 0 or 1, found -3"},
+               {{.interprocess = 99}, "args->interprocess needs 0 or 1, found 99"},
+               {{.reserved = 5}, "args->reserved needs 0, found 5"}};
     tn_event_args small = {.struct_size = TN_UP_TO(tn_event_args, blocking)};
     tn_event *event = NULL, *made = made_on("cpu:0", NULL);
     tn_event_handle handle = {{0}};
@@ -86,6 +93,13 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(tn_event_create(device("cpu:0"), NULL, NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_event_create(device("cpu:0"), &small, &event, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "struct_size");
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        tn_event_args args = odd[i].args;
+        args.struct_size = sizeof args;
+        assert_int_equal(tn_event_create(device("cpu:0"), &args, &event, &err),
+                         TN_INVALID_ARGUMENT);
+        assert_string_equal(err.message, odd[i].words);
+    }
     assert_int_equal(tn_event_record(NULL, NULL, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "the event is NULL");
     assert_int_equal(tn_event_wait(NULL, NULL, &err), TN_INVALID_ARGUMENT);
@@ -102,6 +116,31 @@ static void wrong_arguments_are_refused(void **state)
     assert_null(tn_event_device(NULL));
     tn_event_release(NULL);
     tn_event_release(made);
+}
+
+/* What a module leaves out is not done, and what is no number is no time. */
+static void answers_that_make_no_sense_are_none(void **state)
+{
+    tn_event *event = made_on("async:1", &timing);
+    double ms = 7;
+    int32_t done = 7;
+    tn_error err;
+    (void)state;
+    assert_int_equal(tn_event_record(event, NULL, &err), TN_OK);
+    assert_int_equal(tn_event_synchronize(event, &err), TN_OK);
+    async_fail("event_query", 1, TN_OK);
+    assert_int_equal(tn_event_query(event, &done, &err), TN_OK);
+    assert_int_equal(done, 0);
+    async_fail("stream_query", 1, TN_OK);
+    done = 7;
+    assert_int_equal(tn_stream_query(tn_stream_default(device("async:1")), &done, &err), TN_OK);
+    assert_int_equal(done, 0);
+    async_timeless = true;
+    assert_int_equal(tn_event_elapsed_time(event, event, &ms, &err), TN_INTERNAL);
+    assert_string_equal(err.message, "async:1 gave a time that is no number");
+    assert_true(ms == 7);
+    async_timeless = false;
+    tn_event_release(event);
 }
 
 static void never_recorded_holds_nothing_up(void **state)
@@ -529,6 +568,32 @@ static void platform_that_shares_none_says_so(void **state)
     assert_true(async_holds_nothing());
 }
 
+/* A module may write its answer and then fail. */
+static void failing_answers_change_nothing(void **state)
+{
+    tn_event *start = made_on("async:0", &timing), *stop = made_on("async:0", &timing);
+    tn_stream *stream = tn_stream_default(device("async:0"));
+    int32_t done = 77;
+    double ms = 77;
+    tn_error err = {0};
+    (void)state;
+    record(start, stream);
+    record(stop, stream);
+    assert_int_equal(tn_stream_synchronize(stream, &err), TN_OK);
+    async_fail("event_query", 1, TN_IO);
+    assert_int_equal(tn_event_query(start, &done, &err), TN_IO);
+    assert_string_equal(err.message, "async:0: fails on request");
+    async_fail("stream_query", 1, TN_IO);
+    assert_int_equal(tn_stream_query(stream, &done, &err), TN_IO);
+    async_fail("event_elapsed", 1, TN_IO);
+    assert_int_equal(tn_event_elapsed_time(start, stop, &ms, &err), TN_IO);
+    assert_true(done == 77 && ms == 77);
+    assert_int_equal(tn_event_query(start, &done, &err), TN_OK);
+    assert_int_equal(done, 1);
+    tn_event_release(start);
+    tn_event_release(stop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +612,8 @@ int main(void)
         cmocka_unit_test(garbled_handle_is_refused),
         cmocka_unit_test(memory_that_holds_no_event_is_refused),
         cmocka_unit_test(platform_that_shares_none_says_so),
+        cmocka_unit_test(failing_answers_change_nothing),
+        cmocka_unit_test(answers_that_make_no_sense_are_none),
     };
     async_world_make(&w, WORLD_ALL);
     int failed = run_suite("unit.events", tests);

@@ -472,7 +472,7 @@ static void real_cache_is_that_of_ldconfig(void **state)
     tn_error err;
     int lines = 0;
     (void)state;
-    if (getenv("TENON_TEST_EMULATED"))
+    if (getenv("TN_TEST_EMULATED"))
         skip_because("the cache is another machine's");
     if (tni_file_read(cache_path, 16 << 20, &bytes, &size, &err))
         skip_because("%s", err.message);
@@ -509,7 +509,7 @@ static void real_libraries_are_those_of_the_loader(void **state)
         tni_look look = at(NULL, names[i]);
         char *file = tni_dl_open(names[i], &handle, NULL) ? NULL : tni_dl_file(handle);
         print_message("%s: %s; the loader: %s\n", names[i], look.text, file ? file : "none");
-        if (file && file[0] == '/' && !getenv("TENON_TEST_EMULATED")) {
+        if (file && file[0] == '/' && !getenv("TN_TEST_EMULATED")) {
             assert_int_equal(look.holds, 1);
             assert_int_equal(stat(file, &loaded), 0);
             assert_int_equal(stat(look.text, &found), 0);

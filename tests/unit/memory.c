@@ -150,7 +150,7 @@ static void builds_with_a_sanitizer_keep_nothing(void **state)
     spaces s;
     (void)state;
     spaces_make(&s);
-    assert_int_equal(s.cpu->memory->keeps, TN_MODULE_BUILT_WITH == 0);
+    assert_int_equal(tni_memory_of(s.cpu)->keeps, TN_MODULE_BUILT_WITH == 0);
     spaces_keep(s.north[0], false);
     tn_memory_free(s.north[0], take(s.north[0], 1000, NULL));
     assert_int_equal(space_look(NORTH).last_bytes, 1000);
@@ -345,6 +345,34 @@ static void labels_are_bounded(void **state)
     spaces_end(&s);
 }
 
+/* However many there were: those that hold something now have names. */
+static void labels_that_hold_nothing_make_room(void **state)
+{
+    spaces s;
+    void *old = NULL, *none;
+    tn_error err = {0};
+    (void)state;
+    atomic_store(&space_capacity, MIB(1));
+    spaces_make(&s);
+    void *first = take(s.north[0], 3000, "the first");
+    for (int i = 0; i < 1000; i++) {
+        char label[64];
+        snprintf(label, sizeof label, "request %d", i);
+        void *fresh = take(s.north[0], 2000, label);
+        tn_memory_free(s.north[0], old);
+        old = fresh;
+    }
+    void *pinned = NULL;
+    assert_int_equal(tn_memory_host_alloc(s.north[0], 10, "request 999", &pinned, &err), TN_OK);
+    assert_int_equal(tn_memory_alloc(s.north[0], MIB(2), NULL, &none, &err), TN_OUT_OF_MEMORY);
+    assert_contains(err.message, "held most by the first (2.9 KiB), request 999 (2.0 KiB)");
+    assert_null(strstr(err.message, "others"));
+    tn_memory_host_free(s.north[0], pinned);
+    tn_memory_free(s.north[0], old);
+    tn_memory_free(s.north[0], first);
+    spaces_end(&s);
+}
+
 static void labels_are_cut_and_cleaned(void **state)
 {
     static const char longer[] = "a label of thirty-one bytes and then some";
@@ -383,16 +411,18 @@ static void labels_are_told_apart(void **state)
             for (char letter = 'a'; letter <= 'b'; letter++) {
                 memset(text, letter, length);
                 text[length] = '\0';
-                uint8_t row = tni_labels_get(&labels, text);
+                char there[TNI_LABEL_TEXT];
+                uint8_t row = tni_labels_take(&labels, text, TNI_OF_DEVICE, 1);
                 assert_int_equal(seen[row], round == 1);
-                assert_string_equal(labels.rows[row].text, text);
+                tni_labels_text(&labels, row, there);
+                assert_string_equal(there, text);
             }
         }
         for (size_t i = 1; i <= 62; i++)
             seen[i] = true;
     }
-    assert_int_equal(tni_labels_get(&labels, NULL), TNI_LABEL_NONE);
-    assert_int_equal(tni_labels_get(&labels, ""), TNI_LABEL_NONE);
+    assert_int_equal(tni_labels_take(&labels, NULL, TNI_OF_HOST, 1), TNI_LABEL_NONE);
+    assert_int_equal(tni_labels_take(&labels, "", TNI_OF_HOST, 1), TNI_LABEL_NONE);
 }
 
 static void wrong_frees_change_nothing(void **state)
@@ -884,14 +914,26 @@ static void every_allocation_may_fail(void **state)
 static void a_book_may_fail(void **state)
 {
     spaces s;
-    tni_memory *none = NULL;
+    tn_memory_stats none = {.struct_size = sizeof none}, zero = none;
+    void *memory = NULL;
     tn_error err = {0};
     (void)state;
     spaces_make(&s);
-    fault_arm(&fault_memory, 1, false, 0);
-    assert_int_equal(tni_memory_create(s.cpu, &none, &err), TN_OUT_OF_MEMORY);
+    assert_int_equal(tn_memory_stats_get(s.cpu, &none, &err), TN_OK);
+    assert_memory_equal(&none, &zero, sizeof none);
+    tn_memory_trim(s.cpu);
+    tn_memory_peak_reset(s.cpu);
+    assert_null(tni_memory_so_far(s.cpu)); /* there was no need of one */
+    fault_arm(&fault_memory, 1, true, 0);
+    assert_int_equal(tn_memory_alloc(s.cpu, 10, NULL, &memory, &err), TN_OUT_OF_MEMORY);
+    assert_int_equal(tn_memory_host_alloc(s.cpu, 10, NULL, &memory, &err), TN_OUT_OF_MEMORY);
+    assert_int_equal(tn_memory_limit_set(s.cpu, 10, &err), TN_OUT_OF_MEMORY);
     assert_true(fault_end(&fault_memory));
-    assert_null(none);
+    assert_null(memory);
+    assert_null(tni_memory_so_far(s.cpu));
+    assert_int_equal(tn_memory_alloc(s.cpu, 10, NULL, &memory, &err), TN_OK);
+    assert_non_null(tni_memory_so_far(s.cpu));
+    tn_memory_free(s.cpu, memory);
     tni_memory_destroy(NULL);
     spaces_end(&s);
 }
@@ -935,6 +977,7 @@ int main(void)
         cmocka_unit_test(want_of_memory_is_explained),
         cmocka_unit_test(want_of_memory_gives_back_what_is_kept),
         cmocka_unit_test(labels_are_bounded),
+        cmocka_unit_test(labels_that_hold_nothing_make_room),
         cmocka_unit_test(labels_are_cut_and_cleaned),
         cmocka_unit_test(labels_are_told_apart),
         cmocka_unit_test(wrong_frees_change_nothing),

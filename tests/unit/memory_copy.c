@@ -518,6 +518,7 @@ static void fills_that_make_no_sense_are_refused(void **state)
         {{.to = a, .bytes = 3, .pattern_bytes = 3}, "pattern_bytes needs 1, 2, 4 or 8, found 3"},
         {{.to = a, .bytes = 6, .pattern_bytes = 4}, "6 bytes are no multiple of a pattern of 4"},
         {{.to = a, .bytes = UINT64_MAX}, "reach beyond the last address"},
+        {{.to = a, .bytes = 1, .reserved = 9}, "args->reserved needs 0, found 9"},
     };
     tn_error err = {0};
     (void)state;

@@ -39,6 +39,7 @@ static tn_status fault_status;
 static bool fault_fired;
 _Atomic uint64_t space_capacity = UINT64_C(1) << 30;
 _Atomic bool space_apart;
+_Atomic bool space_stuck;
 void *_Atomic space_gives;
 space_call *_Atomic space_meanwhile;
 
@@ -170,7 +171,7 @@ static tn_status take(void *self, int32_t device, uint64_t bytes, void **out, tn
     s->counts.last_bytes = bytes;
     if (status)
         return leave(status);
-    if (s == &all[NORTH] && atomic_load(&space_gives)) {
+    if (atomic_load(&space_gives)) {
         *out = atomic_load(&space_gives);
         return leave(TN_OK);
     }
@@ -355,8 +356,11 @@ static tn_status stream_synchronize(void *self, int32_t device, void *stream, tn
 {
     space *s = self;
     tn_status status = enter(s, device, err);
+    if (!status && atomic_load(&space_stuck))
+        status = tn_fail(err, TN_IO, 0, s->name, "cannot wait");
     s->counts.waits++;
-    run_queue(s, stream ? stream : &s->standard[device > 0], status == TN_DEVICE_LOST);
+    if (!status || status == TN_DEVICE_LOST)
+        run_queue(s, stream ? stream : &s->standard[device > 0], status == TN_DEVICE_LOST);
     return leave(status);
 }
 
@@ -568,6 +572,7 @@ void spaces_end(spaces *s)
     }
     atomic_store(&space_capacity, UINT64_C(1) << 30);
     atomic_store(&space_apart, false);
+    atomic_store(&space_stuck, false);
     atomic_store(&space_gives, NULL);
     memset(s, 0, sizeof *s);
 }
@@ -575,7 +580,7 @@ void spaces_end(spaces *s)
 void spaces_keep(tn_device *device, bool keeps)
 {
     tn_memory_trim(device);
-    device->memory->keeps = keeps;
+    tni_memory_of(device)->keeps = keeps;
 }
 
 space_counts space_look(int number)

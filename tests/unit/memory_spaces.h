@@ -3,7 +3,8 @@
  * every block are guards.
  *     north  2 devices; only what a platform must have
  *     south  2 devices; streams, fills, pinned memory, resets; tells its memory. What is queued on
- *            a stream runs when someone waits for the stream, and not before.
+ *            a stream runs when someone waits for the stream, and not before; when waiting fails it
+ *            stays queued.
  *
  * There is one set of them in a process. Thread-safety: Safe, but for spaces_make and
  * spaces_end. */
@@ -57,11 +58,12 @@ unsigned char *space_bytes(int space, const void *address);
 
 extern _Atomic uint64_t space_capacity; /* bytes of each device; a GiB, once a set is made */
 extern _Atomic bool space_apart;        /* devices of one space cannot copy to each other */
+extern _Atomic bool space_stuck;        /* no one can wait for a stream: TN_IO */
 /* Called once by the next allocation (host memory too) or copy before it returns, with no lock
  * held; or NULL. */
 typedef void space_call(void);
 extern space_call *_Atomic space_meanwhile;
 
-extern void *_Atomic space_gives; /* what every allocation of north gives instead; or NULL */
+extern void *_Atomic space_gives; /* what every allocation of a device gives instead; or NULL */
 
 #endif

@@ -1,6 +1,7 @@
 /* The process's loops: its pool, or the program's engine in its place. */
 #include "loops.h"
 
+#include "os/parallel.h"
 #include "tenon/alloc.h"
 
 static void one_pool_serves_all_callers(void **state)
@@ -71,11 +72,11 @@ static void loops_survive_want_of_memory(void **state)
     (void)state;
     for (int reached = 1; reached; n++) {
         count_allocations(n);
-        assert_int_equal(tn_parallel_threads_set(4, NULL), TN_OK);
+        assert_int_equal(tni_parallel_threads_set(4, NULL), TN_OK);
         assert_true(loop_is_right(NULL, 100));
         assert_true(loop_is_right(NULL, 100));
         reached = atomic_load(&allocations) >= n;
-        assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
+        assert_int_equal(tni_parallel_threads_set(0, NULL), TN_OK);
         assert_int_equal(tn_allocator_set(NULL, NULL), TN_OK); /* nothing is left */
     }
     assert_int_equal(n, 1 + 1 + 3 + 1); /* the pool, three threads, and a round without failure */
@@ -213,9 +214,9 @@ static void threads_are_set_between_loops(void **state)
     (void)state;
     assert_int_equal(tn_parallel_threads(), tni_thread_processors());
     assert_int_equal(tn_parallel_threads_set(-1, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "to 1024, found -1");
+    assert_contains(err.message, "cannot be \"-1\"; allowed: 0 to 1024");
     assert_int_equal(tn_parallel_threads_set(1025, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "found 1025");
+    assert_contains(err.message, "cannot be \"1025\"");
     assert_int_equal(tn_parallel_threads_set(4, NULL), TN_OK);
     assert_int_equal(tn_parallel_threads(), 4);
     stay_begin(&stay);

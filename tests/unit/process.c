@@ -173,7 +173,7 @@ static void program_that_is_not_there_is_an_error(void **state)
     tni_process_end end = {.exit_code = 77};
     tn_error err;
     (void)state;
-    if (getenv("TENON_TEST_EMULATED"))
+    if (getenv("TN_TEST_EMULATED"))
         skip_because("qemu-user does not tell a parent that its child found no program");
     assert_int_equal(tni_process_run("/no/such/program", arguments, long_enough, &said, &end, &err),
                      TN_IO);

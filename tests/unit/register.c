@@ -28,7 +28,10 @@ static void registered_platform_comes_and_goes(void **state)
     assert_int_equal(tni_devices_get(w.set, "acme:1", &device, &err), TN_OK);
     assert_int_equal(tni_platforms_select(w.set, "acme", &err), TN_OK);
     generation = tni_registry_generation(w.registry);
+    assert_string_equal(tn_platform_simple_compile_backend(tn_device_platform(device), NULL),
+                        "acme-c");
     tn_registration_release(registration);
+    assert_string_equal(tn_platform_simple_compile_backend(tn_device_platform(device), NULL), "");
     assert_true(tni_registry_generation(w.registry) > generation);
     assert_int_equal(tni_devices_get(w.set, "acme:1", &gone, &err), TN_UNAVAILABLE);
     assert_int_equal(tn_platform_device_count(tn_device_platform(device)), 0);
@@ -108,6 +111,125 @@ static void what_stops_is_said_and_leaves_nothing(void **state)
     world_end(&w);
 }
 
+/* A module of another name with the platform of `acme`. */
+static tn_status rival(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static tn_module module;
+    const tn_module *acme = NULL;
+    tn_status status = entry_of(WORLD_ACME)(host, &acme, err);
+    module = *acme;
+    module.name = "rival";
+    *out = &module;
+    return status;
+}
+
+/* The platform `cpu` as one that nobody knows. */
+static tn_status impostor(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static tn_platform_row row;
+    static const tn_platform_row *const rows[] = {&row, NULL};
+    static tn_module module;
+    const tn_module *cpu = NULL;
+    tn_status status = entry_of(WORLD_CPU)(host, &cpu, err);
+    row = *cpu->platforms[0];
+    row.kind = TN_PLATFORM_OOT;
+    module = *cpu;
+    module.name = "impostor";
+    module.platforms = rows;
+    *out = &module;
+    return status;
+}
+
+static void another_kind_is_refused(void **state)
+{
+    static const uint64_t flags[] = {0, TN_MODULE_REPLACE};
+    world w;
+    tn_registration *registration = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    tn_device *cpu = world_device(&w, "cpu:0");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(tni_platforms_register(w.set, impostor, flags[i], &registration, &err),
+                         TN_INVALID_ARGUMENT);
+        assert_string_equal(err.message,
+                            "module impostor offers platform cpu as kind out-of-tree, but it is of "
+                            "kind cpu; give its row that kind, or another name");
+        assert_null(registration);
+        assert_ptr_equal(world_device(&w, "cpu:0"), cpu);
+    }
+    world_end(&w);
+}
+
+/* Who comes first served when it came, whoever serves by the time that is looked at. */
+static void who_is_overtaken_was_not_refused(void **state)
+{
+    world w;
+    tn_registration *first = NULL, *second = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_ACME), 0, &first, &err), TN_OK);
+    const tn_platform *acme = world_platform(&w, "acme");
+    const tni_offer *served = atomic_load(&acme->served);
+    assert_int_equal(tni_platforms_register(w.set, rival, TN_MODULE_REPLACE, &second, &err), TN_OK);
+    tni_mutex_lock(&w.set->lock);
+    const tni_offer *then = tni_platforms_choose(w.set, acme, served->record);
+    const tni_offer *now = tni_platforms_choose(w.set, acme, NULL);
+    tni_mutex_unlock(&w.set->lock);
+    assert_ptr_equal(then, served);
+    assert_string_equal(now->record->name, "rival");
+    tn_registration_release(first);
+    tn_registration_release(second);
+    world_end(&w);
+}
+
+static size_t count_rows(world *w)
+{
+    tn_module_list *list = NULL;
+    tn_error err;
+    assert_int_equal(tni_registry_list(w->registry, &list, &err), TN_OK);
+    size_t count = tn_module_list_count(list);
+    tn_module_list_release(list);
+    return count;
+}
+
+static void report_says_what_became_of_it(void **state)
+{
+    world w;
+    tn_registration *registration = NULL;
+    tn_module_list *before = NULL, *list = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_CPU | WORLD_ACME, NULL);
+    assert_int_equal(tni_platforms_register(w.set, rival, 0, &registration, &err),
+                     TN_ALREADY_EXISTS);
+    assert_int_equal(tni_registry_list(w.registry, &list, &err), TN_OK);
+    assert_int_equal(tn_module_list_count(list), 3);
+    const tn_module_report *row = tn_module_list_get(list, 2);
+    assert_string_equal(row->name, "rival");
+    assert_int_equal(row->stage, TN_STAGE_PROBED);
+    assert_int_equal(row->status, TN_ALREADY_EXISTS);
+    assert_contains(row->message, "platform acme is served by module acme already");
+    assert_contains(row->remedy, "TN_MODULE_REPLACE");
+    tn_module_list_release(list);
+    assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_BOLT), 0, &registration, &err),
+                     TN_OK);
+    assert_int_equal(tni_registry_list(w.registry, &before, &err), TN_OK);
+    tn_registration_release(registration);
+    row = tn_module_list_get(before, 3); /* a list stays as it was */
+    assert_true(row->status == TN_OK && strcmp(row->name, "bolt") == 0);
+    tn_module_list_release(before);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(
+            tni_platforms_register(w.set, entry_of(WORLD_BOLT), 0, &registration, &err), TN_OK);
+        assert_int_equal(count_rows(&w), 4);
+        tn_registration_release(registration);
+        assert_int_equal(count_rows(&w), 3);
+    }
+    world_end(&w);
+}
+
 enum { THREADS = 8 };
 
 typedef struct worker {
@@ -161,6 +283,9 @@ int main(void)
         cmocka_unit_test(registered_platform_comes_and_goes),
         cmocka_unit_test(second_of_a_name_is_refused_or_replaces),
         cmocka_unit_test(what_stops_is_said_and_leaves_nothing),
+        cmocka_unit_test(another_kind_is_refused),
+        cmocka_unit_test(who_is_overtaken_was_not_refused),
+        cmocka_unit_test(report_says_what_became_of_it),
         cmocka_unit_test(many_register_at_once),
     };
     return run_suite("unit.register", tests);

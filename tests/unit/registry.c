@@ -352,13 +352,15 @@ static void bad_platforms_are_refused(void **state)
     const fault faults[] = {
         SET(platform.struct_size, size_t, sizeof good.platform - 1,
             "platform row 1: struct_size needs at least 336, found 335"),
-        TEXT(platform.name, NULL, "platform row 1: name needs 1 to 48 of a-z 0-9 - _ "),
+        TEXT(platform.name, NULL,
+             "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
+        TEXT(platform.name, "best", "name needs another word: \"best\" chooses a device"),
         TEXT(platform.name, "Acme", "found \"Acme\""),
         TEXT(platform.name, "acme.x", "found \"acme.x\""),
         TEXT(platform2.name, "acme", "platform row 2 \"acme\": row 1 has the same name"),
         SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind needs 1 to 9, found 0"),
         SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind needs 1 to 9, found 10"),
-        SET(platform2.flags, uint32_t, 9, "platform row 2 \"acme2\": flags has unknown bits 0x8"),
+        SET(platform2.flags, uint32_t, 17, "platform row 2 \"acme2\": flags has unknown bits 0x10"),
         TEXT(platform.device_name, "", "device_name needs 1 to 64 bytes, or NULL"),
         TEXT(platform.device_type, long_word, "device_type needs 1 to 64 bytes, or NULL"),
         TEXT(platform.dispatch_key, "", "dispatch_key needs 1 to 64 bytes, or NULL"),
@@ -380,22 +382,54 @@ static void bad_platforms_are_refused(void **state)
     check_faults(faults, sizeof faults / sizeof faults[0]);
 }
 
+static tn_status verbose(void *self, int32_t level, tn_error *err)
+{
+    (void)self, (void)level, (void)err;
+    return TN_OK;
+}
+
 static void bad_libraries_are_refused(void **state)
 {
+    tn_status (*const talks)(void *, int32_t, tn_error *) = verbose;
     const fault faults[] = {
         SET(library.struct_size, size_t, 0,
-            "library row 1: struct_size needs at least 40, found 0"),
+            "library row 1: struct_size needs at least 80, found 0"),
         TEXT(library.name, "", "library row 1: name needs"),
         TEXT(library.platform, NULL, "library row 1 \"acmeblas\": platform is NULL"),
         TEXT(library.platform, "", "platform is empty"),
         TEXT(library.platform, "-x", "platform needs 1 to 48 of a-z 0-9 - _, beginning with"),
-        TEXT(library.files, NULL, "files is NULL"),
         TEXT(library.files, "", "files is empty"),
         TEXT(library.remedy, NULL, "remedy is NULL"),
         TEXT(library.remedy, "", "remedy is empty"),
+        TEXT(library.other, "Acme BLAS", "other needs 1 to 48 of a-z 0-9 - _, beginning with"),
+        TEXT(library.other, "acmeblas", "other is the name itself"),
+        TEXT(library.verbose_setting, "", "verbose_setting needs 1 to 64 bytes, or NULL"),
+        TEXT(library.verbose_setting, "acmeblas.verbose",
+             "verbose and verbose_setting come together: verbose is NULL"),
+        {offsetof(rows, library.verbose), sizeof talks, &talks,
+         "verbose and verbose_setting come together: verbose_setting is NULL"},
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
+}
+
+static void library_may_be_part_of_its_module(void **state)
+{
+    rows part = good;
+    tn_error err;
+    (void)state;
+    part.kernel.dtypes = part.dtypes;
+    part.library.files = part.library.remedy = NULL;
+    assert_int_equal(check(&part, &err), TN_OK);
+    part.library.other = "acme-blas";
+    part.library.verbose_setting = "acmeblas.verbose";
+    part.library.verbose = verbose;
+    part.kernel.library = "acmeblas";
+    part.kernel.backend = "ACME_ATTN";
+    assert_int_equal(check(&part, &err), TN_OK);
+    part.library.remedy = ""; /* one that says nothing is never sound */
+    assert_int_equal(check(&part, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "remedy is empty");
 }
 
 static void bad_kernels_are_refused(void **state)
@@ -421,6 +455,9 @@ static void bad_kernels_are_refused(void **state)
         SET(kernel.overhead_us, double, -1, "overhead_us needs 0 or more, found -1"),
         SET(kernel.overhead_us, double, __builtin_nan(""), "overhead_us needs 0 or more"),
         NO_FUNCTION(kernel.run, "run is NULL"),
+        TEXT(kernel.library, "", "library is empty"),
+        TEXT(kernel.library, "acme.blas", "library needs 1 to 48 of a-z 0-9 - _, beginning with"),
+        TEXT(kernel.backend, "", "backend needs 1 to 64 bytes, or NULL"),
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
@@ -513,6 +550,7 @@ int main(void)
         cmocka_unit_test(long_texts_of_a_verdict_are_cut),
         cmocka_unit_test(bad_platforms_are_refused),
         cmocka_unit_test(bad_libraries_are_refused),
+        cmocka_unit_test(library_may_be_part_of_its_module),
         cmocka_unit_test(bad_kernels_are_refused),
         cmocka_unit_test(bad_languages_and_communicators_are_refused),
         cmocka_unit_test(larger_rows_are_sound),

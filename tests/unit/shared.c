@@ -87,6 +87,39 @@ static void child_takes_no_name_away(void **state)
     tni_shared_release(a);
 }
 
+/* A process that is killed cannot take its names away: whoever comes next does. */
+static void what_the_killed_left_is_taken_away(void **state)
+{
+    int ends[2], status = -1;
+    unsigned char name[TNI_SHARED_NAME];
+    tni_shared *mine = made(), *left = NULL;
+    tn_error err;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (tni_shared_create(SIZE, &left, &err) ||
+            write(ends[1], tni_shared_name(left), sizeof name) != sizeof name)
+            _exit(1);
+        (void)pause();
+    }
+    assert_true(pid > 0 && read(ends[0], name, sizeof name) == sizeof name);
+    tni_shared_collect(); /* it lives */
+    assert_int_equal(tni_shared_open(name, SIZE, &left, &err), TN_OK);
+    tni_shared_release(left);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_true(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    assert_int_equal(tni_shared_open(name, SIZE, &left, &err), TN_OK);
+    tni_shared_release(left);
+    tni_shared_collect();
+    assert_int_equal(tni_shared_open(name, SIZE, &left, &err), TN_NOT_FOUND);
+    assert_int_equal(tni_shared_open(tni_shared_name(mine), SIZE, &left, &err), TN_OK);
+    tni_shared_release(left);
+    tni_shared_release(mine);
+    close(ends[0]), close(ends[1]);
+}
+
 static void what_is_not_as_it_was_is_refused(void **state)
 {
     tn_error err;
@@ -295,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_see_the_same),
         cmocka_unit_test(child_takes_no_name_away),
+        cmocka_unit_test(what_the_killed_left_is_taken_away),
         cmocka_unit_test(what_is_not_as_it_was_is_refused),
         cmocka_unit_test(other_users_have_their_own),
         cmocka_unit_test(system_without_it_says_so),

@@ -96,6 +96,32 @@ static void created_ones_have_a_priority(void **state)
     assert_true(async_holds_nothing());
 }
 
+static void leave(void *guard)
+{
+    tn_stream_guard_leave(guard);
+}
+
+/* A guard that another thread leaves stays entered, and changes nothing there. */
+static void guard_is_its_threads(void **state)
+{
+    tni_thread thread;
+    tn_stream_guard guard = {0};
+    tn_stream *stream = NULL;
+    tn_error err;
+    (void)state;
+    tn_device *host = world_device(&w, "cpu:0");
+    assert_int_equal(tn_stream_create(host, NULL, &stream, &err), TN_OK);
+    assert_int_equal(tn_stream_guard_enter(&guard, stream, &err), TN_OK);
+    assert_int_equal(tni_thread_create(&thread, leave, &guard, &err), TN_OK);
+    tni_thread_join(thread);
+    assert_int_not_equal(guard.device.entered, 0);
+    assert_ptr_equal(tn_stream_current(host), stream);
+    tn_stream_guard_leave(&guard);
+    assert_int_equal(guard.device.entered, 0);
+    assert_ptr_equal(tn_stream_current(host), tn_stream_default(host));
+    tn_stream_release(stream);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     tn_stream *stream = NULL;
@@ -107,6 +133,10 @@ static void wrong_arguments_are_refused(void **state)
     assert_contains(err.message, "out is NULL");
     assert_int_equal(tn_stream_create(device("cpu:0"), &small, &stream, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "struct_size");
+    assert_int_equal(
+        tn_stream_create(device("cpu:0"), TN_ARGS(stream, .reserved = 7), &stream, &err),
+        TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "args->reserved needs 0, found 7");
     assert_int_equal(tn_stream_wrap(device("async:0"), &small, NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_stream_set(NULL, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "tn_stream_default gives the device's own");
@@ -528,8 +558,8 @@ static void null_device_is_the_current_one(void **state)
     assert_contains(err.message, "async:1 is gone");
     long before = async_calls("stream_destroy");
     assert_int_equal(tn_stream_set(tn_stream_default(stream->device), &err), TN_OK);
-    tn_stream_release(stream); /* a module that was taken back is not called */
-    assert_int_equal(async_calls("stream_destroy"), before);
+    tn_stream_release(stream); /* a module that was taken back gets its own back */
+    assert_int_equal(async_calls("stream_destroy"), before + 1);
     assert_int_equal(tn_platform_select("cpu", &err), TN_OK);
     async_end();
 }
@@ -539,6 +569,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_device_has_a_default_one),
         cmocka_unit_test(created_ones_have_a_priority),
+        cmocka_unit_test(guard_is_its_threads),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(stream_of_the_vendors_stays_the_vendors),
         cmocka_unit_test(current_one_is_held),

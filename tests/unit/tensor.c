@@ -164,6 +164,8 @@ static void wrapped_memory_is_released_once(void **state)
     assert_int_equal(tn_tensor_is_dense(&tensor), 0);
     assert_int_equal(tn_tensor_view(&tensor, &view, &err), TN_OK);
     assert_int_equal(tn_tensor_view(&view, &second, &err), TN_OK);
+    assert_int_equal(tn_tensor_view(&view, &view, &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "out is the tensor itself; a view is another one");
     assert_memory_equal(&view, &tensor, sizeof view);
     tn_tensor_release(&tensor);
     tn_tensor_release(&tensor);
@@ -391,6 +393,106 @@ static void devices_have_numbers_that_lead_back(void **state)
     world_end(&w);
 }
 
+/* A module for a platform that DLPack knows. */
+static tn_status late_probe(const tn_host *host, void **out_self, int32_t *out, tn_error *err)
+{
+    (void)host, (void)out_self, (void)err;
+    *out = 1;
+    return TN_OK;
+}
+
+static tn_status late_alloc(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err)
+{
+    (void)self, (void)device, (void)bytes, (void)out;
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "late", "none");
+}
+
+static void late_free(void *self, int32_t device, void *memory)
+{
+    (void)self, (void)device, (void)memory;
+}
+
+static tn_status late_copy(void *self, const tn_copy_job *job, tn_error *err)
+{
+    (void)self, (void)job;
+    return tn_fail(err, TN_UNSUPPORTED, 0, "late", "none");
+}
+
+static tn_status late_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static const tn_platform_row row = {.struct_size = sizeof row,
+                                        .name = "cuda",
+                                        .kind = TN_PLATFORM_CUDA,
+                                        .probe = late_probe,
+                                        .memory_alloc = late_alloc,
+                                        .memory_free = late_free,
+                                        .copy = late_copy};
+    static const tn_platform_row *const rows[] = {&row, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "late",
+                                     .version = "1",
+                                     .platforms = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+/* As names do: of two that have a number the one that runs counts, also when it came later. */
+static void numbers_lead_to_the_device_that_runs(void **state)
+{
+    static const char text[] = "[device]\nplatform = cuda\n";
+    tni_descriptions *described = NULL;
+    tn_registration *registration = NULL;
+    tn_device *back = NULL;
+    world w;
+    tn_error err = {0};
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    assert_int_equal(tni_descriptions_parse(text, strlen(text), "lab", &described, &err), TN_OK);
+    assert_int_equal(tni_devices_describe(w.set, described, "lab", &err), TN_OK);
+    tni_descriptions_release(described);
+    assert_int_equal(tni_dlpack_device(w.set, TN_DLPACK_CUDA, 0, "here", &back, &err), TN_OK);
+    assert_int_equal(tn_device_plans_only(back), 1);
+    if (tni_platforms_register(w.set, late_entry, 0, &registration, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(tni_dlpack_device(w.set, TN_DLPACK_CUDA, 0, "here", &back, &err), TN_OK);
+    assert_int_equal(tn_device_plans_only(back), 0);
+    assert_ptr_equal(back, world_device(&w, "cuda:0"));
+    tn_registration_release(registration);
+    world_end(&w);
+}
+
+/* A number that was given once is not given again, so that what carries it is not taken for a tensor
+ * of another device. */
+static void numbers_of_foreign_devices_stay_their_own(void **state)
+{
+    tn_registration *registration = NULL;
+    int32_t type = -1, before = -1, after = -1;
+    tn_device *back = NULL;
+    world w;
+    tn_error err = {0};
+    (void)state;
+    world_make(&w, WORLD_CPU, NULL);
+    tn_module_entry_fn *acme = world_builtins(WORLD_ACME)[0].entry;
+    assert_int_equal(tni_platforms_register(w.set, acme, 0, &registration, &err), TN_OK);
+    tn_device *first = world_device(&w, "acme:1");
+    tni_dlpack_numbers(first, &type, &before);
+    tn_registration_release(registration);
+    assert_int_equal(tni_platforms_register(w.set, acme, 0, &registration, &err), TN_OK);
+    tn_device *second = world_device(&w, "acme:1");
+    tni_dlpack_numbers(second, &type, &after);
+    assert_int_equal(type, TN_DLPACK_EXT_DEV);
+    assert_int_not_equal(before, after);
+    assert_int_equal(tni_dlpack_device(w.set, type, after, "here", &back, &err), TN_OK);
+    assert_ptr_equal(back, second);
+    assert_int_equal(tni_dlpack_device(w.set, type, before, "here", &back, &err), TN_OK);
+    assert_ptr_equal(back, first);
+    assert_int_equal(tn_device_health(back, &err), TN_UNAVAILABLE);
+    tn_registration_release(registration);
+    world_end(&w);
+}
+
 static void tensor_on_a_device_for_planning_has_no_memory(void **state)
 {
     static const char text[] = "[device]\nplatform = cuda\n";
@@ -506,6 +608,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(empty_tensor_is_named),
     cmocka_unit_test(tensor_without_an_owner_is_where_its_numbers_say),
     cmocka_unit_test(devices_have_numbers_that_lead_back),
+    cmocka_unit_test(numbers_lead_to_the_device_that_runs),
+    cmocka_unit_test(numbers_of_foreign_devices_stay_their_own),
     cmocka_unit_test(tensor_on_a_device_for_planning_has_no_memory),
     cmocka_unit_test(last_of_many_threads_releases),
     cmocka_unit_test(every_allocation_may_fail),

@@ -204,6 +204,49 @@ static void far_overlap_is_not_sought_for_ever(void **state)
     assert_false(tni_walk_overlaps(&walk));
 }
 
+/* Whether two elements of a small layout lie at one place, counted out. */
+static bool share(const int64_t *shape, const int64_t *strides, int32_t ndim)
+{
+    enum { MIDDLE = 128 };
+    bool seen[2 * MIDDLE] = {false};
+    int64_t elements = 1;
+    for (int32_t d = 0; d < ndim; d++)
+        elements *= shape[d];
+    for (int64_t i = 0; i < elements; i++) {
+        int64_t at = MIDDLE, rest = i;
+        for (int32_t d = 0; d < ndim; d++) {
+            at += rest % shape[d] * strides[d];
+            rest /= shape[d];
+        }
+        if (seen[at])
+            return true;
+        seen[at] = true;
+    }
+    return false;
+}
+
+static void elements_that_share_a_place_are_seen(void **state)
+{
+    const int64_t far_shape[] = {INT64_C(1) << 31, INT64_C(1) << 31};
+    const int64_t far[] = {INT64_C(1) << 31, 1};
+    int together = 0, rounds = test_reduced() ? 2000 : 20000;
+    (void)state;
+    dice = 3;
+    for (int round = 0; round < rounds; round++) {
+        int64_t shape[4], strides[4];
+        int32_t ndim = (int32_t)roll(1, 4);
+        for (int32_t d = 0; d < ndim; d++) {
+            shape[d] = roll(1, 4);
+            strides[d] = roll(-10, 10);
+        }
+        bool shared = share(shape, strides, ndim);
+        assert_int_equal(tni_strides_overlap(shape, strides, ndim), shared);
+        together += shared;
+    }
+    assert_in_range(together, rounds / 10, rounds - rounds / 10);
+    assert_false(tni_strides_overlap(far_shape, far, 2));
+}
+
 static void what_is_refused_says_why(void **state)
 {
     const int64_t shape[] = {2, 3}, other[] = {2, 4}, still[] = {0, 1};
@@ -225,6 +268,10 @@ static void what_is_refused_says_why(void **state)
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
     assert_string_equal(err.message, "to: dimension 0 has the stride 0, so that its 2 elements are "
                                      "one place; that can only be read");
+    piece_make(&to, 2, shape, (int64_t[]){1, 1}, b, TN_F32);
+    assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "to: its strides lead several elements to one place; that can "
+                                     "only be read");
     piece_make(&to, 2, shape, NULL, b, TN_F32);
     to.tensor.flags = TN_TENSOR_READ_ONLY;
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_REFUSED);
@@ -506,6 +553,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_strides_copy_in_host_memory),
     cmocka_unit_test(overlap_is_seen_exactly),
     cmocka_unit_test(far_overlap_is_not_sought_for_ever),
+    cmocka_unit_test(elements_that_share_a_place_are_seen),
     cmocka_unit_test(what_is_refused_says_why),
     cmocka_unit_test(devices_copy_what_is_dense),
     cmocka_unit_test(devices_copy_rows_at_once),

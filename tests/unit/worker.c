@@ -218,12 +218,16 @@ static void text_is_exact(void **state)
     assert_contains(text, "worker = 1\n");
     assert_contains(text, "[platform trap]\nkind = out-of-tree\ncurrent = 1\n");
     assert_contains(text, "[device trap:0]\n");
-    assert_contains(text, "capability = -3.2147483647\ndtypes = bf16, 0xfedcba98, f8_e5m2fnuz\n"
-                          "memory = 9223372036854775807\nnuma_node = -9223372036854775808\n");
+    assert_contains(text, "capability = 3.2147483647\ndtypes = bf16, f8_e5m2fnuz\n"
+                          "memory = 9223372036854775807\nphysical_index = 0\n");
+    assert_contains(text, "\n[end]\nsections = ");
     assert_contains(text, "[device acme:1]\nname = Acme Board 1\nuuid = ACME-00000001\n"
                           "bus = 0000:01:00.0\ncapability = 3.12\ndtypes = bf16, f32\n"
                           "memory = 17179869184\nphysical_index = 2\n");
     assert_contains(text, "[platform tpu]\nkind = tpu\nreason = platform tpu is ");
+    assert_contains(text,
+                    "[platform stand]\nkind = out-of-tree\nreason = platform stand has no device "
+                    "yet: describe one (tn_device_file_add)\n");
     assert_int_equal(tn_worker_set_device("trap", 0, &err), TN_OK);
     assert_int_equal(tn_worker_snapshot_load(text, &err), TN_OK);
     char *again = save(), *same = ask_everything();
@@ -234,20 +238,83 @@ static void text_is_exact(void **state)
     world_end(&w);
 }
 
+/* Loads a text that ends as one does. */
+static tn_status load_whole(const char *text, tn_error *err)
+{
+    tni_buffer whole = {0};
+    size_t sections = 0;
+    for (const char *at = text; (at = strchr(at, '[')) != NULL; at++)
+        sections++;
+    tni_buffer_format(&whole, "%s[end]\nsections = %zu\n", text, sections);
+    tn_status status = tn_worker_snapshot_load(tni_buffer_text(&whole), err);
+    tni_buffer_release(&whole);
+    return status;
+}
+
+static void device_for_planning_says_so(void **state)
+{
+    int32_t plans = 7;
+    tn_error err;
+    (void)state;
+    assert_int_equal(load_whole("worker = 1\n[platform a]\nkind = npu\ncurrent = 0\n"
+                                "[device a:0]\nplans_only = 1\n[device a:1]\n",
+                                &err),
+                     TN_OK);
+    assert_int_equal(tn_worker_plans_only("a", -1, &plans, &err), TN_OK);
+    assert_int_equal(plans, 1);
+    assert_int_equal(tn_worker_plans_only("a", 1, &plans, &err), TN_OK);
+    assert_int_equal(plans, 0);
+    assert_int_equal(tn_worker_plans_only("a", 2, &plans, &err), TN_NOT_FOUND);
+    assert_int_equal(tn_worker_plans_only("b", 0, &plans, &err), TN_NOT_FOUND);
+    assert_int_equal(tn_worker_plans_only("a", 0, NULL, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(plans, 0);
+    char *text = save();
+    assert_contains(text, "[device a:0]\nplans_only = 1\n\n[device a:1]\n\n[end]\n"
+                          "sections = 3\n");
+    tn_worker_text_release(text);
+}
+
+/* Whatever a text lacks at its end, but for the end of its last line. */
+static void text_that_is_cut_off_is_corrupt(void **state)
+{
+    world w;
+    tn_error err;
+    (void)state;
+    make(&w);
+    take(&w);
+    char *text = save();
+    size_t length = strlen(text);
+    text[length - 1] = '\0';
+    assert_int_equal(tn_worker_snapshot_load(text, &err), TN_OK);
+    for (size_t i = length - 1; i-- > 0;) {
+        text[i] = '\0';
+        if (tn_worker_snapshot_load(text, &err) != TN_CORRUPT)
+            fail_msg("%zu of %zu bytes are taken for the whole", i, length);
+    }
+    tn_worker_text_release(text);
+    assert_int_equal(tn_worker_snapshot_load("worker = 1\n", &err), TN_CORRUPT);
+    assert_contains(err.message, "snapshot:1: the text is cut off: it ends with [end] and the "
+                                 "number of its sections");
+    assert_int_equal(tn_worker_snapshot_load("worker = 1\n[x]\n[end]\nsections = 2\n", &err),
+                     TN_CORRUPT);
+    assert_contains(err.message, "snapshot:4: sections = \"2\": needs 1, or the text is cut off");
+    world_end(&w);
+}
+
 static void sections_of_others_are_left_alone(void **state)
 {
     int32_t count = -1;
     tn_error err;
     (void)state;
-    assert_int_equal(tn_worker_snapshot_load("# a comment\nworker = 1\n[library blas]\nx = 1\n"
-                                             "[device  a:7 ]\n[platform a]\nkind = npu\n"
-                                             "current = 7\n[devices]\n",
-                                             &err),
+    assert_int_equal(load_whole("# a comment\nworker = 1\n[library blas]\nx = 1\n"
+                                "[device  a:7 ]\n[platform a]\nkind = npu\n"
+                                "current = 7\n[devices]\n",
+                                &err),
                      TN_CORRUPT); /* two blanks are no name */
-    assert_int_equal(tn_worker_snapshot_load("# a comment\nworker = 1\n[library blas]\nx = 1\n"
-                                             "[device a:7]\n[platform a]\nkind = npu\n"
-                                             "current = 7\n[devices]\n",
-                                             &err),
+    assert_int_equal(load_whole("# a comment\nworker = 1\n[library blas]\nx = 1\n"
+                                "[device a:7]\n[platform a]\nkind = npu\n"
+                                "current = 7\n[devices]\n",
+                                &err),
                      TN_OK);
     assert_int_equal(tn_worker_device_count("a", &count, &err), TN_OK);
     assert_int_equal(count, 1);
@@ -295,7 +362,11 @@ static void wrong_text_changes_nothing(void **state)
         {"worker = 1\n" A "current = 0\n" D "memory = 1\nmemory = 1\n",
          "snapshot:7: memory stands in line 6 already"},
         {"worker = 1\n" A "current = 0\n" D "memory = 1 GiB\n",
-         "snapshot:6: memory = \"1 GiB\": needs a whole number of 64 bits"},
+         "snapshot:6: memory = \"1 GiB\": needs a whole number of 63 bits"},
+        {"worker = 1\n" A "current = 0\n" D "memory = -1\n", "snapshot:6: memory = \"-1\": needs"},
+        {"worker = 1\n" A "current = 0\n" D "capability = -1.0\n", "snapshot:6: "},
+        {"worker = 1\n" A "current = 0\n" D "plans_only = 0\n",
+         "snapshot:6: plans_only = \"0\": needs 1, or is left out"},
         {"worker = 1\n" A "current = 0\n" D "memory = 9223372036854775808\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "memory = +1\n", "snapshot:6: memory = \"+1\": needs"},
         {"worker = 1\n" A "current = 0\n" D "memory =\n", "snapshot:6: memory = \"\": needs"},
@@ -309,7 +380,6 @@ static void wrong_text_changes_nothing(void **state)
         {"worker = 1\n" A "current = 0\n" D "dtypes = f32,bf16\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "dtypes = f32,\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "dtypes = 0x0\n", "snapshot:6: "},
-        {"worker = 1\n" A "current = 0\n" D "dtypes = 0x123456789\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "bus = 0123456789012345678901234567890123456789\n",
          "needs one line, and shorter than this one"},
         {"worker = 1\n[platform a\n", "snapshot:2:"},
@@ -321,7 +391,7 @@ static void wrong_text_changes_nothing(void **state)
     char *before = save();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tn_error err = {0};
-        if (tn_worker_snapshot_load(rows[i].text, &err) != TN_CORRUPT)
+        if (load_whole(rows[i].text, &err) != TN_CORRUPT)
             fail_msg("taken: %s", rows[i].text);
         assert_contains(err.message, rows[i].words);
         char *after = save();
@@ -411,9 +481,13 @@ static void child_answers_without_a_driver(void **state)
     assert_int_equal(tn_worker_current_device("trap", &current, &err), TN_OK);
     assert_int_equal(current, 0); /* the child's is its own */
     pid_t careless = fork_watched();
-    if (careless == 0) /* the trap works */
-        _exit(tn_device_memory_get(device, &memory, &err) ? 1 : 2);
-    assert_int_equal(code_of(careless), TRAP_TOUCHED);
+    if (careless == 0)
+        _exit(tn_device_memory_get(device, &memory, &err) == TN_UNAVAILABLE ? 0 : FALSE_ANSWER);
+    assert_int_equal(code_of(careless), 0);
+    pid_t reckless = fork_watched();
+    if (reckless == 0) /* the trap works */
+        _exit(device->offer->platform->row->device_memory(NULL, 0, &memory, &err) ? 1 : 2);
+    assert_int_equal(code_of(reckless), TRAP_TOUCHED);
     assert_int_equal(tni_worker_take(w.set, &err), TN_OK); /* the parent may, still */
     tni_release(expected);
     world_end(&w);
@@ -630,6 +704,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(replaced_devices_are_not_seen),
     cmocka_unit_test(numbers_follow_one_rule),
     cmocka_unit_test(text_is_exact),
+    cmocka_unit_test(device_for_planning_says_so),
+    cmocka_unit_test(text_that_is_cut_off_is_corrupt),
     cmocka_unit_test(sections_of_others_are_left_alone),
     cmocka_unit_test(wrong_text_changes_nothing),
     cmocka_unit_test(damaged_text_is_corrupt_or_sound),

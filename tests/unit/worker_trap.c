@@ -95,10 +95,9 @@ static tn_status device_properties(void *self, int32_t device, tn_device_propert
     out->known = device == 0 ? ~UINT64_C(0) : 0;
     snprintf(out->name, sizeof out->name, "Trap \"%d\" # caf\xc3\xa9", (int)device);
     memset(out->architecture, 'a', sizeof out->architecture - 1);
-    out->capability = device == 0 ? (tn_capability){-3, INT32_MAX} : (tn_capability){9, 9};
+    out->capability = device == 0 ? (tn_capability){3, INT32_MAX} : (tn_capability){9, 9};
     out->memory_bytes = INT64_MAX;
-    out->numa_node = INT64_MIN;
-    out->clock_khz = -1;
+    out->numa_node = INT64_MIN; /* which cannot be, as the dtype below */
     out->warp_size = 32;
     out->dtypes[0] = TN_BF16;
     out->dtypes[1] = 0xFEDCBA98; /* of another time */

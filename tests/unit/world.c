@@ -119,6 +119,7 @@ static tn_status version(const tn_host *host, uint32_t *major, uint32_t *minor, 
 static const tn_platform_row cpu_row = {.struct_size = sizeof cpu_row,
                                         .name = "cpu",
                                         .kind = TN_PLATFORM_CPU,
+                                        .flags = TN_PLATFORM_FORK_SAFE,
                                         .probe = probe_one,
                                         MUST};
 static const tn_platform_row acme_row = {

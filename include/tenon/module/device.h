@@ -61,7 +61,8 @@ static inline tn_fact tn_fact_unknown(const char *why)
     X(clock_khz, "clock", "kHz", "the highest clock of a compute unit")                     \
     X(memory_bandwidth, "memory_bandwidth", "bytes/s", "by its data sheet")                 \
     X(is_integrated, "is_integrated", "", "1: its memory is the host's")                    \
-    X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")
+    X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")            \
+    X(triton_capable, "triton_capable", "", "1: kernels in Triton could run on it")
 
 /* Bits of tn_device_properties.known: numbers from below, what is no number from above. */
 enum {
@@ -91,7 +92,7 @@ typedef struct tn_device_properties {
     TN_DEVICE_NUMBER_LIST(TN_DEVICE_NUMBER_FIELD_)
 #undef TN_DEVICE_NUMBER_FIELD_
 } tn_device_properties;
-TN_ENDS_WITH(tn_device_properties, pinned_memory);
+TN_ENDS_WITH(tn_device_properties, triton_capable);
 
 /* How memory stands now. Reading it changes no statistic. */
 typedef struct tn_device_memory {

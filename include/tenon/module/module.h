@@ -14,7 +14,7 @@
 /* While the major is 0 a module must be built for exactly the host's minor; from 1.0 on, either
  * side may be the newer one. */
 #define TN_MODULE_ABI_MAJOR 0
-#define TN_MODULE_ABI_MINOR 3
+#define TN_MODULE_ABI_MINOR 4
 
 /* Which sanitizer this file is compiled with. A host and a module of different ones cannot share
  * a process, and are kept apart before the module is opened. */
@@ -70,7 +70,8 @@ typedef struct tn_host {
     /* Opens a vendor's library and fills `table` with the addresses of `symbols`.
      * `files` are versioned names, tried in turn, separated by "|": "libacme.so.2|libacme.so.1".
      * All or nothing: on failure `table` is untouched, and `err` has
-     *   TN_UNAVAILABLE   no such file, with the places sought and what to install,
+     *   TN_UNAVAILABLE   no such file, with the places sought; what to install becomes the remedy
+     *                    of the module's report, when its probe then fails,
      *   TN_INCOMPATIBLE  opened, but a symbol is missing, with the file and the symbol's name.
      * The library stays open as long as the process. */
     tn_status (*library_bind)(void *self, const char *files, const tn_symbol *symbols, size_t count,

@@ -129,11 +129,14 @@ TN_ENDS_WITH(tn_description, entry_count);
 #define TN_PLATFORM_ASYNC_OUTPUT UINT32_C(2) /* results can be fetched while later work runs   */
 #define TN_PLATFORM_ASYNC_OUTPUT_EAGER \
     UINT32_C(4) /* and so without a graph or compiled program     */
-#define TN_PLATFORM_FLAGS UINT32_C(7)
+#define TN_PLATFORM_FORK_SAFE \
+    UINT32_C(8) /* a forked child can go on using it, as it shares no driver, thread or
+                   connection with its parent; without this every use there is refused */
+#define TN_PLATFORM_FLAGS UINT32_C(15)
 
 typedef struct tn_platform_row {
     size_t struct_size;
-    const char *name;   /* "acme": the word before ':' in "acme:0"                          */
+    const char *name;   /* "acme": the word before ':' in "acme:0"; not "best"              */
     int32_t kind;       /* TN_PLATFORM_OOT, ...                                             */
     uint32_t flags;     /* TN_PLATFORM_STAND_IN | ...                                       */
     const char *remedy; /* what helps when the probe fails: "install ..."; or NULL         */
@@ -147,6 +150,11 @@ typedef struct tn_platform_row {
     tn_status (*memory_alloc)(void *self, int32_t device, uint64_t bytes, void **out,
                               tn_error *err);
     void (*memory_free)(void *self, int32_t device, void *memory);
+    /* Between two devices it may give TN_UNSUPPORTED: then the host copies through its own memory. */
+
+    /* TN_UNSUPPORTED between two devices: the host copies through its own memory. When a copy between
+     * two gives TN_DEVICE_LOST, device_memory of both is asked which one it is: it gives
+     * TN_DEVICE_LOST for a device that is lost. When neither does, none counts as lost yet. */
     tn_status (*copy)(void *self, const tn_copy_job *job, tn_error *err);
 
     /* Words. NULL stands for what the kind has: docs/modules.md lists them; for TN_PLATFORM_OOT
@@ -166,7 +174,12 @@ typedef struct tn_platform_row {
 
     /* Each may be NULL: then what it would tell is unknown, and says so. Called after a probe that
      * succeeded, with a device below its count, from any thread. out->struct_size is set and the
-     * rest zeroed; texts it writes are ended. */
+     * rest zeroed; texts it writes are ended.
+     *
+     * device_properties is asked once for each device, right after the probe and within its two
+     * seconds, by the thread that loads. What cannot be (a negative number, a bit of `known` or a
+     * dtype that does not exist) is taken as unknown; `tenon devices --explain` shows that, and a
+     * failure. */
     tn_status (*device_properties)(void *self, int32_t device, tn_device_properties *out,
                                    tn_error *err);
     tn_status (*device_memory)(void *self, int32_t device, tn_device_memory *out, tn_error *err);

@@ -1,5 +1,6 @@
 /* Copies between any two devices. */
 #include "base/checked.h"
+#include "base/words.h"
 #include "device/stream/stream.h"
 #include "memory.h"
 
@@ -98,17 +99,31 @@ static void copy_rows(const tni_copy *copy)
         memcpy(to + row * copy->to.pitch, from + row * copy->from.pitch, (size_t)copy->bytes);
 }
 
-/* Keeps a loss with the device that is lost: between two, where the copy comes from is asked. */
+/* Whether a device says that it is lost when it is asked about itself. */
+static bool admits_loss(const tn_device *device)
+{
+    tn_device_memory asked = {.struct_size = sizeof asked};
+    (void)tn_device_memory_get(device, &asked, NULL);
+    return tn_device_health(device, NULL) == TN_DEVICE_LOST;
+}
+
+/* Keeps a loss with the device that is lost. Of two that are not known to be, none: the next call on
+ * the one that is will find it. */
 static tn_status settle(const tni_copy *copy, tn_status status, const tn_error *said, tn_error *err)
 {
     const tn_device *to = copy->to.device, *from = copy->from.device;
-    tn_device_memory asked = {.struct_size = sizeof asked};
-    bool is_from = !to;
-    if (status == TN_DEVICE_LOST && to && from && to != from) {
-        (void)tn_device_memory_get(from, &asked, NULL);
-        is_from = tn_device_health(from, NULL) == TN_DEVICE_LOST;
-    }
-    return tni_device_settle(is_from ? from : to, where, status, said, err);
+    if (status != TN_DEVICE_LOST || !to || !from || to == from)
+        return tni_device_settle(to ? &copy->to.call : &copy->from.call, where, status, said, err);
+    bool from_is = admits_loss(from), to_is = admits_loss(to);
+    if (from_is || to_is)
+        return tni_device_settle(from_is ? &copy->from.call : &copy->to.call, where, status, said,
+                                 err);
+    tn_error words = *said;
+    words.message[sizeof words.message - 1] = '\0';
+    tni_words_clean(words.message);
+    return tn_fail(err, status, words.native_code, where,
+                   "%s or %s is lost, and neither says which: %s", from->id, to->id,
+                   tni_words_of(&words));
 }
 
 tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)

@@ -34,6 +34,9 @@ static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error 
     if (!args || !TN_HAS(args, tn_memory_fill_args, stream))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        args ? "args->struct_size is too small" : "args is NULL");
+    if (args->reserved)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved needs 0, found %u",
+                       (unsigned)args->reserved);
     uint32_t size = args->pattern_bytes ? args->pattern_bytes : 1;
     if (size != 1 && size != 2 && size != 4 && size != 8)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
@@ -87,7 +90,7 @@ static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *e
                              .device = f->call.device,
                              .stream = stream->native};
     tn_status status = f->call.row->fill(f->call.self, &job, &said);
-    return tni_device_settle(f->device, where, status, &said, err);
+    return tni_device_settle(&f->call, where, status, &said, err);
 }
 
 /* The host fills a stage once and copies it as often as it takes. */
@@ -109,7 +112,10 @@ static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
         status = tni_copy_call(&copy, stream, err);
     }
     tn_status last = tn_stream_synchronize(stream, status ? NULL : err);
-    tni_stage_give(f->device, stage);
+    if (last)
+        tni_stage_leave(f->device, stage);
+    else
+        tni_stage_give(f->device, stage);
     return status ? status : last;
 }
 

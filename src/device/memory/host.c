@@ -22,7 +22,7 @@ void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
         tni_release(block->address);
     else if (call)
         call->row->host_free(call->self, call->device, block->address);
-    tni_labels_count(&memory->labels, block->label, TNI_OF_HOST, -(int64_t)block->bytes);
+    tni_labels_give(&memory->labels, block->label, TNI_OF_HOST, (int64_t)block->bytes);
     atomic_fetch_sub_explicit(&memory->host, (int64_t)block->bytes, memory_order_relaxed);
     tni_release(block);
 }
@@ -48,17 +48,14 @@ static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *b
                           tn_error *out_said)
 {
     int64_t bytes = (int64_t)block->bytes;
-    uint8_t label = block->label;
     uint32_t life = atomic_load(&memory->life);
     tn_status status = take(call, block, out_said);
     void *address = block->address;
     if (status)
         return status;
-    tni_labels_count(&memory->labels, label, TNI_OF_HOST, bytes);
     atomic_fetch_add_explicit(&memory->host, bytes, memory_order_relaxed);
     status = enter(memory, life, block, out_said);
     if (status) {
-        tni_labels_count(&memory->labels, label, TNI_OF_HOST, -bytes);
         atomic_fetch_sub_explicit(&memory->host, bytes, memory_order_relaxed);
         return status;
     }
@@ -73,17 +70,19 @@ static tn_status host_alloc(tni_memory *memory, const tni_call *call, uint64_t b
     tni_block *block = bytes > INT64_MAX ? NULL : tni_alloc(sizeof *block);
     if (!block)
         return tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, NULL, err);
-    *block = (tni_block){.bytes = bytes,
-                         .room = bytes ? bytes : 1,
-                         .size_class = TNI_NO_CLASS,
-                         .label = tni_labels_get(&memory->labels, label)};
+    *block =
+        (tni_block){.bytes = bytes,
+                    .room = bytes ? bytes : 1,
+                    .size_class = TNI_NO_CLASS,
+                    .label = tni_labels_take(&memory->labels, label, TNI_OF_HOST, (int64_t)bytes)};
     tn_status status = allocate(memory, call, block, out, &said);
     if (!status)
         return TN_OK;
+    tni_labels_give(&memory->labels, block->label, TNI_OF_HOST, (int64_t)bytes);
     tni_release(block);
     return status == TN_OUT_OF_MEMORY
                ? tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, &said, err)
-               : tni_device_settle(memory->device, where, status, &said, err);
+               : tni_device_settle(call, where, status, &said, err);
 }
 
 tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
@@ -96,7 +95,9 @@ tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *la
     tn_status status = tni_device_or_default(device, &device, err);
     if (status)
         return status;
-    tni_memory *memory = device->memory;
+    tni_memory *memory = tni_memory_of(device);
+    if (!memory)
+        return tni_no_memory(err, where, "the book of a device's memory");
     status = tni_device_open(device, where, &call, err);
     if (!status) {
         tni_memory_watch(memory);
@@ -127,8 +128,10 @@ void tn_memory_host_free(tn_device *device, void *memory)
         tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
         return;
     }
-    tni_memory *book = device->memory;
-    bool usable = tni_device_open(device, "tn_memory_host_free", &call, NULL) == TN_OK;
+    tni_memory *book = tni_memory_of(device);
+    if (!book)
+        return; /* nothing was ever taken */
+    bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         block = part(book, memory);
     if (block) {

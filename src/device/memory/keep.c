@@ -122,20 +122,22 @@ static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
     return block;
 }
 
-static void *take_from(tni_memory *memory, uint32_t number, int32_t size_class, uint64_t bytes,
-                       uint8_t label)
+/* Blocks of an earlier life stay for the reset that is about to take them. */
+static void *take_from(tni_memory *memory, uint32_t number, uint32_t life, int32_t size_class,
+                       uint64_t bytes, uint8_t label)
 {
     tni_shelf *shelf = &memory->shelves[number];
     void *address = NULL;
     tni_latch_lock(&shelf->lock);
-    tni_block *block = pop(memory, number, size_class);
-    if (block) {
+    tni_block *block = memory->kept_blocks[number][size_class];
+    if (block && block->life == life) {
+        (void)pop(memory, number, size_class);
         block->kept = false;
         block->bytes = bytes;
         block->label = label;
         address = block->address;
         tni_shelf_count(shelf, 1);
-    } else {
+    } else if (!block) {
         atomic_fetch_and_explicit(&memory->filled[size_class], ~(UINT32_C(1) << number),
                                   memory_order_relaxed);
     }
@@ -143,13 +145,14 @@ static void *take_from(tni_memory *memory, uint32_t number, int32_t size_class, 
     return address;
 }
 
-void *tni_keep_take(tni_memory *memory, int32_t size_class, uint64_t bytes, uint8_t label)
+void *tni_keep_take(tni_memory *memory, uint32_t life, int32_t size_class, uint64_t bytes,
+                    uint8_t label)
 {
     void *address = NULL;
     uint32_t filled = atomic_load_explicit(&memory->filled[size_class], memory_order_relaxed);
     for (uint32_t number = recent; filled && !address; number = (number + 1) % TNI_SHELVES) {
         if (filled >> number & 1)
-            address = take_from(memory, number, size_class, bytes, label);
+            address = take_from(memory, number, life, size_class, bytes, label);
         filled &= ~(UINT32_C(1) << number);
     }
     return address;

@@ -1,75 +1,172 @@
 /* Who holds a device's memory. */
 #include "memory.h"
 
+/* What a row counts that is no label's: below 0 whatever is added to it for a moment. */
+#define FREE INT64_MIN
+
+/* A label's text, ended and filled up with zeros. */
+typedef struct spelling {
+    uint64_t words[TNI_LABEL_WORDS];
+} spelling;
+
+static spelling spell(const char *text)
+{
+    spelling out = {{0}};
+    const char *end = memchr(text, '\0', TNI_LABEL_TEXT - 1);
+    memcpy(out.words, text, end ? (size_t)(end - text) : TNI_LABEL_TEXT - 1);
+    return out;
+}
+
 void tni_labels_init(tni_labels *labels)
 {
-    tn_text_fit(labels->rows[TNI_LABEL_NONE].text, TNI_LABEL_TEXT, "no label");
-    tn_text_fit(labels->rows[TNI_LABEL_OTHERS].text, TNI_LABEL_TEXT, "others");
+    for (size_t row = 1; row <= TNI_LABELS; row++) {
+        for (size_t kind = 0; kind < TNI_KINDS; kind++)
+            atomic_init(&labels->rows[row].bytes[kind], FREE);
+    }
 }
 
-static size_t length_of(const char *text)
+void tni_labels_text(const tni_labels *labels, uint8_t row, char out[TNI_LABEL_TEXT])
 {
-    const char *end = memchr(text, '\0', TNI_LABEL_TEXT - 1);
-    return end ? (size_t)(end - text) : TNI_LABEL_TEXT - 1;
+    spelling text;
+    for (size_t i = 0; i < TNI_LABEL_WORDS; i++)
+        text.words[i] = atomic_load_explicit(&labels->rows[row].text[i], memory_order_relaxed);
+    memcpy(out, text.words, TNI_LABEL_TEXT);
+    if (row == TNI_LABEL_NONE || row == TNI_LABEL_OTHERS)
+        tn_text_fit(out, TNI_LABEL_TEXT, row == TNI_LABEL_NONE ? "no label" : "others");
 }
 
-static uint32_t hash(const char *text, size_t length)
+static bool is_spelt(const tni_labels *labels, uint8_t row, const spelling *text)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    return hash ^ hash >> 16;
+    uint64_t differs = 0;
+    for (size_t i = 0; i < TNI_LABEL_WORDS; i++)
+        differs |=
+            text->words[i] ^ atomic_load_explicit(&labels->rows[row].text[i], memory_order_relaxed);
+    return differs == 0;
+}
+
+static uint32_t hash(const spelling *text)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < TNI_LABEL_WORDS; i++)
+        hash = (hash ^ hash >> 29 ^ text->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
 }
 
 /* The label's row, or TNI_LABEL_NONE and the slot where it would be. Half of the slots are free, so
- * that the search ends. */
-static uint8_t look_up(const tni_labels *labels, const char *text, size_t length,
-                       uint32_t *out_slot)
+ * that the search ends. Without the lock it may miss a row while others are rearranged. */
+static uint8_t look_up(const tni_labels *labels, const spelling *text, uint32_t *out_slot)
 {
-    for (uint32_t i = hash(text, length);; i++) {
+    for (uint32_t i = hash(text);; i++) {
         uint32_t slot = i % TNI_LABEL_SLOTS;
         uint8_t row = atomic_load_explicit(&labels->slots[slot], memory_order_acquire);
         *out_slot = slot;
-        if (row == TNI_LABEL_NONE)
-            return TNI_LABEL_NONE;
-        const char *there = labels->rows[row].text;
-        if (memcmp(there, text, length) == 0 && there[length] == '\0')
+        if (row == TNI_LABEL_NONE || is_spelt(labels, row, text))
             return row;
     }
 }
 
-static uint8_t add(tni_labels *labels, const char *text, size_t length)
+/* Counts on a row, if it still is the label's: it can be no other's as long as it counts bytes. */
+static bool hold(tni_labels *labels, uint8_t row, const spelling *text, int32_t kind, int64_t bytes)
+{
+    _Atomic int64_t *count = &labels->rows[row].bytes[kind];
+    if (atomic_fetch_add(count, bytes) >= 0 && is_spelt(labels, row, text))
+        return true;
+    atomic_fetch_sub(count, bytes);
+    return false;
+}
+
+/* Takes a row from a label on which nothing is counted; with the lock held. */
+static bool clear(tni_labels *labels, uint8_t row)
+{
+    int64_t none = 0;
+    _Atomic int64_t *bytes = labels->rows[row].bytes;
+    if (!atomic_compare_exchange_strong(&bytes[TNI_OF_DEVICE], &none, FREE))
+        return false;
+    none = 0;
+    if (atomic_compare_exchange_strong(&bytes[TNI_OF_HOST], &none, FREE))
+        return true;
+    atomic_fetch_sub(&bytes[TNI_OF_DEVICE], FREE);
+    return false;
+}
+
+static bool is_free(const tni_labels *labels, uint8_t row)
+{
+    return atomic_load(&labels->rows[row].bytes[TNI_OF_DEVICE]) < 0;
+}
+
+static void enter(tni_labels *labels, uint8_t row)
 {
     uint32_t slot;
-    tni_latch_lock(&labels->lock);
-    uint8_t row = look_up(labels, text, length, &slot); /* another thread may have been faster */
-    uint32_t count = atomic_load_explicit(&labels->count, memory_order_relaxed);
-    if (row == TNI_LABEL_NONE && count < TNI_LABELS) {
-        row = (uint8_t)(count + 1);
-        memcpy(labels->rows[row].text, text, length);
+    spelling text;
+    char words[TNI_LABEL_TEXT];
+    tni_labels_text(labels, row, words);
+    memcpy(text.words, words, sizeof text.words);
+    if (look_up(labels, &text, &slot) == TNI_LABEL_NONE)
         atomic_store_explicit(&labels->slots[slot], row, memory_order_release);
-        atomic_store_explicit(&labels->count, count + 1, memory_order_relaxed);
-    }
-    tni_latch_unlock(&labels->lock);
-    return row == TNI_LABEL_NONE ? TNI_LABEL_OTHERS : row;
 }
 
-uint8_t tni_labels_get(tni_labels *labels, const char *text)
+/* Frees every row on which nothing is counted; with the lock held. */
+static void sweep(tni_labels *labels)
+{
+    bool any = false;
+    for (int row = 1; row <= TNI_LABELS; row++)
+        any = clear(labels, (uint8_t)row) || any;
+    if (!any)
+        return;
+    for (size_t slot = 0; slot < TNI_LABEL_SLOTS; slot++)
+        atomic_store_explicit(&labels->slots[slot], TNI_LABEL_NONE, memory_order_relaxed);
+    for (int row = 1; row <= TNI_LABELS; row++) {
+        if (!is_free(labels, (uint8_t)row))
+            enter(labels, (uint8_t)row);
+    }
+}
+
+static uint8_t find_free(const tni_labels *labels)
+{
+    uint8_t row = 1;
+    while (row <= TNI_LABELS && !is_free(labels, row))
+        row++;
+    return row; /* TNI_LABEL_OTHERS when there is none */
+}
+
+/* A row for the label, which has none; with the lock held. */
+static uint8_t add(tni_labels *labels, const spelling *text)
+{
+    uint8_t row = find_free(labels);
+    if (row == TNI_LABEL_OTHERS) {
+        sweep(labels);
+        row = find_free(labels);
+    }
+    if (row == TNI_LABEL_OTHERS)
+        return row;
+    for (size_t i = 0; i < TNI_LABEL_WORDS; i++)
+        atomic_store_explicit(&labels->rows[row].text[i], text->words[i], memory_order_relaxed);
+    for (size_t kind = 0; kind < TNI_KINDS; kind++)
+        atomic_fetch_sub(&labels->rows[row].bytes[kind], FREE);
+    enter(labels, row);
+    return row;
+}
+
+uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int64_t bytes)
 {
     uint32_t slot;
-    if (!text || !text[0])
+    if (!label || !label[0])
         return TNI_LABEL_NONE;
-    size_t length = length_of(text);
-    uint8_t row = look_up(labels, text, length, &slot);
-    if (row != TNI_LABEL_NONE)
+    spelling text = spell(label);
+    uint8_t row = look_up(labels, &text, &slot);
+    if (row != TNI_LABEL_NONE && hold(labels, row, &text, kind, bytes))
         return row;
-    if (atomic_load_explicit(&labels->count, memory_order_relaxed) == TNI_LABELS)
-        return TNI_LABEL_OTHERS;
-    return add(labels, text, length);
+    tni_latch_lock(&labels->lock);
+    row = look_up(labels, &text, &slot);
+    if (row == TNI_LABEL_NONE)
+        row = add(labels, &text);
+    atomic_fetch_add(&labels->rows[row].bytes[kind], bytes);
+    tni_latch_unlock(&labels->lock);
+    return row;
 }
 
-void tni_labels_count(tni_labels *labels, uint8_t label, int32_t kind, int64_t bytes)
+void tni_labels_give(tni_labels *labels, uint8_t row, int32_t kind, int64_t bytes)
 {
-    if (label != TNI_LABEL_NONE)
-        atomic_fetch_add_explicit(&labels->rows[label].bytes[kind], bytes, memory_order_relaxed);
+    if (row != TNI_LABEL_NONE)
+        atomic_fetch_sub_explicit(&labels->rows[row].bytes[kind], bytes, memory_order_relaxed);
 }

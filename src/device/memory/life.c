@@ -1,4 +1,4 @@
-/* A device's memory as a whole: made and ended with the device, forgotten at a reset, and brought
+/* A device's memory as a whole: made at the first need, ended with the device, forgotten at a reset, and brought
  * through fork(). */
 #include "base/alloc.h"
 #include "memory.h"
@@ -64,11 +64,11 @@ static void leave_list(tni_memory *memory)
     tni_mutex_unlock(&living_lock);
 }
 
-tn_status tni_memory_create(tn_device *device, tni_memory **out, tn_error *err)
+static tni_memory *create(tn_device *device)
 {
     tni_memory *memory = tni_alloc_aligned(sizeof *memory, _Alignof(tni_memory));
     if (!memory)
-        return tni_no_memory(err, "devices", "the book of a device's memory");
+        return NULL;
     memset(memory, 0, sizeof *memory);
     memory->device = device;
     memory->keeps = TN_MODULE_BUILT_WITH == 0;
@@ -76,8 +76,19 @@ tn_status tni_memory_create(tn_device *device, tni_memory **out, tn_error *err)
         tni_shelf_init(&memory->shelves[i]);
     tni_shelf_init(&memory->host_shelf);
     tni_labels_init(&memory->labels);
-    *out = memory;
-    return TN_OK;
+    return memory;
+}
+
+tni_memory *tni_memory_of(tn_device *device)
+{
+    tni_memory *memory = tni_memory_so_far(device);
+    if (memory)
+        return memory;
+    tni_memory *made = create(device);
+    if (made && atomic_compare_exchange_strong(&device->memory, &memory, made))
+        return made;
+    tni_release(made); /* another thread was first, or there is no memory */
+    return memory;
 }
 
 static bool is_pinned(const tni_block *block)
@@ -94,7 +105,7 @@ static void drop_blocks(tni_memory *memory, tni_block *taken, const tni_call *ca
         if (call)
             call->row->memory_free(call->self, call->device, block->address);
         if (!block->kept) {
-            tni_labels_count(&memory->labels, block->label, TNI_OF_DEVICE, -(int64_t)block->bytes);
+            tni_labels_give(&memory->labels, block->label, TNI_OF_DEVICE, (int64_t)block->bytes);
             tni_memory_unreserve(memory, (int64_t)block->bytes);
         }
         tni_release(block);
@@ -132,7 +143,7 @@ void tni_memory_destroy(tni_memory *memory)
     tni_call call;
     if (!memory)
         return;
-    bool usable = tni_device_open(memory->device, "devices", &call, NULL) == TN_OK;
+    bool usable = tni_device_open_to_return(memory->device, &call);
     leave_list(memory);
     for (size_t i = 0; i < TNI_SHELVES; i++) {
         drop_shelf(memory, i, usable ? &call : NULL);
@@ -140,7 +151,7 @@ void tni_memory_destroy(tni_memory *memory)
     }
     drop_host(memory, true, usable ? &call : NULL);
     tni_shelf_destroy(&memory->host_shelf);
-    tni_stage_trim(memory, usable ? &call : NULL);
+    tni_stage_end(memory, usable ? &call : NULL);
     tni_release(memory);
 }
 
@@ -149,12 +160,14 @@ void tni_memory_destroy(tni_memory *memory)
  * host memory that is not the platform's. */
 void tni_memory_forget(tni_memory *memory)
 {
+    if (!memory)
+        return;
     tni_memory_watch(memory);
     atomic_fetch_add(&memory->life, 1);
     for (size_t i = 0; i < TNI_SHELVES; i++)
         drop_shelf(memory, i, NULL);
     drop_host(memory, false, NULL);
-    tni_stage_trim(memory, NULL);
+    tni_stage_end(memory, NULL);
     atomic_store(&memory->failures, 0);
     atomic_store(&memory->wrong_frees, 0);
     tn_memory_peak_reset(memory->device);

@@ -72,7 +72,7 @@ static tn_status take_new(const request *r, void **out, tn_error *out_said)
     tni_block *block = tni_alloc(sizeof *block);
     if (!block)
         return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "", "the host has no memory for its book");
-    *block = (tni_block){.bytes = r->bytes, .label = r->label};
+    *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
     tn_status status = ask_twice(r, block, out_said);
     void *address = block->address; /* on its shelf the block is anyone's */
     if (!status)
@@ -93,13 +93,14 @@ static tn_status allocate_new(const request *r, void **out, tn_error *err)
     tn_status status = take_new(r, out, &said);
     if (!status)
         return TN_OK;
+    tni_labels_give(&memory->labels, r->label, TNI_OF_DEVICE, (int64_t)r->bytes);
     tni_memory_unreserve(memory, (int64_t)r->bytes);
     return status == TN_OUT_OF_MEMORY
                ? tni_memory_refuse(memory, TNI_OF_DEVICE, where, r->bytes, &said, err)
-               : tni_device_settle(memory->device, where, status, &said, err);
+               : tni_device_settle(&r->call, where, status, &said, err);
 }
 
-static tn_status allocate(const request *r, void **out, tn_error *err)
+static tn_status allocate(request *r, const char *label, void **out, tn_error *err)
 {
     tni_memory *memory = r->memory;
     void *address = NULL;
@@ -107,37 +108,44 @@ static tn_status allocate(const request *r, void **out, tn_error *err)
     int32_t size_class = tni_class_of(r->bytes);
     if (r->bytes > INT64_MAX || !tni_memory_reserve(memory, bytes, &sum))
         return tni_memory_refuse(memory, TNI_OF_DEVICE, where, r->bytes, NULL, err);
+    r->label = tni_labels_take(&memory->labels, label, TNI_OF_DEVICE, bytes);
     if (size_class != TNI_NO_CLASS)
-        address = tni_keep_take(memory, size_class, r->bytes, r->label);
+        address = tni_keep_take(memory, r->life, size_class, r->bytes, r->label);
     tn_status status = address ? TN_OK : allocate_new(r, &address, err);
     if (status)
         return status;
-    tni_labels_count(&memory->labels, r->label, TNI_OF_DEVICE, bytes);
     tni_memory_peak(memory, sum);
     *out = address;
     return TN_OK;
 }
 
-tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          tn_error *err)
+tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
+                          uint32_t *out_life, tn_error *err)
 {
-    request r = {.bytes = bytes};
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = tni_device_or_default(device, &device, err);
-    if (status)
-        return status;
-    r.memory = device->memory;
-    status = tni_device_open(device, where, &r.call, err);
+    request r = {.memory = tni_memory_of(device), .bytes = bytes};
+    if (!r.memory)
+        return tni_no_memory(err, where, "the book of a device's memory");
+    tn_status status = tni_device_open(device, where, &r.call, err);
     if (!status) {
         tni_memory_watch(r.memory);
         r.life = atomic_load(&r.memory->life);
-        r.label = tni_labels_get(&r.memory->labels, label);
-        status = allocate(&r, out, err);
+        status = allocate(&r, label, out, err);
     }
     if (status)
         atomic_fetch_add(&r.memory->failures, 1);
+    else
+        *out_life = r.life;
     return status;
+}
+
+tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
+                          tn_error *err)
+{
+    uint32_t life;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = tni_device_or_default(device, &device, err);
+    return status ? status : tni_memory_take(device, bytes, label, out, &life, err);
 }
 
 /* What a free does, found out under the shelf's lock. */
@@ -149,19 +157,23 @@ typedef struct farewell {
     uint8_t label;
 } farewell;
 
-static farewell part(tni_memory *memory, const void *address, bool may_keep)
+/* `life` is that of the block which is meant; NULL: whichever has the address. */
+static farewell part(tni_memory *memory, const void *address, const uint32_t *life, bool usable)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, address);
     farewell out = {.held = false};
     tni_latch_lock(&shelf->lock);
     tni_block *block = tni_shelf_find(shelf, address);
+    if (block && life && block->life != *life)
+        block = NULL;
     out.freed = block && block->kept;
     if (block && !block->kept) {
         out.held = true;
         out.bytes = (int64_t)block->bytes;
         out.label = block->label;
         tni_shelf_count(shelf, -1);
-        if (!may_keep || !tni_keep_put(memory, shelf, block)) {
+        if (!usable || tni_offer_is_withdrawn(memory->device->offer) ||
+            !tni_keep_put(memory, shelf, block)) {
             tni_shelf_remove(shelf, block);
             out.block = block;
         }
@@ -170,20 +182,18 @@ static farewell part(tni_memory *memory, const void *address, bool may_keep)
     return out;
 }
 
-void tn_memory_free(tn_device *device, void *memory)
+static void give(tn_device *device, void *memory, const uint32_t *life)
 {
     tni_call call;
     farewell done = {.held = false};
-    if (!memory)
-        return;
-    if (tni_device_or_default(device, &device, NULL)) {
-        tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
-        return;
-    }
-    tni_memory *book = device->memory;
-    bool usable = tni_device_open(device, "tn_memory_free", &call, NULL) == TN_OK;
+    tni_memory *book = tni_memory_of(device);
+    if (!book)
+        return; /* nothing was ever taken */
+    bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
-        done = part(book, memory, usable);
+        done = part(book, memory, life, usable);
+    if (!done.held && life && *life != atomic_load(&book->life))
+        return;
     if (!done.held) {
         atomic_fetch_add(&book->wrong_frees, 1);
         tni_log(TN_LOG_ERROR, "%s: %p is not freed: it %s", device->id, memory,
@@ -193,6 +203,21 @@ void tn_memory_free(tn_device *device, void *memory)
     if (done.block && usable)
         call.row->memory_free(call.self, call.device, memory);
     tni_release(done.block);
-    tni_labels_count(&book->labels, done.label, TNI_OF_DEVICE, -done.bytes);
+    tni_labels_give(&book->labels, done.label, TNI_OF_DEVICE, done.bytes);
     tni_memory_unreserve(book, done.bytes);
+}
+
+void tni_memory_give(tn_device *device, void *memory, uint32_t life)
+{
+    give(device, memory, &life);
+}
+
+void tn_memory_free(tn_device *device, void *memory)
+{
+    if (!memory)
+        return;
+    if (tni_device_or_default(device, &device, NULL))
+        tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
+    else
+        give(device, memory, NULL);
 }

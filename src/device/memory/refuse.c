@@ -32,7 +32,8 @@ static void read_rows(const tni_labels *labels, int32_t kind, int64_t held,
 {
     out[TNI_LABEL_NONE] = held;
     for (size_t i = 1; i < TNI_LABEL_ROWS; i++) {
-        out[i] = atomic_load_explicit(&labels->rows[i].bytes[kind], memory_order_relaxed);
+        int64_t bytes = atomic_load_explicit(&labels->rows[i].bytes[kind], memory_order_relaxed);
+        out[i] = bytes > 0 ? bytes : 0;
         out[TNI_LABEL_NONE] -= out[i];
     }
 }
@@ -41,7 +42,7 @@ static void add_holder(const tni_labels *labels, size_t row, int64_t bytes, tni_
 {
     char name[TNI_LABEL_TEXT];
     size_t used = strlen(out->text);
-    memcpy(name, labels->rows[row].text, sizeof name);
+    tni_labels_text(labels, (uint8_t)row, name);
     tni_words_clean(name);
     snprintf(out->text + used, sizeof out->text - used, "%s%s (%s)",
              used == 0 ? "held most by " : ", ", name, signed_size_of(bytes).text);

@@ -22,7 +22,7 @@ static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *
 }
 
 /* Pinned memory, if the platform has such and now. */
-static char *take_pinned(const tn_device *device, const tni_call *call, const char *where)
+static char *take_pinned(const tni_call *call, const char *where)
 {
     void *bytes = NULL;
     tn_error said = {0};
@@ -30,18 +30,18 @@ static char *take_pinned(const tn_device *device, const tni_call *call, const ch
         return NULL;
     tn_status status =
         call->row->host_alloc(call->self, call->device, TNI_STAGE_BYTES, &bytes, &said);
-    return tni_device_settle(device, where, status, &said, NULL) ? NULL : bytes;
+    return tni_device_settle(call, where, status, &said, NULL) ? NULL : bytes;
 }
 
-static tni_stage *create(tn_device *device, const tni_call *call, const char *where)
+static tni_stage *create(const tni_memory *memory, const tni_call *call, const char *where)
 {
     tni_stage *stage = tni_alloc(sizeof *stage);
     if (!stage)
         return NULL;
-    stage->life = atomic_load(&device->memory->life);
-    stage->bytes = take_pinned(device, call, where);
+    stage->life = atomic_load(&memory->life);
+    stage->bytes = take_pinned(call, where);
     stage->pinned = stage->bytes != NULL;
-    if (is_gone(device->memory, stage))
+    if (is_gone(memory, stage))
         stage->pinned = false;
     if (!stage->pinned)
         stage->bytes = tni_alloc_aligned(TNI_STAGE_BYTES, TNI_ALIGNMENT);
@@ -54,21 +54,35 @@ static tni_stage *create(tn_device *device, const tni_call *call, const char *wh
 
 tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where)
 {
-    tni_stage *stage = atomic_exchange(&device->memory->stage, NULL);
-    if (stage && !is_gone(device->memory, stage))
+    tni_memory *memory = tni_memory_of(device);
+    if (!memory)
+        return NULL;
+    tni_stage *stage = atomic_exchange(&memory->stage, NULL);
+    if (stage && !is_gone(memory, stage))
         return stage;
     if (stage)
-        destroy(device->memory, stage, NULL);
-    return create(device, call, where);
+        destroy(memory, stage, NULL);
+    return create(memory, call, where);
 }
 
 void tni_stage_give(tn_device *device, tni_stage *stage)
 {
     tni_call call;
     tni_stage *none = NULL;
-    bool usable = tni_device_open(device, "tn_memory_copy", &call, NULL) == TN_OK;
-    if (!atomic_compare_exchange_strong(&device->memory->stage, &none, stage))
-        destroy(device->memory, stage, usable ? &call : NULL);
+    tni_memory *memory = tni_memory_so_far(device);
+    bool usable = tni_device_open_to_return(device, &call);
+    if (!atomic_compare_exchange_strong(&memory->stage, &none, stage))
+        destroy(memory, stage, usable ? &call : NULL);
+    if (tni_offer_is_withdrawn(device->offer))
+        tni_stage_trim(memory, usable ? &call : NULL);
+}
+
+void tni_stage_leave(tn_device *device, tni_stage *stage)
+{
+    tni_memory *memory = tni_memory_so_far(device);
+    stage->next = atomic_load(&memory->left);
+    while (!atomic_compare_exchange_weak(&memory->left, &stage->next, stage))
+        ;
 }
 
 void tni_stage_trim(tni_memory *memory, const tni_call *call)
@@ -76,6 +90,15 @@ void tni_stage_trim(tni_memory *memory, const tni_call *call)
     tni_stage *stage = atomic_exchange(&memory->stage, NULL);
     if (stage)
         destroy(memory, stage, call);
+}
+
+void tni_stage_end(tni_memory *memory, const tni_call *call)
+{
+    tni_stage_trim(memory, call);
+    for (tni_stage *stage = atomic_exchange(&memory->left, NULL), *next; stage; stage = next) {
+        next = stage->next;
+        destroy(memory, stage, call);
+    }
 }
 
 /* How far a copy has come: whole rows that fit a half, or part of one that does not. */
@@ -120,7 +143,8 @@ static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
     return status ? status : tni_copy_call(&out, to_stream, err);
 }
 
-/* What the stream waits for may be what makes the bytes that are copied: it comes before them. */
+/* What the stream waits for may be what makes the bytes that are copied: it comes before them. When a
+ * piece fails it may be on its way in still, when the last wait does, on its way out. */
 tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
                           const char *where, tn_error *err)
 {
@@ -135,6 +159,11 @@ tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream 
         status = move(&piece, stage->bytes + half, to_stream, from_stream, err);
     }
     tn_status last = tn_stream_synchronize(to_stream, status ? NULL : err);
-    tni_stage_give(copy->to.device, stage);
+    bool begun = at.row > 0 || at.offset > 0;
+    bool done = !last && (!status || !tn_stream_synchronize(from_stream, NULL));
+    if (begun && !done)
+        tni_stage_leave(copy->to.device, stage);
+    else
+        tni_stage_give(copy->to.device, stage);
     return status ? status : last;
 }

@@ -1,4 +1,5 @@
 /* What is counted of a device's memory, and its limit. */
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "memory.h"
 
@@ -29,25 +30,16 @@ void tni_memory_peak(tni_memory *memory, int64_t sum)
 /* Written first and compared after, against an allocation meanwhile that saw the old peak. */
 void tn_memory_peak_reset(tn_device *device)
 {
-    if (!device)
+    tni_memory *memory = device ? tni_memory_so_far(device) : NULL;
+    if (!memory)
         return;
-    tni_memory *memory = device->memory;
     atomic_store(&memory->peak, atomic_load(&memory->current));
     tni_memory_peak(memory, atomic_load(&memory->current));
 }
 
-tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_error *err)
+static tn_memory_stats read_stats(const tni_memory *memory)
 {
-    static const char where[] = "tn_memory_stats_get";
-    if (!device || !out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", device ? "out" : "device");
-    if (!TN_HAS(out, tn_memory_stats, wrong_frees))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out->struct_size needs at least %zu, found %zu",
-                       TN_UP_TO(tn_memory_stats, wrong_frees), out->struct_size);
-    const tni_memory *memory = device->memory;
-    tn_memory_stats read = {.struct_size = out->struct_size,
-                            .current = atomic_load(&memory->current),
+    tn_memory_stats read = {.current = atomic_load(&memory->current),
                             .peak = atomic_load(&memory->peak),
                             .kept = tni_keep_bytes(memory),
                             .host = atomic_load(&memory->host),
@@ -60,6 +52,21 @@ tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_
     }
     if (read.peak < read.current) /* an allocation is about to say so */
         read.peak = read.current;
+    return read;
+}
+
+tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_error *err)
+{
+    static const char where[] = "tn_memory_stats_get";
+    if (!device || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", device ? "out" : "device");
+    if (!TN_HAS(out, tn_memory_stats, wrong_frees))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out->struct_size needs at least %zu, found %zu",
+                       TN_UP_TO(tn_memory_stats, wrong_frees), out->struct_size);
+    const tni_memory *memory = tni_memory_so_far(device);
+    tn_memory_stats read = memory ? read_stats(memory) : (tn_memory_stats){0};
+    read.struct_size = out->struct_size;
     *out = read;
     return TN_OK;
 }
@@ -73,7 +80,9 @@ tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
     if (bytes < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "a limit needs 0 (none) or more bytes, found %lld", (long long)bytes);
-    tni_memory *memory = device->memory;
+    tni_memory *memory = tni_memory_of(device);
+    if (!memory)
+        return tni_no_memory(err, where, "the book of a device's memory");
     atomic_store(&memory->limit, bytes);
     if (bytes > 0 && atomic_load(&memory->current) + tni_keep_bytes(memory) > bytes)
         tn_memory_trim(device);
@@ -83,9 +92,10 @@ tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
 void tn_memory_trim(tn_device *device)
 {
     tni_call call;
-    if (!device)
+    tni_memory *memory = device ? tni_memory_so_far(device) : NULL;
+    if (!memory)
         return;
-    bool usable = tni_device_open(device, "tn_memory_trim", &call, NULL) == TN_OK;
-    tni_keep_trim(device->memory, usable ? &call : NULL);
-    tni_stage_trim(device->memory, usable ? &call : NULL);
+    bool usable = tni_device_open_to_return(device, &call);
+    tni_keep_trim(memory, usable ? &call : NULL);
+    tni_stage_trim(memory, usable ? &call : NULL);
 }

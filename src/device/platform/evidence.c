@@ -123,6 +123,25 @@ static void look_at_module(const tn_platform *platform, tni_platform_report *to)
     add(to, what, traces->ready, "%s", to->of_module)->shows = "module";
 }
 
+/* What is wrong with what its devices told of themselves. */
+static void look_at_devices(const tn_platform *platform, tni_platform_report *to)
+{
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    if (!offer)
+        return;
+    tni_mutex_lock(&platform->set->lock);
+    const tni_pointers *devices = &platform->set->devices;
+    for (size_t i = 0; i < devices->count; i++) {
+        const tn_device *device = devices->items[i];
+        char what[128];
+        if (device->offer != offer || !device->fault[0])
+            continue;
+        snprintf(what, sizeof what, "properties of %s", device->id);
+        add(to, what, 0, "%s", device->fault)->shows = "module";
+    }
+    tni_mutex_unlock(&platform->set->lock);
+}
+
 void tni_platform_gather(const tn_platform *platform, tni_platform_report *out)
 {
     const tn_evidence_row *const *rows = tni_platform_evidence_rows(platform);
@@ -131,4 +150,5 @@ void tni_platform_gather(const tn_platform *platform, tni_platform_report *out)
         look_for_one(platform, *rows, out);
     look_at_variable(platform, out);
     look_at_module(platform, out);
+    look_at_devices(platform, out);
 }

@@ -76,14 +76,18 @@ void tni_platforms_destroy(tni_platforms *set)
 {
     if (!set)
         return;
-    for (size_t i = 0; i < set->devices.count; i++)
-        tni_device_destroy(set->devices.items[i]);
+    for (size_t i = 0; i < set->ever.count; i++)
+        tni_device_destroy(set->ever.items[i]);
     for (size_t i = 0; i < set->offers.count; i++)
         tni_release(set->offers.items[i]);
+    for (size_t i = 0; i < set->past.count; i++)
+        tni_release(set->past.items[i]);
     for (size_t i = 0; i < set->platforms.count; i++)
         platform_destroy(set->platforms.items[i]);
     tni_release(set->devices.items);
+    tni_release(set->ever.items);
     tni_release(set->offers.items);
+    tni_release(set->past.items);
     tni_release(set->platforms.items);
     tni_mutex_destroy(&set->lock);
     tni_condition_destroy(&set->changed);
@@ -184,33 +188,54 @@ static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, i
     a->offer->record = record;
     a->offer->platform = offered;
     a->offer->owner = a->platform;
-    atomic_init(&a->offer->withdrawn, atomic_load(&record->withdrawn));
     return arrival_devices(a, err);
 }
 
 /* The one rule of who serves a platform: the latest that the program put in the place of others,
- * else the first that is ready, else the first. With the lock held. */
-static const tni_offer *choose(const tni_platforms *set, const tn_platform *platform)
+ * else the first that is ready, else the first. */
+const tni_offer *tni_platforms_choose(const tni_platforms *set, const tn_platform *platform,
+                                      const tni_record *last)
 {
     const tni_offer *best = NULL;
-    for (size_t i = 0; i < set->offers.count; i++) {
+    bool ended = false;
+    for (size_t i = 0; i < set->offers.count && !ended; i++) {
         const tni_offer *offer = set->offers.items[i];
-        if (offer->owner != platform || atomic_load(&offer->withdrawn))
+        if (offer->owner != platform)
             continue;
         bool ready = tni_offer_is_ready(offer);
         if (!best || (ready && (offer->record->replaces || !tni_offer_is_ready(best))))
             best = offer;
+        ended = offer->record == last;
     }
     return best;
+}
+
+/* Whether names lead to the device when `served` serves its platform. One for planning steps back for
+ * one that runs and has its number. */
+static bool is_led_to(const tni_platforms *set, const tn_device *device, const tni_offer *served)
+{
+    bool hidden = false;
+    if (!device->plans_only)
+        return device->offer == served;
+    for (size_t i = 0; served && i < set->devices.count && !hidden; i++) {
+        const tn_device *other = set->devices.items[i];
+        hidden = other->offer == served && other->index == device->index;
+    }
+    return !hidden;
 }
 
 void tni_platforms_settle(tni_platforms *set, tn_platform *platform)
 {
     int32_t count = 0;
-    atomic_store_explicit(&platform->served, choose(set, platform), memory_order_release);
+    const tni_offer *served = tni_platforms_choose(set, platform, NULL);
+    atomic_store_explicit(&platform->served, served, memory_order_release);
     for (size_t i = 0; i < set->devices.count; i++) {
-        const tn_device *device = set->devices.items[i];
-        count += device->platform == platform && tni_device_is_visible(device);
+        tn_device *device = set->devices.items[i];
+        if (device->platform != platform)
+            continue;
+        bool visible = is_led_to(set, device, served);
+        atomic_store_explicit(&device->visible, visible, memory_order_release);
+        count += visible;
     }
     atomic_store_explicit(&platform->devices, count, memory_order_release);
 }
@@ -231,8 +256,17 @@ static void arrival_publish(tni_platforms *set, arrival *a)
     tni_platforms_settle(set, a->platform);
 }
 
-/* Takes one record in, unless another thread has done so meanwhile. */
-static tn_status take_in(tni_platforms *set, const tni_record *record, size_t seen, tn_error *err)
+static bool has_room(tni_platforms *set, size_t devices)
+{
+    return tni_devices_reserve(set, devices) &&
+           tni_pointers_reserve(&set->platforms, TNI_PLATFORMS_MAX) &&
+           tni_pointers_reserve(&set->offers, TNI_PLATFORMS_MAX) &&
+           tni_pointers_reserve(&set->past, set->offers.count + TNI_PLATFORMS_MAX);
+}
+
+/* A record that is withdrawn before it is published leaves nothing: whoever withdraws it looks through
+ * the set afterwards, with the lock held. */
+static tn_status take_in(tni_platforms *set, const tni_record *record, tn_error *err)
 {
     arrival arrivals[TNI_PLATFORMS_MAX] = {{0}};
     size_t devices = 0;
@@ -242,36 +276,32 @@ static tn_status take_in(tni_platforms *set, const tni_record *record, size_t se
         devices += arrivals[i].devices.count;
     }
     tni_mutex_lock(&set->lock);
-    if (!status && set->records_seen == seen) {
-        if (tni_pointers_reserve(&set->devices, devices) &&
-            tni_pointers_reserve(&set->platforms, TNI_PLATFORMS_MAX) &&
-            tni_pointers_reserve(&set->offers, TNI_PLATFORMS_MAX)) {
-            for (int32_t i = 0; i < record->platform_count; i++)
-                arrival_publish(set, &arrivals[i]);
-            set->records_seen++;
-        } else {
-            status = tni_no_memory(err, "platforms", "their table");
-        }
-    }
+    bool publish = !status && !atomic_load(&record->withdrawn);
+    if (publish && !has_room(set, devices))
+        status = tni_no_memory(err, "platforms", "their table");
+    for (int32_t i = 0; publish && !status && i < record->platform_count; i++)
+        arrival_publish(set, &arrivals[i]);
+    set->records_seen += !status;
     tni_mutex_unlock(&set->lock);
     for (int32_t i = 0; i < record->platform_count; i++)
         arrival_discard(&arrivals[i]);
     return status;
 }
 
+/* Called by the thread that loads: one at a time, and never from within what it calls. */
+static tn_status take_all_in(void *user, tn_error *err)
+{
+    tni_platforms *set = user;
+    const tni_record *record;
+    tn_status status = TN_OK;
+    while (!status && (record = tni_registry_record(set->registry, set->records_seen)) != NULL)
+        status = take_in(set, record, err);
+    return status;
+}
+
 tn_status tni_platforms_sync(tni_platforms *set, tn_error *err)
 {
-    tn_status status = tni_registry_discover(set->registry, err);
-    while (!status) {
-        tni_mutex_lock(&set->lock);
-        size_t seen = set->records_seen;
-        tni_mutex_unlock(&set->lock);
-        const tni_record *record = tni_registry_record(set->registry, seen);
-        if (!record)
-            break;
-        status = take_in(set, record, seen, err);
-    }
-    return status;
+    return tni_registry_discover_then(set->registry, take_all_in, set, err);
 }
 
 static tni_mutex creating = TNI_MUTEX_INIT;

@@ -11,6 +11,7 @@
 #include "known.h"
 #include "os/thread.h"
 #include "registry/registry.h"
+#include "settings/reader.h"
 #include "tenon/device.h"
 
 #include <stdatomic.h>
@@ -23,16 +24,18 @@ typedef struct tni_pointers {
 } tni_pointers;
 
 struct tni_platforms {
-    tni_mutex lock; /* guards what is below, but for `registry` and `root` */
+    tni_mutex lock; /* guards what is below, but for `registry` and `root`, and `records_seen` */
     tni_condition changed;
     uint64_t describer; /* the thread that adds described devices, or 0 */
     unsigned describer_fork;
     tni_registry *registry;
     const char *root; /* stands for "/" where traces are looked for, or NULL */
     tni_pointers platforms;
-    tni_pointers offers;
-    tni_pointers devices;
-    size_t records_seen;
+    tni_pointers offers;  /* of modules that were not taken back             */
+    tni_pointers devices; /* theirs, and those for planning only             */
+    tni_pointers past;    /* offers that were taken back; has room for all others */
+    tni_pointers ever;    /* every device that came, by its ordinal; owned: handles stay valid */
+    size_t records_seen;  /* the loading thread's */
     const tn_platform *current; /* NULL until it is resolved */
     const char *chosen_by;      /* "the first that is ready", "TENON_PLATFORM asks for it", ... */
 };
@@ -43,12 +46,18 @@ tn_status tni_platforms_create(tni_registry *registry, const char *root, tni_pla
 void tni_platforms_destroy(tni_platforms *set); /* for tests: nothing of it is in use */
 tn_status tni_platforms_process(tni_platforms **out, tn_error *err);
 
-/* Takes in what the registry found since; discovers first. Fails for want of memory. */
+/* Takes in what the registry found since; discovers first, and asks each new device for its properties,
+ * once. Fails for want of memory. */
 tn_status tni_platforms_sync(tni_platforms *set, tn_error *err);
 
 /* Settles who serves a platform and how many devices it has; with the lock held, after offers or
  * devices changed. */
 void tni_platforms_settle(tni_platforms *set, tn_platform *platform);
+
+/* Whom the one rule has serve the platform, of the offers up to that of `last`, or of all for NULL; with
+ * the lock held. */
+const tni_offer *tni_platforms_choose(const tni_platforms *set, const tn_platform *platform,
+                                      const tni_record *last);
 
 /* Whatever the names say without a verdict. */
 tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform **out,
@@ -86,6 +95,10 @@ tn_status tni_platform_unready(const tn_platform *platform, const char *where, t
 /* The same of a platform without devices, which may yet be ready to be given some (TN_NOT_FOUND). */
 tn_status tni_platform_empty(const tn_platform *platform, const char *where, tn_error *err);
 
+/* For a number that none of its devices has: TN_NOT_FOUND with how many it has, or as above. */
+tn_status tni_platform_no_device(const tn_platform *platform, int32_t index, const char *where,
+                                 tn_error *err);
+
 /* As the tn_device_ functions of the same names, of one set. */
 tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out, tn_error *err);
 tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descriptions,
@@ -98,17 +111,22 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
                             const tn_device_properties *properties, tn_device **out, tn_error *err);
 void tni_device_destroy(tn_device *device); /* accepts NULL */
 
-/* Appends it to the list, which has room, with the set's lock held. */
+/* Room for `more` further ones in the lists, and appending one; with the set's lock held. */
+bool tni_devices_reserve(tni_platforms *set, size_t more);
 void tni_device_publish(tni_platforms *set, tn_device *device);
 
 /* By UUID or bus address; or by its id, its platform's name or its section too. */
 bool tni_properties_are_called(const tn_device_properties *properties, const char *name);
 bool tni_device_is_called(const tn_device *device, const char *name);
 
-/* A device that names lead to: one of the module that serves its platform now, or described. */
+/* A device that names lead to: one of the module that serves its platform now, or one for planning whose
+ * number none of those has. */
 bool tni_device_is_visible(const tn_device *device);
 
 /* Room for `more` further ones, so that appending cannot fail. */
 bool tni_pointers_reserve(tni_pointers *list, size_t more);
+
+/* tn_platform_inference_mode, as one who reads settings. */
+extern const tni_setting_reader tni_platform_reader;
 
 #endif

@@ -71,7 +71,8 @@ static void say(char *out, size_t size, const char *format, ...)
 #define REASON(...) say(to->reason, sizeof to->reason, __VA_ARGS__)
 #define REMEDY(...) say(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
-static void explain_absence(const char *traces, tni_platform_report *to)
+/* Where there are no traces to go by, what the module says would help is all there is. */
+static void explain_absence(const char *traces, const char *remedy, tni_platform_report *to)
 {
     const char *module = to->module[0] ? to->of_module : "";
     const char *between = to->module[0] ? "; " : "";
@@ -83,9 +84,10 @@ static void explain_absence(const char *traces, tni_platform_report *to)
     }
     if (unlooked)
         snprintf(unseen, sizeof unseen, ", %zu of which could not be looked for", unlooked);
-    if (looked == 0)
+    if (looked == 0) {
         REASON("%s", to->module[0] ? module : "nothing speaks for it");
-    else if (traces[0])
+        REMEDY("%s", remedy);
+    } else if (traces[0])
         REASON("%s%sno trace of its %s; there is %s", module, between,
                to->traces.hardware == TNI_SEEN_NOTHING_ASKED ? "driver" : "hardware", traces);
     else
@@ -107,8 +109,9 @@ static void explain_broken(const char *traces, const char *remedy, tni_platform_
 
 static void explain(const tn_platform *platform, tni_platform_report *to)
 {
-    const tn_platform_row *row = tni_platform_row_of(platform);
-    const char *remedy = row && row->remedy ? row->remedy : platform->known->driver_remedy;
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    const char *of_module = offer ? offer->platform->remedy : "";
+    const char *remedy = of_module[0] ? of_module : platform->known->driver_remedy;
     const char *thing = platform->known->thing, *variable;
     char traces[256];
     (void)tni_platform_visible_value(platform, &variable);
@@ -130,7 +133,7 @@ static void explain(const tn_platform *platform, tni_platform_report *to)
         REASON("%s without a driver that works: there is %s", thing, traces);
         REMEDY("%s", remedy);
         break;
-    default: explain_absence(traces, to); break;
+    default: explain_absence(traces, of_module, to); break;
     }
 }
 
@@ -160,4 +163,14 @@ tn_status tni_platform_empty(const tn_platform *platform, const char *where, tn_
     return tn_fail(err, TN_NOT_FOUND, 0, where,
                    "platform %s has no device yet: describe one (tn_device_file_add)",
                    platform->name);
+}
+
+tn_status tni_platform_no_device(const tn_platform *platform, int32_t index, const char *where,
+                                 tn_error *err)
+{
+    int32_t count = tn_platform_device_count(platform);
+    if (count == 0)
+        return tni_platform_empty(platform, where, err);
+    return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", platform->name,
+                   (int)index, platform->name, (int)count);
 }

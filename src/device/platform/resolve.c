@@ -28,10 +28,10 @@ static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
     for (size_t i = 0; i < count && used < sizeof there; i++)
         used +=
             (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "", names[i]);
+    char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(name, names, count);
-    return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get",
-                   "no platform \"%.60s\"; there are %s%s%s%s", name, there,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get", "no platform \"%.60s\"; there are %s%s",
+                   name, there, tni_words_hint(nearest, hint));
 }
 
 tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform **out, tn_error *err)

@@ -23,10 +23,10 @@ static tn_event *make(tn_device *device, uint32_t flags)
 }
 
 /* What a module says it made must be there. */
-static tn_status take_native(tn_event *event, const char *where, tn_status status,
-                             const tn_error *said, tn_error *err)
+static tn_status take_native(const tn_event *event, const tni_call *call, const char *where,
+                             tn_status status, const tn_error *said, tn_error *err)
 {
-    status = tni_device_settle(event->device, where, status, said, err);
+    status = tni_device_settle(call, where, status, said, err);
     if (!status && !event->native)
         status = tn_fail(err, TN_INTERNAL, 0, where, "%s made an event and gave none",
                          event->device->id);
@@ -43,9 +43,30 @@ static tn_status create_native(tn_event *event, const tni_call *call, const char
                        "platform %s cannot show its events to other processes",
                        event->device->platform->name);
     return take_native(
-        event, where,
+        event, call, where,
         call->row->event_create(call->self, call->device, &spec, &event->native, &said), &said,
         err);
+}
+
+static tn_status check_args(const tn_event_args *args, const char *where, tn_error *err)
+{
+    if (!TN_HAS(args, tn_event_args, interprocess))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+    const struct {
+        const char *name;
+        int32_t value, most;
+    } fields[] = {
+        {"enable_timing", args->enable_timing, 1},
+        {"blocking", args->blocking, 1},
+        {"interprocess", args->interprocess, 1},
+        {"reserved", TN_HAS(args, tn_event_args, reserved) ? args->reserved : 0, 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].value < 0 || fields[i].value > fields[i].most)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->%s needs 0%s, found %d",
+                           fields[i].name, fields[i].most ? " or 1" : "", (int)fields[i].value);
+    }
+    return TN_OK;
 }
 
 static uint32_t flags_of(const tn_event_args *args)
@@ -61,9 +82,9 @@ tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event
     tni_call call;
     if (!out)
         return null("out", where, err);
-    if (args && !TN_HAS(args, tn_event_args, interprocess))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
-    tn_status status = tni_device_or_default(device, &device, err);
+    tn_status status = args ? check_args(args, where, err) : TN_OK;
+    if (!status)
+        status = tni_device_or_default(device, &device, err);
     if (!status)
         status = tni_device_open(device, where, &call, err);
     if (status)
@@ -89,13 +110,14 @@ static tn_status open_event(const tn_event *event, const char *where, tni_call *
     return status ? status : tni_life_check(event->device, event->life, "event", where, err);
 }
 
-/* A device that is lost, or gone, is not called: what the module kept for the event went with it. */
+/* A device that is lost is not called: what the module kept for the event went with it. */
 void tn_event_release(tn_event *event)
 {
     tni_call call;
     if (!event)
         return;
-    if (event->native && open_event(event, "tn_event_release", &call, NULL) == TN_OK)
+    if (event->native && tni_device_open_to_return(event->device, &call) &&
+        event->life == call.life)
         call.row->event_destroy(call.self, call.device, event->native);
     tni_event_host_end(event);
     tni_release(event);
@@ -129,7 +151,7 @@ tn_status tn_event_record(tn_event *event, tn_stream *stream, tn_error *err)
     }
     tn_error said = {0};
     status = tni_device_settle(
-        event->device, where,
+        &call, where,
         call.row->event_record(call.self, call.device, event->native, stream->native, &said), &said,
         err);
     if (!status)
@@ -150,7 +172,7 @@ static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where,
         return tn_event_synchronize(event, err);
     tn_error said = {0};
     return tni_device_settle(
-        stream->device, where,
+        &call, where,
         call.row->stream_wait(call.self, call.device, stream->native, event->native, &said), &said,
         err);
 }
@@ -176,8 +198,9 @@ static tn_status query(const tn_event *event, const tni_call *call, const char *
     tn_status status = TN_OK;
     if (event->native && is_recorded(event)) {
         tn_error said = {0};
+        done = 0;
         status = tni_device_settle(
-            event->device, where,
+            call, where,
             call->row->event_query(call->self, call->device, event->native, &done, &said), &said,
             err);
     }
@@ -205,8 +228,8 @@ tn_status tn_event_synchronize(tn_event *event, tn_error *err)
         return status;
     tn_error said = {0};
     return tni_device_settle(
-        event->device, where,
-        call.row->event_synchronize(call.self, call.device, event->native, &said), &said, err);
+        &call, where, call.row->event_synchronize(call.self, call.device, event->native, &said),
+        &said, err);
 }
 
 /* The checks that need no platform, in the order that is promised. */
@@ -244,6 +267,12 @@ static tn_status check_done(const tn_event *event, const char *name, const tni_c
     return status;
 }
 
+/* Neither infinite nor none at all. */
+static bool is_number(double ms)
+{
+    return ms - ms == 0;
+}
+
 tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms, tn_error *err)
 {
     static const char where[] = "tn_event_elapsed_time";
@@ -264,10 +293,13 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms,
     if (!status && !start->native)
         ms = tni_event_host_elapsed(start, stop);
     else if (!status)
-        status = tni_device_settle(start->device, where,
+        status = tni_device_settle(&call, where,
                                    call.row->event_elapsed(call.self, call.device, start->native,
                                                            stop->native, &ms, &said),
                                    &said, err);
+    if (!status && !is_number(ms))
+        status = tn_fail(err, TN_INTERNAL, 0, where, "%s gave a time that is no number",
+                         start->device->id);
     if (!status)
         *out_ms = ms;
     return status;
@@ -289,7 +321,7 @@ tn_status tn_event_export(tn_event *event, tn_event_handle *out, tn_error *err)
         return status;
     if (event->native)
         status = tni_device_settle(
-            event->device, where,
+            &call, where,
             call.row->event_export(call.self, call.device, event->native, &handle, &said), &said,
             err);
     else
@@ -308,7 +340,7 @@ static tn_status import_native(tn_event *event, const tni_call *call, const tn_e
                        "platform %s cannot open events of other processes",
                        event->device->platform->name);
     return take_native(
-        event, where,
+        event, call, where,
         call->row->event_import(call->self, call->device, handle, &event->native, &said), &said,
         err);
 }

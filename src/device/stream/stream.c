@@ -105,7 +105,7 @@ static tn_status create_native(const tn_device *device, const tni_call *call, in
     tn_error said = {0};
     void *native = NULL;
     tn_status status = tni_device_settle(
-        device, where, call->row->stream_create(call->self, call->device, &spec, &native, &said),
+        call, where, call->row->stream_create(call->self, call->device, &spec, &native, &said),
         &said, err);
     if (!status && !native)
         status = tn_fail(err, TN_INTERNAL, 0, where, "%s made a stream and gave none", device->id);
@@ -130,6 +130,9 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
         return null("out", where, err);
     if (args && !TN_HAS(args, tn_stream_args, priority))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+    if (args && TN_HAS(args, tn_stream_args, reserved) && args->reserved)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved needs 0, found %d",
+                       (int)args->reserved);
     int32_t priority = nearest_priority(args ? args->priority : TN_PRIORITY_DEFAULT);
     tn_status status = tni_device_or_default(device, &device, err);
     if (!status)
@@ -172,7 +175,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
     return TN_OK;
 }
 
-/* A device that is lost, or gone, is not called: what the module kept for the stream went with it. */
+/* A device that is lost is not called: what the module kept for the stream went with it. */
 void tn_stream_release(tn_stream *stream)
 {
     tni_call call;
@@ -180,7 +183,7 @@ void tn_stream_release(tn_stream *stream)
         atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_acq_rel) > 1)
         return;
     if (stream->kind == TNI_STREAM_OWN && stream->native &&
-        tni_stream_open(stream, "tn_stream_release", &call, NULL) == TN_OK)
+        tni_device_open_to_return(stream->device, &call) && tni_life_of_stream(stream) == call.life)
         call.row->stream_destroy(call.self, call.device, stream->native);
     tni_release(stream);
 }
@@ -215,8 +218,9 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
     tn_status status = tni_stream_open(stream, where, &call, err);
     if (!status && tni_row_has_streams(call.row)) {
         tn_error said = {0};
+        done = 0;
         status = tni_device_settle(
-            stream->device, where,
+            &call, where,
             call.row->stream_query(call.self, call.device, stream->native, &done, &said), &said,
             err);
     }
@@ -234,8 +238,8 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
         return status;
     tn_error said = {0};
     return tni_device_settle(
-        stream->device, where,
-        call.row->stream_synchronize(call.self, call.device, stream->native, &said), &said, err);
+        &call, where, call.row->stream_synchronize(call.self, call.device, stream->native, &said),
+        &said, err);
 }
 
 /* The event goes as soon as it is waited for: a platform keeps what its streams still need of one. */

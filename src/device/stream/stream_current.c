@@ -148,7 +148,7 @@ tn_status tn_stream_guard_enter(tn_stream_guard *guard, tn_stream *stream, tn_er
 
 void tn_stream_guard_leave(tn_stream_guard *guard)
 {
-    if (!guard || !guard->device.entered)
+    if (!guard || !tni_guard_is_of_this_thread(&guard->device))
         return;
     if (guard->previous) {
         (void)make_current(guard->previous);

@@ -50,35 +50,37 @@ void tni_dlpack_numbers(const tn_device *device, int32_t *out_type, int32_t *out
     *out_id = *out_type == TN_DLPACK_EXT_DEV ? device->ordinal : device->index;
 }
 
-/* By place in the list of all devices, if it is one that is numbered so. With the lock held. */
-static tn_device *find_place(const tni_pointers *devices, int32_t place)
+/* By ordinal, if it is one that is numbered so. */
+static tn_device *find_ordinal(tni_platforms *set, int32_t ordinal)
 {
-    tn_device *device = place >= 0 && (size_t)place < devices->count ? devices->items[place] : NULL;
+    tni_mutex_lock(&set->lock);
+    const tni_pointers *devices = &set->ever;
+    tn_device *device =
+        ordinal >= 0 && (size_t)ordinal < devices->count ? devices->items[ordinal] : NULL;
+    tni_mutex_unlock(&set->lock);
     return device && type_of(device->platform) == TN_DLPACK_EXT_DEV ? device : NULL;
 }
 
-/* By index. With the lock held. */
-static tn_device *find_index(const tni_pointers *devices, int32_t type, int32_t index)
+static const tn_platform *find_platform(tni_platforms *set, int32_t type)
 {
-    for (size_t i = 0; i < devices->count; i++) {
-        tn_device *device = devices->items[i];
-        if (device->index == index && is_of(device->platform, type) &&
-            tni_device_is_visible(device))
-            return device;
+    const tn_platform *found = NULL;
+    tni_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->platforms.count && !found; i++) {
+        const tn_platform *platform = set->platforms.items[i];
+        found = is_of(platform, type) ? platform : NULL;
     }
-    return NULL;
+    tni_mutex_unlock(&set->lock);
+    return found;
 }
 
 static tn_device *find(tni_platforms *set, int32_t type, int32_t id)
 {
     if (type < 0 || type >= KINDS || !kinds[type].platform)
         return NULL;
-    tni_mutex_lock(&set->lock);
-    tn_device *device = type == TN_DLPACK_EXT_DEV
-                            ? find_place(&set->devices, id)
-                            : find_index(&set->devices, type, kinds[type].is_host ? 0 : id);
-    tni_mutex_unlock(&set->lock);
-    return device;
+    if (type == TN_DLPACK_EXT_DEV)
+        return find_ordinal(set, id);
+    const tn_platform *platform = find_platform(set, type);
+    return platform ? tni_devices_of(platform, kinds[type].is_host ? 0 : id) : NULL;
 }
 
 static tn_status not_here(tni_platforms *set, int32_t type, int32_t id, const char *where,

@@ -24,7 +24,7 @@ void tni_owner_release(tni_owner *owner)
     if (!owner || atomic_fetch_sub_explicit(&owner->holders, 1, memory_order_acq_rel) > 1)
         return;
     if (owner->memory)
-        tn_memory_free(owner->device, owner->memory);
+        tni_memory_give(owner->device, owner->memory, owner->life);
     if (owner->release)
         owner->release(owner->user);
     tni_release(owner);
@@ -78,7 +78,8 @@ tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *sha
     tni_owner *owner = tni_owner_create(device, (size_t)ndim);
     if (!owner)
         return tni_no_memory(err, where, "a tensor's owner");
-    status = tn_memory_alloc(device, (uint64_t)layout.bytes, "tensor", &owner->memory, err);
+    status = tni_memory_take(device, (uint64_t)layout.bytes, "tensor", &owner->memory, &owner->life,
+                             err);
     if (status) {
         tni_release(owner);
         return status;
@@ -123,6 +124,9 @@ tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err)
     tni_layout layout;
     if (!out)
         return no_out(where, err);
+    if (out == tensor)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out is the tensor itself; a view is another one");
     tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
     if (status)
         return status;

@@ -12,6 +12,7 @@ typedef struct tni_owner {
     _Atomic int64_t holders;
     tn_device *device;
     void *memory;                /* of the device, given back at the end; or NULL   */
+    uint32_t life;               /* the memory's                                    */
     void (*release)(void *user); /* tells whoever else has the data of the end; or NULL */
     void *user;
     int64_t dims[]; /* shape, then strides, of a tensor that brought none of its own */
@@ -65,7 +66,7 @@ static inline bool tni_tensor_is_host(const tn_device *device)
 }
 
 /* DLPack's numbers of a device. The platforms that DLPack knows are by their index; every other is
- * TN_DLPACK_EXT_DEV, by its place in Tenon's list of all devices. */
+ * TN_DLPACK_EXT_DEV, by its ordinal, which stays its own when it is withdrawn. */
 void tni_dlpack_numbers(const tn_device *device, int32_t *out_type, int32_t *out_id);
 
 /* And back, among the devices of a set. Host memory of whatever kind is cpu:0's. TN_UNAVAILABLE names
@@ -91,6 +92,9 @@ void tni_walk_plan(const tn_tensor *from, const tn_tensor *to, int64_t size, tni
 
 /* Copies in host memory. */
 void tni_walk_copy(const tni_walk *walk);
+
+/* True when two elements are known to share a place. Exact as below; the layout was measured. */
+bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t ndim);
 
 /* True when a byte that is written is known to be read too. Exact but where finding out would take
  * too long: then false. */

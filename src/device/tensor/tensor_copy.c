@@ -37,6 +37,9 @@ static tn_status check_apart(const tn_tensor *to, tn_error *err)
                            " elements are one place; that can only be read",
                            (int)i, to->shape[i]);
     }
+    if (to->strides && tni_strides_overlap(to->shape, to->strides, to->ndim))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "to: its strides lead several elements to one place; that can only be read");
     return TN_OK;
 }
 

@@ -1,4 +1,5 @@
-/* Whether two layouts share a byte: sums of steps that come near enough to a distance. */
+/* Whether two layouts share a byte, or two elements of one a place: sums of steps that come near enough
+ * to a distance. */
 #include "tensor.h"
 
 #include "base/checked.h"
@@ -95,6 +96,35 @@ static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
     for (int64_t i = first; i <= last && q->budget > 0; i++) {
         q->budget--;
         if (reaches(q, at + 1, low - i * t->step, high - i * t->step))
+            return true;
+    }
+    return false;
+}
+
+/* Two elements are a step apart in dimension `first`, or several, and any way in those behind it, and
+ * that is no distance at all. Steps back are taken from the far end, so that they count from 0. */
+static bool meets_itself(const int64_t *shape, const int64_t *strides, int32_t ndim, int32_t first)
+{
+    question q = {.budget = BUDGET};
+    int64_t step = strides[first] < 0 ? -strides[first] : strides[first], reach;
+    if (shape[first] < 2 || !add_term(&q, step, shape[first] - 2))
+        return false;
+    for (int32_t i = first + 1; i < ndim; i++) {
+        int64_t other = strides[i] < 0 ? -strides[i] : strides[i];
+        if (shape[i] < 2)
+            continue;
+        if (!tni_mul_i64(shape[i] - 1, other, &reach) || !tni_add_i64(q.low, reach, &q.low) ||
+            !add_term(&q, other, 2 * (shape[i] - 1)))
+            return false;
+    }
+    q.low -= step;
+    return q.low >= 0 && sum_up(&q) && reaches(&q, 0, q.low, q.low);
+}
+
+bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t ndim)
+{
+    for (int32_t i = 0; i < ndim; i++) {
+        if (meets_itself(shape, strides, ndim, i))
             return true;
     }
     return false;

@@ -94,6 +94,7 @@ static void keep_devices(const tni_pointers *devices, const tni_pointers *platfo
         tni_seen_device *seen = &into->devices[into->device_count++];
         seen->platform = (int32_t)at;
         seen->index = device->index;
+        seen->plans_only = device->plans_only;
         keep_properties(&device->properties, &seen->properties);
         into->platforms[at].devices++;
     }
@@ -120,11 +121,11 @@ static bool copy_lists(tni_platforms *set, lists *out)
     return fits;
 }
 
-/* The verdict on a platform that has no device. */
+/* Why a platform has no device, in the words that asking for one gives. */
 static void keep_reason(const tn_platform *platform, tni_seen_platform *out)
 {
     tn_error why = {0};
-    (void)tni_platform_unready(platform, "tn_worker_snapshot_take", &why);
+    (void)tni_platform_empty(platform, "tn_worker_snapshot_take", &why);
     tn_text_fit(out->reason, sizeof out->reason, why.message);
     tni_words_clean(out->reason);
     atomic_store(&out->current, -1);

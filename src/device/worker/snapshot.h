@@ -15,6 +15,7 @@ typedef struct tni_seen_platform {
 typedef struct tni_seen_device {
     int32_t platform; /* its place in the list */
     int32_t index;
+    bool plans_only;
     tn_device_properties properties;
 } tni_seen_device;
 

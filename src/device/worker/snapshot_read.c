@@ -58,23 +58,10 @@ static bool read_capability(const char *text, tn_capability *out)
         return false;
     memcpy(major, text, length);
     major[length] = '\0';
-    if (!read_number(major, INT32_MIN, INT32_MAX, &first) ||
-        !read_number(point + 1, INT32_MIN, INT32_MAX, &second))
+    if (!read_number(major, 0, INT32_MAX, &first) || !read_number(point + 1, 0, INT32_MAX, &second))
         return false;
     *out = (tn_capability){(int32_t)first, (int32_t)second};
     return true;
-}
-
-static tn_dtype find_dtype(const char *word)
-{
-    char *end;
-    tn_dtype known = tni_dtype_find(word);
-    if (known)
-        return known;
-    if (strncmp(word, "0x", 2) != 0 || strlen(word) > 10)
-        return TN_DTYPE_NONE;
-    unsigned long number = strtoul(word, &end, 16);
-    return *end ? TN_DTYPE_NONE : (tn_dtype)number;
 }
 
 static bool read_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX])
@@ -86,7 +73,7 @@ static bool read_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX])
             return false;
         memcpy(word, text, length);
         word[length] = '\0';
-        out[count] = find_dtype(word);
+        out[count] = tni_dtype_find(word);
         if (!out[count])
             return false;
         if (!text[length])
@@ -122,10 +109,10 @@ static tn_status check_keys(const tni_form_section *in, const char *const *words
         while (known < count && strcmp(words[known], entry->key) != 0)
             known++;
         if (known == count) {
+            char hint[TNI_HINT];
             const char *nearest = tni_words_nearest(entry->key, words, count);
-            return refuse(err, entry->line, "no key \"%.60s\" in [%.80s]%s%s%s", entry->key,
-                          in->name, nearest ? "; did you mean " : "", nearest ? nearest : "",
-                          nearest ? "?" : "");
+            return refuse(err, entry->line, "no key \"%.60s\" in [%.80s]%s", entry->key, in->name,
+                          tni_words_hint(nearest, hint));
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(in->entries[j].key, entry->key) == 0)
@@ -212,18 +199,18 @@ static const char *read_property(const tni_property *property, const char *text,
         return read_text(text, at, property->size) ? NULL : "one line, and shorter than this one";
     case TNI_PROPERTY_CAPABILITY: return read_capability(text, at) ? NULL : "the form 9.0";
     case TNI_PROPERTY_DTYPES: return read_dtypes(text, at) ? NULL : "dtypes, as in bf16, f32";
-    default:
-        return read_number(text, INT64_MIN, INT64_MAX, at) ? NULL : "a whole number of 64 bits";
+    default: return read_number(text, 0, INT64_MAX, at) ? NULL : "a whole number of 63 bits";
     }
 }
 
 static tn_status read_properties(const tni_form_section *in, tn_device_properties *out,
                                  tn_error *err)
 {
-    const char *words[TNI_PROPERTIES];
+    const char *words[TNI_PROPERTIES + 1];
     for (size_t i = 0; i < TNI_PROPERTIES; i++)
         words[i] = tni_properties[i].word;
-    tn_status status = check_keys(in, words, TNI_PROPERTIES, err);
+    words[TNI_PROPERTIES] = TNI_SNAPSHOT_PLANS;
+    tn_status status = check_keys(in, words, TNI_PROPERTIES + 1, err);
     out->struct_size = sizeof *out;
     for (size_t i = 0; !status && i < TNI_PROPERTIES; i++) {
         const tni_form_entry *entry = find_entry(in, words[i]);
@@ -265,8 +252,12 @@ static tn_status read_device(const tni_form_section *in, const char *id, tni_sna
     tn_status status = read_id(in, id, into, out, err);
     if (!status)
         status = read_properties(in, &out->properties, err);
+    const tni_form_entry *plans = find_entry(in, TNI_SNAPSHOT_PLANS);
+    if (!status && plans && strcmp(plans->value, "1") != 0)
+        status = refuse_value(err, plans, "1, or is left out");
     if (status)
         return status;
+    out->plans_only = plans != NULL;
     into->platforms[out->platform].devices++;
     into->device_count++;
     return TN_OK;
@@ -325,10 +316,32 @@ static tn_status check_head(const tni_form *form, tn_error *err)
     return check_keys(head, words, 1, err);
 }
 
+static tn_status check_end(const tni_form *form, tn_error *err)
+{
+    static const char *const words[] = {TNI_SNAPSHOT_SECTIONS};
+    size_t count = tni_form_section_count(form);
+    const tni_form_section *last = tni_form_section_get(form, count - 1);
+    bool is_end = strcmp(last->name, TNI_SNAPSHOT_END) == 0;
+    const tni_form_entry *entry = is_end ? find_entry(last, TNI_SNAPSHOT_SECTIONS) : NULL;
+    int64_t said = -1;
+    if (!entry)
+        return refuse(err, last->line ? last->line : 1,
+                      "the text is cut off: it ends with [" TNI_SNAPSHOT_END "] and the number of "
+                      "its sections");
+    if (!read_number(entry->value, 0, INT32_MAX, &said) || (size_t)said != count - 2)
+        return refuse(err, entry->line,
+                      TNI_SNAPSHOT_SECTIONS " = \"%.20s\": needs %zu, or the "
+                                            "text is cut off",
+                      entry->value, count - 2);
+    return check_keys(last, words, 1, err);
+}
+
 static tn_status read_all(const tni_form *form, tni_snapshot **out, tn_error *err)
 {
     size_t platforms = count_sections(form, "platform"), devices = count_sections(form, "device");
     tn_status status = check_head(form, err);
+    if (!status)
+        status = check_end(form, err);
     if (!status && (platforms > MOST_PLATFORMS || devices > MOST_DEVICES))
         status = refuse(err, 1, "found %zu platforms and %zu devices, needs at most %d and %d",
                         platforms, devices, MOST_PLATFORMS, MOST_DEVICES);

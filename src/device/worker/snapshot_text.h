@@ -8,6 +8,13 @@
 #define TNI_SNAPSHOT_KEY "worker"
 enum { TNI_SNAPSHOT_FORMAT = 1 };
 
+/* The section that it ends with, and its key: how many sections come before it. */
+#define TNI_SNAPSHOT_END      "end"
+#define TNI_SNAPSHOT_SECTIONS "sections"
+
+/* 1 in a device that is for planning only; else not there. */
+#define TNI_SNAPSHOT_PLANS "plans_only"
+
 enum { TNI_PROPERTY_TEXT, TNI_PROPERTY_CAPABILITY, TNI_PROPERTY_DTYPES, TNI_PROPERTY_NUMBER };
 
 /* One property of a device: its key, what it is, where it lies, and its bit of `known`, if any. */

@@ -12,9 +12,12 @@
  *     capability = 9.0
  *     dtypes = bf16, f16, f32
  *     memory = 150754820096
+ *     [end]
+ *     sections = 3
  *
  * A device has its properties by their words, each as a whole number of its unit. What is unknown is
- * not there. */
+ * not there. One that is for planning only has plans_only = 1. The last section says how many come
+ * before it, so that a text that was cut off is seen. */
 #include "snapshot.h"
 
 #include "base/alloc.h"
@@ -34,7 +37,7 @@ typedef struct writer {
 static void write_section(writer *w, const char *noun, const char *name)
 {
     char whole[128];
-    snprintf(whole, sizeof whole, "%s %s", noun, name);
+    snprintf(whole, sizeof whole, "%s%s%s", noun, name[0] ? " " : "", name);
     if (!w->status)
         w->status = tni_form_write_section(&w->text, whole, w->err);
 }
@@ -65,18 +68,13 @@ static void write_capability(writer *w, const char *key, const tn_capability *ca
     write_entry(w, key, text);
 }
 
-/* One without a word, which a module may list, stands as its number. */
 static void write_dtypes(writer *w, const char *key, const tn_dtype *dtypes)
 {
     char text[TN_DEVICE_DTYPES_MAX * 16] = "";
     size_t used = 0;
-    for (; *dtypes; dtypes++) {
-        const char *word = tn_dtype_name(*dtypes);
-        char number[16];
-        snprintf(number, sizeof number, "%#" PRIx32, *dtypes);
+    for (; *dtypes; dtypes++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "",
-                                 word ? word : number);
-    }
+                                 tn_dtype_name(*dtypes));
     write_text(w, key, text);
 }
 
@@ -110,6 +108,8 @@ static void write_device(writer *w, const tni_snapshot *snapshot, const tni_seen
     snprintf(name, sizeof name, "%s:%d", snapshot->platforms[device->platform].name,
              (int)device->index);
     write_section(w, "device", name);
+    if (device->plans_only)
+        write_number(w, TNI_SNAPSHOT_PLANS, 1);
     for (size_t i = 0; i < TNI_PROPERTIES; i++)
         write_property(w, &tni_properties[i], &device->properties);
 }
@@ -122,6 +122,9 @@ tn_status tni_snapshot_write(const tni_snapshot *snapshot, char **out, tn_error 
         write_platform(&w, &snapshot->platforms[i]);
     for (size_t i = 0; i < snapshot->device_count; i++)
         write_device(&w, snapshot, &snapshot->devices[i]);
+    write_section(&w, TNI_SNAPSHOT_END, "");
+    write_number(&w, TNI_SNAPSHOT_SECTIONS,
+                 (int64_t)(snapshot->platform_count + snapshot->device_count));
     char *text = w.status ? NULL : tni_buffer_take(&w.text);
     if (text)
         *out = text;

@@ -129,10 +129,11 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
             used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", count ? ", " : "",
                                      names[count]);
     }
+    char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(name, names, count);
     return tn_fail(err, TN_NOT_FOUND, 0, where,
-                   "no platform \"%.60s\" in the snapshot; there are %s%s%s%s", name, there,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+                   "no platform \"%.60s\" in the snapshot; there are %s%s", name, there,
+                   tni_words_hint(nearest, hint));
 }
 
 /* What an answer begins with. The caller leaves in any case. */
@@ -208,6 +209,32 @@ tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error 
     return status;
 }
 
+/* The device of a number, where -1 is the current one. The caller leaves in any case. */
+static tn_status begin_device(const char *platform, int32_t index, const char *where,
+                              const tni_seen_device **out, tn_error *err)
+{
+    const tni_snapshot *snapshot = NULL;
+    tni_seen_platform *seen = NULL;
+    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    if (status)
+        return status;
+    int32_t wanted = index == -1 ? atomic_load(&seen->current) : index;
+    return find(snapshot, seen, wanted, where, out, err);
+}
+
+tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out, tn_error *err)
+{
+    static const char where[] = "tn_worker_plans_only";
+    const tni_seen_device *device = NULL;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = begin_device(platform, index, where, &device, err);
+    if (!status)
+        *out = device->plans_only;
+    leave();
+    return status;
+}
+
 /* As much of them as the caller knows. */
 static void give(const tn_device_properties *from, tn_device_properties *out)
 {
@@ -220,19 +247,13 @@ tn_status tn_worker_properties(const char *platform, int32_t index, tn_device_pr
                                tn_error *err)
 {
     static const char where[] = "tn_worker_properties";
-    const tni_snapshot *snapshot = NULL;
     const tni_seen_device *device = NULL;
-    tni_seen_platform *seen = NULL;
     if (!out || !TN_HAS(out, tn_device_properties, pinned_memory))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        out ? "out->struct_size is too small" : "out is NULL");
-    tn_status status = begin(platform, where, &snapshot, &seen, err);
-    if (!status) {
-        int32_t wanted = index == -1 ? atomic_load(&seen->current) : index;
-        status = find(snapshot, seen, wanted, where, &device, err);
-        if (!status)
-            give(&device->properties, out);
-    }
+    tn_status status = begin_device(platform, index, where, &device, err);
+    if (!status)
+        give(&device->properties, out);
     leave();
     return status;
 }
