@@ -22,13 +22,17 @@ typedef struct command {
 } command;
 
 int run_devices(const command *self, int count, char **arguments);
+int run_libraries(const command *self, int count, char **arguments);
 int run_modules(const command *self, int count, char **arguments);
 int run_conformance(const command *self, int count, char **arguments);
 int run_new_module(const command *self, int count, char **arguments);
 int run_doctor(const command *self, int count, char **arguments);
+int run_settings(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);
 
 /* Says on stderr what went wrong and gives the exit code for it. */
 int report_error(const tn_error *err);
+/* The same of what a user asked for in words, "--set" for instance: `who` says whose fault it is. */
+int report_wish(const char *who, const tn_error *err);
 
 #endif

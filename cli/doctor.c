@@ -1,4 +1,5 @@
-/* `tenon doctor`: the machine, its platforms, devices and modules, and whether all is in order. */
+/* `tenon doctor`: the machine, its platforms, devices, modules and libraries, and whether all is in
+ * order. */
 #include "devices.h"
 #include "document.h"
 #include "page.h"
@@ -12,11 +13,20 @@ typedef struct doctor_wish {
     option_values files;
 } doctor_wish;
 
+static void add_broken_libraries(const findings *found, text_line *out)
+{
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (library_is_broken(&found->libraries[i]))
+            text_add_item(out, "library %s", found->libraries[i].name);
+    }
+}
+
 static void print_verdict(const findings *found)
 {
     text_line line = {0}, broken = {0};
     phrase_verdict(found, &line);
     phrase_broken(found, &broken);
+    add_broken_libraries(found, &broken);
     int colour = findings_count_broken(found) ? PAINT_BAD : PAINT_GOOD;
     if (broken.length > 0)
         text_add(&line, ": %s", broken.text);
@@ -40,6 +50,9 @@ static void print_all(const findings *found)
     putchar('\n');
     print_modules(found);
     putchar('\n');
+    print_libraries_here(found);
+    putchar('\n');
+    print_problems(found);
     print_verdict(found);
 }
 
@@ -54,6 +67,8 @@ static void write_all(const findings *found, const char *name)
     write_platforms(&to, found);
     write_devices(&to, found);
     write_modules(&to, found);
+    write_libraries(&to, found);
+    write_problems(&to);
     json_end_document(&to);
 }
 
@@ -100,7 +115,10 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
 
 int run_doctor(const command *self, int count, char **arguments)
 {
-    enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_TOPOLOGY | FIND_MODULES };
+    enum {
+        ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_TOPOLOGY | FIND_SETTINGS | FIND_MODULES |
+              FIND_LIBRARIES
+    };
     doctor_wish wish = {0};
     findings found;
     tn_error err;

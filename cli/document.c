@@ -274,3 +274,40 @@ void write_modules(json *to, const findings *found)
     }
     json_end_list(to);
 }
+
+static void write_library(json *to, const tn_library_state *state)
+{
+    json_begin_object(to, NULL);
+    json_text(to, "name", state->name);
+    json_known_text(to, "platform", state->platform);
+    json_known_text(to, "what", state->what);
+    json_known_text(to, "module", state->module);
+    json_bool(to, "built", state->built != 0);
+    json_text(to, "available", tn_available_name(state->available));
+    json_known_integer(to, "version", state->version >= 0, state->version);
+    json_known_text(to, "version_text", state->version_text);
+    json_known_text(to, "path", state->path);
+    json_bool(to, "enabled", state->enabled != 0);
+    json_integer(to, "kernels", state->kernels);
+    json_known_text(to, "verbose", state->verbose);
+    json_text(to, "reason", state->reason);
+    json_text(to, "remedy", state->remedy);
+    json_end_object(to);
+}
+
+void write_libraries(json *to, const findings *found)
+{
+    json_begin_list(to, "libraries");
+    for (size_t i = 0; i < found->library_count; i++)
+        write_library(to, &found->libraries[i]);
+    json_end_list(to);
+}
+
+void write_problems(json *to)
+{
+    const char *problem;
+    json_begin_list(to, "problems");
+    for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
+        json_text(to, NULL, problem);
+    json_end_list(to);
+}

@@ -63,6 +63,23 @@ static tn_status gather_topology(findings *to, tn_error *err)
     return TN_OK;
 }
 
+static tn_status gather_libraries(findings *to, tn_error *err)
+{
+    const tn_library *library;
+    size_t count = 0;
+    tn_status status = tn_library_count(&count, err);
+    if (status)
+        return status;
+    if (!(to->libraries = make_room(count, sizeof *to->libraries, err)))
+        return TN_OUT_OF_MEMORY;
+    while (!status && to->library_count < count && (library = tn_library_at(to->library_count))) {
+        tn_library_state *row = &to->libraries[to->library_count++];
+        row->struct_size = sizeof *row;
+        status = tn_library_state_get(library, NULL, row, err);
+    }
+    return status;
+}
+
 static size_t count_evidence(const tn_platform_list *list)
 {
     size_t count = 0;
@@ -122,7 +139,8 @@ static void fill_device(const findings *from, const tn_device *device, found_dev
     to->architecture = to->properties->architecture;
     to->dtypes = tn_device_supported_dtypes(device);
     to->plans_only = tn_device_plans_only(device) != 0;
-    to->current = current && !to->plans_only && strcmp(current->report.name, to->platform) == 0;
+    to->current = current && !to->plans_only && current->report.platform == platform &&
+                  tn_device_index(device) == tn_device_current(platform);
     if (tn_device_capability(device, &capability, &err) == TN_OK)
         (void)tn_capability_as_version_str(capability, to->capability, sizeof to->capability);
     to->memory.struct_size = sizeof to->memory;
@@ -160,6 +178,10 @@ static tn_status gather(uint32_t parts, findings *to, tn_error *err)
         status = gather_machine(to, err);
     if (!status && parts & FIND_TOPOLOGY)
         status = gather_topology(to, err);
+    while (parts & FIND_SETTINGS && tn_settings_problem(to->problem_count))
+        to->problem_count++;
+    if (!status && parts & FIND_LIBRARIES)
+        status = gather_libraries(to, err);
     if (!status && parts & FIND_MODULES) /* last, so that every probe is in the rows */
         status = gather_modules(to, err);
     return status;
@@ -186,6 +208,7 @@ void findings_release(findings *found)
     free(found->objects);
     free(found->modules);
     free(found->places);
+    free(found->libraries);
     tn_platform_list_release(found->platform_list);
     tn_machine_release(found->machine);
     tn_topology_release(found->topology);
@@ -209,15 +232,42 @@ bool platform_is_broken(const tn_platform_report *platform)
     return platform->verdict == TN_PLATFORM_BROKEN;
 }
 
+bool library_is_broken(const tn_library_state *library)
+{
+    return library->module[0] && library->available == TN_AVAILABLE_NO && library->path[0];
+}
+
+bool library_is_used(const tn_library_state *library)
+{
+    return library->built || library->available == TN_AVAILABLE_YES;
+}
+
+bool library_is_here(const tn_library_state *library)
+{
+    return library_is_used(library) || library->path[0];
+}
+
+const char *library_rule(const tn_library_state *library)
+{
+    return library->enabled ? "" : "a rule of the settings forbids it";
+}
+
+const char *library_file(const tn_library_state *library)
+{
+    return strstr(library->reason, library->path) ? "" : library->path;
+}
+
 int findings_count_broken(const findings *found)
 {
-    int broken = 0;
+    int broken = (int)found->problem_count;
     for (size_t i = 0; i < found->module_count; i++)
         broken += module_is_broken(&found->modules[i]);
     for (size_t i = 0; i < found->place_count; i++)
         broken += place_is_broken(&found->places[i]);
     for (size_t i = 0; i < found->platform_count; i++)
         broken += platform_is_broken(&found->platforms[i].report);
+    for (size_t i = 0; i < found->library_count; i++)
+        broken += library_is_broken(&found->libraries[i]);
     return broken;
 }
 

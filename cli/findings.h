@@ -68,6 +68,11 @@ typedef struct findings {
     tn_module_place *places;
     size_t place_count;
 
+    tn_library_state *libraries; /* as they stand: none is opened for this */
+    size_t library_count;
+
+    size_t problem_count; /* of environment and file: tn_settings_problem */
+
     /* Who lends the texts above. */
     tn_platform_list *platform_list;
     tn_machine *machine;
@@ -77,18 +82,38 @@ typedef struct findings {
 } findings;
 
 /* Which parts to gather. Platforms come with their devices. */
-enum { FIND_MODULES = 1, FIND_PLATFORMS = 2, FIND_MACHINE = 4, FIND_TOPOLOGY = 8 };
+enum {
+    FIND_MODULES = 1,
+    FIND_PLATFORMS = 2,
+    FIND_MACHINE = 4,
+    FIND_TOPOLOGY = 8,
+    FIND_SETTINGS = 16,
+    FIND_LIBRARIES = 32
+};
 
 /* Fills `out`; on failure it is empty. Release it either way. */
 tn_status findings_gather(uint32_t parts, findings *out, tn_error *err);
 void findings_release(findings *found);
 
-/* Absent hardware and a second copy are facts; everything else that stopped is broken. */
+/* Absent hardware and a second copy are facts; everything else that stopped is broken. A setting that
+ * someone wrote down and that is not followed counts too. */
 bool module_is_broken(const tn_module_report *module);
 /* A place that is not there is empty; one that is there and cannot be read is broken. */
 bool place_is_broken(const tn_module_place *place);
 bool platform_is_broken(const tn_platform_report *platform);
+/* One that is absent or untried is a fact; one whose file is here for a module and did not open is
+ * broken. */
+bool library_is_broken(const tn_library_state *library);
 int findings_count_broken(const findings *found);
+
+/* Built or available; and: that, or its file is here. */
+bool library_is_used(const tn_library_state *library);
+bool library_is_here(const tn_library_state *library);
+
+/* What text and page add to what the library says of itself, each "" where there is nothing: that the
+ * settings forbid it; its file, unless the reason names it. */
+const char *library_rule(const tn_library_state *library);
+const char *library_file(const tn_library_state *library);
 
 size_t findings_count_ready_modules(const findings *found);
 size_t findings_count_ready_platforms(const findings *found);

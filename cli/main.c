@@ -12,6 +12,10 @@ static const command commands[] = {
      "every candidate module: stage, status, message, remedy, time", run_modules},
     {"doctor", "[--json] [--html FILE] [--fresh] [--device-file F]",
      "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
+    {"libraries", "[--json] [--try]",
+     "every vendor library: built, available, version, file, reason", run_libraries},
+    {"settings", "[list [--markdown] | get K | origin K | set K=V [--save]] [--json]",
+     "every switch: value, default, effect, and where the value came from", run_settings},
     {"conformance",
      "[--module FILE | --platform NAME] [--device-file F] [--unsupported FILE] [--expected FILE] "
      "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--list] [--json]",
@@ -22,10 +26,9 @@ static const command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-int report_error(const tn_error *err)
+static int code_of(tn_status status)
 {
-    fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), err->message);
-    switch (err->status) {
+    switch (status) {
     case TN_IO: /* of files that the user named */
     case TN_NOT_PERMITTED:
     case TN_INVALID_ARGUMENT: return EXIT_WRONG_USE;
@@ -35,14 +38,33 @@ int report_error(const tn_error *err)
     }
 }
 
+int report_error(const tn_error *err)
+{
+    fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), err->message);
+    return code_of(err->status);
+}
+
+int report_wish(const char *who, const tn_error *err)
+{
+    char message[sizeof err->message];
+    tn_text_fit(message, sizeof message, err->message);
+    tni_words_clean(message);
+    fprintf(stderr, "tenon%s: %s\n", who, message);
+    return err->status == TN_NOT_FOUND     ? EXIT_WRONG_USE
+           : err->status == TN_UNSUPPORTED ? EXIT_UNAVAILABLE
+                                           : code_of(err->status);
+}
+
 static void print_usage(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n`tenon COMMAND --help` has its options. TENON_LOG=error|warning|info|debug logs "
-                "to stderr.\nExit codes: 0 done, 1 done with failures found, 2 wrong use, "
-                "3 unavailable here,\n4 refused by settings or lock, 5 internal.\n");
+    fprintf(to,
+            "\n`tenon COMMAND --help` has its options. `--set K=V`, before or behind any command,"
+            "\nis a setting for that run. TENON_LOG=error|warning|info|debug logs "
+            "to stderr.\nExit codes: 0 done, 1 done with failures found, 2 wrong use, "
+            "3 unavailable here,\n4 refused by settings or lock, 5 internal.\n");
 }
 
 static void log_to_stderr(void *user, int32_t level, const char *text)
@@ -86,6 +108,11 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 
 static int run(int count, char **arguments)
 {
+    int used = 0, begun = options_begin(count - 1, arguments + 1, &used);
+    if (begun != OPTIONS_RUN)
+        return begun;
+    count -= used;
+    arguments += used;
     if (count < 2) {
         print_usage(stderr);
         return EXIT_WRONG_USE;

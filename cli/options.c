@@ -12,6 +12,21 @@ const char *suggestion(const char *word, const char *const *names, size_t count)
     return text;
 }
 
+/* What every command knows. */
+static option_values sets;
+static const option_row set_row = {"--set", "K=V", "a setting for this run; may be given again",
+                                   NULL,    &sets, OPTION_VALUES_MAX};
+
+static int apply_sets(void)
+{
+    tn_error err;
+    for (size_t i = 0; i < sets.count; i++) {
+        if (tn_settings_set(sets.texts[i], &err))
+            return report_wish(": --set", &err);
+    }
+    return OPTIONS_RUN;
+}
+
 /* "--device-file F": the text is static. */
 static const char *name_with_word(const option_row *row)
 {
@@ -32,6 +47,7 @@ static void print_help(const command *self, const option_row *rows, size_t row_c
            self->summary);
     for (size_t i = 0; i < row_count; i++)
         printf("  %-*s %s\n", width, name_with_word(&rows[i]), rows[i].help);
+    printf("  %-*s %s\n", width, name_with_word(&set_row), set_row.help);
     printf("  %-*s %s\n", width, "--help", "this text");
 }
 
@@ -47,8 +63,8 @@ static const option_row *find_word_row(const option_row *rows, size_t row_count)
 
 static int refuse_word(const command *self, const option_row *rows, size_t row_count, char *word)
 {
-    const char *names[16] = {"--help"};
-    size_t count = 1;
+    const char *names[16] = {"--help", set_row.name};
+    size_t count = 2;
     tni_words_clean(word);
     for (size_t i = 0; i < row_count && count < sizeof names / sizeof names[0]; i++) {
         if (rows[i].name[0] == '-')
@@ -56,8 +72,13 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
     }
     if (word[0] != '-') {
         const option_row *row = find_word_row(rows, row_count);
-        fprintf(stderr, "tenon %s: takes %s%s, found \"%s\"\n", self->name,
-                row ? "no more than one " : "no argument", row ? row->name : "", word);
+        fprintf(stderr, "tenon %s: takes ", self->name);
+        if (row && row->most > 1)
+            fprintf(stderr, "no more than %zu words", row->most);
+        else
+            fprintf(stderr, "%s%s", row ? "no more than one " : "no argument",
+                    row ? row->name : "");
+        fprintf(stderr, ", found \"%s\"\n", word);
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
@@ -68,9 +89,10 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
     return EXIT_WRONG_USE;
 }
 
+/* `self` is NULL before a command's name. */
 static int refuse_option(const command *self, const option_row *row, const char *fault)
 {
-    fprintf(stderr, "tenon %s: %s %s", self->name, row->name, fault);
+    fprintf(stderr, "tenon%s%s: %s %s", self ? " " : "", self ? self->name : "", row->name, fault);
     if (row->word)
         fprintf(stderr, ": %s", name_with_word(row));
     fputc('\n', stderr);
@@ -119,13 +141,23 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
             return EXIT_DONE;
         }
         const option_row *row = find_row(rows, row_count, arguments[a]);
+        if (!row)
+            row = find_row(&set_row, 1, arguments[a]);
         const option_row *words = find_word_row(rows, row_count);
-        if (words && arguments[a][0] && arguments[a][0] != '-' &&
-            words->values->count < words->most)
+        if (words && arguments[a][0] != '-' && words->values->count < words->most)
             words->values->texts[words->values->count++] = arguments[a];
         else
             code = row ? take(self, row, count, arguments, &a)
                        : refuse_word(self, rows, row_count, arguments[a]);
     }
+    return code == OPTIONS_RUN ? apply_sets() : code;
+}
+
+int options_begin(int count, char **arguments, int *out_used)
+{
+    int code = OPTIONS_RUN, at = 0;
+    for (; at < count && code == OPTIONS_RUN && find_row(&set_row, 1, arguments[at]); at++)
+        code = take(NULL, &set_row, count, arguments, &at);
+    *out_used = at;
     return code;
 }

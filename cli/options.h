@@ -28,9 +28,13 @@ enum { OPTIONS_RUN = -1 };
 
 /* Reads `arguments` (those after the command's name) by `rows`. OPTIONS_RUN: go on. Otherwise the
  * exit code: help was asked for and printed, or something was wrong and said. --help is always
- * there. */
+ * there, and so is --set, whose settings hold for the process when this returns. */
 int options_read(const command *self, const option_row *rows, size_t row_count, int count,
                  char **arguments);
+
+/* Takes what may stand before the command's name: `--set K=V`, again and again. The number of words it
+ * took goes into *out_used. OPTIONS_RUN, or the exit code for what was wrong and said. */
+int options_begin(int count, char **arguments, int *out_used);
 
 /* "; did you mean X?" for the nearest of `names`, or "". The text is static. */
 const char *suggestion(const char *word, const char *const *names, size_t count);

@@ -94,6 +94,13 @@ static void write_broken(FILE *to, const findings *found)
         if (place_is_broken(place))
             write_help_item(to, "place", place->path, place->message, "");
     }
+    for (size_t i = 0; i < found->library_count; i++) {
+        const tn_library_state *library = &found->libraries[i];
+        if (library_is_broken(library))
+            write_help_item(to, "library", library->name, library->reason, library->remedy);
+    }
+    for (size_t i = 0; i < found->problem_count; i++)
+        write_help_item(to, "a setting", "is not followed", tn_settings_problem(i), "");
 }
 
 /* What stops here and can be helped, before everything else. */
@@ -152,6 +159,7 @@ void page_write(const findings *found, FILE *to)
     page_platforms(to, found);
     page_devices(to, found);
     page_modules(to, found);
+    page_libraries(to, found);
     page_notes(to, found);
     html_write(to,
                "</main>\n<footer>Written by <code>tenon doctor --html</code>; <code>tenon doctor "

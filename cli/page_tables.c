@@ -1,4 +1,4 @@
-/* Platforms as cards; devices, modules and places as tables. */
+/* Platforms as cards; devices, modules, places and libraries as tables. */
 #include "html.h"
 #include "page_parts.h"
 #include "phrases.h"
@@ -18,6 +18,15 @@ static const char *badge_of_verdict(tn_platform_verdict verdict)
 static const char *badge_of_module(const tn_module_report *module)
 {
     return module->status == TN_OK ? "good" : module_is_broken(module) ? "bad" : "none";
+}
+
+static const char *badge_of_library(const tn_library_state *library)
+{
+    switch (library->available) {
+    case TN_AVAILABLE_YES: return "good";
+    case TN_AVAILABLE_UNTRIED: return "odd";
+    default: return library_is_broken(library) ? "bad" : "none";
+    }
 }
 
 /* What frameworks call the platform, and the variable that hides its devices. */
@@ -167,6 +176,71 @@ void page_modules(FILE *to, const findings *found)
         write_module(to, &found->modules[i]);
     html_write(to, "</tbody>\n</table>\n");
     write_places(to, found);
+    html_write(to, "</section>\n");
+}
+
+static void write_small(FILE *to, const char *text)
+{
+    if (text[0])
+        html_write(to, "<small>%s</small>", text);
+}
+
+static void write_library(FILE *to, const tn_library_state *library)
+{
+    text_line users = {0};
+    if (library->module[0])
+        text_add_item(&users, "module %s", library->module);
+    if (library->kernels > 0)
+        text_add_item(&users, "%d kernel%s", (int)library->kernels, plural(library->kernels));
+    html_write(to, "<tr><th scope=\"row\"><code>%s</code><small>%s</small></th>", library->name,
+               library->version_text);
+    html_write(to, "<td data-label=\"Available\"><span class=\"badge %s\">%s</span></td>",
+               badge_of_library(library), tn_available_name(library->available));
+    html_write(to, "<td data-label=\"Platform\">%s</td><td data-label=\"Says\">%s",
+               library->platform[0] ? library->platform : "-", library->what);
+    write_small(to, library_rule(library));
+    write_small(to, library->reason);
+    if (library->remedy[0] && library_is_used(library))
+        html_write(to, "<span class=\"remedy\">%s</span>", library->remedy);
+    if (library_file(library)[0])
+        html_write(to, "<small><code>%s</code></small>", library_file(library));
+    write_small(to, users.text);
+    html_write(to, "</td></tr>\n");
+}
+
+static void write_other_libraries(FILE *to, const findings *found)
+{
+    text_line names = {0};
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (!library_is_here(&found->libraries[i]))
+            text_add_item(&names, "%s", found->libraries[i].name);
+    }
+    if (names.length == 0)
+        return;
+    html_write(to, "<details><summary>Not used here: %s</summary>\n<ul class=\"places\">\n",
+               names.text);
+    for (size_t i = 0; i < found->library_count; i++) {
+        const tn_library_state *library = &found->libraries[i];
+        if (!library_is_here(library))
+            html_write(to, "<li><code>%s</code> %s<small>%s</small></li>\n", library->name,
+                       library->what, library->reason);
+    }
+    html_write(to, "</ul>\n</details>\n");
+}
+
+void page_libraries(FILE *to, const findings *found)
+{
+    html_write(to,
+               "<section id=\"libraries\">\n<h2>Libraries</h2>\n<p>Listing opens none of them; "
+               "<code>tenon libraries --try</code> opens those that are untried.</p>\n<table>\n"
+               "<thead><tr><th scope=\"col\">Library</th><th scope=\"col\">Available</th><th "
+               "scope=\"col\">Platform</th><th scope=\"col\">Says</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (library_is_here(&found->libraries[i]))
+            write_library(to, &found->libraries[i]);
+    }
+    html_write(to, "</tbody>\n</table>\n");
+    write_other_libraries(to, found);
     html_write(to, "</section>\n");
 }
 

@@ -172,6 +172,9 @@ void phrase_broken(const findings *found, text_line *out)
         if (place_is_broken(&found->places[i]))
             text_add_item(out, "place %s", found->places[i].path);
     }
+    if (found->problem_count > 0)
+        text_add_item(out, "%zu setting%s", found->problem_count,
+                      plural((int64_t)found->problem_count));
 }
 
 void phrase_counts(const findings *found, text_line *out)

@@ -36,7 +36,8 @@ static void load(tni_record *record)
     if (tni_load_negotiate(record))
         return;
     tell_stage(NULL, record);
-    (void)tni_load_probe(record, tell_stage, NULL);
+    if (!tni_load_probe(record, tell_stage, NULL))
+        tni_load_try_devices(record);
 }
 
 int main(int count, char **arguments)

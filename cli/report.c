@@ -39,6 +39,91 @@ void print_modules(const findings *found)
     print_places(found);
 }
 
+static int paint_of_library(const tn_library_state *library)
+{
+    switch (library->available) {
+    case TN_AVAILABLE_YES: return PAINT_GOOD;
+    case TN_AVAILABLE_UNTRIED: return PAINT_ODD;
+    default: return library_is_broken(library) ? PAINT_BAD : PAINT_SOFT;
+    }
+}
+
+static void print_library_details(const tn_library_state *library, int indent)
+{
+    if (library_rule(library)[0])
+        text_wrapped(indent, "", 0, library_rule(library));
+    if (library->reason[0])
+        text_wrapped(indent, "", 0, library->reason);
+    if (library->remedy[0])
+        text_wrapped(indent, "remedy: ", 8, library->remedy);
+    if (library_file(library)[0])
+        text_wrapped(indent, "file: ", 6, library_file(library));
+}
+
+static void print_library(const tn_library_state *library)
+{
+    enum { INDENT = 23 }; /* of what comes after name and word */
+    text_line line = {0};
+    printf("  %s%-12s%s%s%-9s%s", paint(PAINT_STRONG), library->name, paint(PAINT_NONE),
+           paint(paint_of_library(library)), tn_available_name(library->available),
+           paint(PAINT_NONE));
+    if (library->platform[0])
+        text_add_item(&line, "%s", library->platform);
+    if (library->version_text[0])
+        text_add_item(&line, "%s", library->version_text);
+    if (library->kernels > 0)
+        text_add_item(&line, "%d kernel%s", (int)library->kernels, plural(library->kernels));
+    if (library->what[0])
+        text_add(&line, "%s%s", line.length > 0 ? ": " : "", library->what);
+    if (!library_is_used(library))
+        text_add(&line, "%s%s", line.length > 0 ? "; " : "", library->reason);
+    text_wrapped_on(INDENT, "", 0, line.text);
+    if (library_is_used(library))
+        print_library_details(library, INDENT);
+}
+
+void print_libraries(const findings *found)
+{
+    text_heading("libraries");
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (library_is_used(&found->libraries[i]))
+            print_library(&found->libraries[i]);
+    }
+    putchar('\n');
+    text_heading("libraries that no module here uses");
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (!library_is_used(&found->libraries[i]))
+            print_library(&found->libraries[i]);
+    }
+    text_wrapped(2, "remedy: ", 8, "put a module that offers it into a folder of `tenon modules`");
+}
+
+void print_libraries_here(const findings *found)
+{
+    text_line others = {0};
+    text_heading("libraries");
+    for (size_t i = 0; i < found->library_count; i++) {
+        if (library_is_here(&found->libraries[i]))
+            print_library(&found->libraries[i]);
+        else
+            text_add_item(&others, "%s", found->libraries[i].name);
+    }
+    if (others.length == 0)
+        return;
+    text_add(&others, " (`tenon libraries` tells more)");
+    text_wrapped(2, "not used here: ", 15, others.text);
+}
+
+void print_problems(const findings *found)
+{
+    if (found->problem_count == 0)
+        return;
+    text_heading("settings that are not followed");
+    for (size_t i = 0; i < found->problem_count; i++)
+        text_wrapped(2, "", 0, tn_settings_problem(i));
+    putchar('\n');
+}
+
 /* Widths of a table's columns. */
 typedef struct device_columns {
     int id;
@@ -54,7 +139,7 @@ static device_columns measure_devices(const findings *found)
         widths.id = id > widths.id ? id : widths.id;
         widths.name = name > widths.name ? name : widths.name;
     }
-    int most = TEXT_WIDTH - REST - widths.id;
+    int most = text_width() - REST - widths.id;
     most = most > NAME_LEAST ? most : NAME_LEAST;
     widths.name = widths.name < most ? widths.name : most;
     return widths;

@@ -8,6 +8,7 @@
 #if defined(_WIN32)
 #include <io.h>
 #else
+#include <sys/ioctl.h>
 #include <unistd.h>
 #endif
 
@@ -17,6 +18,17 @@ bool system_is_terminal(FILE *file)
     return _isatty(_fileno(file)) != 0;
 #else
     return isatty(fileno(file)) != 0;
+#endif
+}
+
+int system_columns(FILE *file)
+{
+#if defined(TIOCGWINSZ)
+    struct winsize size;
+    return ioctl(fileno(file), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+#else
+    (void)file;
+    return 0;
 #endif
 }
 

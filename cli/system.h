@@ -7,6 +7,9 @@
 
 bool system_is_terminal(FILE *file);
 
+/* Columns of the terminal that `file` is; 0 when it is none, or nobody knows. */
+int system_columns(FILE *file);
+
 /* True when something is at `path` that a file must not be put in the place of: a device, a pipe,
  * a folder. */
 bool system_is_special(const char *path);

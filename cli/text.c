@@ -46,6 +46,17 @@ int paint_of_status(tn_status status)
     }
 }
 
+int text_width(void)
+{
+    enum { LEAST = 60, MOST = 100 };
+    static int width;
+    if (width == 0) {
+        int columns = system_columns(stdout);
+        width = columns == 0 || columns > MOST ? MOST : columns < LEAST ? LEAST : columns;
+    }
+    return width;
+}
+
 void text_heading(const char *title)
 {
     printf("%s%s%s\n", paint(PAINT_STRONG), title, paint(PAINT_NONE));
@@ -106,7 +117,7 @@ void text_wrapped_on(int column, const char *label, int label_width, const char 
     while (*at) {
         int length = (int)strcspn(at, " ");
         int columns = text_columns(at) - text_columns(at + length);
-        if (column > begin && column + 1 + columns > TEXT_WIDTH) {
+        if (column > begin && column + 1 + columns > text_width()) {
             printf("\n%*s", begin, "");
             column = begin;
         } else if (column > begin) {

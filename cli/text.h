@@ -5,7 +5,8 @@
 
 #include <tenon/tenon.h>
 
-enum { TEXT_WIDTH = 100 };
+/* Columns that a line may have: the terminal's, from 60 to 100; 100 where there is none. */
+int text_width(void);
 
 /* Colours are on when stdout is a terminal, TERM is not "dumb" and NO_COLOR is not set. */
 enum { PAINT_NONE = 0, PAINT_STRONG, PAINT_SOFT, PAINT_GOOD, PAINT_ODD, PAINT_BAD };

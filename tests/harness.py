@@ -12,6 +12,8 @@ A call that fails raises harness.Error. What is made is released by its `release
 import ctypes
 import itertools
 import os
+import subprocess
+import sys
 from ctypes import c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 CPU = 1  # DLPack's device type
@@ -24,6 +26,23 @@ DTYPES = {
     "c64": (5, 64), "c128": (5, 128), "bool": (6, 8),
     "f8_e4m3fn": (10, 8), "f8_e4m3fnuz": (11, 8), "f8_e5m2": (12, 8), "f8_e5m2fnuz": (13, 8),
 }
+
+
+def import_numpy():
+    """NumPy, or None. A Python of one's own has not the packages of the system: where the system's
+    has NumPy and this one has not, the script begins anew with that one."""
+    system = "/usr/bin/python3"
+    try:
+        import numpy
+        return numpy
+    except ImportError:
+        pass
+    if os.path.realpath(sys.executable) != os.path.realpath(system) and os.access(system, os.X_OK) \
+            and subprocess.run([system, "-c", "import numpy"], stderr=subprocess.DEVNULL,
+                               check=False).returncode == 0:
+        sys.stdout.flush()
+        os.execv(system, [system, "-B", *sys.argv])
+    return None
 
 
 def dtype_number(word):

@@ -64,6 +64,7 @@ def environment(**changes):
     values = {k: v for k, v in os.environ.items() if not k.startswith("TENON_")}
     if "TENON_CACHE" in os.environ:
         values["TENON_CACHE"] = os.environ["TENON_CACHE"]
+    values["TENON_CONFIG"] = ""  # nobody's own file
     values.pop("DESTDIR", None)
     values["LC_ALL"] = "C"
     for name, value in changes.items():

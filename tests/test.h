@@ -141,7 +141,7 @@ static inline int test_contains_(const char *text, const char *part)
 /* The heavier shape and repeat counts are divided by this under the sanitizers, which set it. */
 static inline int test_reduced(void)
 {
-    const char *value = getenv("TENON_TEST_REDUCED");
+    const char *value = getenv("TN_TEST_REDUCED");
     return value && value[0] == '1';
 }
 

@@ -4,6 +4,7 @@ tenon_test_script(abi/headers)
 tenon_test(abi/layout)
 if(UNIX AND NOT APPLE)
   tenon_test_script(abi/exports)
+  tenon_test_script(abi/scopes)
 
   add_library(test_abi_twice MODULE abi/twice.c)
   target_include_directories(test_abi_twice PRIVATE "${PROJECT_SOURCE_DIR}/include")

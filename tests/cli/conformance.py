@@ -81,8 +81,24 @@ class Conformance(script.Case):
 
     def test_a_file_that_cannot_be_written(self):
         done = self.ask("--platform", "cpu", "--case", "device.count", "--out", "nowhere/result")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("nowhere/result: No such file or directory", done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))  # before the first case
+        self.assertIn("--out nowhere/result: No such file or directory", done.stderr)
+
+    def test_a_file_of_before_stays_until_there_is_another(self):
+        path = script.write_text(self.place("result.txt"), "of before\n")
+        self.assertEqual(self.ask("--platform", "nosuch", "--out", path).returncode, 3)
+        self.assertEqual(script.read_text(path), "of before\n")
+        fresh = self.place("fresh.txt")
+        self.assertEqual(self.ask("--platform", "nosuch", "--out", fresh).returncode, 3)
+        self.assertFalse(os.path.exists(fresh))
+
+    def test_a_way_to_lose_the_device_that_fails(self):
+        for command, words in (("exit 3", "ended with exit code 3"), ("kill -9 $$", "signal 9")):
+            done = self.ask("--platform", "cpu", "--case", "lost.sticky", "--lose", command)
+            self.assertEqual(done.returncode, 1)
+            said = " ".join(done.stdout.split())
+            self.assertRegex(said, "--lose: the command .*" + words)
+            self.assertIn(": " + command, said)
 
     def test_lists_that_are_wrong(self):
         script.write_text(self.place("list"), "# one\ncopy.2d\n\ncopy.3d # what?\n")

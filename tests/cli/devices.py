@@ -177,6 +177,10 @@ class Choice(Case):
         current = [p["name"] for p in document["platforms"] if p["current"]]
         self.assertEqual((current, document["choice"]["status"]), (["described"], "ok"))
         self.assertNotRegex(self.text(TENON_PLATFORM="described"), r"(?m)^  \* cpu")
+        two = script.write_text(self.place("two.device"), "[device]\nplatform = described\n" * 2)
+        text = self.text("--device-file", two, TENON_PLATFORM="described")
+        self.assertEqual(re.findall(r"(?m)^  ([ *]) (described:\d)", text),
+                         [("*", "described:0"), (" ", "described:1")])
 
 
 class Document(Case):
@@ -211,7 +215,7 @@ class Document(Case):
         self.assertEqual(len(current), 1)
         self.assertEqual(document["choice"]["status"], "ok")
         for device in document["devices"]:
-            self.assertEqual(device["current"], device["platform"] == current[0])
+            self.assertEqual(device["current"], device["id"] == f"{current[0]}:0")
 
 
 class Options(Case):

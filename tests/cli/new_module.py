@@ -65,6 +65,7 @@ class NewModule(script.Case):
                             ("Größe", "gr-e")):
             self.assertIn(f"did you mean {legal}?", self.refuse(name, "--platform"))
         self.assertNotIn("did you mean", self.refuse("!!!", "--platform"))
+        self.assertIn("a module's name has 1 to 48 of a-z", self.refuse("", "--platform"))
 
     def test_names_that_tenon_uses(self):
         for name in ("cpu", "cuda", "described", "ref", "best", "out-of-tree"):

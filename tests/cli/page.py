@@ -1,6 +1,7 @@
 """tenon doctor --html: the page is sound, keeps strangers' text as text, is written whole or not at
 all, and looks as it should in a browser: light and dark, wide and narrow, on screen and paper."""
 
+import json
 import os
 import re
 import resource
@@ -23,7 +24,7 @@ MACHINES = ["server", "hybrid", "small", "wide", "bare"]
 VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
 ODD = "<script>alert(\"1\")</script> '&amp; <b onclick=\"x\">"
 FOLDER = "<i>&\"' onclick='x"
-SECTIONS = ["machine", "memory", "threads", "platforms", "devices", "modules"]
+SECTIONS = ["machine", "memory", "threads", "platforms", "devices", "modules", "libraries"]
 
 
 def tenon(*arguments, env=None, **options):
@@ -182,6 +183,39 @@ class Markup(Case):
     def test_of_made_up_machines(self):
         for kind in MACHINES:
             self.check(self.make(kind))
+
+    def test_libraries(self):
+        """Those that are here in the table, the others folded; one that does not open is broken."""
+        text = script.read_text(self.make("server"))
+        part = text[text.index('<section id="libraries">'):text.index("</main>")]
+        table, folded = part.split("</table>")
+        rows = [" ".join(Reader(row).text().split()) for row in table.split("<tr>")[2:]]
+        self.assertEqual(rows, [
+            "acmeuntried-a rule of the settings forbids itpart of module <acme>, & not tried yet"
+            "module <acme>",
+            "cudnnnocudaoperatorslibcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no module here "
+            "uses it",
+            "mkl2024.2.1yescpumathematicsopened for module cpu/opt/<i>/libmkl_rt.so.2module cpu, "
+            "12 kernels",
+            "openblasnocpumatrix productsit lacks openblas_get_configinstall another version of it"
+            "/opt/libopenblas.so.0module cpu"])
+        self.assertEqual(re.findall(r'"badge (\w+)"', table), ["odd", "none", "good", "bad"])
+        self.assertIn("<summary>Not used here: xnnpack</summary>", folded)
+        self.assertIn("not found: libXNNPACK.so", folded)
+        words = Reader(text).text()
+        self.assertIn("1 thing is broken.", words)
+        self.assertLess(words.index("library openblas: it lacks openblas_get_config"),
+                        words.index("Current platform"))
+
+    def test_libraries_of_this_machine(self):
+        rows = json.loads(script.run(script.build.tenon, "libraries", "--json").stdout)["libraries"]
+        text = script.read_text(self.write())
+        part = text[text.index('<section id="libraries">'):text.index("</main>")]
+        table, folded = part.split("</table>")
+        here = [r["name"] for r in rows if r["built"] or r["path"] or r["available"] == "yes"]
+        self.assertEqual(re.findall(r'<th scope="row"><code>([^<]+)', table), here)
+        self.assertEqual(re.findall(r"<li><code>([^<]+)", folded),
+                         [r["name"] for r in rows if r["name"] not in here])
 
     def test_what_is_broken_comes_first(self):
         page = self.check(self.write_odd())

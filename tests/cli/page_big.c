@@ -72,6 +72,54 @@ static void describe(const char *model, int64_t packages, int64_t cores, int64_t
     facts.threads = (int32_t)threads;
 }
 
+/* One of each standing; what strangers wrote looks like markup. */
+static void add_libraries(void)
+{
+    static tn_library_state rows[] = {
+        {.name = "acme",
+         .platform = "",
+         .what = "",
+         .module = "<acme>",
+         .built = 1,
+         .available = TN_AVAILABLE_UNTRIED,
+         .reason = "part of module <acme>, & not tried yet"},
+        {.name = "cudnn",
+         .platform = "cuda",
+         .what = "operators",
+         .module = "",
+         .path = "/opt/cuda/libcudnn.so.9",
+         .reason = "libcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no module here uses it",
+         .remedy = "bring a module"},
+        {.name = "mkl",
+         .platform = "cpu",
+         .what = "mathematics",
+         .module = "cpu",
+         .built = 1,
+         .available = TN_AVAILABLE_YES,
+         .kernels = 12,
+         .version_text = "2024.2.1",
+         .path = "/opt/<i>/libmkl_rt.so.2",
+         .reason = "opened for module cpu"},
+        {.name = "openblas",
+         .platform = "cpu",
+         .what = "matrix products",
+         .module = "cpu",
+         .built = 1,
+         .path = "/opt/libopenblas.so.0",
+         .reason = "it lacks openblas_get_config",
+         .remedy = "install another version of it"},
+        {.name = "xnnpack",
+         .platform = "cpu",
+         .what = "operators of phones",
+         .module = "",
+         .reason = "not found: libXNNPACK.so"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        rows[i].enabled = strcmp(rows[i].name, "acme") != 0;
+    made.libraries = rows;
+    made.library_count = sizeof rows / sizeof rows[0];
+}
+
 /* Two packages of twelve dies with eight cores each; a cpuset takes every other core's threads. */
 static void make_server(void)
 {
@@ -91,6 +139,7 @@ static void make_server(void)
         objects[i].usable = objects[i].type != TN_TOPOLOGY_THREAD || objects[i].number % 192 < 140;
     describe("AMD EPYC 9654 96-Core Processor", 2, 192, 384);
     facts.threads = 280;
+    add_libraries();
 }
 
 /* Eight fast cores with two threads, sixteen slow ones in clusters of four. */

@@ -10,8 +10,10 @@ if(UNIX)
   tenon_test_script(cli/conformance)
   tenon_test_script(cli/devices)
   tenon_test_script(cli/documents)
+  tenon_test_script(cli/libraries)
   tenon_test_script(cli/new_module)
   tenon_test_script(cli/page TIMEOUT 180)
+  tenon_test_script(cli/settings TIMEOUT 120)
   tenon_test_script(cli/surroundings TIMEOUT 120)
   # The suite asks for more memory than there can be.
   set_property(TEST cli.documents APPEND PROPERTY

@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-COMMANDS = ["devices", "modules", "doctor", "version"]
+COMMANDS = ["devices", "modules", "doctor", "libraries", "settings", "version"]
 NOBODY = 65534
 
 

@@ -104,6 +104,18 @@ class Page:
         self.run(where, ["sh", "-euc", prefix + script],
                  env=dict(os.environ, HOME=str(home), TENON_NO_SETUP="1"))
 
+    def run_config(self, where, text):
+        """Every line of a configuration file is taken, each as the file's."""
+        path = self.folder / "config"
+        path.write_text(text)
+        env = {k: v for k, v in os.environ.items() if not k.startswith("TENON_")}
+        env["TENON_CONFIG"] = str(path)
+        shown = self.run(where, [str(self.build / "tenon"), "settings"], env=env)
+        lines = set(re.findall(rf"set by the file: {path}:(\d+)", " ".join(shown.split())))
+        wanted = {str(i) for i, line in enumerate(text.splitlines(), 1) if re.match(r"[\w.]+ *=", line)}
+        if not wanted or lines != wanted or "tenon settings: " in shown:
+            self.fail(where, f"lines {sorted(wanted ^ lines)} are not followed:\n{shown[:2000]}")
+
     def compare_output(self, where, text):
         """The sample against the command. What a machine has is its own affair; the headings and their
         order, and the words that lines of the machine begin with, are everyone's."""
@@ -141,6 +153,8 @@ class Page:
             self.check_presets(where, text)
         elif language == "sh":
             self.run_shell(where, text)
+        elif language == "conf":
+            self.run_config(where, text)
         elif text.startswith("tenon "):
             self.compare_output(where, text)
         elif not re.search(r"[─│]", text):  # drawings are drawings

@@ -11,10 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
 import script
 
-try:
-    import numpy
-except ImportError:
-    numpy = None
+numpy = harness.import_numpy()
 
 WORDS = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
@@ -67,6 +64,14 @@ class Case(script.Case):
         strides = [stride // array.itemsize for stride in array.strides]
         return self.tenon.wrap(array.ctypes.data, word, array.shape, strides, released=self.end,
                                **options)
+
+
+class Forms(Case):
+    def test_versioned(self):
+        if not knows_versions():
+            self.skipTest(f"NumPy {numpy.__version__} has only the form without a version, 2.1 has "
+                          "both: the versioned one is tested by unit.dlpack alone")
+        self.assertEqual(self.forms(), (False, True))
 
 
 class Legacy:

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FINISHED = {"devices", "platforms"}
+FINISHED = {"devices", "platforms", "settings"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -31,6 +31,8 @@ def declared(symbol, text, exports):
     """Whether the symbol is there to be used: a function must also be exported."""
     if symbol.startswith("tn_") and "." not in symbol:
         return symbol in exports
+    if symbol.startswith("TN_SETTING_"):  # a row of the table, whose macro puts the prefix on
+        return re.search(r"\bX\(\w+,\s*(\\\s*)?%s," % symbol[len("TN_SETTING_"):], text) is not None
     name = symbol.split(".")[-1]
     return re.search(r"\b%s\b" % re.escape(name), text) is not None
 

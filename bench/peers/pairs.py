@@ -1,0 +1,59 @@
+"""How a speed is measured beside a rival that lives in Python: as bench/harness.h says it.
+
+Ours, the rival and ours again (the A/A pair) run in turn, ROUNDS times, in one process; each round
+begins with another. What is reported is the median of the ratios, and the spread is how far ours is
+from itself. A figure is reached at its aim less the spread. A spread above 5 % is measured again, at
+most REPEATS times; then the figure is "not measurable here".
+"""
+
+import statistics
+import time
+
+ROUNDS, REPEATS, WIDEST = 31, 5, 0.05
+
+
+def seconds(operation):
+    start = time.perf_counter_ns()
+    operation()
+    return (time.perf_counter_ns() - start) / 1e9
+
+
+def measure(ours, rival):
+    """Seconds of each side, round by round; (ours, rival, ours again)."""
+    sides, taken = (ours, rival, ours), ([], [], [])
+    for side in sides:
+        side()  # warm
+    for turn in range(ROUNDS):
+        for i in range(len(sides)):
+            which = (i + turn) % len(sides)
+            taken[which].append(seconds(sides[which]))
+    return taken
+
+
+def spread_of(ours, again):
+    """Half the distance between the quartiles of ours over ours again, or how far their middle is
+    from one if that is more."""
+    ratios = [a / b for a, b in zip(ours, again)]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return max((high - low) / 2, abs(middle - 1))
+
+
+def compare(name, work, ours, rival_name, rival, aim):
+    """Prints one row. `work` is in bytes; `rival` is None where it is lacking."""
+    if rival is None:
+        print(f"{name:<52} lacking: {rival_name}  aim ratio >= {aim:g}  "
+              "not reached: the rival is lacking", flush=True)
+        return
+    spread = float("inf")
+    for _ in range(REPEATS):
+        taken = measure(ours, rival)
+        spread = spread_of(taken[0], taken[2])
+        if spread <= WIDEST:
+            break
+    ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
+    rates = [work / statistics.median(side) / 1e9 for side in taken]
+    verdict = ("not measurable here" if spread > WIDEST
+               else "reached" if ratio >= aim * (1 - spread) else "not reached")
+    print(f"{name:<52} ours {rates[0]:6.2f} GB/s  {rival_name} {rates[1]:6.2f} GB/s  "
+          f"ratio {ratio:.2f}  A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  {verdict}",
+          flush=True)

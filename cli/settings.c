@@ -1,0 +1,253 @@
+/* `tenon settings`: every switch, one of them, where its value came from, what a change would do. */
+#include "settings.h"
+
+#include "document.h"
+#include "options.h"
+#include "text.h"
+
+typedef struct settings_wish {
+    option_values words; /* the action, and what it takes */
+    bool as_json;
+    bool as_markdown;
+    bool save;
+} settings_wish;
+
+/* What `set` has to tell beside the rows. */
+typedef struct settings_change {
+    const found_settings *before;
+    const found_setting *row; /* the one that was named, as it would be */
+    bool saved;
+} settings_change;
+
+static const char who[] = " settings";
+
+static void say_problems(void)
+{
+    const char *problem;
+    for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
+        fprintf(stderr, "tenon settings: %s\n", problem);
+}
+
+static bool has_changed(const found_settings *before, const found_setting *row)
+{
+    const found_setting *was = &before->rows[row->number];
+    return strcmp(was->value, row->value) != 0 || strcmp(was->effective, row->effective) != 0;
+}
+
+static void write_change(json *to, const found_settings *before, const found_setting *row)
+{
+    json_begin_object(to, NULL);
+    json_text(to, "key", row->facts->key);
+    json_text(to, "now", before->rows[row->number].effective);
+    json_text(to, "then", row->effective);
+    json_end_object(to);
+}
+
+/* Every action's document has the same keys. `only` is NULL for all rows, `change` for none. */
+static void write_document(const command *self, const found_settings *found,
+                           const found_setting *only, const settings_change *change)
+{
+    json to = {0};
+    const char *file = tn_settings_file();
+    json_begin_document(&to, self->name);
+    json_begin_list(&to, "settings");
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        if (!only || only == &found->rows[i])
+            settings_write_row(&to, &found->rows[i]);
+    }
+    json_end_list(&to);
+    json_begin_list(&to, "changes");
+    for (tn_setting i = 0; change && i < TN_SETTING_COUNT; i++) {
+        if (has_changed(change->before, &found->rows[i]))
+            write_change(&to, change->before, &found->rows[i]);
+    }
+    json_end_list(&to);
+    json_bool(&to, "saved", change && change->saved);
+    json_known_text(&to, "file", file);
+    write_problems(&to);
+    json_end_document(&to);
+}
+
+static int run_list(const command *self, const settings_wish *wish)
+{
+    found_settings found;
+    tn_error err;
+    if (wish->as_markdown) {
+        settings_print_markdown();
+        return EXIT_DONE;
+    }
+    if (settings_gather(&found, &err))
+        return report_error(&err);
+    if (wish->as_json)
+        write_document(self, &found, NULL, NULL);
+    else
+        settings_print(&found);
+    settings_release(&found);
+    return EXIT_DONE;
+}
+
+/* `get` and `origin`. */
+static int run_one(const command *self, const settings_wish *wish)
+{
+    found_settings found;
+    tn_setting setting;
+    tn_error err;
+    if (tn_setting_get(wish->words.texts[1], &setting, &err))
+        return report_wish(who, &err);
+    if (settings_gather(&found, &err))
+        return report_error(&err);
+    const found_setting *row = &found.rows[setting];
+    if (wish->as_json)
+        write_document(self, &found, row, NULL);
+    else
+        printf("%s\n", strcmp(wish->words.texts[0], "get") == 0 ? row->value : row->origin.text);
+    settings_release(&found);
+    return EXIT_DONE;
+}
+
+/* "(empty)" for a value that has no text. */
+static const char *shown(const char *value)
+{
+    return value[0] ? value : "(empty)";
+}
+
+/* What else follows from the change. */
+static void print_others(const found_settings *found, const settings_change *change)
+{
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        const found_setting *row = &found->rows[i];
+        text_line line = {0};
+        if (row == change->row || !has_changed(change->before, row))
+            continue;
+        text_add(&line, "with it %s becomes %s; now %s", row->facts->key, shown(row->effective),
+                 shown(change->before->rows[i].effective));
+        text_wrapped(2, "", 0, line.text);
+    }
+}
+
+static void print_fate(const settings_change *change)
+{
+    const tn_origin *now = &change->before->rows[change->row->number].origin;
+    const char *file = tn_settings_file();
+    text_line line = {0};
+    if (!change->saved)
+        text_add(&line, "nothing was changed; --save writes it to %s",
+                 file[0] ? file : "the file that TENON_CONFIG names");
+    else
+        text_add(&line, "written to %s", file);
+    if (change->saved && now->level > TN_LEVEL_FILE)
+        text_add(&line, "; the %s goes before it", now->text);
+    text_wrapped(0, "", 0, line.text);
+}
+
+static void print_change(const found_settings *found, const settings_change *change)
+{
+    const found_setting *row = change->row, *now = &change->before->rows[row->number];
+    text_line head = {0}, line = {0};
+    text_add(&head, "%s = %s", row->facts->key, shown(row->value));
+    text_add(&line, "now %s, by the %s", shown(now->value), now->origin.text);
+    text_wrapped(0, "", 0, head.text);
+    text_wrapped(2, "", 0, row->facts->effect);
+    text_wrapped(2, "", 0, line.text);
+    print_others(found, change);
+    print_fate(change);
+}
+
+/* Sets it for this process, which ends soon, and compares. */
+static int run_set(const command *self, const settings_wish *wish)
+{
+    found_settings before, after;
+    settings_change change = {.before = &before};
+    const char *text = wish->words.texts[1];
+    tn_change parsed;
+    tn_error err;
+    if (settings_gather(&before, &err))
+        return report_error(&err);
+    tn_status status = tn_setting_parse(text, &parsed, &err);
+    if (!status)
+        status = tn_settings_set(text, &err);
+    if (!status && wish->save)
+        status = tn_settings_save(text, &err);
+    if (!status)
+        status = settings_gather(&after, &err);
+    if (status) {
+        settings_release(&before);
+        return report_wish(who, &err);
+    }
+    change.row = &after.rows[parsed.setting];
+    change.saved = wish->save;
+    if (wish->as_json)
+        write_document(self, &after, change.row, &change);
+    else
+        print_change(&after, &change);
+    settings_release(&after);
+    settings_release(&before);
+    return EXIT_DONE;
+}
+
+static const struct action {
+    const char *name;
+    const char *takes; /* NULL for nothing */
+    int (*run)(const command *self, const settings_wish *wish);
+} actions[] = {{"list", NULL, run_list},
+               {"get", "K", run_one},
+               {"origin", "K", run_one},
+               {"set", "K=V", run_set}};
+enum { ACTIONS = sizeof actions / sizeof actions[0] };
+
+/* NULL for a word that is none, which is said. */
+static const struct action *find_action(const char *name)
+{
+    const char *names[ACTIONS];
+    tn_error err;
+    for (size_t i = 0; i < ACTIONS; i++) {
+        if (strcmp(actions[i].name, name) == 0)
+            return &actions[i];
+        names[i] = actions[i].name;
+    }
+    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+            "no action \"%.80s\"; there are list, get, origin, set%s", name,
+            suggestion(name, names, ACTIONS));
+    (void)report_wish(who, &err);
+    return NULL;
+}
+
+/* Whether the action and what was given with it go together; what does not is said. */
+static bool is_sound(const command *self, const struct action *action, const settings_wish *wish)
+{
+    const char *fault = NULL;
+    bool lists = action->run == run_list;
+    if (wish->save && action->run != run_set)
+        fault = "--save belongs to set";
+    else if (wish->as_markdown && (!lists || wish->as_json))
+        fault = "--markdown belongs to list, without --json";
+    else if (lists && wish->words.count > 1)
+        fault = "list takes no key";
+    if (fault)
+        fprintf(stderr, "tenon %s: %s\n", self->name, fault);
+    else if (action->takes && wish->words.count < 2)
+        fprintf(stderr, "tenon %s: %s needs a key: %s %s\n", self->name, action->name, action->name,
+                action->takes);
+    return !fault && (!action->takes || wish->words.count == 2);
+}
+
+int run_settings(const command *self, int count, char **arguments)
+{
+    settings_wish wish = {0};
+    const option_row rows[] = {
+        {"ACTION", NULL, "list, get, origin or set; list when left out", NULL, &wish.words, 2},
+        {"--save", NULL, "set also writes the value to the configuration file", &wish.save, NULL,
+         0},
+        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+        {"--markdown", NULL, "list writes the tables of docs/settings.md", &wish.as_markdown, NULL,
+         0},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN)
+        return code;
+    const struct action *action = wish.words.count ? find_action(wish.words.texts[0]) : &actions[0];
+    if (!action || !is_sound(self, action, &wish))
+        return EXIT_WRONG_USE;
+    say_problems();
+    return action->run(self, &wish);
+}

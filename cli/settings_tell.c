@@ -1,0 +1,248 @@
+/* Settings as a manual, as the tables of a page, and as JSON. */
+#include "settings.h"
+
+#include "text.h"
+
+#include <stdlib.h>
+
+typedef size_t write_value(const tn_context *context, tn_setting setting, char *out, size_t size);
+
+static char *text_of(const tn_context *context, tn_setting setting, write_value *write)
+{
+    size_t size = write(context, setting, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text)
+        (void)write(context, setting, text, size);
+    return text;
+}
+
+static tn_status gather_row(const tn_context *context, tn_setting setting, found_setting *to,
+                            tn_error *err)
+{
+    to->number = setting;
+    to->facts = tn_setting_info(setting);
+    to->origin.struct_size = sizeof to->origin;
+    to->value = text_of(context, setting, tn_setting_write);
+    to->effective = text_of(context, setting, tn_setting_write_resolved);
+    if (!to->value || !to->effective)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "settings", "no memory for %s", to->facts->key);
+    return tn_setting_origin(context, setting, &to->origin, err);
+}
+
+tn_status settings_gather(found_settings *out, tn_error *err)
+{
+    tn_context *context = NULL;
+    memset(out, 0, sizeof *out);
+    tn_status status = tn_context_capture(&context, err);
+    for (tn_setting i = 0; i < TN_SETTING_COUNT && !status; i++)
+        status = gather_row(context, i, &out->rows[i], err);
+    tn_context_release(context);
+    if (status)
+        settings_release(out);
+    return status;
+}
+
+void settings_release(found_settings *found)
+{
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        free(found->rows[i].value);
+        free(found->rows[i].effective);
+    }
+    memset(found, 0, sizeof *found);
+}
+
+static const char *key_of(tn_setting setting)
+{
+    return tn_setting_info(setting)->key;
+}
+
+/* Length of a key's first word; 0 of one that has no further: those are a group together. */
+static size_t group_of(const char *key)
+{
+    size_t length = strcspn(key, ".");
+    return key[length] ? length : 0;
+}
+
+static bool is_of_group(tn_setting setting, tn_setting first)
+{
+    size_t length = group_of(key_of(first));
+    return group_of(key_of(setting)) == length &&
+           strncmp(key_of(setting), key_of(first), length) == 0;
+}
+
+static bool begins_group(tn_setting setting)
+{
+    for (tn_setting i = 0; i < setting; i++) {
+        if (is_of_group(i, setting))
+            return false;
+    }
+    return true;
+}
+
+/* The group's heading; the text is static. */
+static const char *name_group(tn_setting first)
+{
+    static char name[64];
+    int length = (int)group_of(key_of(first));
+    snprintf(name, sizeof name, "%.*s", length, key_of(first));
+    return length ? name : "general";
+}
+
+/* The longest key of the group after which a value still has room on the line. */
+static int measure_group(tn_setting first)
+{
+    enum { VALUE_LEAST = 24 };
+    int width = 0;
+    for (tn_setting i = first; i < TN_SETTING_COUNT; i++) {
+        int length = (int)strlen(key_of(i));
+        if (is_of_group(i, first) && length > width && length <= text_width() - VALUE_LEAST)
+            width = length;
+    }
+    return width;
+}
+
+static void print_value(const found_setting *row, int width)
+{
+    text_line line = {0};
+    bool differs = strcmp(row->value, row->facts->standard) != 0;
+    text_add(&line, "%s", row->value[0] ? row->value : "(empty)");
+    if (strcmp(row->value, row->effective) != 0)
+        text_add(&line, " (%s holds)", row->effective);
+    printf("  %s%-*s%s", paint(PAINT_STRONG), width, row->facts->key, paint(PAINT_NONE));
+    if ((int)strlen(row->facts->key) > width)
+        printf("\n  %*s", width, "");
+    printf("  %s", paint(differs ? PAINT_ODD : PAINT_NONE));
+    text_wrapped_on(width + 4, "", 0, line.text);
+    printf("%s", paint(PAINT_NONE));
+}
+
+static void add_readers(text_line *line, tn_setting setting)
+{
+    const char *reader;
+    for (size_t i = 0; (reader = tn_setting_reader(setting, i)); i++)
+        text_add(line, "%s%s", i ? ", " : "; read by ", reader);
+}
+
+static void print_row(const found_setting *row, int width)
+{
+    enum { INDENT = 6 };
+    const tn_setting_facts *facts = row->facts;
+    text_line effect = {0}, origin = {0};
+    print_value(row, width);
+    text_add(&effect, "%s", facts->effect);
+    add_readers(&effect, row->number);
+    text_wrapped(INDENT, "", 0, effect.text);
+    printf("%s", paint(PAINT_SOFT));
+    if (strcmp(facts->kind, "bool") != 0)
+        text_wrapped(INDENT, "allowed: ", 9, facts->allowed);
+    if (strcmp(row->value, facts->standard) != 0)
+        text_add(&origin, "default %s; ", facts->standard[0] ? facts->standard : "(empty)");
+    if (row->origin.level != TN_LEVEL_DEFAULT)
+        text_add(&origin, "set by the %s", row->origin.text);
+    if (origin.length > 0)
+        text_wrapped(INDENT, "", 0, origin.text);
+    printf("%s", paint(PAINT_NONE));
+}
+
+static void print_introduction(void)
+{
+    const char *file = tn_settings_file();
+    text_line line = {0};
+    text_add(&line, "A value is that of the nearest place which has one: the process (--set K=V), "
+                    "the environment (TENON_ and the key in upper case, _ for a dot), the file (");
+    text_add(&line, "%s), the default.", file[0] ? file : "none: neither TENON_CONFIG nor HOME");
+    text_wrapped(0, "", 0, line.text);
+}
+
+static void print_end(void)
+{
+    int read = 0;
+    text_line line = {0};
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
+        read += tn_setting_reader(i, 0) != NULL;
+    text_add(&line, "%d of %d settings are read by something so far.", read, TN_SETTING_COUNT);
+    putchar('\n');
+    text_wrapped(0, "", 0, line.text);
+}
+
+void settings_print(const found_settings *found)
+{
+    print_introduction();
+    for (tn_setting first = 0; first < TN_SETTING_COUNT; first++) {
+        if (!begins_group(first))
+            continue;
+        int width = measure_group(first);
+        putchar('\n');
+        text_heading(name_group(first));
+        for (tn_setting i = first; i < TN_SETTING_COUNT; i++) {
+            if (is_of_group(i, first))
+                print_row(&found->rows[i], width);
+        }
+    }
+    print_end();
+}
+
+/* A cell's text, or a dash; no cell here has a bar in it. */
+static void print_cell(const char *text, const char *around)
+{
+    if (text[0])
+        printf(" %s%s%s |", around, text, around);
+    else
+        printf(" - |");
+}
+
+static void print_markdown_row(tn_setting setting)
+{
+    const tn_setting_facts *facts = tn_setting_info(setting);
+    text_line readers = {0};
+    const char *reader;
+    for (size_t i = 0; (reader = tn_setting_reader(setting, i)); i++)
+        text_add_item(&readers, "%s", reader);
+    printf("| `%s`<br>`%s` |", facts->key, facts->environment);
+    print_cell(facts->standard, "`");
+    print_cell(facts->allowed, "");
+    printf(" %s%s |", facts->effect, facts->view ? " (a view)" : "");
+    print_cell(readers.text, "");
+    printf(" %s |\n", facts->since);
+}
+
+void settings_print_markdown(void)
+{
+    for (tn_setting first = 0; first < TN_SETTING_COUNT; first++) {
+        if (!begins_group(first))
+            continue;
+        printf("%s### %s\n\n| key, variable | default | allowed | effect | read by | since |\n"
+               "|---|---|---|---|---|---|\n",
+               first ? "\n" : "", name_group(first));
+        for (tn_setting i = first; i < TN_SETTING_COUNT; i++) {
+            if (is_of_group(i, first))
+                print_markdown_row(i);
+        }
+    }
+}
+
+void settings_write_row(json *to, const found_setting *row)
+{
+    const tn_setting_facts *facts = row->facts;
+    const char *reader;
+    json_begin_object(to, NULL);
+    json_text(to, "key", facts->key);
+    json_text(to, "type", facts->kind);
+    json_text(to, "value", row->value);
+    json_text(to, "effective", row->effective);
+    json_text(to, "default", facts->standard);
+    json_text(to, "origin", row->origin.text);
+    json_text(to, "level", tn_level_name(row->origin.level));
+    json_text(to, "from", key_of(row->origin.from));
+    json_text(to, "env", facts->environment);
+    json_text(to, "allowed", facts->allowed);
+    json_text(to, "effect", facts->effect);
+    json_begin_list(to, "readers");
+    for (size_t i = 0; (reader = tn_setting_reader(row->number, i)); i++)
+        json_text(to, NULL, reader);
+    json_end_list(to);
+    json_bool(to, "view", facts->view != 0);
+    json_bool(to, "process_only", facts->process_only != 0);
+    json_text(to, "since", facts->since);
+    json_end_object(to);
+}
