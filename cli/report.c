@@ -76,7 +76,8 @@ static void print_library(const tn_library_state *library)
     if (library->what[0])
         text_add(&line, "%s%s", line.length > 0 ? ": " : "", library->what);
     if (!library_is_used(library))
-        text_add(&line, "%s%s", line.length > 0 ? "; " : "", library->reason);
+        text_add(&line, "%s%s%s%s", line.length > 0 ? "; " : "", library_rule(library),
+                 library_rule(library)[0] ? "; " : "", library->reason);
     text_wrapped_on(INDENT, "", 0, line.text);
     if (library_is_used(library))
         print_library_details(library, INDENT);

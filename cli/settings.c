@@ -153,6 +153,20 @@ static void print_change(const found_settings *found, const settings_change *cha
     print_fate(change);
 }
 
+/* Of a file that cannot be read as one the user can mend a line; for a place that cannot be written, or
+ * is being written, there is nothing to mend in what was asked. */
+static int report_unsaved(const tn_error *err)
+{
+    int code = report_wish(who, err);
+    switch (err->status) {
+    case TN_CORRUPT: return EXIT_WRONG_USE;
+    case TN_NOT_PERMITTED:
+    case TN_IO:
+    case TN_BUSY: return EXIT_UNAVAILABLE;
+    default: return code;
+    }
+}
+
 /* Sets it for this process, which ends soon, and compares. */
 static int run_set(const command *self, const settings_wish *wish)
 {
@@ -166,13 +180,12 @@ static int run_set(const command *self, const settings_wish *wish)
     tn_status status = tn_setting_parse(text, &parsed, &err);
     if (!status)
         status = tn_settings_set(text, &err);
-    if (!status && wish->save)
-        status = tn_settings_save(text, &err);
+    bool unsaved = !status && wish->save && (status = tn_settings_save(text, &err)) != TN_OK;
     if (!status)
         status = settings_gather(&after, &err);
     if (status) {
         settings_release(&before);
-        return report_wish(who, &err);
+        return unsaved ? report_unsaved(&err) : report_wish(who, &err);
     }
     change.row = &after.rows[parsed.setting];
     change.saved = wish->save;

@@ -27,7 +27,8 @@ TN_API tn_device *tn_device_at(size_t index);
  * separated by commas, that the best device must meet: "memory>=40g,capability>=9.0",
  * "platform=cuda,multi_processor_count>100". A condition is platform, name, architecture (= or !=),
  * capability, or a number of tn_device_properties by its word (= != < <= > >=, in bytes with k m g t);
- * what is unknown meets none. "best" and conditions pass over devices that are for planning only.
+ * what is unknown meets none. "best" and conditions pass over devices that are for planning only,
+ * and over lost ones: TN_DEVICE_LOST when all that would do are lost.
  * TN_NOT_FOUND lists what is present and the nearest; TN_UNAVAILABLE gives the verdict on a platform
  * that has no device; TN_INVALID_ARGUMENT says where conditions make no sense. */
 TN_API tn_status tn_device_get(const char *name, tn_device **out, tn_error *err);

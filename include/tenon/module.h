@@ -96,13 +96,17 @@ TN_API const tn_module_place *tn_module_list_place_get(const tn_module_list *lis
 /* Registers a module that the program itself contains: `entry` is its tn_module_entry by another name.
  * It comes in at once, by the same checks as a file, and is probed in this process. A platform name
  * that is served already is refused (TN_ALREADY_EXISTS) unless `flags` has TN_MODULE_REPLACE; then the
- * new one serves until it is released. The report row says what became of it; so does the status
+ * new one serves until it is released, or another comes in its place. So is one that is of another kind
+ * (TN_INVALID_ARGUMENT), whatever the flags. The report row says what became of it; so does the status
  * returned.
  *
  * Releasing undoes it: whom it replaced serves again, its platforms have no devices otherwise, and its
  * row is gone. What Tenon kept of its memory goes back at once. Handles that were given out stay valid:
  * what they are asked to do gives TN_UNAVAILABLE, and what is released or freed by them still reaches
- * the module. So the code must stay in the process. Accepts NULL; twice is a use after free. */
+ * the module. So the code must stay in the process. Accepts NULL; twice is a use after free.
+ *
+ * For the handles' sake a few KiB of every registration stay for good, and about 16 KiB more of every
+ * device of it that was allocated from. Look-ups do not become slower by it. */
 #define TN_MODULE_REPLACE UINT64_C(2)
 typedef struct tn_registration tn_registration;
 TN_API tn_status tn_module_register(tn_module_entry_fn *entry, uint64_t flags,

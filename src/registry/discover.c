@@ -168,9 +168,10 @@ static tn_status bring_in(tni_registry *registry, tni_record *record, size_t *cu
         load(registry, record);
         status = is_not_now(record) ? record->status : TN_OK;
     }
-    if (!status)
+    if (!status) {
+        tni_record_fit(record);
         publish(registry, record, cursor);
-    else {
+    } else {
         tn_fail(err, status, 0, "tn_module_discover", "%s",
                 record && record->message[0] ? record->message : "no memory for a module's record");
         tni_record_destroy(record);

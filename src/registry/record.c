@@ -36,22 +36,35 @@ tni_record *tni_record_create(const char *path, tni_origin origin)
     if (!record)
         return NULL;
     record->origin = origin;
+    record->platforms = tni_alloc_zeroed(TNI_PLATFORMS_MAX, sizeof *record->platforms);
     if (path) {
         tni_record_name_of(path, record->name, sizeof record->name);
         tni_words_clean(record->name);
         record->path = tni_text_copy(path);
-        if (!record->path) {
-            tni_record_destroy(record);
-            return NULL;
-        }
+    }
+    if (!record->platforms || (path && !record->path)) {
+        tni_record_destroy(record);
+        return NULL;
     }
     return record;
+}
+
+void tni_record_fit(tni_record *record)
+{
+    size_t count = (size_t)record->platform_count;
+    tni_platform *platforms = tni_alloc_zeroed(count, sizeof *platforms);
+    if (!platforms)
+        return;
+    memcpy(platforms, record->platforms, count * sizeof *platforms);
+    tni_release(record->platforms);
+    record->platforms = platforms;
 }
 
 void tni_record_destroy(tni_record *record)
 {
     if (!record)
         return;
+    tni_release(record->platforms);
     tni_release(record->path);
     tni_release(record);
 }

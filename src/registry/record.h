@@ -59,7 +59,7 @@ typedef struct tni_record {
     _Atomic bool withdrawn;  /* by the program that registered it, later than all else */
     tn_error refusal;        /* then, why: TN_OK when the program released it itself */
     const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
-    tni_platform platforms[TNI_PLATFORMS_MAX];
+    tni_platform *platforms; /* owned: TNI_PLATFORMS_MAX, from tni_record_fit on `platform_count` */
     int32_t platform_count;
     int32_t devices;
     double ms;
@@ -68,6 +68,9 @@ typedef struct tni_record {
 
 /* A record for a file, or for a built-in when `path` is NULL. NULL for want of memory. */
 tni_record *tni_record_create(const char *path, tni_origin origin);
+
+/* Keeps no more room than it needs, if there is memory to do so; before it is published. */
+void tni_record_fit(tni_record *record);
 
 /* For records whose code has not run, and for tests: a module may still hold the host's table. */
 void tni_record_destroy(tni_record *record);

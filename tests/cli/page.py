@@ -197,9 +197,10 @@ class Markup(Case):
             "uses it",
             "mkl2024.2.1yescpumathematicsopened for module cpu/opt/<i>/libmkl_rt.so.2module cpu, "
             "12 kernels",
+            "mkldnnnocpuoneDNNlibdnnl.so.3: no such fileinstall libdnnl3module cpu",
             "openblasnocpumatrix productsit lacks openblas_get_configinstall another version of it"
             "/opt/libopenblas.so.0module cpu"])
-        self.assertEqual(re.findall(r'"badge (\w+)"', table), ["odd", "none", "good", "bad"])
+        self.assertEqual(re.findall(r'"badge (\w+)"', table), ["odd", "none", "good", "none", "bad"])
         self.assertIn("<summary>Not used here: xnnpack</summary>", folded)
         self.assertIn("not found: libXNNPACK.so", folded)
         words = Reader(text).text()

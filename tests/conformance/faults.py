@@ -87,7 +87,7 @@ class Faults(Faulty):
                       results["properties"]["text"])
         _, results = self.results("copy-away", "--case", "copy.host-device")
         self.assertEqual(results["copy.host-device"]["text"],
-                         "tn_copy gave unavailable, expected ok: faulty:0: not today")
+                         "tn_memory_copy gave unavailable, expected ok: faulty:0: not today")
         _, results = self.results("copy-flips", "--case", "copy.device-host")
         self.assertRegex(results["copy.device-host"]["text"],
                          r"^where it was copied to: 1 of \d+ bytes are wrong, the first at \d+: "

@@ -504,6 +504,7 @@ static void want_of_host_memory_is_explained(void **state)
                                      "held most by results (2.0 KiB); made to fail");
     assert_int_equal(tn_memory_host_alloc(s.south[0], UINT64_MAX, NULL, &none, &err),
                      TN_OUT_OF_MEMORY);
+    assert_non_null(tni_memory_of(s.cpu));
     for (long n = 1; n <= 2; n++) { /* the book's entry, ordinary memory */
         fault_arm(&fault_memory, n, false, 0);
         assert_int_equal(tn_memory_host_alloc(s.cpu, KIB(1), NULL, &none, &err), TN_OUT_OF_MEMORY);

@@ -278,7 +278,7 @@ static void platform_that_is_taken_back_gets_its_things(void **state)
     assert_int_equal(
         tni_platforms_register(other.set, async_builtin().entry, 0, &registration, &err), TN_OK);
     tn_device *device = world_device(&other, "async:0");
-    device->memory->keeps = true;
+    tni_memory_of(device)->keeps = true;
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(tn_memory_alloc(device, 256, NULL, &blocks[i], &err), TN_OK);
     assert_int_equal(tn_memory_host_alloc(device, 64, NULL, &host, &err), TN_OK);

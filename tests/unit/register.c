@@ -230,6 +230,34 @@ static void report_says_what_became_of_it(void **state)
     world_end(&w);
 }
 
+/* What is looked through does not grow with what came and went; what stays of it is small. */
+static void what_went_is_not_looked_through(void **state)
+{
+    world w;
+    tn_registration *registration = NULL;
+    tn_device *kept = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_CPU | WORLD_BOLT, NULL);
+    assert_int_equal(tni_platforms_sync(w.set, &err), TN_OK);
+    size_t devices = w.set->devices.count, offers = w.set->offers.count, ever = w.set->ever.count;
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(
+            tni_platforms_register(w.set, entry_of(WORLD_ACME), 0, &registration, &err), TN_OK);
+        assert_int_equal(w.set->devices.count, devices + 3);
+        assert_int_equal(w.set->offers.count, offers + 1);
+        kept = world_device(&w, "acme:2");
+        tn_registration_release(registration);
+        assert_int_equal(w.set->devices.count, devices);
+        assert_int_equal(w.set->offers.count, offers);
+        assert_false(tni_device_is_visible(kept));
+        assert_null(atomic_load(&kept->memory)); /* nothing was allocated from it */
+    }
+    assert_int_equal(w.set->ever.count, ever + 60);
+    assert_ptr_equal(w.set->ever.items[kept->ordinal], kept);
+    world_end(&w);
+}
+
 enum { THREADS = 8 };
 
 typedef struct worker {
@@ -286,6 +314,7 @@ int main(void)
         cmocka_unit_test(another_kind_is_refused),
         cmocka_unit_test(who_is_overtaken_was_not_refused),
         cmocka_unit_test(report_says_what_became_of_it),
+        cmocka_unit_test(what_went_is_not_looked_through),
         cmocka_unit_test(many_register_at_once),
     };
     return run_suite("unit.register", tests);
