@@ -60,8 +60,8 @@ static void make_witness(const tni_selector *a, const tni_selector *b, char name
                                                     : TNI_SELECT_LANGUAGE;
     snprintf(name, TNI_SELECTOR_MAX, "%s%s", b->name, b->open ? "~" : "");
     parts[kind] = name;
-    *out =
-        (tni_candidate){b->op[0] ? b->op : "~", parts[1], parts[2], parts[3], parts[4], parts[5]};
+    *out = (tni_candidate){
+        b->op[0] ? b->op : "~", parts[1], parts[2], parts[3], parts[4], parts[5], ""};
 }
 
 static void check_pair(const tni_selector *a, const tni_selector *b, const tni_candidate *candidate)
@@ -89,8 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (rest)
             *rest++ = '\0';
     }
-    const tni_candidate candidate = {lines[OP],      lines[KERNEL],   lines[LIBRARY],
-                                     lines[BACKEND], lines[PLATFORM], lines[LANGUAGE]};
+    const tni_candidate candidate = {
+        lines[OP], lines[KERNEL], lines[LIBRARY], lines[BACKEND], lines[PLATFORM], lines[LANGUAGE],
+        ""};
     bool is_a = take(lines[A], rooms[0], &a), is_b = take(lines[B], rooms[1], &b);
     if (is_a && is_b) {
         check_pair(&a, &b, &candidate);

@@ -37,7 +37,9 @@ typedef struct tn_scope {
  * Leaving in another order than the reverse one takes away the changes of that scope alone. A scope
  * left on another thread ends on its own one at that thread's next reading. A scope that is never left,
  * because of longjmp or a missing call, holds until its thread ends; its memory is Tenon's, not the
- * tn_scope's. After fork() the child's thread is in the scopes of the one that forked. */
+ * tn_scope's. One that its thread ended inside keeps only a small block, with the changes, until someone
+ * leaves it; never left, that block stays. After fork() the child's thread is in the scopes of the one
+ * that forked. */
 TN_API tn_status tn_scope_enter(tn_scope *scope, const tn_change *changes, size_t count,
                                 tn_error *err);
 

@@ -42,9 +42,10 @@ TN_API const char *tn_cpu_withheld(const char **out_reason);
 TN_API size_t tn_cpu_features(char *out, size_t size);
 
 /* Lowers what is usable to a level in either list's words, in any case: what lies above it is hidden
- * from kernels chosen from now on, for the whole process. Never above what there is: TN_UNSUPPORTED for a level
- * that this processor does not have, TN_INVALID_ARGUMENT for a word that is none, with the nearest.
- * NULL takes the limit back. */
+ * from kernels chosen from now on, for the whole process. It is the process's value of the setting
+ * cpu.isa_mask. Never above what there is: TN_UNSUPPORTED for a level that this processor does not have,
+ * TN_INVALID_ARGUMENT for a word that is none, with the nearest; TN_REFUSED when the settings are frozen.
+ * NULL takes the limit back, to that of the environment or the file if they have one. */
 TN_API tn_status tn_cpu_limit(const char *level, tn_error *err);
 
 TN_END_DECLS

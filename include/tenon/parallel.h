@@ -33,10 +33,12 @@ TN_API void tn_parallel_for(int64_t count, tn_task *task, void *user);
 /* How many threads a loop may use, the caller's included. */
 TN_API int32_t tn_parallel_threads(void);
 
-/* How many threads Tenon's own pool may use; 0 returns to what the process may use: the least of the
+/* How many threads Tenon's own pool may use: the process's value of the setting cpu.threads. 0 takes it
+ * back: to what the environment or the file wishes, else to what the process may use, the least of the
  * processors online, its affinity, and its group's cpuset and quota (rounded down, at least one).
  * More than that is accepted: the system then shares its processors out.
- * TN_INVALID_ARGUMENT outside 0..1024; TN_BUSY while a loop runs. */
+ * TN_INVALID_ARGUMENT outside 0..1024; TN_BUSY while a loop runs; TN_REFUSED when the settings are
+ * frozen; TN_OUT_OF_MEMORY, but not for 0 where nothing else is set. */
 TN_API tn_status tn_parallel_threads_set(int32_t threads, tn_error *err);
 
 TN_END_DECLS

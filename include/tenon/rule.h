@@ -6,7 +6,8 @@
  *                avoid    taken only when nothing else can
  *                forbid   not taken
  *                permit   takes back what farther levels say of the same; a require that it covers
- *                         whole, for all candidates
+ *                         whole, for all candidates. So in the row `rules`; in any other it only
+ *                         takes the place of what that row says farther away
  *     selector   [op/][kind:]name, where kind is kernel, library, backend, platform or language.
  *                "matmul/library:mkl"; "language:triton"; "cpu.matmul.avx2" (a name with a dot is a
  *                kernel's); "matmul/mkl" (a name alone is of any kind). A name may end in '*'.
@@ -16,12 +17,20 @@
  * quantized engine, a library's `enabled`. Within one level a rule that forbids all that another one
  * requires is refused when it is set, and so are two strengths for one selector in one row.
  *
- * Each kind is judged on its own: the nearest level that speaks of a candidate by that kind decides,
- * and there forbid comes before require, avoid, prefer and permit, in this order; what is none of those
- * that the level requires of the kind is passed over, whatever else it avoids, prefers or permits. A
- * name alone speaks by the kinds it matches by, and to miss it where it is required is a kind of its
- * own. Between kinds the first of these holds: forbidden, passed over, required, avoided, preferred.
- * So what a level forbids or requires by one kind, no nearer rule of another kind lifts.
+ * The nearer value of a row takes the place of its farther one, and of nothing else: `cudnn.enabled=true`
+ * in a scope takes back the process's `cudnn.enabled=false`, not its `rules=forbid:library:cudnn`. The
+ * row `rules` has no such values: what all levels say in it adds up.
+ *
+ * Each kind is judged on its own, and by hard rules (forbid, require) apart from soft ones (avoid,
+ * prefer), which order and lift no hard one; a permit is of both. The nearest level that speaks of a
+ * candidate by that kind decides, and there forbid comes before require, avoid before prefer, and all
+ * before permit; what is none of those that the level requires of the kind is passed over, whatever it
+ * permits. A name alone speaks by the kinds it matches by, and to miss it where it is required is a kind
+ * of its own. Then the first of these holds: forbidden, passed over, required, avoided, preferred. So
+ * what a level forbids or requires by one kind, no nearer rule of another kind lifts. Where a library
+ * has two names, a rule may use either.
+ *
+ * At most 256 rules are added by one call, a level has 4096, a selector 159 bytes.
  *
  * Thread-safety: Safe; a list is as constant as its context. */
 #ifndef TENON_RULE_H

@@ -36,7 +36,7 @@ static void after_fork_in_child(void)
     tni_mutex_unlock(&process.lock);
 }
 
-/* Pools first: the lock is held while one is made or ended. */
+/* Pools first: the lock is held while one is made. */
 static void watch_forks(void)
 {
     static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
@@ -168,7 +168,7 @@ int32_t tni_parallel_threads(void)
     return threads;
 }
 
-tn_status tni_parallel_threads_set(int32_t threads, tn_error *err)
+tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err)
 {
     const char *where = "tn_parallel_threads_set";
     if (threads < 0 || threads > TNI_POOL_THREADS_MAX)
@@ -178,7 +178,7 @@ tn_status tni_parallel_threads_set(int32_t threads, tn_error *err)
     lock();
     bool busy = process.running != 0 || tni_pool_inside();
     if (!busy) {
-        tni_pool_destroy(process.pool);
+        *out_ended = process.pool;
         process.pool = NULL;
         process.wished = threads;
     }

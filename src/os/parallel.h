@@ -2,14 +2,16 @@
 #ifndef TNI_OS_PARALLEL_H
 #define TNI_OS_PARALLEL_H
 
-#include "tenon/parallel.h"
+#include "pool.h"
 
 /* As the functions of tenon/parallel.h of the same names, but that nothing is read first. */
 void tni_parallel_for(int64_t count, tn_task *task, void *user);
 int32_t tni_parallel_threads(void);
 
-/* Ends the pool; the next loop makes one for so many threads, 0: for those the process may use. */
-tn_status tni_parallel_threads_set(int32_t threads, tn_error *err);
+/* The next loop makes a pool for so many threads, 0: for those the process may use. In *out_ended is the
+ * one there was, or NULL: the caller destroys it when it holds no lock, as its threads end then, and what
+ * the program does at a thread's end may ask for anything. */
+tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err);
 
 /* Registers what a fork does to loops. For whoever calls the above under a lock which a hook of their
  * own takes: theirs must be the newer one. */

@@ -1,4 +1,5 @@
-/* Writing a file so that whoever reads it sees the old or the new one, never a part. */
+/* Writing a file so that whoever reads it sees the old or the new one, never a part; and one at a time,
+ * for those who make the new one from the old. */
 #ifndef TNI_OS_REPLACE_H
 #define TNI_OS_REPLACE_H
 
@@ -9,5 +10,15 @@
  * keeps its owner and who may read and write it; a new one is its owner's. Statuses as in file.h.
  * Thread-safety: Safe; of two at once the later one stays. */
 tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err);
+
+/* Keeps everyone else who asks for the lock of `path` out, in this process and in others, from before the
+ * file is read until it has been replaced. It is a file beside it, "PATH.lock", which goes with the lock;
+ * one that a process left behind when it died is nobody's. Folders and links as above. Waits a few
+ * seconds, then TN_BUSY. On a file system without locks everyone gets it. The caller unlocks. */
+typedef struct tni_file_lock tni_file_lock;
+tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err);
+
+/* Accepts NULL. */
+void tni_file_lock_release(tni_file_lock *lock);
 
 #endif

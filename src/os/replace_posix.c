@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static tn_status failed(tn_error *err, const char *call, const char *path)
@@ -92,7 +93,8 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
     tn_status status = tni_path_real(path, out, err);
     if (status != TN_NOT_FOUND)
         return status;
-    if (tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0)
+    bool is_there = tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_there && S_ISLNK(facts.st_mode)) /* else it came meanwhile */
         return tn_fail(err, TN_NOT_FOUND, 0, "open", "%s: a link to what is not there", path);
     *out = tni_text_copy(path);
     return *out ? TN_OK : tni_no_memory(err, "open", path);
@@ -115,4 +117,96 @@ tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_e
     tni_release(beside);
     tni_release(real);
     return status;
+}
+
+struct tni_file_lock {
+    int file;
+    char path[]; /* of the lock's own file */
+};
+
+enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 10 };
+
+/* Whether the file at the lock's path is still the one that was opened: whoever had the lock before has
+ * removed that. On failure errno says why. */
+static int is_current(const tni_file_lock *lock, bool *out)
+{
+    struct stat own, there;
+    if (tni_sys_fstat(lock->file, &own) != 0)
+        return -1;
+    int result = tni_sys_stat(lock->path, &there);
+    if (result != 0 && errno != ENOENT)
+        return -1;
+    *out = result == 0 && own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+    return 0;
+}
+
+/* One try without waiting: *out says whether it was had. With -1 errno says why. */
+static int try_lock(tni_file_lock *lock, bool *out)
+{
+    int result = 0;
+    *out = false;
+    lock->file = tni_sys_open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock->file < 0)
+        return -1;
+    if (tni_sys_flock(lock->file, LOCK_EX | LOCK_NB) == 0)
+        result = is_current(lock, out);
+    else if (errno == ENOSYS || errno == EOPNOTSUPP)
+        *out = true;
+    else
+        result = errno == EWOULDBLOCK ? 0 : -1;
+    int code = errno;
+    if (!*out)
+        (void)tni_sys_close(lock->file);
+    errno = code;
+    return result;
+}
+
+static tn_status wait_for(tni_file_lock *lock, tn_error *err)
+{
+    bool had = false;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (try_lock(lock, &had) != 0)
+            return failed(err, "lock", lock->path);
+        if (had)
+            return TN_OK;
+        (void)tni_sys_poll(NULL, 0, LOCK_PAUSE_MS);
+    }
+    return tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has had it for %d seconds",
+                   lock->path, LOCK_TRIES * LOCK_PAUSE_MS / 1000);
+}
+
+tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err)
+{
+    static const char ending[] = ".lock";
+    char *real = NULL;
+    tn_status status = resolve(path, &real, err);
+    if (status)
+        return status;
+    size_t room = strlen(real) + sizeof ending;
+    tni_file_lock *lock = tni_alloc(sizeof *lock + room);
+    if (!lock) {
+        status = tni_no_memory(err, "lock", path);
+        goto done;
+    }
+    snprintf(lock->path, room, "%s%s", real, ending);
+    status = make_folders(real, err);
+    if (!status)
+        status = wait_for(lock, err);
+    if (!status)
+        *out = lock;
+    else
+        tni_release(lock);
+done:
+    tni_release(real);
+    return status;
+}
+
+/* Removed while it is held, so that it is no one else's that is removed. */
+void tni_file_lock_release(tni_file_lock *lock)
+{
+    if (!lock)
+        return;
+    (void)tni_sys_unlinkat(AT_FDCWD, lock->path, 0);
+    (void)tni_sys_close(lock->file);
+    tni_release(lock);
 }

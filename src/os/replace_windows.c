@@ -54,3 +54,61 @@ tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_e
     tni_release(beside);
     return status;
 }
+
+struct tni_file_lock {
+    HANDLE file;
+};
+
+enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 10 };
+
+/* A file that is open for nobody else, and goes when it is closed. INVALID_HANDLE_VALUE: not had. */
+static HANDLE open_alone(const char *path)
+{
+    HANDLE file = INVALID_HANDLE_VALUE;
+    for (int i = 0; i < LOCK_TRIES && file == INVALID_HANDLE_VALUE; i++) {
+        if (i > 0)
+            Sleep(LOCK_PAUSE_MS);
+        file =
+            CreateFileA(path, GENERIC_WRITE, 0, NULL, OPEN_ALWAYS, FILE_FLAG_DELETE_ON_CLOSE, NULL);
+        if (file == INVALID_HANDLE_VALUE && GetLastError() != ERROR_SHARING_VIOLATION)
+            break;
+    }
+    return file;
+}
+
+tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err)
+{
+    size_t room = strlen(path) + sizeof ".lock";
+    tn_status status = TN_OK;
+    tni_file_lock *lock = tni_alloc(sizeof *lock);
+    char *beside = tni_alloc(room);
+    if (!lock || !beside) {
+        status = tni_no_memory(err, "lock", path);
+        goto done;
+    }
+    snprintf(beside, room, "%s.lock", path);
+    make_folders(beside);
+    lock->file = open_alone(beside);
+    if (lock->file == INVALID_HANDLE_VALUE) {
+        status =
+            GetLastError() == ERROR_SHARING_VIOLATION
+                ? tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has had it for %d seconds",
+                          beside, LOCK_TRIES * LOCK_PAUSE_MS / 1000)
+                : failed(err, "lock", beside);
+        goto done;
+    }
+    *out = lock;
+    lock = NULL;
+done:
+    tni_release(beside);
+    tni_release(lock);
+    return status;
+}
+
+void tni_file_lock_release(tni_file_lock *lock)
+{
+    if (!lock)
+        return;
+    (void)CloseHandle(lock->file);
+    tni_release(lock);
+}

@@ -28,6 +28,7 @@ int tni_sys_stat(const char *path, struct stat *out);
 int tni_sys_fstat(int file, struct stat *out);
 int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags);
 int tni_sys_futimens(int file); /* sets both times to now */
+int tni_sys_flock(int file, int how);
 int tni_sys_mkdir(const char *path, mode_t mode);
 int tni_sys_mkdirat(int folder, const char *path, mode_t mode);
 int tni_sys_renameat(int from_folder, const char *from, int to_folder, const char *to);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,6 +113,15 @@ int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags)
 int tni_sys_futimens(int file)
 {
     return faulted("futimens") ? -1 : futimens(file, NULL);
+}
+
+int tni_sys_flock(int file, int how)
+{
+    int result;
+    if (faulted("flock"))
+        return -1;
+    RETRY(result, flock(file, how));
+    return result;
 }
 
 int tni_sys_mkdir(const char *path, mode_t mode)

@@ -22,11 +22,13 @@ tn_status tni_settings_check(const tn_context *context, tn_error *err)
     return tni_cpu_limit_check(level_of(context), err);
 }
 
-tn_status tni_settings_force(const tn_context *context, bool threads, tn_error *err)
+tn_status tni_settings_force(const tn_context *context, bool threads, tni_pool **out_ended,
+                             tn_error *err)
 {
     tn_status status = tni_settings_check(context, err);
     if (!status && threads)
-        status = tni_parallel_threads_set((int32_t)context->value[TN_SETTING_CPU_THREADS], err);
+        status = tni_parallel_threads_set((int32_t)context->value[TN_SETTING_CPU_THREADS],
+                                          out_ended, err);
     return status ? status : tni_cpu_limit(level_of(context), err);
 }
 

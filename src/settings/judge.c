@@ -12,6 +12,14 @@ static const int32_t weights[] = {
     [TNI_JUDGED_REQUIRED] = 3, [TNI_JUDGED_PASSED_OVER] = 4, [TNI_JUDGED_FORBIDDEN] = 5,
 };
 
+/* What is judged on its own: a candidate by one kind, by hard rules or by soft ones. */
+typedef struct question {
+    const tni_rules *rules;
+    const tni_candidate *candidate;
+    int32_t kind;
+    bool soft;
+} question;
+
 /* Of rules that say the same, the first in the list holds. */
 static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
 {
@@ -29,19 +37,33 @@ static bool speaks_of_op(const tni_rule *rule, const tni_candidate *candidate)
     return !op[0] || strcmp(op, candidate->op) == 0;
 }
 
-/* A name alone has a say in every kind; in the one of its own it only requires. */
-static bool has_say(const tni_rule *rule, int32_t kind)
+/* Other rows than the list of rules permit only to take the place of what they said farther away. */
+static bool permits(const tni_rule *rule)
 {
-    if (kind == TNI_SELECT_ANY)
-        return rule->selector.kind == kind && rule->strength == TN_REQUIRE;
-    return rule->selector.kind == kind || rule->selector.kind == TNI_SELECT_ANY;
+    return rule->strength == TN_PERMIT && rule->setting == TN_SETTING_RULES;
 }
 
-static bool matches_by(const tni_rule *rule, int32_t kind, const tni_candidate *candidate)
+static bool is_soft(const tni_rule *rule)
+{
+    return rule->strength == TN_PREFER || rule->strength == TN_AVOID;
+}
+
+/* A name alone has a say in every kind; in the one of its own it only requires. */
+static bool has_say(const tni_rule *rule, const question *q)
+{
+    int32_t kind = rule->selector.kind;
+    if (rule->strength == TN_PERMIT ? !permits(rule) : is_soft(rule) != q->soft)
+        return false;
+    if (q->kind == TNI_SELECT_ANY)
+        return kind == TNI_SELECT_ANY && rule->strength == TN_REQUIRE;
+    return kind == q->kind || kind == TNI_SELECT_ANY;
+}
+
+static bool matches_by(const tni_rule *rule, const question *q)
 {
     tni_selector selector = rule->selector;
-    selector.kind = kind;
-    return tni_selector_matches(&selector, candidate);
+    selector.kind = q->kind;
+    return tni_selector_matches(&selector, q->candidate);
 }
 
 /* Whether one of the first `nearer` rules permits all that `rule` speaks of. */
@@ -49,71 +71,81 @@ static bool is_taken_back(const tni_rules *rules, size_t nearer, const tni_rule 
 {
     for (size_t i = 0; i < nearer; i++) {
         const tni_rule *other = tni_rules_at(rules, i);
-        if (other->strength == TN_PERMIT && tni_selector_covers(&other->selector, &rule->selector))
+        if (permits(other) && tni_selector_covers(&other->selector, &rule->selector))
             return true;
     }
     return false;
 }
 
-/* What the rules of [begin, end), which are of one depth, say by one kind; out->rule is NULL for
- * nothing. */
-static void hear(const tni_rules *rules, size_t begin, size_t end, int32_t kind,
-                 const tni_candidate *candidate, tni_judgement *out)
+static size_t depth_end(const tni_rules *rules, size_t begin)
+{
+    size_t end = begin;
+    while (end < tni_rules_count(rules) &&
+           tni_rules_at(rules, end)->depth == tni_rules_at(rules, begin)->depth)
+        end++;
+    return end;
+}
+
+/* What the rules of the depth that begins here say, with those that are shadowed or without; out->rule
+ * is NULL for nothing. */
+static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *out)
 {
     const tni_rule *required = NULL;
+    size_t end = depth_end(q->rules, begin);
     bool met = false;
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
     for (size_t i = begin; i < end; i++) {
-        const tni_rule *rule = tni_rules_at(rules, i);
-        if (!has_say(rule, kind))
+        const tni_rule *rule = tni_rules_at(q->rules, i);
+        if (!has_say(rule, q) || (rule->shadowed && !shadowed))
             continue;
-        bool matches = matches_by(rule, kind, candidate);
+        bool matches = matches_by(rule, q);
         if (matches)
             weigh(rule, says[rule->strength], out);
-        if (rule->strength != TN_REQUIRE || rule->selector.kind != kind)
+        if (rule->strength != TN_REQUIRE || rule->selector.kind != q->kind)
             continue;
         met = met || matches;
-        if (!required && speaks_of_op(rule, candidate) && !is_taken_back(rules, begin, rule))
+        if (!required && speaks_of_op(rule, q->candidate) && !is_taken_back(q->rules, begin, rule))
             required = rule;
     }
     if (required && !met)
         weigh(required, TNI_JUDGED_PASSED_OVER, out);
 }
 
-static void judge_kind(const tni_rules *rules, int32_t kind, const tni_candidate *candidate,
-                       tni_judgement *out)
+static void answer(const question *q, tni_judgement *out)
 {
-    size_t count = tni_rules_count(rules), end;
+    size_t count = tni_rules_count(q->rules);
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
-    for (size_t begin = 0; begin < count && !out->overrode; begin = end) {
+    for (size_t i = 0; i < count && !out->rule; i = depth_end(q->rules, i))
+        hear(q, i, false, out);
+    for (size_t i = 0; i < count && !out->overrode; i = depth_end(q->rules, i)) {
         tni_judgement here;
-        int32_t depth = tni_rules_at(rules, begin)->depth;
-        end = begin + 1;
-        while (end < count && tni_rules_at(rules, end)->depth == depth)
-            end++;
-        hear(rules, begin, end, kind, candidate, &here);
-        if (here.rule && !out->rule)
-            *out = here;
-        else if (here.rule && here.says != out->says)
+        hear(q, i, true, &here);
+        if (here.rule && here.says != out->says)
             out->overrode = here.rule;
     }
 }
 
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out)
 {
-    tni_judgement by[TNI_SELECT_COUNT];
+    enum { QUESTIONS = 2 * TNI_SELECT_COUNT };
+    tni_judgement by[QUESTIONS], order = {.says = TNI_JUDGED_FREE};
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
-    for (int32_t kind = 0; kind < TNI_SELECT_COUNT; kind++) {
-        judge_kind(rules, kind, candidate, &by[kind]);
-        bool counts = kind != TNI_SELECT_ANY || by[kind].says == TNI_JUDGED_PASSED_OVER;
-        if (by[kind].rule && counts)
-            weigh(by[kind].rule, by[kind].says, out);
+    for (int32_t i = 0; i < QUESTIONS; i++) {
+        const question q = {rules, candidate, i / 2, i % 2};
+        answer(&q, &by[i]);
+        bool counts = q.kind != TNI_SELECT_ANY || by[i].says == TNI_JUDGED_PASSED_OVER;
+        if (!by[i].rule || !counts)
+            continue;
+        weigh(by[i].rule, by[i].says, out);
+        if (q.soft)
+            weigh(by[i].rule, by[i].says, &order);
     }
-    for (int32_t kind = 0; kind < TNI_SELECT_COUNT; kind++) {
-        const tni_rule *overrode = by[kind].rule == out->rule ? by[kind].overrode : NULL;
+    for (int32_t i = 0; i < QUESTIONS; i++) {
+        const tni_rule *overrode = by[i].rule == out->rule ? by[i].overrode : NULL;
         if (overrode && (!out->overrode || overrode < out->overrode))
             out->overrode = overrode;
     }
-    if (out->says == TNI_JUDGED_PREFERRED)
-        out->rank = (int32_t)(out->rule - tni_rules_at(rules, 0));
+    out->order = order.says;
+    if (order.says == TNI_JUDGED_PREFERRED)
+        out->rank = (int32_t)(order.rule - tni_rules_at(rules, 0));
 }

@@ -48,8 +48,7 @@ typedef struct tni_library_offer {
     const tni_record *record;
     const tn_library_row *row;
     tni_library_trial trial;
-    uint64_t thread; /* that runs it */
-    unsigned fork;
+    unsigned fork; /* generation of the process that runs it */
 } tni_library_offer;
 
 struct tn_library {

@@ -4,6 +4,7 @@
 #include "os/env.h"
 #include "os/file.h"
 #include "os/look/look.h"
+#include "reader.h"
 #include "registry/registry.h"
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"
@@ -204,26 +205,27 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
                         "the program took back the module that offered it");
 }
 
-/* By its name and by the other one: a rule may have been written with either. */
+/* Those whose rules are about libraries whatever the operator. */
+static const tn_setting read_here[] = {TN_SETTING_RULES, TN_SETTING_CUDNN_ENABLED,
+                                       TN_SETTING_MKLDNN_ENABLED, TN_SETTING_NNPACK_ENABLED, -1};
+const tni_setting_reader tni_library_reader = {"libraries", read_here};
+
 static bool is_forbidden(const tn_library *library, const char *platform, const tni_rules *rules)
 {
     tni_judgement said;
     tni_libraries_lock();
     const tni_library_offer *offer = tni_library_served(library);
-    const char *names[] = {library->name, offer ? offer->row->other : NULL};
+    const char *other = offer ? offer->row->other : NULL;
     tni_libraries_unlock();
-    for (size_t i = 0; i < 2 && names[i]; i++) {
-        const tni_candidate candidate = {.op = "",
-                                         .kernel = "",
-                                         .library = names[i],
-                                         .backend = "",
-                                         .platform = platform,
-                                         .language = ""};
-        tni_rules_judge(rules, &candidate, &said);
-        if (said.says == TNI_JUDGED_FORBIDDEN)
-            return true;
-    }
-    return false;
+    const tni_candidate candidate = {.op = "",
+                                     .kernel = "",
+                                     .library = library->name,
+                                     .backend = "",
+                                     .platform = platform,
+                                     .language = "",
+                                     .library_other = other ? other : ""};
+    tni_rules_judge(rules, &candidate, &said);
+    return said.says == TNI_JUDGED_FORBIDDEN;
 }
 
 tn_status tn_library_state_get(const tn_library *library, const tn_context *context,

@@ -10,6 +10,10 @@
 
 static const char where[] = "tn_library_try";
 
+/* A module's function runs on this thread. It may not wait for another thread's, which may be waiting for
+ * what this one opens. */
+static _Thread_local bool opening;
+
 /* What a module gave: a status that this version does not know is its fault, not a success, and its
  * words end where the struct does. */
 static tn_status sane(tn_status status, tn_error *err)
@@ -107,9 +111,9 @@ bool tni_library_is_tried_now(const tni_library_offer *offer)
 }
 
 /* A module that asks from inside, and a task or a sink that it may be waiting for, cannot wait. */
-static bool may_not_wait(const tni_library_offer *offer)
+static bool may_not_wait(void)
 {
-    return offer->thread == tni_thread_id() || tni_pool_inside() || tni_log_inside();
+    return opening || tni_pool_inside() || tni_log_inside();
 }
 
 /* With the lock held, which it gives up meanwhile: makes sure that the offer was tried. */
@@ -117,19 +121,21 @@ static tn_status settle(tni_library_offer *offer, tn_error *err)
 {
     tni_library_trial trial;
     while (tni_library_is_tried_now(offer)) {
-        if (may_not_wait(offer))
+        if (may_not_wait())
             return tn_fail(err, TN_BUSY, 0, where,
-                           "%s is being opened, and its module, a task or a log sink cannot wait",
+                           "%s is being opened, and a module, a task or a log sink cannot wait",
                            offer->row->name);
         tni_libraries_wait();
     }
     if (offer->trial.stage >= TNI_TRIAL_OPEN)
         return TN_OK;
     offer->trial.stage = TNI_TRIAL_RUNS;
-    offer->thread = tni_thread_id();
     offer->fork = tni_fork_generation();
     tni_libraries_unlock();
+    bool outer = opening;
+    opening = true;
     tn_status status = run_trial(offer, &trial, err);
+    opening = outer;
     tni_libraries_lock();
     offer->trial = trial;
     tni_libraries_wake();

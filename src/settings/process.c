@@ -19,6 +19,7 @@ static struct {
     tni_reader *readers;
     tni_sources sources; /* its context is published again and again, and never retired */
     _Atomic bool frozen;
+    tni_pool *ended; /* by the first reading; or NULL */
 } process = {.turn = TNI_MUTEX_INIT, .lock = TNI_MUTEX_INIT};
 
 void tni_settings_lock(void)
@@ -68,7 +69,8 @@ static void begin(void)
     watch_forks();
     tni_sources_read(&process.sources);
     tn_context *context = process.sources.context;
-    if (context != tni_context_defaults() && tni_settings_force(context, true, &err) != TN_OK)
+    if (context != tni_context_defaults() &&
+        tni_settings_force(context, true, &process.ended, &err) != TN_OK)
         tni_sources_tell(&process.sources, err.message);
     atomic_store(&process.published, tn_context_retain(context));
     atomic_store(&tni_settings_generation, 1);
@@ -83,6 +85,7 @@ void tni_settings_begin(void)
     tni_once_run(&once, begin);
     if (atomic_exchange(&told, true))
         return;
+    tni_pool_destroy(process.ended);
     for (size_t i = 0; i < process.sources.problem_count; i++)
         tni_log(TN_LOG_WARNING, "settings: %s", process.sources.problems[i]);
 }
@@ -201,6 +204,7 @@ tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *e
 {
     static const char where[] = "tn_settings_change";
     tn_context *made = NULL;
+    tni_pool *ended = NULL;
     tni_settings_begin();
     tni_mutex_lock(&process.turn);
     tn_status status = check_frozen(where, err);
@@ -208,12 +212,14 @@ tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *e
         status = tni_context_change(atomic_load(&process.published), changes, count,
                                     TN_LEVEL_PROCESS, TNI_DEPTH_PROCESS, where, &made, err);
     if (!status)
-        status = tni_settings_force(made, names(changes, count, TN_SETTING_CPU_THREADS), err);
+        status =
+            tni_settings_force(made, names(changes, count, TN_SETTING_CPU_THREADS), &ended, err);
     if (status)
         tn_context_release(made);
     else
         publish(made);
     tni_mutex_unlock(&process.turn);
+    tni_pool_destroy(ended);
     return status;
 }
 
@@ -250,6 +256,7 @@ static bool is_last(const tn_context *now, tn_setting setting)
 static tn_status reset(tn_setting setting, const char *where, tn_error *err)
 {
     tn_context *made = NULL;
+    tni_pool *ended = NULL;
     tni_settings_begin();
     tni_mutex_lock(&process.turn);
     const tn_context *now = atomic_load(&process.published);
@@ -260,13 +267,14 @@ static tn_status reset(tn_setting setting, const char *where, tn_error *err)
         status = tni_context_restore(now, process.sources.context, setting, TNI_DEPTH_PROCESS,
                                      where, &made, err);
     if (!status)
-        status =
-            tni_settings_force(made, setting == TN_SETTING_CPU_THREADS || other_threads(made), err);
+        status = tni_settings_force(made, setting == TN_SETTING_CPU_THREADS || other_threads(made),
+                                    &ended, err);
     if (status)
         tn_context_release(made);
     else
         publish(made);
     tni_mutex_unlock(&process.turn);
+    tni_pool_destroy(ended);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #define TNI_SETTINGS_PROCESS_H
 
 #include "context.h"
+#include "os/pool.h"
 
 /* A thread that reads. While `sees` is set, what it points to is not released. */
 typedef struct tni_reader {
@@ -29,13 +30,15 @@ tn_context *tni_process_context(tni_reader *reader);
 void tni_settings_stir(void);
 
 /* The lock over the list of readers, and over scopes that pass from one thread to another. Held for a
- * few steps only: threads end under it, also those that a change of the process's settings waits for. */
+ * few steps only: threads end under it. */
 void tni_settings_lock(void);
 void tni_settings_unlock(void);
 
 /* Puts in force what the process has one of: the threads of loops, unless `threads` is false, and the
- * limit of instructions. All or nothing. */
-tn_status tni_settings_force(const tn_context *context, bool threads, tn_error *err);
+ * limit of instructions. All or nothing. A pool that this ends is in *out_ended, which the caller has set
+ * to NULL and destroys after its turn. */
+tn_status tni_settings_force(const tn_context *context, bool threads, tni_pool **out_ended,
+                             tn_error *err);
 
 /* Whether this machine has what the context's limit of instructions asks for. */
 tn_status tni_settings_check(const tn_context *context, tn_error *err);

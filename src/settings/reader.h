@@ -22,4 +22,7 @@ extern const tni_setting_reader *const tni_setting_readers[];
 /* Threads of loops and levels of instructions. */
 extern const tni_setting_reader tni_cpu_reader;
 
+/* Whether a library may be taken at all: tn_library_state.enabled. */
+extern const tni_setting_reader tni_library_reader;
+
 #endif

@@ -7,8 +7,6 @@
 
 static const char where[] = "rules";
 
-enum { MOST_RULES = 4096 };
-
 /* One block: this, the rules, then their texts. */
 struct tni_rules {
     _Atomic int64_t references;
@@ -60,8 +58,8 @@ const tni_rule *tni_rules_at(const tni_rules *rules, size_t index)
 typedef struct draft {
     tni_rules *rules;
     char *texts;
-    size_t first; /* rule of the edited depth                  */
-    size_t room;  /* for so many rules besides those that stay */
+    size_t first; /* rule of the edited depth */
+    size_t added; /* the first that is new    */
 } draft;
 
 static const char *put_text(draft *to, const char *text)
@@ -160,23 +158,25 @@ static const char *row_name(tn_setting setting)
     return facts ? facts->key : "unknown";
 }
 
-/* TN_REFUSED when two rules that are not the same cannot both be of one depth; `a` came first. What
- * different rows say of one selector is settled by the order of strengths: a list of preferences may
- * name what a switch forbids. */
-static tn_status check_pair(const tni_rule *a, const tni_rule *b, tn_error *err)
+/* TN_REFUSED when two rules that are not the same cannot both be of one depth; `a` came first, `at_once`
+ * says whether in the same edit. What different rows say of one selector is settled by the order of
+ * strengths: a list of preferences may name what a switch forbids. */
+static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, tn_error *err)
 {
     const char *why = NULL;
+    bool one_value = at_once && a->setting == b->setting;
     if (leaves_nothing(a, b) || leaves_nothing(b, a))
         why = "nothing is left of what is required";
     else if (a->setting == b->setting && strcmp(a->text, b->text) == 0)
         why = "a selector has one strength";
     if (!why)
         return TN_OK;
-    return tn_fail(
-        err, TN_REFUSED, 0, where,
-        "%s says %s:%s and %s says %s:%s, both of the level %s: %s; take one of them back",
-        row_name(a->setting), tn_strength_name(a->strength), a->text, row_name(b->setting),
-        tn_strength_name(b->strength), b->text, tn_level_name(b->level), why);
+    return tn_fail(err, TN_REFUSED, 0, where,
+                   "%s says %s:%s and %s says %s:%s, both of %s%s: %s; take one of them back",
+                   row_name(a->setting), tn_strength_name(a->strength), a->text,
+                   row_name(b->setting), tn_strength_name(b->strength), b->text,
+                   one_value ? "one value" : "the level ", one_value ? "" : tn_level_name(b->level),
+                   why);
 }
 
 static tn_status check_strength(const tni_rule_wish *wish, tn_error *err)
@@ -211,15 +211,15 @@ static tn_status add_wish(draft *to, const tni_rules_edit *edit, const tni_rule_
     for (size_t i = to->first; i < to->rules->count; i++) {
         if (are_same(&to->rules->items[i], &rule))
             return TN_OK;
-        status = check_pair(&to->rules->items[i], &rule, err);
+        status = check_pair(&to->rules->items[i], &rule, i >= to->added, err);
         if (status)
             return status;
     }
-    if (to->room == 0)
+    if (to->rules->count - to->first >= TNI_RULES_MOST)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "there is room for %d rules in all, and none for %s:%s", MOST_RULES,
-                       tn_strength_name(rule.strength), text);
-    to->room--;
+                       "the level %s has room for %d rules, and none for %s:%s",
+                       tn_level_name(edit->level), TNI_RULES_MOST, tn_strength_name(rule.strength),
+                       text);
     put_rule(to, &rule);
     return TN_OK;
 }
@@ -236,6 +236,7 @@ static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_ed
         if (!is_cleared(&base->items[i], edit))
             put_rule(to, &base->items[i]);
     }
+    to->added = to->rules->count;
     for (size_t k = 0; k < edit->add_count; k++) {
         tn_status status = add_wish(to, edit, &edit->add[k], err);
         if (status)
@@ -246,11 +247,23 @@ static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_ed
     return TN_OK;
 }
 
+/* By the rule of the same row that stands before it, which was marked already. */
+static bool is_shadowed(const tni_rules *rules, size_t index)
+{
+    const tni_rule *rule = &rules->items[index];
+    for (size_t i = rule->setting == TN_SETTING_RULES ? 0 : index; i-- > 0;) {
+        const tni_rule *before = &rules->items[i];
+        if (before->setting == rule->setting)
+            return before->depth != rule->depth || before->shadowed;
+    }
+    return false;
+}
+
 tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tni_rules **out,
                            tn_error *err)
 {
     size_t stay = count_staying(base, edit), text_bytes, most;
-    draft to = {.room = MOST_RULES - stay};
+    draft to = {0};
     if (edit->add_count == 0 && (stay == 0 || stay == base->count)) {
         *out = stay == 0 ? NULL : tni_rules_retain(base);
         return TN_OK;
@@ -266,6 +279,8 @@ tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tn
         tni_rules_release(to.rules);
         return status;
     }
+    for (size_t i = 0; i < to.rules->count; i++)
+        to.rules->items[i].shadowed = is_shadowed(to.rules, i);
     *out = to.rules;
     return TN_OK;
 }

@@ -39,6 +39,7 @@ bool tni_selector_covers(const tni_selector *a, const tni_selector *b);
 /* A candidate as rules see it; "" where it has no such thing. */
 typedef struct tni_candidate {
     const char *op, *kernel, *library, *backend, *platform, *language;
+    const char *library_other; /* another name of the library; either one is matched */
 } tni_candidate;
 
 /* The case of the candidate's names does not count; its op is lower case. */
@@ -51,6 +52,7 @@ typedef struct tni_rule {
     int32_t level;
     int32_t depth;
     tn_setting setting;
+    bool shadowed; /* a nearer depth has a value of this row; never of TN_SETTING_RULES */
 } tni_rule;
 
 /* NULL is the empty list everywhere. */
@@ -81,29 +83,37 @@ typedef struct tni_rules_edit {
 /* `base` with the edit. The same rule twice in one row of one depth is one; two rows that say the same
  * keep one each. TN_REFUSED when, at this depth, one forbids all that another requires, of whatever
  * rows, or a row gives one selector two strengths: both are named with the row they came from.
- * TN_INVALID_ARGUMENT for a selector or a strength that is none. An empty result is NULL. The caller
- * releases *out. */
+ * TN_INVALID_ARGUMENT for a selector or a strength that is none, and for more than TNI_RULES_MOST at
+ * this depth; what other depths have does not count, so that an edit which was taken once is taken
+ * whatever becomes of them. An empty result is NULL. The caller releases *out. */
+enum { TNI_RULES_MOST = 4096 };
 tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tni_rules **out,
                            tn_error *err);
 
-/* What the list says of a candidate. Each kind, kernel to language, is judged on its own:
+/* What the list says of a candidate. A rule is heard unless it is shadowed: the nearer value of a row
+ * takes the place of its farther one, and of nothing else. So a permit that another row than
+ * TN_SETTING_RULES wrote is never heard; all it does is to shadow.
+ *
+ * Each kind, kernel to language, is judged on its own, by hard rules (forbid, require) and by soft ones
+ * (avoid, prefer) apart; a permit is of both:
  *
  * - A rule speaks by its kind, a name alone by every kind it matches by.
- * - The nearest depth that speaks decides: forbid before require before avoid before prefer before
- *   permit.
+ * - The nearest depth that speaks decides: forbid before require before permit, avoid before prefer
+ *   before permit.
  * - A depth whose requires of the kind, for this op, all miss the candidate speaks too: it is passed
  *   over, which only forbid comes before. A require of a name alone does not make good for them. None
  *   is passed over for a require that a nearer permit covers.
  * - Requires of a name alone are missed by a kind of their own. There, too, the nearest depth that has
  *   any decides, but to meet them says no more than it does by the kinds they match by.
  *
- * Then the first of these holds that any kind says: forbidden, passed over, required, avoided,
- * preferred, free. So a nearer rule lifts farther ones of its kind alone, and hard rules of other
- * kinds stand: where a nearer level requires a kernel and a farther one a library, what is not both
- * is passed over, be it everything.
+ * Then the first of these holds that any of them says: forbidden, passed over, required, avoided,
+ * preferred, free. So a nearer rule lifts farther ones of its kind alone, a soft one no hard one, and
+ * hard rules of other kinds stand: where a nearer level requires a kernel and a farther one a library,
+ * what is not both is passed over, be it everything.
  *
- * Of several rules that say what holds, `rule` is the nearest. `overrode` is, of the kinds that `rule`
- * decided, the nearest rule by which a farther depth would have said otherwise. */
+ * Of several rules that say what holds, `rule` is the nearest. `overrode` is, of the judgements that
+ * `rule` decided, the nearest rule by which another depth, its shadowed ones included, would have said
+ * otherwise; where no rule decided anything, of all of them. */
 enum {
     TNI_JUDGED_FREE = 0,
     TNI_JUDGED_REQUIRED,
@@ -114,9 +124,11 @@ enum {
 };
 typedef struct tni_judgement {
     int32_t says;
-    int32_t rank;             /* of a preferred one: its rule's place in the list, from 0 */
-    const tni_rule *rule;     /* that decided; NULL when free of rules                    */
-    const tni_rule *overrode; /* or NULL                                                  */
+    int32_t order;            /* what soft rules say of it, also of a required one: avoided,
+                                 preferred or free                                           */
+    int32_t rank;             /* where the order is preferred: that rule's place in the list */
+    const tni_rule *rule;     /* that decided; NULL when free of rules                       */
+    const tni_rule *overrode; /* or NULL                                                     */
 } tni_judgement;
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out);
 

@@ -137,6 +137,7 @@ static tn_status verify(const char *path, const tni_buffer *edited, const tn_cha
     return status;
 }
 
+/* With the file's lock held: it is made from what it was. */
 static tn_status save(const char *path, const tn_change *change, const char *value, tn_error *err)
 {
     char *text = NULL;
@@ -145,8 +146,12 @@ static tn_status save(const char *path, const tn_change *change, const char *val
     tni_form *form = NULL;
     tni_buffer edited = {0};
     tn_status status = tni_file_read(path, TNI_SOURCES_LIMIT, &text, &size, err);
-    if (status == TN_NOT_FOUND)
-        status = (text = tni_text_copy("")) ? TN_OK : tni_no_memory(err, where, "the file");
+    if (status == TN_NOT_FOUND) {
+        text = tni_text_copy("");
+        if (!text)
+            return tni_no_memory(err, where, "the file");
+        status = TN_OK;
+    }
     if (!status)
         status = tni_form_parse(text, size, path, &form, err);
     if (!status)
@@ -185,8 +190,12 @@ tn_status tn_settings_save(const char *text, tn_error *err)
     if (!path)
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
                        "no configuration file: set TENON_CONFIG to a path, or HOME");
+    tni_file_lock *lock = NULL;
     char *value = value_of(text);
-    status = value ? save(path, &change, value, err) : tni_no_memory(err, where, "the value");
+    status = value ? tni_file_lock_take(path, &lock, err) : tni_no_memory(err, where, "the value");
+    if (!status)
+        status = save(path, &change, value, err);
+    tni_file_lock_release(lock);
     tni_release(value);
     return status;
 }

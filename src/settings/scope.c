@@ -35,10 +35,16 @@ struct node {
     tn_change changes[]; /* their texts follow */
 };
 
-static void free_node(node *scope)
+static void empty_node(node *scope)
 {
     tn_context_release(scope->before);
     tn_context_release(scope->whole);
+    scope->before = scope->whole = NULL;
+}
+
+static void free_node(node *scope)
+{
+    empty_node(scope);
     tni_release(scope);
 }
 
@@ -65,7 +71,7 @@ static void free_thread(thread *unused)
     atomic_store(&first_taken, false);
 }
 
-/* Scopes that were not left stay with whoever leaves them yet. */
+/* Of scopes that were not left, what a tn_scope points to stays for whoever leaves them yet. */
 static void end_thread(tni_thread_end *end)
 {
     thread *ending = (thread *)(void *)((char *)end - offsetof(thread, end));
@@ -73,10 +79,12 @@ static void end_thread(tni_thread_end *end)
     tni_settings_lock();
     for (node *scope = ending->innermost; scope;) {
         node *outer = scope->outer;
-        if (atomic_load(&scope->left))
+        if (atomic_load(&scope->left)) {
             free_node(scope);
-        else
+        } else {
+            empty_node(scope);
             atomic_store(&scope->owner, NULL);
+        }
         scope = outer;
     }
     tni_settings_unlock();

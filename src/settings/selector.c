@@ -192,18 +192,23 @@ static bool fits(const tni_selector *selector, const char *name)
     return !*wanted && (selector->open || !*name);
 }
 
+static bool fits_library(const tni_selector *selector, const tni_candidate *candidate)
+{
+    return fits(selector, candidate->library) || fits(selector, candidate->library_other);
+}
+
 bool tni_selector_matches(const tni_selector *selector, const tni_candidate *candidate)
 {
     if (selector->op[0] && strcmp(selector->op, candidate->op) != 0)
         return false;
     switch (selector->kind) {
     case TNI_SELECT_KERNEL: return fits(selector, candidate->kernel);
-    case TNI_SELECT_LIBRARY: return fits(selector, candidate->library);
+    case TNI_SELECT_LIBRARY: return fits_library(selector, candidate);
     case TNI_SELECT_BACKEND: return fits(selector, candidate->backend);
     case TNI_SELECT_PLATFORM: return fits(selector, candidate->platform);
     case TNI_SELECT_LANGUAGE: return fits(selector, candidate->language);
     default:
-        return fits(selector, candidate->kernel) || fits(selector, candidate->library) ||
+        return fits(selector, candidate->kernel) || fits_library(selector, candidate) ||
                fits(selector, candidate->backend) || fits(selector, candidate->platform) ||
                fits(selector, candidate->language);
     }

@@ -1,5 +1,5 @@
 /* What the configuration file and the environment say, read once. Nothing here fails: what cannot be
- * taken is told, and everything else counts. */
+ * taken is told, and everything else counts; of a file that cannot be parsed, nothing is taken. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/form.h"
@@ -104,7 +104,7 @@ static void take_text(tni_sources *sources, const char *text, size_t size)
     tn_status status = tni_form_parse(text, size, sources->file, &form, &err);
     if (status) {
         sources->starved = sources->starved || status == TN_OUT_OF_MEMORY;
-        tell(sources, "%s", err.message);
+        tell(sources, "%s; nothing of this file is followed", err.message);
         return;
     }
     for (size_t i = 0; i < tni_form_section_count(form); i++) {
@@ -137,14 +137,21 @@ static bool is_other(const char *name)
     return false;
 }
 
-static void take_variable(tni_sources *sources, tn_setting setting, const char *name,
-                          const char *value)
+/* The value of a variable that is set, unless whoever set it has fewer rights than this process. */
+static const char *trusted(tni_sources *sources, const char *name)
 {
-    tn_error err;
-    if (!tni_env_get(name))
+    const char *value = tni_env_get(name);
+    if (!value)
         tell(sources, "%s is not followed: the process has more rights than whoever started it",
              name);
-    else if (take(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
+    return value;
+}
+
+static void take_variable(tni_sources *sources, tn_setting setting, const char *name)
+{
+    tn_error err;
+    const char *value = trusted(sources, name);
+    if (value && take(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
         tell(sources, "%s: %s", name, err.message);
 }
 
@@ -153,9 +160,8 @@ static void take_variables(tni_sources *sources, bool views)
 {
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
         const tn_setting_facts *facts = &tni_setting_row_of(i)->facts;
-        const char *value = facts->view == views ? tni_env_value(facts->environment) : NULL;
-        if (value)
-            take_variable(sources, i, facts->environment, value);
+        if (facts->view == views && tni_env_is_set(facts->environment))
+            take_variable(sources, i, facts->environment);
     }
 }
 
@@ -196,22 +202,27 @@ static void read_environment(tni_sources *sources)
 }
 
 /* NULL where nothing names one, or an empty TENON_CONFIG says that there is none. */
-static char *find_file(void)
+static char *find_file(tni_sources *sources)
 {
     static const struct {
         const char *variable, *below;
     } places[] = {{"XDG_CONFIG_HOME", "tenon/config"},
                   {"HOME", ".config/tenon/config"},
                   {"APPDATA", "tenon/config"}};
-    const char *chosen = tni_env_get("TENON_CONFIG");
     char *path = NULL;
-    if (chosen && *chosen)
-        (void)tni_path_absolute(chosen, &path, NULL);
-    if (chosen)
+    if (tni_env_is_set("TENON_CONFIG")) {
+        const char *chosen = trusted(sources, "TENON_CONFIG");
+        if (chosen && *chosen)
+            (void)tni_path_absolute(chosen, &path, NULL);
         return path;
+    }
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const char *home = tni_env_get(places[i].variable);
-        if (home && tni_path_is_absolute(home))
+        if (!tni_env_is_set(places[i].variable))
+            continue;
+        const char *home = trusted(sources, places[i].variable);
+        if (!home)
+            return NULL;
+        if (tni_path_is_absolute(home))
             return tni_path_join(home, places[i].below);
     }
     return NULL;
@@ -226,7 +237,8 @@ static void begin(tni_sources *out, char *file)
 
 void tni_sources_read(tni_sources *out)
 {
-    begin(out, find_file());
+    begin(out, NULL);
+    out->file = find_file(out);
     if (out->file)
         read_file(out);
     read_environment(out);

@@ -47,6 +47,7 @@ size_t tni_value_write(const tni_setting_row *row, int64_t value, char *out, siz
 
 /* "require", ...; -1 for a word that is none. */
 int32_t tni_strength_parse(const char *word);
+const char *tni_strength_nearest(const char *word); /* or NULL */
 
 /* "flash,math" as digits of 4 bits, the first one lowest, each word's number plus 1; all words are in
  * it, those not named behind those that are. TN_INVALID_ARGUMENT for a word that is none, or twice. */

@@ -22,6 +22,12 @@ int32_t tni_strength_parse(const char *word)
     return -1;
 }
 
+const char *tni_strength_nearest(const char *word)
+{
+    static const char *const words[] = {"permit", "require", "prefer", "avoid", "forbid"};
+    return tni_words_nearest(word, words, sizeof words / sizeof words[0]);
+}
+
 static tn_status refuse(const tni_setting_row *row, const char *value, const char *nearest,
                         const char *where, tn_error *err)
 {
@@ -131,7 +137,6 @@ tn_status tni_order_parse(const tni_setting_row *row, const char *text, int64_t 
 static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_change *out,
                             const char *where, tn_error *err)
 {
-    static const char *const words[] = {"permit", "require", "prefer", "avoid", "forbid"};
     char word[24];
     size_t length = strcspn(value, ":");
     out->strength = TN_REQUIRE;
@@ -142,8 +147,7 @@ static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_ch
              value);
     out->strength = tni_strength_parse(word);
     if (out->strength < 0)
-        return refuse(row, value, tni_words_nearest(word, words, sizeof words / sizeof words[0]),
-                      where, err);
+        return refuse(row, value, tni_strength_nearest(word), where, err);
     out->text = value + length + 1;
     return TN_OK;
 }

@@ -2,7 +2,7 @@
 #include "base/words.h"
 #include "views.h"
 
-/* A switch: off forbids, on takes back what farther levels forbid. */
+/* A switch: off forbids, on permits, which takes back what it forbids itself on farther levels. */
 static const struct switch_row {
     tn_setting setting;
     const char *selector;
@@ -19,7 +19,7 @@ static const struct switch_row {
 };
 
 /* A choice between words, of which the first stands for none: the chosen one gets the strength, the
- * others are taken back. */
+ * others are permitted. */
 static const struct choice_row {
     tn_setting setting;
     int32_t strength;
@@ -160,8 +160,8 @@ static bool is_any(const char *part, size_t length)
     return tni_words_same(word, "any");
 }
 
-/* "mkl, openblas": each with the change's strength. "any", alone, takes back what farther levels
- * say. */
+/* "mkl, openblas": each with the change's strength. "any", alone and required or permitted, takes
+ * back what the row says on farther levels. */
 static tn_status add_names(tni_wishes *wishes, const tn_change *change, const char *where,
                            tn_error *err)
 {
@@ -177,21 +177,24 @@ static tn_status add_names(tni_wishes *wishes, const tn_change *change, const ch
     }
     if (status || (count > 0 && any == 0))
         return status;
-    if (count != 1)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s cannot be \"%.60s\"; allowed: %s",
-                       row->facts.key, change->text, row->facts.allowed);
+    if (count != 1 || change->strength > TN_REQUIRE)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s cannot be \"%s:%.60s\"; allowed: %s",
+                       row->facts.key, tn_strength_name(change->strength), change->text,
+                       row->facts.allowed);
     wish.strength = TN_PERMIT;
     wish.selector = "*";
     wishes->items[wishes->count - 1] = wish;
     return TN_OK;
 }
 
-static tn_status no_strength(const char *part, size_t length, const char *where, tn_error *err)
+static tn_status no_strength(const char *part, size_t length, const char *word, const char *where,
+                             tn_error *err)
 {
+    char hint[TNI_HINT];
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
-        "rules: \"%.*s\" does not begin with require:, prefer:, avoid:, forbid: or permit:",
-        (int)(length < 80 ? length : 80), part);
+        "rules: \"%.*s\" does not begin with require:, prefer:, avoid:, forbid: or permit:%s",
+        (int)(length < 80 ? length : 80), part, tni_words_hint(tni_strength_nearest(word), hint));
 }
 
 /* "forbid:library:cudnn, prefer:matmul/mkl". */
@@ -206,7 +209,7 @@ static tn_status add_list(tni_wishes *wishes, const tn_change *change, const cha
         snprintf(word, sizeof word, "%.*s", (int)(colon < sizeof word ? colon : 0), at);
         tni_rule_wish wish = {.strength = tni_strength_parse(word), .setting = change->setting};
         status = colon >= length || wish.strength < 0
-                     ? no_strength(at, length, where, err)
+                     ? no_strength(at, length, word, where, err)
                      : add_part(wishes, wish, at + colon + 1, length - colon - 1, where, err);
     }
     return status;

@@ -4,6 +4,7 @@ came from, changes that are checked and saved, and what could not be taken from 
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -245,8 +246,30 @@ class Set(Case):
         set_it = ["settings", "set", "inference=1", "--save"]
         said = self.refuse(*set_it, code=3, TENON_CONFIG="")
         self.assertIn("set TENON_CONFIG to a path, or HOME", said)
-        self.assertIn("/proc/none: ", self.refuse(*set_it, TENON_CONFIG="/proc/none/config"))
+        said = self.refuse(*set_it, code=3, TENON_CONFIG="/proc/none/config")
+        self.assertIn("/proc/none: ", said)
         self.assertIn("--save belongs to set", self.refuse("settings", "--save"))
+
+    def test_save_into_a_file_that_is_none(self):
+        self.write("inference = 1\nwhat\n")
+        done = self.tenon("settings", "set", "plan.cache_size=8", "--save")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(self.file + ":2:", done.stderr.splitlines()[-1])
+        self.assertEqual(script.read_text(self.file), "inference = 1\nwhat\n")
+
+    def test_saves_at_the_same_time_are_all_there(self):
+        keys = [key for key, row in self.rows().items() if row["type"] == "int"
+                and not row["view"] and key != "cpu.threads"]
+        keys += ["inference", "debug.sync", "tuning.enabled", "plan.only_prepared",
+                 "may_cross_devices", "mkldnn.deterministic", "cudnn.deterministic"]
+        self.assertGreaterEqual(len(keys), 10)
+        environment = script.environment(TENON_CONFIG=self.file)
+        running = [subprocess.Popen([script.build.tenon, "settings", "set", key + "=1", "--save"],
+                                    env=environment, stdout=subprocess.DEVNULL) for key in keys]
+        self.assertEqual([child.wait() for child in running], [0] * len(keys))
+        lines = script.read_text(self.file).splitlines()
+        self.assertEqual(sorted(lines), sorted(key + " = 1" for key in keys))
+        self.assertEqual(os.listdir(os.path.dirname(self.file)), ["config"])
 
     def test_a_wrong_value_writes_nothing(self):
         self.write("inference = 1\n")
@@ -338,8 +361,9 @@ class Problems(Case):
     def test_a_file_that_is_none(self):
         self.write("inference = 1\n= what\n")
         done = self.tenon("settings", "get", "inference")
-        self.assertEqual(done.returncode, 0)
+        self.assertEqual((done.returncode, done.stdout), (0, "false\n"))
         self.assertIn(self.file + ":2:", done.stderr)
+        self.assertIn("; nothing of this file is followed\n", done.stderr)
 
     def test_doctor_finds_them(self):
         self.write("inference = 1\nplan.cache_size = few\n")

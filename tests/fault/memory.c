@@ -115,11 +115,15 @@ static void count_up(void *user, int64_t index)
 static tn_status parallel_for(void)
 {
     _Atomic int sum = 0;
-    assert_int_equal(tni_parallel_threads_set(3, NULL), TN_OK);
+    tni_pool *before = NULL, *ended = NULL;
+    assert_int_equal(tni_parallel_threads_set(3, &before, NULL), TN_OK);
+    tni_pool_destroy(before);
     tn_parallel_for(100, count_up, &sum);
     assert_int_equal(atomic_load(&sum), 100);
     assert_in_range(tn_parallel_threads(), 1, 3);
-    return tni_parallel_threads_set(0, NULL);
+    tn_status status = tni_parallel_threads_set(0, &ended, NULL);
+    tni_pool_destroy(ended);
+    return status;
 }
 
 /* Setting their number is a change of a setting: it takes place or it does not. */

@@ -19,6 +19,7 @@ static tn_status live(tn_error *err)
     tni_descriptions *descriptions = NULL;
     tn_platform_list *list = NULL;
     tn_device *device = NULL;
+    tni_pool *ended = NULL;
     tn_device_memory memory = {.struct_size = sizeof memory};
     const int32_t ids[] = {2, 0};
     tn_status status = tni_registry_create(&params, &registry, err);
@@ -42,7 +43,8 @@ static tn_status live(tn_error *err)
     tni_descriptions_release(descriptions);
     tni_platforms_destroy(set);
     tni_registry_destroy(registry);
-    assert_int_equal(tni_parallel_threads_set(0, NULL), TN_OK);
+    assert_int_equal(tni_parallel_threads_set(0, &ended, NULL), TN_OK);
+    tni_pool_destroy(ended);
     return status;
 }
 

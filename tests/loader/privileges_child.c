@@ -4,6 +4,7 @@
 #include "os/env.h"
 #include "os/process.h"
 #include "tenon/module.h"
+#include "tenon/setting.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,10 @@ int main(void)
         tni_buffer_format(&text, "cache = %s\n", tni_buffer_text(&folder));
     else
         tni_buffer_format(&text, "no cache = %s\n", reason);
+    tni_buffer_format(&text, "threads = %d\nlimit = %d\nfile = %s\n", (int)tn_get_cpu_threads(NULL),
+                      (int)tn_get_tuning_limit(NULL), tn_settings_file());
+    for (size_t i = 0; tn_settings_problem(i); i++)
+        tni_buffer_format(&text, "problem = %s\n", tn_settings_problem(i));
     tni_process_answer(tni_buffer_text(&text), text.length);
     _Exit(text.failed);
 }

@@ -1,26 +1,29 @@
 /* What a list of rules says of a candidate. */
 #include "rules_check.h"
 
-/* A candidate from "op kernel library backend platform language"; a '-' is nothing. */
+/* A candidate from "op kernel library backend platform language"; a '-' is nothing, and what follows is
+ * another name of the library. */
 typedef struct seen {
-    char parts[6][32];
+    char parts[7][32];
     tni_candidate candidate;
 } seen;
 
 static void see(const char *text, seen *out)
 {
     char(*p)[32] = out->parts;
-    assert_int_equal(
-        sscanf(text, "%31s %31s %31s %31s %31s %31s", p[0], p[1], p[2], p[3], p[4], p[5]), 6);
+    p[6][0] = '\0';
+    assert_true(sscanf(text, "%31s %31s %31s %31s %31s %31s %31s", p[0], p[1], p[2], p[3], p[4],
+                       p[5], p[6]) >= 6);
     for (int i = 0; i < 6; i++)
         if (strcmp(p[i], "-") == 0)
             p[i][0] = '\0';
-    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5]};
+    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
 }
 
 static const char mkl[] = "matmul cpu.matmul.mkl mkl - cpu -";
 static const char own[] = "matmul cpu.matmul.avx2 - - cpu -";
 static const char triton[] = "matmul cuda.matmul.t - - cuda triton";
+static const char dnn[] = "conv cpu.conv.dnn mkldnn - cpu - onednn";
 static const char flash[] = "attention cuda.attn.flash cudnn flash cuda -";
 
 static void each_kind_decides_by_its_nearest_depth(void **state)
@@ -65,14 +68,14 @@ static void each_kind_decides_by_its_nearest_depth(void **state)
         {"3:require:platform:cpu 3:require:fft/library:blis", mkl, TNI_JUDGED_REQUIRED,
          "platform:cpu", NULL},
         /* nearer ones of a kind win, and name the nearest that said otherwise */
-        {"5:prefer:mkl 3:forbid:mkl", mkl, TNI_JUDGED_PREFERRED, "mkl", "3:forbid:mkl"},
-        {"5:prefer:mkl 3:forbid:library:mkl", mkl, TNI_JUDGED_PREFERRED, "mkl",
-         "3:forbid:library:mkl"},
-        {"5:prefer:library:m* 3:forbid:mkl", mkl, TNI_JUDGED_PREFERRED, "library:m*",
+        {"5:prefer:mkl 3:avoid:mkl", mkl, TNI_JUDGED_PREFERRED, "mkl", "3:avoid:mkl"},
+        {"5:prefer:mkl 3:avoid:library:mkl", mkl, TNI_JUDGED_PREFERRED, "mkl",
+         "3:avoid:library:mkl"},
+        {"5:require:library:m* 3:forbid:mkl", mkl, TNI_JUDGED_REQUIRED, "library:m*",
          "3:forbid:mkl"},
         {"5:forbid:mkl 3:require:mkl", mkl, TNI_JUDGED_FORBIDDEN, "mkl", "3:require:mkl"},
         {"5:forbid:mkl 3:require:mkl", own, TNI_JUDGED_PASSED_OVER, "mkl", NULL},
-        {"5:avoid:library:* 4:avoid:mkl 3:prefer:mkl 2:forbid:mkl", mkl, TNI_JUDGED_AVOIDED,
+        {"5:avoid:library:* 4:avoid:mkl 3:prefer:mkl 2:permit:mkl", mkl, TNI_JUDGED_AVOIDED,
          "library:*", "3:prefer:mkl"},
         {"5:avoid:x 4:prefer:mkl 3:prefer:cpu", mkl, TNI_JUDGED_PREFERRED, "mkl", NULL},
         {"5:require:library:mkl 3:require:library:openblas", mkl, TNI_JUDGED_REQUIRED,
@@ -92,7 +95,7 @@ static void each_kind_decides_by_its_nearest_depth(void **state)
          "library:mkl", NULL},
         {"5:require:kernel:cpu.matmul.mkl 3:require:library:openblas", mkl, TNI_JUDGED_PASSED_OVER,
          "library:openblas", NULL},
-        {"5:require:kernel:cpu.matmul.mkl 3:avoid:library:mkl 2:forbid:library:m*", mkl,
+        {"5:require:kernel:cpu.matmul.mkl 3:permit:library:mkl 2:forbid:library:m*", mkl,
          TNI_JUDGED_REQUIRED, "cpu.matmul.mkl", NULL},
         {"5:avoid:platform:cpu 3:require:library:mkl", mkl, TNI_JUDGED_REQUIRED, "library:mkl",
          NULL},
@@ -106,8 +109,55 @@ static void each_kind_decides_by_its_nearest_depth(void **state)
          TNI_JUDGED_FORBIDDEN, "platform:cpu", NULL},
         {"5:forbid:cpu.* 4:forbid:library:mkl 3:permit:kernel:* 2:permit:library:mkl", mkl,
          TNI_JUDGED_FORBIDDEN, "cpu.*", "3:permit:kernel:*"},
-        {"5:avoid:* 4:prefer:platform:cpu 3:forbid:library:mkl 2:prefer:cpu.*", mkl,
-         TNI_JUDGED_AVOIDED, "*", "4:prefer:platform:cpu"},
+        {"5:avoid:* 4:prefer:platform:cpu 3:require:library:blis 2:prefer:cpu.*", flash,
+         TNI_JUDGED_PASSED_OVER, "library:blis", NULL},
+        {"5:avoid:* 4:prefer:platform:cpu 2:prefer:cpu.*", mkl, TNI_JUDGED_AVOIDED, "*",
+         "4:prefer:platform:cpu"},
+        /* hard and soft are apart: a soft rule lifts no hard one, nor a hard one a soft one */
+        {"5:prefer:mkl 3:forbid:mkl", mkl, TNI_JUDGED_FORBIDDEN, "mkl", NULL},
+        {"5:avoid:library:mkl 3:forbid:library:mkl", mkl, TNI_JUDGED_FORBIDDEN, "library:mkl",
+         NULL},
+        {"5:avoid:mkl 4:prefer:mkl 3:permit:mkl 2:forbid:mkl", mkl, TNI_JUDGED_AVOIDED, "mkl",
+         "4:prefer:mkl"},
+        {"5:forbid:mkl 3:prefer:mkl", mkl, TNI_JUDGED_FORBIDDEN, "mkl", NULL},
+        {"5:prefer:library:blis 3:require:library:mkl", own, TNI_JUDGED_PASSED_OVER, "library:mkl",
+         NULL},
+        {"5:permit:mkl 3:prefer:mkl 3:forbid:library:mkl", mkl, TNI_JUDGED_FREE, "mkl",
+         "3:prefer:mkl"},
+        {"5:permit:mkl 4:avoid:mkl 3:prefer:library:mkl 3:require:library:blis", mkl,
+         TNI_JUDGED_FREE, "mkl", "4:avoid:mkl"},
+        /* a row's nearer value takes the place of its farther one, and of nothing else */
+        {"5:@permit:library:mkl 3:@forbid:library:mkl", mkl, TNI_JUDGED_FREE, NULL,
+         "3:forbid:library:mkl"},
+        {"5:@permit:library:blis 3:@forbid:library:mkl", mkl, TNI_JUDGED_FREE, NULL,
+         "3:forbid:library:mkl"},
+        {"5:@permit:library:mkl 3:forbid:library:mkl", mkl, TNI_JUDGED_FORBIDDEN, "library:mkl",
+         NULL},
+        {"5:@permit:* 3:require:library:mkl", own, TNI_JUDGED_PASSED_OVER, "library:mkl", NULL},
+        {"5:@permit:* 3:@require:library:mkl", own, TNI_JUDGED_FREE, NULL, "3:require:library:mkl"},
+        {"5:@permit:* 3:@require:library:mkl", mkl, TNI_JUDGED_FREE, NULL, "3:require:library:mkl"},
+        {"5:@permit:* 4:@require:library:blis 3:require:library:mkl", mkl, TNI_JUDGED_REQUIRED,
+         "library:mkl", "4:require:library:blis"},
+        {"5:@prefer:library:blis 3:@forbid:library:mkl", mkl, TNI_JUDGED_FREE, NULL,
+         "3:forbid:library:mkl"},
+        {"5:@require:library:mkl 3:@require:library:blis", mkl, TNI_JUDGED_REQUIRED, "library:mkl",
+         "3:require:library:blis"},
+        {"5:@require:fft/library:mkl 3:@require:library:blis", mkl, TNI_JUDGED_FREE, NULL,
+         "3:require:library:blis"},
+        {"5:prefer:library:blis 3:@forbid:library:mkl", mkl, TNI_JUDGED_FORBIDDEN, "library:mkl",
+         NULL},
+        {"5:permit:library:mkl 3:@forbid:library:mkl", mkl, TNI_JUDGED_FREE, "library:mkl",
+         "3:forbid:library:mkl"},
+        {"3:@permit:library:mkl 5:@forbid:library:mkl", mkl, TNI_JUDGED_FORBIDDEN, "library:mkl",
+         NULL},
+        /* a library has two names for whoever speaks of it */
+        {"3:forbid:library:onednn", dnn, TNI_JUDGED_FORBIDDEN, "library:onednn", NULL},
+        {"3:forbid:one*", dnn, TNI_JUDGED_FORBIDDEN, "one*", NULL},
+        {"5:permit:library:onednn 3:forbid:library:mkldnn", dnn, TNI_JUDGED_FREE, "library:onednn",
+         "3:forbid:library:mkldnn"},
+        {"5:permit:mkldnn 3:forbid:library:onednn", dnn, TNI_JUDGED_FREE, "mkldnn",
+         "3:forbid:library:onednn"},
+        {"3:require:library:onednn", dnn, TNI_JUDGED_REQUIRED, "library:onednn", NULL},
         /* a name alone has the kinds it matches by, and is missed by one of its own */
         {"5:permit:cpu 3:forbid:mkl", mkl, TNI_JUDGED_FORBIDDEN, "mkl", NULL},
         {"5:permit:* 3:forbid:mkl", mkl, TNI_JUDGED_FREE, "*", "3:forbid:mkl"},
@@ -121,8 +171,7 @@ static void each_kind_decides_by_its_nearest_depth(void **state)
         {"5:require:mkl 3:require:library:blis", mkl, TNI_JUDGED_REQUIRED, "mkl",
          "3:require:library:blis"},
         {"5:require:library:mkl 3:require:blis", mkl, TNI_JUDGED_PASSED_OVER, "blis", NULL},
-        {"5:avoid:library:mkl 3:require:mkl", mkl, TNI_JUDGED_AVOIDED, "library:mkl",
-         "3:require:mkl"},
+        {"5:avoid:library:mkl 3:require:mkl", mkl, TNI_JUDGED_REQUIRED, "mkl", NULL},
         {"5:require:mkl 3:require:cpu.matmul.avx2", mkl, TNI_JUDGED_PASSED_OVER, "cpu.matmul.avx2",
          NULL},
         {"5:require:mkl 3:require:cpu.matmul.avx2", own, TNI_JUDGED_PASSED_OVER, "mkl", NULL},
@@ -189,6 +238,33 @@ static void preferences_rank_by_their_place(void **state)
     tni_rules_release(rules);
 }
 
+static void required_ones_have_an_order_among_them(void **state)
+{
+    static const struct {
+        const char *list;
+        int32_t order, rank;
+    } rows[] = {
+        {"3:require:library:mkl 3:prefer:cpu", TNI_JUDGED_PREFERRED, 1},
+        {"3:require:library:mkl 2:prefer:x 2:prefer:cpu.*", TNI_JUDGED_PREFERRED, 2},
+        {"3:require:library:mkl 2:prefer:library:mkl", TNI_JUDGED_PREFERRED, 1},
+        {"3:prefer:blis 3:require:library:mkl", TNI_JUDGED_FREE, 0},
+        {"3:prefer:cpu.* 3:require:library:mkl 2:avoid:platform:cpu", TNI_JUDGED_AVOIDED, 0},
+        {"5:permit:platform:cpu 3:require:library:mkl 3:prefer:platform:cpu", TNI_JUDGED_FREE, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        tni_rules *rules = list_of(rows[i].list);
+        tni_judgement judged;
+        seen it;
+        see(mkl, &it);
+        tni_rules_judge(rules, &it.candidate, &judged);
+        assert_int_equal(judged.says, TNI_JUDGED_REQUIRED);
+        assert_int_equal(judged.order, rows[i].order);
+        assert_int_equal(judged.rank, rows[i].rank);
+        tni_rules_release(rules);
+    }
+}
+
 /* The same rules once more, over texts alone: a candidate is a handful of selectors that name it. */
 
 static size_t count_of(const char *text, char c)
@@ -213,16 +289,22 @@ static bool names(const char *selector, const char *fact)
 static const char *const kind_words[] = {"op",      "kernel",   "library",
                                          "backend", "platform", "language"};
 
-static bool plain_matches_by(const char *selector, int kind, const seen *it)
+static bool plain_names(const char *selector, int kind, const char *name, const seen *it)
 {
     bool bare = !strchr(selector, ':'), of_kernels = bare && strchr(selector, '.');
-    const char *op = it->parts[0], *name = it->parts[kind];
+    const char *op = it->parts[0];
     char fact[64], of_op[128];
     if (!name[0] || (of_kernels && kind != 1))
         return false;
     snprintf(fact, sizeof fact, "%s%s%s", bare ? "" : kind_words[kind], bare ? "" : ":", name);
     snprintf(of_op, sizeof of_op, "%s/%s", op, fact);
     return names(selector, fact) || names(selector, of_op);
+}
+
+static bool plain_matches_by(const char *selector, int kind, const seen *it)
+{
+    return plain_names(selector, kind, it->parts[kind], it) ||
+           (kind == 2 && plain_names(selector, kind, it->parts[6], it));
 }
 
 static bool plain_matches(const char *selector, const seen *it)
@@ -266,12 +348,38 @@ static void witness(const char *selector, int kind, seen *out)
         out->parts[kind][length - 1] = '~';
 }
 
+static bool plain_shadowed(const tni_rules *rules, const tni_rule *rule)
+{
+    bool nearer = false;
+    for (size_t i = 0; i < tni_rules_count(rules); i++) {
+        const tni_rule *other = tni_rules_at(rules, i);
+        nearer = nearer || (other->setting == rule->setting && other->depth > rule->depth);
+    }
+    return nearer && rule->setting != ROW;
+}
+
+/* What is judged on its own, and whether by shadowed rules too. */
+typedef struct part {
+    int kind;
+    bool soft, shadowed;
+} part;
+
+static bool plain_heard(const tni_rules *rules, const tni_rule *rule, part of)
+{
+    switch (rule->strength) {
+    case TN_PERMIT: return rule->setting == ROW;
+    case TN_AVOID:
+    case TN_PREFER: return of.soft && (of.shadowed || !plain_shadowed(rules, rule));
+    default: return !of.soft && (of.shadowed || !plain_shadowed(rules, rule));
+    }
+}
+
 static bool plain_taken_back(const tni_rules *rules, const tni_rule *rule)
 {
     for (size_t i = 0; i < tni_rules_count(rules); i++) {
         const tni_rule *permit = tni_rules_at(rules, i);
         int kind = plain_kind(rule->text), matched = 0;
-        if (permit->strength != TN_PERMIT || permit->depth <= rule->depth)
+        if (permit->strength != TN_PERMIT || permit->setting != ROW || permit->depth <= rule->depth)
             continue;
         for (int k = kind ? kind : 1; k <= (kind ? kind : 5); k++) {
             seen it;
@@ -284,12 +392,13 @@ static bool plain_taken_back(const tni_rules *rules, const tni_rule *rule)
     return false;
 }
 
-static bool plain_met(const tni_rules *rules, const tni_rule *rule, const seen *it)
+static bool plain_met(const tni_rules *rules, const tni_rule *rule, part of, const seen *it)
 {
     for (size_t i = 0; i < tni_rules_count(rules); i++) {
         const tni_rule *other = tni_rules_at(rules, i);
         if (other->depth == rule->depth && other->strength == TN_REQUIRE &&
-            plain_kind(other->text) == plain_kind(rule->text) && plain_matches(other->text, it))
+            plain_heard(rules, other, of) && plain_kind(other->text) == plain_kind(rule->text) &&
+            plain_matches(other->text, it))
             return true;
     }
     return false;
@@ -297,85 +406,101 @@ static bool plain_met(const tni_rules *rules, const tni_rule *rule, const seen *
 
 /* Whether a rule has a say by a kind, and then what. The kind 0 is that of names alone which are
  * required. */
-static bool plain_says(const tni_rules *rules, const tni_rule *rule, int kind, const seen *it,
+static bool plain_says(const tni_rules *rules, const tni_rule *rule, part of, const seen *it,
                        int32_t *out)
 {
     static const int32_t says[] = {TNI_JUDGED_FREE, TNI_JUDGED_REQUIRED, TNI_JUDGED_PREFERRED,
                                    TNI_JUDGED_AVOIDED, TNI_JUDGED_FORBIDDEN};
-    bool required_here = rule->strength == TN_REQUIRE && plain_kind(rule->text) == kind;
+    bool required_here = rule->strength == TN_REQUIRE && plain_kind(rule->text) == of.kind;
     *out = says[rule->strength];
-    if (required_here && plain_speaks_of(rule->text, it->parts[0]) && !plain_met(rules, rule, it) &&
-        !plain_taken_back(rules, rule)) {
+    if (!plain_heard(rules, rule, of))
+        return false;
+    if (required_here && plain_speaks_of(rule->text, it->parts[0]) &&
+        !plain_met(rules, rule, of, it) && !plain_taken_back(rules, rule)) {
         *out = TNI_JUDGED_PASSED_OVER;
         return true;
     }
-    return kind ? plain_matches_by(rule->text, kind, it)
-                : required_here && plain_matches(rule->text, it);
+    return of.kind ? plain_matches_by(rule->text, of.kind, it)
+                   : required_here && plain_matches(rule->text, it);
 }
 
 static const int32_t order[] = {TNI_JUDGED_FORBIDDEN, TNI_JUDGED_PASSED_OVER, TNI_JUDGED_REQUIRED,
                                 TNI_JUDGED_AVOIDED,   TNI_JUDGED_PREFERRED,   TNI_JUDGED_FREE};
 
-/* The rule of one depth that is heard first by a kind, by the order of what they say. */
-static const tni_rule *plain_decide(const tni_rules *rules, int32_t depth, int kind, const seen *it,
+/* The rule of one depth that is heard first, by the order of what they say. */
+static const tni_rule *plain_decide(const tni_rules *rules, int32_t depth, part of, const seen *it,
                                     int32_t *out)
 {
     for (size_t turn = 0; turn < COUNT(order); turn++) {
         for (size_t i = 0; i < tni_rules_count(rules); i++) {
             const tni_rule *rule = tni_rules_at(rules, i);
-            if (rule->depth == depth && plain_says(rules, rule, kind, it, out) &&
-                *out == order[turn])
+            if (rule->depth == depth && plain_says(rules, rule, of, it, out) && *out == order[turn])
                 return rule;
         }
     }
     return NULL;
 }
 
-static void plain_judge_kind(const tni_rules *rules, int kind, const seen *it, tni_judgement *out)
+static void plain_judge_part(const tni_rules *rules, part of, const seen *it, tni_judgement *out)
 {
+    int32_t says;
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
-    for (int32_t depth = 9; depth >= 0 && !out->overrode; depth--) {
-        int32_t says;
-        const tni_rule *rule = plain_decide(rules, depth, kind, it, &says);
-        if (rule && !out->rule) {
-            out->rule = rule;
+    for (int32_t depth = 9; depth >= 0 && !out->rule; depth--) {
+        out->rule = plain_decide(rules, depth, of, it, &says);
+        if (out->rule)
             out->says = says;
-        } else if (rule && says != out->says) {
+    }
+    of.shadowed = true;
+    for (int32_t depth = 9; depth >= 0 && !out->overrode; depth--) {
+        const tni_rule *rule = plain_decide(rules, depth, of, it, &says);
+        if (rule && says != out->says)
             out->overrode = rule;
-        }
     }
 }
 
-/* The place of the first rule by which a kind says this; the number of rules for none. */
-static size_t plain_first(const tni_rules *rules, const tni_judgement by[6], int32_t says)
+enum { PARTS = 12 }; /* the soft ones of all kinds behind the hard ones */
+
+/* The place of the first rule by which one of the parts says this; the number of rules for none. */
+static size_t plain_first(const tni_rules *rules, const tni_judgement by[PARTS], int from,
+                          int32_t says)
 {
     size_t i = 0;
     for (; i < tni_rules_count(rules); i++) {
-        for (int kind = says == TNI_JUDGED_PASSED_OVER ? 0 : 1; kind < 6; kind++) {
-            if (by[kind].says == says && by[kind].rule == tni_rules_at(rules, i))
+        for (int k = from; k < PARTS; k++) {
+            bool counts = k % 6 || says == TNI_JUDGED_PASSED_OVER;
+            if (counts && by[k].says == says && by[k].rule == tni_rules_at(rules, i))
                 return i;
         }
     }
     return i;
 }
 
+/* What holds of all parts from one on, and the place of its rule. */
+static int32_t plain_holds(const tni_rules *rules, const tni_judgement by[PARTS], int from,
+                           size_t *out_at)
+{
+    size_t turn = 0;
+    *out_at = plain_first(rules, by, from, order[turn]);
+    while (*out_at == tni_rules_count(rules) && turn + 1 < COUNT(order))
+        *out_at = plain_first(rules, by, from, order[++turn]);
+    return order[turn];
+}
+
 static void plain_judge(const tni_rules *rules, const seen *it, tni_judgement *out)
 {
-    size_t count = tni_rules_count(rules), at = count;
-    tni_judgement by[6];
+    size_t at;
+    tni_judgement by[PARTS];
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
-    for (int kind = 0; kind < 6; kind++)
-        plain_judge_kind(rules, kind, it, &by[kind]);
-    for (size_t turn = 0; turn < COUNT(order) && at == count; turn++) {
-        at = plain_first(rules, by, order[turn]);
-        out->says = order[turn];
-    }
+    for (int k = 0; k < PARTS; k++)
+        plain_judge_part(rules, (part){.kind = k % 6, .soft = k >= 6}, it, &by[k]);
+    out->order = plain_holds(rules, by, 6, &at);
+    out->rank = out->order == TNI_JUDGED_PREFERRED ? (int32_t)at : 0;
+    out->says = plain_holds(rules, by, 0, &at);
     out->rule = tni_rules_at(rules, at);
-    out->rank = out->says == TNI_JUDGED_PREFERRED ? (int32_t)at : 0;
-    for (size_t i = count; i-- > 0;) {
-        for (int kind = 0; kind < 6; kind++) {
-            if (by[kind].rule == out->rule && by[kind].overrode == tni_rules_at(rules, i))
-                out->overrode = by[kind].overrode;
+    for (size_t i = tni_rules_count(rules); i-- > 0;) {
+        for (int k = 0; k < PARTS; k++) {
+            if (by[k].rule == out->rule && by[k].overrode == tni_rules_at(rules, i))
+                out->overrode = by[k].overrode;
         }
     }
 }
@@ -410,9 +535,9 @@ static void random_candidate(uint64_t *seed, seen *out)
     static const char *const of[] = {"", "", "a", "b", "ab", "a.b", "b.a", "c"};
     char(*p)[32] = out->parts;
     snprintf(p[0], sizeof p[0], "%s", ops[random_next(seed, COUNT(ops))]);
-    for (int i = 1; i < 6; i++)
+    for (int i = 1; i < 7; i++)
         snprintf(p[i], sizeof p[i], "%s", of[random_next(seed, COUNT(of))]);
-    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5]};
+    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
 }
 
 static void any_list_judges_as_told(void **state)
@@ -430,6 +555,7 @@ static void any_list_judges_as_told(void **state)
             tni_rules_judge(rules, &it.candidate, &judged);
             plain_judge(rules, &it, &told);
             assert_int_equal(judged.says, told.says);
+            assert_int_equal(judged.order, told.order);
             assert_int_equal(judged.rank, told.rank);
             assert_ptr_equal(judged.rule, told.rule);
             assert_ptr_equal(judged.overrode, told.overrode);
@@ -448,6 +574,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_decides_by_its_nearest_depth),
         cmocka_unit_test(preferences_rank_by_their_place),
+        cmocka_unit_test(required_ones_have_an_order_among_them),
         cmocka_unit_test(any_list_judges_as_told),
     };
     return run_suite("unit.judge", tests);

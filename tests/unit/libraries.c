@@ -354,6 +354,11 @@ static void rules_of_the_context_say_what_is_enabled(void **state)
     assert_int_equal(enabled_in(context, "openblas"), 1); /* it is forbidden matmul alone */
     assert_int_equal(enabled_in(context, "cudnn"), 1);
     assert_int_equal(enabled_in(context, "miopen"), 0);
+    tn_context *nearer = NULL;
+    const tn_change permit = tn_with_rule(TN_PERMIT, "library:mkldnn");
+    assert_int_equal(tn_context_derive(context, &permit, 1, &nearer, &err), TN_OK);
+    assert_int_equal(enabled_in(nearer, "mkldnn"), 1); /* what takes back has either name, too */
+    tn_context_release(nearer);
     assert_int_equal(enabled_in(NULL, "mkl"), 1); /* the thread's own context has no such rule */
     assert_int_equal(tn_scope_enter_context(&scope, context, &err), TN_OK);
     assert_int_equal(enabled_in(NULL, "mkl"), 0);

@@ -2,6 +2,7 @@
  * with a lock held. */
 #include "test.h"
 
+#include "base/log.h"
 #include "base/words.h"
 #include "os/thread.h"
 #include "settings/library.h"
@@ -119,6 +120,34 @@ static tn_status open_slow(const tn_host *host, void **out_self, tn_error *err)
     return TN_OK;
 }
 
+/* Two that need each other, each on a thread of its own: neither waits for the other. */
+static _Atomic int met;
+static tn_status asked[2]; /* what each was told of the other */
+
+static tn_status ask_for(const char *other, int self)
+{
+    met++;
+    while (met < 2)
+        usleep(100);
+    asked[self] = tn_library_try(library_of(other), NULL);
+    met++;
+    while (met < 4)
+        usleep(100);
+    return TN_OK;
+}
+
+static tn_status open_left(const tn_host *host, void **out_self, tn_error *err)
+{
+    (void)host, (void)out_self, (void)err;
+    return ask_for("right", 0);
+}
+
+static tn_status open_right(const tn_host *host, void **out_self, tn_error *err)
+{
+    (void)host, (void)out_self, (void)err;
+    return ask_for("left", 1);
+}
+
 #define ROW(word, ...)                         \
     static const tn_library_row word##_row = { \
         .struct_size = sizeof word##_row, .name = #word, .platform = "cpu", __VA_ARGS__}
@@ -136,6 +165,9 @@ ROW(part, .version = version_unknown);
 ROW(curious, HERE, .open = open_curious);
 ROW(slow, HERE, .open = open_slow);
 ROW(forked, HERE, .open = open_slow);
+ROW(sunk, HERE, .open = open_slow);
+ROW(left, HERE, .open = open_left);
+ROW(right, HERE, .open = open_right);
 ROW(cudnn, HERE, .open = open_sound); /* known without a module */
 
 static tn_status run(const struct tn_run *run, tn_error *err)
@@ -177,8 +209,9 @@ KERNEL(own, NULL);
     }
 
 static const tn_library_row *const many_libraries[] = {
-    &sound_row, &plain_row, &missing_row, &refused_row, &odd_row,    &wordless_row,
-    &poor_row,  &part_row,  &curious_row, &slow_row,    &forked_row, NULL};
+    &sound_row,    &plain_row, &missing_row, &refused_row, &odd_row,
+    &wordless_row, &poor_row,  &part_row,    &curious_row, &slow_row,
+    &forked_row,   &sunk_row,  &left_row,    &right_row,   NULL};
 static const tn_kernel_row *const many_kernels[] = {&first_kernel, &second_kernel, &third_kernel,
                                                     &own_kernel, NULL};
 static const tn_library_row *const one_library[] = {&cudnn_row, NULL};
@@ -273,7 +306,8 @@ static void host_opens_what_the_row_does_not(void **state)
     assert_int_equal(state_of("plain").version, -1);
     assert_string_equal(state_of("plain").path, STAND_INS "/libgomp.so.1");
     assert_int_equal(tn_library_try(library_of("missing"), &err), TN_UNAVAILABLE);
-    assert_contains(err.message, "missing is not available: libtenon-nowhere.so.1, libtenon-nowhere.so.0: ");
+    assert_contains(err.message,
+                    "missing is not available: libtenon-nowhere.so.1, libtenon-nowhere.so.0: ");
     assert_contains(err.message, "sought in");
     assert_contains(err.message, "; look elsewhere");
     tn_library_state missing = state_of("missing");
@@ -393,6 +427,61 @@ static void eight_threads_open_it_once(void **state)
     assert_int_equal(in_task, TN_BUSY);
     assert_int_equal(opened, 1);
     assert_int_equal(state_of("slow").available, TN_AVAILABLE_YES);
+}
+
+static void try_named(void *user)
+{
+    assert_int_equal(tn_library_try(library_of(user), NULL), TN_OK);
+}
+
+static void two_that_ask_for_each_other_do_not_wait(void **state)
+{
+    static char left[] = "left", right[] = "right";
+    tni_thread threads[2];
+    (void)state;
+    assert_int_equal(tni_thread_create(&threads[0], try_named, left, NULL), TN_OK);
+    assert_int_equal(tni_thread_create(&threads[1], try_named, right, NULL), TN_OK);
+    tni_thread_join(threads[0]);
+    tni_thread_join(threads[1]);
+    assert_int_equal(asked[0], TN_BUSY);
+    assert_int_equal(asked[1], TN_BUSY);
+    assert_int_equal(state_of(left).available, TN_AVAILABLE_YES);
+    assert_int_equal(state_of(right).available, TN_AVAILABLE_YES);
+    tn_status again = tn_library_try(library_of(left), NULL); /* outside it is no module any more */
+    assert_int_equal(again, TN_OK);
+}
+
+static tn_error told_in_sink;
+
+static void try_in_the_sink(void *user, int32_t level, const char *text)
+{
+    (void)level, (void)text;
+    *(tn_status *)user = tn_library_try(library_of("sunk"), &told_in_sink);
+}
+
+/* The module that is being opened may be waiting to log something itself. */
+static void log_sink_is_not_made_to_wait(void **state)
+{
+    static char sunk[] = "sunk";
+    tn_status in_sink = TN_OK;
+    tni_thread thread;
+    const tn_log_sink sink = {.struct_size = sizeof sink,
+                              .level = TN_LOG_ERROR,
+                              .write = try_in_the_sink,
+                              .user = &in_sink};
+    (void)state;
+    entered = 0;
+    hold = 1;
+    assert_int_equal(tni_thread_create(&thread, try_named, sunk, NULL), TN_OK);
+    while (!entered)
+        usleep(100);
+    assert_int_equal(tn_log_set(&sink, NULL), TN_OK);
+    tni_log(TN_LOG_ERROR, "something");
+    assert_int_equal(tn_log_set(NULL, NULL), TN_OK);
+    hold = 0;
+    tni_thread_join(thread);
+    assert_int_equal(in_sink, TN_BUSY);
+    assert_contains(told_in_sink.message, "a log sink cannot wait");
 }
 
 static void try_forked(void *user)
@@ -533,6 +622,8 @@ int main(void)
         cmocka_unit_test(part_of_a_module_is_there_even_without_a_version),
         cmocka_unit_test(module_that_asks_from_inside_is_not_made_to_wait),
         cmocka_unit_test(eight_threads_open_it_once),
+        cmocka_unit_test(two_that_ask_for_each_other_do_not_wait),
+        cmocka_unit_test(log_sink_is_not_made_to_wait),
         cmocka_unit_test(child_of_a_process_that_opens_one_opens_it_itself),
         cmocka_unit_test(children_of_a_process_that_is_telling_can_tell),
         cmocka_unit_test(modules_row_goes_before_what_is_known),

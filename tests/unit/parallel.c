@@ -3,6 +3,7 @@
 
 #include "os/parallel.h"
 #include "tenon/alloc.h"
+#include "tenon/setting.h"
 
 static void one_pool_serves_all_callers(void **state)
 {
@@ -66,17 +67,24 @@ static void loops_allocate_nothing(void **state)
     assert_int_equal(tn_allocator_set(NULL, NULL), TN_OK);
 }
 
+static void force_threads(int32_t threads)
+{
+    tni_pool *ended = NULL;
+    assert_int_equal(tni_parallel_threads_set(threads, &ended, NULL), TN_OK);
+    tni_pool_destroy(ended);
+}
+
 static void loops_survive_want_of_memory(void **state)
 {
     int64_t n = 1;
     (void)state;
     for (int reached = 1; reached; n++) {
         count_allocations(n);
-        assert_int_equal(tni_parallel_threads_set(4, NULL), TN_OK);
+        force_threads(4);
         assert_true(loop_is_right(NULL, 100));
         assert_true(loop_is_right(NULL, 100));
         reached = atomic_load(&allocations) >= n;
-        assert_int_equal(tni_parallel_threads_set(0, NULL), TN_OK);
+        force_threads(0);
         assert_int_equal(tn_allocator_set(NULL, NULL), TN_OK); /* nothing is left */
     }
     assert_int_equal(n, 1 + 1 + 3 + 1); /* the pool, three threads, and a round without failure */
@@ -233,6 +241,41 @@ static void threads_are_set_between_loops(void **state)
     assert_int_equal(tn_allocator_blocks(), 0);
 }
 
+/* What a program does when one of its threads ends: on a worker that is while the pool ends. */
+static pthread_key_t at_end;
+static _Atomic int ended_well;
+
+static void change_settings(void *value)
+{
+    (void)value;
+    ended_well += tn_settings_set("tuning.limit=3", NULL) == TN_OK && tn_parallel_threads() > 0;
+}
+
+static void mark_thread(void *user, int64_t index)
+{
+    meet(user, index);
+    (void)pthread_setspecific(at_end, user);
+}
+
+static void threads_that_end_may_change_settings(void **state)
+{
+    struct meeting meeting = {.expected = 3};
+    (void)state;
+    assert_int_equal(pthread_key_create(&at_end, change_settings), 0);
+    assert_int_equal(tn_parallel_threads_set(3, NULL), TN_OK);
+    tn_parallel_for(3, mark_thread, &meeting);
+    assert_int_equal(tn_settings_set("cpu.threads=2", NULL), TN_OK);
+    assert_int_equal(ended_well, 2);
+    struct meeting again = {.expected = 2};
+    tn_parallel_for(2, mark_thread, &again);
+    assert_int_equal(tn_settings_reset("cpu.threads", NULL), TN_OK);
+    assert_int_equal(ended_well, 3);
+    (void)pthread_setspecific(at_end, NULL);
+    assert_int_equal(pthread_key_delete(at_end), 0);
+    assert_int_equal(tn_settings_reset(NULL, NULL), TN_OK);
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +288,7 @@ int main(void)
         cmocka_unit_test(engine_may_fall_back),
         cmocka_unit_test(engine_changes_while_loops_run),
         cmocka_unit_test(threads_are_set_between_loops),
+        cmocka_unit_test(threads_that_end_may_change_settings),
     };
     return run_suite("unit.parallel", tests);
 }

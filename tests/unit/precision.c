@@ -399,7 +399,13 @@ static void an_unknown_precision_word_is_refused_in_any_case(void **state)
 static void precision_does_not_bring_back_a_library_that_is_off(void **state)
 {
     tni_judgement judged;
-    const tni_candidate mkldnn = {"matmul", "cpu.matmul.mkldnn", "mkldnn", "", "cpu", ""};
+    const tni_candidate mkldnn = {.op = "matmul",
+                                  .kernel = "a.kernel",
+                                  .library = "mkldnn",
+                                  .library_other = "",
+                                  .backend = "",
+                                  .platform = "cuda",
+                                  .language = ""};
     (void)state;
     set("mkldnn.enabled=false");
     set("mkldnn.matmul.fp32_precision=tf32");

@@ -50,15 +50,20 @@ static inline int32_t strength_of(const char *word)
     return strength;
 }
 
-/* "4:forbid:library:mkl 3:prefer:mkl": depth, strength and selector of each, as they are added. */
+/* "4:forbid:library:mkl 3:@prefer:mkl": depth, strength and selector of each, as they are added; those
+ * with an '@' are of the other row. */
 static inline tni_rules *list_of(const char *text)
 {
     tni_rules *rules = NULL;
     int depth, used;
     char strength[16], selector[TNI_SELECTOR_MAX];
     for (; sscanf(text, " %d:%15[^:]:%159s%n", &depth, strength, selector, &used) == 3;
-         text += used)
-        rules = with(rules, depth, wish(strength_of(strength), selector));
+         text += used) {
+        bool other = strength[0] == '@';
+        tni_rule_wish add = wish(strength_of(strength + other), selector);
+        add.setting = other ? OTHER_ROW : ROW;
+        rules = with(rules, depth, add);
+    }
     assert_int_equal(text[strspn(text, " ")], '\0');
     return rules;
 }

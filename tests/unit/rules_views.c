@@ -7,7 +7,13 @@
 /* What the calling thread's rules say of a candidate. */
 static tni_judgement judge(const char *op, const char *library, const char *backend)
 {
-    const tni_candidate candidate = {op, "a.kernel", library, backend, "cuda", ""};
+    const tni_candidate candidate = {.op = op,
+                                     .kernel = "a.kernel",
+                                     .library = library,
+                                     .library_other = "",
+                                     .backend = backend,
+                                     .platform = "cuda",
+                                     .language = ""};
     tni_judgement judged;
     tni_rules_judge(tni_context_current()->rules, &candidate, &judged);
     return judged;
@@ -108,8 +114,7 @@ static void a_switch_forbids_and_permits(void **state)
         enter(&scope, on);
         judged = judge(rows[i].op, rows[i].library, rows[i].backend);
         assert_int_equal(judged.says, TNI_JUDGED_FREE);
-        assert_int_equal(judged.rule->strength, TN_PERMIT);
-        assert_int_equal(judged.rule->level, TN_LEVEL_SCOPE);
+        assert_null(judged.rule);
         assert_int_equal(judged.overrode->strength, TN_FORBID);
         assert_int_equal(judged.overrode->level, TN_LEVEL_PROCESS);
         tn_scope_leave(&scope);
@@ -327,7 +332,11 @@ static void contradictions_name_both_rows(void **state)
                    "forbid:backend:x86");
     tn_error err = {0};
     assert_int_equal(tn_settings_set("rules=require:a, forbid:a", &err), TN_REFUSED);
-    assert_contains(err.message, "rules says require:a and rules says forbid:a");
+    assert_contains(err.message, "rules says require:a and rules says forbid:a, both of one value: "
+                                 "nothing is left of what is required");
+    assert_int_equal(tn_settings_set("rules=prefer:x, frobid:a", &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "\"frobid:a\" does not begin with require:");
+    assert_contains(err.message, "; did you mean forbid?");
     assert_list("");
 }
 
@@ -342,14 +351,115 @@ static void a_nearer_rule_wins_and_names_what_it_overrode(void **state)
     assert_int_equal(judged.rule->setting, TN_SETTING_MKLDNN_ENABLED);
     assert_int_equal(judged.overrode->setting, TN_SETTING_MATMUL_LIBRARY);
     tn_context *call = derived(NULL, "mkldnn.enabled=true");
-    const tni_candidate candidate = {"matmul", "k", "mkldnn", "", "cpu", ""};
+    const tni_candidate candidate = {.op = "matmul",
+                                     .kernel = "a.kernel",
+                                     .library = "mkldnn",
+                                     .library_other = "",
+                                     .backend = "",
+                                     .platform = "cuda",
+                                     .language = ""};
     tni_rules_judge(call->rules, &candidate, &judged);
-    assert_int_equal(judged.says, TNI_JUDGED_FREE);
-    assert_int_equal(judged.rule->level, TN_LEVEL_CALL);
+    assert_int_equal(judged.says, TNI_JUDGED_REQUIRED); /* only the switch is taken back */
+    assert_int_equal(judged.rule->setting, TN_SETTING_MATMUL_LIBRARY);
+    assert_int_equal(judged.overrode->setting, TN_SETTING_MKLDNN_ENABLED);
+    assert_int_equal(judged.overrode->level, TN_LEVEL_SCOPE);
     tn_context_release(call);
     tn_scope_leave(&scope);
     assert_int_equal(of_library("matmul", "mkldnn"), TNI_JUDGED_REQUIRED);
     reset(NULL);
+}
+
+/* A row's nearer value takes the place of its farther one, and what is soft lifts nothing that is
+ * hard. */
+static void a_nearer_value_lifts_its_own_row_alone(void **state)
+{
+    static const struct {
+        const char *process, *scope, *op, *library, *backend;
+        int32_t says;
+    } rows[] = {
+        {"cuda.flash_sdp=false", "cuda.sdp_priority=math", "attention", "", "flash",
+         TNI_JUDGED_FORBIDDEN},
+        {"cuda.flash_sdp=false", "cuda.sdp_priority=flash", "attention", "", "flash",
+         TNI_JUDGED_FORBIDDEN},
+        {"cuda.flash_sdp=false", "cuda.math_sdp=true", "attention", "", "flash",
+         TNI_JUDGED_FORBIDDEN},
+        {"rules=forbid:library:cublaslt", "cuda.preferred_blas_library=default", "matmul",
+         "cublaslt", "", TNI_JUDGED_FORBIDDEN},
+        {"rules=forbid:library:cublaslt", "cuda.preferred_blas_library=cublaslt", "matmul",
+         "cublaslt", "", TNI_JUDGED_FORBIDDEN},
+        {"rules=forbid:library:cudnn", "cudnn.enabled=true", "conv", "cudnn", "",
+         TNI_JUDGED_FORBIDDEN},
+        {"matmul.library=require:mkldnn", "mkldnn.enabled=true", "matmul", "openblas", "",
+         TNI_JUDGED_PASSED_OVER},
+        {"matmul.library=require:mkldnn", "mkldnn.enabled=true", "matmul", "mkldnn", "",
+         TNI_JUDGED_REQUIRED},
+        {"mkldnn.enabled=false", "mkldnn.enabled=true", "matmul", "mkldnn", "", TNI_JUDGED_FREE},
+        {"mkldnn.enabled=false", "rules=permit:library:mkldnn", "matmul", "mkldnn", "",
+         TNI_JUDGED_FREE},
+        {"mkldnn.enabled=false", "matmul.library=any", "matmul", "mkldnn", "",
+         TNI_JUDGED_FORBIDDEN},
+        {"matmul.library=require:mkl", "matmul.library=any", "matmul", "mkl", "", TNI_JUDGED_FREE},
+        {"matmul.library=require:mkl", "matmul.library=any", "matmul", "blis", "", TNI_JUDGED_FREE},
+        {"matmul.library=require:mkl", "matmul.library=prefer:blis", "matmul", "mkl", "",
+         TNI_JUDGED_FREE},
+        {"matmul.library=require:mkl", "matmul.library=prefer:blis", "matmul", "blis", "",
+         TNI_JUDGED_PREFERRED},
+        {"rules=require:library:mkl", "matmul.library=any", "matmul", "blis", "",
+         TNI_JUDGED_PASSED_OVER},
+        {"rules=require:library:mkl", "rules=", "matmul", "blis", "", TNI_JUDGED_PASSED_OVER},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tn_scope scope = {0};
+        set(rows[i].process);
+        enter(&scope, rows[i].scope);
+        int32_t says = judge(rows[i].op, rows[i].library, rows[i].backend).says;
+        if (says != rows[i].says)
+            fail_msg("%s, then %s: %d", rows[i].process, rows[i].scope, (int)says);
+        tn_scope_leave(&scope);
+        reset(NULL);
+    }
+}
+
+static void any_has_no_strength(void **state)
+{
+    tn_error err = {0};
+    (void)state;
+    assert_int_equal(tn_settings_set("matmul.library=forbid:any", &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "matmul.library cannot be \"forbid:any\"; allowed: any, or ");
+    assert_int_equal(tn_settings_set("fft.library=prefer: Any ", &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_settings_change(TN_CHANGES(tn_with_matmul_library(TN_AVOID, "any")), &err),
+                     TN_INVALID_ARGUMENT);
+    assert_list("");
+}
+
+/* What was good when a scope was entered is good whatever others say later. */
+static void a_full_list_outside_holds_no_scope_back(void **state)
+{
+    enum { AT_ONCE = 256, MOST = TNI_RULES_MOST };
+    static char names[AT_ONCE][16];
+    static tn_change changes[AT_ONCE];
+    tn_scope scope = {0};
+    tn_error err = {0};
+    (void)state;
+    enter(&scope, "rules=avoid:library:mkl");
+    for (int done = 0; done < MOST; done += AT_ONCE) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            snprintf(names[i], sizeof names[i], "n%d", done + i);
+            changes[i] = tn_with_rule(TN_AVOID, names[i]);
+        }
+        assert_int_equal(tn_settings_change(changes, AT_ONCE, &err), TN_OK);
+    }
+    assert_int_equal(tn_settings_change(TN_CHANGES(tn_with_rule(TN_AVOID, "more")), &err),
+                     TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "the level process has room for 4096 rules");
+    set("determinism=run-to-run");
+    assert_int_equal(tn_get_determinism(NULL), TN_RUN_TO_RUN);
+    assert_int_equal(tni_rules_count(tni_context_current()->rules), MOST + 1);
+    assert_int_equal(of_library("matmul", "mkl"), TNI_JUDGED_AVOIDED);
+    tn_scope_leave(&scope);
+    reset(NULL);
+    assert_list("");
 }
 
 static void a_list_is_read_in_bounds(void **state)
@@ -422,6 +532,9 @@ int main(void)
         cmocka_unit_test(a_part_that_is_forbidden_is_no_contradiction),
         cmocka_unit_test(contradictions_name_both_rows),
         cmocka_unit_test(a_nearer_rule_wins_and_names_what_it_overrode),
+        cmocka_unit_test(a_nearer_value_lifts_its_own_row_alone),
+        cmocka_unit_test(any_has_no_strength),
+        cmocka_unit_test(a_full_list_outside_holds_no_scope_back),
         cmocka_unit_test(a_list_is_read_in_bounds),
         cmocka_unit_test(the_list_is_nearest_first),
     };

@@ -201,6 +201,34 @@ static void threads_end_inside_scopes(void **state)
     assert_int_equal(tn_allocator_blocks(), blocks);
 }
 
+static void end_inside_a_context(void *user)
+{
+    reader *self = user;
+    tn_context *context = NULL;
+    const tn_change change = tn_with_matmul_library(TN_PREFER, "mkl");
+    self->wrong += tn_context_derive(NULL, &change, 1, &context, NULL) != TN_OK;
+    self->wrong += tn_scope_enter_context(&shared[self->number], context, NULL) != TN_OK;
+    tn_context_release(context);
+}
+
+/* A scope that nobody leaves costs the one block that a tn_scope points to. */
+static void scopes_that_are_not_left_keep_one_block_each(void **state)
+{
+    static void (*const ways[])(void *) = {end_inside, end_inside_a_context};
+    (void)state;
+    for (size_t way = 0; way < 2; way++) {
+        reader readers[READERS];
+        (void)tn_get_inference(NULL);
+        int64_t blocks = tn_allocator_blocks();
+        start_all(readers, READERS, ways[way], false);
+        join_all(readers, READERS);
+        assert_int_equal(tn_allocator_blocks(), blocks + READERS);
+        for (int i = 0; i < READERS; i++)
+            tn_scope_leave(&shared[i]);
+        assert_int_equal(tn_allocator_blocks(), blocks);
+    }
+}
+
 static void say_hello(void *user, int64_t index)
 {
     (void)index;
@@ -310,6 +338,7 @@ int main(void)
         cmocka_unit_test(every_reader_sees_whole_changes),
         cmocka_unit_test(scopes_are_left_by_another_thread),
         cmocka_unit_test(threads_end_inside_scopes),
+        cmocka_unit_test(scopes_that_are_not_left_keep_one_block_each),
         cmocka_unit_test(children_of_a_busy_process_are_free),
     };
     if (tn_allocator_set(&allocator, NULL) != TN_OK)

@@ -144,10 +144,13 @@ static void matching_is_by_kind_op_and_name(void **state)
                                             .library = "mkl",
                                             .backend = "FLASH_ATTN",
                                             .platform = "cpu",
-                                            .language = ""};
+                                            .language = "",
+                                            .library_other = "Math-Kernel"};
     static const char *const yes[] = {"mkl",
                                       "matmul/mkl",
                                       "library:mkl",
+                                      "library:math-kernel",
+                                      "matmul/math-*",
                                       "matmul/library:mk*",
                                       "cpu.matmul.avx2",
                                       "cpu.*",
@@ -161,10 +164,11 @@ static void matching_is_by_kind_op_and_name(void **state)
                                       "Flash_Attn",
                                       "MATMUL/Library:MKL",
                                       "cpu.matmul.avx2*"};
-    static const char *const no[] = {"fft/mkl",     "library:mk",   "library:mklx", "platform:mkl",
-                                     "mk",          "mklx*",        "cpu.matmul",   "kernel:cpu",
-                                     "language:*",  "fft/*",        "library:cpu*", "mat/mkl",
-                                     "matmulx/mkl", "library:mkl.x"};
+    static const char *const no[] = {
+        "fft/mkl",     "library:mk",    "library:mklx",        "platform:mkl",
+        "mk",          "mklx*",         "cpu.matmul",          "kernel:cpu",
+        "language:*",  "fft/*",         "library:cpu*",        "mat/mkl",
+        "matmulx/mkl", "library:mkl.x", "backend:math-kernel", "library:math"};
     char room[TNI_SELECTOR_MAX];
     tni_selector selector;
     (void)state;
@@ -207,7 +211,7 @@ static void covering_is_matching_all_that_the_other_does(void **state)
             const char *parts[5] = {"", "", "", "", ""};
             parts[c / COUNT(of_ops) % 5] = taken[c / COUNT(of_ops) / 5];
             tni_candidate candidate = {
-                of_ops[c % COUNT(of_ops)], parts[0], parts[1], parts[2], parts[3], parts[4]};
+                of_ops[c % COUNT(of_ops)], parts[0], parts[1], parts[2], parts[3], parts[4], ""};
             always = !tni_selector_matches(b, &candidate) || tni_selector_matches(a, &candidate);
         }
         assert_int_equal(tni_selector_covers(a, b), always);

@@ -135,18 +135,27 @@ static void every_value_is_set_and_read_back(void **state)
         each_value(i, set_and_read_back, before);
 }
 
+/* Cuts the next line off a text. */
+static const char *cut_line(char **rest)
+{
+    char *line = *rest, *end = strchr(line, '\n');
+    assert_non_null(end);
+    *end = '\0';
+    *rest = end + 1;
+    return line;
+}
+
 /* Nothing but the row, and what is seen through it, differs from what was before. */
 static void check_only(tn_setting setting, char before[ALL_TEXT])
 {
-    char now[ALL_TEXT], *was_line, *was_rest = before, *line, *rest = now;
+    char now[ALL_TEXT], *was_rest = before, *rest = now;
     tn_change rows[TNI_VIEW_MOST], change = {.setting = setting};
     bool precise = tni_precision_is(setting) || tni_setting_row_of(setting)->facts.view;
     size_t count = tni_change_rows(&change, rows);
     write_all(NULL, now);
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
         bool may = precise && (tni_setting_row_of(i)->facts.view || tni_precision_is(i));
-        was_line = strtok_r(NULL, "\n", &was_rest);
-        line = strtok_r(NULL, "\n", &rest);
+        const char *was_line = cut_line(&was_rest), *line = cut_line(&rest);
         for (size_t j = 0; j < count; j++)
             may = may || rows[j].setting == i;
         if (!may)

@@ -191,7 +191,6 @@ static inline void each_rule(tn_setting setting, take_value *take, void *user)
         take(&(tn_change){.setting = setting, .strength = strength, .text = "ONE,two-2 , th_ree*"},
              text, user);
     }
-    take(&(tn_change){.setting = setting, .strength = TN_PERMIT, .text = "any"}, "any", user);
     take(&(tn_change){.setting = setting, .strength = TN_REQUIRE, .text = " Any "}, "any", user);
 }
 

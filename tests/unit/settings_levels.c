@@ -2,7 +2,12 @@
  * has one of; what ends with a freeze. */
 #include "settings_check.h"
 
+#include "os/thread.h"
 #include "settings/views.h"
+
+#if !defined(_WIN32)
+#include <sched.h>
+#endif
 
 static void assert_level(const tn_context *context, tn_setting setting, int32_t level,
                          const char *value)
@@ -253,13 +258,29 @@ static void say_free(FILE *say, const void *user)
     fprintf(say, "%lld", (long long)tn_get_tuning_limit(NULL));
 }
 
-/* As if another thread had just begun or ended. */
+/* 1: the lock is held, 2: it may be let go. */
+static void hold_lock(void *user)
+{
+    _Atomic int *step = user;
+    tni_settings_lock();
+    atomic_store(step, 1);
+    while (atomic_load(step) != 2)
+        (void)sched_yield();
+    tni_settings_unlock();
+}
+
+/* Another thread has just begun to read, or ends. */
 static void a_child_has_its_own_lock(void **state)
 {
+    _Atomic int step = 0;
+    tni_thread other;
     (void)state;
-    tni_settings_lock();
+    assert_int_equal(tni_thread_create(&other, hold_lock, &step, NULL), TN_OK);
+    while (atomic_load(&step) != 1)
+        (void)sched_yield();
     const char *said = child_says(say_free, NULL);
-    tni_settings_unlock();
+    atomic_store(&step, 2);
+    tni_thread_join(other);
     assert_string_equal(said, "ok 3");
     assert_int_equal(tn_get_tuning_limit(NULL), 10);
 }

@@ -108,9 +108,10 @@ static void the_nearest_word_is_named(void **state)
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "perfer:mkl", "; did you mean prefer?");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "prefer:", "any, or [strength:]name");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "any, mkl", "any, or [strength:]name");
+    check_text_refused(TN_SETTING_MATMUL_LIBRARY, "prefer:any", "any, or [strength:]name");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "prefer:m kl", "\"matmul/library:m kl\"");
     check_text_refused(TN_SETTING_RULES, "forbid", "does not begin with require:");
-    check_text_refused(TN_SETTING_RULES, "forbids:mkl", "does not begin with require:");
+    check_text_refused(TN_SETTING_RULES, "forbids:mkl", "; did you mean forbid?");
     check_text_refused(TN_SETTING_RULES, "forbid:", "has no name");
     check_text_refused(TN_SETTING_RULES, "forbid:libary:mkl", "; did you mean library?");
 }

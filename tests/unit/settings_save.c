@@ -3,6 +3,7 @@
 #include "settings_child.h"
 
 #include "fault/fault.h"
+#include "os/sys.h"
 
 #include <dirent.h>
 
@@ -32,6 +33,13 @@ static size_t names_in(const char *path)
         count++;
     (void)closedir(open);
     return count - 2;
+}
+
+static const char *lock_file(void)
+{
+    static char path[sizeof config_file + 8];
+    snprintf(path, sizeof path, "%s.lock", config_file);
+    return path;
 }
 
 /* The status, what it says and whether this process noticed. */
@@ -266,6 +274,92 @@ static void a_folder_that_is_closed_is_told(void **state)
     assert_int_equal(names_in(scratch), 1);
 }
 
+/* A process that saves as soon as the others are there too. */
+static pid_t start_saving(const char *text, const int gate[2])
+{
+    char letter;
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)close(gate[1]);
+    (void)putenv(config_variable);
+    _exit(read(gate[0], &letter, 1) == 0 ? (int)tn_settings_save(text, NULL) : 255);
+}
+
+static void of_several_at_once_none_is_lost(void **state)
+{
+    static const char *const texts[] = {"inference=1",       "tuning.limit=3",   "debug.sync=1",
+                                        "plan.cache_size=8", "tuning.enabled=1", "admission=never",
+                                        "mkl.verbose=on",    "determinism=any"};
+    enum { COUNT = sizeof texts / sizeof texts[0] };
+    pid_t children[COUNT];
+    int gate[2];
+    (void)state;
+    for (int round = 0; round < (test_reduced() ? 3 : 20); round++) {
+        (void)remove(config_file);
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < COUNT; i++)
+            children[i] = start_saving(texts[i], gate);
+        (void)close(gate[0]);
+        (void)close(gate[1]);
+        for (int i = 0; i < COUNT; i++) {
+            int code = -1;
+            assert_int_equal(waitpid(children[i], &code, 0), children[i]);
+            assert_int_equal(code, 0);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            char line[64];
+            int key = (int)strcspn(texts[i], "=");
+            snprintf(line, sizeof line, "%.*s = %s\n", key, texts[i], texts[i] + key + 1);
+            assert_contains(read_file(config_file), line);
+        }
+        assert_int_equal(names_in(scratch), 1);
+    }
+}
+
+static void a_lock_left_behind_is_nobodys(void **state)
+{
+    (void)state;
+    write_file(lock_file(), "");
+    check_save("a = 1\n", "inference=1", "a = 1\ninference = 1\n");
+}
+
+/* Another has the lock, and time flies. */
+static bool is_taken(const char *call)
+{
+    errno = strcmp(call, "flock") == 0 ? EWOULDBLOCK : EINTR;
+    return strcmp(call, "flock") == 0 || strcmp(call, "poll") == 0;
+}
+
+static bool has_no_locks(const char *call)
+{
+    errno = EOPNOTSUPP;
+    return strcmp(call, "flock") == 0;
+}
+
+static void say_save_with_fault(FILE *say, const void *user)
+{
+    tni_sys_fault_set(*(tni_sys_fault_fn *const *)user);
+    say_save(say, "inference=1");
+}
+
+static void a_lock_that_is_not_given_back_is_told(void **state)
+{
+    tni_sys_fault_fn *fault = is_taken;
+    (void)state;
+    write_file(config_file, "a = 1\n");
+    const char *said = ask_run(config_variable, NULL, say_save_with_fault, &fault);
+    assert_contains(said, "busy: ");
+    assert_contains(said, "config.lock: another process has had it for 5 seconds");
+    assert_string_equal(read_file(config_file), "a = 1\n");
+    (void)remove(lock_file());
+    fault = has_no_locks;
+    assert_string_equal(ask_run(config_variable, NULL, say_save_with_fault, &fault), "ok");
+    assert_string_equal(read_file(config_file), "a = 1\ninference = 1\n");
+    assert_int_equal(names_in(scratch), 1);
+}
+
 /* One fault, then what became of it: the status, and what has leaked. */
 typedef struct trial {
     long n;
@@ -318,6 +412,7 @@ static bool survive(const char *old, const char *new, const trial *with, const c
         assert_string_equal(read_file(config_file), saved ? new : old);
         assert_int_equal(mode_of(config_file), old ? 0640 : 0600);
     }
+    (void)remove(lock_file()); /* one that could not be removed is nobody's, and the next save's */
     assert_int_equal(names_in(scratch), old || saved);
     return said[0] == 'f';
 }
@@ -352,6 +447,9 @@ int main(void)
         cmocka_unit_test(a_file_is_not_made_too_long),
         cmocka_unit_test(without_a_file_nothing_is_saved),
         cmocka_unit_test(a_folder_that_is_closed_is_told),
+        cmocka_unit_test(of_several_at_once_none_is_lost),
+        cmocka_unit_test(a_lock_left_behind_is_nobodys),
+        cmocka_unit_test(a_lock_that_is_not_given_back_is_told),
         cmocka_unit_test(whatever_fails_the_old_file_is_whole),
     };
     return run_sources("unit.settings_save", tests);

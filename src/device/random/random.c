@@ -6,6 +6,7 @@
 #include "generators.h"
 #include "os/cpu.h"
 #include "philox.h"
+#include "settings/process.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>
@@ -74,6 +75,7 @@ static void fill(tn_generator *generator, int kind, void *out, size_t count)
     const size_t in_block = TNI_PHILOX_WORDS / tni_fill_words[kind];
     uint64_t blocks = count / in_block + (count % in_block != 0);
     tn_generator_state taken = tni_generators_take(generator, blocks);
+    tni_settings_begin(); /* which may forbid some instructions */
     struct job job = {
         .fill = (tni_fill *)tni_isa_best(&table)->function,
         .source = {taken.seed, taken.subsequence, taken.offset,
