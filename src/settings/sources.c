@@ -23,11 +23,11 @@ static void tell(tni_sources *sources, const char *format, ...)
 {
     char text[512];
     va_list arguments;
-    if (sources->problem_count == TNI_PROBLEMS_MOST)
-        return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (sources->problem_count == TNI_PROBLEMS_MOST)
+        return;
     tni_words_clean(text);
     bool last = sources->problem_count == TNI_PROBLEMS_MOST - 1;
     char *copy = tni_text_copy(last ? "there are more problems; mend these first" : text);
