@@ -33,7 +33,8 @@ static tn_status check_side(const tni_side *side, const char *name, uint64_t byt
     return TN_OK;
 }
 
-/* `bytes` of *out is 0 when there is nothing to copy. Rows without a gap become one. */
+/* `bytes` of *out is 0 when there is nothing to copy. Rows without a gap become one. The sides' calls
+ * are left as they are: to clear them costs more than a small copy, and opening fills them in. */
 static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_error *err)
 {
     if (!args || !TN_HAS(args, tn_memory_copy_args, stream))
@@ -41,16 +42,14 @@ static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_er
                        args ? "args->struct_size is too small" : "args is NULL");
     uint64_t bytes = args->bytes, rows = args->rows ? args->rows : 1;
     bool one = rows == 1;
-    *out = (tni_copy){
-        .to = {.device = args->to_device,
-               .at = args->to,
-               .pitch = one || !args->to_pitch ? bytes : args->to_pitch},
-        .from = {.device = args->from_device,
-                 .at = (char *)(uintptr_t)args->from,
-                 .pitch = one || !args->from_pitch ? bytes : args->from_pitch},
-        .bytes = bytes,
-        .rows = rows,
-    };
+    out->to.device = args->to_device;
+    out->to.at = args->to;
+    out->to.pitch = one || !args->to_pitch ? bytes : args->to_pitch;
+    out->from.device = args->from_device;
+    out->from.at = (char *)(uintptr_t)args->from;
+    out->from.pitch = one || !args->from_pitch ? bytes : args->from_pitch;
+    out->bytes = bytes;
+    out->rows = rows;
     if (bytes == 0)
         return TN_OK;
     tn_status status = check_side(&out->to, "to", bytes, rows, err);
@@ -234,7 +233,9 @@ tn_status tn_memory_copy(const tn_memory_copy_args *args, tn_error *err)
     status = check_stream(args, err);
     if (!status)
         status = open_side(&copy.to, err);
-    if (!status)
+    if (!status && copy.from.device == copy.to.device)
+        copy.from.call = copy.to.call;
+    else if (!status)
         status = open_side(&copy.from, err);
     if (status)
         return status;

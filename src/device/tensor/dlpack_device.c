@@ -61,13 +61,16 @@ static tn_device *find_ordinal(tni_platforms *set, int32_t ordinal)
     return device && type_of(device->platform) == TN_DLPACK_EXT_DEV ? device : NULL;
 }
 
-static const tn_platform *find_platform(tni_platforms *set, int32_t type)
+/* Of the platform that DLPack calls so. Of two with one number only one is to be seen. */
+static tn_device *find_index(tni_platforms *set, int32_t type, int32_t index)
 {
-    const tn_platform *found = NULL;
+    tn_device *found = NULL;
     tni_mutex_lock(&set->lock);
-    for (size_t i = 0; i < set->platforms.count && !found; i++) {
-        const tn_platform *platform = set->platforms.items[i];
-        found = is_of(platform, type) ? platform : NULL;
+    for (size_t i = 0; i < set->devices.count && !found; i++) {
+        tn_device *device = set->devices.items[i];
+        if (device->index == index && tni_device_is_visible(device) &&
+            is_of(device->platform, type))
+            found = device;
     }
     tni_mutex_unlock(&set->lock);
     return found;
@@ -79,8 +82,7 @@ static tn_device *find(tni_platforms *set, int32_t type, int32_t id)
         return NULL;
     if (type == TN_DLPACK_EXT_DEV)
         return find_ordinal(set, id);
-    const tn_platform *platform = find_platform(set, type);
-    return platform ? tni_devices_of(platform, kinds[type].is_host ? 0 : id) : NULL;
+    return find_index(set, type, kinds[type].is_host ? 0 : id);
 }
 
 static tn_status not_here(tni_platforms *set, int32_t type, int32_t id, const char *where,
