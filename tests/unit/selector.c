@@ -126,14 +126,14 @@ static void length_is_bounded(void **state)
     tni_selector selector;
     tn_error err = {0};
     (void)state;
-    memset(text + 8, 'x', sizeof text - 9);
+    memset(text + 8, 'y', sizeof text - 9);
     text[TNI_SELECTOR_MAX - 1] = '\0';
     parse(text, room, &selector);
     assert_int_equal(tni_selector_write(&selector, out, sizeof out), TNI_SELECTOR_MAX - 1);
     assert_string_equal(out, text);
-    text[TNI_SELECTOR_MAX - 1] = 'x';
+    text[TNI_SELECTOR_MAX - 1] = 'y';
     assert_int_equal(tni_selector_parse(text, room, &selector, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "\"library:xxx");
+    assert_contains(err.message, "\"library:yyy");
     assert_contains(err.message, "...\": a selector has at most 159 bytes");
 }
 
