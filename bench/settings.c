@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "os/thread.h"
+#include "settings/context.h"
 
 static volatile int64_t sink;
 
@@ -83,7 +84,7 @@ static void allocate(void *user, int64_t times)
 {
     (void)user;
     for (int64_t i = 0; i < times; i++) {
-        void *volatile memory = malloc(700);
+        void *volatile memory = malloc(sizeof(tn_context));
         free(memory);
     }
 }

@@ -4,12 +4,8 @@
 
 const char *suggestion(const char *word, const char *const *names, size_t count)
 {
-    static char text[128];
-    const char *near = tni_words_nearest(word, names, count);
-    if (!near)
-        return "";
-    snprintf(text, sizeof text, "; did you mean %s?", near);
-    return text;
+    static char text[TNI_HINT];
+    return tni_words_hint(tni_words_nearest(word, names, count), text);
 }
 
 /* What every command knows. */

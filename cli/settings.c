@@ -105,12 +105,6 @@ static int run_one(const command *self, const settings_wish *wish)
     return EXIT_DONE;
 }
 
-/* "(empty)" for a value that has no text. */
-static const char *shown(const char *value)
-{
-    return value[0] ? value : "(empty)";
-}
-
 /* What else follows from the change. */
 static void print_others(const found_settings *found, const settings_change *change)
 {
@@ -119,8 +113,8 @@ static void print_others(const found_settings *found, const settings_change *cha
         text_line line = {0};
         if (row == change->row || !has_changed(change->before, row))
             continue;
-        text_add(&line, "with it %s becomes %s; now %s", row->facts->key, shown(row->effective),
-                 shown(change->before->rows[i].effective));
+        text_add(&line, "with it %s becomes %s; now %s", row->facts->key,
+                 settings_shown(row->effective), settings_shown(change->before->rows[i].effective));
         text_wrapped(2, "", 0, line.text);
     }
 }
@@ -144,8 +138,8 @@ static void print_change(const found_settings *found, const settings_change *cha
 {
     const found_setting *row = change->row, *now = &change->before->rows[row->number];
     text_line head = {0}, line = {0};
-    text_add(&head, "%s = %s", row->facts->key, shown(row->value));
-    text_add(&line, "now %s, by the %s", shown(now->value), now->origin.text);
+    text_add(&head, "%s = %s", row->facts->key, settings_shown(row->value));
+    text_add(&line, "now %s, by the %s", settings_shown(now->value), now->origin.text);
     text_wrapped(0, "", 0, head.text);
     text_wrapped(2, "", 0, row->facts->effect);
     text_wrapped(2, "", 0, line.text);
@@ -179,7 +173,7 @@ static int run_set(const command *self, const settings_wish *wish)
         return report_error(&err);
     tn_status status = tn_setting_parse(text, &parsed, &err);
     if (!status)
-        status = tn_settings_set(text, &err);
+        status = tn_settings_change(&parsed, 1, &err);
     bool unsaved = !status && wish->save && (status = tn_settings_save(text, &err)) != TN_OK;
     if (!status)
         status = settings_gather(&after, &err);

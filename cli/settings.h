@@ -22,6 +22,9 @@ typedef struct found_settings {
 tn_status settings_gather(found_settings *out, tn_error *err);
 void settings_release(found_settings *found);
 
+/* "(empty)" for a value that has no text. */
+const char *settings_shown(const char *value);
+
 /* As a manual: by the first word of the keys, each with value, effect and what is allowed. */
 void settings_print(const found_settings *found);
 

@@ -51,6 +51,11 @@ void settings_release(found_settings *found)
     memset(found, 0, sizeof *found);
 }
 
+const char *settings_shown(const char *value)
+{
+    return value[0] ? value : "(empty)";
+}
+
 static const char *key_of(tn_setting setting)
 {
     return tn_setting_info(setting)->key;
@@ -105,7 +110,7 @@ static void print_value(const found_setting *row, int width)
 {
     text_line line = {0};
     bool differs = strcmp(row->value, row->facts->standard) != 0;
-    text_add(&line, "%s", row->value[0] ? row->value : "(empty)");
+    text_add(&line, "%s", settings_shown(row->value));
     if (strcmp(row->value, row->effective) != 0)
         text_add(&line, " (%s holds)", row->effective);
     printf("  %s%-*s%s", paint(PAINT_STRONG), width, row->facts->key, paint(PAINT_NONE));
@@ -116,27 +121,29 @@ static void print_value(const found_setting *row, int width)
     printf("%s", paint(PAINT_NONE));
 }
 
-static void add_readers(text_line *line, tn_setting setting)
+static void list_readers(tn_setting setting, text_line *out)
 {
     const char *reader;
     for (size_t i = 0; (reader = tn_setting_reader(setting, i)); i++)
-        text_add(line, "%s%s", i ? ", " : "; read by ", reader);
+        text_add_item(out, "%s", reader);
 }
 
 static void print_row(const found_setting *row, int width)
 {
     enum { INDENT = 6 };
     const tn_setting_facts *facts = row->facts;
-    text_line effect = {0}, origin = {0};
+    text_line effect = {0}, readers = {0}, origin = {0};
     print_value(row, width);
     text_add(&effect, "%s", facts->effect);
-    add_readers(&effect, row->number);
+    list_readers(row->number, &readers);
+    if (readers.length > 0)
+        text_add(&effect, "; read by %s", readers.text);
     text_wrapped(INDENT, "", 0, effect.text);
     printf("%s", paint(PAINT_SOFT));
     if (strcmp(facts->kind, "bool") != 0)
         text_wrapped(INDENT, "allowed: ", 9, facts->allowed);
     if (strcmp(row->value, facts->standard) != 0)
-        text_add(&origin, "default %s; ", facts->standard[0] ? facts->standard : "(empty)");
+        text_add(&origin, "default %s; ", settings_shown(facts->standard));
     if (row->origin.level != TN_LEVEL_DEFAULT)
         text_add(&origin, "set by the %s", row->origin.text);
     if (origin.length > 0)
@@ -195,9 +202,7 @@ static void print_markdown_row(tn_setting setting)
 {
     const tn_setting_facts *facts = tn_setting_info(setting);
     text_line readers = {0};
-    const char *reader;
-    for (size_t i = 0; (reader = tn_setting_reader(setting, i)); i++)
-        text_add_item(&readers, "%s", reader);
+    list_readers(setting, &readers);
     printf("| `%s`<br>`%s` |", facts->key, facts->environment);
     print_cell(facts->standard, "`");
     print_cell(facts->allowed, "");

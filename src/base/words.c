@@ -110,6 +110,16 @@ const char *tni_words_nearest(const char *word, const char *const *words, size_t
     return nearest;
 }
 
+void tni_words_join(const char *const *words, size_t count, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", words[i]);
+    if (used >= size)
+        memcpy(out + size - 4, "...", 4);
+}
+
 const char *tni_words_hint(const char *nearest, char room[TNI_HINT])
 {
     room[0] = '\0';

@@ -36,6 +36,9 @@ bool tni_words_same(const char *a, const char *b);
  * its other spellings. The first of equals. No memory is needed. */
 const char *tni_words_nearest(const char *word, const char *const *words, size_t count);
 
+/* "a, b, c"; what does not fit into `size` bytes, at least 4, is cut and ends in "...". */
+void tni_words_join(const char *const *words, size_t count, char *out, size_t size);
+
 /* "; did you mean NEAREST?" for the end of a message, or "" for NULL. Returns `room`. */
 enum { TNI_HINT = 96 };
 const char *tni_words_hint(const char *nearest, char room[TNI_HINT]);

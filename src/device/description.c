@@ -115,11 +115,8 @@ static bool read_dtypes(const struct key *key, const char *text, struct draft *o
 
 /* The greatest value of a number: what has a unit may be as great as it likes, what switches is 0
  * or 1, what counts fits into 32 bits. */
-#define IS_SWITCH(field)                                                       \
-    (TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_is_integrated || \
-     TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_pinned_memory || \
-     TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_triton_capable)
-#define MOST_OF(field, unit) (sizeof(unit) > 1 ? INT64_MAX : IS_SWITCH(field) ? 1 : INT32_MAX)
+#define MOST_OF(field, unit) \
+    (sizeof(unit) > 1 ? INT64_MAX : TNI_NUMBER_IS_SWITCH(field) ? 1 : INT32_MAX)
 
 #define TEXT_KEY(field, reader)                                                             \
     {                                                                                       \

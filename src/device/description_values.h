@@ -7,6 +7,12 @@
 
 #include <stdbool.h>
 
+/* Whether a number of TN_DEVICE_NUMBER_LIST says yes or no, as 1 and 0. */
+#define TNI_NUMBER_IS_SWITCH(field)                                            \
+    (TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_is_integrated || \
+     TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_pinned_memory || \
+     TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_triton_capable)
+
 /* What a value that was not taken needs, as the end of a sentence: "a whole number of bytes". */
 typedef struct tni_need {
     char text[160];

@@ -1,6 +1,7 @@
 /* What is known of one device, and what follows from it. */
 #include "base/log.h"
 #include "base/words.h"
+#include "device/description_values.h"
 #include "device/platform/platforms.h"
 #include "tenon/dtype.h"
 
@@ -127,13 +128,11 @@ static void make_sound(tn_device_properties *p, faults *out)
     tidy_text(p->uuid, sizeof p->uuid);
     tidy_text(p->bus, sizeof p->bus);
     tidy_text(p->architecture, sizeof p->architecture);
-#define NUMBER(field, word, unit, meaning) \
-    check_number(p, TN_DEVICE_KNOWS(field), word, &p->field, INT64_MAX, out);
+#define NUMBER(field, word, unit, meaning)                   \
+    check_number(p, TN_DEVICE_KNOWS(field), word, &p->field, \
+                 TNI_NUMBER_IS_SWITCH(field) ? 1 : INT64_MAX, out);
     TN_DEVICE_NUMBER_LIST(NUMBER)
 #undef NUMBER
-    check_number(p, TN_DEVICE_KNOWS(is_integrated), "is_integrated", &p->is_integrated, 1, out);
-    check_number(p, TN_DEVICE_KNOWS(pinned_memory), "pinned_memory", &p->pinned_memory, 1, out);
-    check_number(p, TN_DEVICE_KNOWS(triton_capable), "triton_capable", &p->triton_capable, 1, out);
     check_capability(p, out);
     check_dtypes(p->dtypes, out);
 }

@@ -38,18 +38,6 @@ static tn_status make_folders(char *path, tn_error *err)
     return TN_OK;
 }
 
-static int write_all(int file, const char *text, size_t size)
-{
-    while (size > 0) {
-        ssize_t count = tni_sys_write(file, text, size);
-        if (count < 0)
-            return -1;
-        text += count;
-        size -= (size_t)count;
-    }
-    return fsync(file);
-}
-
 /* Whose it is and who may use it: as the file at `path`, if there is one. */
 static int take_after(int file, const char *path)
 {
@@ -64,14 +52,32 @@ static int take_after(int file, const char *path)
     return fchmod(file, old.st_mode & 0777);
 }
 
-static tn_status write_beside(const char *path, const char *beside, const char *text, size_t size,
-                              tn_error *err)
+/* A new file beside `path` under a name that no other writer has; -1 with errno. Names of a crashed
+ * process that had this one's number are passed over. */
+static int create_beside(const char *path, char *beside, size_t room)
 {
-    int file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    static _Atomic unsigned turn;
+    int file = -1;
+    for (int tries = 0; file < 0 && tries < 16; tries++) {
+        snprintf(beside, room, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&turn, 1));
+        file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+/* `beside` is room for the name. */
+static tn_status write_beside(const char *path, char *beside, size_t room, const char *text,
+                              size_t size, tn_error *err)
+{
+    int file = create_beside(path, beside, room);
     if (file < 0)
         return failed(err, "open", beside);
     const char *call = "write";
-    int result = write_all(file, text, size);
+    int result = tni_sys_write_all(file, text, size);
+    if (result == 0)
+        result = fsync(file);
     if (result == 0) {
         call = "chmod";
         result = take_after(file, path);
@@ -102,7 +108,6 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
 
 tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
 {
-    static _Atomic unsigned turn;
     char *real = NULL, *beside = NULL;
     tn_status status = resolve(path, &real, err);
     if (status)
@@ -110,10 +115,8 @@ tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_e
     size_t room = strlen(real) + 48;
     beside = tni_alloc(room);
     status = beside ? make_folders(real, err) : tni_no_memory(err, "open", path);
-    if (!status) {
-        snprintf(beside, room, "%s.%ld-%u", real, (long)getpid(), atomic_fetch_add(&turn, 1));
-        status = write_beside(real, beside, text, size, err);
-    }
+    if (!status)
+        status = write_beside(real, beside, room, text, size, err);
     tni_release(beside);
     tni_release(real);
     return status;

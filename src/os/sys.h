@@ -1,5 +1,6 @@
 /* The system calls of the loader, the cache and the child process that can fail for want of
- * something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files of this folder stand alone. */
+ * something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files
+ * of this folder stand alone. */
 #ifndef TNI_OS_SYS_H
 #define TNI_OS_SYS_H
 
@@ -24,6 +25,7 @@ int tni_sys_close(int file);
 ssize_t tni_sys_read(int file, void *to, size_t size);
 ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset);
 ssize_t tni_sys_write(int file, const void *from, size_t size);
+int tni_sys_write_all(int file, const void *from, size_t size); /* 0, or -1 with errno */
 int tni_sys_stat(const char *path, struct stat *out);
 int tni_sys_fstat(int file, struct stat *out);
 int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags);

@@ -95,6 +95,21 @@ ssize_t tni_sys_write(int file, const void *from, size_t size)
     return count;
 }
 
+int tni_sys_write_all(int file, const void *from, size_t size)
+{
+    const char *at = from;
+    while (size > 0) {
+        ssize_t count = tni_sys_write(file, at, size);
+        if (count == 0)
+            errno = EIO;
+        if (count <= 0)
+            return -1;
+        at += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
 int tni_sys_stat(const char *path, struct stat *out)
 {
     return faulted("stat") ? -1 : stat(path, out);

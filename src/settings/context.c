@@ -104,11 +104,10 @@ static tn_status derive_rules(const tn_context *from, const tn_change *changes, 
 tn_status tni_change_try(const tn_change *change, const char *where, tn_error *err)
 {
     tni_rules *rules = NULL;
-    tn_status status = tni_change_check(change, where, err);
-    if (status || tni_setting_row_of(change->setting)->kind < TN_VALUE_RULE)
-        return status;
-    status = derive_rules(tni_context_defaults(), change, 1, TN_LEVEL_CALL, TNI_DEPTH_PROCESS,
-                          where, &rules, err);
+    if (tni_setting_row_of(change->setting)->kind < TN_VALUE_RULE)
+        return TN_OK;
+    tn_status status = derive_rules(tni_context_defaults(), change, 1, TN_LEVEL_CALL,
+                                    TNI_DEPTH_PROCESS, where, &rules, err);
     tni_rules_release(rules);
     return status;
 }

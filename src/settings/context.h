@@ -36,7 +36,7 @@ static inline int32_t tni_depth_within(const tn_context *context)
 /* The table's defaults; static, lives for ever. */
 const tn_context *tni_context_defaults(void);
 
-/* Whether a change can be made where nothing else is said: its value, and the rules it stands for. */
+/* Whether the rules of a change, which was checked, can be made where nothing else is said. */
 tn_status tni_change_try(const tn_change *change, const char *where, tn_error *err);
 
 /* `from` with changes of `level` at `depth`, checked; the caller releases it. TN_REFUSED for rules

@@ -5,6 +5,7 @@
 #ifndef TNI_SETTINGS_LIBRARY_H
 #define TNI_SETTINGS_LIBRARY_H
 
+#include "os/look/look.h"
 #include "registry/record.h"
 #include "tenon/library.h"
 #include "tenon/module/library.h"
@@ -68,6 +69,9 @@ bool tni_library_is_tried_now(const tni_library_offer *offer);
 
 /* Everything of a state but what the context says; looks for files, opens nothing. */
 void tni_library_tell(const tn_library *library, tn_library_state *out);
+
+/* Where the loader would find the files; also the state's path, unless it was cut. */
+void tni_library_look(const char *files, tni_look *out, tn_library_state *to);
 
 /* The OpenMP run-times that the process has. */
 void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out);

@@ -1,9 +1,7 @@
 /* OpenMP: which run-times this process has. Nobody opens one on purpose; compiled code brings them. */
 #include "library.h"
-#include "os/env.h"
 #include "os/file.h"
 #include "os/loaded.h"
-#include "os/look/look.h"
 
 enum { MOST = 4 };
 
@@ -55,10 +53,9 @@ static void tell_none(const tni_library_known *known, bool looked, tn_library_st
         looked ? "no OpenMP run-time is in this process"
                : "which OpenMP run-times are in the process is not asked on this system";
     if (known->files)
-        tni_look_library(NULL, known->files, tni_env_get("LD_LIBRARY_PATH"), &look);
+        tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
         to->available = TN_AVAILABLE_YES;
-        tn_text_fit(to->path, sizeof to->path, look.text);
         REASON("%s; code that needs one finds %s", none, look.text);
         return;
     }

@@ -3,7 +3,6 @@
 #include "library.h"
 #include "os/env.h"
 #include "os/file.h"
-#include "os/look/look.h"
 #include "reader.h"
 #include "registry/registry.h"
 #include "tenon/module/kernel.h"
@@ -36,8 +35,7 @@ static const char *list_files(const char *files, char *out, size_t size)
     return out;
 }
 
-/* Where the loader would find the files. A path that was cut is none. */
-static void look_for(const char *files, tni_look *out, tn_library_state *to)
+void tni_library_look(const char *files, tni_look *out, tn_library_state *to)
 {
     *out = (tni_look){0};
     tni_look_library(NULL, files, tni_env_get("LD_LIBRARY_PATH"), out);
@@ -78,7 +76,7 @@ static void tell_foreign(const tni_library_known *known, tn_library_state *to)
         REASON("no module here uses it");
         return;
     }
-    look_for(known->files, &look, to);
+    tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
         REASON("%s is at %s, but no module here uses it", tni_path_name(look.text), look.text);
     } else if (look.holds == 0) {
@@ -100,7 +98,7 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
         REASON("part of module %s, and not tried yet", offer->record->name);
         return;
     }
-    look_for(row->files, &look, to);
+    tni_library_look(row->files, &look, to);
     if (look.holds > 0) {
         REASON("not tried yet");
         return;

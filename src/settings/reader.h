@@ -1,13 +1,8 @@
-/* Who reads which settings: told by the sets that readers go by, never typed beside a row. */
+/* Who reads which settings: told by the lists that readers go by, never typed beside a row. */
 #ifndef TNI_SETTINGS_READER_H
 #define TNI_SETTINGS_READER_H
 
 #include "tenon/setting.h"
-
-/* A set of settings, for instance those that a plan's key is made of. */
-typedef struct tni_setting_set {
-    uint64_t bits[(TN_SETTING_COUNT + 63) / 64];
-} tni_setting_set;
 
 /* Someone who reads; `name` is what reports show. */
 typedef struct tni_setting_reader {

@@ -11,7 +11,7 @@
 
 static const char where[] = "settings";
 
-/* Variables of Tenon's that are not settings. */
+/* Variables of Tenon's that are not settings; of TENON_LOCK and TENON_LIBRARY the name alone is kept. */
 static const char *const others[] = {"TENON_PLATFORM", "TENON_MODULE_PATH", "TENON_LOCK",
                                      "TENON_LOG",      "TENON_CACHE",       "TENON_CONFIG",
                                      "TENON_LIBRARY",  "TENON_NO_SETUP"};

@@ -24,8 +24,10 @@ int32_t tni_strength_parse(const char *word)
 
 const char *tni_strength_nearest(const char *word)
 {
-    static const char *const words[] = {"permit", "require", "prefer", "avoid", "forbid"};
-    return tni_words_nearest(word, words, sizeof words / sizeof words[0]);
+    const char *words[TN_FORBID + 1];
+    for (int32_t i = TN_PERMIT; i <= TN_FORBID; i++)
+        words[i] = tn_strength_name(i);
+    return tni_words_nearest(word, words, TN_FORBID + 1);
 }
 
 static tn_status refuse(const tni_setting_row *row, const char *value, const char *nearest,

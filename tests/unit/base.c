@@ -256,6 +256,23 @@ static void nearest_word_is_found(void **state)
     assert_string_equal(tni_words_nearest("cat", spellings, 2), "cat");
 }
 
+static void words_are_joined_and_cut(void **state)
+{
+    static const char *const words[] = {"one", "two", "three"};
+    char room[16], exact[9];
+    (void)state;
+    tni_words_join(words, 0, room, sizeof room);
+    assert_string_equal(room, "");
+    tni_words_join(words, 3, room, sizeof room);
+    assert_string_equal(room, "one, two, three");
+    tni_words_join(words, 2, exact, sizeof exact);
+    assert_string_equal(exact, "one, two");
+    tni_words_join(words, 3, exact, sizeof exact); /* full before the last one */
+    assert_string_equal(exact, "one, ...");
+    tni_words_join(words, 3, room, sizeof room - 1);
+    assert_string_equal(room, "one, two, t...");
+}
+
 static void words_are_the_same_in_any_case(void **state)
 {
     (void)state;
@@ -603,6 +620,7 @@ int main(void)
         cmocka_unit_test(buffer_grows_and_gives_its_text),
         cmocka_unit_test(names_are_legal_or_not),
         cmocka_unit_test(nearest_word_is_found),
+        cmocka_unit_test(words_are_joined_and_cut),
         cmocka_unit_test(words_are_the_same_in_any_case),
         cmocka_unit_test(dtypes_have_words),
         cmocka_unit_test(strangers_words_are_made_text),

@@ -624,13 +624,6 @@ static void a_reset_forgets_everything(void **state)
     assert_true(spaces_are_empty());
 }
 
-static tn_device *resetting;
-
-static void reset_it(void)
-{
-    assert_int_equal(tn_device_reset(resetting, NULL), TN_OK);
-}
-
 /* An allocation that a reset overtakes is given to no one. */
 static void a_reset_may_come_between(void **state)
 {
@@ -639,12 +632,11 @@ static void a_reset_may_come_between(void **state)
     tn_error err = {0};
     (void)state;
     spaces_make(&s);
-    resetting = s.south[0];
     void *a = take(s.south[0], 5, "before");
-    atomic_store(&space_meanwhile, reset_it);
+    space_reset_meanwhile(s.south[0]);
     assert_int_equal(tn_memory_alloc(s.south[0], 100, "during", &none, &err), TN_CANCELLED);
     assert_string_equal(err.message, "south:0: it was reset meanwhile");
-    atomic_store(&space_meanwhile, reset_it);
+    space_reset_meanwhile(s.south[0]);
     assert_int_equal(tn_memory_host_alloc(s.south[0], 9, NULL, &none, &err), TN_CANCELLED);
     assert_string_equal(err.message, "south:0: it was reset meanwhile");
     assert_int_equal(stats_of(s.south[0]).host, 0);

@@ -561,13 +561,6 @@ static void a_loss_is_kept_with_its_device(void **state)
     }
 }
 
-static tn_device *resetting;
-
-static void reset_it(void)
-{
-    assert_int_equal(tn_device_reset(resetting, NULL), TN_OK);
-}
-
 /* Pinned memory that a reset took away is not used again. */
 static void a_reset_may_come_between(void **state)
 {
@@ -576,11 +569,10 @@ static void a_reset_may_come_between(void **state)
     (void)state;
     spaces_make(&s);
     memory north = take(&s, NORTH_0, 64), south = take(&s, SOUTH_0, 64);
-    resetting = s.south[0];
     assert_int_equal(copy(&south, &north, NULL, &err), TN_OK);
     assert_int_equal(space_look(SOUTH).host_blocks, 1);
     for (int i = 0; i < 2; i++) { /* while a stage is in use, while one is made */
-        atomic_store(&space_meanwhile, reset_it);
+        space_reset_meanwhile(s.south[0]);
         (void)copy(&south, &north, NULL, &err); /* to memory that is gone */
         assert_null(atomic_load(&space_meanwhile));
         space_forgive(SOUTH);

@@ -108,6 +108,19 @@ static tn_status leave_late(tn_status status)
     return status;
 }
 
+static tn_device *resetting;
+
+static void reset_it(void)
+{
+    assert_int_equal(tn_device_reset(resetting, NULL), TN_OK);
+}
+
+void space_reset_meanwhile(tn_device *device)
+{
+    resetting = device;
+    atomic_store(&space_meanwhile, reset_it);
+}
+
 void space_lose(int number, int32_t device)
 {
     tni_mutex_lock(&lock);

@@ -63,6 +63,7 @@ extern _Atomic bool space_stuck;        /* no one can wait for a stream: TN_IO *
  * held; or NULL. */
 typedef void space_call(void);
 extern space_call *_Atomic space_meanwhile;
+void space_reset_meanwhile(tn_device *device); /* that call resets the device */
 
 extern void *_Atomic space_gives; /* what every allocation of a device gives instead; or NULL */
 

@@ -148,10 +148,11 @@ tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, 
                           uint32_t *out_life, tn_error *err);
 void tni_memory_give(tn_device *device, void *memory, uint32_t life);
 
-/* Its memory is the host's own: a copy to or from it is a copy of host memory. */
+/* Its memory is the host's own: a copy to or from it is a copy of host memory. Never that of a device
+ * for planning only. */
 static inline bool tni_memory_is_host(const tn_device *device)
 {
-    return !device || (device->offer->platform->row->kind == TN_PLATFORM_CPU &&
+    return !device || (device->offer && device->offer->platform->row->kind == TN_PLATFORM_CPU &&
                        (device->properties.known & TN_DEVICE_KNOWS(is_integrated)) &&
                        device->properties.is_integrated == 1);
 }

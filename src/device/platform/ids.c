@@ -2,7 +2,6 @@
 #include "platforms.h"
 
 #include "base/alloc.h"
-#include "os/env.h"
 #include "visible.h"
 
 static const char where[] = "tn_platform_id_convert";

@@ -165,19 +165,6 @@ const char *const *tn_platform_supported_model_arch(const tn_platform *platform)
     return row && row->model_archs ? row->model_archs : everything;
 }
 
-/* "a, b, c", cut to fit. */
-static void join(const char *const *list, size_t count, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < count && used + 1 < size; i++) {
-        int wrote = snprintf(out + used, size - used, "%s%s", i ? ", " : "", list[i]);
-        used += wrote > 0 ? (size_t)wrote : 0;
-    }
-    if (used >= size)
-        memcpy(out + size - 4, "...", 4);
-}
-
 static tn_status verify(const tn_platform *platform, const char *where, const char *what,
                         const char *name, const char *const *list, tn_error *err)
 {
@@ -193,7 +180,7 @@ static tn_status verify(const tn_platform *platform, const char *where, const ch
     }
     if (count == 0)
         return TN_OK;
-    join(list, count, there, sizeof there);
+    tni_words_join(list, count, there, sizeof there);
     char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(name, list, count);
     return tn_fail(err, TN_UNSUPPORTED, 0, where,

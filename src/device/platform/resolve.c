@@ -23,12 +23,9 @@ static size_t names_of(tni_platforms *set, const char **names)
 static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
 {
     const char *names[MOST_NAMES];
-    char there[256] = "";
-    size_t count = names_of(set, names), used = 0;
-    for (size_t i = 0; i < count && used < sizeof there; i++)
-        used +=
-            (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "", names[i]);
-    char hint[TNI_HINT];
+    char there[256], hint[TNI_HINT];
+    size_t count = names_of(set, names);
+    tni_words_join(names, count, there, sizeof there);
     const char *nearest = tni_words_nearest(name, names, count);
     return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get", "no platform \"%.60s\"; there are %s%s",
                    name, there, tni_words_hint(nearest, hint));

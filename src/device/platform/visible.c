@@ -1,7 +1,5 @@
 #include "visible.h"
 
-#include "base/words.h"
-
 static const char numerals[] = "0123456789";
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char uuid_characters[] =

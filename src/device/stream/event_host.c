@@ -3,7 +3,7 @@
 #include "os/clock.h"
 #include "os/sha256.h"
 
-_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "processes share marks without a lock");
+TN_STATIC_ASSERT(ATOMIC_LLONG_LOCK_FREE == 2, "processes share marks without a lock");
 
 /* What processes share. */
 typedef struct page {
@@ -22,13 +22,12 @@ typedef struct layout {
     unsigned char device[8]; /* of the SHA-256 of its id        */
     unsigned char check[32]; /* the SHA-256 of all before it    */
 } layout;
-_Static_assert(sizeof(layout) == sizeof(tn_event_handle), "a handle has no other room");
+TN_STATIC_ASSERT(sizeof(layout) == sizeof(tn_event_handle), "a handle has no other room");
 
 static const char handle_kind[8] = "tn-host";
 
 tn_status tni_event_host_create(tn_event *event, tn_error *err)
 {
-    event->mark = &event->own;
     if (!(event->flags & TN_EVENT_INTERPROCESS))
         return TN_OK;
     tn_status status = tni_shared_create(sizeof(page), &event->shared, err);

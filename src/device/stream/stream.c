@@ -4,15 +4,9 @@
 #include "current.h"
 #include "life.h"
 
-/* Every stream is one of these. */
-typedef struct living {
-    tn_stream stream;
-    _Atomic int32_t life; /* the one it was made in; of a standard stream its device's now */
-} living;
-
 int32_t tni_life_of_stream(const tn_stream *stream)
 {
-    return atomic_load_explicit(&((const living *)stream)->life, memory_order_acquire);
+    return atomic_load_explicit(&stream->life, memory_order_acquire);
 }
 
 int32_t tni_life_of(const tn_device *device)
@@ -22,7 +16,7 @@ int32_t tni_life_of(const tn_device *device)
 
 void tni_life_next(tn_device *device)
 {
-    atomic_fetch_add(&((living *)device->standard)->life, 1);
+    atomic_fetch_add(&device->standard->life, 1);
 }
 
 tn_status tni_life_check(const tn_device *device, int32_t life, const char *what, const char *where,
@@ -68,15 +62,15 @@ tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where
 
 static tn_stream *make(tn_device *device, int32_t kind, int32_t priority)
 {
-    living *made = tni_alloc_zeroed(1, sizeof *made);
-    if (!made)
+    tn_stream *stream = tni_alloc_zeroed(1, sizeof *stream);
+    if (!stream)
         return NULL;
-    made->stream.kind = kind;
-    made->stream.priority = priority;
-    made->stream.device = device;
-    atomic_init(&made->stream.holders, 1);
-    atomic_init(&made->life, kind == TNI_STREAM_STANDARD ? 0 : tni_life_of(device));
-    return &made->stream;
+    stream->kind = kind;
+    stream->priority = priority;
+    stream->device = device;
+    atomic_init(&stream->holders, 1);
+    atomic_init(&stream->life, kind == TNI_STREAM_STANDARD ? 0 : tni_life_of(device));
+    return stream;
 }
 
 tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err)

@@ -11,7 +11,7 @@ struct tn_stream {
     _Atomic int32_t holders; /* of the standard one: not counted, it lives with its device */
     int32_t kind;
     int32_t priority;
-    int32_t reserved;
+    _Atomic int32_t life; /* the one it was made in; of the standard one its device's now */
     tn_device *device;
     void *native; /* what the platform's functions take; NULL for the standard one, and where the
                      platform has no streams */

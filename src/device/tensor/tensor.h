@@ -59,12 +59,6 @@ tn_status tni_tensor_device_of(const tn_tensor *tensor, const char *where, tn_de
 tn_status tni_tensor_writable(const tn_tensor *tensor, const char *where, const char *name,
                               tn_error *err);
 
-/* Its memory is the host's: what the calling thread can read and write. */
-static inline bool tni_tensor_is_host(const tn_device *device)
-{
-    return !device->plans_only && tni_memory_is_host(device);
-}
-
 /* DLPack's numbers of a device. The platforms that DLPack knows are by their index; every other is
  * TN_DLPACK_EXT_DEV, by its ordinal, which stays its own when it is withdrawn. */
 void tni_dlpack_numbers(const tn_device *device, int32_t *out_type, int32_t *out_id);

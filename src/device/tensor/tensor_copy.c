@@ -2,8 +2,8 @@
  * host's memory, and otherwise refused. */
 #include "tensor.h"
 
-#include "base/dtype.h"
 #include "device/stream/stream.h"
+#include "tenon/dtype.h"
 
 #include <inttypes.h>
 
@@ -79,7 +79,7 @@ static tn_status check(sides *s, tn_error *err)
 static bool share_memory(const sides *s)
 {
     return s->from_device == s->to_device ||
-           (tni_tensor_is_host(s->from_device) && tni_tensor_is_host(s->to_device));
+           (tni_memory_is_host(s->from_device) && tni_memory_is_host(s->to_device));
 }
 
 static tn_status copy_rows(tn_stream *stream, const sides *s, const tni_walk *walk, tn_error *err)
@@ -127,7 +127,7 @@ tn_status tn_copy(tn_stream *stream, const tn_tensor *from, const tn_tensor *to,
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "from and to overlap in the memory of %s; copy through a third tensor",
                        s.to_device->id);
-    if (walk.ndim > 0 && tni_tensor_is_host(s.from_device) && tni_tensor_is_host(s.to_device))
+    if (walk.ndim > 0 && tni_memory_is_host(s.from_device) && tni_memory_is_host(s.to_device))
         return copy_in_host(stream, &s, &walk, err);
     if (is_rows(&walk))
         return copy_rows(stream, &s, &walk, err);

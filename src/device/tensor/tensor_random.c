@@ -100,7 +100,7 @@ static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *t
         return status;
     if (!generator)
         generator = tn_device_generator(device);
-    if (tni_tensor_is_host(device))
+    if (tni_memory_is_host(device))
         return d->fill(generator, tensor->dtype, tni_tensor_first(tensor), layout.elements, err);
     return send(d, generator, device, tensor, &layout, err);
 }

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/form.h"
 #include "base/words.h"
+#include "device/description_values.h"
 #include "snapshot_text.h"
 
 #include <errno.h>
@@ -85,18 +86,10 @@ static bool read_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX])
     return false;
 }
 
-/* One line that fits. */
 static bool read_text(const char *text, char *out, size_t size)
 {
-    size_t length = strlen(text);
-    for (const char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == '\177')
-            return false;
-    }
-    if (length == 0 || length >= size)
-        return false;
-    memcpy(out, text, length + 1);
-    return true;
+    tni_need need; /* said in words of its own here */
+    return tni_value_text(text, out, size, &need);
 }
 
 /* Refuses a key that stands in the section before, and one that is not among `words`. */

@@ -121,15 +121,11 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
                          tn_error *err)
 {
     const char *names[MOST_NAMED];
-    char there[256] = "";
-    size_t count = 0, used = 0;
-    for (; count < snapshot->platform_count && count < MOST_NAMED; count++) {
+    char there[256], hint[TNI_HINT];
+    size_t count = 0;
+    for (; count < snapshot->platform_count && count < MOST_NAMED; count++)
         names[count] = snapshot->platforms[count].name;
-        if (used < sizeof there)
-            used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", count ? ", " : "",
-                                     names[count]);
-    }
-    char hint[TNI_HINT];
+    tni_words_join(names, count, there, sizeof there);
     const char *nearest = tni_words_nearest(name, names, count);
     return tn_fail(err, TN_NOT_FOUND, 0, where,
                    "no platform \"%.60s\" in the snapshot; there are %s%s", name, there,

@@ -83,22 +83,6 @@ static void make_header(unsigned char header[TNI_CACHE_HEADER], const tni_cache_
     tni_sha256_of(data, size, header + 24 + TNI_SHA256_SIZE);
 }
 
-/* 0, or -1 with errno. */
-static int write_all(int file, const void *data, size_t size)
-{
-    const char *from = data;
-    while (size > 0) {
-        ssize_t count = tni_sys_write(file, from, size);
-        if (count == 0)
-            errno = EIO;
-        if (count <= 0)
-            return -1;
-        from += count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
-
 /* The bytes read, fewer than `size` only at the file's end; -1 with errno. */
 static ssize_t read_all(int file, void *to, size_t size)
 {
@@ -142,9 +126,9 @@ static int write_entry(int shelf, const tni_cache_id *id, const void *data, size
     if (file < 0)
         return -1;
     make_header(header, id, data, size);
-    int result = write_all(file, header, sizeof header);
+    int result = tni_sys_write_all(file, header, sizeof header);
     if (result == 0)
-        result = write_all(file, data, size);
+        result = tni_sys_write_all(file, data, size);
     if (result != 0)
         tni_cache_close(file);
     else
