@@ -5,7 +5,7 @@
 # adds the files to TARGET with the flags of ISA on these files alone, and defines TENON_ISA_<ISA>
 # for TARGET as the feature bits that the flags stand for: the `needs` of a row, so that a row is
 # there exactly when its object is, and cannot ask for less than its object uses. The bits are
-# written with TNI_CPU_BIT (src/os/cpu.h). On another processor nothing is added; where the compiler
+# written with TN_CPU_BIT (tenon/module/cpu.h). On another processor nothing is added; where the compiler
 # does not take the flags, configuring says so.
 #
 # What an object for an instruction set must keep to, as it may not run before its bits are checked:
@@ -91,7 +91,7 @@ function(tenon_isa_sources target isa)
                  PROPERTY COMPILE_OPTIONS ${tenon_isa_${isa}_FLAGS})
     target_sources(${target} PRIVATE "${file}")
   endforeach()
-  list(TRANSFORM tenon_isa_${isa}_NEEDS REPLACE "(.+)" "TNI_CPU_BIT(\\1)" OUTPUT_VARIABLE bits)
+  list(TRANSFORM tenon_isa_${isa}_NEEDS REPLACE "(.+)" "TN_CPU_BIT(\\1)" OUTPUT_VARIABLE bits)
   list(JOIN bits "|" bits)
   string(TOUPPER "${isa}" name)
   target_compile_definitions(${target} PRIVATE "TENON_ISA_${name}=(${bits})")

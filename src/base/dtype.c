@@ -19,11 +19,13 @@ TN_DTYPE_LIST(WHOLE)
 
 const char *tn_dtype_name(tn_dtype dtype)
 {
-    for (size_t i = 0; i < ROWS; i++) {
-        if (rows[i].dtype == dtype)
-            return rows[i].word;
+    switch (dtype) {
+#define NAME(name, word, code, bits) \
+    case name: return word;
+        TN_DTYPE_LIST(NAME)
+#undef NAME
+    default: return NULL;
     }
-    return NULL;
 }
 
 tn_dtype tni_dtype_find(const char *word)

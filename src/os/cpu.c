@@ -5,25 +5,27 @@
 
 #include <stdatomic.h>
 
+#define WORD(name, bit, word) [bit] = word,
+static const char *const feature_words[] = {TN_CPU_FEATURE_LIST(WORD)};
+#undef WORD
 #define WORD(name, word) word,
-static const char *const feature_words[] = {TNI_CPU_FEATURE_LIST(WORD)};
 static const char *const quirk_words[] = {TNI_CPU_QUIRK_LIST(WORD)};
 #undef WORD
 
-#define LISTED(name, word) ", " word
-static const char all_features[] = TNI_CPU_FEATURE_LIST(LISTED);
+#define LISTED(name, bit, word) ", " word
+static const char all_features[] = TN_CPU_FEATURE_LIST(LISTED);
 #undef LISTED
 
-#define LACKING(name, word) "it builds on " word ", which is not usable here",
-static const char *const lacking[] = {TNI_CPU_FEATURE_LIST(LACKING)};
+#define LACKING(name, bit, word) [bit] = "it builds on " word ", which is not usable here",
+static const char *const lacking[] = {TN_CPU_FEATURE_LIST(LACKING)};
 #undef LACKING
 
-TN_STATIC_ASSERT(TNI_CPU_FEATURE_COUNT <= 64, "features are the bits of one word");
+TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 64, "features are the bits of one word");
 
 void tni_cpu_facts_note(tni_cpu_facts *facts, int feature, uint64_t needs, const char *obstacle)
 {
     uint64_t missing = needs & ~facts->usable;
-    for (int i = 0; !obstacle && i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; !obstacle && i < TN_CPU_FEATURE_COUNT; i++) {
         if (missing >> i & 1)
             obstacle = lacking[i];
     }
@@ -76,7 +78,7 @@ bool tni_cpu_amx_request(void)
     static tni_once once = TNI_ONCE_INIT;
     facts();
     tni_once_run(&once, examine_with_amx);
-    return (tni_cpu_detected() & TNI_CPU_BIT(AMX_TILE)) != 0;
+    return (tni_cpu_detected() & TN_CPU_BIT(AMX_TILE)) != 0;
 }
 
 uint64_t tni_cpu_detected(void)
@@ -101,13 +103,13 @@ void tni_cpu_mask_set(uint64_t allow)
 
 const char *tni_cpu_why_not(int feature_index)
 {
-    bool known = feature_index >= 0 && feature_index < TNI_CPU_FEATURE_COUNT;
+    bool known = feature_index >= 0 && feature_index < TN_CPU_FEATURE_COUNT;
     return known ? facts()->why_not[feature_index] : NULL;
 }
 
 const char *tni_cpu_feature_name(int index)
 {
-    return index >= 0 && index < TNI_CPU_FEATURE_COUNT ? feature_words[index] : NULL;
+    return index >= 0 && index < TN_CPU_FEATURE_COUNT ? feature_words[index] : NULL;
 }
 
 const char *tni_cpu_quirk_name(int index)
@@ -117,7 +119,7 @@ const char *tni_cpu_quirk_name(int index)
 
 static int feature_of(const char *word, size_t length)
 {
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         if (strlen(feature_words[i]) == length && memcmp(feature_words[i], word, length) == 0)
             return i;
     }
@@ -129,7 +131,7 @@ static tn_status unknown_word(const char *text, size_t length, tn_error *err)
     char word[TNI_NAME_MAX + 1];
     snprintf(word, sizeof word, "%.*s", (int)(length < TNI_NAME_MAX ? length : TNI_NAME_MAX), text);
     char hint[TNI_HINT];
-    const char *near = tni_words_nearest(word, feature_words, TNI_CPU_FEATURE_COUNT);
+    const char *near = tni_words_nearest(word, feature_words, TN_CPU_FEATURE_COUNT);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_cpu_features_parse",
                    "no processor feature \"%s\"; there are%s%s", word, all_features + 1,
                    tni_words_hint(near, hint));
@@ -157,7 +159,7 @@ size_t tni_cpu_features_write(uint64_t features, char *out, size_t size)
     size_t length = 0;
     if (size)
         out[0] = '\0';
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         size_t used = length < size ? length : size;
         if (features >> i & 1)
             length += (size_t)snprintf(size ? out + used : NULL, size - used, "%s%s",

@@ -3,40 +3,10 @@
 #define TNI_OS_CPU_H
 
 #include "tenon/base.h"
+#include "tenon/module/cpu.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
-
-/*  Capabilities: name in reports and masks. A bit is set only when the instructions exist, the
- *  system saves the registers they use (XCR0), and all that the feature builds on is set too; for
- *  AMX once the kernel has given permission. */
-#define TNI_CPU_FEATURE_LIST(X)   \
-    X(SSE2, "sse2")               \
-    X(SSE41, "sse4.1")            \
-    X(AVX, "avx")                 \
-    X(F16C, "f16c")               \
-    X(FMA, "fma")                 \
-    X(AVX2, "avx2")               \
-    X(SHA, "sha")                 \
-    X(AVX_VNNI, "avx-vnni")       \
-    X(AVX512F, "avx512f")         \
-    X(AVX512BW, "avx512bw")       \
-    X(AVX512DQ, "avx512dq")       \
-    X(AVX512VL, "avx512vl")       \
-    X(AVX512_VNNI, "avx512-vnni") \
-    X(AVX512_BF16, "avx512-bf16") \
-    X(AVX512_FP16, "avx512-fp16") \
-    X(AMX_TILE, "amx-tile")       \
-    X(AMX_INT8, "amx-int8")       \
-    X(AMX_BF16, "amx-bf16")       \
-    X(NEON, "neon")               \
-    X(ARM_SHA2, "arm-sha2")       \
-    X(ARM_FP16, "arm-fp16")       \
-    X(ARM_DOTPROD, "arm-dotprod") \
-    X(ARM_BF16, "arm-bf16")       \
-    X(ARM_I8MM, "arm-i8mm")       \
-    X(SVE, "sve")                 \
-    X(SVE2, "sve2")
 
 /*  Quirks: true of this processor, but nothing that a kernel may need. They change which of two
  *  working kernels is taken, never whether one may run. */
@@ -44,13 +14,6 @@
     X(SLOW_GATHER, "slow-gather")                                                   \
     X(HEAVY_AVX512, "heavy-avx512") /* lowers its clock a lot under 512-bit work */ \
     X(VIRTUAL, "virtual")           /* under a hypervisor: cache and model facts may be invented */
-
-enum {
-#define TNI_CPU_INDEX_(name, word) TNI_CPU_INDEX_##name,
-    TNI_CPU_FEATURE_LIST(TNI_CPU_INDEX_) TNI_CPU_FEATURE_COUNT
-#undef TNI_CPU_INDEX_
-};
-#define TNI_CPU_BIT(name) (UINT64_C(1) << TNI_CPU_INDEX_##name)
 
 enum {
 #define TNI_CPU_QUIRK_INDEX_(name, word) TNI_CPU_QUIRK_INDEX_##name,

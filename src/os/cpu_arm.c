@@ -16,8 +16,8 @@ typedef struct arm_row {
     uint64_t needs;
 } arm_row;
 
-#define ROW(f)   TNI_CPU_INDEX_##f
-#define NEEDS(f) TNI_CPU_BIT(f)
+#define ROW(f)   TN_CPU_INDEX_##f
+#define NEEDS(f) TN_CPU_BIT(f)
 
 /* What a row needs comes before it. */
 // clang-format off

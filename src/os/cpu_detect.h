@@ -9,7 +9,7 @@
 typedef struct tni_cpu_facts {
     uint64_t usable;
     uint64_t quirks;
-    const char *why_not[TNI_CPU_FEATURE_COUNT]; /* as tni_cpu_why_not */
+    const char *why_not[TN_CPU_FEATURE_COUNT]; /* as tni_cpu_why_not */
 } tni_cpu_facts;
 
 /* Notes that the processor has `feature`: usable when `obstacle` is NULL and all of `needs` is

@@ -13,7 +13,7 @@ struct level {
     uint64_t leaves;
 };
 
-#define F(name) TNI_CPU_BIT(name)
+#define F(name) TN_CPU_BIT(name)
 
 /* AMX counts once the system has permitted it, which whoever is about to choose such kernels asks
  * for (tni_cpu_amx_request): to ask changes the process, and a query must not. */
@@ -101,7 +101,7 @@ const char *tni_cpu_level(void)
 
 const char *tn_cpu_withheld(const char **out_reason)
 {
-    for (int i = TNI_CPU_FEATURE_COUNT - 1; i >= 0; i--) {
+    for (int i = TN_CPU_FEATURE_COUNT - 1; i >= 0; i--) {
         const char *why = tni_cpu_why_not(i);
         if (!why)
             continue;
@@ -162,7 +162,7 @@ static const char *obstacle(const tni_cpu_asked *cpu, struct ladder ladder, size
 {
     for (size_t step = 0; step < steps; step++) {
         uint64_t missing = ladder.levels[step].needs & ~cpu->detected;
-        for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+        for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
             if (missing >> i & 1 && cpu->why_not(i))
                 return cpu->why_not(i);
         }

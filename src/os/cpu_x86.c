@@ -36,8 +36,8 @@ typedef struct x86_row {
 } x86_row;
 
 #define BIT(n)   (UINT32_C(1) << (n))
-#define ROW(f)   TNI_CPU_INDEX_##f
-#define NEEDS(f) TNI_CPU_BIT(f)
+#define ROW(f)   TN_CPU_INDEX_##f
+#define NEEDS(f) TN_CPU_BIT(f)
 
 /* What a row needs comes before it. */
 // clang-format off

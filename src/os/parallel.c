@@ -5,6 +5,7 @@
 #include "pool.h"
 #include "thread.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* A loop copies the way it takes under the lock, so changing the engine never meets a running one.
@@ -15,6 +16,7 @@ static struct {
     tni_pool *pool;
     int32_t wished;  /* threads; 0: as many as there are processors */
     int64_t running; /* loops */
+    _Atomic int32_t hint; /* threads as they were last asked for; 0: since then something changed */
 } process = {.lock = TNI_MUTEX_INIT};
 
 static _Thread_local bool in_engine; /* the program's engine was called, and has not returned */
@@ -84,8 +86,10 @@ static int32_t wish(void)
 /* NULL for want of memory; the next loop tries again. */
 static tni_pool *pool_get(void)
 {
-    if (!process.pool)
+    if (!process.pool) {
         (void)tni_pool_create(wish(), &process.pool, NULL);
+        process.hint = 0;
+    }
     return process.pool;
 }
 
@@ -154,6 +158,7 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
     }
     lock();
     process.engine = copy;
+    process.hint = 0;
     unlock();
     return TN_OK;
 }
@@ -164,8 +169,15 @@ int32_t tni_parallel_threads(void)
     int32_t threads = process.engine.parallel_for ? process.engine.threads
                       : process.pool              ? tni_pool_threads(process.pool)
                                                   : wish();
+    process.hint = threads;
     unlock();
     return threads;
+}
+
+int32_t tni_parallel_threads_hint(void)
+{
+    int32_t hint = atomic_load_explicit(&process.hint, memory_order_relaxed);
+    return hint ? hint : tni_parallel_threads();
 }
 
 tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err)
@@ -181,6 +193,7 @@ tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_err
         *out_ended = process.pool;
         process.pool = NULL;
         process.wished = threads;
+        process.hint = 0;
     }
     unlock();
     if (busy)

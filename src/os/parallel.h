@@ -8,6 +8,10 @@
 void tni_parallel_for(int64_t count, tn_task *task, void *user);
 int32_t tni_parallel_threads(void);
 
+/* The same as it was found last: as cheap as reading a number, and behind only where the system's own
+ * limits changed before the first loop. */
+int32_t tni_parallel_threads_hint(void);
+
 /* The next loop makes a pool for so many threads, 0: for those the process may use. In *out_ended is the
  * one there was, or NULL: the caller destroys it when it holds no lock, as its threads end then, and what
  * the program does at a thread's end may ask for anything. */

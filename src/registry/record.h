@@ -66,6 +66,13 @@ typedef struct tni_record {
     tn_host host; /* lent to the module */
 } tni_record;
 
+/* Whether its rows count: they are sound, and neither taken back nor those of a second of its name. */
+static inline bool tni_record_counts(const tni_record *record)
+{
+    return record->table && record->status != TN_ALREADY_EXISTS &&
+           !atomic_load_explicit(&record->withdrawn, memory_order_acquire);
+}
+
 /* A record for a file, or for a built-in when `path` is NULL. NULL for want of memory. */
 tni_record *tni_record_create(const char *path, tni_origin origin);
 

@@ -273,6 +273,13 @@ static tn_status check_kernel(check *at, const void *any)
     if (row->numerics & ~TN_NUM_KNOWN)
         return refuse(at, "numerics has unknown bits %#llx",
                       (unsigned long long)(row->numerics & ~TN_NUM_KNOWN));
+    if (row->cpu_needs >> TN_CPU_FEATURE_COUNT)
+        return refuse(at, "cpu_needs has unknown bits %#llx",
+                      (unsigned long long)row->cpu_needs >> TN_CPU_FEATURE_COUNT
+                                                                << TN_CPU_FEATURE_COUNT);
+    if (!row->plan != !row->plan_release)
+        return refuse(at, "plan and plan_release come together: %s is NULL",
+                      row->plan ? "plan_release" : "plan");
     if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
         return refuse(at, "%s needs a figure above 0, found %g",
                       is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
@@ -316,7 +323,7 @@ static const row_kind
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, verbose), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},
-    kernels = {"kernel", TN_UP_TO(tn_kernel_row, backend), ".", LONGEST_KERNEL_NAME, MOST_ROWS,
+    kernels = {"kernel", TN_UP_TO(tn_kernel_row, run), ".", LONGEST_KERNEL_NAME, MOST_ROWS,
                check_kernel},
     languages = {"language", TN_UP_TO(tn_language_row, version), "", TNI_NAME_MAX, MOST_ROWS,
                  check_language},

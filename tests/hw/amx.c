@@ -7,12 +7,12 @@ static void permission_turns_the_features_on(void **state)
 {
     (void)state;
     if (!tni_cpu_amx_request())
-        skip_because("no AMX here: %s", tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE)
-                                            ? tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE)
+        skip_because("no AMX here: %s", tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE)
+                                            ? tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE)
                                             : "the processor lacks it");
-    uint64_t wanted = TNI_CPU_BIT(AMX_TILE) | TNI_CPU_BIT(AMX_INT8) | TNI_CPU_BIT(AMX_BF16);
+    uint64_t wanted = TN_CPU_BIT(AMX_TILE) | TN_CPU_BIT(AMX_INT8) | TN_CPU_BIT(AMX_BF16);
     assert_true((tni_cpu_detected() & wanted) == wanted);
-    assert_null(tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE));
+    assert_null(tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE));
 }
 
 /* 16x64 bytes times 64x16 bytes, against the same sum in plain C. */

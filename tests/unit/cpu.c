@@ -12,15 +12,15 @@
 #include <unistd.h>
 #endif
 
-#define INDEX(feature) TNI_CPU_INDEX_##feature
-#define BIT(feature)   TNI_CPU_BIT(feature)
+#define INDEX(feature) TN_CPU_INDEX_##feature
+#define BIT(feature)   TN_CPU_BIT(feature)
 
 /* Names, masks, choice. */
 
 static void names_every_bit_once(void **state)
 {
     (void)state;
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         assert_non_null(tni_cpu_feature_name(i));
         for (int j = 0; j < i; j++)
             assert_string_not_equal(tni_cpu_feature_name(i), tni_cpu_feature_name(j));
@@ -28,11 +28,11 @@ static void names_every_bit_once(void **state)
     assert_string_equal(tni_cpu_feature_name(INDEX(SSE41)), "sse4.1");
     assert_string_equal(tni_cpu_quirk_name(TNI_CPU_QUIRK_INDEX_VIRTUAL), "virtual");
     assert_null(tni_cpu_feature_name(-1));
-    assert_null(tni_cpu_feature_name(TNI_CPU_FEATURE_COUNT));
+    assert_null(tni_cpu_feature_name(TN_CPU_FEATURE_COUNT));
     assert_null(tni_cpu_quirk_name(-1));
     assert_null(tni_cpu_quirk_name(TNI_CPU_QUIRK_COUNT));
     assert_null(tni_cpu_why_not(-1));
-    assert_null(tni_cpu_why_not(TNI_CPU_FEATURE_COUNT));
+    assert_null(tni_cpu_why_not(TN_CPU_FEATURE_COUNT));
 }
 
 static void parses_what_it_names(void **state)
@@ -41,14 +41,14 @@ static void parses_what_it_names(void **state)
     uint64_t bits;
     tn_error err;
     (void)state;
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         assert_int_equal(tni_cpu_features_parse(tni_cpu_feature_name(i), &bits, &err), TN_OK);
         assert_int_equal(bits, UINT64_C(1) << i);
         strcat(all, i ? "," : "");
         strcat(all, tni_cpu_feature_name(i));
     }
     assert_int_equal(tni_cpu_features_parse(all, &bits, &err), TN_OK);
-    assert_int_equal(bits, (UINT64_C(1) << TNI_CPU_FEATURE_COUNT) - 1);
+    assert_int_equal(bits, (UINT64_C(1) << TN_CPU_FEATURE_COUNT) - 1);
     assert_int_equal(tni_cpu_features_parse("fma,avx2,fma", &bits, &err), TN_OK);
     assert_int_equal(bits, BIT(FMA) | BIT(AVX2));
     assert_int_equal(tni_cpu_features_parse("", &bits, &err), TN_OK);
@@ -91,7 +91,7 @@ static void mask_only_hides(void **state)
     assert_int_equal(tni_cpu_features(), detected);
     tni_cpu_mask_set(0);
     assert_int_equal(tni_cpu_features(), 0);
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         tni_cpu_mask_set(UINT64_C(1) << i);
         assert_int_equal(tni_cpu_features(), detected & UINT64_C(1) << i);
         assert_int_equal(tni_cpu_detected(), detected);

@@ -20,8 +20,8 @@ enum {
 };
 #endif
 
-#define INDEX(feature) TNI_CPU_INDEX_##feature
-#define BIT(feature)   TNI_CPU_BIT(feature)
+#define INDEX(feature) TN_CPU_INDEX_##feature
+#define BIT(feature)   TN_CPU_BIT(feature)
 
 /* x86. */
 
@@ -64,7 +64,7 @@ static const uint64_t sse = BIT(SSE2) | BIT(SSE41) | BIT(SHA);
 /* Every feature of `set`, and no other, is unusable for a reason that contains `why`. */
 static void assert_why_not(const tni_cpu_facts *facts, uint64_t set, const char *why)
 {
-    for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++) {
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         if (set >> i & 1)
             assert_contains(facts->why_not[i], why);
         else
@@ -274,7 +274,7 @@ static void stays_consistent_for_any_registers(void **state)
         raw.xcr0 &= mostly_ones();
         raw.amx = (uint32_t)(random_word() % 5);
         tni_cpu_facts facts = judged(&raw);
-        for (int i = 0; i < TNI_CPU_FEATURE_COUNT; i++)
+        for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++)
             assert_false(facts.usable >> i & 1 && facts.why_not[i]);
         for (size_t i = 0; i < sizeof implied / sizeof implied[0]; i++) {
             if (facts.usable & implied[i].feature)
@@ -363,7 +363,7 @@ static void reads_hwcap(void **state)
     assert_int_equal(judged_arm(0, 0).usable, 0);
     assert_int_equal(judged_arm(HWCAP_ASIMD, 0).usable, 0);
     assert_int_equal(judged_arm(UINT64_MAX, UINT64_MAX).usable,
-                     (UINT64_C(1) << TNI_CPU_FEATURE_COUNT) - BIT(NEON));
+                     (UINT64_C(1) << TN_CPU_FEATURE_COUNT) - BIT(NEON));
 }
 
 static void wants_what_an_arm_feature_builds_on(void **state)

@@ -6,7 +6,7 @@
 #include "tenon/machine.h"
 #include "test.h"
 
-#define F(feature) TNI_CPU_BIT(feature)
+#define F(feature) TN_CPU_BIT(feature)
 
 #define SSE   (F(SSE2) | F(SSE41))
 #define HASW  (SSE | F(AVX) | F(F16C) | F(FMA) | F(AVX2))
@@ -86,7 +86,7 @@ static const char *nothing_stands_against_it(int feature)
 
 static const char *no_zmm(int feature)
 {
-    return feature == TNI_CPU_INDEX_AVX512F ? "the system does not save zmm registers" : NULL;
+    return feature == TN_CPU_INDEX_AVX512F ? "the system does not save zmm registers" : NULL;
 }
 
 static tni_cpu_asked asked(int32_t architecture, uint64_t features, int32_t sve_bits)
@@ -206,7 +206,7 @@ static void features_are_written(void **state)
 static void every_feature_fits(void **state)
 {
     tn_machine_facts facts;
-    uint64_t all = (UINT64_C(1) << TNI_CPU_FEATURE_COUNT) - 1, bits;
+    uint64_t all = (UINT64_C(1) << TN_CPU_FEATURE_COUNT) - 1, bits;
     tn_error err;
     (void)state;
     assert_true(tni_cpu_features_write(all, facts.features, sizeof facts.features) <
@@ -289,7 +289,7 @@ static void can_be_limited(void **state)
 /* A query, and a limit, leave the process as it was: the tiles are asked for by others. */
 static void does_not_ask_for_tiles(void **state)
 {
-    const char *why = tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE);
+    const char *why = tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE);
     tn_error err;
     (void)state;
     if (!why || !strstr(why, "has not been asked"))
@@ -300,9 +300,9 @@ static void does_not_ask_for_tiles(void **state)
     assert_contains(reason, "has not been asked");
     assert_int_equal(tn_cpu_limit("amx", &err), TN_UNSUPPORTED);
     assert_contains(err.message, "the system has not been asked for the tile registers");
-    assert_ptr_equal(tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE), why);
+    assert_ptr_equal(tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE), why);
     if (!tni_cpu_amx_request())
-        skip_because("amx: %s", tni_cpu_why_not(TNI_CPU_INDEX_AMX_TILE));
+        skip_because("amx: %s", tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE));
     assert_string_equal(tn_cpu_level(), "amx");
     assert_string_equal(tn_cpu_withheld(NULL), "");
     assert_int_equal(tn_cpu_limit("avx512-fp16", &err), TN_OK);

@@ -242,6 +242,12 @@ static tn_status run(const struct tn_run *run, tn_error *err)
     return TN_OK;
 }
 
+typedef void (*release_function)(const tn_run *run, void *plan);
+static void plan_release(const tn_run *run, void *plan)
+{
+    (void)run, (void)plan;
+}
+
 /* A module with one good row of each kind, and a second platform. */
 typedef struct rows {
     tn_platform_row platform, platform2;
@@ -440,14 +446,18 @@ static void bad_kernels_are_refused(void **state)
         TEXT(kernel.name, "acme matmul",
              "name needs 1 to 96 of a-z 0-9 - _ ., beginning with a letter or digit; found"),
         TEXT(kernel.platform, "a.b", "kernel row 1 \"acme.matmul\": platform needs"),
-        SET(kernel.op, int32_t, TN_OP_NONE, "op needs 1 to 1, found 0"),
-        SET(kernel.op, int32_t, TN_OP_COUNT, "op needs 1 to 1, found 2"),
+        SET(kernel.op, int32_t, TN_OP_NONE, "op needs 1 to 10, found 0"),
+        SET(kernel.op, int32_t, TN_OP_COUNT, "op needs 1 to 10, found 11"),
         SET(kernel.version, uint32_t, 0, "version needs 1 or more, found 0"),
         SET(kernel.dtypes, tn_dtype *, NULL, "dtypes needs at least one type"),
         SET(kernel.dtypes, tn_dtype *, none, "dtypes needs at least one type"),
         SET(kernel.dtypes, tn_dtype *, odd, "dtypes[1] needs a TN_ type, found 0x10203"),
         SET(kernel.numerics, uint64_t, UINT64_C(1) << 63,
             "numerics has unknown bits 0x8000000000000000"),
+        SET(kernel.cpu_needs, uint64_t, TN_CPU_BIT(AVX2) | UINT64_C(1) << 62,
+            "cpu_needs has unknown bits 0x4000000000000000"),
+        SET(kernel.plan_release, release_function, plan_release,
+            "plan and plan_release come together: plan is NULL"),
         SET(kernel.flops_per_us, double, 0, "flops_per_us needs a figure above 0, found 0"),
         SET(kernel.flops_per_us, double, __builtin_nan(""), "flops_per_us needs a figure above 0"),
         SET(kernel.bytes_per_us, double, -1, "bytes_per_us needs a figure above 0, found -1"),

@@ -191,8 +191,8 @@ static void chooses_by_features(void **state)
     assert_ptr_equal(tni_sha256_choose(tni_cpu_features()), &rows[count - 1]);
     tni_cpu_mask_set(UINT64_MAX);
     for (size_t i = 0; i < count; i++) {
-        uint64_t sha = TNI_CPU_BIT(SHA) | TNI_CPU_BIT(SSE41);
-        uint64_t arm_sha2 = TNI_CPU_BIT(ARM_SHA2) | TNI_CPU_BIT(NEON);
+        uint64_t sha = TN_CPU_BIT(SHA) | TN_CPU_BIT(SSE41);
+        uint64_t arm_sha2 = TN_CPU_BIT(ARM_SHA2) | TN_CPU_BIT(NEON);
         if (strcmp(rows[i].name, "sha") == 0)
             assert_int_equal(rows[i].needs, sha);
         if (strcmp(rows[i].name, "arm_sha2") == 0)

@@ -2,20 +2,23 @@
  * benchmarks all read.
  *
  * The core compares what an op uses with what the row honours and refuses any difference, unknown
- * bits included: a kernel built today can never silently ignore a feature of tomorrow.
+ * bits included: a kernel built today can never silently ignore a feature of tomorrow. It also holds
+ * what the row declares of its numbers against the settings. What is left, `admit` decides.
  *
- * Thread-safety: rows are constant; `admit` is pure; `run` may be called from several threads with
- * different streams. */
+ * Plans are told apart by dtypes, shapes, strides, alignments, `uses` and words of the op, not by its
+ * numbers (alpha, beta, epsilon, a value): so `admit`, `workspace` and `plan` do not look at those.
+ *
+ * Thread-safety: rows are constant; `admit` and `workspace` are pure; `plan` and `run` may be called
+ * from several threads at once. */
 #ifndef TENON_MODULE_KERNEL_H
 #define TENON_MODULE_KERNEL_H
 
-#include "dtype.h"
+#include "cpu.h"
+#include "device.h"
 #include "module.h"
+#include "op.h"
 
 TN_BEGIN_DECLS
-
-/* The ops a row can name. */
-enum { TN_OP_NONE = 0, TN_OP_MATMUL = 1, TN_OP_COUNT };
 
 /* What a kernel does to numbers, declared so that the core can hold it against the settings. */
 #define TN_NUM_RUN_TO_RUN        UINT64_C(1)  /* same inputs, same machine: same bits           */
@@ -26,32 +29,133 @@ enum { TN_OP_NONE = 0, TN_OP_MATMUL = 1, TN_OP_COUNT };
 #define TN_NUM_REDUCED_REDUCTION UINT64_C(32) /* sums in fewer bits than f32                    */
 #define TN_NUM_KNOWN             UINT64_C(63)
 
-struct tn_query;   /* op, device properties, library version, settings */
-struct tn_refusal; /* why not: code, needed, found                     */
-struct tn_run;     /* op, operands, stream, workspace                  */
+/*  Why a kernel is not taken: name, number, word. Numbers are never reused. */
+#define TN_REFUSAL_LIST(X)                                                                      \
+    X(DTYPE, 1, "dtype") /* it does not compute with that type                    */            \
+    X(SHAPE, 2, "shape")                                                                        \
+    X(STRIDE, 3, "stride")                                                                      \
+    X(ALIGNMENT, 4, "alignment")                                                                \
+    X(FEATURE, 5, "feature")     /* the op uses what the row does not honour              */    \
+    X(PRECISION, 6, "precision") /* it rounds more than the settings allow                */    \
+    X(DETERMINISM, 7, "determinism")                                                            \
+    X(RULE, 8, "rule") /* forbidden, or something else is required              */              \
+    X(SETTING, 9, "setting")                                                                    \
+    X(DEVICE, 10, "device")   /* capability, instructions, a number of the device      */       \
+    X(LIBRARY, 11, "library") /* not available                                         */       \
+    X(VERSION, 12, "version")                                                                   \
+    X(MEMORY, 13, "memory") /* more scratch memory than is allowed                   */         \
+    X(KNOWN_BAD, 14, "known-bad")                                                               \
+    X(QUARANTINE, 15, "quarantine") /* it gave wrong results on this machine                 */ \
+    X(LOCK, 16, "lock")             /* the lock names another one                            */ \
+    X(BUSY, 17, "busy")             /* not now: no memory, or the device is in use           */ \
+    X(OTHER, 18, "other")
+
+enum {
+    TN_REFUSE_NONE = 0,
+#define TN_REFUSAL_ENUM_(NAME, number, word) TN_REFUSE_##NAME = number,
+    TN_REFUSAL_LIST(TN_REFUSAL_ENUM_)
+#undef TN_REFUSAL_ENUM_
+        TN_REFUSE_COUNT
+};
+
+/* Why not: what it is about, the value needed and the value found. */
+typedef struct tn_refusal {
+    size_t struct_size;
+    int32_t code; /* TN_REFUSE_... */
+    int32_t reserved;
+    int64_t needed;
+    int64_t found;
+    char what[32];  /* "k", "a.alignment" */
+    char text[224]; /* what would help: "pad the head size to 96"; may be "" */
+} tn_refusal;
+TN_ENDS_WITH(tn_refusal, text);
+
+/* Fills in `why`, if there is one, and returns TN_UNSUPPORTED:
+ * `return tn_refuse(why, TN_REFUSE_SHAPE, "k", 32, k)`. */
+static inline tn_status tn_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
+                                  int64_t found)
+{
+    if (why) {
+        why->code = code;
+        why->needed = needed;
+        why->found = found;
+        tn_text_fit(why->what, sizeof why->what, what);
+        why->text[0] = '\0';
+    }
+    return TN_UNSUPPORTED;
+}
+
+/* What a kernel is asked about. */
+typedef struct tn_query {
+    size_t struct_size;
+    const tn_op *op;
+    const tn_device_properties *device;
+    int64_t library_version; /* of the row's library, as it numbers them; -1 unknown or none    */
+    uint64_t cpu_features;   /* of the cpu platform: TN_CPU_BIT(...) that kernels may use; or 0 */
+    int32_t threads;         /* of the cpu platform: that a loop of the host's uses; or 0       */
+    int32_t reserved;
+    void *self; /* the core's */
+    /* A setting by its key, as a number: 0 or 1, a word's number, bytes. TN_NOT_FOUND for a key that
+     * is none, or that plans for this op are not told apart by. */
+    tn_status (*setting)(const struct tn_query *query, const char *key, int64_t *out);
+} tn_query;
+TN_ENDS_WITH(tn_query, setting);
+
+struct tn_kernel_row;
+
+/* What a kernel is run with. */
+typedef struct tn_run {
+    size_t struct_size;
+    const struct tn_kernel_row *row;
+    const tn_op *op;
+    void *const *data; /* the operands' first elements, in the op's order; NULL for absent ones and
+                           for those without elements; for `plan` all are */
+    void *stream;      /* the platform's own; NULL: in order, on the calling thread              */
+    void *platform;    /* what its probe gave                                                    */
+    void *library;     /* what the library's `open` gave; NULL without one                       */
+    void *plan;        /* what the row's `plan` gave; NULL without one                           */
+    void *workspace;   /* as many bytes as the row asked for, aligned to 64                      */
+    uint64_t workspace_bytes;
+    const tn_host *host;
+    int32_t device;  /* its index */
+    int32_t threads; /* that a loop of the host's uses */
+} tn_run;
+TN_ENDS_WITH(tn_run, threads);
+
+static inline void *tn_operand(const tn_run *run, int32_t operand)
+{
+    return run->data[operand];
+}
 
 typedef struct tn_kernel_row {
     size_t struct_size;
     const char *name;       /* "acme.matmul.bf16": platform first                            */
     const char *platform;   /* "acme": a platform of this module or of another               */
+    const char *library;    /* the library it goes through: "openblas"; NULL: none           */
+    const char *backend;    /* what users ask for it by: "FLASH_ATTN"; NULL: none            */
     int32_t op;             /* TN_OP_MATMUL                                                  */
     uint32_t version;       /* from 1; a new number makes remembered timings and verdicts void */
-    const tn_dtype *dtypes; /* 0-ended, at least one                                       */
-    uint64_t numerics;      /* TN_NUM_*                                                    */
-    uint64_t honours;       /* the op's USES bits that this kernel implements              */
-    uint64_t free_dims;     /* the op's DIM bits that one plan serves at any value         */
-    double flops_per_us;    /* three figures that predict a time; tuning replaces them     */
-    double bytes_per_us;
+    const tn_dtype *dtypes; /* of the first operand that is there; 0-ended, at least one     */
+    uint64_t numerics;      /* TN_NUM_*                                                      */
+    uint64_t honours;       /* the op's USES bits that this kernel implements                */
+    uint64_t free_dims;     /* the op's DIM bits that one plan serves at any value           */
+    uint64_t cpu_needs;     /* of the cpu platform: TN_CPU_BIT(...) | ...; else 0            */
+    double flops_per_us;    /* three figures that predict a time, on one core of a cpu;      */
+    double bytes_per_us;    /* tuning replaces them                                          */
     double overhead_us;
     /* NULL: everything that passed the core's own tests. Pure: calls no vendor. */
-    tn_status (*admit)(const struct tn_kernel_row *row, const struct tn_query *query,
-                       struct tn_refusal *why);
-    /* Enqueues on the run's stream, never waits. */
-    tn_status (*run)(const struct tn_run *run, tn_error *err);
-    const char *library; /* the library it goes through: "openblas"; NULL: none               */
-    const char *backend; /* what users ask for it by: "FLASH_ATTN"; NULL: none                */
+    tn_status (*admit)(const struct tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+    /* Bytes of scratch memory that a run needs. NULL: none. Pure. */
+    uint64_t (*workspace)(const struct tn_kernel_row *row, const tn_query *query);
+    /* Makes what is the same for every run: a descriptor, an order of work. *out_bytes is what it
+     * holds in memory, for the bound on kept plans. NULL: nothing is made. */
+    tn_status (*plan)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
+    void (*plan_release)(const tn_run *run, void *plan); /* there when `plan` is */
+    /* Enqueues on the run's stream, never waits. Keeps nothing of what it is given. No operand is
+     * empty but A and B of a matmul whose k is 0, and in of a reduce. */
+    tn_status (*run)(const tn_run *run, tn_error *err);
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, backend);
+TN_ENDS_WITH(tn_kernel_row, run);
 
 TN_END_DECLS
 

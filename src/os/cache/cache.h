@@ -48,6 +48,10 @@ tn_status tni_cache_prune(tni_cache *cache, uint64_t limit_bytes, tn_error *err)
 tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out_bytes,
                           tn_error *err);
 
+/* The same, one by one. A lock may be held meanwhile: `visit` calls nothing of the cache. */
+typedef void tni_cache_visit(void *to, const char *kind, uint64_t bytes);
+tn_status tni_cache_visit_all(tni_cache *cache, tni_cache_visit *visit, void *to, tn_error *err);
+
 /* The folder the environment asks for: $TENON_CACHE, else $XDG_CACHE_HOME/tenon, else
  * $HOME/.cache/tenon. An empty or relative $TENON_CACHE means memory only; of the other two only
  * absolute paths count. False, with the reason as static text and nothing added, when there is none

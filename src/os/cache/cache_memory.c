@@ -19,7 +19,6 @@ typedef struct item {
 typedef struct memory {
     tni_cache_store base;
     uint64_t limit;
-    uint64_t entries;
     uint64_t bytes;
     item *oldest;
     item *newest;
@@ -81,7 +80,6 @@ static void add(memory *m, item *i)
     i->next = *link;
     *link = i;
     join_order(m, i);
-    m->entries++;
     m->bytes += counted(i);
 }
 
@@ -92,7 +90,6 @@ static void drop(memory *m, item *i)
         link = &(*link)->next;
     *link = i->next;
     leave_order(m, i);
-    m->entries--;
     m->bytes -= counted(i);
     tni_release(i);
 }
@@ -167,13 +164,12 @@ static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
     return TN_OK;
 }
 
-static tn_status count(tni_cache_store *store, uint64_t *out_entries, uint64_t *out_bytes,
-                       tn_error *err)
+static tn_status visit_all(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err)
 {
     (void)err;
     take_lock();
-    *out_entries = of(store)->entries;
-    *out_bytes = of(store)->bytes;
+    for (const item *i = of(store)->oldest; i; i = i->newer)
+        visit(to, i->id.kind, counted(i));
     give_lock();
     return TN_OK;
 }
@@ -186,7 +182,7 @@ static void release(tni_cache_store *store)
 
 tni_cache_store *tni_cache_memory_create(uint64_t limit)
 {
-    static const tni_cache_calls calls = {release, put, get, remove_one, prune, count};
+    static const tni_cache_calls calls = {release, put, get, remove_one, prune, visit_all};
     memory *m = tni_alloc_zeroed(1, sizeof *m);
     if (!m)
         return NULL;

@@ -284,16 +284,13 @@ static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
     return status;
 }
 
-static tn_status count(tni_cache_store *store, uint64_t *out_entries, uint64_t *out_bytes,
-                       tn_error *err)
+static tn_status visit_all(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err)
 {
     const folder *f = (const folder *)store;
     tni_cache_files files = {0};
     tn_status status = tni_cache_files_list(f->root, f->path, &files, err);
-    if (!status) {
-        *out_entries = files.count;
-        *out_bytes = files.bytes;
-    }
+    for (size_t i = 0; !status && i < files.count; i++)
+        visit(to, files.files[i].kind, files.files[i].size);
     tni_release(files.files);
     return status;
 }
@@ -306,7 +303,7 @@ static void release(tni_cache_store *store)
 
 tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buffer *out_reason)
 {
-    static const tni_cache_calls calls = {release, put, get, remove_one, prune, count};
+    static const tni_cache_calls calls = {release, put, get, remove_one, prune, visit_all};
     size_t length = strlen(path), size;
     folder *f = tni_add_size(sizeof *f + 1, length, &size) ? tni_alloc(size) : NULL;
     if (!f)

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/words.h"
+#include "cache.h"
 #include "os/sha256.h"
 
 /* The bytes that an entry counts beside its data: the header that a folder keeps with it. */
@@ -28,8 +29,7 @@ typedef struct tni_cache_calls {
                      tn_error *err);
     tn_status (*remove)(tni_cache_store *store, const tni_cache_id *id, tn_error *err);
     tn_status (*prune)(tni_cache_store *store, uint64_t limit, tn_error *err);
-    tn_status (*count)(tni_cache_store *store, uint64_t *out_entries, uint64_t *out_bytes,
-                       tn_error *err);
+    tn_status (*visit)(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err);
 } tni_cache_calls;
 
 /* Every store begins with this. */
