@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
+#include "device/stream/trail.h"
 
 /* By the platforms' slots. Zeroed is right: device 0 is current until another is set. Small, as every
  * copy of the library in a process has a share of what the loader sets aside for threads. */
@@ -236,6 +237,6 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
     if (status || !call.row->device_synchronize)
         return status;
     tn_error said = {0};
-    return tni_device_settle(
-        &call, where, call.row->device_synchronize(call.self, call.device, &said), &said, err);
+    status = call.row->device_synchronize(call.self, call.device, &said);
+    return tni_trail_tell(device->standard, tni_device_settle(&call, where, status, &said, err), err);
 }

@@ -9,8 +9,8 @@ void tni_device_destroy(tn_device *device)
 {
     if (!device)
         return;
-    tni_memory_destroy(device->memory);
     tni_stream_standard_destroy(device->standard);
+    tni_memory_destroy(device->memory);
     tn_generator_release(device->generator);
     tni_release(device->loss);
     tni_release(device->origin);

@@ -46,6 +46,8 @@ static tn_context *copy(const tn_context *from, int32_t depth)
     made_one->depth = depth > from->depth ? depth : from->depth;
     memcpy(made_one->level, from->level, sizeof made_one->level);
     memcpy(made_one->value, from->value, sizeof made_one->value);
+    for (int32_t i = 0; i < TNI_CONTEXT_NOTES; i++)
+        atomic_init(&made_one->notes[i], 0);
     return made_one;
 }
 

@@ -17,6 +17,9 @@ enum {
  * what it was made from. */
 enum { TNI_DEPTH_PROCESS = TN_LEVEL_PROCESS };
 
+/* Numbers that floors above derive from a context, kept with it; 0 when not derived yet. */
+enum { TNI_CONTEXT_NOTES = 8 };
+
 struct tn_context {
     _Atomic int64_t references;
     tni_rules *rules;
@@ -24,7 +27,20 @@ struct tn_context {
     int32_t depth;           /* the highest that it has */
     uint8_t level[TN_SETTING_COUNT];
     int64_t value[TN_SETTING_COUNT];
+    _Atomic uint64_t notes[TNI_CONTEXT_NOTES];
 };
+
+static inline uint64_t tni_context_note(const tn_context *context, int32_t note)
+{
+    return atomic_load_explicit(&context->notes[note], memory_order_relaxed);
+}
+
+/* What every caller derives alike, so that it does not matter whose is kept. */
+static inline void tni_context_note_set(const tn_context *context, int32_t note, uint64_t value)
+{
+    tn_context *its = (tn_context *)(uintptr_t)context;
+    atomic_store_explicit(&its->notes[note], value, memory_order_relaxed);
+}
 
 /* The depth of what is made from `context`. */
 static inline int32_t tni_depth_within(const tn_context *context)

@@ -79,6 +79,11 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
 /* Formats a text of a state, cut to fit. */
 void tni_library_say(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
 
+/* Opens what a module offers of the library, if that was not tried yet: *out_self is what it keeps, and
+ * the version may be -1. Fails as tn_library_try does; TN_UNAVAILABLE when that module offers none. */
+tn_status tni_library_open(const tn_library *library, const tni_record *record, void **out_self,
+                           int64_t *out_version, tn_error *err);
+
 /* Tells an open library how much to say: see tn_library_row.verbose. TN_UNAVAILABLE when it is not
  * open, TN_UNSUPPORTED when it cannot talk. */
 tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err);

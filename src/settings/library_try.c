@@ -164,6 +164,37 @@ tn_status tn_library_try(const tn_library *library, tn_error *err)
                    state.reason, state.remedy[0] ? "; " : "", state.remedy);
 }
 
+static tni_library_offer *offer_of(const tn_library *library, const tni_record *record)
+{
+    tni_library_offer *offer = library->offers;
+    while (offer && offer->record != record)
+        offer = offer->next;
+    return offer;
+}
+
+tn_status tni_library_open(const tn_library *library, const tni_record *record, void **out_self,
+                           int64_t *out_version, tn_error *err)
+{
+    tn_status status = TN_OK;
+    tni_libraries_lock();
+    tni_library_offer *offer = offer_of(library, record);
+    if (!offer)
+        status = tn_fail(err, TN_UNAVAILABLE, 0, where, "module %s offers no library %s",
+                         record->name, library->name);
+    else
+        status = settle(offer, err);
+    if (!status && offer->trial.status)
+        status = tn_fail(err, offer->trial.status, 0, where, "%s is not available: %s%s%s",
+                         library->name, offer->trial.reason, offer->row->remedy ? "; " : "",
+                         offer->row->remedy ? offer->row->remedy : "");
+    if (!status) {
+        *out_self = offer->trial.self;
+        *out_version = offer->trial.version;
+    }
+    tni_libraries_unlock();
+    return status;
+}
+
 tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err)
 {
     tn_error why = {0};

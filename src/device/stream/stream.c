@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "current.h"
 #include "life.h"
+#include "scratch.h"
+#include "trail.h"
 
 int32_t tni_life_of_stream(const tn_stream *stream)
 {
@@ -89,6 +91,8 @@ void tni_stream_standard_destroy(tn_stream *stream)
     tni_current_drop(stream->device);
     if (stream->device->ordinal >= 0) /* it was in use, so its platform ends too */
         tni_current_drop(stream->device->platform);
+    tni_trail_end(stream);
+    tni_scratch_end(stream);
     tni_release(stream);
 }
 
@@ -176,6 +180,8 @@ void tn_stream_release(tn_stream *stream)
     if (!stream || stream->kind == TNI_STREAM_STANDARD ||
         atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_acq_rel) > 1)
         return;
+    tni_trail_end(stream);
+    tni_scratch_end(stream);
     if (stream->kind == TNI_STREAM_OWN && stream->native &&
         tni_device_open_to_return(stream->device, &call) && tni_life_of_stream(stream) == call.life)
         call.row->stream_destroy(call.self, call.device, stream->native);
@@ -217,6 +223,7 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
             &call, where,
             call.row->stream_query(call.self, call.device, stream->native, &done, &said), &said,
             err);
+        (void)tni_trail_tell(stream, status, err);
     }
     if (!status)
         *out_done = done != 0;
@@ -231,9 +238,8 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
     if (status || !tni_row_has_streams(call.row))
         return status;
     tn_error said = {0};
-    return tni_device_settle(
-        &call, where, call.row->stream_synchronize(call.self, call.device, stream->native, &said),
-        &said, err);
+    status = call.row->stream_synchronize(call.self, call.device, stream->native, &said);
+    return tni_trail_tell(stream, tni_device_settle(&call, where, status, &said, err), err);
 }
 
 /* The event goes as soon as it is waited for: a platform keeps what its streams still need of one. */

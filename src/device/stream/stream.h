@@ -7,12 +7,18 @@
 
 enum { TNI_STREAM_STANDARD, TNI_STREAM_OWN, TNI_STREAM_WRAPPED };
 
+struct tni_scratch;
+struct tni_trail;
+
 struct tn_stream {
     _Atomic int32_t holders; /* of the standard one: not counted, it lives with its device */
     int32_t kind;
     int32_t priority;
     _Atomic int32_t life; /* the one it was made in; of the standard one its device's now */
     tn_device *device;
+    struct tni_scratch *_Atomic scratch; /* memory that no call uses now; or NULL */
+    struct tni_scratch *_Atomic left;    /* what was outgrown and queued work may still use */
+    struct tni_trail *_Atomic trail;     /* what ran last; NULL before the first */
     void *native; /* what the platform's functions take; NULL for the standard one, and where the
                      platform has no streams */
 };

@@ -94,4 +94,7 @@ bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t n
  * too long: then false. */
 bool tni_walk_overlaps(const tni_walk *walk);
 
+/* The same of two measured tensors with elements, of any shapes; sizes are of one element. */
+bool tni_tensors_overlap(const tn_tensor *a, int64_t a_size, const tn_tensor *b, int64_t b_size);
+
 #endif

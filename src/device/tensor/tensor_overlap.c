@@ -61,18 +61,25 @@ static bool sum_up(question *q)
     return true;
 }
 
-/* to + (steps of to) - from - (steps of from) lies between -bytes and bytes. */
-static bool ask(const tni_walk *walk, question *q)
+/* to + (steps of to) - from - (steps of from) lies between -to_bytes and from_bytes; the steps are to be
+ * added. */
+static bool begin(question *q, const void *to_at, int64_t to_bytes, const void *from_at,
+                  int64_t from_bytes)
 {
-    uintptr_t to = (uintptr_t)walk->to, from = (uintptr_t)walk->from;
+    uintptr_t to = (uintptr_t)to_at, from = (uintptr_t)from_at;
     uintptr_t apart = to > from ? to - from : from - to;
     q->budget = BUDGET;
     q->count = 0;
     if (apart > INT64_MAX)
         return false;
     int64_t distance = to > from ? -(int64_t)apart : (int64_t)apart;
-    if (!tni_add_i64(distance, 1 - walk->bytes, &q->low) ||
-        !tni_add_i64(distance, walk->bytes - 1, &q->high))
+    return tni_add_i64(distance, 1 - to_bytes, &q->low) &&
+           tni_add_i64(distance, from_bytes - 1, &q->high);
+}
+
+static bool ask(const tni_walk *walk, question *q)
+{
+    if (!begin(q, walk->to, walk->bytes, walk->from, walk->bytes))
         return false;
     for (int32_t i = 0; i < walk->ndim; i++) {
         if (!add_step(q, walk->to_step[i], walk->count[i] - 1) ||
@@ -134,4 +141,28 @@ bool tni_walk_overlaps(const tni_walk *walk)
 {
     question q;
     return ask(walk, &q) && reaches(&q, 0, q.low, q.high);
+}
+
+/* The steps of one tensor, forwards or back. */
+static bool add_tensor(question *q, const tn_tensor *tensor, int64_t size, int64_t sign)
+{
+    int64_t dense[TN_TENSOR_NDIM_MAX];
+    const int64_t *strides = tensor->strides;
+    if (!strides) {
+        tni_strides_dense(tensor->shape, tensor->ndim, dense);
+        strides = dense;
+    }
+    for (int32_t i = 0; i < tensor->ndim; i++) {
+        if (tensor->shape[i] > 1 && !add_step(q, sign * size * strides[i], tensor->shape[i] - 1))
+            return false;
+    }
+    return true;
+}
+
+bool tni_tensors_overlap(const tn_tensor *a, int64_t a_size, const tn_tensor *b, int64_t b_size)
+{
+    question q;
+    return begin(&q, tni_tensor_first(a), a_size, tni_tensor_first(b), b_size) &&
+           add_tensor(&q, a, a_size, 1) && add_tensor(&q, b, b_size, -1) && sum_up(&q) &&
+           reaches(&q, 0, q.low, q.high);
 }
