@@ -1,0 +1,85 @@
+/* The classes of ops, and what all of them share. */
+#include "op.h"
+
+#include "base/words.h"
+
+static const tni_op_class *const classes[TN_OP_COUNT] = {
+    [TN_OP_MATMUL] = &tni_matmul_class, [TN_OP_PERMUTE] = &tni_permute_class,
+    [TN_OP_CAST] = &tni_cast_class,     [TN_OP_FILL] = &tni_fill_class,
+    [TN_OP_UNARY] = &tni_unary_class,   [TN_OP_BINARY] = &tni_binary_class,
+    [TN_OP_REDUCE] = &tni_reduce_class, [TN_OP_SOFTMAX] = &tni_softmax_class,
+    [TN_OP_NORM] = &tni_norm_class,     [TN_OP_ROTARY] = &tni_rotary_class,
+};
+
+static const char *const words[] = {
+#define WORD(NAME, number, word) word,
+    TN_OP_LIST(WORD)
+#undef WORD
+};
+
+const tni_op_class *tni_op_class_of(int32_t kind)
+{
+    return kind > TN_OP_NONE && kind < TN_OP_COUNT ? classes[kind] : NULL;
+}
+
+const tni_op_class *tni_op_class_find(const char *word)
+{
+    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_COUNT; i++) {
+        if (strcmp(classes[i]->word, word) == 0)
+            return classes[i];
+    }
+    return NULL;
+}
+
+const char *tni_op_class_nearest(const char *word)
+{
+    return tni_words_nearest(word, words, sizeof words / sizeof words[0]);
+}
+
+void tni_op_begin(tn_op *op, const tni_op_class *class)
+{
+    op->struct_size = sizeof *op;
+    op->kind = class->kind;
+    op->count = 0;
+    op->uses = 0;
+    for (; class->operands[op->count]; op->count++) {
+        op->operand[op->count].dtype = TN_DTYPE_NONE;
+        op->operand[op->count].rank = 0;
+    }
+}
+
+tn_status tni_op_settle(tn_op *op, tn_error *err)
+{
+    for (int32_t i = 0; i < op->count; i++)
+        tni_layout_tidy(&op->operand[i]);
+    return tni_op_class_of(op->kind)->settle(op, err);
+}
+
+size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST])
+{
+    size_t count = 0;
+    out[count++] = (uint64_t)op->kind;
+    out[count++] = op->uses;
+    for (int32_t i = 0; i < op->count; i++) {
+        const tn_layout *layout = &op->operand[i];
+        uint64_t alignment = layout->dtype ? (uint64_t)layout->alignment : 0;
+        out[count++] = layout->dtype | (uint64_t)layout->rank << 32 | alignment << 40;
+        for (int32_t d = 0; d < layout->rank; d++) {
+            out[count++] = (uint64_t)layout->shape[d];
+            out[count++] = (uint64_t)layout->stride[d];
+        }
+    }
+    return count + tni_op_class_of(op->kind)->words(op, out + count);
+}
+
+void tni_op_free(const tn_op *op, uint64_t dims, tn_op *out)
+{
+    *out = *op;
+    if (!dims)
+        return;
+    for (int32_t i = 0; i < out->count; i++) {
+        for (int32_t d = 0; d < out->operand[i].rank; d++)
+            out->operand[i].stride[d] = 0;
+    }
+    tni_op_class_of(op->kind)->free(out, dims);
+}

@@ -1,0 +1,61 @@
+/* The problem's text from inside:
+ *
+ *     problem = op ":" dtype [":" field {"," field}] ["@" device]
+ *     field   = key "=" value
+ *     value   = number | word | shape | list        shape = n {"x" n}        list = value {";" value}
+ */
+#ifndef TNI_OPS_FIELDS_H
+#define TNI_OPS_FIELDS_H
+
+#include "op.h"
+
+enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096 };
+
+/* The fields of a text, taken one by one by whoever knows them. */
+typedef struct tni_fields {
+    const char *problem;         /* whole, for messages */
+    char text[TNI_PROBLEM_MOST]; /* the fields, cut at their separators */
+    size_t count;
+    struct {
+        const char *key;
+        const char *value;
+        bool taken;
+    } field[TNI_FIELDS_MOST];
+} tni_fields;
+
+/* The value of `key`, which counts as taken, or NULL. */
+const char *tni_fields_take(tni_fields *fields, const char *key);
+
+/* The same as a number, a list of numbers separated by ';', a shape, a dtype, a word of a list. What
+ * is not there leaves *out as it is. TN_INVALID_ARGUMENT names problem, key and need. */
+tn_status tni_fields_integer(tni_fields *fields, const char *key, int64_t least, int64_t *out,
+                             tn_error *err);
+tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_error *err);
+tn_status tni_fields_list(tni_fields *fields, const char *key, char separator, int64_t least,
+                          int64_t *out, int32_t most, int32_t *out_count, tn_error *err);
+tn_status tni_fields_dtype(tni_fields *fields, const char *key, tn_dtype *out, tn_error *err);
+tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const *words,
+                          int32_t *out, tn_error *err);
+
+/* A field is missing that the op cannot do without. */
+tn_status tni_fields_missing(const tni_fields *fields, const char *key, tn_error *err);
+
+/* The strides of a layout, if the text has them: one for each dimension. */
+tn_status tni_fields_strides(tni_fields *fields, const char *key, tn_layout *layout, tn_error *err);
+
+/* A switch: 0 or 1. */
+tn_status tni_fields_switch(tni_fields *fields, const char *key, int64_t *out, tn_error *err);
+
+/* Writing them. */
+void tni_write_integer(tni_buffer *out, const char *key, int64_t value);
+void tni_write_real(tni_buffer *out, const char *key, double value); /* exact: %a where need be */
+void tni_write_list(tni_buffer *out, const char *key, char separator, const int64_t *values,
+                    int32_t count);
+void tni_write_word(tni_buffer *out, const char *key, const char *word);
+
+/* The strides of `layout`, unless they are those of `usual` in every dimension that has any. */
+void tni_write_strides(tni_buffer *out, const char *key, const tn_layout *layout,
+                       const tn_layout *usual);
+bool tni_strides_same(const tn_layout *a, const tn_layout *b);
+
+#endif

@@ -1,0 +1,119 @@
+/* Ops from inside: made from tensors or from a problem's text, checked once, and written as text. */
+#ifndef TNI_OPS_OP_H
+#define TNI_OPS_OP_H
+
+#include "base/buffer.h"
+#include "tenon/context.h"
+#include "tenon/module/op.h"
+#include "tenon/tensor.h"
+
+#include <stdbool.h>
+
+struct tni_fields;
+
+/* An op with its operands: what a call is about. */
+typedef struct tni_problem {
+    tn_op op;
+    void *data[TN_OP_OPERANDS_MAX]; /* first elements; NULL for absent operands */
+    tn_device *device;
+} tni_problem;
+
+/* Contexts remember a hash of what each group of ops reads of them. */
+enum { TNI_OPS_MATMUL, TNI_OPS_EACH, TNI_OPS_GROUPS };
+
+/* A kind of op. */
+typedef struct tni_op_class {
+    int32_t kind;
+    const char *word;
+    const char *where;           /* the face, for messages: "tn_matmul" */
+    const char *const *operands; /* their names in messages and in the problem's text, NULL-ended */
+    uint32_t optional;           /* a bit for each operand that may be absent */
+    int32_t output;              /* which of them is written */
+    bool may_be_in_place;        /* the output may be the first operand: same memory, same layout */
+    int32_t group;               /* TNI_OPS_..., of those that read the same settings */
+    const tn_setting *settings;  /* that plans are told apart by, ended by -1 */
+    const char *const *uses;     /* a word for each bit, NULL-ended */
+
+    /* From a problem's text: takes the fields it knows and makes the layouts, dense where no strides
+     * are said; what follows from them is left to `settle`. */
+    tn_status (*parse)(struct tni_fields *fields, tn_dtype dtype, tn_op *out, tn_error *err);
+
+    /* Checks the op and fills in what follows from the layouts: sizes and `uses`, in which the bits of
+     * what layouts do not show are set already. TN_INVALID_ARGUMENT names operand, value and need. */
+    tn_status (*settle)(tn_op *op, tn_error *err);
+
+    /* The fields of the problem's text, by the functions of fields.h. */
+    void (*write)(const tn_op *op, tni_buffer *out);
+
+    /* Multiplications and additions, and bytes that have to be read and written once. */
+    void (*cost)(const tn_op *op, double *out_flops, double *out_bytes);
+
+    /* Words of the op besides its layouts that plans are told apart by. Returns how many: at most 8. */
+    size_t (*words)(const tn_op *op, uint64_t *out);
+
+    /* Sets dimensions of the op, DIM bits, to 0 wherever they are. */
+    void (*free)(tn_op *op, uint64_t dims);
+} tni_op_class;
+
+const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL for none */
+const tni_op_class *tni_op_class_find(const char *word); /* NULL for none */
+const char *tni_op_class_nearest(const char *word);      /* or NULL */
+
+extern const tni_op_class tni_matmul_class;
+extern const tni_op_class tni_permute_class, tni_cast_class, tni_fill_class, tni_unary_class,
+    tni_binary_class, tni_reduce_class, tni_softmax_class, tni_norm_class, tni_rotary_class;
+
+/* Begins an op: no operand, uses nothing. */
+void tni_op_begin(tn_op *op, const tni_op_class *class);
+
+/* Takes in a call's tensors, NULL for absent ones, in the class's order: layouts, first elements, and
+ * the one device they are on. The output may be written, has a place for each element and shares no
+ * byte with another operand, unless it may be in place and is. TN_UNSUPPORTED for more than
+ * TN_OP_RANK_MAX dimensions; TN_REFUSED for several devices. What is `settle`'s is left to it. */
+tn_status tni_problem_begin(tni_problem *out, const tni_op_class *class,
+                            const tn_tensor *const *tensors, tn_error *err);
+
+/* Tidies the layouts, then the class's `settle`. */
+tn_status tni_op_settle(tn_op *op, tn_error *err);
+
+/* Settings that every plan depends on: how results may come about, what may be taken, what is tried. */
+#define TNI_SETTINGS_OF_PLANS                                                          \
+    TN_SETTING_FP32_PRECISION, TN_SETTING_DETERMINISM, TN_SETTING_CUDNN_DETERMINISTIC, \
+        TN_SETTING_MKLDNN_DETERMINISTIC, TN_SETTING_RULES, TN_SETTING_TUNING_ENABLED,  \
+        TN_SETTING_TUNING_LIMIT, TN_SETTING_ADMISSION, TN_SETTING_WORKSPACE_LIMIT
+
+/* The same without data, from text: the op is settled. *out_device, of `size` bytes, gets what stands
+ * behind the '@', "" for nothing. */
+tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size_t size,
+                            tn_error *err);
+
+/* The text of an op, with "@device" unless that is NULL or "". */
+void tni_problem_write(const tn_op *op, const char *device, tni_buffer *out);
+
+/* What plans are told apart by, as words: kind, uses, layouts, the class's own. Returns how many.
+ * Equal words, equal plans. */
+enum { TNI_KEY_MOST = 2 + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8 };
+size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST]);
+
+/* The op with what the dims, DIM bits, say of it taken out, strides among it: what one plan serves. */
+void tni_op_free(const tn_op *op, uint64_t dims, tn_op *out);
+
+/* Gives a layout leading dimensions up to `rank`, of the shape `shape` where it has none or 1, with a
+ * stride of 0. TN_INVALID_ARGUMENT for a dimension that is neither. */
+tn_status tni_layout_broadcast(tn_layout *layout, const int64_t *shape, int32_t rank,
+                               const char *where, const char *name, tn_error *err);
+
+/* A dense layout, aligned to TN_OP_ALIGNMENT_MAX. */
+void tni_layout_make(tn_layout *out, tn_dtype dtype, const int64_t *shape, int32_t rank);
+void tni_layout_dense(tn_layout *layout); /* strides that follow from the shape */
+
+/* Where strides say nothing they have one value: 1 in dimensions of one element or none, and those of
+ * a dense layout where there is no element at all. */
+void tni_layout_tidy(tn_layout *layout);
+void tni_layout_swap(tn_layout *layout, int32_t a, int32_t b); /* two dimensions */
+int64_t tni_layout_elements(const tn_layout *layout);
+
+/* Of elements that are there to be read: dimensions of stride 0 count once. */
+double tni_layout_bytes(const tn_layout *layout);
+
+#endif

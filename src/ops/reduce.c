@@ -1,0 +1,235 @@
+/* reduce and softmax: their descriptors and their checks. */
+#include "reduce.h"
+
+#include "each.h"
+#include "tenon/dtype.h"
+
+#include <inttypes.h>
+
+static uint32_t families(int32_t kind)
+{
+    switch (kind) {
+    case TN_REDUCE_SUM:
+        return TNI_DTYPE_BOOL | TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
+    case TN_REDUCE_PROD: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
+    case TN_REDUCE_MEAN: return TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
+    default: return TNI_DTYPE_BOOL | TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT;
+    }
+}
+
+/* What else out may be than in's dtype; TN_DTYPE_NONE for nothing. */
+static tn_dtype wider(tn_dtype in)
+{
+    bool integer = tni_each_family(in) == TNI_DTYPE_INTEGER && in != TN_I64 && in != TN_U64;
+    return integer ? (tn_dtype)TN_I64 : tni_each_wider(in);
+}
+
+static tn_status check_out(const tn_op *op, tn_error *err)
+{
+    tn_dtype in = op->operand[TN_EACH_IN].dtype, out = op->operand[TN_EACH_OUT].dtype;
+    bool count = in == TN_BOOL && op->as.each.kind == TN_REDUCE_SUM;
+    tn_dtype usual = count ? (tn_dtype)TN_I64 : in, more = count ? TN_DTYPE_NONE : wider(in);
+    if (out == usual || out == more)
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                   "out of %s of %s needs %s%s%s, found %s",
+                   tni_each_kinds(TN_OP_REDUCE)[op->as.each.kind], tn_dtype_name(in),
+                   tn_dtype_name(usual), more ? " or " : "", more ? tn_dtype_name(more) : "",
+                   tn_dtype_name(out));
+}
+
+static tn_status check_axes(const tn_op *op, tn_error *err)
+{
+    int32_t rank = op->operand[TN_EACH_IN].rank, axes = op->as.each.axes;
+    if (axes < (rank > 0) || axes > rank)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                       "axes needs %d to %d of in's last dimensions, found %d", rank > 0, (int)rank,
+                       (int)axes);
+    return TN_OK;
+}
+
+static tn_status settle_reduce(tn_op *op, tn_error *err)
+{
+    tn_each_op *each = &op->as.each;
+    const tn_layout *in = &op->operand[TN_EACH_IN];
+    tn_layout *out = &op->operand[TN_EACH_OUT];
+    tn_status status = tni_each_check_kind(op, err);
+    if (!status)
+        status = tni_each_check_family(op, families(each->kind), err);
+    if (!status)
+        status = check_out(op, err);
+    if (!status)
+        status = check_axes(op, err);
+    if (status)
+        return status;
+    each->size = 1;
+    for (int32_t i = in->rank - each->axes; i < in->rank; i++) {
+        each->size *= in->shape[i];
+        out->stride[i] = 0;
+    }
+    each->rows = tni_layout_elements(out);
+    if (each->size == 0 && each->rows > 0 &&
+        (each->kind == TN_REDUCE_MAX || each->kind == TN_REDUCE_MIN))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                       "%s of no elements is nothing", tni_each_kinds(TN_OP_REDUCE)[each->kind]);
+    return tni_each_finish(op, err);
+}
+
+static tn_status settle_softmax(tn_op *op, tn_error *err)
+{
+    tn_status status = tni_each_check_floats(op, err);
+    if (!status)
+        status = tni_each_check_out(op, err);
+    if (!status)
+        status = tni_each_check_rank(op, err);
+    if (!status)
+        status = tni_each_check_shape(op, err);
+    if (status)
+        return status;
+    op->as.each.size = op->operand[TN_EACH_IN].shape[op->operand[TN_EACH_IN].rank - 1];
+    return tni_each_finish_rows(op, err);
+}
+
+/* Puts the dimensions that have a bit behind the others. */
+static void put_last(tn_layout *layout, uint64_t axes)
+{
+    tn_layout from = *layout;
+    int32_t at = 0;
+    for (uint64_t last = 0; last < 2; last++) {
+        for (int32_t i = 0; i < from.rank; i++) {
+            if ((axes >> i & 1) != last)
+                continue;
+            layout->shape[at] = from.shape[i];
+            layout->stride[at++] = from.stride[i];
+        }
+    }
+}
+
+/* Out of a call, with its kept dimensions first and a 1 for each of the others. */
+static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
+{
+    const tn_layout *in = &op->operand[TN_EACH_IN];
+    tn_layout *out = &op->operand[TN_EACH_OUT], from = *out;
+    int32_t needed = in->rank - (keep ? 0 : op->as.each.axes), at = 0, kept = 0;
+    if (from.rank != needed)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                       "out needs %d dimensions%s, found %d", (int)needed,
+                       keep ? ", with 1 for those that are reduced" : "", (int)from.rank);
+    for (int32_t i = 0; i < in->rank; i++) {
+        bool reduced = axes >> i & 1;
+        int64_t size = reduced ? 1 : in->shape[i];
+        if (reduced && !keep)
+            continue;
+        if (from.shape[at] != size)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                           "out: dimension %d needs %" PRId64 ", found %" PRId64, (int)at, size,
+                           from.shape[at]);
+        if (!reduced) {
+            out->shape[kept] = from.shape[at];
+            out->stride[kept++] = from.stride[at];
+        }
+        at++;
+    }
+    for (; kept < in->rank; kept++) {
+        out->shape[kept] = 1;
+        out->stride[kept] = 0;
+    }
+    out->rank = in->rank;
+    return TN_OK;
+}
+
+/* A bit for each dimension that is reduced, and how many that are. */
+static tn_status take_axes(tn_op *op, uint64_t asked, uint64_t *out, tn_error *err)
+{
+    int32_t rank = op->operand[TN_EACH_IN].rank;
+    uint64_t all = (UINT64_C(1) << rank) - 1, axes = asked ? asked : all;
+    if (axes & ~all)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
+                       "axes needs bits of in's %d dimensions, found %#" PRIx64, (int)rank, axes);
+    op->as.each.axes = 0;
+    for (int32_t i = 0; i < rank; i++)
+        op->as.each.axes += axes >> i & 1 ? 1 : 0;
+    *out = axes;
+    return TN_OK;
+}
+
+tn_status tni_reduce_make(const tn_reduce_args *args, tni_problem *out, tn_error *err)
+{
+    const tni_op_class *class = &tni_reduce_class;
+    uint64_t axes = 0;
+    tn_status status =
+        tni_each_args(class->where, args, TN_UP_TO(tn_reduce_args, workspace_bytes), err);
+    if (!status)
+        status = tni_each_switch(class->where, "keep", args->keep, err);
+    if (status)
+        return status;
+    const tn_tensor *const tensors[] = {args->in, args->out};
+    status = tni_problem_begin(out, class, tensors, err);
+    out->op.as.each = (tn_each_op){.kind = args->kind};
+    if (!status)
+        status = take_axes(&out->op, args->axes, &axes, err);
+    if (!status)
+        status = take_out(&out->op, axes, args->keep, err);
+    if (status)
+        return status;
+    put_last(&out->op.operand[TN_EACH_IN], axes);
+    return tni_op_settle(&out->op, err);
+}
+
+tn_status tni_softmax_make(const tn_softmax_args *args, tni_problem *out, tn_error *err)
+{
+    const tni_op_class *class = &tni_softmax_class;
+    tn_status status =
+        tni_each_args(class->where, args, TN_UP_TO(tn_softmax_args, workspace_bytes), err);
+    if (!status)
+        status = tni_each_switch(class->where, "log", args->log, err);
+    if (status)
+        return status;
+    const tn_tensor *const tensors[] = {args->in, args->out};
+    status = tni_problem_begin(out, class, tensors, err);
+    out->op.as.each = (tn_each_op){0};
+    if (!status)
+        status = tni_each_check_rank(&out->op, err);
+    if (!status)
+        status = tni_each_check_shape(&out->op, err);
+    if (status)
+        return status;
+    int32_t rank = out->op.operand[TN_EACH_IN].rank;
+    if (args->axis < 0 || args->axis >= rank)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "axis counts from the last dimension: needs 0 to %d, found %d",
+                       (int)rank - 1, (int)args->axis);
+    for (int32_t i = TN_EACH_IN; i <= TN_EACH_OUT; i++)
+        put_last(&out->op.operand[i], UINT64_C(1) << (rank - 1 - args->axis));
+    out->op.uses |= args->log ? TN_EACH_USES_LOG : 0;
+    return tni_op_settle(&out->op, err);
+}
+
+static void cost_reduce(const tn_op *op, double *out_flops, double *out_bytes)
+{
+    *out_flops = (double)op->as.each.rows * (double)op->as.each.size;
+    *out_bytes = tni_each_bytes(op);
+}
+
+static void cost_softmax(const tn_op *op, double *out_flops, double *out_bytes)
+{
+    *out_flops = 14.0 * (double)op->as.each.elements;
+    *out_bytes = tni_each_bytes(op);
+}
+
+const tni_op_class tni_reduce_class = {.kind = TN_OP_REDUCE,
+                                       .word = "reduce",
+                                       .where = "tn_reduce",
+                                       .operands = tni_each_in_out,
+                                       .settle = settle_reduce,
+                                       .cost = cost_reduce,
+                                       TNI_EACH_CLASS};
+
+const tni_op_class tni_softmax_class = {.kind = TN_OP_SOFTMAX,
+                                        .word = "softmax",
+                                        .where = "tn_softmax",
+                                        .operands = tni_each_in_out,
+                                        .may_be_in_place = true,
+                                        .settle = settle_softmax,
+                                        .cost = cost_softmax,
+                                        TNI_EACH_CLASS};

@@ -1,0 +1,12 @@
+/* reduce and softmax from inside. */
+#ifndef TNI_OPS_REDUCE_H
+#define TNI_OPS_REDUCE_H
+
+#include "op.h"
+#include "tenon/reduce.h"
+
+/* The problems that calls are about, checked. */
+tn_status tni_reduce_make(const tn_reduce_args *args, tni_problem *out, tn_error *err);
+tn_status tni_softmax_make(const tn_softmax_args *args, tni_problem *out, tn_error *err);
+
+#endif

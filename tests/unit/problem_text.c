@@ -1,0 +1,315 @@
+/* Problems as text: random ops of every class are written and read again without loss, and what is
+ * wrong with a text is said in words. */
+#include "ops_check.h"
+
+static const tn_dtype all[] = {
+#define DTYPE(name, word, code, bits) name,
+    TN_DTYPE_LIST(DTYPE)
+#undef DTYPE
+};
+static const tn_dtype floats[] = {TN_F64, TN_F32, TN_F16, TN_BF16};
+static const tn_dtype factors[] = {TN_F64, TN_F32, TN_F16, TN_BF16, TN_I8, TN_C64, TN_C128};
+
+#define PICK(list) ((list)[roll(0, (int64_t)(sizeof(list) / sizeof((list)[0])) - 1)])
+
+static bool is_narrow(tn_dtype dtype)
+{
+    return dtype == TN_F16 || dtype == TN_BF16;
+}
+
+static int64_t roll_size(void)
+{
+    switch (roll(0, 9)) {
+    case 0: return 0;
+    case 1:
+    case 2: return 1;
+    case 3: return roll(1, 1 << 12);
+    default: return roll(1, 9);
+    }
+}
+
+/* Dimensions in any order, either way round, with gaps; `loose` ones may also stand still. */
+static void roll_strides(tn_layout *layout, bool loose)
+{
+    int32_t order[TN_OP_RANK_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int64_t step = roll(1, 2);
+    tni_layout_dense(layout);
+    if (roll(0, 2) == 0)
+        return;
+    for (int32_t i = layout->rank; i-- > 1;) {
+        int32_t j = (int32_t)roll(0, i), swap = order[i];
+        order[i] = order[j];
+        order[j] = swap;
+    }
+    for (int32_t i = 0; i < layout->rank; i++) {
+        int32_t at = order[i];
+        layout->stride[at] = roll(0, 3) == 0 ? -step : step;
+        step = step * (layout->shape[at] ? layout->shape[at] : 1) + roll(0, 1) * roll(0, 3);
+        if (loose && roll(0, 4) == 0)
+            layout->stride[at] = 0;
+    }
+}
+
+static void roll_layout(tn_layout *out, tn_dtype dtype, const int64_t *shape, int32_t rank,
+                        bool loose)
+{
+    tni_layout_make(out, dtype, shape, rank);
+    roll_strides(out, loose);
+    if (roll(0, 3) == 0)
+        out->alignment = INT64_C(1) << roll(0, 6);
+}
+
+/* An operand that may be broadcast: some of its dimensions are 1, some of the first are not there. */
+static void roll_smaller(tn_layout *out, tn_dtype dtype, const int64_t *shape, int32_t rank)
+{
+    int64_t own[TN_OP_RANK_MAX];
+    int32_t missing = roll(0, 2) == 0 ? (int32_t)roll(0, rank) : 0;
+    for (int32_t i = missing; i < rank; i++)
+        own[i - missing] = roll(0, 4) == 0 ? 1 : shape[i];
+    roll_layout(out, dtype, own, rank - missing, true);
+}
+
+static double roll_real(void)
+{
+    static const double some[] = {0.0, -0.0, 1, -1, 0.1, 1e-5, 1e300, 5e-324, INFINITY};
+    uint64_t bits = (uint64_t)roll(0, INT32_MAX) << 33 ^ (uint64_t)roll(0, INT32_MAX);
+    double any;
+    memcpy(&any, &bits, sizeof any);
+    return roll(0, 1) ? PICK(some) : any;
+}
+
+static void roll_matmul(tn_op *op)
+{
+    int64_t batch[TN_OP_RANK_MAX], shape[TN_OP_RANK_MAX];
+    int32_t rank = (int32_t)roll(2, TN_OP_RANK_MAX);
+    int64_t size[] = {roll_size(), roll_size(), roll_size()};
+    static const int ends[][2] = {{0, 2}, {2, 1}, {0, 1}};
+    tn_dtype dtype = PICK(factors), out = dtype == TN_I8 ? (tn_dtype)TN_I32 : dtype;
+    out = (is_narrow(dtype) || dtype == TN_I8) && roll(0, 2) == 0 ? (tn_dtype)TN_F32 : out;
+    for (int32_t i = 0; i < rank - 2; i++)
+        batch[i] = roll(0, 9) == 0 ? 0 : roll(1, 4);
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
+        int32_t missing = i == TN_MATMUL_OUT || roll(0, 1) ? 0 : (int32_t)roll(0, rank - 2);
+        for (int32_t d = missing; d < rank - 2; d++)
+            shape[d - missing] = i != TN_MATMUL_OUT && roll(0, 4) == 0 ? 1 : batch[d];
+        shape[rank - missing - 2] = size[ends[i][0]];
+        shape[rank - missing - 1] = size[ends[i][1]];
+        roll_layout(&op->operand[i], i == TN_MATMUL_OUT ? out : dtype, shape, rank - missing,
+                    i != TN_MATMUL_OUT);
+    }
+    if (roll(0, 1))
+        roll_smaller(&op->operand[TN_MATMUL_BIAS], out, op->operand[TN_MATMUL_OUT].shape, rank);
+    bool real = out != TN_I32 && out != TN_C64 && out != TN_C128;
+    tn_dtype acc = is_narrow(dtype) ? (tn_dtype)TN_F32 : dtype == TN_I8 ? (tn_dtype)TN_I32 : dtype;
+    op->as.matmul = (tn_matmul_op){.activation = real ? (int32_t)roll(0, TN_ACT_COUNT - 1) : 0,
+                                   .acc = is_narrow(dtype) && roll(0, 1) ? dtype : acc,
+                                   .alpha = roll(0, 1) ? 1 : roll_real(),
+                                   .beta = roll(0, 1) ? 0 : roll_real()};
+}
+
+static int32_t kinds_of(int32_t op)
+{
+    switch (op) {
+    case TN_OP_UNARY: return TN_UNARY_COUNT;
+    case TN_OP_BINARY: return TN_BINARY_COUNT;
+    case TN_OP_REDUCE: return TN_REDUCE_COUNT;
+    case TN_OP_NORM: return TN_NORM_COUNT;
+    case TN_OP_ROTARY: return TN_ROTARY_COUNT;
+    default: return 1;
+    }
+}
+
+static void roll_tables(tn_op *op, const int64_t *shape, int32_t rank)
+{
+    tn_dtype dtype = op->operand[TN_EACH_IN].dtype;
+    for (int32_t i = TN_EACH_OUT + 1; i < op->count; i++) {
+        tn_dtype its = roll(0, 2) == 0 ? (tn_dtype)TN_F32 : dtype;
+        int64_t angles[TN_OP_RANK_MAX];
+        memcpy(angles, shape, sizeof angles);
+        if (op->kind == TN_OP_NORM && roll(0, 1))
+            roll_layout(&op->operand[i], its, &shape[rank - 1], 1, false);
+        if (op->kind != TN_OP_ROTARY)
+            continue;
+        angles[rank - 1] = op->as.each.size / 2;
+        roll_smaller(&op->operand[i], its, angles, rank);
+    }
+}
+
+/* Of any helper op; what makes no sense is left to `settle`. */
+static void roll_each(tn_op *op)
+{
+    bool rows = op->kind == TN_OP_SOFTMAX || op->kind == TN_OP_NORM || op->kind == TN_OP_ROTARY;
+    int64_t shape[TN_OP_RANK_MAX] = {0};
+    int32_t rank = (int32_t)roll(rows, TN_OP_RANK_MAX);
+    tn_dtype dtype = rows ? PICK(floats) : PICK(all), out = dtype;
+    out = is_narrow(dtype) && op->kind >= TN_OP_UNARY && roll(0, 1) ? (tn_dtype)TN_F32 : out;
+    out = op->kind == TN_OP_CAST ? PICK(all) : out;
+    for (int32_t i = 0; i < rank; i++)
+        shape[i] = rank > 4 ? roll(0, 3) : roll_size();
+    op->as.each = (tn_each_op){.kind = (int32_t)roll(0, kinds_of(op->kind) - 1)};
+    if (op->kind == TN_OP_FILL) {
+        op->as.each.value = roll_real();
+        op->as.each.imaginary = dtype == TN_C64 || dtype == TN_C128 ? roll_real() : 0;
+    } else
+        roll_layout(&op->operand[TN_EACH_IN], dtype, shape, rank, true);
+    if (op->kind == TN_OP_BINARY) {
+        roll_smaller(&op->operand[TN_EACH_IN], dtype, shape, rank);
+        roll_smaller(&op->operand[TN_EACH_OTHER], dtype, shape, rank);
+    }
+    if (op->kind == TN_OP_NORM)
+        op->as.each.value = roll(0, 1) ? 1e-5 : fabs(roll_real());
+    if (op->kind == TN_OP_ROTARY) {
+        shape[rank - 1] = op->operand[TN_EACH_IN].shape[rank - 1] &= ~INT64_C(1);
+        op->as.each.size = shape[rank - 1] / 2 > 0 ? 2 * roll(1, shape[rank - 1] / 2) : 0;
+    }
+    roll_tables(op, shape, rank);
+    if (op->kind == TN_OP_REDUCE) {
+        op->as.each.axes = rank ? (int32_t)roll(1, rank) : 0;
+        for (int32_t i = rank - op->as.each.axes; i < rank; i++)
+            shape[i] = 1;
+    }
+    roll_layout(&op->operand[TN_EACH_OUT], out, shape, rank, false);
+    if (op->kind == TN_OP_SOFTMAX && roll(0, 1))
+        op->uses |= TN_EACH_USES_LOG;
+    if (tni_op_class_of(op->kind)->may_be_in_place && roll(0, 5) == 0) {
+        op->operand[TN_EACH_IN] = op->operand[TN_EACH_OUT];
+        op->uses |= TN_EACH_USES_IN_PLACE;
+    }
+}
+
+/* Ops of a class; those that make sense are at least half of them. */
+static void random_ops_round_trip(void **state)
+{
+    int rounds = test_reduced() ? 300 : 3000;
+    (void)state;
+    for (int32_t kind = TN_OP_NONE + 1; kind < TN_OP_COUNT; kind++) {
+        int settled = 0;
+        for (int i = 0; i < rounds; i++) {
+            tn_op op;
+            tn_error err;
+            tni_op_begin(&op, tni_op_class_of(kind));
+            if (kind == TN_OP_MATMUL)
+                roll_matmul(&op);
+            else
+                roll_each(&op);
+            tn_status status = tni_op_settle(&op, &err);
+            if (status && status != TN_INVALID_ARGUMENT && status != TN_UNSUPPORTED)
+                fail_msg("%s", err.message);
+            if (status)
+                continue;
+            round_trip(&op);
+            settled++;
+        }
+        if (2 * settled < rounds)
+            fail_msg("%s: only %d of %d make sense", tni_op_class_of(kind)->word, settled, rounds);
+    }
+}
+
+/* What a text is cut into. */
+static void forms_are_refused(void **state)
+{
+    (void)state;
+    expect_refused("", "no operator \"\"");
+    expect_refused("matmull:f32", "no operator \"matmull\"; did you mean matmul?");
+    expect_refused("sofmax:f32:shape=4", "did you mean softmax?");
+    expect_refused("matmul", "needs the form matmul:DTYPE:FIELD=VALUE,...");
+    expect_refused("matmul:f31:m=1", "no dtype \"f31\"; did you mean f32?");
+    expect_refused("unary:f32:", "\"\" needs the form key=value");
+    expect_refused("unary:f32:kind", "\"kind\" needs the form key=value");
+    expect_refused("unary:f32:=neg", "\"=neg\" needs the form key=value");
+    expect_refused("unary:f32:kind=", "needs the form key=value");
+    expect_refused("unary:f32:kind=neg,", "\"\" needs the form key=value");
+    expect_refused("unary:f32:kind=neg,kind=abs", "kind stands there twice");
+    expect_refused("unary:f32:kind=n/g", "has characters that no field has");
+    expect_refused("unary:f32:kind=neg,shape=4,colour=1", "unary has no field \"colour\"");
+    expect_refused("unary:f32:kind=negg,shape=4", "kind cannot be \"negg\"; did you mean neg?");
+    expect_refused("permute:f32:shape=4,inplace=1", "permute has no field \"inplace\"");
+    expect_refused("permute:f32:shape=4,out=f64", "permute has no field \"out\"");
+    expect_refused("fill:f32:shape=4,out=f64", "fill has no field \"out\"");
+    expect_refused("unary:f32:kind=neg,shape=4,inplace=2", "inplace needs 0 or 1");
+    expect_refused("unary:f32:kind=neg,shape=4,inplace=1,si=2", "in place, out needs");
+    expect_refused("unary:f32:kind=neg,shape=4,inplace=1,align=4;8", "in place, out needs");
+    expect_refused("unary:f32:kind=neg,shape=1x2x3x4x5x6x7x8x9", "shape needs up to 8 whole");
+    expect_refused("unary:f32:kind=neg,shape=4x-1", "shape needs up to 8 whole numbers from 0 on");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4", "align needs 2 numbers, one for each");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4;3", "powers of two up to 64, found 3");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4;128", "powers of two up to 64, found 128");
+    expect_refused("unary:f32:kind=neg,shape=4,so=0", "out: its strides lead several elements");
+    expect_refused("unary:f32:kind=neg,shape=4,si=4611686018427387904", "in:");
+    expect_refused("unary:f32:kind=neg,shape=3000000000x3000000000x3000000000", "63 bits");
+    expect_refused("permute:f32:shape=2x3,order=1;1", "order[1] is 1, which stands there before");
+    expect_refused("permute:f32:shape=2x3,order=1", "order needs 2 numbers");
+    expect_refused("permute:f32:shape=2x3,order=1;99999999999", "order[1] needs a dimension of in");
+    expect_refused("fill:f32:shape=2,value=1,imaginary=1", "imaginary needs complex numbers");
+    expect_refused("fill:f32:shape=2,value=0x", "value needs a number, found \"0x\"");
+}
+
+static void classes_are_found(void **state)
+{
+    (void)state;
+    assert_null(tni_op_class_of(TN_OP_NONE));
+    assert_null(tni_op_class_of(TN_OP_COUNT));
+    assert_null(tni_op_class_of(-1));
+    assert_null(tni_op_class_find("Matmul"));
+    for (int32_t kind = TN_OP_NONE + 1; kind < TN_OP_COUNT; kind++) {
+        const tni_op_class *class = tni_op_class_of(kind);
+        assert_int_equal(class->kind, kind);
+        assert_ptr_equal(tni_op_class_find(class->word), class);
+        assert_string_equal(class->where + 3, class->word);
+        assert_string_equal(tni_op_class_nearest(class->word), class->word);
+    }
+}
+
+static void limits_are_refused(void **state)
+{
+    (void)state;
+    char text[TNI_PROBLEM_MOST + 32], device[4] = "old";
+    tn_op op;
+    tn_error err;
+    memset(text, 'x', sizeof text);
+    text[TNI_PROBLEM_MOST] = '\0';
+    expect_refused(text, "needs at most 4095 bytes, found 4096");
+    int length = snprintf(text, sizeof text, "fill:f32:a0=1");
+    for (int i = 1; i <= TNI_FIELDS_MOST; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, ",a%d=1", i);
+    expect_refused(text, "needs at most 48 fields");
+    assert_int_equal(tni_problem_parse(NULL, &op, device, sizeof device, &err),
+                     TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "the problem is NULL");
+    assert_int_equal(tni_problem_parse("fill:f32:shape=1@cpu:0", &op, device, sizeof device, &err),
+                     TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "the device's name needs at most 3 bytes, found 5");
+    assert_string_equal(device, "old");
+}
+
+static void devices_stand_at_the_end(void **state)
+{
+    (void)state;
+    char device[32];
+    tn_op op;
+    tn_error err;
+    assert_int_equal(
+        tni_problem_parse("fill:f32:shape=3,value=2@cpu:0", &op, device, sizeof device, &err),
+        TN_OK);
+    assert_string_equal(device, "cpu:0");
+    tni_buffer text = {0};
+    tni_problem_write(&op, device, &text);
+    assert_string_equal(tni_buffer_text(&text), "fill:f32:shape=3,value=2@cpu:0");
+    tni_buffer_release(&text);
+    assert_int_equal(tni_problem_parse("permute:f32@best", &op, device, sizeof device, &err),
+                     TN_OK);
+    assert_true(op.kind == TN_OP_PERMUTE && op.operand[0].rank == 0);
+    assert_string_equal(device, "best");
+    assert_int_equal(tni_problem_parse("permute:f32", &op, device, sizeof device, &err), TN_OK);
+    assert_string_equal(device, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_ops_round_trip),    cmocka_unit_test(forms_are_refused),
+        cmocka_unit_test(classes_are_found),        cmocka_unit_test(limits_are_refused),
+        cmocka_unit_test(devices_stand_at_the_end),
+    };
+    return run_suite("unit.problem_text", tests);
+}
