@@ -1,9 +1,18 @@
-/* The module `ref`: plain C, built in, always there. It will hold the oracle of every op, the one
- * that all other kernels are checked against and the last resort of the cpu platform; its rows
- * come with the ops. */
-#include "tenon/module/kernel.h"
+/* The module `ref`: plain C, built in, always there. It holds the oracle of every op, the one that all
+ * other kernels are checked against and the last resort of the cpu platform. */
+#include "ref.h"
 
-static const tn_kernel_row *const kernels[] = {NULL};
+static const tn_kernel_row *const kernels[] = {&tni_ref_matmul,
+                                               &tni_ref_permute,
+                                               &tni_ref_cast,
+                                               &tni_ref_fill,
+                                               &tni_ref_unary,
+                                               &tni_ref_binary,
+                                               &tni_ref_reduce,
+                                               &tni_ref_softmax,
+                                               &tni_ref_norm,
+                                               &tni_ref_rotary,
+                                               NULL};
 
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,

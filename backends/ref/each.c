@@ -1,0 +1,32 @@
+#include "each.h"
+
+const tn_dtype tni_ref_all_dtypes[] = {
+#define NAME(name, word, code, bits) name,
+    TN_DTYPE_LIST(NAME)
+#undef NAME
+        TN_DTYPE_NONE};
+
+const tn_dtype tni_ref_number_dtypes[] = {
+    TN_F64,       TN_F32,         TN_BF16,    TN_F16,         TN_C64,       TN_C128, TN_I8,
+    TN_I16,       TN_I32,         TN_I64,     TN_U8,          TN_U16,       TN_U32,  TN_U64,
+    TN_F8_E4M3FN, TN_F8_E4M3FNUZ, TN_F8_E5M2, TN_F8_E5M2FNUZ, TN_DTYPE_NONE};
+
+const tn_dtype tni_ref_float_dtypes[] = {TN_F64, TN_F32, TN_BF16, TN_F16, TN_DTYPE_NONE};
+
+tn_status tni_ref_admit_floats(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const norm[] = {"in.dtype", "out.dtype", "weight.dtype", "bias.dtype"};
+    static const char *const rotary[] = {"in.dtype", "out.dtype", "cos.dtype", "sin.dtype"};
+    const char *const *names = row->op == TN_OP_ROTARY ? rotary : norm;
+    const tn_op *op = query->op;
+    for (int32_t o = 0; o < op->count && o < 4; o++) {
+        tn_dtype dtype = op->operand[o].dtype;
+        const tn_dtype *one = tni_ref_float_dtypes;
+        while (dtype && *one && *one != dtype)
+            one++;
+        if (!*one)
+            return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o], op->operand[TN_EACH_IN].dtype,
+                                  dtype, "needs f64, f32, bf16 or f16: cast it");
+    }
+    return TN_OK;
+}

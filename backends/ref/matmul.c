@@ -1,0 +1,318 @@
+/* matmul, tile by tile. A tile's operands are read as doubles, whatever they are, so that there is one
+ * inner loop for all dtypes: products of f32, narrower floats and whole numbers of 8 bits are exact in
+ * double, those of f64 are kept in two. A complex product is a real one of twice the depth and columns:
+ * (x, y) times ((x', y'), (-y', x')).
+ *
+ * Every output is summed from the first product to the last, by one thread. */
+#include "element.h"
+#include "function.h"
+#include "matmul_tile.h"
+#include "ref.h"
+#include "walk.h"
+#include "wide.h"
+
+enum { TILE = TNI_REF_TILE };
+
+typedef struct job {
+    const tn_run *run;
+    const tn_op *op;
+    const tn_matmul_op *matmul;
+    const tni_ref_element *element[TN_MATMUL_OPERANDS];
+    int64_t row[TN_MATMUL_OPERANDS];    /* bytes from one row to the next    */
+    int64_t column[TN_MATMUL_OPERANDS]; /* bytes from one column to the next */
+    int64_t tiles_down, tiles_across;   /* of one matrix                     */
+    int64_t width;                      /* columns of a tile                 */
+    int32_t parts;                      /* 2 for complex numbers             */
+    int32_t function;                   /* TN_UNARY_..., or -1               */
+    bool wide;
+} job;
+
+/* What one tile covers, and where its operands begin. */
+typedef struct place {
+    char *at[TN_MATMUL_OPERANDS]; /* A's first row, B's first column, out, bias */
+    int64_t rows, columns;
+} place;
+
+static int64_t batch_offset(const job *j, int32_t operand, int64_t matrix)
+{
+    const tn_layout *layout = &j->op->operand[operand];
+    int64_t offset = 0;
+    for (int32_t d = j->matmul->batch_rank - 1; d >= 0; d--) {
+        int64_t size = j->op->operand[TN_MATMUL_OUT].shape[d];
+        offset += matrix % size * layout->stride[d];
+        matrix /= size;
+    }
+    return offset * j->element[operand]->bytes;
+}
+
+static void find_place(const job *j, int64_t tile, place *out)
+{
+    int64_t across = tile % j->tiles_across * j->width, rest = tile / j->tiles_across;
+    int64_t down = rest % j->tiles_down * TILE, matrix = rest / j->tiles_down;
+    for (int32_t o = 0; o < TN_MATMUL_OPERANDS; o++) {
+        char *base = o < j->op->count ? tn_operand(j->run, o) : NULL;
+        out->at[o] = NULL;
+        if (!base)
+            continue;
+        out->at[o] = base + batch_offset(j, o, matrix);
+        if (o != TN_MATMUL_B)
+            out->at[o] += down * j->row[o];
+        if (o != TN_MATMUL_A)
+            out->at[o] += across * j->column[o];
+    }
+    out->rows = j->matmul->m - down < TILE ? j->matmul->m - down : TILE;
+    out->columns = j->matmul->n - across < j->width ? j->matmul->n - across : j->width;
+}
+
+static void lay(const job *j, double *operand, int64_t at, double value)
+{
+    if (j->wide)
+        tni_ref_split(value, &operand[at], &operand[at + TNI_REF_DEPTH_WIDE * TILE]);
+    else
+        operand[at] = value;
+}
+
+static int64_t whole_blocks(int64_t count)
+{
+    return (count + TNI_REF_BLOCK - 1) / TNI_REF_BLOCK * TNI_REF_BLOCK;
+}
+
+/* `depth` counts elements; rows that only fill a block are 0. */
+static void lay_a(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
+{
+    const int64_t step = j->column[TN_MATMUL_A];
+    double line[TNI_REF_DEPTH] = {0};
+    for (int64_t i = 0; i < whole_blocks(at->rows); i++) {
+        const char *from = at->at[TN_MATMUL_A] + first * step;
+        if (i < at->rows)
+            j->element[TN_MATMUL_A]->read(from + i * j->row[TN_MATMUL_A], step, depth, line);
+        else
+            memset(line, 0, sizeof line);
+        for (int64_t p = 0; p < depth * j->parts; p++)
+            lay(j, tile->a, p * TILE + i, line[p]);
+    }
+}
+
+static void lay_b(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
+{
+    const int64_t step = j->row[TN_MATMUL_B], columns = at->columns * j->parts;
+    for (int64_t p = 0; p < depth; p++) {
+        double line[TILE] = {0};
+        const char *from = at->at[TN_MATMUL_B] + (first + p) * step;
+        int64_t to = p * j->parts * TILE;
+        j->element[TN_MATMUL_B]->read(from, j->column[TN_MATMUL_B], at->columns, line);
+        for (int64_t c = 0; c < whole_blocks(columns); c++)
+            lay(j, tile->b, to + c, line[c]);
+        for (int64_t c = 0; c < whole_blocks(columns) && j->parts == 2; c += 2) {
+            lay(j, tile->b, to + TILE + c, -line[c + 1]);
+            lay(j, tile->b, to + TILE + c + 1, line[c]);
+        }
+    }
+}
+
+static void sum_tile(const job *j, const place *at, tni_ref_tile *tile)
+{
+    const int64_t most = (j->wide ? TNI_REF_DEPTH_WIDE : TNI_REF_DEPTH) / j->parts;
+    const int64_t columns = at->columns * j->parts, k = j->matmul->k;
+    memset(tile->sum, 0, sizeof tile->sum);
+    if (j->wide)
+        memset(tile->rest, 0, sizeof tile->rest);
+    for (int64_t first = 0; first < k; first += most) {
+        int64_t depth = k - first < most ? k - first : most;
+        lay_a(j, at, first, depth, tile);
+        lay_b(j, at, first, depth, tile);
+        if (j->wide)
+            tni_ref_tile_add_wide(tile, at->rows, columns, depth * j->parts);
+        else
+            tni_ref_tile_add(tile, at->rows, columns, depth * j->parts);
+    }
+}
+
+/* One row's values of an operand that is added; 0 where it is not read. */
+static void read_row(const job *j, const place *at, int32_t operand, int64_t row, bool wanted,
+                     double *out)
+{
+    memset(out, 0, TILE * sizeof *out);
+    if (wanted)
+        j->element[operand]->read(at->at[operand] + row * j->row[operand], j->column[operand],
+                                  at->columns, out);
+}
+
+static double wrap_i32(double whole)
+{
+    return (double)(int32_t)(uint32_t)(int64_t)whole;
+}
+
+static void finish(const job *j, int64_t count, const double *out, const double *bias, double *sum)
+{
+    const bool whole = tni_ref_is_whole(j->element[TN_MATMUL_A]);
+    const bool beta = j->matmul->beta != 0, has_bias = j->element[TN_MATMUL_BIAS]->dtype != 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = j->matmul->alpha * (whole ? wrap_i32(sum[i]) : sum[i]);
+        value = beta ? value + j->matmul->beta * out[i] : value;
+        value = has_bias ? value + bias[i] : value;
+        sum[i] = j->function < 0 ? value : tni_ref_function(j->function, value);
+    }
+}
+
+static void finish_wide(const job *j, int64_t count, const double *out, const double *bias,
+                        const double *rest, double *sum)
+{
+    const bool beta = j->matmul->beta != 0, has_bias = j->element[TN_MATMUL_BIAS]->dtype != 0;
+    for (int64_t i = 0; i < count; i++) {
+        tni_ref_wide value = {sum[i], rest[i]};
+        if (j->matmul->alpha != 1)
+            value = tni_ref_wide_scale(value, j->matmul->alpha);
+        if (beta)
+            value = tni_ref_wide_plus(value, tni_ref_wide_product(j->matmul->beta, out[i]));
+        if (has_bias)
+            value = tni_ref_wide_add(value, bias[i]);
+        value = tni_ref_wide_tidy(value);
+        if (j->function < 0)
+            sum[i] = value.hi;
+        else
+            sum[i] = (double)tni_ref_function_long(j->function, (long double)value.hi + value.lo);
+    }
+}
+
+/* Whole numbers wrap; all else is rounded once. */
+static void write_row(const job *j, const double *value, int64_t count, char *to)
+{
+    const tni_ref_element *out = j->element[TN_MATMUL_OUT];
+    int64_t whole[TILE];
+    if (!tni_ref_is_whole(out)) {
+        out->write(value, count, to, j->column[TN_MATMUL_OUT]);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        whole[i] = tni_ref_to_signed(value[i], INT64_MIN, INT64_MAX);
+    out->put(whole, count, to, j->column[TN_MATMUL_OUT]);
+}
+
+static void finish_tile(const job *j, const place *at, tni_ref_tile *tile)
+{
+    const int64_t count = at->columns * j->parts;
+    double out[TILE], bias[TILE];
+    for (int64_t i = 0; i < at->rows; i++) {
+        double *sum = tile->sum + i * TILE;
+        read_row(j, at, TN_MATMUL_OUT, i, j->matmul->beta != 0, out);
+        read_row(j, at, TN_MATMUL_BIAS, i, j->element[TN_MATMUL_BIAS]->dtype != 0, bias);
+        if (j->wide)
+            finish_wide(j, count, out, bias, tile->rest + i * TILE, sum);
+        else
+            finish(j, count, out, bias, sum);
+        write_row(j, sum, at->columns, at->at[TN_MATMUL_OUT] + i * j->row[TN_MATMUL_OUT]);
+    }
+}
+
+static void compute_tiles(void *user, int64_t first, int64_t end)
+{
+    const job *j = user;
+    tni_ref_tile tile;
+    for (int64_t t = first; t < end; t++) {
+        place at;
+        find_place(j, t, &at);
+        sum_tile(j, &at, &tile);
+        finish_tile(j, &at, &tile);
+    }
+}
+
+static void describe(const tn_run *run, job *out)
+{
+    const tn_op *op = run->op;
+    const tn_matmul_op *matmul = &op->as.matmul;
+    *out = (job){.run = run, .op = op, .matmul = matmul};
+    for (int32_t o = 0; o < TN_MATMUL_OPERANDS; o++) {
+        const tn_layout *layout = &op->operand[o];
+        out->element[o] = tni_ref_element_of(o < op->count ? layout->dtype : TN_DTYPE_NONE);
+        if (!out->element[o]->dtype)
+            continue;
+        out->row[o] = layout->stride[matmul->batch_rank] * out->element[o]->bytes;
+        out->column[o] = layout->stride[matmul->batch_rank + 1] * out->element[o]->bytes;
+    }
+    out->parts = out->element[TN_MATMUL_A]->parts;
+    out->wide =
+        op->operand[TN_MATMUL_A].dtype == TN_F64 || op->operand[TN_MATMUL_A].dtype == TN_C128;
+    out->width = TILE / out->parts;
+    out->function = tni_ref_activation(matmul->activation);
+    out->tiles_down = (matmul->m - 1) / TILE + 1;
+    out->tiles_across = (matmul->n - 1) / out->width + 1;
+}
+
+static tn_status run_matmul(const tn_run *run, tn_error *err)
+{
+    job j;
+    (void)err;
+    describe(run, &j);
+    int64_t products = TILE * TILE * (j.matmul->k < 1024 ? j.matmul->k + 1 : 1024);
+    tni_ref_share(run, j.matmul->matrices * j.tiles_down * j.tiles_across, products / 4,
+                  compute_tiles, &j);
+    return TN_OK;
+}
+
+/* What goes with A of one sort: as dtypes of B, out, bias and of the sums. */
+static bool goes_with(const tn_op *op, int32_t operand, tn_dtype dtype)
+{
+    const tni_ref_element *a = tni_ref_element_of(op->operand[TN_MATMUL_A].dtype);
+    const tni_ref_element *other = tni_ref_element_of(dtype);
+    if (operand == TN_MATMUL_B)
+        return dtype == a->dtype;
+    if (a->dtype == TN_I8)
+        return dtype == TN_I32 || (dtype == TN_F32 && operand != TN_MATMUL_OPERANDS);
+    return other->sort == a->sort && other->bytes > 1;
+}
+
+static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
+{
+    static const char *const names[] = {"a.dtype", "b.dtype", "out.dtype", "bias.dtype", "acc"};
+    const tn_dtype acc = op->as.matmul.acc, a = op->operand[TN_MATMUL_A].dtype;
+    for (int32_t o = TN_MATMUL_B; o <= TN_MATMUL_OPERANDS; o++) {
+        tn_dtype dtype = o == TN_MATMUL_OPERANDS ? acc : op->operand[o].dtype;
+        bool absent = (o == TN_MATMUL_BIAS && op->count <= o) || (o >= TN_MATMUL_BIAS && !dtype);
+        if (absent || goes_with(op, o, dtype))
+            continue;
+        return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o], a == TN_I8 ? TN_I32 : a, dtype,
+                              o == TN_MATMUL_B ? "A and B need one dtype: cast one of them"
+                              : a == TN_I8     ? "of i8 the sums are i32, out and bias i32 or f32"
+                                               : "floats go with floats, complex with complex "
+                                                 "numbers, of 16 bits and more: cast it");
+    }
+    return TN_OK;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    const int32_t function = tni_ref_activation(op->as.matmul.activation);
+    const bool complex = tni_ref_element_of(op->operand[TN_MATMUL_A].dtype)->parts == 2;
+    (void)row;
+    if (admit_dtypes(op, why))
+        return TN_UNSUPPORTED;
+    if (complex && function >= 0)
+        return tni_ref_refuse(why, TN_REFUSE_FEATURE, "activation", TN_ACT_NONE,
+                              op->as.matmul.activation, "complex numbers have no activation");
+    return tni_ref_admit_function(query, function, why);
+}
+
+static const tn_dtype dtypes[] = {TN_F64, TN_F32, TN_BF16, TN_F16, TN_I8, TN_C64, TN_C128, 0};
+
+const tn_kernel_row tni_ref_matmul = {
+    .struct_size = sizeof tni_ref_matmul,
+    .name = "cpu.matmul.ref",
+    .platform = "cpu",
+    .backend = "ref",
+    .op = TN_OP_MATMUL,
+    .version = 1,
+    .dtypes = dtypes,
+    .numerics = TNI_REF_EVERYWHERE,
+    .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |
+               TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |
+               TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION | TN_MATMUL_USES_OUT_DTYPE |
+               TN_MATMUL_USES_ACC,
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
+    .flops_per_us = 2000,
+    .bytes_per_us = 500,
+    .overhead_us = 0.5,
+    .admit = admit,
+    .run = run_matmul,
+};

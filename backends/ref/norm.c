@@ -1,0 +1,112 @@
+/* norm, layer and rms. What is summed is summed in twice the precision of f64; of f64, all else is computed
+ * in that too, of other floats in double. */
+#include "each.h"
+#include "wide.h"
+
+typedef struct row {
+    const tni_ref_each *each;
+    char *const *at;
+    bool precise;
+    tni_ref_wide mean; /* 0 for rms */
+    tni_ref_wide scale;
+} row;
+
+static void read_piece(const row *r, int32_t operand, const tni_ref_element *element, int64_t first,
+                       int64_t count, double *out)
+{
+    const int64_t step = tni_ref_along(r->each, operand);
+    element->read(r->at[operand] + first * step, step, count, out);
+}
+
+static int64_t piece_of(const row *r, int64_t first)
+{
+    const int64_t left = r->each->each->size - first;
+    return left < TNI_REF_PIECE ? left : TNI_REF_PIECE;
+}
+
+static tni_ref_wide from_mean(const row *r, double x)
+{
+    return tni_ref_wide_tidy(tni_ref_wide_add((tni_ref_wide){-r->mean.hi, -r->mean.lo}, x));
+}
+
+/* What the row's elements, or the squares of their distances from the mean, are on average. */
+static tni_ref_wide average(const row *r, bool squares)
+{
+    tni_ref_wide sum = {0, 0};
+    double x[TNI_REF_PIECE];
+    for (int64_t first = 0; first < r->each->each->size; first += TNI_REF_PIECE) {
+        int64_t count = piece_of(r, first);
+        read_piece(r, TN_EACH_IN, r->each->in, first, count, x);
+        for (int64_t i = 0; i < count; i++) {
+            double d = x[i] - r->mean.hi;
+            if (!squares)
+                sum = tni_ref_wide_add(sum, x[i]);
+            else if (!r->precise)
+                sum = tni_ref_wide_add(sum, d * d);
+            else
+                sum = tni_ref_wide_plus(sum,
+                                        tni_ref_wide_times(from_mean(r, x[i]), from_mean(r, x[i])));
+        }
+    }
+    return tni_ref_wide_divide(tni_ref_wide_tidy(sum),
+                               (tni_ref_wide){(double)r->each->each->size, 0});
+}
+
+static double result(const row *r, double x, double weight, double bias)
+{
+    if (!r->precise)
+        return (x - r->mean.hi) * r->scale.hi * weight + bias;
+    tni_ref_wide value = tni_ref_wide_times(from_mean(r, x), r->scale);
+    value = tni_ref_wide_tidy(tni_ref_wide_scale(value, weight));
+    return tni_ref_wide_round(tni_ref_wide_add(value, bias));
+}
+
+static void write_results(const row *r)
+{
+    const tni_ref_each *each = r->each;
+    const int64_t step = tni_ref_along(each, TN_EACH_OUT);
+    double x[TNI_REF_PIECE], weight[TNI_REF_PIECE], bias[TNI_REF_PIECE];
+    for (int64_t first = 0; first < each->each->size; first += TNI_REF_PIECE) {
+        int64_t count = piece_of(r, first);
+        read_piece(r, TN_EACH_IN, each->in, first, count, x);
+        if (each->other->dtype)
+            read_piece(r, TN_NORM_WEIGHT, each->other, first, count, weight);
+        if (each->fourth->dtype)
+            read_piece(r, TN_NORM_BIAS, each->fourth, first, count, bias);
+        for (int64_t i = 0; i < count; i++)
+            x[i] = result(r, x[i], each->other->dtype ? weight[i] : 1,
+                          each->fourth->dtype ? bias[i] : 0);
+        each->out->write(x, count, r->at[TN_EACH_OUT] + first * step, step);
+    }
+}
+
+static void norm_row(void *job, char *const *at, int64_t count)
+{
+    row r = {.each = job, .at = at};
+    (void)count;
+    r.precise = r.each->in->dtype == TN_F64;
+    if (r.each->each->kind == TN_NORM_LAYER)
+        r.mean = average(&r, false);
+    r.scale = average(&r, true);
+    r.scale = tni_ref_wide_tidy(tni_ref_wide_add(r.scale, r.each->each->value));
+    r.scale = tni_ref_wide_rsqrt(r.scale);
+    write_results(&r);
+}
+
+static tn_status run_norm(const tn_run *run, tn_error *err)
+{
+    (void)err;
+    return tni_ref_rows_run(run, norm_row);
+}
+
+const tn_kernel_row tni_ref_norm = {
+    TNI_REF_EACH_ROW("norm", NORM),
+    .dtypes = tni_ref_float_dtypes,
+    .numerics = TNI_REF_EVERYWHERE,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
+               TN_EACH_USES_IN_PLACE | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
+    .flops_per_us = 200,
+    .bytes_per_us = 400,
+    .admit = tni_ref_admit_floats,
+    .run = run_norm,
+};

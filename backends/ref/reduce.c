@@ -1,0 +1,195 @@
+/* reduce: each output by one thread, from the first element to the last; floats in twice the precision
+ * of f64. */
+#include "each.h"
+#include "wide.h"
+
+typedef struct job {
+    tni_ref_each each;
+    tni_ref_walk within; /* over what goes into one output */
+} job;
+
+/* What one output has become so far. */
+typedef struct state {
+    const job *job;
+    bool begun;           /* max and min have an element */
+    int64_t whole;        /* whole numbers to whole numbers */
+    double extreme;       /* max and min of floats */
+    tni_ref_wide part[2]; /* sums and products of floats */
+} state;
+
+static void take_in_whole(state *s, int64_t value)
+{
+    const bool is_signed = s->job->each.in->sort == TNI_REF_SIGNED;
+    const bool less = is_signed ? value < s->whole : (uint64_t)value < (uint64_t)s->whole;
+    switch (s->job->each.each->kind) {
+    case TN_REDUCE_PROD: s->whole = (int64_t)((uint64_t)s->whole * (uint64_t)value); break;
+    case TN_REDUCE_MAX: s->whole = s->begun && less ? s->whole : value; break;
+    case TN_REDUCE_MIN: s->whole = s->begun && !less ? s->whole : value; break;
+    default: s->whole = (int64_t)((uint64_t)s->whole + (uint64_t)value); break;
+    }
+    s->begun = true;
+}
+
+/* A number of 64 bits is the sum of two doubles. */
+static void add_whole(state *s, int64_t value)
+{
+    const bool is_signed = s->job->each.in->sort == TNI_REF_SIGNED;
+    const int64_t low = value & 0xFFFFFFFF;
+    const uint64_t high = (uint64_t)value - (uint64_t)low;
+    s->part[0] = tni_ref_wide_add(s->part[0], is_signed ? (double)(int64_t)high : (double)high);
+    s->part[0] = tni_ref_wide_add(s->part[0], (double)low);
+}
+
+/* Once a NaN, always one: nothing is greater or less. */
+static void take_in_extreme(state *s, double value)
+{
+    const bool max = s->job->each.each->kind == TN_REDUCE_MAX;
+    if (!s->begun || tni_ref_is_nan(value) || (max ? value > s->extreme : value < s->extreme))
+        s->extreme = value;
+    s->begun = true;
+}
+
+static void multiply(state *s, const double *value, int32_t parts)
+{
+    tni_ref_wide re = s->part[0], im = s->part[1];
+    s->part[0] = tni_ref_wide_scale(re, value[0]);
+    if (parts == 1)
+        return;
+    s->part[0] =
+        tni_ref_wide_tidy(tni_ref_wide_plus(s->part[0], tni_ref_wide_scale(im, -value[1])));
+    s->part[1] = tni_ref_wide_tidy(
+        tni_ref_wide_plus(tni_ref_wide_scale(re, value[1]), tni_ref_wide_scale(im, value[0])));
+}
+
+/* One part of `count` numbers. */
+static void add(state *s, const double *value, int32_t part, int32_t parts, int64_t count)
+{
+    tni_ref_wide sum = s->part[part];
+    for (int64_t i = 0; i < count; i++)
+        sum = tni_ref_wide_add(sum, value[i * parts + part]);
+    s->part[part] = sum;
+}
+
+static void take_in(state *s, const double *value, int32_t parts, int64_t count)
+{
+    const int32_t kind = s->job->each.each->kind;
+    if (kind == TN_REDUCE_SUM || kind == TN_REDUCE_MEAN) {
+        for (int32_t part = 0; part < parts; part++)
+            add(s, value, part, parts, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (kind == TN_REDUCE_PROD)
+            multiply(s, value + i * parts, parts);
+        else
+            take_in_extreme(s, value[i]);
+    }
+}
+
+static void take_in_piece(void *user, char *const *at, int64_t count)
+{
+    state *s = user;
+    const tni_ref_each *each = &s->job->each;
+    const int64_t step = s->job->within.along[TN_EACH_IN];
+    if (tni_ref_is_whole(each->in)) {
+        int64_t value[TNI_REF_PIECE];
+        each->in->take(at[TN_EACH_IN], step, count, value);
+        for (int64_t i = 0; i < count; i++)
+            (tni_ref_is_whole(each->out) ? take_in_whole : add_whole)(s, value[i]);
+    } else {
+        double value[2 * TNI_REF_PIECE];
+        each->in->read(at[TN_EACH_IN], step, count, value);
+        take_in(s, value, each->in->parts, count);
+    }
+}
+
+static void give(const state *s, char *to)
+{
+    const tni_ref_each *each = &s->job->each;
+    const int32_t kind = each->each->kind;
+    double value[2];
+    if (tni_ref_is_whole(each->in) && tni_ref_is_whole(each->out)) {
+        each->out->put(&s->whole, 1, to, 0);
+        return;
+    }
+    for (int32_t p = 0; p < 2; p++) {
+        tni_ref_wide part = tni_ref_wide_tidy(s->part[p]);
+        if (kind == TN_REDUCE_MEAN)
+            part = tni_ref_wide_divide(part, (tni_ref_wide){(double)each->each->size, 0});
+        value[p] = part.hi;
+    }
+    if (kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN)
+        value[0] = s->extreme;
+    each->out->write(value, 1, to, 0);
+}
+
+static void reduce_one(void *user, char *const *at, int64_t count)
+{
+    const job *j = user;
+    const int64_t first = j->each.each->kind == TN_REDUCE_PROD;
+    state s = {.job = j, .whole = first, .part = {{(double)first, 0}, {0, 0}}};
+    (void)count;
+    if (j->each.each->size > 0)
+        tni_ref_walk_in_order(&j->within, at, take_in_piece, &s);
+    give(&s, at[TN_EACH_OUT]);
+}
+
+/* The dimensions that are taken together, as an op of their own. */
+static void describe_within(const tn_op *op, int32_t axes, tni_ref_walk *out)
+{
+    tn_op within = {.struct_size = sizeof within, .kind = TN_OP_PERMUTE, .count = 2};
+    tn_layout *layout = &within.operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_EACH_IN];
+    *layout = (tn_layout){.dtype = in->dtype, .rank = axes};
+    for (int32_t d = 0; d < axes; d++) {
+        layout->shape[d] = in->shape[in->rank - axes + d];
+        layout->stride[d] = in->stride[in->rank - axes + d];
+    }
+    within.operand[TN_EACH_OUT] = *layout;
+    tni_ref_walk_each(&within, out);
+}
+
+static tn_status run_reduce(const tn_run *run, tn_error *err)
+{
+    job j = {.each = tni_ref_each_of(run->op)};
+    (void)err;
+    tni_ref_walk_rows(run->op, j.each.each->axes, j.each.each->size, &j.each.walk);
+    describe_within(run->op, j.each.each->axes, &j.within);
+    tni_ref_walk_run(&j.each.walk, run, reduce_one, &j);
+    return TN_OK;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tni_ref_each each = tni_ref_each_of(query->op);
+    const int32_t kind = each.each->kind;
+    const bool ordered = kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN;
+    const bool sums = kind == TN_REDUCE_SUM || kind == TN_REDUCE_MEAN;
+    const bool in_whole = tni_ref_is_whole(each.in), out_whole = tni_ref_is_whole(each.out);
+    (void)row;
+    if (each.in->parts == 2 && ordered)
+        return tni_ref_refuse(why, TN_REFUSE_DTYPE, "in.dtype", TN_F32, each.in->dtype,
+                              "complex numbers are not ordered: compare their abs");
+    if (in_whole && out_whole && kind == TN_REDUCE_MEAN)
+        return tni_ref_refuse(why, TN_REFUSE_DTYPE, "out.dtype", TN_F64, each.out->dtype,
+                              "the mean of whole numbers needs a float for out");
+    if (each.in->parts != each.out->parts || (in_whole != out_whole && !(in_whole && sums)))
+        return tni_ref_refuse(why, TN_REFUSE_DTYPE, "out.dtype", each.in->dtype, each.out->dtype,
+                              "out needs numbers of in's sort; sums and means of whole numbers may "
+                              "be floats: cast before or after");
+    if (ordered && each.each->size == 0)
+        return tni_ref_refuse(why, TN_REFUSE_SHAPE, "size", 1, 0,
+                              "of nothing there is neither a max nor a min");
+    return TN_OK;
+}
+
+const tn_kernel_row tni_ref_reduce = {
+    TNI_REF_EACH_ROW("reduce", REDUCE),
+    .dtypes = tni_ref_all_dtypes,
+    .numerics = TNI_REF_EVERYWHERE,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
+    .flops_per_us = 200,
+    .bytes_per_us = 1000,
+    .admit = admit,
+    .run = run_reduce,
+};

@@ -1,0 +1,40 @@
+/* The module `ref`: its rows and what they share. */
+#ifndef TNI_REF_REF_H
+#define TNI_REF_REF_H
+
+#include <float.h>
+
+#include "tenon/module/kernel.h"
+
+extern const tn_kernel_row tni_ref_matmul;
+extern const tn_kernel_row tni_ref_permute;
+extern const tn_kernel_row tni_ref_cast;
+extern const tn_kernel_row tni_ref_fill;
+extern const tn_kernel_row tni_ref_unary;
+extern const tn_kernel_row tni_ref_binary;
+extern const tn_kernel_row tni_ref_reduce;
+extern const tn_kernel_row tni_ref_softmax;
+extern const tn_kernel_row tni_ref_norm;
+extern const tn_kernel_row tni_ref_rotary;
+
+/* Each output is computed by one thread, in one order. */
+#define TNI_REF_REPEATS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
+
+/* Of what is made of IEEE 754's own operations, in one order. */
+#if FLT_EVAL_METHOD == 0
+#define TNI_REF_EVERYWHERE (TNI_REF_REPEATS | TN_NUM_CROSS_DEVICE)
+#else
+#define TNI_REF_EVERYWHERE TNI_REF_REPEATS
+#endif
+
+/* tn_refuse with a text of what would help. */
+static inline tn_status tni_ref_refuse(tn_refusal *why, int32_t code, const char *what,
+                                       int64_t needed, int64_t found, const char *text)
+{
+    tn_refuse(why, code, what, needed, found);
+    if (why)
+        tn_text_fit(why->text, sizeof why->text, text);
+    return TN_UNSUPPORTED;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* rotary: pairs of a row are turned, a piece of them at a time; both of a pair are read before either is
+ * written. */
+#include "each.h"
+#include "wide.h"
+
+/* x c + y s. Of f32 and narrower floats, the products are exact. */
+static double dot(bool precise, double x, double c, double y, double s)
+{
+    if (!precise)
+        return x * c + y * s;
+    return tni_ref_wide_round(
+        tni_ref_wide_plus(tni_ref_wide_product(x, c), tni_ref_wide_product(y, s)));
+}
+
+/* Where the pairs' elements lie, in elements of the row: x at i * step, y a distance behind it. */
+typedef struct pairs {
+    int64_t step;
+    int64_t distance;
+} pairs;
+
+static void turn(const tni_ref_each *each, char *const *at, pairs lie, int64_t first, int64_t count)
+{
+    const bool precise = each->in->dtype == TN_F64;
+    const int64_t in = tni_ref_along(each, TN_EACH_IN), out = tni_ref_along(each, TN_EACH_OUT);
+    const int64_t cos = tni_ref_along(each, TN_ROTARY_COS);
+    const int64_t sin = tni_ref_along(each, TN_ROTARY_SIN);
+    const char *from = at[TN_EACH_IN] + first * lie.step * in;
+    char *to = at[TN_EACH_OUT] + first * lie.step * out;
+    double x[TNI_REF_PIECE], y[TNI_REF_PIECE], c[TNI_REF_PIECE], s[TNI_REF_PIECE];
+    each->in->read(from, lie.step * in, count, x);
+    each->in->read(from + lie.distance * in, lie.step * in, count, y);
+    each->other->read(at[TN_ROTARY_COS] + first * cos, cos, count, c);
+    each->fourth->read(at[TN_ROTARY_SIN] + first * sin, sin, count, s);
+    for (int64_t i = 0; i < count; i++) {
+        double turned = dot(precise, x[i], c[i], -y[i], s[i]);
+        y[i] = dot(precise, x[i], s[i], y[i], c[i]);
+        x[i] = turned;
+    }
+    each->out->write(x, count, to, lie.step * out);
+    each->out->write(y, count, to + lie.distance * out, lie.step * out);
+}
+
+static void copy_rest(const tni_ref_each *each, char *const *at, int64_t first, int64_t end)
+{
+    const int64_t in = tni_ref_along(each, TN_EACH_IN), out = tni_ref_along(each, TN_EACH_OUT);
+    double x[TNI_REF_PIECE];
+    for (; first < end; first += TNI_REF_PIECE) {
+        int64_t count = end - first < TNI_REF_PIECE ? end - first : TNI_REF_PIECE;
+        each->in->read(at[TN_EACH_IN] + first * in, in, count, x);
+        each->out->write(x, count, at[TN_EACH_OUT] + first * out, out);
+    }
+}
+
+static void rotary_row(void *job, char *const *at, int64_t count)
+{
+    const tni_ref_each *each = job;
+    const tn_layout *layout = &each->op->operand[TN_EACH_OUT];
+    const int64_t size = each->each->size, half = size / 2;
+    const bool halves = each->each->kind == TN_ROTARY_HALVES;
+    const pairs lie = {halves ? 1 : 2, halves ? half : 1};
+    (void)count;
+    for (int64_t first = 0; first < half; first += TNI_REF_PIECE)
+        turn(each, at, lie, first, half - first < TNI_REF_PIECE ? half - first : TNI_REF_PIECE);
+    copy_rest(each, at, size, layout->shape[layout->rank - 1]);
+}
+
+static tn_status run_rotary(const tn_run *run, tn_error *err)
+{
+    (void)err;
+    return tni_ref_rows_run(run, rotary_row);
+}
+
+const tn_kernel_row tni_ref_rotary = {
+    TNI_REF_EACH_ROW("rotary", ROTARY),
+    .dtypes = tni_ref_float_dtypes,
+    .numerics = TNI_REF_EVERYWHERE,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
+               TN_EACH_USES_IN_PLACE | TN_EACH_USES_PARTIAL,
+    .flops_per_us = 400,
+    .bytes_per_us = 800,
+    .admit = tni_ref_admit_floats,
+    .run = run_rotary,
+};
