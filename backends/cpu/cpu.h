@@ -5,14 +5,17 @@
 
 #include "tenon/module/platform.h"
 
-/* hwloc 2, whose structs are the same in all of its releases; as for tn_host.library_bind. */
+/* The system's of three lists of files. */
 #if defined(_WIN32)
-#define TNI_CPU_HWLOC_FILES "libhwloc-15.dll"
+#define TNI_CPU_FILES(windows, apple, elf) windows
 #elif defined(__APPLE__)
-#define TNI_CPU_HWLOC_FILES "libhwloc.15.dylib"
+#define TNI_CPU_FILES(windows, apple, elf) apple
 #else
-#define TNI_CPU_HWLOC_FILES "libhwloc.so.15"
+#define TNI_CPU_FILES(windows, apple, elf) elf
 #endif
+
+/* hwloc 2, whose structs are the same in all of its releases; as for tn_host.library_bind. */
+#define TNI_CPU_HWLOC_FILES TNI_CPU_FILES("libhwloc-15.dll", "libhwloc.15.dylib", "libhwloc.so.15")
 
 extern const tn_platform_row tni_cpu_module_platform;
 
@@ -21,6 +24,19 @@ extern const struct tn_library_row tni_cpu_module_hwloc;
 extern const struct tn_library_row tni_cpu_module_mkl;
 extern const struct tn_library_row tni_cpu_module_mkldnn;
 extern const struct tn_library_row tni_cpu_module_openblas;
+
+/* Fills a table of functions, `size` bytes that are else 0 and stay as long as the process. */
+tn_status tni_cpu_module_bind(const tn_host *host, const struct tn_library_row *row,
+                              const tn_symbol *symbols, size_t count, size_t size, void **out_self,
+                              tn_error *err);
+
+/* As tn_library_row.version numbers what has parts alone; -1 when it does not fit. */
+int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patch);
+
+/* Kernels, in the order of a list that ends with NULL. */
+struct tn_kernel_row;
+extern const struct tn_kernel_row *const tni_cpu_module_kernels[];
+extern const struct tn_kernel_row tni_cpu_module_matmul_openblas;
 
 /* Tells the sink how hwloc sees the machine; opens hwloc for it. TN_UNAVAILABLE, with the reason,
  * when hwloc is not to be had. */

@@ -6,24 +6,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#if defined(_WIN32)
-#define FILES(windows, apple, elf) windows
-#elif defined(__APPLE__)
-#define FILES(windows, apple, elf) apple
-#else
-#define FILES(windows, apple, elf) elf
-#endif
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Fills a table of functions that stays as long as the process. */
-static tn_status bind(const tn_host *host, const tn_library_row *row, const tn_symbol *symbols,
-                      size_t count, size_t size, void **out_self, tn_error *err)
+tn_status tni_cpu_module_bind(const tn_host *host, const tn_library_row *row,
+                              const tn_symbol *symbols, size_t count, size_t size, void **out_self,
+                              tn_error *err)
 {
     void *table = host->alloc(host->self, size, sizeof(void *));
     if (!table)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cpu: open", "no memory for %s's functions",
                        row->name);
+    memset(table, 0, size);
     tn_status status = host->library_bind(host->self, row->files, symbols, count, table, err);
     if (status)
         host->release(host->self, table);
@@ -32,65 +25,12 @@ static tn_status bind(const tn_host *host, const tn_library_row *row, const tn_s
     return status;
 }
 
-static int64_t number_of(int64_t major, int64_t minor, int64_t patch)
+int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patch)
 {
     bool fits =
         major >= 0 && major < 100000 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100;
     return fits ? major * 10000 + minor * 100 + patch : -1;
 }
-
-/* OpenBLAS: cblas.h. */
-typedef struct openblas_functions {
-    char *(*get_config)(void);
-} openblas_functions;
-
-static tn_status openblas_open(const tn_host *host, void **out_self, tn_error *err)
-{
-    static const tn_symbol symbols[] = {
-        {"openblas_get_config", offsetof(openblas_functions, get_config)}};
-    return bind(host, &tni_cpu_module_openblas, symbols, COUNT(symbols), sizeof(openblas_functions),
-                out_self, err);
-}
-
-/* "0.3.21" as a number; -1 for what does not begin so. */
-static int64_t parse_version(const char *text)
-{
-    int64_t parts[3] = {-1, -1, -1};
-    for (size_t i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
-        char *end;
-        parts[i] = strtoll(text, &end, 10);
-        text = *end == '.' ? end + 1 : "";
-    }
-    return number_of(parts[0], parts[1], parts[2]);
-}
-
-/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64"; before 0.3 without its name. */
-static tn_status openblas_version(void *self, int64_t *out_number, char *out_text, size_t size,
-                                  tn_error *err)
-{
-    static const char name[] = "OpenBLAS ";
-    const openblas_functions *openblas = self;
-    const char *config = openblas->get_config();
-    (void)err;
-    config = config ? config : "";
-    if (strncmp(config, name, sizeof name - 1) == 0)
-        config += sizeof name - 1;
-    *out_number = parse_version(config);
-    snprintf(out_text, size, "%s", config);
-    for (size_t end = strlen(out_text); end > 0 && out_text[end - 1] == ' ';)
-        out_text[--end] = '\0';
-    return TN_OK;
-}
-
-const tn_library_row tni_cpu_module_openblas = {
-    .struct_size = sizeof tni_cpu_module_openblas,
-    .name = "openblas",
-    .platform = "cpu",
-    .files = FILES("libopenblas.dll", "libopenblas.0.dylib", "libopenblas.so.0|libopenblasp.so.0"),
-    .remedy = "install libopenblas0 (Debian) or openblas (Fedora, Arch, Homebrew)",
-    .open = openblas_open,
-    .version = openblas_version,
-};
 
 /* MKL: mkl_service.h, mkl_types.h. */
 typedef struct mkl_version_parts { /* MKLVersion */
@@ -107,7 +47,7 @@ typedef struct mkl_functions {
  * the user chose other threads, Intel's must be there. */
 static tn_status mkl_check_threads(const tn_host *host, tn_error *err)
 {
-    static const char files[] = FILES("libiomp5md.dll", "libiomp5.dylib", "libiomp5.so");
+    static const char files[] = TNI_CPU_FILES("libiomp5md.dll", "libiomp5.dylib", "libiomp5.so");
     const char *layer = getenv("MKL_THREADING_LAYER");
     tn_error why = {0};
     if (layer && layer[0] && strcmp(layer, "INTEL") != 0 && strcmp(layer, "intel") != 0)
@@ -126,8 +66,8 @@ static tn_status mkl_open(const tn_host *host, void **out_self, tn_error *err)
     static const tn_symbol symbols[] = {{"MKL_Get_Version", offsetof(mkl_functions, get_version)},
                                         {"MKL_Verbose", offsetof(mkl_functions, verbose)}};
     void *self = NULL;
-    tn_status status =
-        bind(host, &tni_cpu_module_mkl, symbols, COUNT(symbols), sizeof(mkl_functions), &self, err);
+    tn_status status = tni_cpu_module_bind(host, &tni_cpu_module_mkl, symbols, COUNT(symbols),
+                                           sizeof(mkl_functions), &self, err);
     if (status)
         return status;
     status = mkl_check_threads(host, err);
@@ -146,7 +86,7 @@ static tn_status mkl_version(void *self, int64_t *out_number, char *out_text, si
     mkl_version_parts parts = {0};
     (void)err;
     mkl->get_version(&parts);
-    *out_number = number_of(parts.major, parts.minor, parts.update);
+    *out_number = tni_cpu_module_version_number(parts.major, parts.minor, parts.update);
     snprintf(out_text, size, "%d.%d.%d", parts.major, parts.minor, parts.update);
     return TN_OK;
 }
@@ -163,8 +103,9 @@ const tn_library_row tni_cpu_module_mkl = {
     .struct_size = sizeof tni_cpu_module_mkl,
     .name = "mkl",
     .platform = "cpu",
-    .files = FILES("mkl_rt.2.dll|mkl_rt.1.dll|mkl_rt.dll", "libmkl_rt.2.dylib|libmkl_rt.dylib",
-                   "libmkl_rt.so.2|libmkl_rt.so.1|libmkl_rt.so"),
+    .files =
+        TNI_CPU_FILES("mkl_rt.2.dll|mkl_rt.1.dll|mkl_rt.dll", "libmkl_rt.2.dylib|libmkl_rt.dylib",
+                      "libmkl_rt.so.2|libmkl_rt.so.1|libmkl_rt.so"),
     .remedy = "install Intel's oneMKL (Debian: intel-mkl)",
     .verbose_setting = "mkl.verbose",
     .open = mkl_open,
@@ -187,8 +128,8 @@ static tn_status dnnl_open(const tn_host *host, void **out_self, tn_error *err)
     static const tn_symbol symbols[] = {
         {"dnnl_version", offsetof(dnnl_functions, version)},
         {"dnnl_set_verbose", offsetof(dnnl_functions, set_verbose)}};
-    return bind(host, &tni_cpu_module_mkldnn, symbols, COUNT(symbols), sizeof(dnnl_functions),
-                out_self, err);
+    return tni_cpu_module_bind(host, &tni_cpu_module_mkldnn, symbols, COUNT(symbols),
+                               sizeof(dnnl_functions), out_self, err);
 }
 
 static tn_status dnnl_version(void *self, int64_t *out_number, char *out_text, size_t size,
@@ -198,7 +139,7 @@ static tn_status dnnl_version(void *self, int64_t *out_number, char *out_text, s
     const dnnl_version_parts *parts = dnnl->version();
     if (!parts)
         return tn_fail(err, TN_CORRUPT, 0, "dnnl_version", "it gave no version");
-    *out_number = number_of(parts->major, parts->minor, parts->patch);
+    *out_number = tni_cpu_module_version_number(parts->major, parts->minor, parts->patch);
     snprintf(out_text, size, "%d.%d.%d", parts->major, parts->minor, parts->patch);
     return TN_OK;
 }
@@ -216,7 +157,8 @@ const tn_library_row tni_cpu_module_mkldnn = {
     .struct_size = sizeof tni_cpu_module_mkldnn,
     .name = "mkldnn",
     .platform = "cpu",
-    .files = FILES("dnnl.dll", "libdnnl.3.dylib|libdnnl.2.dylib", "libdnnl.so.3|libdnnl.so.2"),
+    .files =
+        TNI_CPU_FILES("dnnl.dll", "libdnnl.3.dylib|libdnnl.2.dylib", "libdnnl.so.3|libdnnl.so.2"),
     .remedy = "install libdnnl3 or libdnnl2 (Debian), onednn (Fedora, Arch, Homebrew)",
     .other = "onednn",
     .verbose_setting = "mkldnn.verbose",
@@ -234,8 +176,8 @@ static tn_status hwloc_open(const tn_host *host, void **out_self, tn_error *err)
 {
     static const tn_symbol symbols[] = {
         {"hwloc_get_api_version", offsetof(hwloc_functions, get_api_version)}};
-    return bind(host, &tni_cpu_module_hwloc, symbols, COUNT(symbols), sizeof(hwloc_functions),
-                out_self, err);
+    return tni_cpu_module_bind(host, &tni_cpu_module_hwloc, symbols, COUNT(symbols),
+                               sizeof(hwloc_functions), out_self, err);
 }
 
 static tn_status hwloc_version(void *self, int64_t *out_number, char *out_text, size_t size,

@@ -1,5 +1,5 @@
-/* The module `cpu`: built in, always there. It offers the platform; the kernels that make it fast
- * come with the ops, and `ref` has those that make it whole. */
+/* The module `cpu`: built in, always there. It offers the platform, vendors' libraries for it and the
+ * kernels that make it fast; `ref` has those that make it whole. */
 #include "cpu.h"
 #include "tenon/module/library.h"
 
@@ -14,7 +14,8 @@ static const tn_module module = {.struct_size = sizeof module,
                                  .name = "cpu",
                                  .version = "0.1.0",
                                  .platforms = platforms,
-                                 .libraries = libraries};
+                                 .libraries = libraries,
+                                 .kernels = tni_cpu_module_kernels};
 
 /* Not tn_module_entry: a built-in is linked into the library and must not share its name. */
 tn_module_entry_fn tni_cpu_module_entry;

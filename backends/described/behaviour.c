@@ -114,6 +114,8 @@ static const struct {
     {PREFIX "fail_copy", &numbers, offsetof(described_behaviour, fail_copy)},
     {PREFIX "lose_after", &numbers, offsetof(described_behaviour, lose_after)},
     {PREFIX "lie_copy", &numbers, offsetof(described_behaviour, lie_copy)},
+    {PREFIX "fail_run", &numbers, offsetof(described_behaviour, fail_run)},
+    {PREFIX "lie_every", &numbers, offsetof(described_behaviour, lie_every)},
     {PREFIX "stall_copy", &times, offsetof(described_behaviour, stall_copy)},
     {PREFIX "lie_memory", &bytes, offsetof(described_behaviour, lie_memory)},
     {PREFIX "link", &ways, offsetof(described_behaviour, link)},
@@ -182,7 +184,8 @@ static tn_status refuse_key(const tn_description_entry *entry, tn_error *err)
                    "%s: no key \"%s\" (= \"%s\"); %s%s%s", entry->origin, show(entry->key).text,
                    show(entry->value).text, like ? "did you mean " : "there are " PREFIX,
                    like ? like
-                        : "fail_alloc fail_copy lose_after lie_copy stall_copy lie_memory link",
+                        : "fail_alloc fail_copy fail_run lose_after lie_copy lie_every stall_copy "
+                          "lie_memory link",
                    like ? "?" : "");
 }
 

@@ -20,6 +20,8 @@ typedef struct described_behaviour {
     int64_t fail_copy;  /* this copy fails                                */
     int64_t lose_after; /* from this operation on the device is lost      */
     int64_t lie_copy;   /* this copy changes a byte on its way            */
+    int64_t fail_run;   /* this run of a kernel fails                     */
+    int64_t lie_every;  /* every so many-th run gives a wrong number      */
     int64_t stall_copy; /* nanoseconds that each copy waits               */
     int64_t lie_memory; /* bytes it says are available; -1 for the truth  */
     int64_t link;       /* TN_LINK_... to the others                      */
@@ -43,6 +45,7 @@ typedef struct described_device {
     int64_t operations; /* allocations and copies */
     int64_t allocations;
     int64_t copies;
+    int64_t runs;  /* of kernels */
     char lost[96]; /* what it was lost at; "" while it is not; then never changed again */
 } described_device;
 
@@ -77,6 +80,9 @@ tn_status described_lost(const described_device *device, tn_error *err);
 
 /* Waits at least that long. */
 void described_pause(int64_t ns);
+
+struct tn_kernel_row;
+extern const struct tn_kernel_row described_matmul;
 
 /* Functions of the row. */
 tn_status described_probe(const tn_host *host, void **out_self, int32_t *out_devices,

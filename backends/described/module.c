@@ -1,4 +1,4 @@
-/* The module `described`: the row it offers. */
+/* The module `described`: the rows it offers. */
 #include "described.h"
 
 static const tn_platform_row platform = {
@@ -21,11 +21,14 @@ static const tn_platform_row platform = {
 
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
+static const struct tn_kernel_row *const kernels[] = {&described_matmul, NULL};
+
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "described",
                                  .version = "0.1.0",
-                                 .platforms = platforms};
+                                 .platforms = platforms,
+                                 .kernels = kernels};
 
 tn_status tn_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
 {

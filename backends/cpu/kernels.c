@@ -1,0 +1,143 @@
+/* The kernels of the module, and what is the same for all instruction sets of one op. */
+#include "cpu.h"
+#include "rows.h"
+
+#include <stdbool.h>
+
+static const tn_dtype fillable[] = {TN_F32, TN_F64,  TN_BF16, TN_F16, TN_I8,  TN_I16,
+                                    TN_I32, TN_I64,  TN_U8,   TN_U16, TN_U32, TN_U64,
+                                    TN_C64, TN_C128, TN_BOOL, 0};
+static const tn_dtype copyable[] = {
+    TN_F32,  TN_F64,       TN_BF16,    TN_F16,         TN_I8,          TN_I16, TN_I32,
+    TN_I64,  TN_U8,        TN_U16,     TN_U32,         TN_U64,         TN_C64, TN_C128,
+    TN_BOOL, TN_F8_E4M3FN, TN_F8_E5M2, TN_F8_E4M3FNUZ, TN_F8_E5M2FNUZ, 0};
+static const tn_dtype reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+static const tn_dtype castable[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I8, TN_U8, TN_I32, 0};
+
+static bool is_among(tn_dtype dtype, const tn_dtype *list)
+{
+    while (*list && *list != dtype)
+        list++;
+    return *list != 0;
+}
+
+static tn_status refuse(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
+                        const char *text)
+{
+    (void)tn_refuse(why, TN_REFUSE_DTYPE, what, needed, found);
+    if (why)
+        tn_text_fit(why->text, sizeof why->text, text);
+    return TN_UNSUPPORTED;
+}
+
+static const char *name_of(int32_t op, int32_t operand)
+{
+    static const char *const each[] = {"in", "out", "other"};
+    static const char *const norm[] = {"in", "out", "weight", "bias"};
+    static const char *const rotary[] = {"in", "out", "cos", "sin"};
+    return op == TN_OP_NORM ? norm[operand] : op == TN_OP_ROTARY ? rotary[operand] : each[operand];
+}
+
+/* What computes with reals: all f64, or none. */
+static tn_status admit_reals(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    tn_dtype in = op->operand[TN_EACH_IN].dtype;
+    for (int32_t i = 0; i < op->count; i++) {
+        tn_dtype dtype = op->operand[i].dtype;
+        if (dtype && (!is_among(dtype, reals) || (dtype == TN_F64) != (in == TN_F64)))
+            return refuse(why, name_of(row->op, i), in == TN_F64 ? TN_F64 : TN_F32, dtype,
+                          "either all operands are f64, or all are f32, f16 or bf16");
+    }
+    return TN_OK;
+}
+
+/* The rest of a row is copied as it is. */
+static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_layout *operand = query->op->operand;
+    tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
+    return in == out ? admit_reals(row, query, why)
+                     : refuse(why, "out", in, out, "out is of in's dtype");
+}
+
+/* Only what f32 lies between without a second rounding. */
+static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_layout *operand = query->op->operand;
+    tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
+    (void)row;
+    if (!is_among(out, castable))
+        return refuse(why, "out", TN_F32, out, "f64, f32, f16, bf16, i32, i8 and u8 are cast to");
+    if ((in == TN_F64 || in == TN_I32) && out != TN_F32)
+        return refuse(why, "out", TN_F32, out, "f64 and i32 are cast to f32 alone");
+    return TN_OK;
+}
+
+static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_layout *operand = query->op->operand;
+    tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
+    (void)row;
+    return in == out ? TN_OK : refuse(why, "out", in, out, "out is of in's dtype");
+}
+
+#define ALONE  (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
+#define EXACT  (ALONE | TN_NUM_CROSS_DEVICE)
+#define SHAPED (TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE)
+#define MIXED  (SHAPED | TN_EACH_USES_OUT_DTYPE)
+
+/*  Op, function, dtypes, numerics, what it honours, admit, multiplier of the set's bytes/us. */
+#define OP_LIST(X, isa, needs, bytes)                                                              \
+    X(PERMUTE, permute, copyable, EXACT, SHAPED, admit_permute, isa, needs, bytes * 0.9)           \
+    X(CAST, cast, castable, EXACT, SHAPED, admit_cast, isa, needs, bytes)                          \
+    X(FILL, fill, fillable, EXACT, SHAPED, NULL, isa, needs, bytes)                                \
+    X(UNARY, unary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes * 0.7)                     \
+    X(BINARY, binary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes)                         \
+    X(REDUCE, reduce, reals, TN_NUM_RUN_TO_RUN, MIXED, admit_reals, isa, needs, bytes)             \
+    X(SOFTMAX, softmax, reals, ALONE, MIXED | TN_EACH_USES_LOG, admit_reals, isa, needs,           \
+      bytes * 0.6)                                                                                 \
+    X(NORM, norm, reals, ALONE, MIXED | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS, admit_reals, isa, \
+      needs, bytes * 0.8)                                                                          \
+    X(ROTARY, rotary, reals, ALONE, SHAPED | TN_EACH_USES_PARTIAL, admit_rotary, isa, needs,       \
+      bytes * 0.7)
+
+#define ROW(NAME, function, types, numbers, uses, decide, isa, needs, bytes) \
+    static const tn_kernel_row function##_##isa = {                          \
+        .struct_size = sizeof(tn_kernel_row),                                \
+        .name = "cpu." #function "." #isa,                                   \
+        .platform = "cpu",                                                   \
+        .op = TN_OP_##NAME,                                                  \
+        .version = 1,                                                        \
+        .dtypes = types,                                                     \
+        .numerics = numbers,                                                 \
+        .honours = uses,                                                     \
+        .free_dims = TN_EACH_DIM_ALL,                                        \
+        .cpu_needs = needs,                                                  \
+        .flops_per_us = (bytes),                                             \
+        .bytes_per_us = (bytes),                                             \
+        .overhead_us = 0.1,                                                  \
+        .admit = decide,                                                     \
+        .run = tni_cpu_##function##_##isa,                                   \
+    };
+
+#define POINT(NAME, function, types, numbers, uses, decide, isa, needs, bytes) &function##_##isa,
+
+OP_LIST(ROW, plain, 0, 6e3)
+#if defined(TENON_ISA_AVX2)
+OP_LIST(ROW, avx2, TENON_ISA_AVX2, 10e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+OP_LIST(ROW, avx512, TENON_ISA_AVX512, 12e3)
+#endif
+
+const tn_kernel_row *const tni_cpu_module_kernels[] = {
+    &tni_cpu_module_matmul_openblas,
+#if defined(TENON_ISA_AVX512)
+    OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
+#endif
+#if defined(TENON_ISA_AVX2)
+        OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
+#endif
+            OP_LIST(POINT, plain, 0, 0) NULL,
+};

@@ -1,0 +1,188 @@
+/* Elements of any dtype and stride as blocks of f32, or of f64: what a kernel computes with is always
+ * together, and a multiple of a whole vector may be read and written. Where an operand is so already, a
+ * block is the operand itself. */
+#ifndef TENON_BACKENDS_CPU_BLOCK_H
+#define TENON_BACKENDS_CPU_BLOCK_H
+
+#include "vector.h"
+
+enum { BLOCK = 1024 }; /* elements; a multiple of LANES */
+
+/* A row of an operand: its first element. */
+typedef struct strand {
+    char *data;
+    tn_dtype dtype;
+    int32_t size;   /* bytes of an element */
+    int64_t stride; /* in elements         */
+    int64_t next;   /* bytes to the row that comes next; or 0 */
+    bool stream;    /* is written past the caches */
+} strand;
+
+INLINE strand strand_of(const tn_layout *layout, char *data, int64_t stride)
+{
+    return (strand){data, layout->dtype, (int32_t)(layout->dtype >> 8 & 255) / 8, stride, 0, false};
+}
+
+INLINE char *strand_at(const strand *s, int64_t at)
+{
+    return s->data + at * s->stride * s->size;
+}
+
+/* Fetches of the row that comes next what lies where element `at` of this one does: while there is
+ * something to compute, so that reading does not wait. */
+INLINE void fetch_next(const strand *s, int64_t at)
+{
+    __builtin_prefetch((const void *)((uintptr_t)strand_at(s, at) + (uintptr_t)s->next), 0, 2);
+}
+
+/* Whether `n` elements may be used where they are. */
+INLINE bool is_block(const strand *s, int64_t n)
+{
+    return s->stride == 1 && n % LANES == 0;
+}
+
+INLINE int64_t whole(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+#define MOVE(type, to, to_stride, from, from_stride, n)             \
+    for (int64_t i_ = 0; i_ < (n); i_++)                            \
+    memcpy((char *)(to) + i_ * (to_stride) * (int64_t)sizeof(type), \
+           (const char *)(from) + i_ * (from_stride) * (int64_t)sizeof(type), sizeof(type))
+
+/* Moves elements that are `size` bytes wide. */
+static inline void move_strided(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                                int64_t n, int32_t size)
+{
+    if (to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)(n * size));
+        return;
+    }
+    switch (size) {
+    case 1: MOVE(uint8_t, to, to_stride, from, from_stride, n); break;
+    case 2: MOVE(uint16_t, to, to_stride, from, from_stride, n); break;
+    case 4: MOVE(uint32_t, to, to_stride, from, from_stride, n); break;
+    case 8: MOVE(uint64_t, to, to_stride, from, from_stride, n); break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * to_stride * size, from + i * from_stride * size, (size_t)size);
+    }
+}
+
+/* Past the caches but for what is no whole line. */
+static inline void stream_bytes(char *to, const char *from, int64_t bytes)
+{
+    int64_t head = (int64_t)(-(uintptr_t)to & 63), i = head < bytes ? head : bytes;
+    memcpy(to, from, (size_t)i);
+    for (; i + 64 <= bytes; i += 64)
+        stream_line(to + i, from + i);
+    memcpy(to + i, from + i, (size_t)(bytes - i));
+}
+
+/* `n` <= BLOCK elements, together: where they are, or in `room`, with zeros up to a whole vector. */
+static inline const void *gather(const strand *s, int64_t at, int64_t n, void *room)
+{
+    const char *from = strand_at(s, at);
+    if (is_block(s, n))
+        return from;
+    move_strided(room, 1, from, s->stride, n, s->size);
+    memset((char *)room + n * s->size, 0, (size_t)((whole(n) - n) * s->size));
+    return room;
+}
+
+#define WIDEN(expression)                  \
+    for (int64_t i = 0; i < n; i += LANES) \
+    store_f32(room + i, expression)
+
+/* Elements at..at+n as f32; `room` has BLOCK of them. */
+static inline const float *take_f32(const strand *s, int64_t at, int64_t n, float *room)
+{
+    _Alignas(64) char raw[BLOCK * 4];
+    if (s->dtype == TN_F32)
+        return gather(s, at, n, room);
+    const char *from = gather(s, at, n, raw);
+    switch (s->dtype) {
+    case TN_BF16: WIDEN(widen_bf16(load_u16(from + i * 2))); break;
+    case TN_F16: WIDEN(widen_f16(load_u16(from + i * 2))); break;
+    case TN_I8: WIDEN(__builtin_convertvector(widen_i8(load_i8(from + i)), vf)); break;
+    case TN_U8: WIDEN(__builtin_convertvector(widen_u8(load_u8(from + i)), vf)); break;
+    case TN_I32: WIDEN(__builtin_convertvector(load_i32(from + i * 4), vf)); break;
+    default: break;
+    }
+    return room;
+}
+
+/* Where elements at..at+n may be written as f32 before they are given. */
+static inline float *room_f32(const strand *s, int64_t at, int64_t n, float *room)
+{
+    return s->dtype == TN_F32 && is_block(s, n) && !s->stream ? (float *)(void *)strand_at(s, at)
+                                                              : room;
+}
+
+/* Elements that are together, to where they belong. */
+static inline void put_back(const strand *s, int64_t at, int64_t n, const void *from)
+{
+    char *target = strand_at(s, at);
+    if (s->stream)
+        stream_bytes(target, from, n * s->size);
+    else
+        move_strided(target, s->stride, from, 1, n, s->size);
+}
+
+#define NARROW(store, size, expression)    \
+    for (int64_t i = 0; i < n; i += LANES) \
+    store(to + i * (size), expression)
+
+/* Elements at..at+n from f32, which a whole vector may be read of. */
+static inline void give_f32(const strand *s, int64_t at, int64_t n, const float *from)
+{
+    _Alignas(64) char raw[BLOCK * 4];
+    char *target = strand_at(s, at), *to = is_block(s, n) && !s->stream ? target : raw;
+    if (target == (const char *)(const void *)from)
+        return;
+    switch (s->dtype) {
+    case TN_BF16: NARROW(store_u16, 2, narrow_bf16(load_f32(from + i))); break;
+    case TN_F16: NARROW(store_u16, 2, narrow_f16(load_f32(from + i))); break;
+    case TN_I8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), -128, 127))); break;
+    case TN_U8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), 0, 255))); break;
+    case TN_I32: NARROW(store_i32, 4, round_to_int(load_f32(from + i))); break;
+    default: put_back(s, at, n, from); return;
+    }
+    if (to != target)
+        put_back(s, at, n, raw);
+}
+
+/* The same for f64, which only f64 is computed in. */
+static inline const double *take_f64(const strand *s, int64_t at, int64_t n, double *room)
+{
+    return gather(s, at, n, room);
+}
+
+static inline double *room_f64(const strand *s, int64_t at, int64_t n, double *room)
+{
+    return is_block(s, n) && !s->stream ? (double *)(void *)strand_at(s, at) : room;
+}
+
+static inline void give_f64(const strand *s, int64_t at, int64_t n, const double *from)
+{
+    char *target = strand_at(s, at);
+    if (target != (const char *)(const void *)from)
+        put_back(s, at, n, from);
+}
+
+/* Elements at..at+n, and `value` from there up to a whole vector. */
+#define TAKE_PADDED(real, name)                                                          \
+    static inline const real *take_padded_##name(const strand *s, int64_t at, int64_t n, \
+                                                 real *room, real value)                 \
+    {                                                                                    \
+        const real *block = take_##name(s, at, n, room);                                 \
+        for (int64_t i = n; i < whole(n); i++)                                           \
+            room[i] = value; /* not a whole vector: so it is in `room` */                \
+        return block;                                                                    \
+    }
+TAKE_PADDED(float, f32)
+TAKE_PADDED(double, f64)
+#undef TAKE_PADDED
+
+#endif

@@ -1,0 +1,168 @@
+/* Functions of f32 vectors, and of f64 ones by the C library. Errors are in units in the last place
+ * (ulp) of the result, seen over all floats with fma; two roundings instead of one add at most 1.
+ *
+ *     exp 1.1 · log 1.0 · tanh 1.5 · sigmoid 2.5 · silu 3.5 · Phi 8 · gelu 10 · gelu-tanh 4 + 6 |u|
+ *
+ * and below 2^-126 as many times 2^-149, for a product with x times |x|.
+ *
+ * NaNs come out as NaNs; infinities, overflow and subnormal numbers as the functions demand. */
+#ifndef TENON_BACKENDS_CPU_MATH_H
+#define TENON_BACKENDS_CPU_MATH_H
+
+#include "vector.h"
+
+/* x times 2^n; n is whole, |n| <= 250. */
+INLINE vf scale_f32(vf x, vf n)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_scalef_ps((__m512)x, (__m512)n);
+#else
+    vi number = __builtin_convertvector(n, vi), half = number >> 1;
+    vu rest = (vu)number - (vu)half;
+    return x * (vf)(((vu)half + 127) << 23) * (vf)((rest + 127) << 23);
+#endif
+}
+
+/* n of x = n ln 2 + r, whole; and what x is taken for: below -104 exp is zero, from 89 on infinite. A NaN
+ * stays one through the order of operands. */
+INLINE vf exp_bounded(vf x)
+{
+    return greater_f32(splat_f32(-104), lesser_f32(splat_f32(89), x));
+}
+
+INLINE vf exp_whole(vf x)
+{
+    return round_f32(x * 1.44269504f);
+}
+
+/* ln 2 is in two parts, the first with few bits so that its products are exact. */
+INLINE vf exp_rest(vf x, vf n)
+{
+    vf r = fma_f32(n, splat_f32(-0x1.62e4p-1f), x);
+    return fma_f32(n, splat_f32(-0x1.7f7d1cp-20f), r);
+}
+
+INLINE vf exp_joined(vf r, vf n)
+{
+    vf p = fma_f32(r, splat_f32(0x1.6db448p-10f), splat_f32(0x1.123b74p-7f));
+    p = fma_f32(p, r, splat_f32(0x1.55545ep-5f));
+    p = fma_f32(p, r, splat_f32(0x1.55548ep-3f));
+    p = fma_f32(p, r, splat_f32(0.5f));
+    p = fma_f32(p, r * r, r) + 1.0f;
+    return scale_f32(p, n);
+}
+
+INLINE vf exp_f32(vf x)
+{
+    vf bounded = exp_bounded(x), n = exp_whole(bounded);
+    return exp_joined(exp_rest(bounded, n), n);
+}
+
+/* Of x + low, |low| << 1. */
+INLINE vf exp_parts(vf x, vf low)
+{
+    vf bounded = exp_bounded(x), n = exp_whole(bounded);
+    return exp_joined(exp_rest(bounded, n) + low, n);
+}
+
+INLINE vf log_f32(vf x)
+{
+    vi tiny = x < 0x1p-126f;
+    vf scaled = choose_f32(tiny, x * 0x1p23f, x);
+    vi bits = (vi)((vu)scaled - 0x3f3504f3); /* so that the mantissa is in [sqrt 1/2, sqrt 2) */
+    vf e = __builtin_convertvector(bits >> 23, vf) - choose_f32(tiny, splat_f32(23), (vf){0});
+    vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+    vf p = fma_f32(f, splat_f32(0x1.1b3f9ep-4f), splat_f32(-0x1.e2e874p-4f));
+    p = fma_f32(p, f, splat_f32(0x1.e6516ap-4f));
+    p = fma_f32(p, f, splat_f32(-0x1.fb436ep-4f));
+    p = fma_f32(p, f, splat_f32(0x1.2332b6p-3f));
+    p = fma_f32(p, f, splat_f32(-0x1.5562e0p-3f));
+    p = fma_f32(p, f, splat_f32(0x1.99a546p-3f));
+    p = fma_f32(p, f, splat_f32(-0x1.ffffeep-3f));
+    p = fma_f32(p, f, splat_f32(0x1.555546p-2f));
+    vf square = f * f;
+    p = fma_f32(e, splat_f32(0x1.7f7d1cp-20f), p * f * square);
+    vf value = fma_f32(e, splat_f32(0x1.62e4p-1f), f + fma_f32(square, splat_f32(-0.5f), p));
+    value = choose_f32((x == INFINITY) | (x != x), x, value);
+    value = choose_f32(x == 0.0f, splat_f32(-INFINITY), value);
+    return choose_f32(x < 0.0f, splat_f32(NAN), value);
+}
+
+INLINE vf tanh_f32(vf x)
+{
+    vu sign = (vu)x & 0x80000000;
+    vf y = (vf)((vu)x ^ sign), s = x * x;
+    vf p = fma_f32(s, splat_f32(-0x1.76abacp-8f), splat_f32(0x1.5256bcp-6f));
+    p = fma_f32(p, s, splat_f32(-0x1.b84444p-5f));
+    p = fma_f32(p, s, splat_f32(0x1.110768p-3f));
+    p = fma_f32(p, s, splat_f32(-0x1.555534p-2f));
+    p = fma_f32(p * s, x, x);
+    vf far = 1.0f - 2.0f / (exp_f32(y + y) + 1.0f);
+    return choose_f32(y < 0.625f, p, (vf)((vu)far | sign));
+}
+
+/* By what is below 1 of exp(x) and exp(-x), so that it is exact where it is small. */
+INLINE vf sigmoid_f32(vf x)
+{
+    vf e = exp_f32((vf)((vu)x | 0x80000000));
+    return choose_f32(x < 0.0f, e, splat_f32(1)) / (1.0f + e);
+}
+
+/* The normal distribution: (1 + erf(x / sqrt 2)) / 2. Its tail is exp(-y y / 2) times a polynomial in
+ * t = 1 / (1 + y / 4); y y is kept in two parts, the greater of them exact. */
+INLINE vf phi_f32(vf x)
+{
+    vf y = (vf)((vu)x & 0x7fffffff);
+    y = choose_f32(y > 15.0f, splat_f32(15), y);
+    vf high = (vf)((vu)y & 0xfffff000), square = high * high;
+    vf low = (y - high) * (y + high);
+    vf t = 1.0f / fma_f32(y, splat_f32(0.25f), splat_f32(1));
+    vf p = fma_f32(t, splat_f32(0x1.196fdcp-6f), splat_f32(-0x1.0ed50ep-4f));
+    p = fma_f32(p, t, splat_f32(0x1.e90af8p-5f));
+    p = fma_f32(p, t, splat_f32(0x1.1cbc2ep-6f));
+    p = fma_f32(p, t, splat_f32(0x1.6c048ap-6f));
+    p = fma_f32(p, t, splat_f32(0x1.4d4558p-4f));
+    p = fma_f32(p, t, splat_f32(0x1.2eb578p-4f));
+    p = fma_f32(p, t, splat_f32(0x1.857c7cp-4f));
+    p = fma_f32(p, t, splat_f32(0x1.97bdeep-4f));
+    p = fma_f32(p, t, splat_f32(0x1.988e34p-4f));
+    vf tail = exp_parts(square * -0.5f, low * -0.5f) * (p * t);
+    return choose_f32(x > 0.0f, 1.0f - tail, choose_f32(x == x, tail, x));
+}
+
+INLINE vf gelu_f32(vf x)
+{
+    return x * phi_f32(x);
+}
+
+/* (1 + tanh u) / 2 is the sigmoid of 2 u, where errors of u become |u| times as large. */
+INLINE vf gelu_tanh_f32(vf x)
+{
+    return x * sigmoid_f32(1.59576912f * fma_f32(x * x * x, splat_f32(0.044715f), x));
+}
+
+INLINE vf silu_f32(vf x)
+{
+    return x * sigmoid_f32(x);
+}
+
+/* By the C library, lane by lane. */
+#define EACH_LANE(name, expression)         \
+    INLINE vd name##_f64(vd v)              \
+    {                                       \
+        for (int i = 0; i < DOUBLES; i++) { \
+            double x = v[i];                \
+            v[i] = (expression);            \
+        }                                   \
+        return v;                           \
+    }
+EACH_LANE(exp, exp(x))
+EACH_LANE(log, log(x))
+EACH_LANE(tanh, tanh(x))
+EACH_LANE(sigmoid, 1 / (1 + exp(-x)))
+EACH_LANE(gelu, x *erfc(x * -0.70710678118654752440) / 2)
+EACH_LANE(gelu_tanh, x / (1 + exp(-1.59576912160573071176 * (x + 0.044715 * x * x * x))))
+EACH_LANE(silu, x / (1 + exp(-x)))
+#undef EACH_LANE
+
+#endif

@@ -1,0 +1,384 @@
+/* Vectors of the instruction set that a file is compiled for: arithmetic and comparisons are the
+ * compiler's own, on its vector types; what those lack is here. `vf` has LANES floats, `vd` half as
+ * many doubles; a comparison gives all bits or none of each lane.
+ *
+ * Everything is static, as objects of several instruction sets are linked into one library. */
+#ifndef TENON_BACKENDS_CPU_VECTOR_H
+#define TENON_BACKENDS_CPU_VECTOR_H
+
+#include "tenon/module/kernel.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512F__)
+#define LANES 16
+#elif defined(__AVX2__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#define DOUBLES (LANES / 2)
+
+#define INLINE static inline __attribute__((always_inline, unused))
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef double vd __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef int64_t vl __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef int8_t vb __attribute__((vector_size(LANES)));
+typedef uint8_t vc __attribute__((vector_size(LANES)));
+typedef float vg __attribute__((vector_size(2 * LANES))); /* as many floats as vd has doubles */
+
+#define LOAD(type, name)                       \
+    INLINE type load_##name(const void *from)  \
+    {                                          \
+        type v;                                \
+        memcpy(&v, from, sizeof v);            \
+        return v;                              \
+    }                                          \
+    INLINE void store_##name(void *to, type v) \
+    {                                          \
+        memcpy(to, &v, sizeof v);              \
+    }
+LOAD(vf, f32)
+LOAD(vd, f64)
+LOAD(vi, i32)
+LOAD(vh, u16)
+LOAD(vb, i8)
+LOAD(vc, u8)
+LOAD(vg, few)
+#undef LOAD
+
+/* Writes a line of 64 bytes past the caches, where the processor can; `to` is aligned to it. In pieces that
+ * were stored as such a moment ago, as no others are forwarded. Other threads see it after stream_end. */
+INLINE void stream_line(char *to, const char *from)
+{
+#if defined(__SSE2__)
+    for (int i = 0; i < 64; i += 16)
+        _mm_stream_si128((__m128i *)(void *)(to + i),
+                         _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
+#else
+    memcpy(to, from, 64);
+#endif
+}
+
+INLINE void stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+INLINE vf splat_f32(float x)
+{
+    return x - (vf){0};
+}
+
+INLINE vd splat_f64(double x)
+{
+    return x - (vd){0};
+}
+
+INLINE vf choose_f32(vi mask, vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask), (__m512)b, (__m512)a);
+#elif defined(__AVX2__)
+    return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#else
+    return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+#endif
+}
+
+INLINE vd choose_f64(vl mask, vd a, vd b)
+{
+    return (vd)(((vl)a & mask) | ((vl)b & ~mask));
+}
+
+/* One rounding where the instruction set has it, else two. */
+INLINE vf fma_f32(vf a, vf b, vf c)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE vd fma_f64(vd a, vd b, vd c)
+{
+#if defined(__AVX512F__)
+    return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__AVX2__)
+    return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__aarch64__)
+    return (vd)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE vf sqrt_f32(vf x)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__aarch64__)
+    return (vf)vsqrtq_f32((float32x4_t)x);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+
+INLINE vd sqrt_f64(vd x)
+{
+#if defined(__AVX512F__)
+    return (vd)_mm512_sqrt_pd((__m512d)x);
+#elif defined(__AVX2__)
+    return (vd)_mm256_sqrt_pd((__m256d)x);
+#else
+    for (int i = 0; i < DOUBLES; i++)
+        x[i] = sqrt(x[i]);
+    return x;
+#endif
+}
+
+INLINE vf size_of_f32(vf x)
+{
+    return (vf)((vu)x & 0x7fffffff);
+}
+
+INLINE vd size_of_f64(vd x)
+{
+    return (vd)((vl)x & INT64_MAX);
+}
+
+/* b where a is a NaN or both are the same. */
+INLINE vf greater_f32(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return choose_f32(a > b, a, b);
+#endif
+}
+
+INLINE vf lesser_f32(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    return choose_f32(a < b, a, b);
+#endif
+}
+
+INLINE vd greater_f64(vd a, vd b)
+{
+    return choose_f64(a > b, a, b);
+}
+
+INLINE vd lesser_f64(vd a, vd b)
+{
+    return choose_f64(a < b, a, b);
+}
+
+/* Of the vector's lanes, in one order. */
+INLINE double total_f32(vf v)
+{
+    double sum = 0;
+    for (int i = 0; i < LANES; i++)
+        sum += (double)v[i];
+    return sum;
+}
+
+INLINE double total_f64(vd v)
+{
+    double sum = 0;
+    for (int i = 0; i < DOUBLES; i++)
+        sum += v[i];
+    return sum;
+}
+
+/* Whole numbers of 16 and 8 bits to 32 and back, where the high bits are lost. */
+#if defined(__AVX512F__)
+INLINE vu widen_u16(vh v)
+{
+    return (vu)_mm512_cvtepu16_epi32((__m256i)v);
+}
+
+INLINE vi widen_i8(vb v)
+{
+    return (vi)_mm512_cvtepi8_epi32((__m128i)v);
+}
+
+INLINE vi widen_u8(vc v)
+{
+    return (vi)_mm512_cvtepu8_epi32((__m128i)v);
+}
+
+INLINE vh narrow_u16(vu v)
+{
+    return (vh)_mm512_cvtepi32_epi16((__m512i)v);
+}
+
+INLINE vc narrow_u8(vi v)
+{
+    return (vc)_mm512_cvtepi32_epi8((__m512i)v);
+}
+#elif defined(__AVX2__)
+INLINE vu widen_u16(vh v)
+{
+    return (vu)_mm256_cvtepu16_epi32((__m128i)v);
+}
+
+INLINE vi widen_i8(vb v)
+{
+    return (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&v));
+}
+
+INLINE vi widen_u8(vc v)
+{
+    return (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&v));
+}
+
+INLINE vh narrow_u16(vu v)
+{
+    __m256i low = (__m256i)(v & 0xffff); /* packing saturates */
+    __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+    return (vh)_mm256_castsi256_si128(packed);
+}
+
+INLINE vc narrow_u8(vi v)
+{
+    __m128i half = (__m128i)narrow_u16((vu)v & 0xff);
+    vc out;
+    _mm_storel_epi64((__m128i *)(void *)&out, _mm_packus_epi16(half, half));
+    return out;
+}
+#else
+INLINE vu widen_u16(vh v)
+{
+    return __builtin_convertvector(v, vu);
+}
+
+INLINE vi widen_i8(vb v)
+{
+    return __builtin_convertvector(v, vi);
+}
+
+INLINE vi widen_u8(vc v)
+{
+    return __builtin_convertvector(v, vi);
+}
+
+INLINE vh narrow_u16(vu v)
+{
+    return __builtin_convertvector(v, vh);
+}
+
+INLINE vc narrow_u8(vi v)
+{
+    return __builtin_convertvector(v, vc);
+}
+#endif
+
+INLINE vf widen_bf16(vh v)
+{
+    return (vf)(widen_u16(v) << 16);
+}
+
+/* To nearest even; a NaN stays one. */
+INLINE vh narrow_bf16(vf v)
+{
+    vu bits = (vu)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
+#if defined(__AVX512F__)
+    __mmask16 nan = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
+    vu either =
+        (vu)_mm512_mask_or_epi32((__m512i)rounded, nan, (__m512i)bits, _mm512_set1_epi32(0x400000));
+#else
+    vu either = (vu)choose_f32(v != v, (vf)(bits | 0x400000), (vf)rounded);
+#endif
+    return narrow_u16(either >> 16);
+}
+
+/* By the exponent's distance as a product, which is exact, for subnormal numbers too. */
+INLINE vf widen_f16(vh v)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtph_ps((__m256i)v);
+#elif defined(__AVX2__)
+    return (vf)_mm256_cvtph_ps((__m128i)v);
+#else
+    vu bits = widen_u16(v), sign = (bits & 0x8000) << 16;
+    vf value = (vf)((bits & 0x7fff) << 13) * 0x1p112f;
+    vu special = (vu)((bits & 0x7c00) == 0x7c00) & 0x7f800000;
+    return (vf)((vu)value | special | sign);
+#endif
+}
+
+INLINE vh narrow_f16(vf v)
+{
+#if defined(__AVX512F__)
+    return (vh)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__AVX2__)
+    return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+#else
+    vu bits = (vu)v, sign = bits & 0x80000000, size = bits ^ sign;
+    vu normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+    vu small = (vu)((vf)size + 0.5f) - 0x3f000000; /* the sum rounds to steps of 2^-24 */
+    vu is_small = (vu)(size < 0x38800000), is_great = (vu)(size >= 0x477ff000);
+    vu is_nan = (vu)(size > 0x7f800000);
+    vu half = (small & is_small) | (normal & ~is_small);
+    half = (0x7c00 & is_great) | (half & ~is_great);
+    half |= (size >> 13 & 0x3ff & is_nan) | (0x200 & is_nan);
+    return narrow_u16(half | sign >> 16);
+#endif
+}
+
+/* To nearest even, for numbers below 2^22. */
+INLINE vf round_f32(vf x)
+{
+    return (x + 0x1.8p23f) - 0x1.8p23f;
+}
+
+/* 0 for a NaN, and the nearest of what lies beyond; bounds are below 2^22. */
+INLINE vi clamp_to_int(vf x, float low, float high)
+{
+    vf bounded = greater_f32(lesser_f32(x, splat_f32(high)), splat_f32(low));
+    bounded = choose_f32(x == x, bounded, (vf){0});
+    return __builtin_convertvector(round_f32(bounded), vi);
+}
+
+/* As above for 32 bits: from 2^23 on floats are whole. */
+INLINE vi round_to_int(vf x)
+{
+    vi whole = (x >= 0x1p22f) | (x <= -0x1p22f), high = x >= 0x1p31f, low = x < -0x1p31f;
+    vf rounded = choose_f32(whole, x, round_f32(x));
+    vf safe = choose_f32(high | low | (x != x), (vf){0}, rounded);
+    vi value = __builtin_convertvector(safe, vi);
+    return (value & ~high & ~low) | (INT32_MAX & high) | (INT32_MIN & low);
+}
+
+#endif

@@ -1,0 +1,38 @@
+#include "finish.h"
+
+#include "../kernels/block.h"
+#include "../kernels/math.h"
+
+#define FAMILY "../openblas/finish_rows.h"
+#include "../kernels/families.h"
+
+/* A complex bias; its parts follow each other. */
+#define ADD_COMPLEX(name, real)                                               \
+    static void name(const tni_finish_job *job, int64_t row)                  \
+    {                                                                         \
+        real *out = (real *)job->out + 2 * row * job->out_stride;             \
+        const real *bias = (const real *)job->bias + 2 * row * job->bias_row; \
+        for (int64_t i = 0; i < job->columns; i++) {                          \
+            out[2 * i] += bias[2 * i * job->bias_column];                     \
+            out[2 * i + 1] += bias[2 * i * job->bias_column + 1];             \
+        }                                                                     \
+    }
+ADD_COMPLEX(add_c64, float)
+ADD_COMPLEX(add_c128, double)
+
+void tni_matmul_finish(const tni_finish_job *job)
+{
+    for (int64_t row = 0; row < job->rows; row++) {
+        switch (job->dtype) {
+        case TN_F32: finish_row_f32(job, row); break;
+        case TN_F64: finish_row_f64(job, row); break;
+        case TN_C64:
+            if (job->bias)
+                add_c64(job, row);
+            break;
+        default:
+            if (job->bias)
+                add_c128(job, row);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/* Of a family: see kernels/families.h. */
+
+#define EACH(expression)                     \
+    for (int64_t i = 0; i < n; i += WIDTH) { \
+        VECTOR v = F(load)(x + i);           \
+        F(store)(x + i, expression);         \
+    }                                        \
+    break
+
+static void F(activate)(int32_t activation, REAL *x, int64_t n)
+{
+    const VECTOR zero = {0};
+    switch (activation) {
+    case TN_ACT_RELU: EACH(F(choose)(v < zero, zero, v));
+    case TN_ACT_GELU: EACH(F(gelu)(v));
+    case TN_ACT_GELU_TANH: EACH(F(gelu_tanh)(v));
+    case TN_ACT_SILU: EACH(F(silu)(v));
+    default: break;
+    }
+}
+#undef EACH
+
+static void F(finish_row)(const tni_finish_job *job, int64_t row)
+{
+    _Alignas(64) REAL room[BLOCK], other[BLOCK];
+    const int32_t size = sizeof(REAL);
+    const strand out = {
+        (char *)((REAL *)job->out + row * job->out_stride), job->dtype, size, 1, 0, false};
+    for (int64_t at = 0; at < job->columns; at += BLOCK) {
+        int64_t n = job->columns - at < BLOCK ? job->columns - at : BLOCK;
+        REAL *x = F(room)(&out, at, n, room);
+        const REAL *from = F(take)(&out, at, n, room);
+        if (job->bias) {
+            const strand bias = {(char *)(uintptr_t)((const REAL *)job->bias + row * job->bias_row),
+                                 job->dtype,
+                                 size,
+                                 job->bias_column,
+                                 0,
+                                 false};
+            const REAL *more = F(take)(&bias, at, n, other);
+            for (int64_t i = 0; i < n; i += WIDTH)
+                F(store)(x + i, F(load)(from + i) + F(load)(more + i));
+        }
+        F(activate)(job->activation, x, n);
+        F(give)(&out, at, n, x);
+    }
+}
