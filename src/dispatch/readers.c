@@ -1,5 +1,15 @@
 /* Everyone who reads settings, on whichever floor. */
-#include "platform/platforms.h"
+#include "device/platform/platforms.h"
+#include "ops/each.h"
+#include "ops/matmul.h"
 
-const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader, &tni_library_reader,
-                                                         &tni_platform_reader, NULL};
+static const tn_setting of_plans[] = {TN_SETTING_PLAN_CACHE_SIZE,    TN_SETTING_PLAN_CACHE_BYTES,
+                                      TN_SETTING_PLAN_ONLY_PREPARED, TN_SETTING_DEBUG_SYNC,
+                                      TN_SETTING_DEBUG_SAMPLE,       -1};
+
+static const tni_setting_reader plans = {"plans", of_plans};
+static const tni_setting_reader matmul = {"matmul", tni_matmul_settings};
+static const tni_setting_reader each = {"elementwise and row operators", tni_each_settings};
+
+const tni_setting_reader *const tni_setting_readers[] = {
+    &tni_cpu_reader, &tni_library_reader, &tni_platform_reader, &plans, &matmul, &each, NULL};

@@ -1,0 +1,185 @@
+#include "admission.h"
+
+#include "admission_store.h"
+#include "base/log.h"
+#include "check.h"
+#include "judge.h"
+#include "notes.h"
+#include "os/clock.h"
+#include "settings/context.h"
+#include "smoke.h"
+
+static const char where[] = "admission";
+
+/* A test takes no longer than this, but for the problem it is at, and its workspace no more bytes. */
+enum { TEST_MS = 2000, WORKSPACE_MOST = 64 << 20 };
+
+/* Whether the kernel may be taken without a test. */
+static bool is_exempt(const tn_context *context, const tni_exam *exam)
+{
+    int64_t wish = context->value[TN_SETTING_ADMISSION];
+    if (exam->kernel->reference || wish == TN_ADMISSION_NEVER)
+        return true;
+    return wish == TN_ADMISSION_AUTO &&
+           tni_tested(exam->kernel, exam->device, exam->library_version);
+}
+
+int32_t tni_trust_of(const tn_context *context, const tni_kernel *kernel, const tn_device *device,
+                     int64_t library_version, tn_refusal *why)
+{
+    const tni_exam exam = {kernel, device, library_version};
+    tni_trust trust;
+    if (kernel->reference)
+        return TNI_TRUST_NEEDLESS;
+    tni_trust_recall(&exam, &trust);
+    if (trust.verdict == TNI_TRUST_QUARANTINED) {
+        (void)tni_refuse(why, TN_REFUSE_QUARANTINE, "test", 0, 0, "%s", trust.text);
+        return TNI_TRUST_QUARANTINED;
+    }
+    return is_exempt(context, &exam) ? TNI_TRUST_NEEDLESS : trust.verdict;
+}
+
+void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
+                          int64_t library_version, const char *text)
+{
+    const tni_exam exam = {kernel, device, library_version};
+    tni_trust trust = {.verdict = TNI_TRUST_QUARANTINED};
+    if (kernel->reference)
+        return;
+    tn_text_fit(trust.text, sizeof trust.text, text);
+    tn_text_line(trust.text);
+    if (tni_trust_remember(&exam, &trust, true, NULL))
+        return;
+    tni_log(TN_LOG_WARNING, "%s on %s is in quarantine: %s", kernel->row->name, device->id,
+            trust.text);
+    tni_dispatch_stir();
+}
+
+/* A test as it goes on. */
+typedef struct session {
+    tni_exam exam;
+    const tn_context *context;
+    tn_device *device;
+    tn_stream *stream;
+    int64_t deadline;
+    int64_t examined; /* problems so far */
+    bool flaky;       /* something was wrong that did not come again */
+    bool wrong;
+    char text[224]; /* what */
+} session;
+
+static tn_status try_once(const session *s, const tni_plan *plan, const tn_op *op, uint64_t seed,
+                          tn_check_result *out, tn_error *err)
+{
+    const tni_trial trial = {
+        .plan = plan, .op = op, .device = s->device, .stream = s->stream, .seed = seed};
+    return tni_trial_run(&trial, out, err);
+}
+
+static void note(session *s, const tn_op *op, const tn_check_result *result)
+{
+    tni_buffer problem = {0};
+    tni_problem_write(op, NULL, &problem);
+    snprintf(s->text, sizeof s->text, "%.80s: %.120s", tni_buffer_text(&problem), result->text);
+    tni_buffer_release(&problem);
+}
+
+/* What was wrong once is wrong when the same inputs are, and others too; all else is chance. */
+static tn_status try_again(session *s, const tni_plan *plan, const tn_op *op,
+                           const tn_check_result *first, tn_error *err)
+{
+    tn_check_result same = {0}, other = {0};
+    note(s, op, first);
+    tn_status status = try_once(s, plan, op, first->seed, &same, err);
+    if (!status)
+        status = try_once(s, plan, op, tni_seed_fresh(), &other, err);
+    if (status)
+        return status;
+    s->wrong = !same.ok && !other.ok;
+    s->flaky = s->flaky || !s->wrong;
+    if (!s->wrong)
+        tni_log(TN_LOG_WARNING, "%s on %s was wrong once, and right when asked again: %s",
+                s->exam.kernel->row->name, s->device->id, s->text);
+    return TN_OK;
+}
+
+/* One problem. TN_OK too when the kernel does not take it. */
+static tn_status examine(session *s, const tn_op *op, tn_error *err)
+{
+    const tni_question question = {
+        .context = s->context, .op = op, .device = s->device, .only = s->exam.kernel};
+    tn_check_result result = {0};
+    tni_plan *plan = NULL;
+    tn_status status = tni_plan_make(&question, &plan, err);
+    if (status == TN_UNSUPPORTED || status == TN_REFUSED)
+        return TN_OK;
+    if (status)
+        return status;
+    if (tni_plan_workspace(plan) <= WORKSPACE_MOST) {
+        status = try_once(s, plan, op, tni_seed_fresh(), &result, err);
+        s->examined += status == TN_OK;
+        if (!status && !result.ok)
+            status = try_again(s, plan, op, &result, err);
+    }
+    tni_plan_release(plan);
+    return status;
+}
+
+/* Every problem of every dtype, until something is wrong or the time is up. */
+static tn_status examine_all(session *s, tn_error *err)
+{
+    const tn_kernel_row *row = s->exam.kernel->row;
+    size_t count = tni_smoke_count(row->op);
+    tn_status status = TN_OK;
+    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
+        for (size_t i = 0; i < count; i++) {
+            tn_op op;
+            if (status || s->wrong || tni_clock_ns() > s->deadline)
+                return status;
+            if (tni_smoke_make(row->op, i, *dtype, &op) && !(op.uses & ~row->honours))
+                status = examine(s, &op, err);
+        }
+    }
+    return status;
+}
+
+/* An error is no verdict: what is not there now may be later. */
+static tn_status not_now(const session *s, tn_status status, const tn_error *said, tn_error *err)
+{
+    bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST;
+    return tn_fail(err, own ? status : TN_BUSY, said->native_code, where,
+                   "%s could not be tested now: %s", s->exam.kernel->row->name, said->message);
+}
+
+static tn_status conclude(const session *s, tn_error *err)
+{
+    const tni_exam *exam = &s->exam;
+    if (s->wrong) {
+        tni_trust_quarantine(exam->kernel, exam->device, exam->library_version, s->text);
+        return TN_OK;
+    }
+    if (s->examined == 0)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s takes none of the problems that kernels are tested with",
+                       exam->kernel->row->name);
+    return tni_trust_remember(exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+}
+
+tn_status tni_trust_test(const tn_context *context, const tni_kernel *kernel, tn_device *device,
+                         int64_t library_version, tn_error *err)
+{
+    session s = {.exam = {kernel, device, library_version}, .context = context, .device = device};
+    tn_error said = {0};
+    bool mine = false;
+    tn_status status = tni_trust_claim(&s.exam, &mine, err);
+    if (status || !mine)
+        return status;
+    s.deadline = tni_clock_ns() + TEST_MS * INT64_C(1000000);
+    status = tn_stream_create(device, NULL, &s.stream, &said);
+    if (!status)
+        status = examine_all(&s, &said);
+    tn_stream_release(s.stream);
+    status = status ? not_now(&s, status, &said, err) : conclude(&s, err);
+    tni_trust_unclaim(&s.exam);
+    return status;
+}

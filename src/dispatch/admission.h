@@ -1,0 +1,34 @@
+/* Which kernels may be trusted: verdicts on a kernel with a device, kept for the process and in the
+ * cache directory, and the list of what is known to be bad. */
+#ifndef TNI_DISPATCH_ADMISSION_H
+#define TNI_DISPATCH_ADMISSION_H
+
+#include "dispatch.h"
+
+enum {
+    TNI_TRUST_NEEDLESS = 0, /* the reference, what is on the tested list, or admission=never */
+    TNI_TRUST_PASSED,
+    TNI_TRUST_UNTESTED,
+    TNI_TRUST_QUARANTINED
+};
+
+/* How a kernel stands on a device; looks up, tests nothing. `why` is filled in for QUARANTINED. */
+int32_t tni_trust_of(const tn_context *context, const tni_kernel *kernel, const tn_device *device,
+                     int64_t library_version, tn_refusal *why);
+
+/* Smoke-tests it against the reference, on a stream of its own. TN_OK: the verdict is PASSED or
+ * QUARANTINED now, and remembered; QUARANTINED only for wrong numbers that were seen twice. TN_BUSY or
+ * TN_OUT_OF_MEMORY: not now, nothing is remembered. */
+tn_status tni_trust_test(const tn_context *context, const tni_kernel *kernel, tn_device *device,
+                         int64_t library_version, tn_error *err);
+
+/* What gave wrong results at run time: as a failed test that was seen twice. */
+void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
+                          int64_t library_version, const char *text);
+
+/* Whether a list that ships with Tenon, or the user's own beside the configuration file, says that the
+ * kernel gives wrong results for such an op with that version; then `why` is filled in. */
+bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_properties *device,
+                   int64_t library_version, tn_refusal *why);
+
+#endif

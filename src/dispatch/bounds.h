@@ -1,0 +1,50 @@
+/* How far a kernel's outputs may lie from the reference's, derived from the op and its inputs.
+ *
+ * u is the roundoff of what is computed in (tni_dtype_roundoff), e the expected number, and a sum of n
+ * numbers gathers g(n) = min(2 n, 16 sqrt n) roundoffs of what they come to without their signs. The
+ * second term holds for roundings that do not all go one way, but with a chance of e^-128 (N. J. Higham,
+ * T. Mary, "A new approach to probabilistic rounding error analysis", 2019); the first one always.
+ *
+ *     permute fill cast, integers, neg abs relu, add sub mul max min of reals      0
+ *     matmul        (g(k) + 8) u |alpha| |row of A| |column of B| + 4 u (|beta c| + |bias| + |e|);
+ *                   A and B that are read as tf32 or bf16, or summed narrower, as the row declares, add
+ *                   what that does; an activation 1/5 of all that, and 8 u of what goes into it;
+ *                   of integers by factors that are none: 1
+ *     sqrt 2 u |e|, rsqrt exp 8 u |e|, log 8 u |e| + 2 u, tanh 8 u |e| + 4 u, sigmoid silu 16 u |e|,
+ *     gelu          16 u |x|: its tail is a difference of numbers as great as x
+ *     div           4 u |e|; of complex numbers mul 8 u |e|, div 32 u |e|
+ *     sum           g(n) u times the sum of |x|, mean by n; prod 2 g(n) u |e|
+ *     softmax       (32 + g(n) + 4 greatest |x|) u |e|; its logarithm with 1 + |e| instead of |e|
+ *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), r^2 the mean
+ *                   of squares and s what is divided by: variances from sums of squares pass
+ *     rotary        4 u (|x| + |y|) max(|cos|, |sin|)
+ *
+ * To all but 0 comes the last rounding, 2 |e| roundoffs of out's dtype and its least number. */
+#ifndef TNI_DISPATCH_BOUNDS_H
+#define TNI_DISPATCH_BOUNDS_H
+
+#include "element.h"
+#include "ops/op.h"
+#include "tenon/module/kernel.h"
+#include "walk.h"
+
+typedef struct tni_bounds {
+    const tn_op *op;
+    void *const *data;
+    uint64_t numerics;
+    double work;                          /* u */
+    double sum;                           /* g(n) */
+    double *rows, *columns;               /* norms of the matrices at hand; owned */
+    double greatest, total, mean, square; /* of the row at hand: |x|, sum of |x|, x, x^2 */
+} tni_bounds;
+
+/* Of an op whose operands lie in host memory, that of the output as it was before; both are lent. The
+ * numerics are the kernel's. TN_OUT_OF_MEMORY, with nothing to be ended. */
+tn_status tni_bounds_begin(tni_bounds *bounds, const tn_op *op, void *const *data,
+                           uint64_t numerics, tn_error *err);
+void tni_bounds_end(tni_bounds *bounds);
+
+/* For one output. Places come in their order, from the first on. */
+double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expected);
+
+#endif

@@ -1,0 +1,522 @@
+/* The plan cache: plans by their words, bounded for each device, with a small one of each thread in
+ * front that takes no lock.
+ *
+ * A thread's place holds a count of its plan, so a plan that is given up lives until the threads that have
+ * it look again. Eviction gives every plan that was used since it last looked another round. */
+#include "plan.h"
+
+#include "base/alloc.h"
+#include "device/stream/life.h"
+#include "judge.h"
+#include "os/cpu.h"
+#include "os/fork.h"
+#include "os/thread.h"
+#include "settings/context.h"
+
+enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
+
+/* The plans of one device, newest first. */
+typedef struct shelf {
+    struct shelf *next;
+    const tn_device *device;
+    tni_plan *newest, *oldest;
+    int64_t size;
+    int64_t bytes;
+    int64_t evictions;
+    int64_t misses;
+    int64_t shared;
+} shelf;
+
+/* One plan that a thread has. */
+typedef struct place {
+    tni_plan *plan;
+    int32_t uses; /* calls of the thread that run it now, one inside the other */
+    int32_t reserved;
+} place;
+
+typedef struct thread {
+    tni_thread_end end; /* first: it is what the end of the thread is given */
+    struct thread *next, *before;
+    _Atomic int64_t hits;
+    place places[PLACES];
+} thread;
+
+static _Thread_local thread *mine;
+
+static struct {
+    tni_mutex lock;
+    tni_plan *buckets[BUCKETS];
+    tni_state *states[STATE_BUCKETS];
+    shelf *shelves;
+    thread *threads;
+    int64_t hits; /* of threads that ended, and of what was found in the table */
+} cache = {.lock = TNI_MUTEX_INIT};
+static tni_once watched = TNI_ONCE_INIT;
+
+static void lock(void)
+{
+    tni_mutex_lock(&cache.lock);
+}
+
+static void unlock(void)
+{
+    tni_mutex_unlock(&cache.lock);
+}
+
+static void watch(void)
+{
+    static const tni_fork_hook hook = {lock, unlock, unlock};
+    tni_fork_watch(&hook);
+}
+
+/* What tells plans apart: the op, the device in this life, what the op reads of the context, and
+ * whatever choices are made by. */
+typedef struct key {
+    uint64_t words[KEY_MOST];
+    size_t count;
+    uint64_t hash;
+} key;
+
+static uint64_t hash_of(const uint64_t *words, size_t count)
+{
+    uint64_t a = count, b = 1, c = 2, d = 3;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        a = tni_hash_mix(a, words[i]);
+        b = tni_hash_mix(b, words[i + 1]);
+        c = tni_hash_mix(c, words[i + 2]);
+        d = tni_hash_mix(d, words[i + 3]);
+    }
+    for (; i < count; i++)
+        a = tni_hash_mix(a, words[i]);
+    return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
+}
+
+static void make_key(const tni_question *question, key *out)
+{
+    const tni_op_class *class = tni_op_class_of(question->op->kind);
+    size_t count = tni_op_key(question->op, out->words);
+    uint64_t life = (uint32_t)tni_life_of(question->device);
+    out->words[count++] = (uint64_t)question->device->ordinal << 32 | life;
+    out->words[count++] = tni_context_hash(question->context, class);
+    out->words[count++] = tni_dispatch_generation();
+    out->words[count++] = tni_cpu_features();
+    out->count = count;
+    out->hash = hash_of(out->words, count);
+}
+
+static bool is_of(const tni_plan *plan, const key *k)
+{
+    return plan->hash == k->hash && plan->key_count == k->count &&
+           memcmp(plan->key, k->words, k->count * sizeof k->words[0]) == 0;
+}
+
+static void thread_ends(tni_thread_end *end)
+{
+    thread *ending = (thread *)end;
+    if (mine == ending)
+        mine = NULL;
+    lock();
+    *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
+    if (ending->next)
+        ending->next->before = ending->before;
+    cache.hits += atomic_load_explicit(&ending->hits, memory_order_relaxed);
+    unlock();
+    for (size_t i = 0; i < PLACES; i++)
+        tni_plan_release(ending->places[i].plan);
+    tni_release(ending);
+}
+
+/* NULL for want of memory: then every call asks the table. */
+static thread *this_thread(void)
+{
+    if (mine)
+        return mine;
+    thread *made = tni_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->end.run = thread_ends;
+    if (!tni_thread_end_add(&made->end)) {
+        tni_release(made);
+        return NULL;
+    }
+    tni_once_run(&watched, watch);
+    lock();
+    made->next = cache.threads;
+    if (made->next)
+        made->next->before = made;
+    cache.threads = made;
+    unlock();
+    return mine = made;
+}
+
+static bool find_here(const key *k, tni_lease *out)
+{
+    place *at = mine ? &mine->places[k->hash % PLACES] : NULL;
+    if (!at || !at->plan || !is_of(at->plan, k) ||
+        atomic_load_explicit(&at->plan->dead, memory_order_acquire))
+        return false;
+    if (!atomic_load_explicit(&at->plan->used, memory_order_relaxed))
+        atomic_store_explicit(&at->plan->used, true, memory_order_relaxed);
+    atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    at->uses++;
+    *out = (tni_lease){at->plan, &at->uses};
+    return true;
+}
+
+/* Lends a counted plan: by the thread's place for it, unless what is there is running. */
+static void lend(tni_plan *plan, tni_lease *out)
+{
+    thread *here = this_thread();
+    place *at = here ? &here->places[plan->hash % PLACES] : NULL;
+    if (!at || at->uses > 0 || atomic_load_explicit(&plan->dead, memory_order_acquire)) {
+        *out = (tni_lease){plan, NULL};
+        return;
+    }
+    tni_plan_release(at->plan);
+    at->plan = plan;
+    at->uses = 1;
+    *out = (tni_lease){plan, &at->uses};
+}
+
+void tni_lease_end(tni_lease *lease)
+{
+    if (lease->uses)
+        --*lease->uses;
+    else
+        tni_plan_release(lease->plan);
+}
+
+/* The rest is under the lock, but where it says otherwise. */
+
+static tni_state **states_of(uint64_t hash)
+{
+    return &cache.states[hash % STATE_BUCKETS];
+}
+
+/* One that serves, or NULL. A state is listed, and counted for it, as long as a plan that is kept has
+ * it. */
+static tni_state *find_state(const tni_state *like)
+{
+    tni_state *state = *states_of(like->hash);
+    while (state && !(state->hash == like->hash && state->kernel == like->kernel &&
+                      state->device == like->device && state->key_count == like->key_count &&
+                      memcmp(state->key, like->key, like->key_count * sizeof like->key[0]) == 0))
+        state = state->next;
+    return state;
+}
+
+static void keep_state(tni_state *state)
+{
+    tni_state **list = states_of(state->hash);
+    if (state->kept++ > 0)
+        return;
+    state->next = *list;
+    *list = tni_state_retain(state);
+}
+
+/* A plan holds another count of it. */
+static void give_up_state(tni_state *state)
+{
+    tni_state **at = states_of(state->hash);
+    if (--state->kept > 0)
+        return;
+    while (*at != state)
+        at = &(*at)->next;
+    *at = state->next;
+    tni_state_release(state);
+}
+
+static shelf *shelf_of(const tn_device *device)
+{
+    shelf *found = cache.shelves;
+    while (found && found->device != device)
+        found = found->next;
+    if (found)
+        return found;
+    found = tni_alloc_zeroed(1, sizeof *found);
+    if (!found)
+        return NULL;
+    found->device = device;
+    found->next = cache.shelves;
+    cache.shelves = found;
+    return found;
+}
+
+static tni_plan **bucket_of(uint64_t hash)
+{
+    return &cache.buckets[hash / PLACES % BUCKETS];
+}
+
+static tni_plan *find(const key *k)
+{
+    tni_plan *plan = *bucket_of(k->hash);
+    while (plan && !is_of(plan, k))
+        plan = plan->next;
+    return plan;
+}
+
+static void link_newest(shelf *to, tni_plan *plan)
+{
+    plan->older = to->newest;
+    plan->newer = NULL;
+    *(to->newest ? &to->newest->newer : &to->oldest) = plan;
+    to->newest = plan;
+}
+
+static void unlink(shelf *from, tni_plan *plan)
+{
+    *(plan->newer ? &plan->newer->older : &from->newest) = plan->older;
+    *(plan->older ? &plan->older->newer : &from->oldest) = plan->newer;
+}
+
+static void add(shelf *to, tni_plan *plan)
+{
+    tni_plan **bucket = bucket_of(plan->hash);
+    plan->next = *bucket;
+    *bucket = tni_plan_retain(plan);
+    link_newest(to, plan);
+    to->size++;
+    to->bytes += (int64_t)plan->bytes;
+    keep_state(plan->state);
+}
+
+/* The count that the cache had is the caller's now. */
+static void take_out(shelf *from, tni_plan *plan)
+{
+    tni_plan **at = bucket_of(plan->hash);
+    while (*at != plan)
+        at = &(*at)->next;
+    *at = plan->next;
+    unlink(from, plan);
+    from->size--;
+    from->bytes -= (int64_t)plan->bytes;
+    give_up_state(plan->state);
+    atomic_store_explicit(&plan->dead, true, memory_order_release);
+}
+
+/* Takes plans out until the bounds hold: a list by `next`, to be released without the lock. */
+static tni_plan *evict(shelf *from, int64_t most, int64_t most_bytes)
+{
+    tni_plan *gone = NULL;
+    int64_t rounds = from->size;
+    while (from->oldest && (from->size > most || from->bytes > most_bytes)) {
+        tni_plan *plan = from->oldest;
+        if (rounds-- > 0 && atomic_exchange_explicit(&plan->used, false, memory_order_relaxed)) {
+            unlink(from, plan);
+            link_newest(from, plan);
+            continue;
+        }
+        take_out(from, plan);
+        from->evictions++;
+        plan->next = gone;
+        gone = plan;
+    }
+    return gone;
+}
+
+/* Without the lock. */
+static void release_all(tni_plan *list)
+{
+    while (list) {
+        tni_plan *next = list->next;
+        tni_plan_release(list);
+        list = next;
+    }
+}
+
+/* The state that serves the question with this kernel: one that is shared, or a new one. Without the
+ * lock; counted for the caller. */
+static tn_status get_state(const tni_question *question, const tni_kernel *kernel, bool may_make,
+                           bool *out_shared, tni_state **out, tn_error *err)
+{
+    tni_state like;
+    tni_state_begin(question, kernel, &like);
+    lock();
+    tni_state *found = find_state(&like);
+    if (found)
+        tni_state_retain(found);
+    unlock();
+    *out_shared = found != NULL;
+    if (found) {
+        *out = found;
+        return TN_OK;
+    }
+    if (may_make)
+        return tni_state_make(question, &like, out, err);
+    tni_buffer text = {0};
+    tni_problem_write(question->op, question->device->id, &text);
+    tn_status status =
+        tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
+                "plan.only_prepared is set, and nothing was prepared for %s; prepare it with "
+                "tn_prepare or tenon warm",
+                tni_buffer_text(&text));
+    tni_buffer_release(&text);
+    return status;
+}
+
+/* Puts a new plan in, or finds that another thread was faster. Returns the one that counts, with a count
+ * for the caller; without the lock. */
+static tni_plan *keep(const tni_question *question, const key *k, bool shared, tni_plan *made)
+{
+    int64_t most = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_SIZE);
+    int64_t most_bytes = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_BYTES);
+    tni_plan *gone = NULL;
+    lock();
+    shelf *on = shelf_of(question->device);
+    tni_plan *other = find(k);
+    if (other) {
+        tni_plan_retain(other);
+    } else if (on) {
+        on->misses++;
+        on->shared += shared;
+        if (most > 0 && (int64_t)made->bytes <= most_bytes)
+            add(on, made);
+        gone = evict(on, most, most_bytes);
+    }
+    bool kept = !other && made->key_count > 0 && find(k) == made;
+    unlock();
+    release_all(gone);
+    if (other) {
+        tni_plan_release(made);
+        return other;
+    }
+    if (!kept)
+        atomic_store_explicit(&made->dead, true, memory_order_release);
+    return made;
+}
+
+/* What was chosen, bound and kept. Without the lock. */
+static tn_status bind(const tni_question *question, bool preparing, const key *k,
+                      const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
+{
+    bool may_make =
+        preparing || !tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED);
+    bool shared = false;
+    tni_state *state = NULL;
+    tni_plan *made = NULL;
+    const tni_verdict *chosen = &choice->candidates[index];
+    tn_status status = get_state(question, chosen->kernel, may_make, &shared, &state, err);
+    if (!status)
+        status = tni_plan_bind(question, chosen, state, k->words, k->count, &made, err);
+    if (status)
+        return status;
+    made->hash = k->hash;
+    tni_fallback_count(question, choice, index);
+    *out = keep(question, k, shared, made);
+    return TN_OK;
+}
+
+static tn_status make(const tni_question *question, bool preparing, const key *k, tni_plan **out,
+                      tn_error *err)
+{
+    size_t index;
+    tni_choice *choice = tni_alloc(sizeof *choice);
+    if (!choice)
+        return tni_no_memory(err, "plan", "a choice");
+    tn_status status = tni_choose(question, choice, &index, err);
+    if (!status)
+        status = bind(question, preparing, k, choice, index, out, err);
+    tni_release(choice);
+    return status;
+}
+
+static tni_plan *find_in_table(const key *k)
+{
+    lock();
+    tni_plan *found = find(k);
+    if (found) {
+        tni_plan_retain(found);
+        atomic_store_explicit(&found->used, true, memory_order_relaxed);
+        cache.hits++;
+    }
+    unlock();
+    return found;
+}
+
+tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease *out,
+                         tn_error *err)
+{
+    key k;
+    make_key(question, &k);
+    if (find_here(&k, out))
+        return TN_OK;
+    tni_once_run(&watched, watch);
+    tni_plan *plan = find_in_table(&k);
+    tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
+    if (!status)
+        lend(plan, out);
+    return status;
+}
+
+/* The public face. */
+
+static tn_status check_op(int32_t op, const char *face, tn_error *err)
+{
+    if (op >= 0 && op < TN_OP_COUNT)
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face, "op needs 0 (all) to %d, found %d",
+                   TN_OP_COUNT - 1, (int)op);
+}
+
+static void count_op(const shelf *on, int32_t op, tn_plan_cache_state *to)
+{
+    for (const tni_plan *plan = on->newest; plan; plan = plan->older) {
+        if (op == TN_OP_NONE || plan->op.kind == op) {
+            to->size++;
+            to->bytes += (int64_t)plan->bytes;
+        }
+    }
+}
+
+tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, int32_t op,
+                                  tn_plan_cache_state *out, tn_error *err)
+{
+    static const char face[] = "tn_plan_cache_state_get";
+    tn_plan_cache_state made = {0};
+    if (!out || !TN_HAS(out, tn_plan_cache_state, evictions))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+                       "out is NULL, or its struct_size too small");
+    tn_status status = check_op(op, face, err);
+    if (status)
+        return status;
+    context = tni_context_or_current(context);
+    lock();
+    made.hits = cache.hits;
+    for (const thread *t = cache.threads; t; t = t->next)
+        made.hits += atomic_load_explicit(&t->hits, memory_order_relaxed);
+    for (const shelf *s = cache.shelves; s; s = s->next) {
+        if (device && s->device != device)
+            continue;
+        count_op(s, op, &made);
+        made.misses += s->misses;
+        made.shared += s->shared;
+        made.evictions += s->evictions;
+    }
+    unlock();
+    made.struct_size = out->struct_size;
+    made.max_size = tn_setting_value(context, TN_SETTING_PLAN_CACHE_SIZE);
+    made.max_bytes = tn_setting_value(context, TN_SETTING_PLAN_CACHE_BYTES);
+    *out = made;
+    return TN_OK;
+}
+
+void tn_plan_cache_clear(tn_device *device, int32_t op)
+{
+    tni_plan *gone = NULL;
+    lock();
+    for (shelf *s = cache.shelves; s; s = s->next) {
+        tni_plan *older;
+        for (tni_plan *plan = s->newest; plan; plan = older) {
+            older = plan->older;
+            if ((device && s->device != device) || (op != TN_OP_NONE && plan->op.kind != op))
+                continue;
+            take_out(s, plan);
+            plan->next = gone;
+            gone = plan;
+        }
+    }
+    unlock();
+    release_all(gone);
+}

@@ -1,0 +1,288 @@
+/* Kernels held against the reference. */
+#include "check.h"
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "compare.h"
+#include "judge.h"
+#include "oracle.h"
+#include "os/clock.h"
+#include "part.h"
+#include "settings/context.h"
+#include "walk.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+
+static const char where[] = "tn_check";
+
+/* Above so many operations, some outputs are looked at and not all. */
+#define WHOLE_FLOPS 2e9
+
+/* What a trial has at hand. */
+typedef struct scene {
+    const tni_trial *trial;
+    tni_operands operands;
+    tni_oracle oracle;
+    bool sampled;
+    void *before[TN_OP_OPERANDS_MAX]; /* operands, in host memory */
+    void *after[TN_OP_OPERANDS_MAX];  /* the same with the output as it came from the device */
+    unsigned char *block;             /* that it came in */
+    unsigned char *expected;          /* outputs of the last part */
+    tni_difference difference;
+} scene;
+
+/* Makes room for a part's outputs. */
+static tn_status make_room(scene *s, const tn_op *piece, tn_error *err)
+{
+    const tn_layout *layout = &piece->operand[s->operands.output];
+    size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
+    tni_release(s->expected);
+    s->expected = tni_alloc_aligned(bytes, TN_OP_ALIGNMENT_MAX);
+    return s->expected ? TN_OK : tni_no_memory(err, where, "the reference's outputs");
+}
+
+static tn_status look_at(void *user, const tni_part *part, tn_error *err)
+{
+    scene *s = user;
+    void *data[TN_OP_OPERANDS_MAX], *found[TN_OP_OPERANDS_MAX];
+    int64_t at = s->difference.at;
+    bool worse = false;
+    tn_op piece;
+    tn_status status = tni_part_take(s->trial->op, s->after, part, &piece, found, err);
+    if (!status)
+        status = tni_part_take(s->trial->op, s->before, part, &piece, data, err);
+    if (!status)
+        status = make_room(s, &piece, err);
+    if (!status)
+        status = tni_oracle_ask(&s->oracle, &piece, data, s->expected, err);
+    const tni_comparand what = {.op = &piece,
+                                .data = data,
+                                .found = found[s->operands.output],
+                                .expected = s->expected,
+                                .numerics = tni_plan_kernel(s->trial->plan)->row->numerics};
+    if (!status)
+        status = tni_compare(&what, &s->difference, &worse, err);
+    if (!status)
+        s->difference.at = worse ? tni_part_place(s->trial->op, part, s->difference.at) : at;
+    return status;
+}
+
+/* Fills the operands in, runs the kernel, and fetches its output. */
+static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
+{
+    const tni_trial *t = s->trial;
+    const tni_operand *out = tni_operands_at(&s->operands, s->operands.output);
+    tni_problem problem;
+    tn_status status = tni_operands_fill(&s->operands, t->seed, false, err);
+    if (!status)
+        status = tni_operands_upload(&s->operands, stream, err);
+    if (status)
+        return status;
+    tni_operands_on_device(&s->operands, &problem);
+    status = tni_plan_run(t->plan, tni_context_defaults(), &problem,
+                          &(tni_call_args){.stream = stream}, err);
+    if (!status)
+        status = tn_stream_synchronize(stream, err);
+    if (status || !out->host)
+        return status;
+    s->block = tni_alloc(out->bytes);
+    if (!s->block)
+        return tni_no_memory(err, where, "a copy of the output");
+    return tni_operands_download(&s->operands, s->operands.output, stream, s->block, err);
+}
+
+/* Says of a block which byte of it changed that should not have. */
+static void compare_bytes(const scene *s, int32_t index, const unsigned char *now,
+                          tn_check_result *out)
+{
+    const tni_operand *operand = tni_operands_at(&s->operands, index);
+    const char *name = tni_op_class_of(s->trial->op->kind)->operands[index];
+    size_t at = 0;
+    while (at < operand->bytes && now[at] == operand->host[at])
+        at++;
+    if (at == operand->bytes || !out->ok)
+        return;
+    out->ok = 0;
+    snprintf(out->text, sizeof out->text,
+             "a byte was written that is not an output's: %" PRId64 " from the first byte of %s",
+             (int64_t)at - (int64_t)operand->first, name);
+}
+
+/* Whether anything around the outputs was written. They are put back to what they were on the way. */
+static void compare_around(scene *s, tn_check_result *out)
+{
+    const tni_operand *written = tni_operands_at(&s->operands, s->operands.output);
+    const tn_layout *layout = &s->trial->op->operand[s->operands.output];
+    int64_t size = tni_dtype_bytes(layout->dtype);
+    tni_place place = {{0}};
+    do {
+        int64_t at = (int64_t)written->first + tni_place_in(&place, layout) * size;
+        memcpy(s->block + at, written->host + at, (size_t)size);
+    } while (tni_place_next(&place, layout));
+    compare_bytes(s, s->operands.output, s->block, out);
+}
+
+/* Whether an operand that is only read was written. */
+static tn_status compare_input(const scene *s, int32_t index, tn_stream *stream,
+                               tn_check_result *out, tn_error *err)
+{
+    unsigned char *now = tni_alloc(s->operands.operand[index].bytes);
+    if (!now)
+        return tni_no_memory(err, where, "a copy of an operand");
+    tn_status status = tni_operands_download(&s->operands, index, stream, now, err);
+    if (!status)
+        compare_bytes(s, index, now, out);
+    tni_release(now);
+    return status;
+}
+
+static tn_status compare_guards(scene *s, tn_stream *stream, tn_check_result *out, tn_error *err)
+{
+    const tni_operand *written = tni_operands_at(&s->operands, s->operands.output);
+    tn_status status = TN_OK;
+    if (s->block)
+        compare_around(s, out);
+    for (int32_t i = 0; i < s->trial->op->count && !status; i++) {
+        const tni_operand *operand = &s->operands.operand[i];
+        if (operand->host && operand != written)
+            status = compare_input(s, i, stream, out, err);
+    }
+    return status;
+}
+
+static void tell(const scene *s, tn_check_result *out)
+{
+    const tni_difference *d = &s->difference;
+    tn_text_fit(out->kernel, sizeof out->kernel, tni_plan_kernel(s->trial->plan)->row->name);
+    out->ok = d->wrong == 0;
+    out->sampled = s->sampled;
+    out->checked = d->checked;
+    out->error = d->error;
+    out->bound = d->bound;
+    out->found = d->found;
+    out->expected = d->expected;
+    out->at = d->at;
+    out->seed = s->trial->seed;
+    out->text[0] = '\0';
+    if (d->wrong > 0)
+        snprintf(out->text, sizeof out->text,
+                 "output %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
+                 "%" PRId64 " of %" PRId64 " are wrong",
+                 d->at, d->found, d->expected, d->bound, d->wrong, d->checked);
+}
+
+static tn_status dump(const scene *s, const tn_check_result *result, tn_error *err)
+{
+    const tni_dump what = {.path = s->trial->dump,
+                           .operands = &s->operands,
+                           .kernel = result->kernel,
+                           .seed = s->trial->seed,
+                           .found = s->block,
+                           .expected = s->sampled ? NULL : s->expected};
+    return result->ok || !what.path ? TN_OK : tni_dump_write(&what, err);
+}
+
+static tn_status play(scene *s, tn_stream *stream, tn_check_result *out, tn_error *err)
+{
+    const tni_trial *t = s->trial;
+    int32_t output = s->operands.output;
+    tn_status status = run_kernel(s, stream, err);
+    if (status)
+        return status;
+    tni_operands_on_host(&s->operands, s->before);
+    memcpy(s->after, s->before, sizeof s->after);
+    if (s->block)
+        s->after[output] = s->block + tni_operands_at(&s->operands, output)->first;
+    status = tni_parts_visit(t->op, s->sampled, t->seed, look_at, s, err);
+    if (status)
+        return status;
+    tell(s, out);
+    status = dump(s, out, err);
+    return status ? status : compare_guards(s, stream, out, err);
+}
+
+tn_status tni_trial_run(const tni_trial *trial, tn_check_result *out, tn_error *err)
+{
+    scene s = {.trial = trial, .difference = {.at = -1}};
+    tn_stream *stream = trial->stream ? trial->stream : tn_stream_current(trial->device);
+    double flops, bytes;
+    tni_op_class_of(trial->op->kind)->cost(trial->op, &flops, &bytes);
+    s.sampled = flops > WHOLE_FLOPS;
+    tn_status status = tni_oracle_begin(&s.oracle, trial->op->kind, err);
+    if (!status)
+        status = tni_operands_create(trial->op, trial->device, &s.operands, err);
+    if (!status)
+        status = play(&s, stream, out, err);
+    tni_oracle_end(&s.oracle);
+    tni_operands_release(&s.operands);
+    tni_release(s.block);
+    tni_release(s.expected);
+    return status;
+}
+
+uint64_t tni_seed_fresh(void)
+{
+    static _Atomic uint64_t given;
+    uint64_t seed = tni_hash_mix((uint64_t)tni_clock_ns(), atomic_fetch_add(&given, 1) + 1);
+    return seed ? seed : 1;
+}
+
+tn_status tni_kernel_for(const char *name, const tn_op *op, const tn_device *device,
+                         const tni_kernel **out, tn_error *err)
+{
+    const tni_kernel *kernel = NULL;
+    tn_status status = tni_kernel_find(name, &kernel, err);
+    if (status)
+        return status;
+    if (kernel->row->op != op->kind)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s computes %s, not %s", name,
+                       tni_op_class_of(kernel->row->op)->word, tni_op_class_of(op->kind)->word);
+    if (strcmp(kernel->row->platform, device->platform->name) != 0)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s runs on the platform %s; %s is of %s",
+                       name, kernel->row->platform, device->id, device->platform->name);
+    *out = kernel;
+    return TN_OK;
+}
+
+static tn_status check_args(const tn_check_args *args, const tn_check_result *out, tn_error *err)
+{
+    if (!args || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", args ? "out" : "args");
+    if (!TN_HAS(args, tn_check_args, dump) || !TN_HAS(out, tn_check_result, text))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "struct_size of args needs at least %zu, found %zu; of out %zu, found %zu",
+                       TN_UP_TO(tn_check_args, dump), args->struct_size,
+                       TN_UP_TO(tn_check_result, text), out->struct_size);
+    return TN_OK;
+}
+
+tn_status tn_check(const tn_context *context, const tn_check_args *args, tn_check_result *out,
+                   tn_error *err)
+{
+    tn_op op;
+    tni_plan *plan = NULL;
+    tn_check_result result = {0};
+    tni_question question = {.context = tni_context_or_current(context), .op = &op};
+    tn_status status = check_args(args, out, err);
+    if (!status)
+        status = tni_question_parse(args->problem, &op, &question.device, err);
+    if (!status && args->kernel)
+        status = tni_kernel_for(args->kernel, &op, question.device, &question.only, err);
+    if (!status)
+        status = tni_plan_make(&question, &plan, err);
+    if (status)
+        return status;
+    const tni_trial trial = {.plan = plan,
+                             .op = &op,
+                             .device = question.device,
+                             .seed = args->seed ? args->seed : tni_seed_fresh(),
+                             .dump = args->dump};
+    status = tni_trial_run(&trial, &result, err);
+    tni_plan_release(plan);
+    if (!status) {
+        result.struct_size = out->struct_size;
+        *out = result;
+    }
+    return status;
+}

@@ -1,0 +1,85 @@
+#include "compare.h"
+
+#include "base/dtype.h"
+#include "bounds.h"
+
+#include <math.h>
+
+/* How far off one number is, as a part of its bound. */
+static double part_of(double found, double expected, double bound)
+{
+    if (isnan(found) || isnan(expected))
+        return isnan(found) && isnan(expected) ? 0 : INFINITY;
+    if (found == expected)
+        return 0;
+    double off = fabs(found - expected);
+    return isinf(off) || bound == 0 ? INFINITY : off / bound;
+}
+
+/* One output, in its place among all of them. */
+typedef struct output {
+    tn_dtype dtype;
+    const char *found, *expected;
+    int64_t at;
+} output;
+
+/* Of a complex number the part counts that is farther off. By bytes: of what is copied, and of integers
+ * as they have no bound, nothing but the same is right. */
+static void judge(const output *o, double bound, bool by_bytes, tni_difference *out)
+{
+    tni_number f = tni_element_read(o->dtype, o->found);
+    tni_number e = tni_element_read(o->dtype, o->expected);
+    double re = part_of(f.re, e.re, bound), im = part_of(f.im, e.im, bound);
+    bool real = re >= im;
+    *out = (tni_difference){.error = real ? re : im,
+                            .bound = bound,
+                            .found = real ? f.re : f.im,
+                            .expected = real ? e.re : e.im,
+                            .at = o->at};
+    if (by_bytes && memcmp(o->found, o->expected, (size_t)tni_dtype_bytes(o->dtype)) != 0)
+        out->error = INFINITY;
+    else if (by_bytes)
+        out->error = 0;
+}
+
+/* True when `one` is the farthest off so far. */
+static bool add(const tni_difference *one, tni_difference *io)
+{
+    int64_t checked = io->checked + 1, wrong = io->wrong + (one->error > 1);
+    bool worse = io->at < 0 || one->error > io->error;
+    if (worse)
+        *io = *one;
+    io->checked = checked;
+    io->wrong = wrong;
+    return worse;
+}
+
+tn_status tni_compare(const tni_comparand *what, tni_difference *difference, bool *out_worse,
+                      tn_error *err)
+{
+    const tn_layout *out = &what->op->operand[tni_op_class_of(what->op->kind)->output];
+    int64_t size = tni_dtype_bytes(out->dtype), at = 0;
+    bool whole = tni_dtype_is_integer(out->dtype);
+    tni_place place = {{0}};
+    tni_bounds bounds;
+    *out_worse = false;
+    if (tni_layout_elements(out) == 0)
+        return TN_OK;
+    tn_status status = tni_bounds_begin(&bounds, what->op, what->data, what->numerics, err);
+    if (status)
+        return status;
+    do {
+        output o = {.dtype = out->dtype,
+                    .found = (const char *)what->found + tni_place_in(&place, out) * size,
+                    .expected = (const char *)what->expected + at * size,
+                    .at = at};
+        double bound = tni_bounds_at(&bounds, &place, tni_element_read(o.dtype, o.expected));
+        bool by_bytes = what->op->kind == TN_OP_PERMUTE || (whole && bound == 0);
+        tni_difference one;
+        judge(&o, bound, by_bytes, &one);
+        *out_worse = add(&one, difference) || *out_worse;
+        at++;
+    } while (tni_place_next(&place, out));
+    tni_bounds_end(&bounds);
+    return TN_OK;
+}

@@ -1,0 +1,314 @@
+/* Every kernel of a platform, judged for one op: the one path that calls and explanations share. */
+#include "admission.h"
+#include "base/dtype.h"
+#include "judge.h"
+#include "os/cpu.h"
+#include "os/parallel.h"
+#include "settings/context.h"
+#include "tuning.h"
+
+#include <inttypes.h>
+
+static const tn_layout *first_operand(const tn_op *op)
+{
+    int32_t i = 0;
+    while (i + 1 < op->count && !op->operand[i].dtype)
+        i++;
+    return &op->operand[i];
+}
+
+static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
+{
+    tn_dtype found = first_operand(asking->question->op)->dtype;
+    char list[96] = "";
+    size_t used = 0;
+    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
+        if (*dtype == found)
+            return true;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                     tn_dtype_name(*dtype));
+    }
+    return tni_refuse(why, TN_REFUSE_DTYPE, tn_dtype_name(found), 1, 0, "it computes with %s",
+                      list);
+}
+
+static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
+{
+    uint64_t lacks = asking->question->op->uses & ~row->honours;
+    int32_t bit = 0;
+    if (!lacks)
+        return true;
+    while (!(lacks >> bit & 1))
+        bit++;
+    int32_t known = 0;
+    while (known < bit && asking->class->uses[known])
+        known++;
+    const char *word = asking->class->uses[known];
+    return tni_refuse(why, TN_REFUSE_FEATURE, word ? word : "unknown", 1, 0,
+                      "the problem uses %s, which the kernel does not have",
+                      word ? word : "a feature without a name here");
+}
+
+static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
+{
+    uint64_t lacks = row->cpu_needs & ~asking->cpu_features;
+    char words[96];
+    if (!lacks)
+        return true;
+    tni_cpu_features_write(lacks, words, sizeof words);
+    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0, "%s %s not usable here%s", words,
+                      lacks & (lacks - 1) ? "are" : "is",
+                      lacks & ~tni_cpu_detected() ? "" : ", as cpu.isa_mask hides them");
+}
+
+static const char *strength_of(int32_t says)
+{
+    return says == TNI_JUDGED_FORBIDDEN ? "forbidden" : "passed over, as another is required,";
+}
+
+static bool rules_permit(tni_verdict *to)
+{
+    int32_t says = to->judged.says;
+    if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
+        return true;
+    const tni_rule *rule = to->judged.rule;
+    return tni_refuse(&to->why, TN_REFUSE_RULE, says == TNI_JUDGED_FORBIDDEN ? "forbid" : "require",
+                      1, 0, "%s by the rule %s:%s of the %s", strength_of(says),
+                      tn_strength_name(rule->strength), rule->text, tn_level_name(rule->level));
+}
+
+/* Opens the library, which stays open. On a device for planning only it is taken as there. */
+static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
+                            int64_t *out_version, tn_refusal *why)
+{
+    void *self;
+    tn_error err;
+    *out_version = -1;
+    if (!kernel->row->library || asking->question->device->plans_only)
+        return true;
+    if (!kernel->library)
+        return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
+                          "no module here offers %s", kernel->row->library);
+    tn_status status = tni_library_open(kernel->library, kernel->record, &self, out_version, &err);
+    if (!status)
+        return true;
+    bool later = status == TN_BUSY || status == TN_OUT_OF_MEMORY;
+    return tni_refuse(why, later ? TN_REFUSE_BUSY : TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
+                      "%s", err.message);
+}
+
+/* What the row itself says; what it says of itself ends where its text does. */
+static bool row_permits(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    tn_refusal said = {.struct_size = sizeof said, .code = TN_REFUSE_OTHER};
+    if (!row->admit || row->admit(row, query, &said) == TN_OK)
+        return true;
+    *why = said;
+    if (why->code <= TN_REFUSE_NONE || why->code >= TN_REFUSE_COUNT)
+        why->code = TN_REFUSE_OTHER;
+    why->what[sizeof why->what - 1] = '\0';
+    why->text[sizeof why->text - 1] = '\0';
+    return false;
+}
+
+static bool workspace_permits(const tni_asking *asking, const tn_kernel_row *row,
+                              const tn_query *query, uint64_t *out, tn_refusal *why)
+{
+    int64_t limit = tn_setting_value(asking->question->context, TN_SETTING_WORKSPACE_LIMIT);
+    *out = row->workspace ? row->workspace(row, query) : 0;
+    if (limit < 0 || *out <= (uint64_t)limit)
+        return true;
+    int64_t needed = *out > INT64_MAX ? INT64_MAX : (int64_t)*out;
+    return tni_refuse(why, TN_REFUSE_MEMORY, "workspace bytes", needed, limit,
+                      "workspace.limit=%" PRId64 " permits it", needed);
+}
+
+static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_verdict *to)
+{
+    double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
+    to->predicted_us = row->overhead_us + (compute > move ? compute : move);
+}
+
+static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64_t *out_version,
+                       tni_verdict *to)
+{
+    tn_query query;
+    const tn_kernel_row *row = kernel->row;
+    if (!cpu_permits(asking, row, &to->why) ||
+        !library_permits(asking, kernel, out_version, &to->why))
+        return false;
+    tni_query_make(asking, *out_version, &query);
+    return row_permits(row, &query, &to->why) &&
+           workspace_permits(asking, row, &query, &to->workspace, &to->why);
+}
+
+static void trust(const tni_asking *asking, int64_t version, tni_verdict *to)
+{
+    const tni_question *q = asking->question;
+    int32_t trusted = tni_trust_of(q->context, to->kernel, q->device, version, &to->why);
+    to->verdict = trusted == TNI_TRUST_QUARANTINED ? TN_VERDICT_QUARANTINED
+                  : trusted == TNI_TRUST_UNTESTED  ? TN_VERDICT_UNTESTED
+                                                   : TN_VERDICT_ADMITTED;
+}
+
+/* From what costs nothing to ask to what costs most. */
+static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_verdict *to)
+{
+    const tni_question *q = asking->question;
+    bool free = q->only != NULL; /* rules, lock and trust do not count */
+    int64_t version = -1;
+    *to = (tni_verdict){
+        .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
+    predict(asking, kernel->row, to);
+    if (!free)
+        tni_rules_judge(q->context->rules, &kernel->names, &to->judged);
+    if (!dtype_permits(asking, kernel->row, &to->why) ||
+        !features_permit(asking, kernel->row, &to->why) ||
+        (!free && (!tni_numerics_permit(q, kernel, &to->why) || !rules_permit(to))))
+        return;
+    if (!is_capable(asking, kernel, &version, to))
+        return;
+    if (free) {
+        to->verdict = TN_VERDICT_ADMITTED;
+        return;
+    }
+    if (!tni_lock_permits(q, kernel, version, &to->why) ||
+        tni_known_bad(kernel, q->op, &q->device->properties, version, &to->why))
+        return;
+    trust(asking, version, to);
+    if (to->verdict != TN_VERDICT_QUARANTINED)
+        to->tuned_us = tni_tuned_us(q, kernel);
+}
+
+static bool is_admitted(const tni_verdict *v)
+{
+    return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
+}
+
+/* 0 for preferred ones, 1 for free ones, 2 for avoided ones. */
+static int32_t standing(const tni_verdict *v)
+{
+    return v->judged.order == TNI_JUDGED_PREFERRED ? 0
+           : v->judged.order == TNI_JUDGED_AVOIDED ? 2
+                                                   : 1;
+}
+
+/* What was timed comes before what was not: a prediction is no match for a measurement. */
+static bool comes_before(const tni_verdict *a, const tni_verdict *b)
+{
+    if (is_admitted(a) != is_admitted(b))
+        return is_admitted(a);
+    if (!is_admitted(a))
+        return false;
+    if (standing(a) != standing(b))
+        return standing(a) < standing(b);
+    if (standing(a) == 0 && a->judged.rank != b->judged.rank)
+        return a->judged.rank < b->judged.rank;
+    if ((a->tuned_us > 0) != (b->tuned_us > 0))
+        return a->tuned_us > 0;
+    return a->tuned_us > 0 ? a->tuned_us < b->tuned_us : a->predicted_us < b->predicted_us;
+}
+
+/* Keeps the order of equals. */
+static void sort(tni_choice *choice)
+{
+    for (size_t i = 1; i < choice->count; i++) {
+        for (size_t j = i;
+             j > 0 && comes_before(&choice->candidates[j], &choice->candidates[j - 1]); j--) {
+            tni_verdict moved = choice->candidates[j];
+            choice->candidates[j] = choice->candidates[j - 1];
+            choice->candidates[j - 1] = moved;
+        }
+    }
+}
+
+static void ask(const tni_question *question, tni_asking *out)
+{
+    bool cpu = question->device->platform->known->kind == TN_PLATFORM_CPU;
+    bool here = cpu && !question->device->plans_only;
+    *out = (tni_asking){.question = question,
+                        .class = tni_op_class_of(question->op->kind),
+                        .cpu_features = here ? tni_cpu_features() : 0,
+                        .threads = here ? tni_parallel_threads_hint() : 0};
+    out->class->cost(question->op, &out->flops, &out->bytes);
+}
+
+tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *err)
+{
+    const tni_kernel *const *kernels;
+    tni_asking asking;
+    tn_status status =
+        tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
+    if (status)
+        return status;
+    ask(question, &asking);
+    out->count = out->admitted = 0;
+    for (; *kernels && out->count < TNI_CANDIDATES_MOST; kernels++) {
+        if (!question->only || *kernels == question->only)
+            judge(&asking, *kernels, &out->candidates[out->count++]);
+    }
+    sort(out);
+    while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
+        out->admitted++;
+    for (size_t i = 0; i < out->admitted; i++) {
+        if (out->candidates[i].verdict == TN_VERDICT_ADMITTED) {
+            out->candidates[i].verdict = TN_VERDICT_CHOSEN;
+            break;
+        }
+    }
+    return TN_OK;
+}
+
+/* Of those that are refused, the one that came nearest: its reason was found last. */
+static const tni_verdict *nearest(const tni_choice *choice)
+{
+    static const uint8_t late[TN_REFUSE_COUNT] = {
+        [TN_REFUSE_DTYPE] = 1,       [TN_REFUSE_FEATURE] = 2, [TN_REFUSE_PRECISION] = 3,
+        [TN_REFUSE_DETERMINISM] = 3, [TN_REFUSE_RULE] = 4,    [TN_REFUSE_DEVICE] = 5,
+        [TN_REFUSE_LIBRARY] = 6,     [TN_REFUSE_LOCK] = 8,    [TN_REFUSE_KNOWN_BAD] = 9,
+        [TN_REFUSE_QUARANTINE] = 10};
+    const tni_verdict *best = &choice->candidates[0];
+    for (size_t i = 1; i < choice->count; i++) {
+        const tni_verdict *v = &choice->candidates[i];
+        uint8_t its = late[v->why.code] ? late[v->why.code] : 7;
+        uint8_t most = late[best->why.code] ? late[best->why.code] : 7;
+        if (its > most)
+            best = v;
+    }
+    return best;
+}
+
+static bool is_by_wish(int32_t code)
+{
+    return code == TN_REFUSE_RULE || code == TN_REFUSE_PRECISION || code == TN_REFUSE_DETERMINISM ||
+           code == TN_REFUSE_LOCK || code == TN_REFUSE_MEMORY || code == TN_REFUSE_SETTING;
+}
+
+tn_status tni_choice_refused(const tni_question *question, const tni_choice *choice, tn_error *err)
+{
+    const tni_op_class *class = tni_op_class_of(question->op->kind);
+    bool wish = false, busy = false;
+    tni_buffer text = {0};
+    if (choice->count == 0)
+        return tn_fail(err, TN_UNSUPPORTED, 0, class->where, "%s has no kernel for %s",
+                       question->device->id, class->word);
+    for (size_t i = 0; i < choice->count; i++) {
+        wish = wish || is_by_wish(choice->candidates[i].why.code);
+        busy = busy || choice->candidates[i].why.code == TN_REFUSE_BUSY;
+    }
+    const tni_verdict *v = nearest(choice);
+    tni_problem_write(question->op, question->device->id, &text);
+    tn_status status = tn_fail(err,
+                               busy   ? TN_BUSY
+                               : wish ? TN_REFUSED
+                                      : TN_UNSUPPORTED,
+                               0, class->where,
+                               "no kernel may take it; the nearest, %s: %s: %s needs %" PRId64
+                               ", found %" PRId64 "%s%s (of %zu asked); %.200s",
+                               v->kernel->row->name, tn_refusal_name(v->why.code), v->why.what,
+                               v->why.needed, v->why.found, v->why.text[0] ? "; " : "", v->why.text,
+                               choice->count, tni_buffer_text(&text));
+    tni_buffer_release(&text);
+    return status;
+}

@@ -1,0 +1,177 @@
+/* Decisions as the program sees them, and where explaining begins. */
+#include "decision.h"
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "settings/context.h"
+
+struct tn_decision {
+    tn_context *context; /* its rules are lent to candidates */
+    tn_device *device;
+    tn_op op;
+    char *problem;
+    tn_error failure; /* status TN_OK when something would be taken */
+    size_t count;
+    tn_candidate candidates[TNI_CANDIDATES_MOST];
+    tni_choice choice;
+};
+
+const char *tn_verdict_name(int32_t verdict)
+{
+    switch (verdict) {
+#define NAME(NAME_, number, word) \
+    case number: return word;
+        TN_VERDICT_LIST(NAME)
+#undef NAME
+    default: return "unknown";
+    }
+}
+
+const char *tn_refusal_name(int32_t code)
+{
+    switch (code) {
+#define NAME(NAME_, number, word) \
+    case number: return word;
+        TN_REFUSAL_LIST(NAME)
+#undef NAME
+    default: return "unknown";
+    }
+}
+
+static void show(const tni_verdict *v, tn_candidate *out)
+{
+    const tni_candidate *names = &v->kernel->names;
+    *out = (tn_candidate){.struct_size = sizeof *out,
+                          .kernel = names->kernel,
+                          .library = names->library,
+                          .backend = names->backend,
+                          .platform = names->platform,
+                          .module = v->kernel->record->name,
+                          .rule = v->judged.rule ? v->judged.rule->text : "",
+                          .overruled = v->judged.overrode ? v->judged.overrode->text : "",
+                          .verdict = v->verdict,
+                          .standing = v->judged.order == TNI_JUDGED_PREFERRED ? 1
+                                      : v->judged.order == TNI_JUDGED_AVOIDED ? -1
+                                                                              : 0,
+                          .predicted_us = v->predicted_us,
+                          .tuned_us = v->tuned_us,
+                          .workspace_bytes = v->workspace,
+                          .numerics = v->kernel->row->numerics,
+                          .why = v->why.code ? &v->why : NULL};
+}
+
+static tn_status fill(tn_decision *decision, tn_error *err)
+{
+    const tni_question question = {
+        .context = decision->context, .op = &decision->op, .device = decision->device};
+    tni_buffer text = {0};
+    tn_status status = tni_decide(&question, &decision->choice, err);
+    if (status)
+        return status;
+    decision->count = decision->choice.count;
+    for (size_t i = 0; i < decision->count; i++)
+        show(&decision->choice.candidates[i], &decision->candidates[i]);
+    decision->failure.status = TN_OK;
+    if (decision->choice.admitted == 0)
+        (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
+    tni_problem_write(&decision->op, decision->device->id, &text);
+    decision->problem = tni_buffer_take(&text);
+    return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
+}
+
+tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *device,
+                      tn_decision **out, tn_error *err)
+{
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_explain", "out is NULL");
+    tn_decision *made = tni_alloc(sizeof *made);
+    if (!made)
+        return tni_no_memory(err, "tn_explain", "a decision");
+    made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
+    made->device = device;
+    made->op = *op;
+    made->problem = NULL;
+    tn_status status = fill(made, err);
+    if (status)
+        tn_decision_release(made);
+    else
+        *out = made;
+    return status;
+}
+
+tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
+                             tn_error *err)
+{
+    char name[128];
+    tn_status status = tni_problem_parse(problem, out_op, name, sizeof name, err);
+    return status ? status : tn_device_get(name[0] ? name : "best", out_device, err);
+}
+
+tn_status tn_explain(const tn_context *context, const char *problem, tn_decision **out,
+                     tn_error *err)
+{
+    tn_op op;
+    tn_device *device;
+    tn_status status = tni_question_parse(problem, &op, &device, err);
+    return status ? status : tni_explain(context, &op, device, out, err);
+}
+
+tn_status tni_prepare(const tn_context *context, const tn_op *op, tn_device *device, tn_error *err)
+{
+    const tni_question question = {
+        .context = tni_context_or_current(context), .op = op, .device = device};
+    tni_lease lease;
+    tn_status status = tni_lease_take(&question, true, &lease, err);
+    if (!status)
+        tni_lease_end(&lease);
+    return status;
+}
+
+tn_status tn_prepare(const tn_context *context, const char *problem, tn_error *err)
+{
+    tn_op op;
+    tn_device *device;
+    tn_status status = tni_question_parse(problem, &op, &device, err);
+    return status ? status : tni_prepare(context, &op, device, err);
+}
+
+void tn_decision_release(tn_decision *decision)
+{
+    if (!decision)
+        return;
+    tn_context_release(decision->context);
+    tni_release(decision->problem);
+    tni_release(decision);
+}
+
+size_t tn_decision_count(const tn_decision *decision)
+{
+    return decision ? decision->count : 0;
+}
+
+const tn_candidate *tn_decision_candidate(const tn_decision *decision, size_t index)
+{
+    return decision && index < decision->count ? &decision->candidates[index] : NULL;
+}
+
+const tn_candidate *tn_decision_chosen(const tn_decision *decision)
+{
+    return decision && decision->choice.admitted > 0 ? &decision->candidates[0] : NULL;
+}
+
+tn_status tn_decision_status(const tn_decision *decision, const char **out_message)
+{
+    if (out_message)
+        *out_message = decision && decision->failure.status ? decision->failure.message : "";
+    return decision ? decision->failure.status : TN_INVALID_ARGUMENT;
+}
+
+const char *tn_decision_problem(const tn_decision *decision)
+{
+    return decision ? decision->problem : "";
+}
+
+tn_device *tn_decision_device(const tn_decision *decision)
+{
+    return decision ? decision->device : NULL;
+}

@@ -1,0 +1,87 @@
+/* From a problem to a kernel that runs: candidates, verdicts, choice, plan. */
+#ifndef TNI_DISPATCH_DISPATCH_H
+#define TNI_DISPATCH_DISPATCH_H
+
+#include "device/device.h"
+#include "kernels.h"
+#include "ops/op.h"
+#include "tenon/plan.h"
+
+/* What is to be decided. The context is not NULL. */
+typedef struct tni_question {
+    const tn_context *context;
+    const tn_op *op;
+    tn_device *device;
+    const tni_kernel
+        *only; /* the one kernel that may be taken, whatever rules, lock and trust say of
+                               it: it is neither tested nor timed; NULL: any */
+} tni_question;
+
+/* One candidate as it was judged. */
+typedef struct tni_verdict {
+    const tni_kernel *kernel;
+    int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
+    tni_judgement judged;
+    double predicted_us;
+    double tuned_us; /* 0: not known */
+    uint64_t workspace;
+    tn_refusal why; /* code 0 unless it is refused or in quarantine */
+} tni_verdict;
+
+/* The candidates, best first; those that are refused come last. */
+enum { TNI_CANDIDATES_MOST = 64 };
+typedef struct tni_choice {
+    tni_verdict candidates[TNI_CANDIDATES_MOST];
+    size_t count;
+    size_t admitted; /* so many could be taken */
+} tni_choice;
+
+/* Judges every kernel of the device's platform for the op. Opens libraries of kernels that nothing else
+ * speaks against, never on a device for planning only; compiles, times and tests nothing. Fails for
+ * want of memory, and when modules cannot be asked. */
+tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *err);
+
+/* What a call ends with when nothing is admitted: TN_REFUSED when rules or settings stand in the way,
+ * else TN_UNSUPPORTED, with the problem and the nearest candidate's reason. */
+tn_status tni_choice_refused(const tni_question *question, const tni_choice *choice, tn_error *err);
+
+/* An op bound to device and kernel. Immutable; counted. */
+typedef struct tni_plan tni_plan;
+
+/* The plan of a question, made without the cache: decides, tests what has to be tested, times what is
+ * to be timed, asks the kernel for its own plan. The caller releases it. */
+tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *err);
+void tni_plan_release(tni_plan *plan); /* accepts NULL */
+const tni_kernel *tni_plan_kernel(const tni_plan *plan);
+uint64_t tni_plan_workspace(const tni_plan *plan);
+tn_device *tni_plan_device(const tni_plan *plan);
+
+/* The same from the cache, or made and kept; lent to the calling thread until it is ended. With
+ * `preparing`, also when plan.only_prepared is set. */
+typedef struct tni_lease {
+    tni_plan *plan;
+    int32_t *uses; /* of the thread's own place for it; NULL: the lease is counted */
+} tni_lease;
+tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease *out,
+                         tn_error *err);
+void tni_lease_end(tni_lease *lease);
+
+/* Runs a plan on a problem of the op it was made for. NULL stream: the calling thread's current one of
+ * the device; NULL workspace: the stream's own. Enqueues, and waits only where debug.sync says so. */
+typedef struct tni_call_args {
+    tn_stream *stream;
+    void *workspace;
+    uint64_t workspace_bytes;
+} tni_call_args;
+tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
+                       const tni_call_args *args, tn_error *err);
+
+/* Finds the plan and runs it: what every face does. */
+tn_status tni_dispatch(const tn_context *context, const tni_problem *problem,
+                       const tni_call_args *args, tn_error *err);
+
+/* A problem's text and the device it names, as question and op. The device is "best" for none. */
+tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
+                             tn_error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* The faces of operators: every call makes its problem and takes the one path. */
+#include "decision.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/norm.h"
+#include "ops/reduce.h"
+#include "settings/context.h"
+
+/* tn_X, tn_X_explain and tn_X_prepare of one operator. */
+#define FACES(noun)                                                                             \
+    tn_status tn_##noun(const tn_context *context, const tn_##noun##_args *args, tn_error *err) \
+    {                                                                                           \
+        tni_problem problem;                                                                    \
+        tn_status status = tni_##noun##_make(args, &problem, err);                              \
+        if (status)                                                                             \
+            return status;                                                                      \
+        const tni_call_args call = {args->stream, args->workspace, args->workspace_bytes};      \
+        return tni_dispatch(context, &problem, &call, err);                                     \
+    }                                                                                           \
+    tn_status tn_##noun##_explain(const tn_context *context, const tn_##noun##_args *args,      \
+                                  tn_decision **out, tn_error *err)                             \
+    {                                                                                           \
+        tni_problem problem;                                                                    \
+        tn_status status = tni_##noun##_make(args, &problem, err);                              \
+        return status ? status : tni_explain(context, &problem.op, problem.device, out, err);   \
+    }                                                                                           \
+    tn_status tn_##noun##_prepare(const tn_context *context, const tn_##noun##_args *args,      \
+                                  tn_error *err)                                                \
+    {                                                                                           \
+        tni_problem problem;                                                                    \
+        tn_status status = tni_##noun##_make(args, &problem, err);                              \
+        return status ? status : tni_prepare(context, &problem.op, problem.device, err);        \
+    }
+
+FACES(matmul)
+FACES(permute)
+FACES(cast)
+FACES(fill)
+FACES(unary)
+FACES(binary)
+FACES(reduce)
+FACES(softmax)
+FACES(norm)
+FACES(rotary)

@@ -1,0 +1,278 @@
+#include "inputs.h"
+
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/dtype.h"
+#include "device/tensor/tensor.h"
+#include "element.h"
+#include "tenon/random.h"
+#include "walk.h"
+
+#include <math.h>
+
+static const char where[] = "tn_check";
+
+enum { GUARD = 256, GUARD_BYTE = 0xC3, POISON_BYTE = 0xFF };
+
+bool tni_op_reads_output(const tn_op *op)
+{
+    return op->kind == TN_OP_MATMUL && op->as.matmul.beta != 0;
+}
+
+static bool is_in_place(const tn_op *op)
+{
+    return tni_op_class_of(op->kind)->may_be_in_place && op->uses & TN_EACH_USES_IN_PLACE;
+}
+
+/* Guards on both sides, and the first element at an address that has the alignment and no better
+ * one. */
+static bool measure(const tn_layout *layout, tni_operand *out)
+{
+    tni_layout extent;
+    size_t odd = layout->alignment < TN_OP_ALIGNMENT_MAX ? (size_t)layout->alignment : 0;
+    size_t first, bytes;
+    if (tni_layout_of(layout->dtype, layout->shape, layout->stride, layout->rank, where, "operand",
+                      &extent, NULL))
+        return false;
+    *out = (tni_operand){0};
+    if (extent.elements == 0)
+        return true;
+    if (!tni_align_size((size_t)-extent.low, TN_OP_ALIGNMENT_MAX, &first) ||
+        !tni_add_size(first, GUARD + odd, &first) ||
+        !tni_add_size(first, (size_t)extent.high, &bytes) || !tni_add_size(bytes, GUARD, &bytes))
+        return false;
+    out->first = first;
+    out->bytes = bytes;
+    return true;
+}
+
+size_t tni_operands_bytes(const tn_op *op)
+{
+    size_t all = 0;
+    for (int32_t i = 0; i < op->count; i++) {
+        tni_operand block;
+        if (op->operand[i].dtype &&
+            (!measure(&op->operand[i], &block) || !tni_add_size(all, block.bytes, &all)))
+            return SIZE_MAX;
+    }
+    return all;
+}
+
+static tn_status create_block(tni_operands *operands, int32_t index, tn_error *err)
+{
+    const char *name = tni_op_class_of(operands->op->kind)->operands[index];
+    tni_operand *block = &operands->operand[index];
+    if (!measure(&operands->op->operand[index], block))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is larger than memory can be", name);
+    if (block->bytes == 0)
+        return TN_OK;
+    block->host = tni_alloc_aligned(block->bytes, TN_OP_ALIGNMENT_MAX);
+    if (!block->host)
+        return tni_no_memory(err, where, name);
+    return tn_memory_alloc(operands->device, block->bytes, "check", &block->device, err);
+}
+
+tn_status tni_operands_create(const tn_op *op, tn_device *device, tni_operands *out, tn_error *err)
+{
+    tn_status status = TN_OK;
+    *out = (tni_operands){.op = op,
+                          .device = device,
+                          .output = tni_op_class_of(op->kind)->output,
+                          .in_place = is_in_place(op)};
+    for (int32_t i = 0; i < op->count && !status; i++) {
+        if (op->operand[i].dtype && !(out->in_place && i == out->output))
+            status = create_block(out, i, err);
+    }
+    return status;
+}
+
+void tni_operands_release(tni_operands *operands)
+{
+    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++) {
+        tni_release(operands->operand[i].host);
+        if (operands->operand[i].device)
+            tn_memory_free(operands->device, operands->operand[i].device);
+        operands->operand[i] = (tni_operand){0};
+    }
+}
+
+const tni_operand *tni_operands_at(const tni_operands *operands, int32_t index)
+{
+    return &operands->operand[operands->in_place && index == operands->output ? 0 : index];
+}
+
+/* Numbers of [0, 1), one after the other. */
+typedef struct source {
+    tn_generator *generator;
+    double numbers[512];
+    size_t left;
+    tn_status status;
+} source;
+
+static double draw(source *from)
+{
+    const size_t all = sizeof from->numbers / sizeof from->numbers[0];
+    if (from->left == 0 && !from->status) {
+        from->status =
+            tn_random_fill_uniform(from->generator, TN_F64, from->numbers, (int64_t)all, NULL);
+        from->left = all;
+    }
+    return from->status ? 0 : from->numbers[--from->left];
+}
+
+/* What an operand is filled with. */
+typedef struct spread {
+    double low, high;
+    bool bits; /* any there are, instead */
+    bool odd;  /* now and then what is no usual number */
+} spread;
+
+static spread spread_of_unary(const tn_op *op)
+{
+    switch (op->as.each.kind) {
+    case TN_UNARY_SQRT:
+    case TN_UNARY_RSQRT:
+    case TN_UNARY_LOG: return (spread){.low = 0, .high = 4, .odd = true};
+    case TN_UNARY_RELU:
+    case TN_UNARY_GELU:
+    case TN_UNARY_GELU_TANH:
+    case TN_UNARY_SILU: return (spread){.low = -4, .high = 4};
+    default: return (spread){.low = -4, .high = 4, .odd = true};
+    }
+}
+
+static spread spread_of_floats(const tn_op *op, int32_t operand)
+{
+    switch (op->kind) {
+    case TN_OP_CAST: return (spread){.low = -300, .high = 300, .odd = true};
+    case TN_OP_UNARY: return spread_of_unary(op);
+    case TN_OP_BINARY: return (spread){.low = -4, .high = 4, .odd = true};
+    case TN_OP_SOFTMAX: return (spread){.low = -4, .high = 4};
+    case TN_OP_REDUCE:
+        return op->as.each.kind == TN_REDUCE_PROD ? (spread){.low = 0.5, .high = 1.5}
+                                                  : (spread){.low = -1, .high = 1};
+    case TN_OP_NORM:
+        return operand == TN_NORM_WEIGHT ? (spread){.low = 0.5, .high = 1.5}
+                                         : (spread){.low = -1, .high = 1};
+    default: return (spread){.low = -1, .high = 1};
+    }
+}
+
+static spread spread_of(const tn_op *op, int32_t operand, bool plain)
+{
+    tn_dtype dtype = op->operand[operand].dtype;
+    bool is_signed = (dtype & 0xFF) == TN_DTYPE_CODE_INT;
+    bool small = tni_dtype_bytes(dtype) == 1 && !tni_dtype_is_integer(dtype);
+    if (dtype == TN_BOOL)
+        return (spread){.low = 0, .high = 2};
+    if (small || (op->kind == TN_OP_PERMUTE && !plain))
+        return (spread){.bits = true};
+    if (!tni_dtype_is_integer(dtype))
+        return plain ? (spread){.low = 0.25, .high = 1} : spread_of_floats(op, operand);
+    if (op->kind == TN_OP_CAST || op->kind == TN_OP_MATMUL)
+        return (spread){.bits = true};
+    return (spread){.low = is_signed ? -100 : 0, .high = 100};
+}
+
+/* What is rare in numbers and common in faults. */
+static double odd_number(double pick)
+{
+    static const double numbers[] = {0,      -0.0,    1,        -1,          INFINITY, -INFINITY,
+                                     NAN,    0.5,     1.5,      -2.5,        127.5,    255.5,
+                                     65519,  65520,   0x1p-24,  0x1.8p-25,   0x1p31,   -0x1p31,
+                                     0x1p63, -0x1p63, 0x1p-149, 3.4028235e38};
+    const size_t count = sizeof numbers / sizeof numbers[0];
+    return numbers[(size_t)(pick * (double)count)];
+}
+
+static void write_random(source *from, const spread *in, tn_dtype dtype, unsigned char *at)
+{
+    enum { ODD_IN = 8 };
+    double x = draw(from), y = draw(from);
+    tni_number value = {in->low + (in->high - in->low) * x, in->low + (in->high - in->low) * y};
+    if (in->bits) {
+        for (int64_t i = 0; i < tni_dtype_bytes(dtype); i++)
+            at[i] = (unsigned char)(draw(from) * 256);
+        return;
+    }
+    if (tni_dtype_is_integer(dtype))
+        value.re = floor(value.re);
+    else if (in->odd && !tni_dtype_is_complex(dtype) && y * ODD_IN < 1)
+        value.re = odd_number(y * ODD_IN);
+    tni_element_write(dtype, value, at);
+}
+
+static tn_status fill_block(tni_operands *operands, int32_t index, bool plain, source *from)
+{
+    const tn_layout *layout = &operands->op->operand[index];
+    tni_operand *block = &operands->operand[index];
+    bool poison = index == operands->output && !tni_op_reads_output(operands->op);
+    size_t size = (size_t)tni_dtype_bytes(layout->dtype);
+    spread in = spread_of(operands->op, index, plain);
+    tni_place place = {{0}};
+    memset(block->host, GUARD_BYTE, block->bytes);
+    do {
+        unsigned char *at =
+            block->host + ((int64_t)block->first + tni_place_in(&place, layout) * (int64_t)size);
+        if (poison)
+            memset(at, POISON_BYTE, size);
+        else
+            write_random(from, &in, layout->dtype, at);
+    } while (tni_place_next(&place, layout) && !from->status);
+    return from->status;
+}
+
+tn_status tni_operands_fill(tni_operands *operands, uint64_t seed, bool plain, tn_error *err)
+{
+    source from = {0};
+    tn_status status = tn_generator_create(seed, &from.generator, err);
+    for (int32_t i = 0; i < operands->op->count && !status; i++) {
+        if (operands->operand[i].host)
+            status = fill_block(operands, i, plain, &from);
+    }
+    tn_generator_release(from.generator);
+    return status;
+}
+
+tn_status tni_operands_upload(const tni_operands *operands, tn_stream *stream, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < operands->op->count && !status; i++) {
+        const tni_operand *block = &operands->operand[i];
+        if (block->host)
+            status = tn_memory_copy(TN_ARGS(memory_copy, .to_device = operands->device,
+                                            .to = block->device, .from = block->host,
+                                            .bytes = block->bytes, .stream = stream),
+                                    err);
+    }
+    return status ? status : tn_stream_synchronize(stream, err);
+}
+
+tn_status tni_operands_download(const tni_operands *operands, int32_t index, tn_stream *stream,
+                                void *to, tn_error *err)
+{
+    const tni_operand *block = tni_operands_at(operands, index);
+    tn_status status = tn_memory_copy(TN_ARGS(memory_copy, .to = to, .from = block->device,
+                                              .from_device = operands->device,
+                                              .bytes = block->bytes, .stream = stream),
+                                      err);
+    return status ? status : tn_stream_synchronize(stream, err);
+}
+
+void tni_operands_on_device(const tni_operands *operands, tni_problem *out)
+{
+    out->op = *operands->op;
+    out->device = operands->device;
+    for (int32_t i = 0; i < operands->op->count; i++) {
+        const tni_operand *block = tni_operands_at(operands, i);
+        out->data[i] = block->device ? (char *)block->device + block->first : NULL;
+    }
+}
+
+void tni_operands_on_host(const tni_operands *operands, void *out[TN_OP_OPERANDS_MAX])
+{
+    for (int32_t i = 0; i < operands->op->count; i++) {
+        const tni_operand *block = tni_operands_at(operands, i);
+        out[i] = block->host ? block->host + block->first : NULL;
+    }
+}

@@ -1,0 +1,37 @@
+/* What speaks for and against one kernel, each in its own place. */
+#ifndef TNI_DISPATCH_JUDGE_H
+#define TNI_DISPATCH_JUDGE_H
+
+#include "dispatch.h"
+
+/* A question with what is asked of the machine once for all candidates. */
+typedef struct tni_asking {
+    const tni_question *question;
+    const tni_op_class *class;
+    uint64_t cpu_features;
+    int32_t threads;
+    double flops;
+    double bytes;
+} tni_asking;
+
+/* Whether what the kernel does to numbers is allowed: precision, determinism, narrow sums. */
+bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why);
+
+/* The query that a row's pure functions are asked with. `library_version` is -1 for unknown. */
+void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out);
+
+/* A hash of what ops of the class's group read of the context. Never 0. */
+uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class);
+
+/* Mixes a word into a hash. */
+static inline uint64_t tni_hash_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+/* Fills in a refusal, with a text of what would help; always false. */
+bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
+                const char *format, ...) TN_PRINTF(6, 7);
+
+#endif

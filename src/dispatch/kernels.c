@@ -1,0 +1,305 @@
+/* The list of kernels, made from what the registry has. */
+#include "kernels.h"
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "ops/op.h"
+#include "os/fork.h"
+#include "os/thread.h"
+#include "registry/registry.h"
+
+#include <stdatomic.h>
+
+static const char where[] = "kernels";
+
+/* A platform's kernels of one op. */
+typedef struct group {
+    const char *platform;
+    int32_t op;
+    const tni_kernel **kernels; /* NULL-ended */
+} group;
+
+/* Constant once it is published. Those before it stay, as decisions may still read them. */
+typedef struct table {
+    struct table *before;
+    uint64_t generation;
+    size_t count;
+    size_t group_count;
+    const tni_kernel **kernels; /* all, in the order of their modules */
+    const tni_kernel **grouped; /* behind one another, each group with its end */
+    group *groups;
+} table;
+
+static table *_Atomic current;
+static tni_mutex lock = TNI_MUTEX_INIT; /* of who makes the next table */
+static tni_once watched = TNI_ONCE_INIT;
+static _Atomic uint64_t stirred;
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
+
+static void watch(void)
+{
+    tni_fork_watch(&hook);
+}
+
+uint64_t tni_dispatch_generation(void)
+{
+    return tn_module_generation() + (atomic_load_explicit(&stirred, memory_order_acquire) << 32);
+}
+
+void tni_dispatch_stir(void)
+{
+    atomic_fetch_add(&stirred, 1);
+}
+
+static bool counts(const tni_record *record)
+{
+    return tni_record_counts(record) && record->table->kernels;
+}
+
+static const tni_kernel *find_row(const table *in, const tn_kernel_row *row,
+                                  const tni_record *record)
+{
+    for (size_t i = 0; in && i < in->count; i++) {
+        if (in->kernels[i]->row == row && in->kernels[i]->record == record)
+            return in->kernels[i];
+    }
+    return NULL;
+}
+
+static const tni_kernel *find_name(const table *in, const char *name)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (strcmp(in->kernels[i]->row->name, name) == 0)
+            return in->kernels[i];
+    }
+    return NULL;
+}
+
+static const char *other_name(const tn_library *library)
+{
+    const char *other = NULL;
+    tni_libraries_lock();
+    const tni_library_offer *offer = library ? tni_library_served(library) : NULL;
+    if (offer)
+        other = offer->row->other;
+    tni_libraries_unlock();
+    return other ? other : "";
+}
+
+static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *record)
+{
+    tni_kernel *kernel = tni_alloc_zeroed(1, sizeof *kernel);
+    if (!kernel)
+        return NULL;
+    kernel->row = row;
+    kernel->record = record;
+    if (row->library)
+        (void)tn_library_get(row->library, &kernel->library, NULL);
+    kernel->names = (tni_candidate){.op = tni_op_class_of(row->op)->word,
+                                    .kernel = row->name,
+                                    .library = row->library ? row->library : "",
+                                    .backend = row->backend ? row->backend : "",
+                                    .platform = row->platform,
+                                    .language = "",
+                                    .library_other = other_name(kernel->library)};
+    kernel->own = record->origin == TNI_ORIGIN_BUILT_IN ||
+                  (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
+    kernel->reference = record->origin == TNI_ORIGIN_BUILT_IN && strcmp(record->name, "ref") == 0;
+    return kernel;
+}
+
+static bool add_module(table *to, const table *before, const tni_record *record, size_t room)
+{
+    const tn_kernel_row *const *rows = record->table->kernels;
+    for (size_t i = 0; rows[i] && to->count < room; i++) {
+        if (find_name(to, rows[i]->name))
+            continue;
+        const tni_kernel *kernel = find_row(before, rows[i], record);
+        if (!kernel)
+            kernel = make_kernel(rows[i], record);
+        if (!kernel)
+            return false;
+        to->kernels[to->count++] = kernel;
+    }
+    return true;
+}
+
+static size_t count_rows(tni_registry *registry)
+{
+    const tni_record *record;
+    size_t count = 0;
+    for (size_t i = 0; (record = tni_registry_record(registry, i)); i++)
+        count += counts(record) ? (size_t)tni_rows_count(record->table->kernels) : 0;
+    return count;
+}
+
+static bool is_first_of_group(const table *t, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (t->kernels[i]->row->op == t->kernels[index]->row->op &&
+            strcmp(t->kernels[i]->row->platform, t->kernels[index]->row->platform) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Every group's kernels in turn; the rooms are as large as they can become. */
+static void group_up(table *t)
+{
+    const tni_kernel **next = t->grouped;
+    for (size_t i = 0; i < t->count; i++) {
+        const tn_kernel_row *first = t->kernels[i]->row;
+        if (!is_first_of_group(t, i))
+            continue;
+        t->groups[t->group_count++] = (group){first->platform, first->op, next};
+        for (size_t j = i; j < t->count; j++) {
+            const tn_kernel_row *row = t->kernels[j]->row;
+            if (row->op == first->op && strcmp(row->platform, first->platform) == 0)
+                *next++ = t->kernels[j];
+        }
+        *next++ = NULL;
+    }
+}
+
+static void destroy(table *t)
+{
+    if (!t)
+        return;
+    tni_release(t->kernels);
+    tni_release(t->grouped);
+    tni_release(t->groups);
+    tni_release(t);
+}
+
+/* With the lock held. Kernels that were made stay, also when the table does not come about. */
+static table *make_table(tni_registry *registry, table *before, uint64_t generation)
+{
+    const tni_record *record;
+    size_t rows = count_rows(registry);
+    table *made = tni_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->before = before;
+    made->generation = generation;
+    made->kernels = tni_alloc_zeroed(rows + 1, sizeof *made->kernels);
+    made->grouped = tni_alloc_zeroed(2 * rows + 1, sizeof *made->grouped);
+    made->groups = tni_alloc_zeroed(rows + 1, sizeof *made->groups);
+    bool whole = made->kernels && made->grouped && made->groups;
+    for (size_t i = 0; whole && (record = tni_registry_record(registry, i)); i++)
+        whole = !counts(record) || add_module(made, before, record, rows);
+    if (!whole) {
+        for (size_t i = 0; made->kernels && i < made->count; i++) {
+            if (!find_row(before, made->kernels[i]->row, made->kernels[i]->record))
+                tni_release((void *)(uintptr_t)made->kernels[i]);
+        }
+        destroy(made);
+        return NULL;
+    }
+    group_up(made);
+    return made;
+}
+
+static tn_status look(const table **out, tn_error *err)
+{
+    tni_registry *registry;
+    tn_status status = tni_registry_process(&registry, err);
+    if (!status)
+        status = tni_registry_discover(registry, err);
+    if (status)
+        return status;
+    table *t = atomic_load_explicit(&current, memory_order_acquire);
+    if (!t || t->generation != tni_registry_generation(registry)) {
+        tni_once_run(&watched, watch);
+        tni_mutex_lock(&lock);
+        uint64_t generation = tni_registry_generation(registry);
+        t = atomic_load_explicit(&current, memory_order_acquire);
+        if (!t || t->generation != generation) {
+            t = make_table(registry, t, generation);
+            if (t)
+                atomic_store_explicit(&current, t, memory_order_release);
+        }
+        tni_mutex_unlock(&lock);
+    }
+    if (!t)
+        return tni_no_memory(err, where, "the list of kernels");
+    *out = t;
+    return TN_OK;
+}
+
+tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,
+                         tn_error *err)
+{
+    static const tni_kernel *const none[] = {NULL};
+    const table *t = NULL;
+    tn_status status = look(&t, err);
+    if (status)
+        return status;
+    *out = none;
+    for (size_t i = 0; i < t->group_count; i++) {
+        if (t->groups[i].op == op && strcmp(t->groups[i].platform, platform) == 0)
+            *out = t->groups[i].kernels;
+    }
+    return TN_OK;
+}
+
+static tn_status no_kernel(const table *t, const char *name, tn_error *err)
+{
+    const char *nearest = NULL;
+    char hint[TNI_HINT];
+    const char **names = tni_alloc_zeroed(t->count + 1, sizeof *names);
+    for (size_t i = 0; names && i < t->count; i++)
+        names[i] = t->kernels[i]->row->name;
+    if (names)
+        nearest = tni_words_nearest(name, names, t->count);
+    tn_status status = tn_fail(err, TN_NOT_FOUND, 0, where, "no kernel \"%.96s\"%s", name,
+                               tni_words_hint(nearest, hint));
+    tni_release(names);
+    return status;
+}
+
+tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *err)
+{
+    const table *t = NULL;
+    tn_status status = look(&t, err);
+    if (status)
+        return status;
+    const tni_kernel *found = find_name(t, name);
+    if (!found)
+        return no_kernel(t, name, err);
+    *out = found;
+    return TN_OK;
+}
+
+const tni_kernel *tni_kernel_at(size_t index)
+{
+    const table *t = NULL;
+    if (look(&t, NULL))
+        return NULL;
+    return index < t->count ? t->kernels[index] : NULL;
+}
+
+tn_status tni_kernel_reference(int32_t op, const tni_kernel **out, tn_error *err)
+{
+    const tni_kernel *const *list;
+    tn_status status = tni_kernels_of("cpu", op, &list, err);
+    if (status)
+        return status;
+    while (*list && !(*list)->reference)
+        list++;
+    if (!*list)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s has no reference kernel",
+                       tni_op_class_of(op)->word);
+    *out = *list;
+    return TN_OK;
+}

@@ -1,0 +1,38 @@
+/* Every kernel row that modules offer, for dispatch: a list that is made anew when the registry
+ * changes, and never changes itself. */
+#ifndef TNI_DISPATCH_KERNELS_H
+#define TNI_DISPATCH_KERNELS_H
+
+#include "registry/record.h"
+#include "settings/library.h"
+#include "settings/rules.h"
+#include "tenon/module/kernel.h"
+
+/* One row. Lives as long as the process; where two modules have a row of one name, the first counts. */
+typedef struct tni_kernel {
+    const tn_kernel_row *row;
+    const tni_record *record;
+    const tn_library
+        *library; /* that it goes through, or NULL; also NULL for one that is not known */
+    tni_candidate names;
+    bool own;       /* of a module that is part of Tenon */
+    bool reference; /* the oracle itself */
+} tni_kernel;
+
+/* The kernels of one op on one platform, in the order in which their modules came; NULL-ended. Finds
+ * modules first. On failure *out is untouched. */
+tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,
+                         tn_error *err);
+
+/* By name, of any op; NULL for none. With `index`, every one in turn; NULL past the end. */
+tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *err);
+const tni_kernel *tni_kernel_at(size_t index);
+
+/* The reference of an op on the cpu platform. */
+tn_status tni_kernel_reference(int32_t op, const tni_kernel **out, tn_error *err);
+
+/* Goes up when anything changes that choices are made by: modules, quarantine, lock, timings. */
+uint64_t tni_dispatch_generation(void);
+void tni_dispatch_stir(void);
+
+#endif

@@ -1,0 +1,394 @@
+/* The lock that is in use: loaded once, asked for every choice. */
+#include "lock.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "judge.h"
+#include "os/env.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/thread.h"
+#include "tuning.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static const char variable[] = "TENON_LOCK";
+
+/* A selection found by the words of its problem. */
+typedef struct entry {
+    struct entry *next;
+    const tni_selection *selection;
+    const tni_setup *setup;
+    uint64_t hash;
+    size_t key_count;
+    uint64_t key[];
+} entry;
+
+/* What was loaded; constant. */
+typedef struct loaded {
+    char *path;
+    tn_error failure; /* status TN_OK when it was read; else why nothing may be chosen */
+    tni_selections selections;
+    size_t bucket_count;
+    entry **buckets;
+} loaded;
+
+enum { NOTHING, LOCKED, UNREAD }; /* UNREAD: the variable was not looked at yet */
+static _Atomic int32_t state = UNREAD;
+static tni_mutex lock = TNI_MUTEX_INIT;
+static tni_once watched = TNI_ONCE_INIT;
+static loaded *current; /* under the lock; not NULL when LOCKED */
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
+
+static void watch(void)
+{
+    tni_fork_watch(&hook);
+}
+
+static uint64_t hash_of(const uint64_t *key, size_t count)
+{
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++)
+        hash = tni_hash_mix(hash, key[i]);
+    return hash;
+}
+
+static void release(loaded *gone)
+{
+    if (!gone)
+        return;
+    for (size_t i = 0; gone->buckets && i < gone->bucket_count; i++) {
+        while (gone->buckets[i]) {
+            entry *e = gone->buckets[i];
+            gone->buckets[i] = e->next;
+            tni_release(e);
+        }
+    }
+    tni_release(gone->buckets);
+    tni_selections_release(&gone->selections);
+    tni_release(gone->path);
+    tni_release(gone);
+}
+
+/* Loading. */
+
+static int by_problem(const void *a, const void *b)
+{
+    const tni_selection *x = *(const tni_selection *const *)a,
+                        *y = *(const tni_selection *const *)b;
+    int order = strcmp(x->problem, y->problem);
+    if (order == 0)
+        order = strcmp(x->device, y->device);
+    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static tn_status check_single(const char *path, const tni_selections *read, tn_error *err)
+{
+    const tni_selection **sorted = tni_alloc_zeroed(read->count, sizeof *sorted);
+    char place[TNI_FORM_PLACE];
+    tn_status status = TN_OK;
+    if (!sorted)
+        return tni_no_memory(err, "lock", path);
+    for (size_t i = 0; i < read->count; i++)
+        sorted[i] = &read->selections[i];
+    qsort(sorted, read->count, sizeof *sorted, by_problem);
+    for (size_t i = 1; i < read->count && !status; i++) {
+        const tni_selection *a = sorted[i - 1], *b = sorted[i];
+        if (strcmp(a->problem, b->problem) == 0 && strcmp(a->device, b->device) == 0)
+            status = tn_fail(err, TN_CORRUPT, 0, "lock",
+                             "%s: found %.96s, expected %.96s alone, of line %u, for %.120s",
+                             tni_form_place(path, b->line, place), b->kernel, a->kernel,
+                             (unsigned)a->line, b->problem);
+    }
+    tni_release(sorted);
+    return status;
+}
+
+tn_status tni_lock_read(const char *path, tni_selections *out, tn_error *err)
+{
+    tni_selections read = {0};
+    tn_status status = tni_selections_read(path, &read, err);
+    if (!status)
+        status = check_single(path, &read, err);
+    if (status)
+        tni_selections_release(&read);
+    else
+        *out = read;
+    return status;
+}
+
+/* Two texts can be one problem where numbers do not count. */
+static tn_status check_other(const loaded *in, const entry *made, tn_error *err)
+{
+    char place[TNI_FORM_PLACE];
+    const entry *e = in->buckets[made->hash % in->bucket_count];
+    for (; e; e = e->next) {
+        if (e->hash == made->hash && e->key_count == made->key_count && e->setup == made->setup &&
+            memcmp(e->key, made->key, made->key_count * sizeof *made->key) == 0 &&
+            strcmp(e->selection->kernel, made->selection->kernel) != 0)
+            return tn_fail(
+                err, TN_CORRUPT, 0, "lock",
+                "%s: found %.96s, expected %.96s as in line %u: kernels are not chosen by "
+                "numbers such as alpha",
+                tni_form_place(in->path, made->selection->line, place), made->selection->kernel,
+                e->selection->kernel, (unsigned)e->selection->line);
+    }
+    return TN_OK;
+}
+
+static tn_status add_entry(loaded *to, const tni_selection *selection, tn_error *err)
+{
+    tn_op op;
+    char device[8];
+    uint64_t key[TNI_KEY_MOST];
+    tn_status status = tni_problem_parse(selection->problem, &op, device, sizeof device, err);
+    if (status)
+        return status;
+    size_t count = tni_op_key(&op, key);
+    entry *made = tni_alloc_zeroed(1, sizeof *made + count * sizeof *key);
+    if (!made)
+        return tni_no_memory(err, "lock", selection->problem);
+    made->selection = selection;
+    made->setup = tni_selections_setup(&to->selections, selection->device);
+    made->hash = hash_of(key, count);
+    made->key_count = count;
+    memcpy(made->key, key, count * sizeof *key);
+    status = check_other(to, made, err);
+    if (status) {
+        tni_release(made);
+        return status;
+    }
+    entry **at = &to->buckets[made->hash % to->bucket_count];
+    made->next = *at;
+    *at = made;
+    return TN_OK;
+}
+
+static tn_status index_selections(loaded *of, tn_error *err)
+{
+    tn_status status = TN_OK;
+    of->bucket_count = of->selections.count + 1;
+    of->buckets = tni_alloc_zeroed(of->bucket_count, sizeof(entry *));
+    if (!of->buckets)
+        return tni_no_memory(err, "lock", of->path);
+    for (size_t i = 0; !status && i < of->selections.count; i++)
+        status = add_entry(of, &of->selections.selections[i], err);
+    return status;
+}
+
+static tn_status load(const char *path, loaded **out, tn_error *err)
+{
+    loaded *made = tni_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return tni_no_memory(err, "lock", path);
+    tn_status status = tni_path_absolute(path, &made->path, err);
+    if (!status)
+        status = tni_lock_read(path, &made->selections, err);
+    if (!status)
+        status = index_selections(made, err);
+    if (status)
+        release(made);
+    else
+        *out = made;
+    return status;
+}
+
+/* With the lock held: puts another one in its place, which is returned. */
+static loaded *replace(loaded *by)
+{
+    loaded *old = current;
+    current = by;
+    atomic_store_explicit(&state, by ? LOCKED : NOTHING, memory_order_release);
+    return old;
+}
+
+/* What the variable names; NULL for nothing. One that cannot be read is a lock that permits nothing; want
+ * of memory is for now: *out_later. */
+static loaded *load_variable(bool *out_later)
+{
+    const char *path = tni_env_get(variable);
+    loaded *made = NULL;
+    tn_error why;
+    if (!path && tni_env_is_set(variable))
+        tni_log(TN_LOG_WARNING,
+                "%s is not followed: the process has more rights than whoever started it",
+                variable);
+    if (!path || !*path)
+        return NULL;
+    tn_status status = load(path, &made, &why);
+    *out_later = status == TN_OUT_OF_MEMORY || status == TN_BUSY;
+    if (!status || *out_later)
+        return made;
+    made = tni_alloc_zeroed(1, sizeof *made);
+    if (made) {
+        made->path = tni_text_copy(path);
+        made->failure = why;
+    }
+    *out_later = !made || !made->path;
+    if (*out_later) {
+        release(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* Reads the variable, once. False when that has to wait for memory: until then nothing is permitted. */
+static bool begin(void)
+{
+    bool later = false;
+    loaded *unused = NULL;
+    if (atomic_load_explicit(&state, memory_order_acquire) != UNREAD)
+        return true;
+    tni_once_run(&watched, watch);
+    loaded *made = load_variable(&later);
+    if (later)
+        return false;
+    tni_mutex_lock(&lock);
+    if (atomic_load(&state) == UNREAD)
+        (void)replace(made);
+    else
+        unused = made;
+    tni_mutex_unlock(&lock);
+    release(unused);
+    return true;
+}
+
+tn_status tn_lock_use(const char *path, tn_error *err)
+{
+    loaded *made = NULL;
+    tn_status status = path ? load(path, &made, err) : TN_OK;
+    if (status)
+        return status;
+    tni_once_run(&watched, watch);
+    tni_mutex_lock(&lock);
+    loaded *old = replace(made);
+    tni_mutex_unlock(&lock);
+    release(old);
+    tni_dispatch_stir();
+    return TN_OK;
+}
+
+size_t tn_lock_used(char *out, size_t size)
+{
+    size_t length = 0;
+    (void)begin();
+    tni_mutex_lock(&lock);
+    const char *path = current ? current->path : "";
+    length = strlen(path);
+    if (out && size > 0)
+        snprintf(out, size, "%s", path);
+    tni_mutex_unlock(&lock);
+    return length;
+}
+
+/* Asking. */
+
+/* 2: it names the device itself; 1: one like it; 0: another one. */
+static int32_t speaks_of(const entry *e, const tn_device *device)
+{
+    if (strcmp(e->setup->id, device->id) == 0)
+        return 2;
+    size_t platform = strcspn(e->setup->id, ":");
+    return strncmp(e->setup->id, device->id, platform) == 0 && device->id[platform] == ':' &&
+           e->setup->name[0] && strcmp(e->setup->name, device->properties.name) == 0 &&
+           strcmp(e->setup->architecture, device->properties.architecture) == 0;
+}
+
+/* With the lock held. NULL for a problem that it does not name. */
+static const entry *find(const tni_question *question)
+{
+    uint64_t key[TNI_KEY_MOST];
+    size_t count = tni_op_key(question->op, key);
+    uint64_t hash = hash_of(key, count);
+    const entry *best = NULL;
+    int32_t most = 0;
+    for (const entry *e = current->buckets[hash % current->bucket_count]; e; e = e->next) {
+        if (e->hash != hash || e->key_count != count ||
+            memcmp(e->key, key, count * sizeof *key) != 0)
+            continue;
+        int32_t speaks = speaks_of(e, question->device);
+        if (speaks > most) {
+            best = e;
+            most = speaks;
+        }
+    }
+    return best;
+}
+
+/* The end of a path, so that the rest of a text has room. */
+static const char *end_of(const char *path)
+{
+    enum { SHOWN = 80 };
+    size_t length = strlen(path);
+    return length > SHOWN ? path + length - SHOWN : path;
+}
+
+static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, int64_t version,
+                             tn_refusal *why)
+{
+    const char *path = end_of(current->path);
+    if (strcmp(s->kernel, kernel->row->name) != 0)
+        return tni_refuse(why, TN_REFUSE_LOCK, "kernel", 1, 0, "%s:%u locks %s", path,
+                          (unsigned)s->line, s->kernel);
+    if (s->version != kernel->row->version)
+        return tni_refuse(why, TN_REFUSE_LOCK, "version", s->version, kernel->row->version,
+                          "%s:%u locks version %lld of it", path, (unsigned)s->line,
+                          (long long)s->version);
+    if (s->library_version != version)
+        return tni_refuse(why, TN_REFUSE_LOCK, "library version", s->library_version, version,
+                          "%s:%u locks version %lld of %s", path, (unsigned)s->line,
+                          (long long)s->library_version, s->library);
+    return true;
+}
+
+/* With the lock held. */
+static bool permits(const tni_question *question, const tni_kernel *kernel, int64_t version,
+                    tn_refusal *why)
+{
+    if (current->failure.status)
+        return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%.190s", current->failure.message);
+    const entry *e = find(question);
+    if (e)
+        return is_locked_kernel(e->selection, kernel, version, why);
+    return !current->selections.strict ||
+           tni_refuse(why, TN_REFUSE_LOCK, "problem", 1, 0, "%s is strict and does not name it",
+                      end_of(current->path));
+}
+
+bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
+                      int64_t library_version, tn_refusal *why)
+{
+    if (!begin())
+        return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock now");
+    if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
+        return true;
+    tni_mutex_lock(&lock);
+    bool permitted = !current || permits(question, kernel, library_version, why);
+    tni_mutex_unlock(&lock);
+    return permitted;
+}
+
+const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL])
+{
+    room[0] = '\0';
+    if (!begin() || atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
+        return room;
+    tni_mutex_lock(&lock);
+    const entry *e = current && !current->failure.status ? find(question) : NULL;
+    if (e)
+        tn_text_fit(room, TNI_LOCK_KERNEL, e->selection->kernel);
+    tni_mutex_unlock(&lock);
+    return room;
+}

@@ -1,0 +1,102 @@
+/* What a row declares of its numbers, held against the settings. */
+#include "judge.h"
+
+#include "base/dtype.h"
+#include "settings/table.h"
+
+/* Significant bits of what f32 operands are read as. */
+enum { BITS_IEEE = 24, BITS_TF32 = 11, BITS_BF16 = 8 };
+
+/* Which row of precision governs a group of ops, by where it runs. */
+static const struct {
+    tn_setting cuda;
+    tn_setting mkldnn;
+} precision_rows[TNI_OPS_GROUPS] = {
+    [TNI_OPS_MATMUL] = {TN_SETTING_CUDA_MATMUL_FP32_PRECISION,
+                        TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION},
+    [TNI_OPS_EACH] = {TN_SETTING_FP32_PRECISION, TN_SETTING_FP32_PRECISION},
+};
+
+static bool is_cuda(const tni_kernel *kernel)
+{
+    return strcmp(kernel->row->platform, "cuda") == 0 || strcmp(kernel->row->platform, "rocm") == 0;
+}
+
+static const char *key_of(tn_setting setting)
+{
+    return tni_setting_row_of(setting)->facts.key;
+}
+
+static bool precision_permits(const tni_question *question, const tni_kernel *kernel,
+                              tn_refusal *why)
+{
+    const uint64_t rounds =
+        kernel->row->numerics & (TN_NUM_ROUNDS_F32_TF32 | TN_NUM_ROUNDS_F32_BF16);
+    tn_dtype dtype = question->op->operand[0].dtype;
+    int32_t group = tni_op_class_of(question->op->kind)->group;
+    if (!rounds || (dtype != TN_F32 && dtype != TN_C64))
+        return true;
+    tn_setting setting = is_cuda(kernel) ? precision_rows[group].cuda
+                         : strcmp(kernel->names.library, "mkldnn") == 0
+                             ? precision_rows[group].mkldnn
+                             : TN_SETTING_FP32_PRECISION;
+    int64_t allowed = tn_setting_resolved(question->context, setting);
+    int64_t keeps = rounds & TN_NUM_ROUNDS_F32_BF16 ? BITS_BF16 : BITS_TF32;
+    int64_t needs = allowed == TN_FP32_IEEE   ? BITS_IEEE
+                    : allowed == TN_FP32_TF32 ? BITS_TF32
+                                              : BITS_BF16;
+    if (keeps >= needs)
+        return true;
+    return tni_refuse(why, TN_REFUSE_PRECISION, "bits of f32", needs, keeps, "%s=%s permits it",
+                      key_of(setting), keeps == BITS_BF16 ? "bf16" : "tf32");
+}
+
+static bool library_is_to_repeat(const tni_question *question, const tni_kernel *kernel)
+{
+    const char *library = kernel->names.library;
+    tn_setting setting = strcmp(library, "mkldnn") == 0  ? TN_SETTING_MKLDNN_DETERMINISTIC
+                         : strcmp(library, "cudnn") == 0 ? TN_SETTING_CUDNN_DETERMINISTIC
+                                                         : -1;
+    return setting >= 0 && tn_setting_value(question->context, setting);
+}
+
+static bool determinism_permits(const tni_question *question, const tni_kernel *kernel,
+                                tn_refusal *why)
+{
+    static const struct {
+        const char *word;
+        uint64_t bit;
+    } classes[] = {[TN_RUN_TO_RUN] = {"run-to-run", TN_NUM_RUN_TO_RUN},
+                   [TN_BATCH_INVARIANT] = {"batch-invariant", TN_NUM_BATCH_INVARIANT},
+                   [TN_CROSS_DEVICE] = {"cross-device", TN_NUM_CROSS_DEVICE}};
+    int64_t wished = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
+    if (wished == TN_DETERMINISM_ANY && library_is_to_repeat(question, kernel))
+        wished = TN_RUN_TO_RUN;
+    for (int64_t i = TN_RUN_TO_RUN; i <= wished; i++) {
+        if (!(kernel->row->numerics & classes[i].bit))
+            return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
+                              "determinism is %s, and the kernel does not promise %s",
+                              classes[wished].word, classes[i].word);
+    }
+    return true;
+}
+
+static bool sums_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
+{
+    tn_dtype dtype = question->op->operand[0].dtype;
+    tn_setting setting =
+        dtype == TN_F16    ? TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION
+        : dtype == TN_BF16 ? TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION
+                           : -1;
+    if (!(kernel->row->numerics & TN_NUM_REDUCED_REDUCTION) || setting < 0 ||
+        question->op->kind != TN_OP_MATMUL || tn_setting_value(question->context, setting))
+        return true;
+    return tni_refuse(why, TN_REFUSE_PRECISION, "bits of sums", 32, 16, "%s=true permits it",
+                      key_of(setting));
+}
+
+bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
+{
+    return precision_permits(question, kernel, why) && determinism_permits(question, kernel, why) &&
+           sums_permit(question, kernel, why);
+}

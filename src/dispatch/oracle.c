@@ -1,0 +1,83 @@
+#include "oracle.h"
+
+#include "base/dtype.h"
+#include "inputs.h"
+#include "settings/context.h"
+#include "walk.h"
+
+tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err)
+{
+    *oracle = (tni_oracle){0};
+    tn_status status = tni_kernel_reference(op, &oracle->kernel, err);
+    return status ? status : tn_device_get("cpu:0", &oracle->device, err);
+}
+
+void tni_oracle_end(tni_oracle *oracle)
+{
+    tni_plan_release(oracle->plan);
+    oracle->plan = NULL;
+}
+
+/* A plan that serves the op: that of the last one, if it was like it. */
+static tn_status plan_for(tni_oracle *oracle, const tn_op *op, tn_error *err)
+{
+    uint64_t key[TNI_KEY_MOST];
+    size_t count = tni_op_key(op, key);
+    if (oracle->plan && count == oracle->key_count &&
+        memcmp(key, oracle->key, count * sizeof *key) == 0)
+        return TN_OK;
+    const tni_question question = {.context = tni_context_defaults(),
+                                   .op = op,
+                                   .device = oracle->device,
+                                   .only = oracle->kernel};
+    tni_oracle_end(oracle);
+    tn_status status = tni_plan_make(&question, &oracle->plan, err);
+    if (!status) {
+        memcpy(oracle->key, key, sizeof key);
+        oracle->key_count = count;
+    }
+    return status;
+}
+
+/* The same op with an output that is dense and apart from its operands. */
+static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
+{
+    const tni_op_class *class = tni_op_class_of(op->kind);
+    *out = *op;
+    if (class->may_be_in_place)
+        out->uses &= ~(uint64_t)TN_EACH_USES_IN_PLACE;
+    tni_layout_dense(&out->operand[class->output]);
+    out->operand[class->output].alignment = tni_dtype_bytes(op->operand[class->output].dtype);
+    return tni_op_settle(out, err);
+}
+
+/* What the output holds, one element behind the other. */
+static void gather(const tn_layout *layout, const char *from, char *to)
+{
+    int64_t size = tni_dtype_bytes(layout->dtype);
+    tni_place place = {{0}};
+    do {
+        memcpy(to, from + tni_place_in(&place, layout) * size, (size_t)size);
+        to += size;
+    } while (tni_place_next(&place, layout));
+}
+
+tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *out,
+                         tn_error *err)
+{
+    int32_t output = tni_op_class_of(op->kind)->output;
+    tni_problem problem = {.device = oracle->device};
+    const tni_call_args args = {.stream = tn_stream_default(oracle->device)};
+    if (tni_layout_elements(&op->operand[output]) == 0)
+        return TN_OK;
+    tn_status status = set_apart(op, &problem.op, err);
+    if (!status)
+        status = plan_for(oracle, &problem.op, err);
+    if (status)
+        return status;
+    memcpy(problem.data, data, (size_t)op->count * sizeof *data);
+    problem.data[output] = out;
+    if (tni_op_reads_output(op))
+        gather(&op->operand[output], data[output], out);
+    return tni_plan_run(oracle->plan, tni_context_defaults(), &problem, &args, err);
+}

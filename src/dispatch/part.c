@@ -1,0 +1,171 @@
+#include "part.h"
+
+#include "base/dtype.h"
+#include "tenon/random.h"
+
+static const tn_layout *output_of(const tn_op *op)
+{
+    return &op->operand[tni_op_class_of(op->kind)->output];
+}
+
+/* The dimensions of out that can be parted are the first so many: of ops on rows not the last one. */
+static int32_t dims_of(const tn_op *op)
+{
+    bool rows = op->kind == TN_OP_SOFTMAX || op->kind == TN_OP_NORM || op->kind == TN_OP_ROTARY;
+    return output_of(op)->rank - (rows && output_of(op)->rank > 0);
+}
+
+/* Whether an operand's dimension is out's, and not one that is summed over or kept whole. */
+static bool is_parted(const tn_op *op, int32_t operand, int32_t d)
+{
+    int32_t rank = op->operand[operand].rank;
+    if (op->kind == TN_OP_MATMUL)
+        return !(operand == TN_MATMUL_A && d == rank - 1) &&
+               !(operand == TN_MATMUL_B && d == rank - 2);
+    if (op->kind == TN_OP_REDUCE)
+        return d < rank - op->as.each.axes;
+    return d < dims_of(op);
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
+                        void *out_data[TN_OP_OPERANDS_MAX], tn_error *err)
+{
+    *out_op = *op;
+    if (tni_op_class_of(op->kind)->may_be_in_place)
+        out_op->uses &= ~(uint64_t)TN_EACH_USES_IN_PLACE;
+    for (int32_t i = 0; i < op->count; i++) {
+        tn_layout *layout = &out_op->operand[i];
+        int64_t bytes = tni_dtype_bytes(layout->dtype), skipped = 0;
+        for (int32_t d = 0; d < layout->rank; d++) {
+            if (!is_parted(op, i, d))
+                continue;
+            skipped += part->begin[d] * layout->stride[d];
+            layout->shape[d] = part->count[d];
+        }
+        layout->alignment = skipped ? lesser(layout->alignment, bytes) : layout->alignment;
+        out_data[i] = data[i] ? (char *)data[i] + skipped * bytes : NULL;
+    }
+    return tni_op_settle(out_op, err);
+}
+
+int64_t tni_part_place(const tn_op *op, const tni_part *part, int64_t at)
+{
+    const tn_layout *layout = output_of(op);
+    int64_t place = 0, step = 1;
+    for (int32_t d = layout->rank; d-- > 0;) {
+        place += (part->begin[d] + at % part->count[d]) * step;
+        at /= part->count[d];
+        step *= layout->shape[d];
+    }
+    return place;
+}
+
+/* Who visits parts of what. */
+typedef struct tour {
+    const tn_op *op;
+    tni_part_visit *visit;
+    void *user;
+    tn_error *err;
+} tour;
+
+static void whole(const tn_op *op, tni_part *out)
+{
+    const tn_layout *layout = output_of(op);
+    *out = (tni_part){{0}, {0}};
+    for (int32_t d = 0; d < layout->rank; d++)
+        out->count[d] = layout->shape[d];
+}
+
+/* Each combination of first and last, of the dimensions that have both. */
+static tn_status visit_corners(const tour *t)
+{
+    const tn_layout *layout = output_of(t->op);
+    int32_t dims = dims_of(t->op);
+    tn_status status = TN_OK;
+    for (uint32_t corner = 0; corner < UINT32_C(1) << dims && !status; corner++) {
+        bool twice = false;
+        tni_part part;
+        whole(t->op, &part);
+        for (int32_t d = 0; d < dims; d++) {
+            bool last = corner >> d & 1;
+            part.begin[d] = last ? layout->shape[d] - 1 : 0;
+            part.count[d] = 1;
+            twice = twice || (last && layout->shape[d] == 1);
+        }
+        if (!twice)
+            status = t->visit(t->user, &part, t->err);
+    }
+    return status;
+}
+
+/* One row or column of a matrix, or as much of it as may be computed. */
+static tn_status visit_line(const tour *t, bool last, int32_t along)
+{
+    const tn_layout *layout = output_of(t->op);
+    int64_t k = t->op->as.matmul.k, most = (int64_t)5e7 / (k > 0 ? k : 1) + 1;
+    tni_part part;
+    whole(t->op, &part);
+    for (int32_t d = 0; d < layout->rank; d++) {
+        part.count[d] = d == along ? lesser(layout->shape[d], most) : 1;
+        part.begin[d] = last ? layout->shape[d] - part.count[d] : 0;
+    }
+    return t->visit(t->user, &part, t->err);
+}
+
+static tn_status visit_edges(const tour *t)
+{
+    int32_t rank = output_of(t->op)->rank;
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < 4 && !status; i++)
+        status = visit_line(t, i & 1, rank - 1 - i / 2);
+    return status;
+}
+
+static tn_status visit_random(const tour *t, tn_generator *generator)
+{
+    enum { OUTPUTS = 4096, ROWS_LEAST = 16 };
+    const tn_layout *layout = output_of(t->op);
+    int32_t dims = dims_of(t->op);
+    int64_t row = dims < layout->rank ? layout->shape[dims] : 1,
+            visits = OUTPUTS / (row > 0 ? row : 1);
+    tn_status status = TN_OK;
+    visits = visits < ROWS_LEAST ? ROWS_LEAST : visits;
+    for (int64_t i = 0; i < visits && !status; i++) {
+        double at[TN_OP_RANK_MAX];
+        tni_part part;
+        whole(t->op, &part);
+        status = tn_random_fill_uniform(generator, TN_F64, at, TN_OP_RANK_MAX, t->err);
+        for (int32_t d = 0; d < dims; d++) {
+            part.begin[d] = (int64_t)(at[d] * (double)layout->shape[d]);
+            part.count[d] = 1;
+        }
+        if (!status)
+            status = t->visit(t->user, &part, t->err);
+    }
+    return status;
+}
+
+tn_status tni_parts_visit(const tn_op *op, bool sampled, uint64_t seed, tni_part_visit *visit,
+                          void *user, tn_error *err)
+{
+    const tour t = {op, visit, user, err};
+    tn_generator *generator = NULL;
+    tni_part all;
+    whole(op, &all);
+    if (!sampled || tni_layout_elements(output_of(op)) == 0)
+        return visit(user, &all, err);
+    tn_status status = visit_corners(&t);
+    if (!status && op->kind == TN_OP_MATMUL)
+        status = visit_edges(&t);
+    if (!status)
+        status = tn_generator_create(seed, &generator, err);
+    if (!status)
+        status = visit_random(&t, generator);
+    tn_generator_release(generator);
+    return status;
+}

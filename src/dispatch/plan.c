@@ -1,0 +1,228 @@
+/* Making plans: what is taken, and what the kernel makes for it. */
+#include "plan.h"
+
+#include "admission.h"
+#include "base/alloc.h"
+#include "device/stream/life.h"
+#include "judge.h"
+#include "os/parallel.h"
+#include "tuning.h"
+
+static const char where[] = "plan";
+
+/* The version of the kernel's library; -1 without one. It was opened when the kernel was judged. */
+static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t *out_version,
+                              tn_error *err)
+{
+    *out_self = NULL;
+    *out_version = -1;
+    if (!kernel->library)
+        return TN_OK;
+    return tni_library_open(kernel->library, kernel->record, out_self, out_version, err);
+}
+
+static bool is_for_now(tn_status status)
+{
+    return status == TN_BUSY || status == TN_OUT_OF_MEMORY;
+}
+
+/* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it
+ * cannot be tested now, and another one has to do. */
+static bool test(const tni_question *question, const tni_verdict *candidate, tn_error *why)
+{
+    void *self;
+    int64_t version;
+    tn_status status = open_library(candidate->kernel, &self, &version, why);
+    if (!status)
+        status =
+            tni_trust_test(question->context, candidate->kernel, question->device, version, why);
+    return status == TN_OK;
+}
+
+/* The first that may be taken, of a choice as it stands; `count` when each has to be tested and none can
+ * be. Tests at most one: true when it did, and all is to be decided anew. */
+static bool settle_first(const tni_question *question, const tni_choice *choice, size_t *out_index,
+                         tn_error *why)
+{
+    for (*out_index = 0; *out_index < choice->admitted; ++*out_index) {
+        const tni_verdict *candidate = &choice->candidates[*out_index];
+        if (candidate->verdict != TN_VERDICT_UNTESTED)
+            return false;
+        if (test(question, candidate, why))
+            return true;
+    }
+    return false;
+}
+
+tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_t *out_index,
+                     tn_error *err)
+{
+    enum { ROUNDS = 2 * TNI_CANDIDATES_MOST };
+    tn_error why = {0};
+    bool tuned = question->only != NULL;
+    for (int32_t round = 0; round < ROUNDS; round++) {
+        tn_status status = tni_decide(question, out_choice, err);
+        if (status)
+            return status;
+        if (out_choice->admitted == 0)
+            return tni_choice_refused(question, out_choice, err);
+        if (settle_first(question, out_choice, out_index, &why))
+            continue;
+        if (*out_index == out_choice->admitted)
+            return tn_fail(err, is_for_now(why.status) ? why.status : TN_BUSY, why.native_code,
+                           where, "no kernel could be tested now; the last said: %s", why.message);
+        if (tuned || !tni_tuning_is_due(question, out_choice))
+            return TN_OK;
+        tuned = true;
+        (void)tni_tune(question, out_choice, NULL); /* without times, predictions hold */
+    }
+    return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times meanwhile", ROUNDS);
+}
+
+void tni_state_begin(const tni_question *question, const tni_kernel *kernel, tni_state *out)
+{
+    tn_op op;
+    tni_op_free(question->op, kernel->row->free_dims, &op);
+    atomic_init(&out->references, 1);
+    out->next = NULL;
+    out->kept = 0;
+    out->kernel = kernel;
+    out->device = question->device;
+    out->bytes = 0;
+    out->key_count = tni_op_key(&op, out->key);
+    out->key[out->key_count++] = (uint32_t)tni_life_of(question->device);
+    out->hash = (uint64_t)(uintptr_t)kernel;
+    for (size_t i = 0; i < out->key_count; i++)
+        out->hash = tni_hash_mix(out->hash, out->key[i]);
+}
+
+static tn_status make_native(const tni_question *question, tni_state *state, tn_error *err)
+{
+    static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
+    const tni_kernel *kernel = state->kernel;
+    tn_error said = {0};
+    int64_t version;
+    tni_call call;
+    void *plan = NULL;
+    tn_status status = tni_device_open(question->device, where, &call, err);
+    state->made_with = (tn_run){.struct_size = sizeof(tn_run),
+                                .row = kernel->row,
+                                .op = question->op,
+                                .data = nothing,
+                                .platform = status ? NULL : call.self,
+                                .host = &kernel->record->host,
+                                .device = status ? 0 : call.device,
+                                .threads = tni_parallel_threads_hint()};
+    if (!status)
+        status = open_library(kernel, &state->made_with.library, &version, err);
+    if (status || !kernel->row->plan)
+        return status;
+    status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
+    state->made_with.plan = plan;
+    state->made_with.op = NULL;
+    return tni_device_settle(&call, kernel->row->name, status, &said, err);
+}
+
+tn_status tni_state_make(const tni_question *question, const tni_state *like, tni_state **out,
+                         tn_error *err)
+{
+    tni_state *made = tni_alloc(sizeof *made);
+    if (!made)
+        return tni_no_memory(err, where, "a plan");
+    *made = *like;
+    atomic_init(&made->references, 1);
+    tn_status status = make_native(question, made, err);
+    if (status)
+        tni_release(made);
+    else
+        *out = made;
+    return status;
+}
+
+tni_state *tni_state_retain(tni_state *state)
+{
+    atomic_fetch_add_explicit(&state->references, 1, memory_order_relaxed);
+    return state;
+}
+
+/* Of a device that was lost or reset since, the kernel's plan is forgotten with it. */
+void tni_state_release(tni_state *state)
+{
+    tni_call call;
+    if (!state || atomic_fetch_sub_explicit(&state->references, 1, memory_order_acq_rel) != 1)
+        return;
+    const tn_kernel_row *row = state->kernel->row;
+    if (row->plan_release && state->made_with.plan &&
+        tni_device_open_to_return(state->device, &call))
+        row->plan_release(&state->made_with, state->made_with.plan);
+    tni_release(state);
+}
+
+tn_status tni_plan_bind(const tni_question *question, const tni_verdict *chosen, tni_state *state,
+                        const uint64_t *key, size_t key_count, tni_plan **out, tn_error *err)
+{
+    size_t bytes = sizeof(tni_plan) + key_count * sizeof *key;
+    tni_plan *made = tni_alloc(bytes);
+    if (!made) {
+        tni_state_release(state);
+        return tni_no_memory(err, where, "a plan");
+    }
+    atomic_init(&made->references, 1);
+    atomic_init(&made->dead, false);
+    atomic_init(&made->used, true);
+    made->kernel = chosen->kernel;
+    made->device = question->device;
+    made->state = state;
+    made->library = state->made_with.library;
+    made->workspace = chosen->workspace;
+    made->bytes = bytes + sizeof *state + state->bytes;
+    made->op = *question->op;
+    made->next = made->newer = made->older = NULL;
+    made->hash = 0;
+    made->key_count = key_count;
+    if (key_count > 0)
+        memcpy(made->key, key, key_count * sizeof *key);
+    *out = made;
+    return TN_OK;
+}
+
+void tni_plan_release(tni_plan *plan)
+{
+    if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
+        return;
+    tni_state_release(plan->state);
+    tni_release(plan);
+}
+
+const tni_kernel *tni_plan_kernel(const tni_plan *plan)
+{
+    return plan->kernel;
+}
+
+tn_device *tni_plan_device(const tni_plan *plan)
+{
+    return plan->device;
+}
+
+uint64_t tni_plan_workspace(const tni_plan *plan)
+{
+    return plan->workspace;
+}
+
+tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *err)
+{
+    tni_choice *choice = tni_alloc(sizeof *choice);
+    tni_state like, *state = NULL;
+    size_t index;
+    if (!choice)
+        return tni_no_memory(err, where, "a choice");
+    tn_status status = tni_choose(question, choice, &index, err);
+    if (!status) {
+        tni_state_begin(question, choice->candidates[index].kernel, &like);
+        status = tni_state_make(question, &like, &state, err);
+    }
+    if (!status)
+        status = tni_plan_bind(question, &choice->candidates[index], state, NULL, 0, out, err);
+    tni_release(choice);
+    return status;
+}

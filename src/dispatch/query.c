@@ -1,0 +1,83 @@
+/* What kernels are asked with, and what of a context tells plans apart. */
+#include "judge.h"
+
+#include "settings/context.h"
+#include "settings/table.h"
+
+#include <stdarg.h>
+
+bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
+                const char *format, ...)
+{
+    va_list arguments;
+    (void)tn_refuse(why, code, what, needed, found);
+    va_start(arguments, format);
+    vsnprintf(why->text, sizeof why->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Only what plans are told apart by can be asked for: a kernel that went by anything else would be
+ * kept for settings it was not chosen under. */
+static tn_status setting(const tn_query *query, const char *key, int64_t *out)
+{
+    const tni_asking *asking = query->self;
+    tn_setting number = key ? tni_setting_find(key) : -1;
+    for (const tn_setting *s = asking->class->settings; number >= 0 && *s >= 0; s++) {
+        if (*s == number) {
+            *out = tn_setting_resolved(asking->question->context, number);
+            return TN_OK;
+        }
+    }
+    return TN_NOT_FOUND;
+}
+
+void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out)
+{
+    *out = (tn_query){.struct_size = sizeof *out,
+                      .op = asking->question->op,
+                      .device = &asking->question->device->properties,
+                      .library_version = library_version,
+                      .cpu_features = asking->cpu_features,
+                      .threads = asking->threads,
+                      .self = (void *)(uintptr_t)asking,
+                      .setting = setting};
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = tni_hash_mix(hash, (unsigned char)*text);
+    return tni_hash_mix(hash, 256);
+}
+
+/* Rules that can speak of an op of the group; which row wrote them matters where one takes another's
+ * place. */
+static uint64_t mix_rules(uint64_t hash, const tn_context *context, int32_t group)
+{
+    size_t count = tni_rules_count(context->rules);
+    for (size_t i = 0; i < count; i++) {
+        const tni_rule *rule = tni_rules_at(context->rules, i);
+        const tni_op_class *of = rule->selector.op[0] ? tni_op_class_find(rule->selector.op) : NULL;
+        if (rule->selector.op[0] && (!of || of->group != group))
+            continue;
+        hash = mix_text(hash, rule->text);
+        hash = tni_hash_mix(hash, (uint64_t)rule->strength << 32 | (uint32_t)rule->depth);
+        hash = tni_hash_mix(hash, (uint64_t)rule->setting << 1 | rule->shadowed);
+    }
+    return hash;
+}
+
+uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class)
+{
+    uint64_t hash = tni_context_note(context, class->group);
+    if (hash)
+        return hash;
+    hash = (uint64_t) class->group + 1;
+    for (const tn_setting *s = class->settings; *s >= 0; s++)
+        hash = tni_hash_mix(hash, (uint64_t)tn_setting_resolved(context, *s));
+    hash = mix_rules(hash, context, class->group);
+    hash += !hash;
+    tni_context_note_set(context, class->group, hash);
+    return hash;
+}

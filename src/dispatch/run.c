@@ -1,0 +1,149 @@
+/* Running a plan: from tensors to the kernel. */
+#include "base/dtype.h"
+#include "device/stream/scratch.h"
+#include "device/stream/trail.h"
+#include "os/parallel.h"
+#include "plan.h"
+#include "sample.h"
+#include "settings/context.h"
+#include "tenon/stream.h"
+
+static bool is_empty(const tn_layout *layout)
+{
+    for (int32_t i = 0; i < layout->rank; i++) {
+        if (layout->shape[i] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The caller's scratch memory, or the stream's: *out_taken is to be given back then. */
+static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
+                                const char *face, tn_run *run, tni_scratch **out_taken,
+                                tn_error *err)
+{
+    run->workspace_bytes = plan->workspace;
+    if (args->workspace && args->workspace_bytes >= plan->workspace &&
+        (uintptr_t)args->workspace % TN_OP_ALIGNMENT_MAX == 0) {
+        run->workspace = args->workspace;
+        return TN_OK;
+    }
+    if (args->workspace)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+                       "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
+                       plan->kernel->row->name, (unsigned long long)plan->workspace,
+                       TN_OP_ALIGNMENT_MAX, (unsigned long long)args->workspace_bytes,
+                       (int)((uintptr_t)args->workspace & -(uintptr_t)args->workspace &
+                             (TN_OP_ALIGNMENT_MAX - 1)));
+    tn_status status = tni_scratch_take(stream, plan->workspace, face, out_taken, err);
+    if (!status)
+        run->workspace = (*out_taken)->memory;
+    return status;
+}
+
+/* What failed, with the problem it failed on. */
+static tn_status failed(const tni_call *call, const tni_plan *plan, const tni_problem *problem,
+                        tn_status status, tn_error *said, tn_error *err)
+{
+    tni_buffer text = {0};
+    size_t used;
+    said->message[sizeof said->message - 1] = '\0';
+    used = strlen(said->message);
+    tni_problem_write(&problem->op, plan->device->id, &text);
+    snprintf(said->message + used, sizeof said->message - used, "%s%s", used ? "; " : "",
+             tni_buffer_text(&text));
+    tni_buffer_release(&text);
+    return tni_device_settle(call, plan->kernel->row->name, status, said, err);
+}
+
+static void write_trace(const void *object, tni_buffer *out)
+{
+    const tni_plan *plan = object;
+    tni_problem_write(&plan->op, plan->device->id, out);
+    tni_buffer_format(out, " (%s)", plan->kernel->row->name);
+}
+
+static void release_trace(void *object)
+{
+    tni_plan_release(object);
+}
+
+/* A fault of queued work shows at some later call: what was queued is to be told then. */
+static void leave_trace(const tni_plan *plan, tn_stream *stream)
+{
+    const tni_trace trace = {tni_plan_retain((tni_plan *)(uintptr_t)plan), write_trace,
+                             release_trace};
+    tni_trail_add(stream, &trace);
+}
+
+static tn_status run(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
+                     const tni_call_args *args, tn_stream *stream, tn_error *err)
+{
+    const char *face = tni_op_class_of(problem->op.kind)->where;
+    tni_scratch *taken = NULL;
+    tn_error said;
+    tn_run run = {.struct_size = sizeof run,
+                  .row = plan->kernel->row,
+                  .op = &problem->op,
+                  .data = problem->data,
+                  .stream = stream->native,
+                  .platform = call->self,
+                  .library = plan->library,
+                  .plan = plan->state->made_with.plan,
+                  .host = &plan->kernel->record->host,
+                  .device = call->device,
+                  .threads = tni_parallel_threads_hint()};
+    if (plan->workspace > 0) {
+        tn_status status = find_workspace(plan, args, stream, face, &run, &taken, err);
+        if (status)
+            return status;
+    }
+    said.status = TN_OK;
+    said.native_code = 0;
+    said.where[0] = said.message[0] = '\0';
+    tn_status status = run.row->run(&run, &said);
+    if (taken)
+        tni_scratch_give(stream, taken);
+    if (tni_row_has_streams(call->row))
+        leave_trace(plan, stream);
+    return status ? failed(call, plan, problem, status, &said, err) : TN_OK;
+}
+
+tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
+                       const tni_call_args *args, tn_error *err)
+{
+    const tni_op_class *class = tni_op_class_of(problem->op.kind);
+    tn_stream *stream;
+    tni_call call;
+    tn_status status = tni_device_open(plan->device, class->where, &call, err);
+    if (!status)
+        status = tni_stream_for(args->stream, plan->device, class->where, &stream, err);
+    if (status || is_empty(&problem->op.operand[class->output]))
+        return status;
+    tni_sample *sample = NULL;
+    if (tni_sample_is_due(context))
+        status = tni_sample_begin(plan, problem, stream, &sample, err);
+    if (!status)
+        status = run(plan, &call, problem, args, stream, err);
+    if (!status && context->value[TN_SETTING_DEBUG_SYNC])
+        status = tn_stream_synchronize(stream, err);
+    if (!status && sample)
+        status = tni_sample_compare(sample, plan, problem, stream, err);
+    tni_sample_release(sample);
+    return status;
+}
+
+tn_status tni_dispatch(const tn_context *context, const tni_problem *problem,
+                       const tni_call_args *args, tn_error *err)
+{
+    tni_lease lease;
+    context = tni_context_or_current(context);
+    const tni_question question = {
+        .context = context, .op = &problem->op, .device = problem->device};
+    tn_status status = tni_lease_take(&question, false, &lease, err);
+    if (status)
+        return status;
+    status = tni_plan_run(lease.plan, context, problem, args, err);
+    tni_lease_end(&lease);
+    return status;
+}

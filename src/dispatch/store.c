@@ -1,0 +1,352 @@
+#include "store.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "judge.h"
+#include "os/cache/cache.h"
+#include "os/fork.h"
+#include "os/thread.h"
+#include "setup.h"
+
+static const char where[] = "tuning";
+
+enum { BUCKETS = 256, PROBLEMS_MOST = 4096, CACHE_LIMIT = 256 << 20 };
+
+/* One kernel's time. */
+typedef struct kept {
+    char kernel[104];
+    int64_t version;
+    int64_t library_version;
+    int64_t ns;
+} kept;
+
+/* The times of one problem; constant. */
+typedef struct page {
+    struct page *next;
+    uint64_t hash;
+    size_t key_length;
+    char *key;
+    size_t count;
+    kept times[];
+} page;
+
+static tni_mutex lock = TNI_MUTEX_INIT;
+static tni_once begun = TNI_ONCE_INIT;
+static page *buckets[BUCKETS]; /* under the lock, as the next */
+static size_t page_count;
+static tni_cache *cache; /* NULL: nothing is kept beyond the process */
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
+
+static void begin(void)
+{
+    tni_buffer folder = {0};
+    const char *reason = "there is no memory for its path";
+    if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
+        tni_cache_create(folder.text, CACHE_LIMIT, &cache, NULL) == TN_OK &&
+        !tni_cache_folder(cache)) {
+        tni_log(TN_LOG_WARNING, "times are not kept: %s", tni_cache_reason(cache));
+        tni_cache_release(cache);
+        cache = NULL;
+    }
+    tni_buffer_release(&folder);
+    tni_fork_watch(&hook);
+}
+
+static void release_page(page *p)
+{
+    if (p)
+        tni_release(p->key);
+    tni_release(p);
+}
+
+/* Keys. */
+
+static uint64_t hash_of(const tni_buffer *key)
+{
+    uint64_t hash = key->length;
+    for (size_t i = 0; i < key->length; i++)
+        hash = tni_hash_mix(hash, (unsigned char)key->text[i]);
+    return hash;
+}
+
+/* Numbers that plans are not told apart by, such as alpha, are not in it. */
+static bool make_key(const tni_question *question, tni_buffer *key)
+{
+    uint64_t words[TNI_KEY_MOST];
+    char room[TNI_SETUP_DRIVER];
+    tni_setup setup;
+    size_t count = tni_op_key(question->op, words);
+    tni_setup_of(question->device, room, &setup);
+    tni_settings_differing(question->context, question->op, true, key);
+    tni_buffer_format(key, "\n%d\n%s\n%s\n%s\n%lld\n", TNI_SELECTIONS_FORMAT, setup.name,
+                      setup.architecture, setup.driver, (long long)setup.threads);
+    for (size_t i = 0; i < count; i++)
+        tni_buffer_format(key, "%llx ", (unsigned long long)words[i]);
+    return !key->failed;
+}
+
+/* Pages. */
+
+/* NULL for want of memory. */
+static page *make_page(const tni_buffer *key, size_t room)
+{
+    page *made = tni_alloc_zeroed(1, sizeof *made + room * sizeof made->times[0]);
+    if (!made)
+        return NULL;
+    made->key = tni_text_copy_part(key->text, key->length);
+    made->key_length = key->length;
+    made->hash = hash_of(key);
+    if (made->key)
+        return made;
+    tni_release(made);
+    return NULL;
+}
+
+/* With the lock held. */
+static page **find_page(const tni_buffer *key)
+{
+    uint64_t hash = hash_of(key);
+    page **at = &buckets[hash % BUCKETS];
+    while (*at && ((*at)->hash != hash || (*at)->key_length != key->length ||
+                   memcmp((*at)->key, key->text, key->length) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* With the lock held. */
+static void forget(void)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (buckets[i]) {
+            page *gone = buckets[i];
+            buckets[i] = gone->next;
+            release_page(gone);
+        }
+    }
+    page_count = 0;
+}
+
+/* Adds a page; where there is one it is replaced, or without `replaces` stays. Beyond their number all
+ * are given up: those that are still asked for come back from the cache directory. */
+static void publish(page *made, const tni_buffer *key, bool replaces)
+{
+    tni_mutex_lock(&lock);
+    if (page_count >= PROBLEMS_MOST)
+        forget();
+    page **at = find_page(key), *gone = *at;
+    if (gone && !replaces) {
+        gone = made;
+    } else {
+        made->next = gone ? gone->next : NULL;
+        page_count += !gone;
+        *at = made;
+    }
+    tni_mutex_unlock(&lock);
+    release_page(gone);
+}
+
+static kept *find_kept(page *p, const tni_kernel *kernel)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (strcmp(p->times[i].kernel, kernel->row->name) == 0)
+            return &p->times[i];
+    }
+    return NULL;
+}
+
+static bool is_of(const kept *k, const tni_kernel *kernel, int64_t library_version)
+{
+    return k->version == kernel->row->version && k->library_version == library_version;
+}
+
+/* Reading and writing. */
+
+static void take(page *to, const tni_selections *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const tni_selection *s = &from->selections[i];
+        kept *k = &to->times[to->count];
+        if (s->ns == 0 || strlen(s->kernel) >= sizeof k->kernel)
+            continue;
+        tn_text_fit(k->kernel, sizeof k->kernel, s->kernel);
+        k->version = s->version;
+        k->library_version = s->library_version;
+        k->ns = s->ns;
+        to->count++;
+    }
+}
+
+/* What the cache directory has; a page without times when that is nothing, or cannot be read. NULL for
+ * want of memory. */
+static page *load(const tni_buffer *key)
+{
+    void *text = NULL;
+    size_t size = 0;
+    tni_selections read = {0};
+    if (cache &&
+        tni_cache_get(cache, "tuning", key->text, key->length, &text, &size, NULL) == TN_OK)
+        (void)tni_selections_parse(text, size, "tuning", &read, NULL);
+    page *made = make_page(key, read.count);
+    if (made)
+        take(made, &read);
+    tni_selections_release(&read);
+    tni_release(text);
+    return made;
+}
+
+static tn_status write_times(const page *from, const tni_question *question, const char *problem,
+                             const char *settings, tni_buffer *text)
+{
+    char room[TNI_SETUP_DRIVER];
+    tni_setup setup;
+    tni_setup_of(question->device, room, &setup);
+    tn_status status = tni_selections_begin(text, false, NULL);
+    if (!status)
+        status = tni_selections_add_setup(text, &setup, NULL);
+    for (size_t i = 0; !status && i < from->count; i++) {
+        const kept *k = &from->times[i];
+        if (k->ns <= 0)
+            continue;
+        status = tni_selections_add(text,
+                                    &(tni_selection){.problem = problem,
+                                                     .device = setup.id,
+                                                     .kernel = k->kernel,
+                                                     .version = k->version,
+                                                     .module = "",
+                                                     .library = "",
+                                                     .library_version = k->library_version,
+                                                     .settings = settings,
+                                                     .ns = k->ns},
+                                    NULL);
+    }
+    return status ? status : tni_selections_sign(text, NULL);
+}
+
+static void save(const page *from, const tni_question *question, const tni_buffer *key)
+{
+    tni_buffer text = {0}, problem = {0}, settings = {0};
+    if (!cache)
+        return;
+    tni_problem_write(question->op, NULL, &problem);
+    tni_settings_differing(question->context, question->op, true, &settings);
+    if (!problem.failed && !settings.failed &&
+        write_times(from, question, problem.text, tni_buffer_text(&settings), &text) == TN_OK)
+        (void)tni_cache_put(cache, "tuning", key->text, key->length, text.text, text.length, NULL);
+    tni_buffer_release(&settings);
+    tni_buffer_release(&problem);
+    tni_buffer_release(&text);
+}
+
+/* Makes sure that the problem's page is in memory, if there is memory. */
+static void find_out(const tni_buffer *key)
+{
+    tni_mutex_lock(&lock);
+    bool known = *find_page(key) != NULL;
+    tni_mutex_unlock(&lock);
+    page *read = known ? NULL : load(key);
+    if (read)
+        publish(read, key, false);
+}
+
+int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel)
+{
+    int64_t ns = TNI_TIME_UNKNOWN;
+    int64_t version = tni_kernel_library_version(kernel, question->device);
+    tni_buffer key = {0};
+    tni_once_run(&begun, begin);
+    if (make_key(question, &key)) {
+        find_out(&key);
+        tni_mutex_lock(&lock);
+        page *p = *find_page(&key);
+        const kept *k = p ? find_kept(p, kernel) : NULL;
+        ns = k && is_of(k, kernel, version) ? k->ns : TNI_TIME_UNKNOWN;
+        tni_mutex_unlock(&lock);
+    }
+    tni_buffer_release(&key);
+    return ns;
+}
+
+/* The least time gives its own to all that are within the tie, then the least of the others. */
+static void level(page *p)
+{
+    int64_t done = 0;
+    for (;;) {
+        int64_t least = INT64_MAX;
+        for (size_t i = 0; i < p->count; i++) {
+            if (p->times[i].ns > done && p->times[i].ns < least)
+                least = p->times[i].ns;
+        }
+        if (least == INT64_MAX)
+            return;
+        for (size_t i = 0; i < p->count; i++) {
+            int64_t ns = p->times[i].ns;
+            if (ns > done && (double)ns <= (double)least * (1 + TNI_TIMES_TIE))
+                p->times[i].ns = least;
+        }
+        done = least;
+    }
+}
+
+/* A new version voids what was known of the old one; a failure does not void a time. */
+static void put(page *to, const tni_timed *timed)
+{
+    kept *k = find_kept(to, timed->kernel);
+    if (k && timed->ns == TNI_TIME_FAILED && is_of(k, timed->kernel, timed->library_version))
+        return;
+    if (!k)
+        k = &to->times[to->count++];
+    tn_text_fit(k->kernel, sizeof k->kernel, timed->kernel->row->name);
+    k->version = timed->kernel->row->version;
+    k->library_version = timed->library_version;
+    k->ns = timed->ns;
+}
+
+/* A copy of the problem's page, with room for more. NULL for want of memory. */
+static page *copy_page(const tni_buffer *key, size_t more)
+{
+    tni_mutex_lock(&lock);
+    const page *old = *find_page(key);
+    size_t count = old ? old->count : 0;
+    page *made = make_page(key, count + more);
+    if (made && old) {
+        made->count = count;
+        memcpy(made->times, old->times, count * sizeof old->times[0]);
+    }
+    tni_mutex_unlock(&lock);
+    return made;
+}
+
+tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
+                         tn_error *err)
+{
+    tni_buffer key = {0};
+    tni_once_run(&begun, begin);
+    page *made = make_key(question, &key) ? copy_page(&key, count) : NULL;
+    if (made) {
+        for (size_t i = 0; i < count; i++)
+            put(made, &timed[i]);
+        level(made);
+        save(made, question, &key);
+        publish(made, &key, true);
+    }
+    tni_buffer_release(&key);
+    return made ? TN_OK : tni_no_memory(err, where, "times");
+}
+
+void tni_times_forget(void)
+{
+    tni_mutex_lock(&lock);
+    forget();
+    tni_mutex_unlock(&lock);
+}

@@ -1,0 +1,34 @@
+/* Times that were measured: in memory, and in the cache directory as text. They are kept by the device's
+ * name, architecture and driver, threads, the settings that a kernel's time may depend on, and the
+ * problem; each of them by its kernel, the version of its row and that of its library.
+ * Thread-safety: Safe. No lock is held around files. */
+#ifndef TNI_DISPATCH_STORE_H
+#define TNI_DISPATCH_STORE_H
+
+#include "dispatch.h"
+
+/* What became of timing a kernel. */
+typedef struct tni_timed {
+    const tni_kernel *kernel;
+    int64_t library_version;
+    int64_t ns; /* of one call; TNI_TIME_FAILED */
+} tni_timed;
+
+/* What is known of a time besides itself. A failure is remembered by the process alone. */
+enum { TNI_TIME_UNKNOWN = 0, TNI_TIME_FAILED = -1 };
+
+/* Nanoseconds, or one of the above; also TNI_TIME_UNKNOWN for want of memory. Reads the cache directory
+ * for a problem that was not asked for yet. */
+int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel);
+
+/* Keeps times beside those that other kernels have for the problem. Times within TNI_TIMES_TIE of one
+ * another are made equal, so that a prediction decides between them: see tuning_time.h. What the cache
+ * directory does not take is kept in memory alone. */
+#define TNI_TIMES_TIE 0.05
+tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
+                         tn_error *err);
+
+/* Forgets what is in memory; for tests, and to have the cache directory read again. */
+void tni_times_forget(void);
+
+#endif

@@ -1,0 +1,152 @@
+/* Tuning: which candidates are timed, when, and by whom. */
+#include "tuning.h"
+
+#include "base/log.h"
+#include "os/fork.h"
+#include "os/pool.h"
+#include "os/thread.h"
+#include "setup.h"
+#include "tuning_time.h"
+
+/* A candidate whose prediction is so much beyond the best one is not run at all, when even one call
+ * would take long. */
+static const double far_beyond = 32.0, long_us = 20000.0;
+
+/* One at a time: two would disturb one another. Held while kernels run, by a flag and not by a lock. */
+static tni_mutex lock = TNI_MUTEX_INIT;
+static tni_condition ended = TNI_CONDITION_INIT;
+static tni_once watched = TNI_ONCE_INIT;
+static uint64_t at_it; /* the thread, or 0 */
+static unsigned at_it_fork;
+
+static void before_fork(void)
+{
+    tni_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    tni_mutex_unlock(&lock);
+}
+
+static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
+
+static void watch(void)
+{
+    tni_fork_watch(&hook);
+}
+
+/* With the lock held. One whose thread fork() left behind counts as none. */
+static bool is_taken(void)
+{
+    return at_it != 0 && at_it_fork == tni_fork_generation();
+}
+
+/* False where the caller may not wait, or is at it itself: a kernel of its own may have led here. */
+static bool take_turn(void)
+{
+    uint64_t self = tni_thread_id();
+    bool patient = !tni_pool_inside() && !tni_log_inside();
+    tni_once_run(&watched, watch);
+    tni_mutex_lock(&lock);
+    while (patient && is_taken() && at_it != self)
+        tni_condition_wait(&ended, &lock);
+    bool taken = patient && !is_taken();
+    if (taken) {
+        at_it = self;
+        at_it_fork = tni_fork_generation();
+    }
+    tni_mutex_unlock(&lock);
+    return taken;
+}
+
+static void end_turn(void)
+{
+    tni_mutex_lock(&lock);
+    at_it = 0;
+    tni_condition_wake_all(&ended);
+    tni_mutex_unlock(&lock);
+}
+
+static bool is_wished(const tni_question *question)
+{
+    return !question->only && !question->device->plans_only &&
+           tn_setting_value(question->context, TN_SETTING_TUNING_ENABLED);
+}
+
+/* The best prediction among those that are admitted; preferred ones come first, whatever theirs is. */
+static double best_prediction(const tni_choice *choice)
+{
+    double best = choice->candidates[0].predicted_us;
+    for (size_t i = 1; i < choice->admitted; i++) {
+        if (choice->candidates[i].predicted_us < best)
+            best = choice->candidates[i].predicted_us;
+    }
+    return best;
+}
+
+/* Those to be timed, in the order of the choice. Returns how many. */
+static size_t pick(const tni_question *question, const tni_choice *choice,
+                   const tni_kernel *out[TNI_CANDIDATES_MOST])
+{
+    int64_t limit = tn_setting_value(question->context, TN_SETTING_TUNING_LIMIT);
+    size_t count = 0;
+    if (choice->admitted == 0)
+        return 0;
+    double best = best_prediction(choice);
+    for (size_t i = 0; i < choice->admitted && (limit == 0 || count < (size_t)limit); i++) {
+        double us = choice->candidates[i].predicted_us;
+        if (us <= long_us || us <= far_beyond * best)
+            out[count++] = choice->candidates[i].kernel;
+    }
+    return count;
+}
+
+double tni_tuned_us(const tni_question *question, const tni_kernel *kernel)
+{
+    if (!is_wished(question))
+        return 0;
+    int64_t ns = tni_times_find(question, kernel);
+    return ns > 0 ? (double)ns / 1000 : 0;
+}
+
+bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice)
+{
+    const tni_kernel *picked[TNI_CANDIDATES_MOST];
+    if (!is_wished(question) || tni_pool_inside() || tni_log_inside())
+        return false;
+    size_t count = pick(question, choice, picked);
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        if (tni_times_find(question, picked[i]) == TNI_TIME_UNKNOWN)
+            return true;
+    }
+    return false;
+}
+
+static tn_status tune(const tni_question *question, const tni_choice *choice, tn_error *err)
+{
+    const tni_kernel *picked[TNI_CANDIDATES_MOST];
+    tni_timed timed[TNI_CANDIDATES_MOST];
+    size_t count = pick(question, choice, picked);
+    for (size_t i = 0; i < count; i++)
+        timed[i] =
+            (tni_timed){.kernel = picked[i],
+                        .library_version = tni_kernel_library_version(picked[i], question->device)};
+    tn_status status = tni_time_kernels(question, timed, count, err);
+    if (!status)
+        status = tni_times_keep(question, timed, count, err);
+    if (!status)
+        tni_dispatch_stir();
+    return status;
+}
+
+tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_error *err)
+{
+    tn_status status = TN_OK;
+    if (!take_turn())
+        return tn_fail(err, TN_BUSY, 0, "tuning", "it cannot be waited for here");
+    if (tni_tuning_is_due(question, choice))
+        status = tune(question, choice, err);
+    end_turn();
+    return status;
+}

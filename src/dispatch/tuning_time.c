@@ -1,0 +1,310 @@
+#include "tuning_time.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "inputs.h"
+#include "os/clock.h"
+#include "tuning.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static const char where[] = "tuning";
+
+/* Nanoseconds of a sample, at least; of all rounds, about. */
+static const int64_t sample_ns = 200 * 1000, budget_ns = 1000 * 1000 * 1000;
+enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3 };
+
+/* A kernel this much slower than the fastest is not timed further, when that would take long. */
+static const double hopeless = 4.0;
+
+/* The clock. */
+
+static tni_tuning_clock *_Atomic clock_read;
+static void *_Atomic clock_user;
+
+void tni_tuning_clock_set(tni_tuning_clock *clock, void *user)
+{
+    atomic_store(&clock_user, user);
+    atomic_store(&clock_read, clock);
+}
+
+static int64_t now(void)
+{
+    tni_tuning_clock *read = atomic_load(&clock_read);
+    return read ? read(atomic_load(&clock_user)) : tni_clock_ns();
+}
+
+/* From samples to times. */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts what it is given. */
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double median_of(const double *samples, size_t rounds)
+{
+    double sorted[TNI_ROUNDS_MOST];
+    memcpy(sorted, samples, rounds * sizeof *sorted);
+    return median(sorted, rounds);
+}
+
+/* How two kernels compare, and how sure that is: about three standard errors of the median, which for
+ * ratios that scatter normally is 0.93 times the quartiles' distance by the root of their number. */
+typedef struct comparison {
+    double ratio;
+    double noise;
+} comparison;
+
+static comparison compare(const double *slow, const double *fast, size_t rounds)
+{
+    double ratios[TNI_ROUNDS_MOST];
+    for (size_t i = 0; i < rounds; i++)
+        ratios[i] = slow[i] / fast[i];
+    double middle = median(ratios, rounds);
+    double quartiles = ratios[rounds - 1 - rounds / 4] - ratios[rounds / 4];
+    return (comparison){middle, 2.8 * quartiles / sqrt((double)rounds)};
+}
+
+bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_t *out_ns)
+{
+    bool is_clear = true;
+    double medians[TNI_CANDIDATES_MOST];
+    for (size_t i = 0; i < count; i++) {
+        medians[i] = median_of(samples + i * rounds, rounds);
+        out_ns[i] = 0;
+    }
+    for (size_t settled = 0; settled < count;) {
+        size_t first = count;
+        for (size_t i = 0; i < count; i++) {
+            if (out_ns[i] == 0 && (first == count || medians[i] < medians[first]))
+                first = i;
+        }
+        int64_t ns = (int64_t)(medians[first] + 0.5);
+        for (size_t i = 0; i < count; i++) {
+            if (out_ns[i] != 0)
+                continue;
+            comparison c = compare(samples + i * rounds, samples + first * rounds, rounds);
+            double beyond = c.ratio - 1;
+            bool near = beyond <= TNI_TIMES_TIE, within = beyond <= c.noise;
+            is_clear = is_clear && (near ? c.noise <= TNI_TIMES_TIE : !within);
+            if (i != first && !near && !within)
+                continue;
+            out_ns[i] = ns > 0 ? ns : 1;
+            settled++;
+        }
+    }
+    return is_clear;
+}
+
+/* Measuring. */
+
+typedef struct contender {
+    tni_plan *plan;
+    tni_timed *timed;
+    int64_t calls; /* of one sample */
+    double least;  /* ns of a call, of those tried so far */
+    bool is_out;   /* it failed, or it is hopeless */
+} contender;
+
+typedef struct bench {
+    const tni_question *question;
+    tni_operands operands;
+    tni_problem problem;
+    tn_stream *stream;
+    contender *contenders;
+    size_t count;
+    double *rounds;  /* TNI_ROUNDS_MOST of each contender */
+    double *samples; /* of those that are timed to the end, close together */
+    tn_status lost;  /* TN_DEVICE_LOST once it is */
+} bench;
+
+/* Nanoseconds of one call, above 0; the contender is out when one fails. */
+static double take_sample(bench *b, contender *c)
+{
+    const tni_call_args args = {.stream = b->stream};
+    tn_error why;
+    tn_status status = TN_OK;
+    int64_t begin = now();
+    for (int64_t i = 0; i < c->calls && !status; i++)
+        status = tni_plan_run(c->plan, b->question->context, &b->problem, &args, &why);
+    if (!status)
+        status = tn_stream_synchronize(b->stream, &why);
+    int64_t spent = now() - begin;
+    if (status) {
+        tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why.message);
+        c->is_out = true;
+        c->timed->ns = TNI_TIME_FAILED;
+        b->lost = status == TN_DEVICE_LOST ? status : b->lost;
+    }
+    double ns = spent > 0 ? (double)spent / (double)c->calls : 1e-3;
+    c->least = c->least == 0 || ns < c->least ? ns : c->least;
+    return ns;
+}
+
+static void plan(bench *b, contender *c)
+{
+    tni_question only = *b->question;
+    tn_error why;
+    only.only = c->timed->kernel;
+    if (tni_plan_make(&only, &c->plan, &why)) {
+        tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", only.only->row->name, why.message);
+        c->is_out = true;
+    }
+}
+
+/* Finds how many calls the clock needs. The first one is not measured. */
+static void calibrate(bench *b, contender *c)
+{
+    c->calls = 1;
+    plan(b, c);
+    if (!c->is_out)
+        (void)take_sample(b, c);
+    c->least = 0;
+    while (!c->is_out && take_sample(b, c) * (double)c->calls < (double)sample_ns &&
+           c->calls < CALLS_MOST)
+        c->calls *= 2;
+}
+
+static double fastest(const bench *b)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < b->count; i++) {
+        const contender *c = &b->contenders[i];
+        if (!c->is_out && c->least < least)
+            least = c->least;
+    }
+    return least;
+}
+
+/* Tries again before it gives one up: a single sample may have been disturbed. */
+static void drop_hopeless(bench *b)
+{
+    double limit = hopeless * fastest(b);
+    for (size_t i = 0; i < b->count; i++) {
+        contender *c = &b->contenders[i];
+        bool long_time = c->least * (double)c->calls * ROUNDS > (double)budget_ns / 10;
+        for (int32_t trial = 1; trial < TRIALS && !c->is_out && long_time && c->least > limit;
+             trial++)
+            (void)take_sample(b, c);
+        if (c->is_out || !long_time || c->least <= limit)
+            continue;
+        c->is_out = true;
+        c->timed->ns = (int64_t)(c->least + 0.5);
+    }
+}
+
+/* One sample of each, beginning with another one every time. */
+static void run_round(bench *b, size_t round)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        size_t index = (i + round) % b->count;
+        contender *c = &b->contenders[index];
+        if (!c->is_out && !b->lost)
+            b->rounds[index * TNI_ROUNDS_MOST + round] = take_sample(b, c);
+    }
+}
+
+static size_t rounds_within_budget(const bench *b)
+{
+    double round = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        const contender *c = &b->contenders[i];
+        round += c->is_out ? 0 : c->least * (double)c->calls;
+    }
+    double many = round > 0 ? (double)budget_ns / round : ROUNDS;
+    return many >= TNI_ROUNDS_MOST ? TNI_ROUNDS_MOST
+           : many < ROUNDS_LEAST   ? ROUNDS_LEAST
+                                   : (size_t)many;
+}
+
+/* Gathers what is timed to the end, and settles it. */
+static bool settle(bench *b, size_t rounds)
+{
+    int64_t ns[TNI_CANDIDATES_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        if (!b->contenders[i].is_out)
+            memcpy(b->samples + rounds * count++, b->rounds + i * TNI_ROUNDS_MOST,
+                   rounds * sizeof *b->samples);
+    }
+    bool is_clear = tni_times_settle(b->samples, rounds, count, ns);
+    for (size_t i = b->count; i-- > 0;) {
+        if (!b->contenders[i].is_out)
+            b->contenders[i].timed->ns = ns[--count];
+    }
+    return is_clear;
+}
+
+static void measure(bench *b)
+{
+    for (size_t i = 0; i < b->count && !b->lost; i++)
+        calibrate(b, &b->contenders[i]);
+    drop_hopeless(b);
+    size_t most = rounds_within_budget(b), wanted = most < ROUNDS ? most : ROUNDS, round = 0;
+    for (;;) {
+        for (; round < wanted && !b->lost; round++)
+            run_round(b, round);
+        if (b->lost || settle(b, round) || wanted == most)
+            return;
+        wanted = 2 * wanted < most ? 2 * wanted : most;
+    }
+}
+
+static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
+{
+    const tni_question *q = b->question;
+    b->contenders = tni_alloc_zeroed(b->count, sizeof *b->contenders);
+    b->rounds = tni_alloc_zeroed(b->count * TNI_ROUNDS_MOST, sizeof *b->rounds);
+    b->samples = tni_alloc_zeroed(b->count * TNI_ROUNDS_MOST, sizeof *b->samples);
+    if (!b->contenders || !b->rounds || !b->samples)
+        return tni_no_memory(err, where, "samples");
+    for (size_t i = 0; i < b->count; i++) {
+        timed[i].ns = TNI_TIME_FAILED;
+        b->contenders[i].timed = &timed[i];
+    }
+    tn_status status = tn_stream_create(q->device, NULL, &b->stream, err);
+    if (!status)
+        status = tni_operands_create(q->op, q->device, &b->operands, err);
+    if (!status)
+        status = tni_operands_fill(&b->operands, 1, true, err);
+    if (!status)
+        status = tni_operands_upload(&b->operands, b->stream, err);
+    if (!status)
+        tni_operands_on_device(&b->operands, &b->problem);
+    return status;
+}
+
+static void release_bench(bench *b)
+{
+    for (size_t i = 0; b->contenders && i < b->count; i++)
+        tni_plan_release(b->contenders[i].plan);
+    tni_operands_release(&b->operands);
+    tn_stream_release(b->stream);
+    tni_release(b->samples);
+    tni_release(b->rounds);
+    tni_release(b->contenders);
+}
+
+tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_t count,
+                           tn_error *err)
+{
+    bench b = {.question = question, .count = count};
+    tn_status status = make_bench(&b, timed, err);
+    if (!status) {
+        measure(&b);
+        if (b.lost)
+            status = tn_device_health(question->device, err);
+    }
+    release_bench(&b);
+    return status;
+}

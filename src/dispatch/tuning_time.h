@@ -1,0 +1,27 @@
+/* Measuring: how long kernels take for one problem, side by side.
+ *
+ * Every kernel is run once unmeasured, then as often for one sample as the clock needs. Rounds follow, in
+ * which each of them has one sample, so that whatever slows the machine down for a while slows all of
+ * them. Two kernels are held against one another by the median of the ratios of their samples of one
+ * round, and tie when that is within TNI_TIMES_TIE or within what the ratios scatter; while they scatter
+ * too much to tell, there are more rounds.
+ *
+ * Ties are settled here: kernels that tie with the fastest get its time, then those of the rest that tie
+ * with the fastest of them, and so on. So what two measurements of one machine differ in by chance does
+ * not show, and a prediction decides between equals. */
+#ifndef TNI_DISPATCH_TUNING_TIME_H
+#define TNI_DISPATCH_TUNING_TIME_H
+
+#include "store.h"
+
+/* Times what `timed` names, and fills in each one's ns. A kernel that fails gets TNI_TIME_FAILED. Fails
+ * when none can be timed now: no memory for operands, a device that was lost. */
+tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_t count,
+                           tn_error *err);
+
+/* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0.
+ * Returns false when more rounds would tell more. At most TNI_ROUNDS_MOST. */
+enum { TNI_ROUNDS_MOST = 60 };
+bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_t *out_ns);
+
+#endif

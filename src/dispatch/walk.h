@@ -1,0 +1,34 @@
+/* Stepping through the elements of a layout, the last dimension fastest. */
+#ifndef TNI_DISPATCH_WALK_H
+#define TNI_DISPATCH_WALK_H
+
+#include "tenon/module/op.h"
+
+#include <stdbool.h>
+
+/* Zeroed is at the first element, if there is one. */
+typedef struct tni_place {
+    int64_t index[TN_OP_RANK_MAX];
+} tni_place;
+
+/* False, and at the first element again, behind the last one. */
+static inline bool tni_place_next(tni_place *place, const tn_layout *layout)
+{
+    for (int32_t d = layout->rank; d-- > 0;) {
+        if (++place->index[d] < layout->shape[d])
+            return true;
+        place->index[d] = 0;
+    }
+    return false;
+}
+
+/* Where the element lies, in elements from the first one. */
+static inline int64_t tni_place_in(const tni_place *place, const tn_layout *layout)
+{
+    int64_t at = 0;
+    for (int32_t d = 0; d < layout->rank; d++)
+        at += place->index[d] * layout->stride[d];
+    return at;
+}
+
+#endif
