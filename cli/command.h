@@ -27,6 +27,12 @@ int run_modules(const command *self, int count, char **arguments);
 int run_conformance(const command *self, int count, char **arguments);
 int run_new_module(const command *self, int count, char **arguments);
 int run_doctor(const command *self, int count, char **arguments);
+int run_explain(const command *self, int count, char **arguments);
+int run_bench(const command *self, int count, char **arguments);
+int run_check(const command *self, int count, char **arguments);
+int run_lock(const command *self, int count, char **arguments);
+int run_warm(const command *self, int count, char **arguments);
+int run_cache(const command *self, int count, char **arguments);
 int run_settings(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);
 

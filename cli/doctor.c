@@ -1,14 +1,16 @@
-/* `tenon doctor`: the machine, its platforms, devices, modules and libraries, and whether all is in
+/* `tenon doctor`: the machine, its platforms, devices, modules, libraries and kernels, and whether all is in
  * order. */
 #include "devices.h"
 #include "document.h"
 #include "page.h"
 #include "phrases.h"
+#include "progress.h"
 #include "report.h"
 
 typedef struct doctor_wish {
     bool as_json;
     bool fresh;
+    bool quick;
     option_values html;
     option_values files;
 } doctor_wish;
@@ -52,6 +54,7 @@ static void print_all(const findings *found)
     putchar('\n');
     print_libraries_here(found);
     putchar('\n');
+    print_kernels(found);
     print_problems(found);
     print_verdict(found);
 }
@@ -68,6 +71,7 @@ static void write_all(const findings *found, const char *name)
     write_devices(&to, found);
     write_modules(&to, found);
     write_libraries(&to, found);
+    write_kernels(&to, found);
     write_problems(&to);
     json_end_document(&to);
 }
@@ -100,6 +104,7 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
          &wish->html, 1},
         {"--fresh", NULL, "probe unknown modules anew, whatever was found before", &wish->fresh,
          NULL, 0},
+        {"--quick", NULL, "check and time no kernel, and open no library", &wish->quick, NULL, 0},
         {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
          &wish->files, OPTION_VALUES_MAX},
     };
@@ -113,12 +118,27 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
     return OPTIONS_RUN;
 }
 
-int run_doctor(const command *self, int count, char **arguments)
+/* Kernels first: what is told of libraries and modules then has what trying them has shown. */
+static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
 {
     enum {
         ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_TOPOLOGY | FIND_SETTINGS | FIND_MODULES |
               FIND_LIBRARIES
     };
+    found_kernels kernels = {0};
+    kernels_progress *show = wish->as_json ? NULL : progress_show;
+    tn_status status = wish->quick ? TN_OK : kernels_gather(show, NULL, &kernels, err);
+    if (!status)
+        status = findings_gather(ALL, out, err);
+    if (status)
+        kernels_release(&kernels);
+    else
+        out->kernels = kernels;
+    return status;
+}
+
+int run_doctor(const command *self, int count, char **arguments)
+{
     doctor_wish wish = {0};
     findings found;
     tn_error err;
@@ -129,7 +149,7 @@ int run_doctor(const command *self, int count, char **arguments)
         return report_error(&err);
     if ((code = add_device_files(&wish.files)))
         return code;
-    if (findings_gather(ALL, &found, &err))
+    if (gather(&wish, &found, &err))
         return report_error(&err);
     code = tell(self, &wish, &found);
     if (code == EXIT_DONE)

@@ -1,5 +1,7 @@
 #include "document.h"
 
+#include <math.h>
+
 static void write_numbers(json *to, const tn_device_properties *properties)
 {
     json_begin_object(to, "numbers");
@@ -300,6 +302,52 @@ void write_libraries(json *to, const findings *found)
     json_begin_list(to, "libraries");
     for (size_t i = 0; i < found->library_count; i++)
         write_library(to, &found->libraries[i]);
+    json_end_list(to);
+}
+
+static void write_trial(json *to, const found_decision *decision, const found_kernel *kernel)
+{
+    bool checked = kernel->checked == TRIAL_DONE, timed = kernel->timed == TRIAL_DONE;
+    text_line fault = {0};
+    phrase_kernel_fault(kernel, &fault);
+    json_begin_object(to, NULL);
+    json_text(to, "problem", decision->problem);
+    json_text(to, "kernel", kernel->candidate.kernel);
+    json_text(to, "verdict", tn_verdict_name(kernel->candidate.verdict));
+    if (checked)
+        json_bool(to, "ok", kernel->check.ok != 0);
+    else
+        json_null(to, "ok");
+    json_number(to, "error", checked ? kernel->check.error : (double)NAN);
+    json_number(to, "bound", checked ? kernel->check.bound : (double)NAN);
+    json_number(to, "ms", timed ? kernel->bench.us / 1000 : (double)NAN);
+    json_number(to, "spread", timed ? kernel->bench.spread : (double)NAN);
+    json_number(to, "gflops", timed ? kernel->bench.gflops : (double)NAN);
+    json_number(to, "gbps", timed ? kernel->bench.gbps : (double)NAN);
+    json_known_integer(to, "runs", timed, kernel->bench.runs);
+    json_text(to, "text", fault.text);
+    json_bool(to, "broken", kernel_is_broken(kernel));
+    json_end_object(to);
+}
+
+void write_kernels(json *to, const findings *found)
+{
+    json_begin_list(to, "decisions");
+    for (size_t d = 0; d < found->kernels.count; d++) {
+        const found_decision *decision = &found->kernels.decisions[d];
+        json_begin_object(to, NULL);
+        json_text(to, "problem", decision->problem);
+        json_known_text(to, "chosen", decision->taken);
+        json_text(to, "message", decision->message);
+        json_end_object(to);
+    }
+    json_end_list(to);
+    json_begin_list(to, "kernels");
+    for (size_t d = 0; d < found->kernels.count; d++) {
+        const found_decision *decision = &found->kernels.decisions[d];
+        for (size_t k = 0; k < decision->count; k++)
+            write_trial(to, decision, &decision->kernels[k]);
+    }
     json_end_list(to);
 }
 

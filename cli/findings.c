@@ -209,6 +209,7 @@ void findings_release(findings *found)
     free(found->modules);
     free(found->places);
     free(found->libraries);
+    kernels_release(&found->kernels);
     tn_platform_list_release(found->platform_list);
     tn_machine_release(found->machine);
     tn_topology_release(found->topology);
@@ -259,7 +260,7 @@ const char *library_file(const tn_library_state *library)
 
 int findings_count_broken(const findings *found)
 {
-    int broken = (int)found->problem_count;
+    int broken = (int)found->problem_count + kernels_count_broken(&found->kernels);
     for (size_t i = 0; i < found->module_count; i++)
         broken += module_is_broken(&found->modules[i]);
     for (size_t i = 0; i < found->place_count; i++)

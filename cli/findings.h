@@ -4,9 +4,7 @@
 #ifndef TENON_CLI_FINDINGS_H
 #define TENON_CLI_FINDINGS_H
 
-#include <tenon/tenon.h>
-
-#include <stdbool.h>
+#include "kernels.h"
 
 typedef struct found_platform {
     tn_platform_report report;
@@ -73,6 +71,8 @@ typedef struct findings {
 
     size_t problem_count; /* of environment and file: tn_settings_problem */
 
+    found_kernels kernels; /* not gathered with the rest: kernels_gather */
+
     /* Who lends the texts above. */
     tn_platform_list *platform_list;
     tn_machine *machine;
@@ -91,7 +91,7 @@ enum {
     FIND_LIBRARIES = 32
 };
 
-/* Fills `out`; on failure it is empty. Release it either way. */
+/* Fills `out`; on failure it is empty. Release it, with its kernels, either way. */
 tn_status findings_gather(uint32_t parts, findings *out, tn_error *err);
 void findings_release(findings *found);
 

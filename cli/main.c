@@ -10,12 +10,26 @@ static const command commands[] = {
      "every device of every platform, and which platform is current", run_devices},
     {"modules", "[--json] [--fresh]",
      "every candidate module: stage, status, message, remedy, time", run_modules},
-    {"doctor", "[--json] [--html FILE] [--fresh] [--device-file F]",
+    {"doctor", "[--json] [--html FILE] [--fresh] [--quick] [--device-file F]",
      "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
     {"libraries", "[--json] [--try]",
      "every vendor library: built, available, version, file, reason", run_libraries},
     {"settings", "[list [--markdown] | get K | origin K | set K=V [--save]] [--json]",
      "every switch: value, default, effect, and where the value came from", run_settings},
+    {"explain", "PROBLEM... [--device-file F] [--json]",
+     "every kernel for a problem: which one is taken, and why not the others", run_explain},
+    {"bench", "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--json]",
+     "time, rate and spread of the kernel that a problem takes, or of every one", run_bench},
+    {"check", "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--dump F] [--json]",
+     "holds kernels against the reference, on random inputs", run_check},
+    {"lock",
+     "write FILE PROBLEM... [--strict] | check FILE [--device NAME] | diff FILE FILE "
+     "[--device-file F] [--json]",
+     "which kernel computes which problem, written down and held to", run_lock},
+    {"warm", "FILE [--json]", "prepares the problems of a list or a lock ahead of their first use",
+     run_warm},
+    {"cache", "[list | prune [--limit BYTES] | clear] [--json]",
+     "what Tenon keeps between processes: where, how much, and away with it", run_cache},
     {"conformance",
      "[--module FILE | --platform NAME] [--device-file F] [--unsupported FILE] [--expected FILE] "
      "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--list] [--json]",
@@ -29,7 +43,8 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static int code_of(tn_status status)
 {
     switch (status) {
-    case TN_IO: /* of files that the user named */
+    case TN_IO: /* of files that the user named, as the next */
+    case TN_CORRUPT:
     case TN_NOT_PERMITTED:
     case TN_INVALID_ARGUMENT: return EXIT_WRONG_USE;
     case TN_UNAVAILABLE: return EXIT_UNAVAILABLE;

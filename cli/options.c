@@ -13,7 +13,12 @@ static option_values sets;
 static const option_row set_row = {"--set", "K=V", "a setting for this run; may be given again",
                                    NULL,    &sets, OPTION_VALUES_MAX};
 
-static int apply_sets(void)
+size_t options_sets(void)
+{
+    return sets.count;
+}
+
+int options_apply(void)
 {
     tn_error err;
     for (size_t i = 0; i < sets.count; i++) {
@@ -127,8 +132,8 @@ static int take(const command *self, const option_row *row, int count, char **ar
     return OPTIONS_RUN;
 }
 
-int options_read(const command *self, const option_row *rows, size_t row_count, int count,
-                 char **arguments)
+int options_parse(const command *self, const option_row *rows, size_t row_count, int count,
+                  char **arguments)
 {
     int code = OPTIONS_RUN;
     for (int a = 0; a < count && code == OPTIONS_RUN; a++) {
@@ -146,7 +151,23 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
             code = row ? take(self, row, count, arguments, &a)
                        : refuse_word(self, rows, row_count, arguments[a]);
     }
-    return code == OPTIONS_RUN ? apply_sets() : code;
+    return code;
+}
+
+int options_read(const command *self, const option_row *rows, size_t row_count, int count,
+                 char **arguments)
+{
+    int code = options_parse(self, rows, row_count, count, arguments);
+    return code == OPTIONS_RUN ? options_apply() : code;
+}
+
+int options_need(const command *self, const option_row *row)
+{
+    if (row->values->count > 0)
+        return OPTIONS_RUN;
+    fprintf(stderr, "tenon %s: needs a %s: tenon %s %s\n", self->name, row->name, self->name,
+            self->usage);
+    return EXIT_WRONG_USE;
 }
 
 int options_begin(int count, char **arguments, int *out_used)

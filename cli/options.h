@@ -32,6 +32,16 @@ enum { OPTIONS_RUN = -1 };
 int options_read(const command *self, const option_row *rows, size_t row_count, int count,
                  char **arguments);
 
+/* The two halves of it, for a command that also looks at what there is without --set: options_parse leaves
+ * the settings as they are, options_apply sets them. How many there are is in options_sets. */
+int options_parse(const command *self, const option_row *rows, size_t row_count, int count,
+                  char **arguments);
+int options_apply(void);
+size_t options_sets(void);
+
+/* OPTIONS_RUN, or EXIT_WRONG_USE when the words of a row are missing, which is said. */
+int options_need(const command *self, const option_row *row);
+
 /* Takes what may stand before the command's name: `--set K=V`, again and again. The number of words it
  * took goes into *out_used. OPTIONS_RUN, or the exit code for what was wrong and said. */
 int options_begin(int count, char **arguments, int *out_used);

@@ -77,6 +77,23 @@ static void write_help_item(FILE *to, const char *kind, const char *name, const 
     html_write(to, "</li>\n");
 }
 
+static void write_broken_kernels(FILE *to, const found_kernels *kernels)
+{
+    for (size_t d = 0; d < kernels->count; d++) {
+        const found_decision *decision = &kernels->decisions[d];
+        if (decision_is_broken(decision))
+            write_help_item(to, "deciding", decision->problem, decision->message, "");
+        for (size_t k = 0; k < decision->count; k++) {
+            text_line why = {0};
+            if (!kernel_is_broken(&decision->kernels[k]))
+                continue;
+            text_add(&why, "%s: ", decision->problem);
+            phrase_kernel_fault(&decision->kernels[k], &why);
+            write_help_item(to, "kernel", decision->kernels[k].candidate.kernel, why.text, "");
+        }
+    }
+}
+
 static void write_broken(FILE *to, const findings *found)
 {
     for (size_t i = 0; i < found->platform_count; i++) {
@@ -99,6 +116,7 @@ static void write_broken(FILE *to, const findings *found)
         if (library_is_broken(library))
             write_help_item(to, "library", library->name, library->reason, library->remedy);
     }
+    write_broken_kernels(to, &found->kernels);
     for (size_t i = 0; i < found->problem_count; i++)
         write_help_item(to, "a setting", "is not followed", tn_settings_problem(i), "");
 }
@@ -160,6 +178,7 @@ void page_write(const findings *found, FILE *to)
     page_devices(to, found);
     page_modules(to, found);
     page_libraries(to, found);
+    page_kernels(to, found);
     page_notes(to, found);
     html_write(to,
                "</main>\n<footer>Written by <code>tenon doctor --html</code>; <code>tenon doctor "

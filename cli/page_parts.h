@@ -14,6 +14,7 @@ void page_platforms(FILE *to, const findings *found);
 void page_devices(FILE *to, const findings *found);
 void page_modules(FILE *to, const findings *found);
 void page_libraries(FILE *to, const findings *found);
+void page_kernels(FILE *to, const findings *found);
 void page_notes(FILE *to, const findings *found);
 
 #endif

@@ -91,6 +91,8 @@ const char *const page_style[] = {
     "gap:.5rem 2rem;margin-top:1rem;padding-top:1rem;border-top:1px dashed var(--line)}",
     ".bars.nodes li{grid-template-columns:1fr auto;gap:.125rem .5rem;font-size:.9375rem}",
     ".bars.nodes li>b{order:0;grid-column:2;font-weight:400}.bars.nodes .bar,.bars.nodes small{grid-column:1/-1}",
+    ".bars.kernels b{white-space:nowrap}",
+    "@media (min-width:45.01rem){.bars.kernels li{grid-template-columns:18rem 1fr 8rem}}",
     ".bar{display:block}",
     ".track{fill:var(--faint)}.all{fill:var(--bar)}.used{fill:var(--accent)}",
     /* cards */

@@ -172,6 +172,16 @@ void phrase_broken(const findings *found, text_line *out)
         if (place_is_broken(&found->places[i]))
             text_add_item(out, "place %s", found->places[i].path);
     }
+    for (size_t d = 0; d < found->kernels.count; d++) {
+        const found_decision *decision = &found->kernels.decisions[d];
+        if (decision_is_broken(decision))
+            text_add_item(out, "deciding %s", decision->problem);
+        for (size_t k = 0; k < decision->count; k++) {
+            if (kernel_is_broken(&decision->kernels[k]))
+                text_add_item(out, "kernel %s for %s", decision->kernels[k].candidate.kernel,
+                              decision->problem);
+        }
+    }
     if (found->problem_count > 0)
         text_add_item(out, "%zu setting%s", found->problem_count,
                       plural((int64_t)found->problem_count));

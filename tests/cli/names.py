@@ -44,7 +44,24 @@ def documents():
         found[name] = {}
         for other in re.findall(r"lists of `([\w-]+)`", text):
             found[name].update(found[other])
-        text = re.sub(r"lists of `[\w-]+`", "", text)
+        for key, other in re.findall(r"key `([\w-]+)` of `([\w-]+)`", text):
+            found[name][key] = found[other][key]
+        text = re.sub(r"lists of `[\w-]+`|key `[\w-]+` of `[\w-]+`", "", text)
         for part in re.findall(r"`([^`]*)`", text):
             found[name].update(parse_keys(part))
     return found
+
+
+def needs(name, folder):
+    """What a command cannot do without, or not soon; files are made in `folder`."""
+    problem = "matmul:f32:m=4,n=4,k=4"
+    if name == "warm":
+        return [script.write_text(os.path.join(folder, "list"), problem + "\n")]
+    return {
+        "new-module": ["acme", "--platform", "--dir", folder],
+        "explain": [problem, "--set", "determinism=run-to-run"],
+        "bench": [problem, "--seconds=0.01", "--against=cpu.matmul.ref"],
+        "check": [problem, "--all-kernels"],
+        "lock": ["write", os.path.join(folder, "x.lock"), problem],
+        "doctor": ["--quick"],
+    }.get(name, [])

@@ -128,7 +128,7 @@ class Case(script.Case):
     def write(self, *arguments, code=0, **changes):
         """The real page of this machine."""
         path = self.place("page.html")
-        done = tenon("doctor", "--html", path, *arguments, env=script.environment(**changes))
+        done = tenon("doctor", "--quick", "--html", path, *arguments, env=script.environment(**changes))
         self.assertEqual((done.returncode, done.stderr), (code, ""))
         return path
 
@@ -174,7 +174,7 @@ class Markup(Case):
         self.assertGreaterEqual(len(threads), 2)
 
     def test_says_what_the_document_says(self):
-        document = script.run(script.build.tenon, "doctor", "--json").stdout
+        document = script.run(script.build.tenon, "doctor", "--quick", "--json").stdout
         text = " ".join(Reader(script.read_text(self.write())).text().split())
         for key in ("model", "name", "reason", "what", "found", "uuid", "path", "choice"):
             for value in re.findall(rf'"{key}": "((?:[^"\\]|\\.)+)"', document):
@@ -218,6 +218,32 @@ class Markup(Case):
         self.assertEqual(re.findall(r"<li><code>([^<]+)", folded),
                          [r["name"] for r in rows if r["name"] not in here])
 
+    def test_kernels(self):
+        """Rates as bars, the decision behind each, and what is wrong before everything else."""
+        text = script.read_text(self.make("hybrid"))
+        part = text[text.index('<section id="kernels">'):text.index("</main>")]
+        items = [" ".join(Reader(item).text().split()) for item in part.split("<li>")[1:]]
+        self.assertEqual([item.split(" The decision")[0] for item in items], [
+            "cpu.matmul.fast ok taken400 GFLOP/s20.0 us, error 25% of its bound, spread 3%",
+            "cpu.matmul.wrong wrong100 GFLOP/s20.0 us, error 1.23e+05% of its bound, spread 3%; "
+            "out[3] is 7, not <8>"])
+        self.assertEqual(re.findall(r'class="(used|all)" width="([\d.]+)%"', part),
+                         [("used", "100.00"), ("all", "25.00")])
+        rows = [" ".join(Reader(row.split("</tbody>")[0]).text().split())
+                for row in part.split("<tr>") if row.startswith('<th scope="row">')]
+        self.assertEqual(rows, [
+            "cpu.matmul.fastchosen12.3 uspredictedrun-to-run",
+            "cpu.matmul.wrongadmitted12.3 uspredictedrun-to-run",
+            "cpu.matmul.pickyrefused12.3 uspredictedshape: k needs 32, found 30; pad <k> to 32"
+            "run-to-run",
+            "cpu.norm.pickyrefused12.3 uspredictedshape: k needs 32, found 30; pad <k> to 32"
+            "run-to-run"])
+        self.assertIn("Nothing is taken: no kernel <may> take it", Reader(part).text())
+        words = Reader(text).text()
+        self.assertIn("1 thing is broken.", words)
+        self.assertLess(words.index("kernel cpu.matmul.wrong: matmul:f32:m=8,n=8,k=30@cpu:0: out[3]"),
+                        words.index("Current platform"))
+
     def test_what_is_broken_comes_first(self):
         page = self.check(self.write_odd())
         text = page.text()
@@ -241,19 +267,19 @@ class Markup(Case):
 class Writing(Case):
     def test_besides_the_report(self):
         path = self.place("page.html")
-        done = tenon("doctor", "--html", path)
+        done = tenon("doctor", "--quick", "--html", path)
         self.assertIn("\nverdict: ", done.stdout)
         self.assertTrue(done.stdout.endswith(f"\npage: {path}\n"))
-        done = tenon("doctor", "--json", f"--html={path}")
+        done = tenon("doctor", "--quick", "--json", f"--html={path}")
         self.assertTrue(done.stdout.startswith("{") and done.stdout.endswith("}\n"))
         self.assertEqual(os.listdir(self.folder), ["page.html"])
 
     def test_alone_on_stdout(self):
-        done = tenon("doctor", "--html", "-")
+        done = tenon("doctor", "--quick", "--html", "-")
         self.assertEqual((done.returncode, done.stderr, Reader(done.stdout).faults), (0, "", []))
         self.assertTrue(done.stdout.startswith("<!DOCTYPE html>"))
         self.assertTrue(done.stdout.endswith("</html>\n"))
-        done = tenon("doctor", "--html", "-", "--json")
+        done = tenon("doctor", "--quick", "--html", "-", "--json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--json and --html - both want stdout", done.stderr)
 
@@ -263,7 +289,7 @@ class Writing(Case):
         self.assertEqual(os.listdir(self.folder), ["page.html"])
 
     def fail_to_write(self, path, words, **options):
-        done = tenon("doctor", "--html", path, **options)
+        done = tenon("doctor", "--quick", "--html", path, **options)
         self.assertEqual(done.returncode, 2)
         self.assertTrue(done.stdout.startswith("tenon "))  # the report is printed all the same
         self.assertIn(f"{path}: {words}", done.stderr)
@@ -300,7 +326,7 @@ class Writing(Case):
         read = []
         reader = threading.Thread(target=lambda: read.append(script.read_text(path)), daemon=True)
         reader.start()
-        self.assertEqual(tenon("doctor", "--html", path).returncode, 0)
+        self.assertEqual(tenon("doctor", "--quick", "--html", path).returncode, 0)
         self.assertTrue(stat.S_ISFIFO(os.stat(path).st_mode))
         reader.join(30)
         self.assertTrue(read[0].endswith("</html>\n"))

@@ -14,6 +14,14 @@ static tn_machine_node nodes[64];
 static tn_machine_class classes[4];
 static tn_machine_limit limits[3];
 static int32_t next_core, next_thread;
+static found_kernel kernels[4];
+static found_decision decisions[2];
+static const tn_refusal bad_shape = {.struct_size = sizeof bad_shape,
+                                     .code = TN_REFUSE_SHAPE,
+                                     .needed = 32,
+                                     .found = 30,
+                                     .what = "k",
+                                     .text = "pad <k> to 32"};
 
 static int32_t add(int32_t type, int32_t parent, int32_t number, int32_t level, int64_t bytes)
 {
@@ -149,6 +157,44 @@ static void make_server(void)
     add_libraries();
 }
 
+static found_kernel make_kernel(const char *name, int32_t verdict, double gflops)
+{
+    bool runs = verdict < TN_VERDICT_REFUSED;
+    return (found_kernel){.candidate = {.struct_size = sizeof(tn_candidate),
+                                        .kernel = name,
+                                        .library = "",
+                                        .backend = "",
+                                        .platform = "cpu",
+                                        .module = "cpu",
+                                        .rule = "",
+                                        .overruled = "",
+                                        .verdict = verdict,
+                                        .predicted_us = 12.34,
+                                        .numerics = TN_NUM_RUN_TO_RUN,
+                                        .why = runs ? NULL : &bad_shape},
+                          .checked = runs ? TRIAL_DONE : TRIAL_NONE,
+                          .timed = runs ? TRIAL_DONE : TRIAL_NONE,
+                          .check = {.ok = 1, .error = 0.25, .bound = 1e-6},
+                          .bench = {.us = 20, .spread = 0.031, .gflops = gflops, .gbps = 3}};
+}
+
+/* A fast one, one at a quarter of its rate that is wrong, one that is refused; and nothing at all. */
+static void make_kernels(void)
+{
+    kernels[0] = make_kernel("cpu.matmul.fast", TN_VERDICT_CHOSEN, 400);
+    kernels[1] = make_kernel("cpu.matmul.wrong", TN_VERDICT_ADMITTED, 100);
+    kernels[1].check.ok = 0;
+    kernels[1].check.error = 1234;
+    tn_text_fit(kernels[1].check.text, sizeof kernels[1].check.text, "out[3] is 7, not <8>");
+    kernels[2] = make_kernel("cpu.matmul.picky", TN_VERDICT_REFUSED, 0);
+    kernels[3] = make_kernel("cpu.norm.picky", TN_VERDICT_REFUSED, 0);
+    decisions[0] = (found_decision){
+        "matmul:f32:m=8,n=8,k=30@cpu:0", "cpu.matmul.fast", "", kernels, 3, NULL, {0}};
+    decisions[1] = (found_decision){
+        "norm:f32:shape=4x30@cpu:0", "", "no kernel <may> take it", kernels + 3, 1, NULL, {0}};
+    made.kernels = (found_kernels){decisions, 2};
+}
+
 /* Eight fast cores with two threads, sixteen slow ones in clusters of four. */
 static void make_hybrid(void)
 {
@@ -166,6 +212,7 @@ static void make_hybrid(void)
     made.class_count = 2;
     add_node_row(0, 64, "0-31", 32);
     describe("13th Gen Intel(R) Core(TM) i9-13900K", 1, 24, 32);
+    make_kernels();
 }
 
 /* A telephone's: three classes, no package known. */

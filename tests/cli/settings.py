@@ -300,8 +300,9 @@ class Option(Case):
 
     def test_before_and_behind_every_command(self):
         for name in self.commands():
-            for arguments in (["--set", "inference=1", name], [name, "--set", "inference=1"],
-                              ["--set=inference=1", name], [name, "--set=inference=1"]):
+            whole = [name, *names.needs(name, self.folder)]
+            for arguments in (["--set", "inference=1", *whole], [*whole, "--set", "inference=1"],
+                              ["--set=inference=1", *whole], [*whole, "--set=inference=1"]):
                 self.assertNotEqual(self.well(*arguments), "")
         self.assertEqual(self.well("--set", "inference=1", "--version"), self.well("--version"))
 
@@ -314,16 +315,17 @@ class Option(Case):
                          "1\n")
 
     def test_is_in_force(self):
-        document = json.loads(self.well("--set", "cpu.isa_mask=baseline", "doctor", "--json"))
+        document = json.loads(self.well("--set", "cpu.isa_mask=baseline", "doctor", "--quick", "--json"))
         self.assertEqual(document["machine"]["level"], "baseline")
 
     def test_wrong_and_refused(self):
         for name in names.commands():
-            for arguments in (["--set", "fp32_precison=1", name], [name, "--set=fp32_precison=1"]):
+            whole = [name, *names.needs(name, self.folder)]
+            for arguments in (["--set", "fp32_precison=1", *whole], [*whole, "--set=fp32_precison=1"]):
                 self.assertEqual(self.refuse(*arguments), f"tenon: --set: {BAD_KEY}\n")
-            self.assertIn('inference cannot be "2"', self.refuse(name, "--set", "inference=2"))
+            self.assertIn('inference cannot be "2"', self.refuse(*whole, "--set", "inference=2"))
             contrary = "rules=require:library:mkl,forbid:library:mkl"
-            self.assertIn("require", self.refuse(name, "--set", contrary, code=4))
+            self.assertIn("require", self.refuse(*whole, "--set", contrary, code=4))
 
     def test_needs_a_value(self):
         self.assertIn("tenon: --set needs a value: --set K=V", self.refuse("--set"))
@@ -367,21 +369,21 @@ class Problems(Case):
 
     def test_doctor_finds_them(self):
         self.write("inference = 1\nplan.cache_size = few\n")
-        done = self.tenon("doctor")
+        done = self.tenon("doctor", "--quick")
         self.assertEqual(done.returncode, 1)
         self.assertIn("\nsettings that are not followed\n", done.stdout)
         self.assertIn(f'{self.file}:2: plan.cache_size cannot be "few"',
                       " ".join(done.stdout.split()))
         self.assertRegex(done.stdout, r"(?m)^verdict: 1 thing is broken: 1 setting; ")
-        document = json.loads(self.tenon("doctor", "--json").stdout)
+        document = json.loads(self.tenon("doctor", "--quick", "--json").stdout)
         self.assertEqual((document["broken"], len(document["problems"])), (1, 1))
-        page = self.tenon("doctor", "--html", "-").stdout
+        page = self.tenon("doctor", "--quick", "--html", "-").stdout
         self.assertIn("a setting is not followed", page)
         self.assertIn("plan.cache_size cannot be", page)
 
     def test_doctor_is_silent_without_any(self):
-        self.assertNotIn("settings", self.well("doctor"))
-        self.assertEqual(json.loads(self.well("doctor", "--json"))["problems"], [])
+        self.assertNotIn("settings", self.well("doctor", "--quick"))
+        self.assertEqual(json.loads(self.well("doctor", "--quick", "--json"))["problems"], [])
 
 
 class Document(Case):

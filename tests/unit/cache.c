@@ -509,6 +509,39 @@ static void test_fork_while_in_use(void **state)
 
 #endif
 
+typedef struct seen {
+    uint64_t entries, bytes, others;
+} seen;
+
+static void see(void *to, const char *kind, uint64_t bytes)
+{
+    seen *all = to;
+    all->others += strcmp(kind, "other") == 0;
+    all->entries++;
+    all->bytes += bytes;
+}
+
+static void promise_visits(tni_cache *cache)
+{
+    seen all = {0};
+    assert_int_equal(put(cache, "a", "one"), TN_OK);
+    assert_int_equal(put(cache, "b", "three"), TN_OK);
+    assert_int_equal(tni_cache_put(cache, "other", "a", 1, "", 0, NULL), TN_OK);
+    assert_int_equal(tni_cache_visit_all(cache, see, &all, NULL), TN_OK);
+    assert_int_equal(all.entries, 3);
+    assert_int_equal(all.others, 1);
+    assert_int_equal(all.bytes, 3 + 5 + 3 * 88);
+    assert_int_equal(tni_cache_prune(cache, 0, NULL), TN_OK);
+    assert_int_equal(tni_cache_visit_all(cache, see, &all, NULL), TN_OK);
+    assert_int_equal(all.entries, 3);
+}
+
+static void test_visits(void **state)
+{
+    (void)state;
+    promises(promise_visits, 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_nothing),
         cmocka_unit_test(test_stays_bounded),
         cmocka_unit_test(test_prunes),
+        cmocka_unit_test(test_visits),
         cmocka_unit_test(test_keeps_what_is_used),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_threads),

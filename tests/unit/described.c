@@ -575,7 +575,7 @@ static void bad_behaviour_is_refused(void **state)
          "behaviour.fail_alloc?"},
         {"lie_memori", "1", "did you mean behaviour.lie_memory?"},
         {"explode", "1",
-         "there are behaviour.fail_alloc fail_copy lose_after lie_copy stall_copy "
+         "there are behaviour.fail_alloc fail_copy fail_run lose_after lie_copy lie_every stall_copy "
          "lie_memory link"},
         {"a_key_that_is_far_too_long_to_be_any_of_those_there_are", "1", "...\" (= \"1\"); there"},
     };

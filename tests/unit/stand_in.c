@@ -9,6 +9,33 @@ const char *openblas_get_config(void)
     return "OpenBLAS 0.3.21 DYNAMIC_ARCH Stand-in MAX_THREADS=2  ";
 }
 
+/* Threads of its own, by pthreads; what computes is there to be found, and computes nothing. */
+int openblas_get_parallel(void);
+int openblas_get_parallel(void)
+{
+    return 1;
+}
+
+int openblas_get_num_threads(void);
+int openblas_get_num_threads(void)
+{
+    return 1;
+}
+
+void openblas_set_num_threads(int threads);
+void openblas_set_num_threads(int threads)
+{
+    (void)threads;
+}
+
+#define GEMM(name)   \
+    void name(void); \
+    void name(void) {}
+GEMM(cblas_sgemm)
+GEMM(cblas_dgemm)
+GEMM(cblas_cgemm)
+GEMM(cblas_zgemm)
+
 #elif defined(STAND_IN_libmkl_rt_so_2)
 
 struct version {

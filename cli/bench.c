@@ -1,0 +1,195 @@
+/* `tenon bench`: kernels against the clock. */
+#include "candidates.h"
+#include "document.h"
+#include "text.h"
+#include "trials.h"
+
+#include <stdlib.h>
+
+typedef struct bench_wish {
+    trials_wish trials;
+    option_values against;
+    option_values seconds;
+    double span; /* 0: as long as the library takes */
+} bench_wish;
+
+static const char who[] = " bench";
+
+enum { INDENT = 2, NAME = 28, TIME = 9, RATE = 13 };
+
+static void print_header(const bench_wish *wish)
+{
+    printf("%s%*s%-*s %*s %*s %*s %7s %5s", paint(PAINT_SOFT), INDENT, "", NAME, "kernel", TIME,
+           "time", RATE, "compute", RATE, "memory", "spread", "runs");
+    if (wish->against.count)
+        printf("  against %s", wish->against.texts[0]);
+    printf("%s\n", paint(PAINT_NONE));
+}
+
+static void print_result(const char *name, const bench_wish *wish, const tn_bench_result *result)
+{
+    char time[TEXT_TIME], flops[TEXT_RATE], bytes[TEXT_RATE], other[TEXT_TIME];
+    printf("%*s", INDENT, "");
+    text_cell(name, NAME);
+    printf(" %*s %*s %*s %6.1f%% %5d", TIME, text_time(result->us, time), RATE,
+           text_rate(result->gflops, "FLOP", flops), RATE, text_rate(result->gbps, "B", bytes),
+           result->spread * 100, (int)result->runs);
+    if (wish->against.count)
+        printf("  %s, x %.2f (A/A within %.1f%%)", text_time(result->against_us, other),
+               result->ratio, result->aa_spread * 100);
+    putchar('\n');
+}
+
+static void print_failure(const char *name, tn_status status, const tn_error *err)
+{
+    text_line line = {0};
+    printf("%*s", INDENT, "");
+    text_cell(name, NAME);
+    text_add(&line, "%s: %s", tn_status_name(status), err->message);
+    printf(" %s", paint(PAINT_ODD));
+    text_wrapped_on(INDENT + NAME + 1, "not run: ", 9, line.text);
+    printf("%s", paint(PAINT_NONE));
+}
+
+static void write_against(json *to, const bench_wish *wish, const tn_bench_result *result)
+{
+    if (!wish->against.count) {
+        json_null(to, "against");
+        return;
+    }
+    json_begin_object(to, "against");
+    json_text(to, "kernel", wish->against.texts[0]);
+    json_number(to, "ms", result->against_us / 1000);
+    json_number(to, "ratio", result->ratio);
+    json_number(to, "aa_spread", result->aa_spread);
+    json_end_object(to);
+}
+
+static void write_result(json *to, const char *problem, const char *name, tn_status status,
+                         const bench_wish *wish, const tn_bench_result *result, const tn_error *err)
+{
+    static const char *const keys[] = {"ms",   "spread", "gflops", "gbps",
+                                       "runs", "calls",  "against"};
+    json_begin_object(to, NULL);
+    json_text(to, "problem", problem);
+    json_text(to, "kernel", name);
+    json_text(to, "status", tn_status_name(status));
+    json_text(to, "message", status ? err->message : "");
+    for (size_t i = 0; status && i < sizeof keys / sizeof keys[0]; i++)
+        json_null(to, keys[i]);
+    if (!status) {
+        json_number(to, "ms", result->us / 1000);
+        json_number(to, "spread", result->spread);
+        json_number(to, "gflops", result->gflops);
+        json_number(to, "gbps", result->gbps);
+        json_integer(to, "runs", result->runs);
+        json_integer(to, "calls", result->calls);
+        write_against(to, wish, result);
+    }
+    json_end_object(to);
+}
+
+/* `to` is NULL for text. The exit code. */
+static int bench_one(const bench_wish *wish, const trials *of, size_t problem, size_t index,
+                     json *to)
+{
+    const char *text = tn_decision_problem(of->decisions[problem]);
+    tn_bench_result result = {.struct_size = sizeof result};
+    const tn_bench_args args = {.struct_size = sizeof args,
+                                .problem = text,
+                                .kernel = trials_kernel(of, problem, index),
+                                .against = wish->against.count ? wish->against.texts[0] : NULL,
+                                .seconds = wish->span};
+    tn_error err;
+    tn_status status = tn_bench(NULL, &args, &result, &err);
+    const char *name = status ? name_of_trial(of, problem, index) : result.kernel;
+    if (to)
+        write_result(to, text, name, status, wish, &result, &err);
+    else if (status)
+        print_failure(name, status, &err);
+    else
+        print_result(name, wish, &result);
+    (void)fflush(stdout);
+    return code_of_trial(status);
+}
+
+/* The exit code of the first that could not be timed. */
+static int bench_all(const bench_wish *wish, const trials *of, json *to)
+{
+    int code = EXIT_DONE;
+    for (size_t p = 0; p < of->count; p++) {
+        if (!to) {
+            text_heading(tn_decision_problem(of->decisions[p]));
+            print_header(wish);
+        }
+        for (size_t k = 0; k < trials_kernels(of, p); k++) {
+            int its = bench_one(wish, of, p, k, to);
+            code = code ? code : its;
+        }
+    }
+    return code;
+}
+
+static int run_wish(const command *self, const bench_wish *wish, const trials *of)
+{
+    json to = {0};
+    findings found;
+    tn_error err;
+    if (!wish->trials.as_json)
+        return bench_all(wish, of, NULL);
+    if (findings_gather(FIND_MACHINE, &found, &err))
+        return report_error(&err);
+    json_begin_document(&to, self->name);
+    write_machine(&to, &found);
+    json_begin_list(&to, "results");
+    int code = bench_all(wish, of, &to);
+    json_end_list(&to);
+    json_end_document(&to);
+    findings_release(&found);
+    return code;
+}
+
+static int read_wish(const command *self, int count, char **arguments, bench_wish *wish)
+{
+    const option_row rows[] = {
+        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+         &wish->trials.problems, OPTION_VALUES_MAX},
+        {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
+         &wish->trials.kernel, 1},
+        {"--all-kernels", NULL, "every kernel that could be taken", &wish->trials.all_kernels, NULL,
+         0},
+        {"--against", "NAME", "a second kernel, timed in turns with each", NULL, &wish->against, 1},
+        {"--seconds", "S", "about how long for each kernel; 1 when left out", NULL, &wish->seconds,
+         1},
+        {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+        return code;
+    if (!wish->seconds.count)
+        return OPTIONS_RUN;
+    char *end;
+    wish->span = strtod(wish->seconds.texts[0], &end);
+    if (*end || !(wish->span > 0 && wish->span <= 3600)) {
+        tn_error err;
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+                "--seconds needs a number above 0, up to 3600; found \"%.80s\"",
+                wish->seconds.texts[0]);
+        return report_wish(who, &err);
+    }
+    return OPTIONS_RUN;
+}
+
+int run_bench(const command *self, int count, char **arguments)
+{
+    bench_wish wish = {0};
+    trials of = {0};
+    int code = read_wish(self, count, arguments, &wish);
+    if (code != OPTIONS_RUN)
+        return code;
+    code = trials_decide(who, &wish.trials, &of);
+    if (code == OPTIONS_RUN)
+        code = run_wish(self, &wish, &of);
+    trials_release(&of);
+    return code;
+}

@@ -1,0 +1,171 @@
+/* `tenon cache`: what is kept between processes, and away with it. */
+#include "json.h"
+#include "options.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+typedef struct cache_wish {
+    option_values words;
+    option_values limit;
+    bool as_json;
+} cache_wish;
+
+static const char who[] = " cache";
+
+static void sum_up(const tn_cache_list *list, uint64_t *out_entries, uint64_t *out_bytes)
+{
+    *out_entries = *out_bytes = 0;
+    for (size_t i = 0; i < tn_cache_list_count(list); i++) {
+        *out_entries += tn_cache_list_get(list, i)->entries;
+        *out_bytes += tn_cache_list_get(list, i)->bytes;
+    }
+}
+
+static const char *show_bytes(uint64_t bytes, char room[TEXT_BYTES])
+{
+    return text_bytes(bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX, room);
+}
+
+static void print_row(const char *kind, uint64_t entries, uint64_t bytes)
+{
+    char room[TEXT_BYTES];
+    printf("  ");
+    text_cell(kind, 16);
+    printf(" %8llu %s  %12s\n", (unsigned long long)entries, entries == 1 ? "entry  " : "entries",
+           show_bytes(bytes, room));
+}
+
+static void print_list(const tn_cache_list *list)
+{
+    uint64_t entries, bytes;
+    const char *folder = tn_cache_list_folder(list), *reason = tn_cache_list_reason(list);
+    sum_up(list, &entries, &bytes);
+    text_wrapped(0, "folder: ", 8, folder[0] ? folder : "none");
+    if (reason[0])
+        text_wrapped(0, "kept in memory only: ", 21, reason);
+    for (size_t i = 0; i < tn_cache_list_count(list); i++) {
+        const tn_cache_kind *kind = tn_cache_list_get(list, i);
+        print_row(kind->kind, kind->entries, kind->bytes);
+    }
+    print_row("all", entries, bytes);
+}
+
+/* What went is the difference from before. */
+static void write_list(const command *self, const tn_cache_list *list, uint64_t removed)
+{
+    json to = {0};
+    uint64_t entries, bytes;
+    sum_up(list, &entries, &bytes);
+    json_begin_document(&to, self->name);
+    json_known_text(&to, "folder", tn_cache_list_folder(list));
+    json_text(&to, "reason", tn_cache_list_reason(list));
+    json_integer(&to, "limit", (int64_t)TN_CACHE_LIMIT);
+    json_integer(&to, "entries", (int64_t)entries);
+    json_integer(&to, "bytes", (int64_t)bytes);
+    json_integer(&to, "removed", (int64_t)removed);
+    json_begin_list(&to, "kinds");
+    for (size_t i = 0; i < tn_cache_list_count(list); i++) {
+        const tn_cache_kind *kind = tn_cache_list_get(list, i);
+        json_begin_object(&to, NULL);
+        json_text(&to, "kind", kind->kind);
+        json_integer(&to, "entries", (int64_t)kind->entries);
+        json_integer(&to, "bytes", (int64_t)kind->bytes);
+        json_end_object(&to);
+    }
+    json_end_list(&to);
+    json_end_document(&to);
+}
+
+/* A number with k, m or g behind it, of 1024. */
+static bool read_bytes(const char *text, uint64_t *out)
+{
+    static const char units[] = "kmg";
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || end == text || text[0] < '0' || text[0] > '9')
+        return false;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if ((*end && !unit) || (unit && end[1]) || number > UINT64_MAX >> shift)
+        return false;
+    *out = number << shift;
+    return true;
+}
+
+/* `limit` is UINT64_MAX for a look alone. */
+static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
+{
+    tn_cache_list *before = NULL, *after = NULL;
+    uint64_t had = 0, has = 0, bytes;
+    tn_error err;
+    int code = EXIT_DONE;
+    tn_status status = tn_cache_list_create(&before, &err);
+    if (!status && limit != UINT64_MAX)
+        status = tn_cache_prune(limit, &err);
+    if (!status)
+        status = tn_cache_list_create(&after, &err);
+    sum_up(before, &had, &bytes);
+    sum_up(after, &has, &bytes);
+    uint64_t removed = had > has ? had - has : 0;
+    if (status) {
+        code = report_wish(who, &err);
+    } else if (wish->as_json) {
+        write_list(self, after, removed);
+    } else {
+        print_list(after);
+        if (limit != UINT64_MAX)
+            printf("%llu removed\n", (unsigned long long)removed);
+    }
+    tn_cache_list_release(before);
+    tn_cache_list_release(after);
+    return code;
+}
+
+/* Whether --limit goes with the action and is a number; what is wrong is said. */
+static bool limit_is_sound(const cache_wish *wish, bool prunes, uint64_t *out)
+{
+    tn_error err;
+    const char *text = wish->limit.count ? wish->limit.texts[0] : NULL;
+    if (!text || (prunes && read_bytes(text, out)))
+        return true;
+    if (!prunes)
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "--limit belongs to prune");
+    else
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+                "--limit needs bytes, as 1048576, 512k, 64m or 1g; found \"%.80s\"", text);
+    (void)report_wish(who, &err);
+    return false;
+}
+
+int run_cache(const command *self, int count, char **arguments)
+{
+    static const char *const names[] = {"list", "prune", "clear"};
+    cache_wish wish = {0};
+    uint64_t limit = TN_CACHE_LIMIT;
+    const option_row rows[] = {
+        {"ACTION", NULL, "list, prune or clear; list when left out", NULL, &wish.words, 1},
+        {"--limit", "BYTES", "what prune leaves at most, as 64m; 256m when left out", NULL,
+         &wish.limit, 1},
+        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN)
+        return code;
+    const char *action = wish.words.count ? wish.words.texts[0] : names[0];
+    bool prunes = strcmp(action, "prune") == 0;
+    if (!limit_is_sound(&wish, prunes, &limit))
+        return EXIT_WRONG_USE;
+    if (prunes)
+        return run_with(self, &wish, limit);
+    if (strcmp(action, "clear") == 0)
+        return run_with(self, &wish, 0);
+    if (strcmp(action, "list") == 0)
+        return run_with(self, &wish, UINT64_MAX);
+    tn_error err;
+    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "no action \"%.80s\"; there are list, prune, clear%s",
+            action, suggestion(action, names, 3));
+    return report_wish(who, &err);
+}

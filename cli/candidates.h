@@ -1,0 +1,40 @@
+/* Candidates of a decision in words: what text, JSON and page say of a kernel. */
+#ifndef TENON_CLI_CANDIDATES_H
+#define TENON_CLI_CANDIDATES_H
+
+#include "text.h"
+
+#include <stdbool.h>
+
+int paint_of_candidate(const tn_candidate *candidate);
+
+/* Chosen, admitted or untested: it could be taken. */
+bool candidate_may_run(const tn_candidate *candidate);
+
+/* The time it is ordered by, and how that is known: as measured, else as predicted. */
+double candidate_us(const tn_candidate *candidate);
+const char *candidate_us_source(const tn_candidate *candidate);
+
+/* "812 ns", "12.3 us", "4.56 ms", "1.20 s". Returns `room`. */
+enum { TEXT_TIME = 24 };
+const char *text_time(double us, char room[TEXT_TIME]);
+
+/* "1.25 TFLOP/s", "850 GB/s": of 10^9 a second; "-" for none. Returns `room`. */
+enum { TEXT_RATE = 32 };
+const char *text_rate(double giga, const char *unit, char room[TEXT_RATE]);
+
+/* The version of a library, as its vendor writes it; "" when it is unknown or there is none. */
+enum { LIBRARY_VERSION = 96 };
+const char *library_version_of(const char *library, char room[LIBRARY_VERSION]);
+
+/* What a kernel declares of its numbers, one by one: NULL past the end. */
+const char *numerics_word(uint64_t numerics, size_t index);
+
+/* Each adds to a line. Of a version the first word: "openblas 0.3.21, run-to-run, workspace 64 KiB" */
+void phrase_candidate(const tn_candidate *candidate, text_line *out);
+/* "shape: k needs 32, found 30; pad it"; what is there or not is told without its numbers. */
+void phrase_refusal(const tn_refusal *why, text_line *out);
+/* "by the rule avoid:library:openblas"; or nothing. */
+void phrase_rule(const tn_candidate *candidate, text_line *out);
+
+#endif

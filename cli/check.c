@@ -1,0 +1,197 @@
+/* `tenon check`: kernels held against the reference. */
+#include "json.h"
+#include "text.h"
+#include "trials.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct check_wish {
+    trials_wish trials;
+    option_values seed;
+    option_values dump;
+    uint64_t first; /* the seed, 0 for a fresh one */
+} check_wish;
+
+typedef struct check_tally {
+    int tried;
+    int wrong;
+    int code;      /* of the first that could not be tried */
+    uint64_t seed; /* of the run; 0 until the first has one */
+} check_tally;
+
+static const char who[] = " check";
+
+static void print_result(const char *name, tn_status status, const tn_check_result *result,
+                         const tn_error *err)
+{
+    enum { INDENT = 2, NAME = 28, VERDICT = 9 };
+    text_line line = {0};
+    const char *word = status ? "not run" : result->ok ? "ok" : "wrong";
+    printf("%*s", INDENT, "");
+    text_cell(name, NAME);
+    printf(" %s%-*s%s",
+           paint(status       ? PAINT_ODD
+                 : result->ok ? PAINT_GOOD
+                              : PAINT_BAD),
+           VERDICT, word, paint(PAINT_NONE));
+    if (status)
+        text_add(&line, "%s: %s", tn_status_name(status), err->message);
+    else
+        text_add(&line, "error %.3g%% of its bound %.3g, %s%" PRId64 " output%s",
+                 result->error * 100, result->bound, result->sampled ? "looked at " : "",
+                 result->checked, plural(result->checked));
+    text_wrapped_on(INDENT + NAME + 1 + VERDICT, "", 0, line.text);
+    if (!status && result->text[0])
+        text_wrapped(INDENT * 3, "", 0, result->text);
+}
+
+static void write_result(json *to, const char *problem, const char *name, tn_status status,
+                         const tn_check_result *result, const tn_error *err)
+{
+    json_begin_object(to, NULL);
+    json_text(to, "problem", problem);
+    json_text(to, "kernel", name);
+    json_text(to, "status", tn_status_name(status));
+    json_text(to, "message", status ? err->message : result->text);
+    if (status) {
+        static const char *const keys[] = {"ok", "error",   "bound",   "found", "expected",
+                                           "at", "checked", "sampled", "seed"};
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+            json_null(to, keys[i]);
+    } else {
+        char seed[24];
+        snprintf(seed, sizeof seed, "%" PRIu64, result->seed);
+        json_bool(to, "ok", result->ok != 0);
+        json_number(to, "error", result->error);
+        json_number(to, "bound", result->bound);
+        json_number(to, "found", result->found);
+        json_number(to, "expected", result->expected);
+        json_known_integer(to, "at", result->at >= 0, result->at);
+        json_integer(to, "checked", result->checked);
+        json_bool(to, "sampled", result->sampled != 0);
+        json_text(to, "seed", seed);
+    }
+    json_end_object(to);
+}
+
+/* `to` is NULL for text. */
+static void check_one(const check_wish *wish, const trials *of, size_t problem, size_t index,
+                      json *to, check_tally *tally)
+{
+    const char *text = tn_decision_problem(of->decisions[problem]);
+    tn_check_result result = {.struct_size = sizeof result};
+    const tn_check_args args = {.struct_size = sizeof args,
+                                .problem = text,
+                                .kernel = trials_kernel(of, problem, index),
+                                .seed = tally->seed,
+                                .dump = wish->dump.count ? wish->dump.texts[0] : NULL};
+    tn_error err;
+    tn_status status = tn_check(NULL, &args, &result, &err);
+    const char *name = status ? name_of_trial(of, problem, index) : result.kernel;
+    if (to)
+        write_result(to, text, name, status, &result, &err);
+    else
+        print_result(name, status, &result, &err);
+    (void)fflush(stdout); /* the next one may take long */
+    if (!status)
+        tally->seed = result.seed;
+    tally->tried += status == TN_OK;
+    tally->wrong += status == TN_OK && !result.ok;
+    if (status && tally->code == EXIT_DONE)
+        tally->code = code_of_trial(status);
+}
+
+static void check_all(const check_wish *wish, const trials *of, json *to, check_tally *tally)
+{
+    for (size_t p = 0; p < of->count; p++) {
+        if (!to)
+            text_heading(tn_decision_problem(of->decisions[p]));
+        for (size_t k = 0; k < trials_kernels(of, p); k++)
+            check_one(wish, of, p, k, to, tally);
+    }
+}
+
+static void print_tally(const check_tally *tally)
+{
+    text_line line = {0};
+    if (tally->wrong)
+        text_add(&line, "%d of %d wrong", tally->wrong, tally->tried);
+    else if (tally->tried)
+        text_add(&line, "%d checked, nothing is wrong", tally->tried);
+    else
+        text_add(&line, "nothing could be checked");
+    if (tally->seed)
+        text_add(&line, "; --seed %" PRIu64 " repeats it", tally->seed);
+    text_wrapped(0, "", 0, line.text);
+}
+
+static int run_wish(const command *self, const check_wish *wish, const trials *of)
+{
+    check_tally tally = {.seed = wish->first};
+    json to = {0};
+    if (wish->trials.as_json) {
+        json_begin_document(&to, self->name);
+        json_begin_list(&to, "results");
+        check_all(wish, of, &to, &tally);
+        json_end_list(&to);
+        json_end_document(&to);
+    } else {
+        check_all(wish, of, NULL, &tally);
+        print_tally(&tally);
+    }
+    return tally.wrong ? EXIT_FAILURES_FOUND : tally.code;
+}
+
+static int read_wish(const command *self, int count, char **arguments, check_wish *wish)
+{
+    const option_row rows[] = {
+        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+         &wish->trials.problems, OPTION_VALUES_MAX},
+        {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
+         &wish->trials.kernel, 1},
+        {"--all-kernels", NULL, "every kernel that could be taken", &wish->trials.all_kernels, NULL,
+         0},
+        {"--seed", "N", "of the inputs, to repeat a run; every run prints its own", NULL,
+         &wish->seed, 1},
+        {"--dump", "F", "a file for inputs and both outputs when they differ", NULL, &wish->dump,
+         1},
+        {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+        return code;
+    bool several = wish->trials.problems.count > 1 || wish->trials.all_kernels;
+    if (wish->dump.count && several) {
+        fprintf(stderr, "tenon%s: --dump is for one problem and one kernel\n", who);
+        return EXIT_WRONG_USE;
+    }
+    const char *seed = wish->seed.count ? wish->seed.texts[0] : "1";
+    char *end;
+    errno = 0;
+    wish->first = strtoull(seed, &end, 10);
+    if (errno || *end || seed[0] < '0' || seed[0] > '9' || wish->first == 0) {
+        tn_error err;
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+                "--seed needs a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX, seed);
+        return report_wish(who, &err);
+    }
+    if (!wish->seed.count)
+        wish->first = 0;
+    return OPTIONS_RUN;
+}
+
+int run_check(const command *self, int count, char **arguments)
+{
+    check_wish wish = {0};
+    trials of = {0};
+    int code = read_wish(self, count, arguments, &wish);
+    if (code != OPTIONS_RUN)
+        return code;
+    code = trials_decide(who, &wish.trials, &of);
+    if (code == OPTIONS_RUN)
+        code = run_wish(self, &wish, &of);
+    trials_release(&of);
+    return code;
+}

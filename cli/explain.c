@@ -1,0 +1,156 @@
+/* `tenon explain`: every kernel that could compute a problem, which one is taken, why the others are not,
+ * and what --set would change of that. */
+#include "explain.h"
+
+#include "devices.h"
+#include "options.h"
+
+typedef struct explain_wish {
+    option_values problems;
+    option_values files;
+    bool as_json;
+} explain_wish;
+
+static const char who[] = " explain";
+
+bool is_changed(const found_setting *row)
+{
+    return !row->facts->view && row->origin.from == row->number &&
+           strcmp(row->value, row->facts->standard) != 0;
+}
+
+const char *explained_class(const explained_world *world)
+{
+    const found_setting *row = &world->settings.rows[TN_SETTING_DETERMINISM];
+    return tn_setting_resolved(NULL, TN_SETTING_DETERMINISM) == TN_DETERMINISM_ANY ? NULL
+                                                                                   : row->effective;
+}
+
+bool is_offender(const tn_candidate *candidate)
+{
+    return candidate->why && candidate->why->code == TN_REFUSE_DETERMINISM;
+}
+
+const char *name_of_taken(const tn_decision *decision)
+{
+    const tn_candidate *taken = tn_decision_chosen(decision);
+    return taken ? taken->kernel : "nothing";
+}
+
+/* Exit code for what would happen to a call. */
+static int code_of_decision(const tn_decision *decision)
+{
+    switch (tn_decision_status(decision, NULL)) {
+    case TN_OK: return EXIT_DONE;
+    case TN_REFUSED: return EXIT_REFUSED;
+    case TN_OUT_OF_MEMORY:
+    case TN_INTERNAL: return EXIT_INTERNAL;
+    default: return EXIT_UNAVAILABLE;
+    }
+}
+
+static void print_all(const explained_world *world, const explained *problems, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            putchar('\n');
+        explained_print(world, &problems[i]);
+    }
+}
+
+/* The first problem's keys are the document's own; those of further ones are in a list. */
+static void write_all(const command *self, const explained_world *world, const explained *problems,
+                      size_t count)
+{
+    json to = {0};
+    char lock[512] = "";
+    (void)tn_lock_used(lock, sizeof lock);
+    json_begin_document(&to, self->name);
+    json_text(&to, "version", tn_version());
+    json_known_text(&to, "lock", lock);
+    json_begin_list(&to, "settings");
+    for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
+        const found_setting *row = &world->settings.rows[i];
+        if (!is_changed(row))
+            continue;
+        json_begin_object(&to, NULL);
+        json_text(&to, "key", row->facts->key);
+        json_text(&to, "value", row->value);
+        json_text(&to, "default", row->facts->standard);
+        json_text(&to, "origin", row->origin.text);
+        json_end_object(&to);
+    }
+    json_end_list(&to);
+    explained_write(&to, world, &problems[0]);
+    json_begin_list(&to, "further");
+    for (size_t i = 1; i < count; i++) {
+        json_begin_object(&to, NULL);
+        explained_write(&to, world, &problems[i]);
+        json_end_object(&to);
+    }
+    json_end_list(&to);
+    json_end_document(&to);
+}
+
+/* Decisions without --set come first: it holds for the whole process. */
+static int decide(const option_values *wanted, explained *out)
+{
+    tn_error err;
+    for (size_t i = 0; options_sets() > 0 && i < wanted->count; i++) {
+        if (tn_explain(NULL, wanted->texts[i], &out[i].before, &err))
+            return report_wish(who, &err);
+    }
+    int code = options_apply();
+    for (size_t i = 0; code == OPTIONS_RUN && i < wanted->count; i++) {
+        if (tn_explain(NULL, wanted->texts[i], &out[i].now, &err))
+            return report_wish(who, &err);
+    }
+    return code;
+}
+
+static int tell(const command *self, const explain_wish *wish, const explained *problems)
+{
+    explained_world world = {.found = {0}};
+    size_t count = wish->problems.count;
+    int code = EXIT_DONE;
+    tn_error err;
+    tn_status status = findings_gather(FIND_PLATFORMS | FIND_MACHINE, &world.found, &err);
+    if (!status)
+        status = settings_gather(&world.settings, &err);
+    if (status)
+        code = report_error(&err);
+    else if (wish->as_json)
+        write_all(self, &world, problems, count);
+    else
+        print_all(&world, problems, count);
+    for (size_t i = 0; i < count && code == EXIT_DONE; i++)
+        code = code_of_decision(problems[i].now);
+    settings_release(&world.settings);
+    findings_release(&world.found);
+    return code;
+}
+
+int run_explain(const command *self, int count, char **arguments)
+{
+    explain_wish wish = {0};
+    explained problems[OPTION_VALUES_MAX] = {{0}};
+    const option_row rows[] = {
+        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+         &wish.problems, OPTION_VALUES_MAX},
+        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+         &wish.files, OPTION_VALUES_MAX},
+        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+    };
+    int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN ||
+        (code = add_device_files(&wish.files)))
+        return code;
+    code = decide(&wish.problems, problems);
+    if (code == OPTIONS_RUN)
+        code = tell(self, &wish, problems);
+    for (size_t i = 0; i < wish.problems.count; i++) {
+        tn_decision_release(problems[i].now);
+        tn_decision_release(problems[i].before);
+    }
+    return code;
+}

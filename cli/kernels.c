@@ -1,0 +1,268 @@
+#include "kernels.h"
+
+#include "candidates.h"
+
+#include <stdlib.h>
+
+/* Small enough for a reference that computes one number after the other, and large enough for a rate. */
+static const char *const problems[] = {
+    "matmul:f32:m=512,n=512,k=512",
+    "matmul:f32:m=16,n=16,k=16",
+    "matmul:f64:m=96,n=96,k=96",
+    "matmul:bf16:m=96,n=96,k=96",
+    "matmul:i8:m=96,n=96,k=96",
+    "permute:f32:shape=256x256,order=1;0",
+    "cast:f32:shape=65536,to=bf16",
+    "fill:f32:shape=65536,value=1",
+    "unary:f32:kind=gelu,shape=65536",
+    "binary:f32:kind=add,shape=65536",
+    "reduce:f32:kind=sum,shape=64x1024,axes=1",
+    "softmax:f32:shape=64x1024",
+    "norm:f32:kind=layer,shape=64x1024,weight=1,bias=1",
+    "norm:bf16:kind=rms,shape=64x1024,weight=1",
+    "rotary:f32:kind=halves,shape=64x8x64",
+};
+enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+
+static const double seconds_each = 0.02; /* of timing a kernel                           */
+static const double slowest_us = 20000;  /* that a call may take, as predicted, to be timed */
+
+static tn_status no_memory(tn_error *err)
+{
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "kernels", "no memory for what is found");
+}
+
+static tn_status take_candidates(tn_decision *decision, found_decision *to, tn_error *err)
+{
+    size_t count = tn_decision_count(decision);
+    const tn_candidate *taken = tn_decision_chosen(decision);
+    to->lender = decision;
+    to->problem = tn_decision_problem(decision);
+    to->taken = taken ? taken->kernel : "";
+    (void)tn_decision_status(decision, &to->message);
+    to->kernels = calloc(count, sizeof *to->kernels);
+    if (!to->kernels)
+        return no_memory(err);
+    for (; to->count < count; to->count++)
+        to->kernels[to->count].candidate = *tn_decision_candidate(decision, to->count);
+    return TN_OK;
+}
+
+/* What is not there, or not now, is nobody's fault. */
+static bool is_own_fault(tn_status status)
+{
+    return status && status != TN_UNAVAILABLE && status != TN_BUSY && status != TN_OUT_OF_MEMORY &&
+           status != TN_UNSUPPORTED && status != TN_REFUSED;
+}
+
+static void take_failure(const char *problem, const tn_error *error, found_decision *to)
+{
+    to->problem = problem;
+    to->taken = "";
+    to->error = *error;
+    to->message = to->error.message;
+}
+
+/* A problem that the platform has no kernel for says nothing of this machine. */
+static tn_status decide(const tn_device *device, const char *problem, found_kernels *to,
+                        tn_error *err)
+{
+    char text[256];
+    tn_decision *decision = NULL;
+    snprintf(text, sizeof text, "%s@%s", problem, tn_device_id(device));
+    tn_status status = tn_explain(NULL, text, &decision, err);
+    if (!status && tn_decision_count(decision) > 0)
+        return take_candidates(decision, &to->decisions[to->count++], err);
+    tn_decision_release(decision);
+    if (is_own_fault(status))
+        take_failure(problem, err, &to->decisions[to->count++]);
+    return status == TN_OUT_OF_MEMORY ? status : TN_OK;
+}
+
+static bool has_failed(const found_kernels *kernels)
+{
+    return kernels->count > 0 && decision_is_broken(&kernels->decisions[kernels->count - 1]);
+}
+
+static bool is_looked_at(const tn_device *device)
+{
+    return tn_device_index(device) == 0 && !tn_device_plans_only(device) &&
+           tn_device_health(device, NULL) == TN_OK;
+}
+
+/* A lock that cannot be read refuses everything, and so nothing else need be tried. */
+static void look_at_lock(found_kernels *to)
+{
+    char path[4096];
+    tn_lock_report *report = NULL;
+    tn_error err;
+    if (tn_lock_used(path, sizeof path) > 0 && tn_lock_diff(path, path, &report, &err))
+        take_failure("TENON_LOCK", &err, &to->decisions[to->count++]);
+    tn_lock_report_release(report);
+}
+
+static tn_status decide_all(found_kernels *to, tn_error *err)
+{
+    size_t devices = 0;
+    tn_status status = tn_device_count(&devices, err);
+    if (status)
+        return status;
+    to->decisions = calloc(devices * PROBLEMS + 1, sizeof *to->decisions);
+    if (!to->decisions)
+        return no_memory(err);
+    look_at_lock(to);
+    for (size_t d = 0; d < devices && !status; d++) {
+        const tn_device *device = tn_device_at(d);
+        for (size_t p = 0; device && is_looked_at(device) && p < PROBLEMS; p++) {
+            if (!status && !has_failed(to))
+                status = decide(device, problems[p], to, err);
+        }
+    }
+    return status;
+}
+
+static void try(const found_decision *decision, found_kernel *kernel)
+{
+    const tn_check_args check = {.struct_size = sizeof check,
+                                 .problem = decision->problem,
+                                 .kernel = kernel->candidate.kernel,
+                                 .seed = 1};
+    const tn_bench_args bench = {.struct_size = sizeof bench,
+                                 .problem = decision->problem,
+                                 .kernel = kernel->candidate.kernel,
+                                 .seconds = seconds_each};
+    kernel->check.struct_size = sizeof kernel->check;
+    kernel->bench.struct_size = sizeof kernel->bench;
+    kernel->checked =
+        tn_check(NULL, &check, &kernel->check, &kernel->error) ? TRIAL_FAILED : TRIAL_DONE;
+    if (kernel->checked == TRIAL_FAILED || candidate_us(&kernel->candidate) > slowest_us)
+        return;
+    kernel->timed =
+        tn_bench(NULL, &bench, &kernel->bench, &kernel->error) ? TRIAL_FAILED : TRIAL_DONE;
+}
+
+static size_t count_trials(const found_kernels *kernels)
+{
+    size_t count = 0;
+    for (size_t d = 0; d < kernels->count; d++) {
+        for (size_t k = 0; k < kernels->decisions[d].count; k++)
+            count += candidate_may_run(&kernels->decisions[d].kernels[k].candidate);
+    }
+    return count;
+}
+
+static void try_all(kernels_progress *tell, void *to, found_kernels *kernels)
+{
+    size_t done = 0, count = count_trials(kernels);
+    for (size_t d = 0; d < kernels->count; d++) {
+        found_decision *decision = &kernels->decisions[d];
+        for (size_t k = 0; k < decision->count; k++) {
+            found_kernel *kernel = &decision->kernels[k];
+            if (!candidate_may_run(&kernel->candidate))
+                continue;
+            if (tell)
+                tell(to, done, count, kernel->candidate.kernel);
+            try(decision, kernel);
+            done++;
+        }
+    }
+    if (tell)
+        tell(to, done, count, NULL);
+}
+
+tn_status kernels_gather(kernels_progress *tell, void *to, found_kernels *out, tn_error *err)
+{
+    memset(out, 0, sizeof *out);
+    tn_status status = decide_all(out, err);
+    if (status)
+        kernels_release(out);
+    else
+        try_all(tell, to, out);
+    return status;
+}
+
+void kernels_release(found_kernels *kernels)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        free(kernels->decisions[i].kernels);
+        tn_decision_release(kernels->decisions[i].lender);
+    }
+    free(kernels->decisions);
+    memset(kernels, 0, sizeof *kernels);
+}
+
+bool decision_is_broken(const found_decision *decision)
+{
+    return decision->error.status != TN_OK;
+}
+
+bool kernel_is_broken(const found_kernel *kernel)
+{
+    bool is_wrong = kernel->checked == TRIAL_DONE && !kernel->check.ok;
+    bool has_failed = (kernel->checked == TRIAL_FAILED || kernel->timed == TRIAL_FAILED) &&
+                      is_own_fault(kernel->error.status);
+    return is_wrong || has_failed || kernel->candidate.verdict == TN_VERDICT_QUARANTINED;
+}
+
+int kernels_count_broken(const found_kernels *kernels)
+{
+    int broken = 0;
+    for (size_t d = 0; d < kernels->count; d++) {
+        broken += decision_is_broken(&kernels->decisions[d]);
+        for (size_t k = 0; k < kernels->decisions[d].count; k++)
+            broken += kernel_is_broken(&kernels->decisions[d].kernels[k]);
+    }
+    return broken;
+}
+
+size_t kernels_count_checked(const found_kernels *kernels)
+{
+    size_t checked = 0;
+    for (size_t d = 0; d < kernels->count; d++) {
+        for (size_t k = 0; k < kernels->decisions[d].count; k++)
+            checked += kernels->decisions[d].kernels[k].checked == TRIAL_DONE;
+    }
+    return checked;
+}
+
+const char *kernel_word(const found_kernel *kernel)
+{
+    if (!candidate_may_run(&kernel->candidate))
+        return tn_verdict_name(kernel->candidate.verdict);
+    switch (kernel->checked) {
+    case TRIAL_DONE:
+        return !kernel->check.ok ? "wrong" : kernel->timed == TRIAL_FAILED ? "failed" : "ok";
+    case TRIAL_FAILED: return "failed";
+    default: return "not checked";
+    }
+}
+
+double kernel_rate(const found_decision *decision, const found_kernel *kernel,
+                   const char **out_unit)
+{
+    bool computes = strncmp(decision->problem, "matmul:", 7) == 0;
+    *out_unit = computes ? "FLOP" : "B";
+    if (kernel->timed != TRIAL_DONE)
+        return 0;
+    return computes ? kernel->bench.gflops : kernel->bench.gbps;
+}
+
+void phrase_kernel_fault(const found_kernel *kernel, text_line *out)
+{
+    if (kernel->candidate.why)
+        phrase_refusal(kernel->candidate.why, out);
+    else if (kernel->checked == TRIAL_FAILED || kernel->timed == TRIAL_FAILED)
+        text_add(out, "%s: %s", tn_status_name(kernel->error.status), kernel->error.message);
+    else if (kernel->checked == TRIAL_DONE && !kernel->check.ok)
+        text_add(out, "%s", kernel->check.text);
+}
+
+void phrase_kernel_figures(const found_kernel *kernel, text_line *out)
+{
+    if (kernel->checked == TRIAL_DONE)
+        text_add_item(out, "error %.3g%% of its bound", kernel->check.error * 100);
+    if (kernel->timed == TRIAL_DONE)
+        text_add_item(out, "spread %.0f%%", kernel->bench.spread * 100);
+    else if (kernel->checked == TRIAL_DONE && kernel->timed == TRIAL_NONE)
+        text_add_item(out, "too slow to time");
+}

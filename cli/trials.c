@@ -1,0 +1,75 @@
+#include "trials.h"
+
+#include "candidates.h"
+
+int trials_decide(const char *who, const trials_wish *wish, trials *out)
+{
+    tn_error err;
+    *out = (trials){.wish = wish};
+    if (wish->all_kernels && wish->kernel.count) {
+        fprintf(stderr, "tenon%s: --kernel and --all-kernels do not go together\n", who);
+        return EXIT_WRONG_USE;
+    }
+    for (; out->count < wish->problems.count; out->count++) {
+        if (tn_explain(NULL, wish->problems.texts[out->count], &out->decisions[out->count], &err))
+            return report_wish(who, &err);
+    }
+    return OPTIONS_RUN;
+}
+
+void trials_release(trials *of)
+{
+    for (size_t i = 0; i < of->count; i++)
+        tn_decision_release(of->decisions[i]);
+    of->count = 0;
+}
+
+/* The index-th that could be taken, or NULL; with SIZE_MAX, how many there are is in *out_count. */
+static const tn_candidate *find_usable(const tn_decision *decision, size_t index, size_t *out_count)
+{
+    *out_count = 0;
+    for (size_t i = 0; i < tn_decision_count(decision); i++) {
+        const tn_candidate *candidate = tn_decision_candidate(decision, i);
+        if (candidate_may_run(candidate) && (*out_count)++ == index)
+            return candidate;
+    }
+    return NULL;
+}
+
+size_t trials_kernels(const trials *of, size_t problem)
+{
+    size_t count = 1;
+    if (of->wish->all_kernels)
+        (void)find_usable(of->decisions[problem], SIZE_MAX, &count);
+    return count > 0 ? count : 1;
+}
+
+const char *trials_kernel(const trials *of, size_t problem, size_t index)
+{
+    size_t count;
+    if (!of->wish->all_kernels)
+        return of->wish->kernel.count ? of->wish->kernel.texts[0] : NULL;
+    const tn_candidate *found = find_usable(of->decisions[problem], index, &count);
+    return found ? found->kernel : NULL;
+}
+
+const char *name_of_trial(const trials *of, size_t problem, size_t index)
+{
+    const char *name = trials_kernel(of, problem, index);
+    const tn_candidate *taken = tn_decision_chosen(of->decisions[problem]);
+    return name ? name : taken ? taken->kernel : "-";
+}
+
+int code_of_trial(tn_status status)
+{
+    switch (status) {
+    case TN_OK: return EXIT_DONE;
+    case TN_REFUSED: return EXIT_REFUSED;
+    case TN_INVALID_ARGUMENT:
+    case TN_NOT_FOUND: return EXIT_WRONG_USE;
+    case TN_UNSUPPORTED:
+    case TN_UNAVAILABLE:
+    case TN_BUSY: return EXIT_UNAVAILABLE;
+    default: return EXIT_INTERNAL;
+    }
+}

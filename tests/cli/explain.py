@@ -1,0 +1,192 @@
+"""tenon explain: every candidate with its verdict and reason, as text for a bug report and as JSON; what
+--set changes; exit codes."""
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+MATMUL = "matmul:f32:m=48,n=40,k=24,tb=1"
+SOFTMAX = "softmax:f32:shape=8x64"
+VERDICTS = ["chosen", "admitted", "untested", "refused", "quarantined"]
+
+
+class Case(script.Case):
+    def tenon(self, *arguments, code=0, **changes):
+        changes.setdefault("TENON_CACHE", self.place("cache"))
+        done = script.run(script.build.tenon, "explain", *arguments,
+                          env=script.environment(**changes))
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def text(self, *arguments, **options):
+        done = self.tenon(*arguments, **options)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def document(self, *arguments, **options):
+        return json.loads(self.text("--json", *arguments, **options))
+
+    def refuse(self, *arguments, code=2, **changes):
+        done = self.tenon(*arguments, code=code, **changes)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"^tenon explain: [^\n]*\n$")
+        return done.stderr
+
+
+class Document(Case):
+    def test_has_the_problem_in_full_and_its_device(self):
+        document = self.document("matmul:f32:k=24,n=40,m=48,tb=1")
+        self.assertEqual(document["problem"], MATMUL + "@cpu:0")
+        self.assertEqual(document["device"], "cpu:0")
+        self.assertEqual(document["further"], [])
+        self.assertIsNone(document["without_set"])
+        self.assertEqual(document["settings"], [])
+
+    def test_candidates_make_sense(self):
+        for problem in (MATMUL, SOFTMAX, "matmul:i8:m=4,n=4,k=4", "norm:bf16:kind=rms,shape=2x3"):
+            document = self.document(problem)
+            rows = document["candidates"]
+            self.assertGreater(len(rows), 1)
+            self.assertEqual(document["chosen"], rows[0]["kernel"])
+            self.assertEqual((document["status"], document["message"]), ("ok", ""))
+            self.assertEqual([row["verdict"] for row in rows].count("chosen"), 1)
+            for row in rows:
+                self.assertIn(row["verdict"], VERDICTS)
+                self.assertGreater(row["predicted_us"], 0)
+                self.assertEqual(row["why"] is not None,
+                                 row["verdict"] in ("refused", "quarantined"), row)
+                self.assertTrue(row["kernel"].startswith(row["platform"] + "."))
+
+    def test_a_refusal_says_what_is_needed_and_found(self):
+        rows = self.document("matmul:i8:m=4,n=4,k=4")["candidates"]
+        why = next(row["why"] for row in rows if row["library"] == "openblas")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]),
+                         ("dtype", "i8", 1, 0))
+        self.assertIn("f32", why["text"])
+        limited = self.document("--set", "rules=forbid:library:openblas", MATMUL)["candidates"]
+        why = next(row["why"] for row in limited if row["library"] == "openblas")
+        self.assertEqual(why["code"], "rule")
+        self.assertIn("forbid:library:openblas", why["text"])
+
+    def test_settings_are_those_that_are_not_default(self):
+        document = self.document("--set", "determinism=run-to-run", MATMUL, TENON_INFERENCE="1")
+        self.assertEqual({row["key"]: (row["value"], row["default"]) for row in document["settings"]},
+                         {"determinism": ("run-to-run", "any"), "inference": ("true", "false")})
+        origins = {row["key"]: row["origin"] for row in document["settings"]}
+        self.assertEqual(origins["inference"], "environment: TENON_INFERENCE")
+
+    def test_several_problems(self):
+        document = self.document(MATMUL, SOFTMAX, MATMUL)
+        self.assertEqual([document["problem"]] + [row["problem"] for row in document["further"]],
+                         [p + "@cpu:0" for p in (MATMUL, SOFTMAX, MATMUL)])
+        shared = {"schema", "command", "version", "lock", "settings", "further"}
+        for row in document["further"]:
+            self.assertEqual(set(row), set(document) - shared)
+
+
+class DryRun(Case):
+    def test_shows_what_changes(self):
+        plain = self.document(MATMUL)
+        document = self.document("--set", "determinism=cross-device", MATMUL)
+        self.assertEqual(document["without_set"],
+                         {"chosen": plain["chosen"], "status": "ok", "message": ""})
+        self.assertEqual(document["chosen"], "cpu.matmul.ref")
+        refused = [row["kernel"] for row in document["candidates"]
+                   if row["why"] and row["why"]["code"] == "determinism"]
+        self.assertEqual(document["offenders"], refused)
+        if plain["chosen"] == "cpu.matmul.ref":
+            self.skipTest("there is no faster kernel here to be refused")
+        self.assertIn(plain["chosen"], document["offenders"])
+        text = self.text("--set", "determinism=cross-device", MATMUL)
+        self.assertIn(f"dry run: {plain['chosen']} -> cpu.matmul.ref by what --set changes\n", text)
+        self.assertIn(f"not cross-device: {plain['chosen']} (the one that is taken without --set)",
+                      text)
+
+    def test_says_when_nothing_changes(self):
+        text = self.text("--set", "determinism=run-to-run", SOFTMAX)
+        self.assertIn("not run-to-run: none of them\n", text)
+        self.assertIn("dry run: the same without --set\n", text)
+
+    def test_a_setting_of_the_environment_is_no_dry_run(self):
+        text = self.text(MATMUL, TENON_DETERMINISM="cross-device")
+        self.assertIn("settings  determinism=cross-device (environment: TENON_DETERMINISM)", text)
+        self.assertIn("not cross-device: ", text)
+        self.assertNotIn("dry run", text)
+
+    def test_what_holds_for_the_process_alone(self):
+        before = self.document(SOFTMAX)["chosen"]
+        document = self.document("--set", "cpu.isa_mask=baseline", SOFTMAX)
+        self.assertEqual(document["without_set"]["chosen"], before)
+        self.assertIn(document["chosen"], ("cpu.softmax.plain", "cpu.softmax.ref"))
+
+
+class Text(Case):
+    def test_is_a_bug_report(self):
+        text = self.text("matmul:bf16:m=4,n=4,k=4")
+        version = script.run(script.build.tenon, "version").stdout.split(" ", 1)[1]
+        flat = " ".join(text.split())
+        self.assertTrue(text.startswith("problem   matmul:bf16:m=4,n=4,k=4@cpu:0\ndevice    cpu:0, "))
+        self.assertIn("tenon " + " ".join(version.split()), flat)
+        self.assertIn("settings  all at their defaults\n", text)
+        for row in self.document("matmul:bf16:m=4,n=4,k=4")["candidates"]:
+            self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +{row['verdict']} +[\d.]+ "
+                                   r"(ns|us|ms|s) +(predicted|measured)")
+            if row["why"]:
+                self.assertIn(f"{row['why']['code']}: {row['why']['what']}; {row['why']['text']}",
+                              flat)
+        self.assertRegex(text, r"(?m)^taken: \S+$")
+
+    def test_numbers_of_a_refusal(self):
+        """A limit has both of its numbers; what is there or not has neither."""
+        text = self.text("--set", "workspace.limit=0", "matmul:f32:m=33,n=31,k=37,sa=74;2")
+        for found in re.findall(r"(?m)^      memory: .*", text):
+            self.assertRegex(found, r"workspace bytes needs \d+, found 0; ")
+        self.assertNotIn("needs 1, found 0", text)
+
+    def test_fits_the_width(self):
+        for line in self.text(MATMUL, SOFTMAX).splitlines():
+            self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
+
+
+class Codes(Case):
+    def test_refused_by_settings(self):
+        document = self.document("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
+        self.assertEqual((document["chosen"], document["status"]), (None, "refused"))
+        self.assertIn("forbid:matmul/platform:cpu", document["message"])
+        text = self.text("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
+        self.assertRegex(text, r"(?m)^nothing is taken: refused: no kernel may take it")
+        self.assertRegex(text, r"(?m)^dry run: cpu\.\S+ -> nothing by what --set changes$")
+
+    def test_the_first_that_is_not_taken_decides(self):
+        self.tenon("--set", "rules=forbid:matmul/platform:cpu", SOFTMAX, MATMUL, code=4)
+        self.tenon("--set", "rules=forbid:matmul/platform:cpu", SOFTMAX)
+
+    def test_unsupported_here(self):
+        described = script.source("backends", "described", "devices", "tpu-v5e.device")
+        document = self.document("--device-file", described, f"{MATMUL}@tpu-v5e", code=3)
+        self.assertEqual((document["chosen"], document["status"]), (None, "unsupported"))
+        self.assertEqual(document["candidates"], [])
+        self.assertIn("has no kernel for matmul", document["message"])
+
+    def test_wrong_use(self):
+        self.assertIn("needs a PROBLEM", self.refuse())
+        self.assertIn('no operator "matmull"', self.refuse("matmull:f32:m=1"))
+        self.assertIn("k is missing", self.refuse("matmul:f32:m=1,n=1"))
+        self.assertIn('no device "cpu:7"', self.refuse(MATMUL + "@cpu:7"))
+        self.refuse(MATMUL, "wrong")
+
+    def test_a_lock_that_is_wrong(self):
+        lock = script.write_text(self.place("x.lock"), "checksum = nothing\n")
+        document = self.document(MATMUL, code=4, TENON_LOCK=lock)
+        self.assertEqual((document["lock"], document["chosen"]), (lock, None))
+        for row in document["candidates"]:
+            self.assertEqual(row["why"]["code"], "lock")
+            self.assertIn(lock + ":1: ", row["why"]["text"])
+
+
+if __name__ == "__main__":
+    script.main()

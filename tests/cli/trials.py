@@ -1,0 +1,226 @@
+"""tenon check and tenon bench: kernels against the reference and the clock; and what tenon doctor makes of
+both. A device that lies comes from a description."""
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import names
+import script
+
+MATMUL = "matmul:f32:m=24,n=20,k=16"
+SOFTMAX = "softmax:f32:shape=8x64"
+
+
+class Case(script.Case):
+    def tenon(self, *arguments, code=0, **changes):
+        changes.setdefault("TENON_CACHE", self.place("cache"))
+        done = script.run(script.build.tenon, *arguments, env=script.environment(**changes))
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def document(self, *arguments, **options):
+        done = self.tenon(*arguments, "--json", **options)
+        self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)
+
+    def refuse(self, *arguments, code=2):
+        done = self.tenon(*arguments, code=code)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"^tenon[^\n]*\n$")
+        return done.stderr
+
+    def usable(self, problem):
+        """Kernels that could be taken, best first."""
+        rows = self.document("explain", problem)["candidates"]
+        return [r["kernel"] for r in rows if r["verdict"] not in ("refused", "quarantined")]
+
+
+class Check(Case):
+    def test_the_kernel_that_is_taken(self):
+        (row,) = self.document("check", MATMUL)["results"]
+        self.assertEqual(row["problem"], MATMUL + "@cpu:0")
+        self.assertEqual(row["kernel"], self.usable(MATMUL)[0])
+        self.assertEqual((row["status"], row["ok"], row["checked"], row["sampled"]),
+                         ("ok", True, 24 * 20, False))
+        self.assertLessEqual(row["error"], 1)
+        self.assertGreater(row["bound"], 0)
+        self.assertGreater(int(row["seed"]), 0)
+
+    def test_every_kernel_of_every_problem(self):
+        rows = self.document("check", MATMUL, SOFTMAX, "--all-kernels")["results"]
+        self.assertEqual([row["kernel"] for row in rows], self.usable(MATMUL) + self.usable(SOFTMAX))
+        self.assertEqual({row["ok"] for row in rows}, {True})
+        self.assertEqual(len({row["seed"] for row in rows}), 1)
+
+    def test_a_seed_repeats_a_run(self):
+        first, second, other = (
+            self.document("check", MATMUL, "--seed", seed)["results"][0] for seed in ("7", "7", "8"))
+        self.assertEqual(first, second)
+        self.assertEqual((first["seed"], other["seed"]), ("7", "8"))
+        self.assertNotEqual(first["expected"], other["expected"])
+
+    def test_text(self):
+        text = self.tenon("check", MATMUL, "--all-kernels", "--seed=5").stdout
+        self.assertTrue(text.startswith(MATMUL + "@cpu:0\n"))
+        usable = self.usable(MATMUL)
+        self.assertEqual(re.findall(r"(?m)^  (\S+) +ok +error ", text), usable)
+        self.assertIn(f"\n{len(usable)} checked, nothing is wrong; --seed 5 repeats it\n", text)
+
+    def test_one_kernel_by_name(self):
+        (row,) = self.document("check", MATMUL, "--kernel", "cpu.matmul.ref")["results"]
+        self.assertEqual((row["kernel"], row["error"]), ("cpu.matmul.ref", 0))
+
+    def test_one_that_cannot_run(self):
+        (row,) = self.document("check", SOFTMAX, "--kernel=cpu.matmul.ref", code=3)["results"]
+        self.assertEqual((row["status"], row["ok"]), ("unsupported", None))
+        self.assertIn("computes matmul", row["message"])
+        self.tenon("check", MATMUL, "--set", "rules=forbid:platform:cpu", code=4)
+        (row,) = self.document("check", MATMUL, "--kernel=cpu.matmul.reff", code=2)["results"]
+        self.assertIn("did you mean cpu.matmul.ref?", row["message"])
+
+    def test_wrong_use(self):
+        self.assertIn("needs a PROBLEM", self.refuse("check"))
+        self.assertIn("do not go together",
+                      self.refuse("check", MATMUL, "--kernel=x", "--all-kernels"))
+        for seed in ("0", "-1", "x", "1x", "99999999999999999999"):
+            self.assertIn("--seed needs a number", self.refuse("check", MATMUL, f"--seed={seed}"))
+        self.assertIn("--dump is for one problem",
+                      self.refuse("check", MATMUL, SOFTMAX, "--dump=x"))
+
+
+class Bench(Case):
+    def test_figures(self):
+        document = self.document("bench", MATMUL, "--seconds=0.02")
+        (row,) = document["results"]
+        self.assertEqual((row["kernel"], row["status"]), (self.usable(MATMUL)[0], "ok"))
+        self.assertGreater(row["ms"], 0)
+        self.assertGreaterEqual(row["runs"], 15)
+        self.assertAlmostEqual(row["gflops"], 2 * 24 * 20 * 16 / (row["ms"] * 1e6),
+                               delta=row["gflops"] / 100)
+        self.assertGreater(row["gbps"], 0)
+        self.assertIsNone(row["against"])
+        self.assertGreater(document["machine"]["threads"], 0)
+
+    def test_every_kernel_against_one(self):
+        rows = self.document("bench", SOFTMAX, "--all-kernels", "--seconds=0.02",
+                             "--against=cpu.softmax.ref")["results"]
+        self.assertEqual([row["kernel"] for row in rows], self.usable(SOFTMAX))
+        for row in rows:
+            self.assertEqual(row["against"]["kernel"], "cpu.softmax.ref")
+            self.assertGreater(row["against"]["ratio"], 0)
+            self.assertGreaterEqual(row["against"]["aa_spread"], 0)
+
+    def test_text(self):
+        text = self.tenon("bench", MATMUL, "--kernel=cpu.matmul.ref", "--seconds=0.02").stdout
+        self.assertRegex(text, r"(?m)^  cpu\.matmul\.ref +[\d.]+ [num]?s +[\d.]+ [KMGT]FLOP/s +[\d.]+ "
+                               r"[KMGT]B/s +[\d.]+% +\d+$")
+
+    def test_wrong_use(self):
+        self.assertIn("needs a PROBLEM", self.refuse("bench"))
+        for seconds in ("0", "-1", "x", "nan", "4000"):
+            self.assertIn("--seconds needs", self.refuse("bench", MATMUL, f"--seconds={seconds}"))
+
+
+class Liar(Case):
+    """A described device whose matmul is wrong."""
+
+    def setUp(self):
+        super().setUp()
+        if script.build.values.get("TENON_DESCRIBED") != "ON":
+            self.skipTest("this build has no described platform")
+        self.file = script.write_text(
+            self.place("liar.device"),
+            "[device liar]\nplatform = described\nname = Liar\nmemory = 1 GiB\n"
+            "behaviour.lie_every = 1\n")
+
+    def test_doctor_finds_it(self):
+        document = self.document("doctor", "--device-file", self.file, code=1)
+        broken = [row for row in document["kernels"] if row["broken"]]
+        self.assertEqual({row["kernel"] for row in broken}, {"described.matmul.plain"})
+        self.assertEqual(document["broken"], len(broken))
+        for row in broken:
+            self.assertIs(row["ok"], False)
+            self.assertNotEqual(row["text"], "")
+        text = self.tenon("doctor", "--device-file", self.file, code=1).stdout
+        self.assertRegex(text, r"(?m)^  \* described.matmul.plain +wrong ")
+        verdict = " ".join(text.split("\nverdict: ")[1].split())
+        self.assertIn("kernel described.matmul.plain for matmul:f32:", verdict)
+
+
+class Doctor(Case):
+    def test_checks_and_times_every_kernel(self):
+        document = self.document("doctor")
+        rows = document["kernels"]
+        self.assertEqual(document["broken"], 0)
+        self.assertGreater(len(document["decisions"]), 10)
+        for key in ("decisions", "kernels"):
+            self.assertEqual(set(document[key][0]), set(names.documents()["doctor"][key]))
+        for row in rows:
+            runs = row["verdict"] not in ("refused", "quarantined")
+            self.assertEqual(row["ok"], True if runs else None, row)
+            self.assertEqual(row["text"] == "", runs, row)
+        timed = {row["kernel"] for row in rows if row["ms"] is not None}
+        self.assertEqual(timed, {row["kernel"] for row in rows if row["ok"]})
+        for op in ("matmul", "permute", "cast", "fill", "unary", "binary", "reduce", "softmax", "norm",
+                   "rotary"):
+            self.assertIn(f"cpu.{op}.ref", timed)
+        chosen = {row["problem"]: row["kernel"] for row in rows if row["verdict"] == "chosen"}
+        self.assertEqual({row["problem"]: row["chosen"] for row in document["decisions"]}, chosen)
+
+    def test_page_has_bars_and_decisions(self):
+        text = self.tenon("doctor", "--html", "-").stdout
+        part = text[text.index('<section id="kernels">'):]
+        problems = re.findall(r"<h3><code>([^<]+)</code></h3>", part)
+        self.assertEqual(part.count("<summary>The decision</summary>"), len(problems))
+        self.assertGreater(part.count('<svg class="bar"'), 2 * len(problems))
+
+    def test_quick_has_none(self):
+        document = self.document("doctor", "--quick")
+        self.assertEqual((document["decisions"], document["kernels"]), ([], []))
+        self.assertNotIn("\nkernels\n", self.tenon("doctor", "--quick").stdout)
+
+    def test_a_lock_that_is_wrong_is_broken(self):
+        lock = script.write_text(self.place("x.lock"), "checksum = nothing\n")
+        document = self.document("doctor", code=1, TENON_LOCK=lock)
+        self.assertEqual((document["broken"], document["kernels"]), (1, []))
+        self.assertIn(lock, document["decisions"][0]["message"])
+
+    def test_a_bar_on_a_terminal_alone(self):
+        self.assertEqual(self.tenon("doctor").stderr, "")
+        seen = self.on_terminal("doctor")
+        self.assertRegex(seen, r"\r\x1b\[K\[\.{24}\] 0 of \d+  cpu\.")
+        self.assertRegex(seen, r"\[#+\.*\] \d+ of \d+  cpu\.")
+        self.assertTrue(seen.endswith("\r\x1b[K"), repr(seen[-80:]))
+        for option in ("--quick", "--json"):
+            self.assertEqual(self.on_terminal("doctor", option), "")
+
+    def on_terminal(self, *arguments):
+        """What is written to a terminal that is stderr."""
+        try:
+            import pty
+        except ImportError:
+            self.skipTest("this Python has no terminals")
+        ours, theirs = pty.openpty()
+        env = script.environment(TERM="xterm", TENON_CACHE=self.place("cache"))
+        with script.subprocess.Popen([script.build.tenon, *arguments], stderr=theirs, env=env,
+                                     stdout=script.subprocess.DEVNULL) as child:
+            os.close(theirs)
+            parts = []
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the terminal's way to say that the other side is closed
+                    part = b""
+                if not part:
+                    break
+                parts.append(part)
+        os.close(ours)
+        self.assertEqual(child.returncode, 0)
+        return b"".join(parts).decode()
+
+
+if __name__ == "__main__":
+    script.main()

@@ -1,0 +1,78 @@
+/* From a call to its kernel when the n-th allocation fails: the call says so or goes on, nothing is left
+ * behind, and the next attempt succeeds. */
+#include "fault.h"
+#include "unit/toy.h"
+
+static tn_tensor a, b, out;
+
+static void check_product(void)
+{
+    double sum = 0;
+    for (int p = 0; p < 8; p++)
+        sum += (double)(((float *)a.data)[p] * ((float *)b.data)[p * 6]);
+    assert_true((double)((float *)out.data)[0] == sum);
+}
+
+/* Everything anew: the problem, the decision, the plan and its run. */
+static tn_status multiply(tn_error *err)
+{
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    tn_status status = tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out), err);
+    if (!status)
+        check_product();
+    return status;
+}
+
+static tn_status explain(tn_error *err)
+{
+    tn_decision *decision = NULL;
+    tn_status status = tn_explain(NULL, "matmul:f32:m=6,n=6,k=8,sa=16;2@toy:0", &decision, err);
+    if (!status)
+        assert_string_equal(tn_decision_chosen(decision)->kernel, "toy.matmul.fast");
+    tn_decision_release(decision);
+    return status;
+}
+
+static bool survive(tn_status (*run)(tn_error *), long n)
+{
+    tn_error err = {0};
+    fault_arm(&fault_memory, n, false, 0);
+    tn_status status = run(&err);
+    bool fired = fault_end(&fault_memory);
+    if (status) {
+        assert_true(fired);
+        assert_int_equal(status, TN_OUT_OF_MEMORY);
+        assert_int_equal(err.status, status);
+        assert_int_not_equal(err.message[0], '\0');
+    }
+    if (run(&err))
+        fail_msg("after fault %ld: %s", n, err.message);
+    return fired;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    tn_device *device = toy_device();
+    long n = 1;
+    (void)state;
+    a = toy_tensor(device, TN_F32, 6, 8, 1);
+    b = toy_tensor(device, TN_F32, 8, 6, 2);
+    out = toy_tensor(device, TN_F32, 6, 6, 3);
+    memset(out.data, 0xFF, 36 * sizeof(float));
+    for (; survive(multiply, n); n++)
+        ;
+    assert_true(n > 3);
+    for (n = 1; survive(explain, n); n++)
+        ;
+    assert_true(n > 2);
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    assert_true(toy.plans <= 8); /* given back, but for what the stream remembers to have run */
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    fault_memory_install();
+    return run_suite("fault.dispatch", tests);
+}

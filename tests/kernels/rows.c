@@ -1,0 +1,236 @@
+/* Every kernel row, with every dtype it lists, on awkward problems, against the reference: no output out of
+ * its bound, no byte beside the output written. What a row refuses it refuses with a reason; each takes
+ * some. */
+#include "test.h"
+
+#include "dispatch/kernels.h"
+#include "ops/op.h"
+#include "tenon/tenon.h"
+
+#include <stdbool.h>
+
+/* Fields of problems by op. "%s" is where the dtype of another operand goes, where there is one. */
+static const char *const matmuls[] = {
+    "m=1,n=1,k=1",
+    "m=0,n=3,k=2",
+    "m=3,n=0,k=2",
+    "m=3,n=2,k=0",
+    "m=3,n=2,k=0,beta=0.5",
+    "m=7,n=13,k=31",
+    "m=64,n=48,k=33",
+    "m=1,n=257,k=129",
+    "m=257,n=1,k=129",
+    "m=33,n=65,k=1",
+    "m=17,n=19,k=23,ta=1",
+    "m=17,n=19,k=23,tb=1",
+    "m=17,n=19,k=23,ta=1,tb=1",
+    "m=5,n=7,k=11,alpha=-1.5",
+    "m=5,n=7,k=11,beta=1",
+    "m=5,n=7,k=11,alpha=0.25,beta=-2",
+    "m=5,n=7,k=11,bias=1",
+    "m=5,n=7,k=11,bias=1,act=relu",
+    "m=5,n=7,k=11,act=gelu",
+    "m=5,n=7,k=11,act=gelu-tanh,alpha=2",
+    "m=5,n=7,k=11,act=silu,beta=1,bias=1",
+    "m=5,n=7,k=11,batch=3",
+    "m=5,n=7,k=11,batch=2x3,tb=1",
+    "m=5,n=7,k=11,batch=3,sa=0;11;1",
+    "m=5,n=7,k=11,batch=3,sb=0;7;1,bias=1",
+    "m=5,n=7,k=11,sa=40;1",
+    "m=5,n=7,k=11,sa=1;5",
+    "m=5,n=7,k=11,sa=44;4",
+    "m=5,n=7,k=11,sc=64;1",
+    "m=5,n=7,k=11,sc=1;5",
+    "m=5,n=7,k=11,sc=64;3",
+    "m=5,n=7,k=11,sa=-11;1",
+    "m=5,n=7,k=11,sb=7;-1",
+    "m=5,n=7,k=11,bias=1,sbias=1;0",
+    "m=40,n=7,k=300,align=%d;%d;%d",
+    "m=128,n=96,k=200",
+    NULL,
+};
+static const char *const shapes[] = {
+    "shape=1",
+    "shape=0x3",
+    "shape=7",
+    "shape=1000",
+    "shape=13x31",
+    "shape=2x3x5x7",
+    "shape=64x257",
+    "shape=3x1x1024",
+    "shape=5x4096",
+    "shape=33x65,si=130;2",
+    "shape=9x17,si=-17;1",
+    "shape=9x17,so=40;1",
+    "shape=9x17,si=1;9",
+    "shape=9x17,inplace=1",
+    "shape=20000",
+    "shape=9x17,align=%d;%d",
+    "shape=4x3x2x2x2x2x2x2",
+    NULL,
+};
+
+typedef struct subject {
+    const tni_kernel *kernel;
+    tn_dtype dtype;
+    int64_t taken, refused;
+} subject;
+
+static uint64_t seed = 1;
+
+static void check(subject *s, const char *problem)
+{
+    const tn_check_args args = {.struct_size = sizeof args,
+                                .problem = problem,
+                                .kernel = s->kernel->row->name,
+                                .seed = seed++};
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_error err = {0};
+    tn_status status = tn_check(NULL, &args, &result, &err);
+    if (status == TN_UNSUPPORTED || status == TN_INVALID_ARGUMENT) { /* its row, or its op */
+        assert_int_not_equal(err.message[0], '\0');
+        s->refused++;
+        return;
+    }
+    if (status)
+        fail_msg("%s by %s: %s", problem, args.kernel, err.message);
+    if (!result.ok)
+        fail_msg("%s by %s, seed %llu: %s", problem, args.kernel, (unsigned long long)result.seed,
+                 result.text);
+    s->taken++;
+}
+
+/* With the alignment of one element where the text asks for some. */
+static void check_fields(subject *s, const char *prefix, const char *fields)
+{
+    const char *word = tn_dtype_name(s->dtype);
+    const char *op = tni_op_class_of(s->kernel->row->op)->word;
+    int size = (int)((s->dtype >> 8 & 0xFF) / 8), align = size > 8 ? 8 : size;
+    char problem[256], rest[160];
+    /* Every text that has any has three at most. */
+    snprintf(rest, sizeof rest, "%s", fields);
+    for (char *mark; (mark = strstr(rest, "%d"));) {
+        mark[0] = (char)('0' + align);
+        memmove(mark + 1, mark + 2, strlen(mark + 2) + 1);
+    }
+    snprintf(problem, sizeof problem, "%s:%s:%s%s@%s:0", op, word, prefix, rest,
+             s->kernel->row->platform);
+    check(s, problem);
+}
+
+static void check_shapes(subject *s, const char *prefix)
+{
+    for (size_t i = 0; shapes[i]; i++)
+        check_fields(s, prefix, shapes[i]);
+}
+
+static void check_kinds(subject *s, const char *const *kinds, const char *more)
+{
+    char prefix[64];
+    for (size_t i = 0; kinds[i]; i++) {
+        snprintf(prefix, sizeof prefix, "kind=%s,%s", kinds[i], more);
+        check_shapes(s, prefix);
+    }
+}
+
+static void check_casts(subject *s)
+{
+    char prefix[32];
+#define CAST(name, word, code, bits)                 \
+    snprintf(prefix, sizeof prefix, "to=%s,", word); \
+    check_shapes(s, prefix);
+    TN_DTYPE_LIST(CAST)
+#undef CAST
+}
+
+static void check_op(subject *s)
+{
+#define WORD(NAME, number, word) word,
+    static const char *const unaries[] = {TN_UNARY_LIST(WORD) NULL};
+    static const char *const binaries[] = {TN_BINARY_LIST(WORD) NULL};
+    static const char *const reductions[] = {TN_REDUCE_LIST(WORD) NULL};
+    static const char *const norms[] = {TN_NORM_LIST(WORD) NULL};
+    static const char *const rotaries[] = {TN_ROTARY_LIST(WORD) NULL};
+#undef WORD
+    switch (s->kernel->row->op) {
+    case TN_OP_MATMUL:
+        for (size_t i = 0; matmuls[i]; i++)
+            check_fields(s, "", matmuls[i]);
+        break;
+    case TN_OP_CAST: check_casts(s); break;
+    case TN_OP_FILL: check_shapes(s, "value=3,"); break;
+    case TN_OP_UNARY: check_kinds(s, unaries, ""); break;
+    case TN_OP_BINARY: check_kinds(s, binaries, ""); break;
+    case TN_OP_REDUCE:
+        check_kinds(s, reductions, "axes=1,");
+        check_kinds(s, reductions, "");
+        break;
+    case TN_OP_SOFTMAX:
+        check_shapes(s, "");
+        check_shapes(s, "log=1,");
+        break;
+    case TN_OP_NORM:
+        check_kinds(s, norms, "");
+        check_kinds(s, norms, "weight=1,bias=1,");
+        break;
+    case TN_OP_ROTARY:
+        check_kinds(s, rotaries, "");
+        check_fields(s, "", "kind=halves,shape=2x3x8x64");
+        check_fields(s, "", "kind=pairs,shape=2x3x8x64,size=32");
+        check_fields(s, "", "kind=halves,shape=5x16,size=6");
+        break;
+    default: check_shapes(s, ""); break;
+    }
+}
+
+static bool is_here(const char *platform)
+{
+    char name[64];
+    tn_device *device = NULL;
+    snprintf(name, sizeof name, "%.48s:0", platform);
+    return tn_device_get(name, &device, NULL) == TN_OK;
+}
+
+/* A row whose library or whose instructions are not here takes nothing. */
+static bool can_run(const tni_kernel *kernel)
+{
+    const tn_library *library = NULL;
+    if (kernel->row->cpu_needs) {
+        char features[512];
+        (void)tn_cpu_features(features, sizeof features);
+        if ((kernel->row->cpu_needs & TN_CPU_BIT(AVX512F) && !strstr(features, "avx512f")) ||
+            (kernel->row->cpu_needs & TN_CPU_BIT(AVX2) && !strstr(features, "avx2")))
+            return false;
+    }
+    return !kernel->row->library ||
+           (tn_library_get(kernel->row->library, &library, NULL) == TN_OK &&
+            tn_library_try(library, NULL) == TN_OK);
+}
+
+static void every_row_is_right(void **state)
+{
+    const tni_kernel *kernel;
+    size_t rows = 0;
+    (void)state;
+    for (size_t i = 0; (kernel = tni_kernel_at(i)); i++) {
+        if (!is_here(kernel->row->platform) || !can_run(kernel)) {
+            print_message("%s cannot run here\n", kernel->row->name);
+            continue;
+        }
+        for (const tn_dtype *dtype = kernel->row->dtypes; *dtype; dtype++) {
+            subject s = {.kernel = kernel, .dtype = *dtype};
+            check_op(&s);
+            if (s.taken < 3)
+                fail_msg("%s takes %lld problems of %s", kernel->row->name, (long long)s.taken,
+                         tn_dtype_name(*dtype));
+        }
+        rows++;
+    }
+    assert_true(rows >= 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_right)};
+    return run_suite("kernels.rows", tests);
+}

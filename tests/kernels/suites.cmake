@@ -1,0 +1,17 @@
+# Kernels against loops and libraries that know nothing of them.
+include(scripts.cmake)
+
+# The reference kernels, which all others are checked against.
+foreach(suite admit elements matmul number rows)
+  tenon_test(kernels/ref_${suite} TIMEOUT 120)
+endforeach()
+if(UNIX AND NOT APPLE)
+  add_library(test_kernels_ref_door MODULE kernels/ref_door.c)
+  target_link_libraries(test_kernels_ref_door PRIVATE tenon_inside tenon_flags)
+  set_target_properties(test_kernels_ref_door PROPERTIES PREFIX "" OUTPUT_NAME ref_door
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels")
+  tenon_test_script(kernels/ref_numpy)
+endif()
+
+# Every row there is, by the library's own check.
+tenon_test(kernels/rows TIMEOUT 240)

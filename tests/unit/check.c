@@ -1,0 +1,629 @@
+/* Checking: what a number stands for, how far it may be off, and that a kernel which does anything
+ * wrong is found out, by whichever of the two. */
+#include "test.h"
+
+#include "scratch.h"
+
+#include "base/alloc.h"
+#include "base/form.h"
+#include "dispatch/bounds.h"
+#include "dispatch/check.h"
+#include "dispatch/compare.h"
+#include "dispatch/element.h"
+#include "dispatch/oracle.h"
+#include "dispatch/part.h"
+#include "os/file.h"
+#include "tenon/tenon.h"
+
+#include <math.h>
+
+static tn_op op_of(const char *text)
+{
+    tn_op op;
+    char device[8];
+    tn_error err;
+    if (tni_problem_parse(text, &op, device, sizeof device, &err))
+        fail_msg("%s", err.message);
+    return op;
+}
+
+/* Elements. */
+
+static double number_of(tn_dtype dtype, uint32_t bits)
+{
+    return tni_element_read(dtype, &bits).re;
+}
+
+static uint32_t bits_of(tn_dtype dtype, double value)
+{
+    uint32_t bits = 0;
+    tni_element_write(dtype, (tni_number){value, 0}, &bits);
+    return bits;
+}
+
+static void narrow_floats_come_back_as_they_were(void **state)
+{
+    static const struct {
+        tn_dtype dtype;
+        uint32_t count;
+    } formats[] = {{TN_F16, 65536},     {TN_BF16, 65536},      {TN_F8_E5M2, 256},
+                   {TN_F8_E4M3FN, 256}, {TN_F8_E4M3FNUZ, 256}, {TN_F8_E5M2FNUZ, 256}};
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        for (uint32_t bits = 0; bits < formats[i].count; bits++) {
+            double value = number_of(formats[i].dtype, bits);
+            uint32_t again = bits_of(formats[i].dtype, value);
+            if (isnan(value))
+                assert_true(isnan(number_of(formats[i].dtype, again)));
+            else
+                assert_int_equal(again, bits);
+        }
+    }
+}
+
+static void numbers_are_rounded_to_nearest_even(void **state)
+{
+    static const struct {
+        tn_dtype dtype;
+        double value;
+        uint32_t bits;
+    } cases[] = {
+        {TN_F16, 1, 0x3C00},
+        {TN_F16, -2, 0xC000},
+        {TN_F16, 65504, 0x7BFF},
+        {TN_F16, 65519.99, 0x7BFF},
+        {TN_F16, 65520, 0x7C00},
+        {TN_F16, 1e300, 0x7C00},
+        {TN_F16, 0x1p-24, 1},
+        {TN_F16, 0x1p-25, 0},
+        {TN_F16, 0x1.8p-24, 2},
+        {TN_F16, 1 + 0x1p-11, 0x3C00},
+        {TN_F16, 1 + 0x3p-11, 0x3C02},
+        {TN_F16, -0.0, 0x8000},
+        {TN_BF16, 1 + 0x1p-8, 0x3F80},
+        {TN_BF16, 1 + 0x3p-8, 0x3F82},
+        {TN_BF16, 0x1p-133, 1},
+        {TN_F8_E4M3FN, 448, 0x7E},
+        {TN_F8_E4M3FN, 1e9, 0x7E},
+        {TN_F8_E4M3FNUZ, 240, 0x7F},
+        {TN_F8_E4M3FNUZ, -0.0, 0},
+        {TN_F8_E5M2, 57344, 0x7B},
+        {TN_F8_E5M2, 65536, 0x7C},
+        {TN_I8, 127.6, 127},
+        {TN_I8, -1, 0xFF},
+        {TN_U8, -5, 0},
+        {TN_I32, 0x1p40, 0x7FFFFFFF},
+        {TN_I32, NAN, 0},
+        {TN_BOOL, 0.25, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(bits_of(cases[i].dtype, cases[i].value), cases[i].bits);
+    assert_true(isinf(number_of(TN_F16, 0xFC00)) && number_of(TN_F16, 0xFC00) < 0);
+    assert_true(isnan(number_of(TN_F8_E4M3FN, 0x7F)) && isnan(number_of(TN_F8_E4M3FNUZ, 0x80)));
+}
+
+/* Comparing. */
+
+/* What comes of comparing one output of an f32 op that has one. */
+static tni_difference compare_one(const char *problem, const void *in, const void *found,
+                                  const void *expected)
+{
+    tn_op op = op_of(problem);
+    float other[4] = {1, 1, 1, 1}, before = NAN;
+    char input[16] = {0};
+    memcpy(input, in, 8);
+    void *data[TN_OP_OPERANDS_MAX] = {input, &before, other, other, NULL, NULL};
+    tni_difference difference = {.at = -1};
+    bool worse = false;
+    const tni_comparand what = {.op = &op, .data = data, .found = found, .expected = expected};
+    assert_int_equal(tni_compare(&what, &difference, &worse, NULL), TN_OK);
+    assert_true(worse && difference.checked == 1 && difference.at == 0);
+    return difference;
+}
+
+static bool f32_passes(const char *problem, float in, float found, float expected)
+{
+    double room = 0;
+    memcpy(&room, &in, sizeof in);
+    return compare_one(problem, &room, &found, &expected).wrong == 0;
+}
+
+static void numbers_are_within_their_bounds(void **state)
+{
+    const float one = 1, up = nextafterf(1, 2);
+    (void)state;
+    assert_true(f32_passes("unary:f32:kind=exp,shape=1", 0, up, one));
+    assert_true(f32_passes("unary:f32:kind=exp,shape=1", 0, one + 8 * 0x1p-23F, one) == false);
+    assert_false(f32_passes("unary:f32:kind=neg,shape=1", -1, up, one));
+    assert_false(f32_passes("binary:f32:kind=add,shape=1", 0, up, one));
+    assert_true(f32_passes("binary:f32:kind=div,shape=1", 1, up, one));
+    assert_false(f32_passes("binary:f32:kind=max,shape=1", 1, up, one));
+    assert_true(f32_passes("softmax:f32:shape=1", 3, up, one));
+    assert_false(f32_passes("softmax:f32:shape=1", 3, one + 0x1p-16F, one));
+    assert_true(f32_passes("unary:f32:kind=gelu,shape=1", -4, -1e-4F, -1.005e-4F));
+    assert_false(f32_passes("unary:f32:kind=gelu,shape=1", -4, -1e-4F, -1.2e-4F));
+}
+
+static void nans_and_infinities_meet_their_like(void **state)
+{
+    static const char problem[] = "unary:f32:kind=exp,shape=1";
+    const float inf = INFINITY, nan_ = NAN;
+    (void)state;
+    assert_true(f32_passes(problem, 1, nan_, nan_));
+    assert_true(f32_passes(problem, 1, -nan_, nan_));
+    assert_true(f32_passes(problem, 1, inf, inf));
+    assert_false(f32_passes(problem, 1, -inf, inf));
+    assert_false(f32_passes(problem, 1, 3e38F, inf));
+    assert_false(f32_passes(problem, 1, inf, 3e38F));
+    assert_false(f32_passes(problem, 1, nan_, 1));
+    assert_false(f32_passes(problem, 1, 1, nan_));
+    assert_false(f32_passes(problem, 1, nan_, inf));
+    assert_true(f32_passes("unary:f32:kind=neg,shape=1", 0, -0.0F, 0));
+    assert_false(f32_passes("permute:f32:shape=1", 0, -0.0F, 0));
+}
+
+/* Where a double has not bits enough. */
+static void wide_integers_are_compared_whole(void **state)
+{
+    const int64_t in = 1, great = (INT64_C(1) << 60) + 1, less = INT64_C(1) << 60;
+    (void)state;
+    assert_true((double)great == (double)less);
+    assert_int_equal(compare_one("binary:i64:kind=add,shape=1", &in, &great, &less).wrong, 1);
+    assert_int_equal(compare_one("binary:i64:kind=add,shape=1", &in, &great, &great).wrong, 0);
+}
+
+/* The formula of bounds.h, of 1 x n times n x 1 with ones. */
+static double bound_of_ones(const char *problem, uint64_t numerics, int64_t k)
+{
+    tn_op op = op_of(problem);
+    float *ones = tni_alloc((size_t)k * sizeof *ones), out = 0;
+    assert_non_null(ones);
+    for (int64_t i = 0; i < k; i++)
+        ones[i] = 1;
+    void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out};
+    const tni_place first = {{0}};
+    tni_bounds bounds;
+    assert_int_equal(tni_bounds_begin(&bounds, &op, data, numerics, NULL), TN_OK);
+    double bound = tni_bounds_at(&bounds, &first, (tni_number){(double)k, 0});
+    tni_bounds_end(&bounds);
+    tni_release(ones);
+    return bound;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+static void bounds_follow_the_length_of_sums(void **state)
+{
+    const double u = 0x1p-24;
+    (void)state;
+    assert_true(is_near(bound_of_ones("matmul:f32:m=1,n=1,k=16", 0, 16),
+                        (32 + 8) * u * 16 + 4 * u * 16 + 2 * u * 16));
+    assert_true(is_near(bound_of_ones("matmul:f32:m=1,n=1,k=10000", 0, 10000),
+                        (1600 + 8) * u * 1e4 + 6 * u * 1e4));
+    double tf32 = bound_of_ones("matmul:f32:m=1,n=1,k=16", TN_NUM_ROUNDS_F32_TF32, 16);
+    double bf16 = bound_of_ones("matmul:f32:m=1,n=1,k=16", TN_NUM_ROUNDS_F32_BF16, 16);
+    assert_true(is_near(tf32, 46 * u * 16 + 4 * 0x1p-11 * 16));
+    assert_true(is_near(bf16, 46 * u * 16 + 4 * 0x1p-8 * 16));
+    assert_true(bound_of_ones("matmul:f32:m=1,n=1,k=16,acc=f64", 0, 16) <
+                bound_of_ones("matmul:f32:m=1,n=1,k=16", 0, 16));
+}
+
+/* Of the first output, which is `expected`. */
+static double bound_of(const char *problem, float *in, float *other, double expected)
+{
+    tn_op op = op_of(problem);
+    float out[4] = {0};
+    void *data[TN_OP_OPERANDS_MAX] = {in, out, other, other + 1};
+    const tni_place first = {{0}};
+    tni_bounds bounds;
+    assert_int_equal(tni_bounds_begin(&bounds, &op, data, 0, NULL), TN_OK);
+    double bound = tni_bounds_at(&bounds, &first, (tni_number){expected, 0});
+    tni_bounds_end(&bounds);
+    return bound;
+}
+
+static void bounds_follow_the_inputs(void **state)
+{
+    const double u = 0x1p-24;
+    float in[] = {3, -4, 1}, other[] = {0.5F, 0.25F, 2};
+    (void)state;
+    assert_true(is_near(bound_of("rotary:f32:kind=pairs,shape=2", in, other, 2.5),
+                        4 * u * 7 * 0.5 + 2 * u * 2.5));
+    assert_true(is_near(bound_of("rotary:f32:kind=halves,shape=2", in, other, 2.5),
+                        4 * u * 7 * 0.5 + 2 * u * 2.5));
+    assert_true(is_near(bound_of("reduce:f32:kind=sum,shape=3,axes=1", in, other, 0), 6 * u * 8));
+    assert_true(
+        is_near(bound_of("reduce:f32:kind=mean,shape=3,axes=1", in, other, 0), 6 * u * 8 / 3));
+    assert_true(is_near(bound_of("reduce:f32:kind=prod,shape=3,axes=1", in, other, -12),
+                        2 * 6 * u * 12 + 2 * u * 12));
+    assert_true(bound_of("reduce:f32:kind=max,shape=3,axes=1", in, other, 3) == 0);
+    assert_true(is_near(bound_of("softmax:f32:shape=3,log=1", in, other, -2),
+                        (32 + 6 + 16) * u * 3 + 2 * u * 2));
+    /* squares of 3 and -4: their mean is 12.5, the variance 12.25 */
+    double r = sqrt(12.5), rms = sqrt(12.5 + 1e-5), layer = sqrt(12.25 + 1e-5);
+    assert_true(is_near(bound_of("norm:f32:kind=rms,shape=2,weight=1", in, other, 0.4),
+                        20 * u * (r + 3) / rms * (1 + 12.5 / (rms * rms)) * 0.5 + 6 * u * 0.4));
+    assert_true(is_near(bound_of("norm:f32:kind=layer,shape=2,weight=1,bias=1", in, other, 0.4),
+                        20 * u * (r + 3) / layer * (1 + 12.5 / (layer * layer)) * 0.5 +
+                            4 * u * (0.4 + 0.25) + 2 * u * 0.4));
+}
+
+/* Parts. */
+
+typedef struct tour {
+    tn_op op;
+    void *data[TN_OP_OPERANDS_MAX];
+    const float *all; /* every output */
+    tni_oracle oracle;
+    int64_t visits;
+    bool seen[512]; /* outputs that were in some part */
+} tour;
+
+static tn_status visit(void *user, const tni_part *part, tn_error *err)
+{
+    tour *t = user;
+    void *data[TN_OP_OPERANDS_MAX];
+    float out[512];
+    tn_op piece;
+    tn_status status = tni_part_take(&t->op, t->data, part, &piece, data, err);
+    if (!status)
+        status = tni_oracle_ask(&t->oracle, &piece, data, out, err);
+    int64_t count = tni_layout_elements(&piece.operand[tni_op_class_of(piece.kind)->output]);
+    for (int64_t i = 0; i < count && !status; i++) {
+        int64_t at = tni_part_place(&t->op, part, i);
+        assert_in_range(at, 0, 511);
+        t->seen[at] = true;
+        assert_true(out[i] == t->all[at]);
+    }
+    t->visits++;
+    return status;
+}
+
+/* Every part of a problem gives the outputs that the whole gives there. */
+static void check_parts(const char *problem, int64_t least_visits)
+{
+    tour t = {.op = op_of(problem)};
+    static float inputs[4][4096], all[512];
+    tn_error err;
+    for (int32_t i = 0; i < t.op.count; i++) {
+        for (int32_t k = 0; k < 4096; k++)
+            inputs[i][k] = (float)((k * 37 + i * 11) % 101) / 50 - 1;
+        t.data[i] = t.op.operand[i].dtype ? inputs[i] : NULL;
+    }
+    if (tni_oracle_begin(&t.oracle, t.op.kind, &err) ||
+        tni_oracle_ask(&t.oracle, &t.op, t.data, all, &err))
+        fail_msg("%s", err.message);
+    t.all = all;
+    assert_int_equal(tni_parts_visit(&t.op, false, 7, visit, &t, &err), TN_OK);
+    assert_int_equal(t.visits, 1);
+    memset(t.seen, 0, sizeof t.seen);
+    if (tni_parts_visit(&t.op, true, 7, visit, &t, &err))
+        fail_msg("%s", err.message);
+    assert_true(t.visits > least_visits);
+    const tn_layout *out = &t.op.operand[tni_op_class_of(t.op.kind)->output];
+    for (int64_t i = 0; i < tni_layout_elements(out); i++)
+        assert_true(t.seen[i]);
+    tni_oracle_end(&t.oracle);
+}
+
+static void parts_give_what_the_whole_gives(void **state)
+{
+    (void)state;
+    check_parts("matmul:f32:m=5,n=7,k=3", 4096 + 4);
+    check_parts("matmul:f32:m=5,n=7,k=3,batch=2x3,ta=1,sb=0;21;7;1,bias=1,beta=0.5,alpha=2", 4096);
+    check_parts("matmul:f32:m=9,n=11,k=13,sa=39;3,sb=22;2,sc=33;3", 4096);
+    check_parts("unary:f32:kind=neg,shape=5x7,si=21;3", 4096);
+    check_parts("binary:f32:kind=add,shape=3x4x5,s2=0;5;1", 4096);
+    check_parts("reduce:f32:kind=sum,shape=6x5x7,axes=1", 4096);
+    check_parts("softmax:f32:shape=6x5", 800);
+    check_parts("norm:f32:kind=layer,shape=6x5,weight=1,bias=1", 800);
+    check_parts("rotary:f32:kind=halves,shape=4x6x8,size=6", 500);
+    check_parts("permute:f32:shape=5x7,order=1;0", 4096);
+}
+
+/* Kernels that do something wrong. */
+
+enum {
+    HONEST,
+    OFF_BY_ONE,
+    WRITES_NOTHING,
+    BEFORE,
+    BEHIND,
+    IN_A_GAP,
+    INTO_AN_INPUT,
+    READS_OUT,
+    FAILS,
+    TRICKS
+};
+static int trick;
+
+static tn_status run_trick(const tn_run *run, tn_error *err)
+{
+    const tn_op *op = run->op;
+    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_layout *l = op->operand;
+    float *a = tn_operand(run, TN_MATMUL_A), *b = tn_operand(run, TN_MATMUL_B);
+    float *c = tn_operand(run, TN_MATMUL_OUT);
+    if (trick == FAILS)
+        return tn_fail(err, TN_BUSY, 0, "trick", "not today");
+    for (int64_t i = 0; i < mm->m && trick != WRITES_NOTHING; i++) {
+        for (int64_t j = 0; j < mm->n; j++) {
+            float *to = &c[i * l[2].stride[0] + j * l[2].stride[1]], sum = 0;
+            for (int64_t k = 0; k < mm->k; k++)
+                sum += a[i * l[0].stride[0] + k * l[0].stride[1]] *
+                       b[k * l[1].stride[0] + j * l[1].stride[1]];
+            *to = trick == READS_OUT ? sum + 0 * *to : sum;
+        }
+    }
+    unsigned char *bytes = (unsigned char *)c;
+    int64_t end = ((mm->m - 1) * l[2].stride[0] + (mm->n - 1) * l[2].stride[1] + 1) * 4;
+    c[0] += trick == OFF_BY_ONE;
+    bytes[-1] ^= trick == BEFORE;
+    bytes[end] ^= trick == BEHIND;
+    bytes[4 * mm->n] ^= trick == IN_A_GAP;
+    ((unsigned char *)b)[3] ^= trick == INTO_AN_INPUT;
+    return TN_OK;
+}
+
+static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
+static const tn_kernel_row trick_row = {
+    .struct_size = sizeof trick_row,
+    .name = "cpu.matmul.trick",
+    .platform = "cpu",
+    .op = TN_OP_MATMUL,
+    .version = 1,
+    .dtypes = only_f32,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_TRANSPOSE,
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K,
+    .flops_per_us = 1,
+    .bytes_per_us = 1,
+    .overhead_us = 1000,
+    .run = run_trick,
+};
+static const tn_kernel_row *const trick_rows[] = {&trick_row, NULL};
+static const tn_module trick_module = {.struct_size = sizeof trick_module,
+                                       TN_MODULE_ABI,
+                                       .name = "trick",
+                                       .version = "1.0",
+                                       .kernels = trick_rows};
+
+static tn_status trick_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    (void)host, (void)err;
+    *out = &trick_module;
+    return TN_OK;
+}
+
+static void bring_trick(void)
+{
+    static tn_registration *registration;
+    tn_error err;
+    if (!registration && tn_module_register(trick_entry, 0, &registration, &err))
+        fail_msg("%s", err.message);
+}
+
+static tn_check_result check(int which, const char *problem)
+{
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_error err;
+    bring_trick();
+    trick = which;
+    if (tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = "cpu.matmul.trick"), &result,
+                 &err))
+        fail_msg("%s: %s", err.where, err.message);
+    return result;
+}
+
+static void honest_kernel_passes(void **state)
+{
+    (void)state;
+    tn_check_result r = check(HONEST, "matmul:f32:m=17,n=13,k=31,sc=20;1@cpu:0");
+    assert_true(r.ok == 1 && r.sampled == 0 && r.text[0] == '\0');
+    assert_int_equal(r.checked, 17 * 13);
+    assert_true(r.error > 0 && r.error < 1 && r.bound > 0);
+    assert_string_equal(r.kernel, "cpu.matmul.trick");
+    assert_true(r.seed != 0 && r.struct_size == sizeof r);
+}
+
+static void wrong_numbers_are_found(void **state)
+{
+    (void)state;
+    tn_check_result r = check(OFF_BY_ONE, "matmul:f32:m=17,n=13,k=31@cpu:0");
+    assert_int_equal(r.ok, 0);
+    assert_int_equal(r.at, 0);
+    assert_true(r.error > 1 && fabs(r.found - r.expected - 1) < 1e-3);
+    assert_contains(r.text, "output 0 is ");
+    assert_contains(r.text, "1 of 221 are wrong");
+    assert_contains(check(WRITES_NOTHING, "matmul:f32:m=3,n=5,k=7@cpu:0").text,
+                    "15 of 15 are wrong");
+    assert_contains(check(READS_OUT, "matmul:f32:m=3,n=5,k=7@cpu:0").text, "15 of 15 are wrong");
+}
+
+static void bytes_that_are_no_outputs_stay_as_they_are(void **state)
+{
+    static const struct {
+        int trick;
+        const char *words;
+    } cases[] = {{BEFORE, "-1 from the first byte of out"},
+                 {BEHIND, "180 from the first byte of out"},
+                 {IN_A_GAP, "20 from the first byte of out"},
+                 {INTO_AN_INPUT, "3 from the first byte of b"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_check_result r = check(cases[i].trick, "matmul:f32:m=5,n=5,k=2,sc=10;1@cpu:0");
+        assert_int_equal(r.ok, 0);
+        assert_contains(r.text, cases[i].words);
+        assert_true(r.error <= 1);
+    }
+}
+
+static void same_seed_gives_the_same_inputs(void **state)
+{
+    tn_check_result a = {.struct_size = sizeof a}, b = a, c = a;
+    static const char problem[] = "matmul:f32:m=3,n=5,k=7@cpu:0";
+    (void)state;
+    trick = OFF_BY_ONE;
+    bring_trick();
+    const char *kernel = "cpu.matmul.trick";
+    assert_int_equal(
+        tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = kernel, .seed = 5), &a, NULL),
+        TN_OK);
+    assert_int_equal(
+        tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = kernel, .seed = 5), &b, NULL),
+        TN_OK);
+    assert_int_equal(tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = kernel), &c, NULL),
+                     TN_OK);
+    assert_true(a.found == b.found && a.seed == 5 && c.seed != 5 && c.found != a.found);
+}
+
+static void what_cannot_be_checked_says_why(void **state)
+{
+    static const struct {
+        const char *problem, *kernel;
+        tn_status status;
+        const char *words;
+    } cases[] = {
+        {"matmul:f32:m=3,n=5,k=7@cpu:0", "cpu.matmul.rev", TN_NOT_FOUND, "cpu.matmul.ref"},
+        {"matmul:f32:m=3,n=5,k=7@cpu:0", "cpu.softmax.ref", TN_UNSUPPORTED,
+         "computes softmax, not matmul"},
+        {"matmul:f64:m=3,n=5,k=7@cpu:0", "cpu.matmul.trick", TN_UNSUPPORTED, "f64"},
+        {"matmul:f32:m=3,n=5@cpu:0", NULL, TN_INVALID_ARGUMENT, "k"},
+    };
+    tn_check_result result = {.struct_size = sizeof result, .at = 77};
+    tn_error err;
+    (void)state;
+    bring_trick();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_status status =
+            tn_check(NULL, TN_ARGS(check, .problem = cases[i].problem, .kernel = cases[i].kernel),
+                     &result, &err);
+        assert_int_equal(status, cases[i].status);
+        assert_contains(err.message, cases[i].words);
+    }
+    trick = FAILS;
+    assert_int_equal(tn_check(NULL,
+                              TN_ARGS(check, .problem = "matmul:f32:m=3,n=5,k=7@cpu:0",
+                                      .kernel = "cpu.matmul.trick"),
+                              &result, &err),
+                     TN_BUSY);
+    assert_contains(err.message, "not today");
+    assert_int_equal(tn_check(NULL, NULL, &result, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_check(NULL, TN_ARGS(check, .problem = "x"), NULL, &err),
+                     TN_INVALID_ARGUMENT);
+    assert_int_equal(result.at, 77); /* untouched by all of them */
+}
+
+static void mismatch_is_written_down(void **state)
+{
+    char folder[SCRATCH_PATH], path[SCRATCH_PATH + 16], *text = NULL;
+    tn_check_result result = {.struct_size = sizeof result};
+    tni_form *form = NULL;
+    tn_error err;
+    size_t size;
+    (void)state;
+    bring_trick();
+    scratch_make(folder);
+    snprintf(path, sizeof path, "%s/dump", folder);
+    const tn_check_args args = {.struct_size = sizeof args,
+                                .problem = "matmul:f32:m=2,n=3,k=1@cpu:0",
+                                .kernel = "cpu.matmul.trick",
+                                .seed = 11,
+                                .dump = path};
+    trick = HONEST;
+    assert_int_equal(tn_check(NULL, &args, &result, &err), TN_OK);
+    assert_int_equal(tni_file_read(path, 1 << 20, &text, &size, &err), TN_NOT_FOUND);
+    trick = OFF_BY_ONE;
+    assert_int_equal(tn_check(NULL, &args, &result, &err), TN_OK);
+    assert_int_equal(tni_file_read(path, 1 << 20, &text, &size, &err), TN_OK);
+    assert_int_equal(tni_form_parse(text, size, "dump", &form, &err), TN_OK);
+    assert_string_equal(tni_form_find(form, "", "problem"), "matmul:f32:m=2,n=3,k=1@cpu:0");
+    assert_string_equal(tni_form_find(form, "", "seed"), "11");
+    assert_string_equal(tni_form_find(form, "out", "shape"), "2 3");
+    char first[64];
+    snprintf(first, sizeof first, "%a\n", result.found);
+    assert_true(strncmp(tni_form_find(form, "found", "values"), first, strlen(first)) == 0);
+    snprintf(first, sizeof first, "%a\n", result.expected);
+    assert_true(strncmp(tni_form_find(form, "expected", "values"), first, strlen(first)) == 0);
+    assert_non_null(tni_form_find(form, "a", "values"));
+    tni_form_release(form);
+    tni_release(text);
+    scratch_remove(folder);
+}
+
+/* Too large to be looked at whole: what is wrong at an edge is found all the same. */
+static void large_problems_are_sampled(void **state)
+{
+    static const char problem[] = "matmul:f32:m=1024,n=1024,k=1024@cpu:0";
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_error err;
+    (void)state;
+    tn_status status = tn_check(
+        NULL, TN_ARGS(check, .problem = problem, .kernel = "cpu.matmul.openblas"), &result, &err);
+    if (status == TN_UNSUPPORTED || status == TN_REFUSED || status == TN_UNAVAILABLE)
+        skip_because("%s", err.message);
+    assert_int_equal(status, TN_OK);
+    assert_true(result.ok == 1 && result.sampled == 1);
+    assert_int_equal(result.checked, 4 + 4 * 1024 + 4096);
+}
+
+static void kernels_are_timed(void **state)
+{
+    tn_bench_result result = {.struct_size = sizeof result};
+    tn_error err;
+    (void)state;
+    bring_trick();
+    trick = HONEST;
+    tn_bench_args args = {.struct_size = sizeof args,
+                          .problem = "matmul:f32:m=16,n=16,k=16@cpu:0",
+                          .kernel = "cpu.matmul.trick",
+                          .against = "cpu.matmul.ref",
+                          .seconds = 0.02};
+    if (tn_bench(NULL, &args, &result, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(result.kernel, "cpu.matmul.trick");
+    assert_true(result.runs >= 15 && result.calls >= 1);
+    assert_true(result.us > 0 && result.against_us > 0 && result.ratio > 0 && result.spread >= 0);
+    assert_true(is_near(result.gflops, 2 * 16 * 16 * 16 / (result.us * 1e3)));
+    assert_true(result.gbps > 0 && result.aa_spread >= 0);
+    args.against = NULL;
+    assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_OK);
+    assert_true(result.against_us == 0 && result.ratio == 0);
+    args.against = "cpu.softmax.ref";
+    assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_UNSUPPORTED);
+    args.seconds = -1;
+    assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "seconds need 0 to 3600, found -1");
+    trick = FAILS;
+    args = (tn_bench_args){.struct_size = sizeof args,
+                           .problem = "matmul:f32:m=16,n=16,k=16@cpu:0",
+                           .kernel = "cpu.matmul.trick"};
+    assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_BUSY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(narrow_floats_come_back_as_they_were),
+        cmocka_unit_test(numbers_are_rounded_to_nearest_even),
+        cmocka_unit_test(numbers_are_within_their_bounds),
+        cmocka_unit_test(nans_and_infinities_meet_their_like),
+        cmocka_unit_test(wide_integers_are_compared_whole),
+        cmocka_unit_test(bounds_follow_the_length_of_sums),
+        cmocka_unit_test(bounds_follow_the_inputs),
+        cmocka_unit_test(parts_give_what_the_whole_gives),
+        cmocka_unit_test(honest_kernel_passes),
+        cmocka_unit_test(wrong_numbers_are_found),
+        cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
+        cmocka_unit_test(same_seed_gives_the_same_inputs),
+        cmocka_unit_test(what_cannot_be_checked_says_why),
+        cmocka_unit_test(mismatch_is_written_down),
+        cmocka_unit_test(large_problems_are_sampled),
+        cmocka_unit_test(kernels_are_timed),
+    };
+    return run_suite("unit.check", tests);
+}

@@ -1,0 +1,332 @@
+/* From a call to a kernel: who is asked, who is refused and why, what is kept. */
+#include "toy.h"
+
+/* "fast" of toy.matmul.fast. */
+static const char *short_choice(const tn_context *context, const char *problem)
+{
+    const char *name = toy_choice(context, problem);
+    return name[0] ? strrchr(name, '.') + 1 : "";
+}
+
+static const char *choice_with(const char *setting, const char *problem)
+{
+    tn_context *context = toy_with(setting);
+    const char *name = short_choice(context, problem);
+    tn_context_release(context);
+    return name;
+}
+
+static const tn_candidate *candidate(const tn_decision *d, const char *kernel)
+{
+    for (size_t i = 0; i < tn_decision_count(d); i++) {
+        if (strcmp(tn_decision_candidate(d, i)->kernel, kernel) == 0)
+            return tn_decision_candidate(d, i);
+    }
+    fail_msg("no candidate %s", kernel);
+    return NULL;
+}
+
+static tn_decision *explain(const tn_context *context, const char *problem)
+{
+    tn_decision *decision = NULL;
+    tn_error err;
+    assert_int_equal(tn_explain(context, problem, &decision, &err), TN_OK);
+    return decision;
+}
+
+static const char dense[] = "matmul:f32:m=8,n=8,k=8@toy:0";
+
+static void verdicts_have_reasons(void **state)
+{
+    (void)state;
+    toy_device();
+    tn_decision *d = explain(NULL, "matmul:f32:m=8,n=8,k=5@toy:0");
+    assert_string_equal(tn_decision_problem(d), "matmul:f32:m=8,n=8,k=5@toy:0");
+    assert_int_equal(tn_decision_count(d), 3);
+    assert_string_equal(tn_decision_candidate(d, 0)->kernel, "toy.matmul.slow");
+    assert_int_equal(tn_decision_candidate(d, 0)->verdict, TN_VERDICT_CHOSEN);
+    const tn_candidate *fast = candidate(d, "toy.matmul.fast");
+    assert_int_equal(fast->verdict, TN_VERDICT_REFUSED);
+    assert_int_equal(fast->why->code, TN_REFUSE_SHAPE);
+    assert_string_equal(fast->why->what, "k");
+    assert_int_equal(fast->why->needed, 8);
+    assert_int_equal(fast->why->found, 5);
+    const tn_candidate *tf32 = candidate(d, "toy.matmul.tf32");
+    assert_int_equal(tf32->why->code, TN_REFUSE_PRECISION);
+    assert_int_equal(tf32->why->needed, 24);
+    assert_int_equal(tf32->why->found, 11);
+    assert_contains(tf32->why->text, "fp32_precision=tf32");
+    tn_decision_release(d);
+
+    d = explain(NULL, "matmul:f64:m=8,n=8,k=8@toy:0");
+    assert_int_equal(candidate(d, "toy.matmul.fast")->why->code, TN_REFUSE_DTYPE);
+    assert_contains(candidate(d, "toy.matmul.fast")->why->text, "f32");
+    tn_decision_release(d);
+
+    d = explain(NULL, "matmul:f32:m=8,n=8,k=8,bias=1@toy:0");
+    assert_null(tn_decision_chosen(d));
+    const char *message;
+    assert_int_equal(tn_decision_status(d, &message), TN_UNSUPPORTED);
+    assert_contains(message, "matmul:f32:m=8,n=8,k=8,bias=1@toy:0");
+    assert_int_equal(candidate(d, "toy.matmul.slow")->why->code, TN_REFUSE_FEATURE);
+    assert_string_equal(candidate(d, "toy.matmul.slow")->why->what, "bias");
+    tn_decision_release(d);
+}
+
+static void the_fastest_that_is_permitted_is_taken(void **state)
+{
+    (void)state;
+    toy_device();
+    assert_string_equal(short_choice(NULL, dense), "fast");
+    assert_string_equal(choice_with("fp32_precision=tf32", dense), "tf32");
+    assert_string_equal(choice_with("fp32_precision=bf16", dense), "tf32");
+    assert_string_equal(choice_with("determinism=run-to-run", dense), "slow");
+    assert_string_equal(choice_with("determinism=batch-invariant", dense), "");
+    assert_string_equal(choice_with("rules=forbid:toy.matmul.fast", dense), "slow");
+    assert_string_equal(choice_with("rules=avoid:toy.matmul.fast", dense), "slow");
+    assert_string_equal(choice_with("rules=prefer:toy.matmul.slow", dense), "slow");
+    assert_string_equal(choice_with("rules=require:toy.matmul.slow", dense), "slow");
+    assert_string_equal(choice_with("rules=forbid:toy.*", dense), "");
+    assert_string_equal(choice_with("workspace.limit=4095", dense), "slow");
+    assert_string_equal(choice_with("workspace.limit=4096", dense), "fast");
+    /* A wish that cannot be met falls back only when it is no request. */
+    assert_string_equal(choice_with("rules=prefer:toy.matmul.tf32", dense), "fast");
+    assert_string_equal(choice_with("rules=require:toy.matmul.tf32", dense), "");
+}
+
+static void decisions_name_the_rule(void **state)
+{
+    (void)state;
+    toy_device();
+    tn_context *context = toy_with("rules=require:toy.matmul.slow");
+    tn_decision *d = explain(context, dense);
+    const tn_candidate *fast = candidate(d, "toy.matmul.fast");
+    assert_int_equal(fast->why->code, TN_REFUSE_RULE);
+    assert_contains(fast->why->text, "require:toy.matmul.slow");
+    assert_contains(fast->why->text, "call");
+    assert_string_equal(fast->module, "toy");
+    tn_decision_release(d);
+    tn_context_release(context);
+}
+
+/* Runs a product of the toy's, m by n by k, and gives the status. */
+static tn_status multiply(const tn_context *context, int64_t m, int64_t n, int64_t k,
+                          void *workspace, uint64_t bytes, tn_error *err)
+{
+    tn_device *device = toy_device();
+    tn_tensor a = toy_tensor(device, TN_F32, m, k, 1), b = toy_tensor(device, TN_F32, k, n, 2);
+    tn_tensor out = toy_tensor(device, TN_F32, m, n, 3);
+    tn_status status = tn_matmul(context,
+                                 TN_ARGS(matmul, .a = &a, .b = &b, .out = &out,
+                                         .workspace = workspace, .workspace_bytes = bytes),
+                                 err);
+    for (int64_t i = 0; !status && i < m * n; i++) {
+        double sum = 0;
+        for (int64_t p = 0; p < k; p++)
+            sum += (double)((const float *)a.data)[i / n * k + p] *
+                   (double)((const float *)b.data)[p * n + i % n];
+        assert_true((double)((const float *)out.data)[i] == sum);
+    }
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    return status;
+}
+
+static tn_plan_cache_state cache_state(const tn_context *context)
+{
+    tn_plan_cache_state s = {.struct_size = sizeof s};
+    tn_error err;
+    assert_int_equal(tn_plan_cache_state_get(context, toy_device(), 0, &s, &err), TN_OK);
+    return s;
+}
+
+static void plans_are_kept_and_shared(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_plan_cache_clear(NULL, 0);
+    assert_int_equal(toy.plans, 0);
+    tn_plan_cache_state before = cache_state(NULL);
+    int64_t made = toy.plans_made;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(multiply(NULL, 6, 7, 8, NULL, 0, &err), TN_OK);
+    tn_plan_cache_state after = cache_state(NULL);
+    assert_int_equal(after.size, 1);
+    assert_int_equal(after.misses - before.misses, 1);
+    assert_int_equal(after.hits - before.hits, 4);
+    assert_true(after.bytes >= 1000);
+    assert_int_equal(after.max_size, 4096);
+    /* Another m and n: another plan of Tenon's, the same one of the kernel's. */
+    assert_int_equal(multiply(NULL, 3, 2, 8, NULL, 0, &err), TN_OK);
+    after = cache_state(NULL);
+    assert_int_equal(after.size, 2);
+    assert_int_equal(after.shared - before.shared, 1);
+    assert_int_equal(toy.plans_made - made, 1);
+    /* Another k is the kernel's business. */
+    assert_int_equal(multiply(NULL, 3, 2, 12, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.plans_made - made, 2);
+    tn_plan_cache_clear(toy_device(), TN_OP_CAST);
+    assert_int_equal(cache_state(NULL).size, 3);
+    tn_plan_cache_clear(toy_device(), TN_OP_MATMUL);
+    assert_int_equal(cache_state(NULL).size, 0);
+    assert_int_equal(multiply(NULL, 3, 2, 12, NULL, 0, &err), TN_OK); /* the thread's own let go */
+    assert_int_equal(toy.plans_made - made, 3);
+}
+
+static void bounds_are_kept(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_plan_cache_clear(NULL, 0);
+    tn_context *three = toy_with("plan.cache_size=3"), *none = toy_with("plan.cache_size=0");
+    tn_context *small = toy_with("plan.cache_bytes=100");
+    int64_t evicted = cache_state(NULL).evictions;
+    for (int64_t k = 4; k <= 40; k += 4)
+        assert_int_equal(multiply(three, 2, 2, k, NULL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(three).size, 3);
+    assert_int_equal(cache_state(three).max_size, 3);
+    assert_int_equal(cache_state(NULL).evictions - evicted, 7);
+    assert_int_equal(multiply(none, 2, 2, 44, NULL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 0);
+    assert_int_equal(multiply(small, 2, 2, 48, NULL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 0);
+    tn_context_release(three), tn_context_release(none), tn_context_release(small);
+}
+
+static void only_what_was_prepared(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_plan_cache_clear(NULL, 0);
+    tn_context *context = toy_with("plan.only_prepared=true");
+    assert_int_equal(multiply(context, 4, 4, 16, NULL, 0, &err), TN_REFUSED);
+    assert_contains(err.message, "matmul:f32:m=4,n=4,k=16@toy:0");
+    assert_contains(err.message, "plan.only_prepared");
+    assert_int_equal(tn_prepare(context, "matmul:f32:m=4,n=4,k=16@toy:0", &err), TN_OK);
+    assert_int_equal(multiply(context, 4, 4, 16, NULL, 0, &err), TN_OK);
+    assert_int_equal(multiply(context, 5, 9, 16, NULL, 0, &err), TN_OK); /* its plan serves it */
+    assert_int_equal(multiply(context, 4, 4, 20, NULL, 0, &err), TN_REFUSED);
+    assert_int_equal(tn_prepare(context, "matmul:f32:m=4,n=4", &err), TN_INVALID_ARGUMENT);
+    tn_context_release(context);
+}
+
+static void workspaces(void **state)
+{
+    (void)state;
+    tn_error err;
+    void *own = NULL;
+    assert_int_equal(tn_memory_alloc(toy_device(), 8192, "test", &own, &err), TN_OK);
+    assert_int_equal(multiply(NULL, 4, 4, 4, own, 8192, &err), TN_OK);
+    assert_ptr_equal(toy.last_workspace, own);
+    assert_int_equal(multiply(NULL, 4, 4, 4, own, 4095, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "toy.matmul.fast needs 4096 bytes");
+    assert_int_equal(multiply(NULL, 4, 4, 4, (char *)own + 8, 8000, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 0, &err), TN_OK);
+    void *first = toy.last_workspace;
+    assert_non_null(first);
+    assert_int_equal((uintptr_t)first % 64, 0);
+    assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 0, &err), TN_OK);
+    assert_ptr_equal(toy.last_workspace, first); /* the stream keeps it */
+    tn_memory_free(toy_device(), own);
+}
+
+static void faults_name_the_problem(void **state)
+{
+    (void)state;
+    tn_error err;
+    toy.fails = TN_BUSY;
+    assert_int_equal(multiply(NULL, 2, 3, 4, NULL, 0, &err), TN_BUSY);
+    assert_contains(err.message, "the toy gave 3");
+    assert_contains(err.message, "matmul:f32:m=2,n=3,k=4@toy:0");
+    assert_int_equal(err.native_code, 3);
+}
+
+static void losses_list_what_ran(void **state)
+{
+    (void)state;
+    tn_error err;
+    for (int64_t n = 1; n <= 3; n++)
+        assert_int_equal(multiply(NULL, 2, n, 4, NULL, 0, &err), TN_OK);
+    toy.lose = true;
+    assert_int_equal(tn_device_synchronize(toy_device(), &err), TN_DEVICE_LOST);
+    assert_contains(err.message, "a kernel read where nothing is");
+    assert_contains(err.message,
+                    "matmul:f32:m=2,n=3,k=4@toy:0 (toy.matmul.fast); matmul:f32:m=2,n=2");
+    assert_int_equal(tn_prepare(NULL, "matmul:f32:m=2,n=2,k=64@toy:0", &err), TN_DEVICE_LOST);
+    assert_int_equal(tn_device_reset(toy_device(), &err), TN_OK);
+    assert_int_equal(multiply(NULL, 2, 2, 4, NULL, 0, &err), TN_OK);
+}
+
+static void debug_sync_waits(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_context *context = toy_with("debug.sync=true");
+    int64_t syncs = toy.syncs;
+    assert_int_equal(multiply(NULL, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.syncs, syncs);
+    assert_int_equal(multiply(context, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.syncs, syncs + 1);
+    tn_context_release(context);
+}
+
+static void fallbacks_are_counted(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_fallbacks f = {.struct_size = sizeof f};
+    tn_plan_cache_clear(NULL, 0);
+    tn_fallbacks_reset();
+    assert_int_equal(multiply(NULL, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(tn_fallbacks_get(&f, &err), TN_OK);
+    assert_int_equal(f.preferred + f.avoided + f.unavailable + f.quarantined + f.reference, 0);
+    assert_string_equal(f.last, "");
+    tn_context *prefers = toy_with("rules=prefer:toy.matmul.tf32");
+    tn_context *avoids = toy_with("rules=avoid:platform:toy");
+    assert_int_equal(multiply(prefers, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(multiply(prefers, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(multiply(avoids, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(tn_fallbacks_get(&f, &err), TN_OK);
+    assert_int_equal(f.preferred, 1);
+    assert_int_equal(f.avoided, 1);
+    assert_contains(f.last, "matmul:f32:m=2,n=2,k=4@toy:0 took toy.matmul.fast");
+    tn_context_release(prefers), tn_context_release(avoids);
+}
+
+static void the_cpu_multiplies(void **state)
+{
+    (void)state;
+    tn_error err;
+    tn_device *cpu;
+    assert_int_equal(tn_device_get("cpu:0", &cpu, &err), TN_OK);
+    tn_tensor a = toy_tensor(cpu, TN_F64, 5, 7, 1), b = toy_tensor(cpu, TN_F64, 7, 3, 2);
+    tn_tensor out = toy_tensor(cpu, TN_F64, 5, 3, 3);
+    assert_int_equal(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out), &err), TN_OK);
+    double sum = 0;
+    for (int p = 0; p < 7; p++)
+        sum += ((double *)a.data)[4 * 7 + p] * ((double *)b.data)[p * 3 + 2];
+    assert_true(((double *)out.data)[14] == sum);
+    tn_tensor toys = toy_tensor(toy_device(), TN_F64, 7, 3, 2);
+    assert_int_equal(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &toys, .out = &out), &err),
+                     TN_REFUSED);
+    assert_contains(err.message, "a is on cpu:0 and b on toy:0");
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out), tn_tensor_release(&toys);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts_have_reasons),
+        cmocka_unit_test(the_fastest_that_is_permitted_is_taken),
+        cmocka_unit_test(decisions_name_the_rule),
+        cmocka_unit_test(plans_are_kept_and_shared),
+        cmocka_unit_test(bounds_are_kept),
+        cmocka_unit_test(only_what_was_prepared),
+        cmocka_unit_test(workspaces),
+        cmocka_unit_test(faults_name_the_problem),
+        cmocka_unit_test(losses_list_what_ran),
+        cmocka_unit_test(debug_sync_waits),
+        cmocka_unit_test(fallbacks_are_counted),
+        cmocka_unit_test(the_cpu_multiplies),
+    };
+    return run_suite("unit.dispatch", tests);
+}

@@ -1,0 +1,208 @@
+/* What is known of kernels beforehand: the lists that ship with Tenon, the user's own, and their form. */
+#include "test.h"
+
+#include "scratch.h"
+
+#include "dispatch/admission.h"
+#include "dispatch/notes.h"
+#include "tenon/tenon.h"
+
+/* A kernel as the list of them would have it. */
+typedef struct made_up {
+    tn_kernel_row row;
+    tni_kernel kernel;
+} made_up;
+
+static const tni_kernel *make(made_up *out, const char *name, const char *library,
+                              const char *other)
+{
+    *out = (made_up){.row = {.struct_size = sizeof out->row,
+                             .name = name,
+                             .platform = "cpu",
+                             .library = library,
+                             .op = TN_OP_MATMUL}};
+    out->kernel =
+        (tni_kernel){.row = &out->row,
+                     .own = true,
+                     .names = {.library = library ? library : "", .library_other = other}};
+    return &out->kernel;
+}
+
+static tn_op op_of(const char *text)
+{
+    tn_op op;
+    char device[8];
+    tn_error err;
+    if (tni_problem_parse(text, &op, device, sizeof device, &err))
+        fail_msg("%s", err.message);
+    return op;
+}
+
+static bool is_bad(const char *library, const char *other, const char *problem,
+                   const char *architecture, int64_t version, tn_refusal *why)
+{
+    tn_device_properties device = {.struct_size = sizeof device};
+    tn_op op = op_of(problem);
+    made_up room;
+    tn_text_fit(device.architecture, sizeof device.architecture, architecture);
+    return tni_known_bad(make(&room, "cpu.matmul.made-up", library, other), &op, &device, version,
+                         why);
+}
+
+static void findings_hold_for_what_they_name(void **state)
+{
+    static const char f64[] = "matmul:f64:m=4,n=4,k=4", f32[] = "matmul:f32:m=4,n=4,k=4";
+    tn_refusal why = {.struct_size = sizeof why};
+    (void)state;
+    assert_true(is_bad("openblas", "", f64, "x86_64", 304, &why));
+    assert_int_equal(why.code, TN_REFUSE_KNOWN_BAD);
+    assert_contains(why.text, "OpenMathLib/OpenBLAS issue 2182");
+    assert_string_equal(why.what, "openblas.dgemm.avx512");
+    assert_int_equal(why.needed, 307);
+    assert_int_equal(why.found, 304);
+    assert_true(is_bad("openblas", "", f64, "x86_64", 306, &why));
+    assert_false(is_bad("openblas", "", f64, "x86_64", 303, &why));
+    assert_false(is_bad("openblas", "", f64, "x86_64", 307, &why));
+    assert_false(is_bad("openblas", "", f64, "x86_64", -1, &why));
+    assert_false(is_bad("openblas", "", f64, "aarch64", 304, &why));
+    assert_false(is_bad("openblas", "", f32, "x86_64", 304, &why));
+    assert_true(is_bad("openblas", "", f32, "x86_64", 311, &why));
+    assert_false(is_bad("mkl", "", f64, "x86_64", 304, &why));
+    assert_false(is_bad(NULL, "", f64, "x86_64", 304, &why));
+    assert_true(is_bad("mkldnn", "onednn", f32, "x86_64", 20703, &why));
+    assert_false(is_bad("mkldnn", "onednn", f32, "x86_64", 31300, &why));
+    assert_true(is_bad("mkldnn", "onednn", "matmul:f32:m=4,n=4,k=4,ta=1", "x86_64", 31300, &why));
+}
+
+static void shipped_lists_can_be_read(void **state)
+{
+    tni_notes notes = {0};
+    tn_error err;
+    (void)state;
+    if (tni_notes_parse((const char *)tni_embedded_known_bad, tni_embedded_known_bad_size,
+                        "known_bad.form", &notes, &err))
+        fail_msg("%s", err.message);
+    assert_true(notes.count >= 3);
+    for (size_t i = 0; i < notes.count; i++)
+        assert_true(notes.notes[i].reason && notes.notes[i].source && notes.notes[i].op);
+    tni_notes_release(&notes);
+    if (tni_notes_parse((const char *)tni_embedded_tested, tni_embedded_tested_size, "tested.form",
+                        &notes, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < notes.count; i++)
+        assert_true(notes.notes[i].platform && notes.notes[i].architectures[0][0]);
+    tni_notes_release(&notes);
+}
+
+static void only_what_is_part_of_tenon_is_vouched_for(void **state)
+{
+    tn_device *cpu = NULL;
+    made_up room;
+    (void)state;
+    assert_int_equal(tn_device_get("cpu:0", &cpu, NULL), TN_OK);
+    bool here = strcmp(cpu->properties.architecture, "x86_64") == 0;
+    assert_true(tni_tested(make(&room, "cpu.matmul.own", NULL, ""), cpu, -1) == here);
+    room.kernel.own = false;
+    assert_false(tni_tested(&room.kernel, cpu, -1));
+    assert_true(tni_tested(make(&room, "cpu.matmul.x", "openblas", ""), cpu, 321) == here);
+    assert_false(tni_tested(make(&room, "cpu.matmul.x", "openblas", ""), cpu, 329));
+    assert_false(tni_tested(make(&room, "cpu.matmul.x", "openblas", ""), cpu, -1));
+    assert_false(tni_tested(make(&room, "cpu.matmul.x", "mkl", ""), cpu, 321));
+}
+
+static void users_list_counts_too(void **state)
+{
+    tn_refusal why = {.struct_size = sizeof why};
+    tn_device_properties device = {.struct_size = sizeof device};
+    tn_op matmul = op_of("matmul:f32:m=4,n=4,k=4");
+    made_up room;
+    (void)state;
+    assert_true(
+        tni_known_bad(make(&room, "cpu.matmul.users", NULL, ""), &matmul, &device, -1, &why));
+    assert_string_equal(why.text, "I saw it");
+    room.kernel.reference = true;
+    assert_false(tni_known_bad(&room.kernel, &matmul, &device, -1, &why));
+}
+
+static void versions_are_numbers_or_have_points(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t low, high;
+    } cases[] = {{"0.3.4..0.3.6", 304, 306},
+                 {"12.1", 120100, 120100},
+                 {"91002", 91002, 91002},
+                 {"8900..8907", 8900, 8907},
+                 {"2024.1.2", 20240102, 20240102}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[128];
+        tni_notes notes = {0};
+        snprintf(text, sizeof text, "[a]\nlibrary = x\nversions = %s\n", cases[i].text);
+        assert_int_equal(tni_notes_parse(text, strlen(text), "t", &notes, NULL), TN_OK);
+        assert_int_equal(notes.notes[0].version_low, cases[i].low);
+        assert_int_equal(notes.notes[0].version_high, cases[i].high);
+        tni_notes_release(&notes);
+    }
+}
+
+static void what_is_wrong_is_said_with_its_place(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"library = x\n", "list:1: needs a section before it"},
+        {"[a]\nreason = r\n", "list:1: [a] needs a library or a kernel"},
+        {"[a]\nlibrary = x\nkernel = y\n", "list:1: [a] needs a library or a kernel"},
+        {"[a]\nlibrary = x\n[b]\nlibary = x\n", "list:4: libary = \"x\": no such key"},
+        {"[a]\nlibrary =\n", "list:2: library = \"\": needs a word"},
+        {"[a]\nlibrary = x\nversions = 2..1\n", "versions = \"2..1\": needs A or A..B"},
+        {"[a]\nlibrary = x\nversions = 1.2.3.4\n", "needs A or A..B"},
+        {"[a]\nlibrary = x\nversions = 1.200\n", "needs A or A..B"},
+        {"[a]\nlibrary = x\nversions = ..\n", "needs A or A..B"},
+        {"[a]\nlibrary = x\nversions = new\n", "needs A or A..B"},
+        {"[a]\nlibrary = x\nop = matmull\n", "no operator is called so; did you mean matmul?"},
+        {"[a]\nlibrary = x\ndtypes = f33\n", "no dtype \"f33\"; did you mean"},
+        {"[a]\nlibrary = x\ndtypes = ,\n", "needs words separated by commas"},
+        {"[a]\nlibrary = x\nuses = beta\n", "needs an op before it"},
+        {"[a]\nlibrary = x\nop = matmul\nuses = better\n", "matmul uses no \"better\""},
+        {"[a]\nlibrary = x\narchitectures = a,b,c,d,e,f,g,h,i\n", "needs 1 to 8 words"},
+        {"[a]\nlibrary = x\narchitectures = a_name_of_more_than_thirty-one_characters\n",
+         "needs 1 to 8 words"},
+        {"[a\n", "list:1:"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tni_notes notes = {.count = 77};
+        tn_error err;
+        assert_int_equal(
+            tni_notes_parse(cases[i].text, strlen(cases[i].text), "list", &notes, &err),
+            TN_CORRUPT);
+        assert_contains(err.message, cases[i].words);
+        assert_int_equal(notes.count, 77);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(findings_hold_for_what_they_name),
+        cmocka_unit_test(shipped_lists_can_be_read),
+        cmocka_unit_test(only_what_is_part_of_tenon_is_vouched_for),
+        cmocka_unit_test(users_list_counts_too),
+        cmocka_unit_test(versions_are_numbers_or_have_points),
+        cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+    };
+    char folder[SCRATCH_PATH], path[SCRATCH_PATH + 16];
+    scratch_make(folder);
+    snprintf(path, sizeof path, "%s/config", folder);
+    setenv("TENON_CONFIG", path, 1);
+    snprintf(path, sizeof path, "%s/known-bad", folder);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs("[mine]\nkernel = cpu.matmul.users\nreason = I saw it\n", file) < 0 ||
+        fclose(file))
+        return 1;
+    int failed = run_suite("unit.known_bad", tests);
+    scratch_remove(folder);
+    return failed;
+}

@@ -1,0 +1,291 @@
+#include "settings_plans.h"
+
+#include "settings_check.h"
+#include "toy.h"
+
+#include "device/description.h"
+#include "device/platform/platforms.h"
+
+/* Kernels for devices that are only described. By platform and dtype, the faster one first:
+ *     cuda    f32   tf32 rounds to tf32; plain
+ *             f16, bf16   narrow sums in 16 bits; plain
+ *             f64   lt of cublaslt; blas of cublas
+ *             c64   loose of cudnn promises nothing; steady promises run-to-run
+ *     opencl  f32   dnn-tf32 of mkldnn; plain
+ *             f64   dnn-loose of mkldnn; steady promises run-to-run */
+static tn_status run(const tn_run *r, tn_error *err)
+{
+    (void)r, (void)err;
+    return TN_OK;
+}
+
+#define KERNEL(word, on, speed, ...)                               \
+    static const tn_kernel_row word = {.struct_size = sizeof word, \
+                                       .platform = on,             \
+                                       .op = TN_OP_MATMUL,         \
+                                       .version = 1,               \
+                                       .flops_per_us = speed,      \
+                                       .bytes_per_us = 1e9,        \
+                                       .run = run,                 \
+                                       __VA_ARGS__}
+#define DTYPES(...)    \
+    (const tn_dtype[]) \
+    {                  \
+        __VA_ARGS__, 0 \
+    }
+KERNEL(cuda_tf32, "cuda", 9, .name = "cuda.matmul.tf32", .dtypes = DTYPES(TN_F32),
+       .numerics = TN_NUM_ROUNDS_F32_TF32);
+KERNEL(cuda_narrow, "cuda", 9, .name = "cuda.matmul.narrow", .dtypes = DTYPES(TN_F16, TN_BF16),
+       .numerics = TN_NUM_REDUCED_REDUCTION);
+KERNEL(cuda_plain, "cuda", 1, .name = "cuda.matmul.plain",
+       .dtypes = DTYPES(TN_F32, TN_F16, TN_BF16));
+KERNEL(cuda_lt, "cuda", 9, .name = "cuda.matmul.lt", .dtypes = DTYPES(TN_F64),
+       .library = "cublaslt");
+KERNEL(cuda_blas, "cuda", 1, .name = "cuda.matmul.blas", .dtypes = DTYPES(TN_F64),
+       .library = "cublas");
+KERNEL(cuda_loose, "cuda", 9, .name = "cuda.matmul.loose", .dtypes = DTYPES(TN_C64),
+       .library = "cudnn");
+KERNEL(cuda_steady, "cuda", 1, .name = "cuda.matmul.steady", .dtypes = DTYPES(TN_C64),
+       .numerics = TN_NUM_RUN_TO_RUN);
+KERNEL(dnn_tf32, "opencl", 9, .name = "opencl.matmul.dnn-tf32", .dtypes = DTYPES(TN_F32),
+       .library = "mkldnn", .numerics = TN_NUM_ROUNDS_F32_TF32);
+KERNEL(opencl_plain, "opencl", 1, .name = "opencl.matmul.plain", .dtypes = DTYPES(TN_F32));
+KERNEL(dnn_loose, "opencl", 9, .name = "opencl.matmul.dnn-loose", .dtypes = DTYPES(TN_F64),
+       .library = "mkldnn");
+KERNEL(opencl_steady, "opencl", 1, .name = "opencl.matmul.steady", .dtypes = DTYPES(TN_F64),
+       .numerics = TN_NUM_RUN_TO_RUN);
+
+static const tn_kernel_row *const kernels[] = {
+    &cuda_tf32,   &cuda_narrow, &cuda_plain,   &cuda_lt,   &cuda_blas,     &cuda_loose,
+    &cuda_steady, &dnn_tf32,    &opencl_plain, &dnn_loose, &opencl_steady, NULL};
+static const tn_module module = {.struct_size = sizeof module,
+                                 TN_MODULE_ABI,
+                                 .name = "absent",
+                                 .version = "1",
+                                 .kernels = kernels};
+
+static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+static void describe(void)
+{
+    static const char text[] =
+        "[device lab]\nplatform = cuda\nname = A GPU that is not here\n"
+        "[device board]\nplatform = opencl\nname = A board that is not here\n";
+    static tn_registration *registration;
+    tni_platforms *set;
+    tni_descriptions *all = NULL;
+    tn_error err;
+    if (registration)
+        return;
+    assert_int_equal(tn_module_register(entry, 0, &registration, &err), TN_OK);
+    assert_int_equal(tni_platforms_process(&set, &err), TN_OK);
+    assert_int_equal(tni_descriptions_parse(text, sizeof text - 1, "lab", &all, &err), TN_OK);
+    if (tni_devices_describe(set, all, "lab", &err))
+        fail_msg("%s", err.message);
+    tni_descriptions_release(all);
+}
+
+static const char *choice(const char *problem)
+{
+    const char *name = toy_choice(NULL, problem);
+    return name[0] ? strrchr(name, '.') + 1 : "";
+}
+
+static const char f32_lab[] = "matmul:f32:m=8,n=8,k=8@lab",
+                  f32_board[] = "matmul:f32:m=8,n=8,k=8@board";
+static const char f16_lab[] = "matmul:f16:m=8,n=8,k=8@lab",
+                  bf16_lab[] = "matmul:bf16:m=8,n=8,k=8@lab";
+static const char f64_lab[] = "matmul:f64:m=8,n=8,k=8@lab",
+                  f64_board[] = "matmul:f64:m=8,n=8,k=8@board";
+static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab";
+static const char on_toy[] = "matmul:f32:m=8,n=8,k=8@toy:0";
+
+/* Rows whose effect is another choice. */
+static const struct {
+    tn_setting setting;
+    const char *change;
+    const char *problem;
+    const char *before, *after;
+} choices[] = {
+    {TN_SETTING_FP32_PRECISION, "fp32_precision=tf32", on_toy, "fast", "tf32"},
+    {TN_SETTING_CUDA_FP32_PRECISION, "cuda.fp32_precision=tf32", f32_lab, "plain", "tf32"},
+    {TN_SETTING_CUDA_MATMUL_FP32_PRECISION, "cuda.matmul.fp32_precision=tf32", f32_lab, "plain",
+     "tf32"},
+    {TN_SETTING_CUDNN_FP32_PRECISION, "cudnn.fp32_precision=tf32", f32_lab, "plain", "tf32"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_TF32, "cuda.matmul.allow_tf32=true", f32_lab, "plain", "tf32"},
+    {TN_SETTING_FLOAT32_MATMUL_PRECISION, "float32_matmul_precision=high", f32_lab, "plain",
+     "tf32"},
+    {TN_SETTING_MKLDNN_FP32_PRECISION, "mkldnn.fp32_precision=tf32", f32_board, "plain",
+     "dnn-tf32"},
+    {TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION, "mkldnn.matmul.fp32_precision=tf32", f32_board,
+     "plain", "dnn-tf32"},
+    {TN_SETTING_MKLDNN_ALLOW_TF32, "mkldnn.allow_tf32=true", f32_board, "plain", "dnn-tf32"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION,
+     "cuda.matmul.allow_fp16_reduced_precision_reduction=false", f16_lab, "narrow", "plain"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
+     "cuda.matmul.allow_bf16_reduced_precision_reduction=false", bf16_lab, "narrow", "plain"},
+    {TN_SETTING_DETERMINISM, "determinism=run-to-run", c64_lab, "loose", "steady"},
+    {TN_SETTING_CUDNN_DETERMINISTIC, "cudnn.deterministic=true", c64_lab, "loose", "steady"},
+    {TN_SETTING_MKLDNN_DETERMINISTIC, "mkldnn.deterministic=true", f64_board, "dnn-loose",
+     "steady"},
+    {TN_SETTING_MATMUL_LIBRARY, "matmul.library=cublas", f64_lab, "lt", "blas"},
+    {TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY, "cuda.preferred_blas_library=cublas", f64_lab, "lt",
+     "blas"},
+    {TN_SETTING_WORKSPACE_LIMIT, "workspace.limit=100", on_toy, "fast", "slow"},
+};
+
+static tn_status multiply(tn_error *err)
+{
+    tn_device *device = toy_device();
+    tn_tensor a = toy_tensor(device, TN_F32, 8, 8, 1), b = toy_tensor(device, TN_F32, 8, 8, 2);
+    tn_tensor out = toy_tensor(device, TN_F32, 8, 8, 3);
+    tn_status status = tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out), err);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    return status;
+}
+
+/* How often the toy's kernels run for one call whose plan is made anew. */
+static int64_t runs_of_a_call(void)
+{
+    tn_error err = {0};
+    int64_t before = toy.runs;
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    if (multiply(&err))
+        fail_msg("%s", err.message);
+    return toy.runs - before;
+}
+
+static void show_admission(void)
+{
+    set("admission=never");
+    assert_int_equal(runs_of_a_call(), 1);
+    set("admission=always");
+    assert_true(runs_of_a_call() > 1); /* tested first */
+}
+
+static void show_tuning(void)
+{
+    set("admission=never");
+    int64_t slow = toy.slow_runs;
+    assert_int_equal(runs_of_a_call(), 1);
+    set("tuning.enabled=true");
+    assert_true(runs_of_a_call() > 3);
+    assert_true(toy.slow_runs > slow);
+    assert_int_equal(runs_of_a_call(), 1); /* the times are kept */
+}
+
+static void show_tuning_limit(void)
+{
+    tn_error err;
+    set("admission=never");
+    set("tuning.enabled=true");
+    set("tuning.limit=1");
+    int64_t slow = toy.slow_runs;
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    assert_int_equal(tn_prepare(NULL, "matmul:f32:m=9,n=8,k=8@toy:0", &err), TN_OK);
+    assert_int_equal(toy.slow_runs, slow);
+    set("tuning.limit=2");
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    assert_int_equal(tn_prepare(NULL, "matmul:f32:m=10,n=8,k=8@toy:0", &err), TN_OK);
+    assert_true(toy.slow_runs > slow);
+}
+
+static int64_t kept(void)
+{
+    tn_plan_cache_state s = {.struct_size = sizeof s};
+    tn_error err;
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    assert_int_equal(multiply(&err), TN_OK);
+    assert_int_equal(tn_plan_cache_state_get(NULL, NULL, TN_OP_MATMUL, &s, &err), TN_OK);
+    return s.size;
+}
+
+static void show_cache_size(void)
+{
+    assert_int_equal(kept(), 1);
+    set("plan.cache_size=0");
+    assert_int_equal(kept(), 0);
+}
+
+static void show_cache_bytes(void)
+{
+    assert_int_equal(kept(), 1);
+    set("plan.cache_bytes=10");
+    assert_int_equal(kept(), 0);
+}
+
+static void show_only_prepared(void)
+{
+    tn_error err;
+    assert_int_equal(kept(), 1);
+    set("plan.only_prepared=true");
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    assert_int_equal(multiply(&err), TN_REFUSED);
+}
+
+static void show_sync(void)
+{
+    tn_error err;
+    int64_t before = toy.syncs;
+    set("debug.sync=true");
+    assert_int_equal(multiply(&err), TN_OK);
+    assert_int_equal(toy.syncs, before + 1);
+}
+
+static void show_sample(void)
+{
+    tn_error err;
+    assert_int_equal(multiply(&err), TN_OK);
+    toy.lies = true;
+    assert_int_equal(multiply(&err), TN_OK);
+    set("debug.sample=1");
+    assert_int_equal(multiply(&err), TN_CORRUPT);
+    assert_contains(err.message, "toy.matmul.fast gave");
+    assert_contains(err.message, on_toy);
+    toy.lies = false;
+    assert_int_equal(multiply(&err), TN_OK);
+}
+
+static const struct {
+    tn_setting setting;
+    void (*show)(void);
+} effects[] = {
+    {TN_SETTING_ADMISSION, show_admission},
+    {TN_SETTING_TUNING_ENABLED, show_tuning},
+    {TN_SETTING_TUNING_LIMIT, show_tuning_limit},
+    {TN_SETTING_PLAN_CACHE_SIZE, show_cache_size},
+    {TN_SETTING_PLAN_CACHE_BYTES, show_cache_bytes},
+    {TN_SETTING_PLAN_ONLY_PREPARED, show_only_prepared},
+    {TN_SETTING_DEBUG_SYNC, show_sync},
+    {TN_SETTING_DEBUG_SAMPLE, show_sample},
+};
+
+bool show_effect_on_plans(tn_setting setting)
+{
+    bool shown = false;
+    toy_device();
+    describe();
+    reset(NULL);
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        if (choices[i].setting != setting)
+            continue;
+        assert_string_equal(choice(choices[i].problem), choices[i].before);
+        set(choices[i].change);
+        assert_string_equal(choice(choices[i].problem), choices[i].after);
+        shown = true;
+    }
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        if (effects[i].setting == setting) {
+            set("admission=never");
+            effects[i].show();
+            shown = true;
+        }
+    }
+    reset(NULL);
+    return shown;
+}
