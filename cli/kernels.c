@@ -1,6 +1,7 @@
 #include "kernels.h"
 
 #include "candidates.h"
+#include "system.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
 static const double seconds_each = 0.02; /* of timing a kernel                           */
 static const double slowest_us = 20000;  /* that a call may take, as predicted, to be timed */
+static const double seconds_most = 6;    /* after which no more are timed                */
 
 static tn_status no_memory(tn_error *err)
 {
@@ -121,7 +123,8 @@ static tn_status decide_all(found_kernels *to, tn_error *err)
     return status;
 }
 
-static void try(const found_decision *decision, found_kernel *kernel)
+/* What is slow is timed on the smaller problems. */
+static void try(const found_decision *decision, double until, found_kernel *kernel)
 {
     const tn_check_args check = {.struct_size = sizeof check,
                                  .problem = decision->problem,
@@ -135,7 +138,8 @@ static void try(const found_decision *decision, found_kernel *kernel)
     kernel->bench.struct_size = sizeof kernel->bench;
     kernel->checked =
         tn_check(NULL, &check, &kernel->check, &kernel->error) ? TRIAL_FAILED : TRIAL_DONE;
-    if (kernel->checked == TRIAL_FAILED || candidate_us(&kernel->candidate) > slowest_us)
+    if (kernel->checked == TRIAL_FAILED || candidate_us(&kernel->candidate) > slowest_us ||
+        system_seconds() > until)
         return;
     kernel->timed =
         tn_bench(NULL, &bench, &kernel->bench, &kernel->error) ? TRIAL_FAILED : TRIAL_DONE;
@@ -154,6 +158,7 @@ static size_t count_trials(const found_kernels *kernels)
 static void try_all(kernels_progress *tell, void *to, found_kernels *kernels)
 {
     size_t done = 0, count = count_trials(kernels);
+    double until = system_seconds() + seconds_most;
     for (size_t d = 0; d < kernels->count; d++) {
         found_decision *decision = &kernels->decisions[d];
         for (size_t k = 0; k < decision->count; k++) {
@@ -162,7 +167,7 @@ static void try_all(kernels_progress *tell, void *to, found_kernels *kernels)
                 continue;
             if (tell)
                 tell(to, done, count, kernel->candidate.kernel);
-            try(decision, kernel);
+            try(decision, until, kernel);
             done++;
         }
     }
@@ -264,5 +269,5 @@ void phrase_kernel_figures(const found_kernel *kernel, text_line *out)
     if (kernel->timed == TRIAL_DONE)
         text_add_item(out, "spread %.0f%%", kernel->bench.spread * 100);
     else if (kernel->checked == TRIAL_DONE && kernel->timed == TRIAL_NONE)
-        text_add_item(out, "too slow to time");
+        text_add_item(out, "not timed");
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #if defined(_WIN32)
 #include <io.h>
 #else
@@ -63,6 +64,17 @@ void system_copy_mode(FILE *file, const char *like)
     struct stat about;
     if (stat(like, &about) == 0)
         (void)fchmod(fileno(file), about.st_mode & 07777);
+#endif
+}
+
+double system_seconds(void)
+{
+#if defined(_WIN32)
+    return (double)clock() / CLOCKS_PER_SEC; /* that of the wall there */
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 #endif
 }
 

@@ -23,6 +23,9 @@ char *system_real_path(const char *path);
 /* Gives an open file the permissions of another one, where that exists. */
 void system_copy_mode(FILE *file, const char *like);
 
+/* Seconds since some moment that stays the same. */
+double system_seconds(void);
+
 /* A folder of one's own. 0, or -1 and errno: EEXIST when something is there. */
 int system_make_folder(const char *path);
 

@@ -1,11 +1,9 @@
 /* `tenon warm`: prepares problems ahead, so that their first calls find libraries tried, kernels tested and
  * times measured. */
-#include "conformance/host.h"
+#include "candidates.h"
 #include "json.h"
 #include "options.h"
-#include "text.h"
-
-#include "candidates.h"
+#include "system.h"
 
 #include <errno.h>
 
@@ -73,9 +71,9 @@ static void prepare(warm_run *run, const char *problem)
 {
     tn_decision *decision = NULL;
     tn_error err;
-    double began = host_seconds();
+    double began = system_seconds();
     tn_status status = tn_prepare(NULL, problem, &err);
-    double ms = (host_seconds() - began) * 1000;
+    double ms = (system_seconds() - began) * 1000;
     if (!status)
         status = tn_explain(NULL, problem, &decision, &err);
     const tn_candidate *taken = tn_decision_chosen(decision);
@@ -111,7 +109,7 @@ static int run_file(const command *self, const char *path, FILE *file, const tn_
 {
     json to = {0};
     warm_run run = {.to = as_json ? &to : NULL};
-    double began = host_seconds();
+    double began = system_seconds();
     char time[TEXT_TIME];
     if (as_json) {
         json_begin_document(&to, self->name);
@@ -123,7 +121,7 @@ static int run_file(const command *self, const char *path, FILE *file, const tn_
         prepare_rows(&run, report);
     else
         prepare_lines(&run, file);
-    double ms = (host_seconds() - began) * 1000;
+    double ms = (system_seconds() - began) * 1000;
     if (as_json) {
         json_end_list(&to);
         json_integer(&to, "prepared", run.prepared);

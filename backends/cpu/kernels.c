@@ -52,6 +52,18 @@ static tn_status admit_reals(const tn_kernel_row *row, const tn_query *query, tn
     return TN_OK;
 }
 
+/* Products leave the range of f64 where sums do not. */
+static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    int32_t kind = query->op->as.each.kind;
+    if (kind != TN_REDUCE_PROD)
+        return admit_reals(row, query, why);
+    (void)tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_REDUCE_SUM, kind);
+    if (why)
+        tn_text_fit(why->text, sizeof why->text, "products are left to kernels with a wider range");
+    return TN_UNSUPPORTED;
+}
+
 /* The rest of a row is copied as it is. */
 static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
@@ -94,7 +106,7 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
     X(FILL, fill, fillable, EXACT, SHAPED, NULL, isa, needs, bytes)                                \
     X(UNARY, unary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes * 0.7)                     \
     X(BINARY, binary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes)                         \
-    X(REDUCE, reduce, reals, TN_NUM_RUN_TO_RUN, MIXED, admit_reals, isa, needs, bytes)             \
+    X(REDUCE, reduce, reals, TN_NUM_RUN_TO_RUN, MIXED, admit_reduce, isa, needs, bytes)            \
     X(SOFTMAX, softmax, reals, ALONE, MIXED | TN_EACH_USES_LOG, admit_reals, isa, needs,           \
       bytes * 0.6)                                                                                 \
     X(NORM, norm, reals, ALONE, MIXED | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS, admit_reals, isa, \

@@ -271,7 +271,8 @@ static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
         bool absent = (o == TN_MATMUL_BIAS && op->count <= o) || (o >= TN_MATMUL_BIAS && !dtype);
         if (absent || goes_with(op, o, dtype))
             continue;
-        return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o], a == TN_I8 ? TN_I32 : a, dtype,
+        return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o],
+                              a == TN_I8 && o != TN_MATMUL_B ? TN_I32 : a, dtype,
                               o == TN_MATMUL_B ? "A and B need one dtype: cast one of them"
                               : a == TN_I8     ? "of i8 the sums are i32, out and bias i32 or f32"
                                                : "floats go with floats, complex with complex "

@@ -5,18 +5,15 @@
 #include "tenon/module/abi.h"
 
 /* Rows and columns of a tile and how many products one call adds at most. Both are multiples of
- * TNI_REF_BLOCK. All of a tile lies on a thread's stack: about 40 KiB, 64 when wide. */
+ * TNI_REF_BLOCK. All of a tile, 48 KiB, lies on a thread's stack. */
 enum { TNI_REF_TILE = 32, TNI_REF_DEPTH = 64, TNI_REF_DEPTH_WIDE = 32, TNI_REF_BLOCK = 4 };
 
+/* Of `a` and `b`, when wide, the first half are the high parts and the second half the low ones. */
 typedef struct tni_ref_tile {
-    double a[TNI_REF_DEPTH *
-             TNI_REF_TILE]; /* a[p][row]: of A, or the high parts, then the low parts */
-    double b[TNI_REF_DEPTH *
-             TNI_REF_TILE]; /* b[p][column]                                           */
-    double sum[TNI_REF_TILE *
-               TNI_REF_TILE]; /* sum[row][column]                                       */
-    double rest[TNI_REF_TILE *
-                TNI_REF_TILE]; /* what the sums' rounding left, when wide                */
+    double a[TNI_REF_DEPTH * TNI_REF_TILE];   /* a[p][row] */
+    double b[TNI_REF_DEPTH * TNI_REF_TILE];   /* b[p][column] */
+    double sum[TNI_REF_TILE * TNI_REF_TILE];  /* sum[row][column] */
+    double rest[TNI_REF_TILE * TNI_REF_TILE]; /* what the sums' rounding left, when wide */
 } tni_ref_tile;
 
 TN_STATIC_ASSERT(2 * TNI_REF_DEPTH_WIDE <= TNI_REF_DEPTH, "both parts have room");

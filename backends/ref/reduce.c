@@ -15,6 +15,7 @@ typedef struct state {
     int64_t whole;        /* whole numbers to whole numbers */
     double extreme;       /* max and min of floats */
     tni_ref_wide part[2]; /* sums and products of floats */
+    int64_t exponent;     /* of 2, that products are to be scaled by */
 } state;
 
 static void take_in_whole(state *s, int64_t value)
@@ -49,16 +50,36 @@ static void take_in_extreme(state *s, double value)
     s->begun = true;
 }
 
+/* The exponent of the greater of two numbers; 0 when there is none. */
+static int exponent_of(double a, double b)
+{
+    const double size = fmax(fabs(a), fabs(b));
+    return size > 0 && tni_ref_is_finite(size) ? ilogb(size) : 0;
+}
+
+static tni_ref_wide shifted(tni_ref_wide value, int exponent)
+{
+    return (tni_ref_wide){scalbn(value.hi, exponent), scalbn(value.lo, exponent)};
+}
+
+/* Both factors and the product stay near 1, so that only the result can be too great or too small. */
 static void multiply(state *s, const double *value, int32_t parts)
 {
-    tni_ref_wide re = s->part[0], im = s->part[1];
-    s->part[0] = tni_ref_wide_scale(re, value[0]);
-    if (parts == 1)
-        return;
-    s->part[0] =
-        tni_ref_wide_tidy(tni_ref_wide_plus(s->part[0], tni_ref_wide_scale(im, -value[1])));
-    s->part[1] = tni_ref_wide_tidy(
-        tni_ref_wide_plus(tni_ref_wide_scale(re, value[1]), tni_ref_wide_scale(im, value[0])));
+    const int exponent = exponent_of(value[0], parts == 2 ? value[1] : 0);
+    const double x = scalbn(value[0], -exponent);
+    const double y = parts == 2 ? scalbn(value[1], -exponent) : 0;
+    const tni_ref_wide re = s->part[0], im = s->part[1];
+    s->part[0] = tni_ref_wide_scale(re, x);
+    if (parts == 2) {
+        s->part[0] = tni_ref_wide_plus(s->part[0], tni_ref_wide_scale(im, -y));
+        s->part[1] = tni_ref_wide_plus(tni_ref_wide_scale(re, y), tni_ref_wide_scale(im, x));
+        s->part[1] = tni_ref_wide_tidy(s->part[1]);
+    }
+    s->part[0] = tni_ref_wide_tidy(s->part[0]);
+    const int above = exponent_of(s->part[0].hi, s->part[1].hi);
+    for (int32_t p = 0; p < parts; p++)
+        s->part[p] = shifted(s->part[p], -above);
+    s->exponent += exponent + above;
 }
 
 /* One part of `count` numbers. */
@@ -107,6 +128,8 @@ static void give(const state *s, char *to)
 {
     const tni_ref_each *each = &s->job->each;
     const int32_t kind = each->each->kind;
+    const int64_t most = 4096; /* beyond it all is 0 or infinite */
+    const int scale = (int)(s->exponent > most ? most : s->exponent < -most ? -most : s->exponent);
     double value[2];
     if (tni_ref_is_whole(each->in) && tni_ref_is_whole(each->out)) {
         each->out->put(&s->whole, 1, to, 0);
@@ -116,7 +139,7 @@ static void give(const state *s, char *to)
         tni_ref_wide part = tni_ref_wide_tidy(s->part[p]);
         if (kind == TN_REDUCE_MEAN)
             part = tni_ref_wide_divide(part, (tni_ref_wide){(double)each->each->size, 0});
-        value[p] = part.hi;
+        value[p] = scalbn(part.hi, scale);
     }
     if (kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN)
         value[0] = s->extreme;

@@ -34,7 +34,10 @@ TN_ENDS_WITH(tn_check_result, text);
 
 /* Runs a kernel on random inputs of the problem and compares it with the reference. Above 2*10^9
  * operations 4096 random outputs and the edges are looked at. TN_UNSUPPORTED or TN_REFUSED when the
- * kernel does not take the problem, with its reason. Set out->struct_size first. */
+ * kernel does not take the problem, with its reason. Set out->struct_size first.
+ *
+ * The dump is in the form of Tenon's other files: problem, kernel and seed, then a section for each
+ * operand as it was, `found` and, where all was looked at, `expected`, with one number a line. */
 TN_API tn_status tn_check(const tn_context *context, const tn_check_args *args,
                           tn_check_result *out, tn_error *err);
 

@@ -12,7 +12,8 @@ enum {
     TNI_TRUST_QUARANTINED
 };
 
-/* How a kernel stands on a device; looks up, tests nothing. `why` is filled in for QUARANTINED. */
+/* How a kernel stands on a device; looks up, tests nothing. QUARANTINED holds whatever the setting
+ * `admission` says: with `never` nothing is tested, but what is known is not forgotten. `why` is filled in for QUARANTINED. */
 int32_t tni_trust_of(const tn_context *context, const tni_kernel *kernel, const tn_device *device,
                      int64_t library_version, tn_refusal *why);
 

@@ -4,6 +4,7 @@
 #include "base/form.h"
 #include "base/log.h"
 #include "os/cache/cache.h"
+#include "os/file.h"
 #include "os/fork.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -26,9 +27,9 @@ typedef struct entry {
 
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_condition done = TNI_CONDITION_INIT;
-static tni_once begun = TNI_ONCE_INIT;
+static tni_once begun = TNI_ONCE_INIT, opened = TNI_ONCE_INIT;
 static entry *entries;   /* under the lock */
-static tni_cache *cache; /* NULL: nothing is kept beyond the process */
+static tni_cache *cache; /* once opened; NULL: nothing is kept beyond the process */
 
 /* A kernel under test runs on this thread: it may not wait for another one's test. */
 static _Thread_local int32_t testing;
@@ -54,8 +55,13 @@ static const tni_fork_hook hook = {before_fork, after_fork, after_fork_in_child}
 
 static void begin(void)
 {
+    tni_fork_watch(&hook);
+}
+
+static void open_cache(void)
+{
     tni_buffer folder = {0};
-    const char *reason = "there is no memory for its path";
+    const char *reason;
     if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
         tni_cache_create(folder.text, CACHE_LIMIT, &cache, NULL) == TN_OK &&
         !tni_cache_folder(cache)) {
@@ -64,7 +70,18 @@ static void begin(void)
         cache = NULL;
     }
     tni_buffer_release(&folder);
-    tni_fork_watch(&hook);
+}
+
+/* Whether there can be anything in it: reading does not make the folder. */
+static bool has_cache(void)
+{
+    tni_buffer folder = {0};
+    const char *reason;
+    tni_file_id id;
+    bool there = tni_cache_default_folder(&folder, &reason) && !folder.failed &&
+                 tni_file_identify(folder.text, &id, NULL) == TN_OK;
+    tni_buffer_release(&folder);
+    return there;
 }
 
 static bool is_same(const tni_exam *a, const tni_exam *b)
@@ -131,6 +148,9 @@ static void read_kept(const tni_exam *exam, tni_trust *out)
     void *text = NULL;
     size_t size;
     *out = (tni_trust){.verdict = TNI_TRUST_UNTESTED};
+    if (!has_cache())
+        return;
+    tni_once_run(&opened, open_cache);
     write_key(exam, &key);
     if (cache && !key.failed &&
         tni_cache_get(cache, kind, key.text, key.length, &text, &size, NULL) == TN_OK)
@@ -142,6 +162,7 @@ static void read_kept(const tni_exam *exam, tni_trust *out)
 static void write_kept(const tni_exam *exam, const tni_trust *trust)
 {
     tni_buffer key = {0}, text = {0};
+    tni_once_run(&opened, open_cache);
     write_key(exam, &key);
     if (cache && !key.failed && tni_trust_write(exam, trust, &text, NULL) == TN_OK)
         (void)tni_cache_put(cache, kind, key.text, key.length, text.text, text.length, NULL);

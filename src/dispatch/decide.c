@@ -2,6 +2,7 @@
 #include "admission.h"
 #include "base/dtype.h"
 #include "judge.h"
+#include "lock.h"
 #include "os/cpu.h"
 #include "os/parallel.h"
 #include "settings/context.h"
@@ -207,7 +208,9 @@ static bool comes_before(const tni_verdict *a, const tni_verdict *b)
         return a->judged.rank < b->judged.rank;
     if ((a->tuned_us > 0) != (b->tuned_us > 0))
         return a->tuned_us > 0;
-    return a->tuned_us > 0 ? a->tuned_us < b->tuned_us : a->predicted_us < b->predicted_us;
+    if (a->tuned_us != b->tuned_us)
+        return a->tuned_us < b->tuned_us;
+    return a->predicted_us < b->predicted_us;
 }
 
 /* Keeps the order of equals. */
@@ -260,21 +263,29 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     return TN_OK;
 }
 
-/* Of those that are refused, the one that came nearest: its reason was found last. */
-static const tni_verdict *nearest(const tni_choice *choice)
+/* How far a candidate came before it was refused; what rule or lock ask for comes before all. */
+static int32_t progress(const tni_verdict *v, const char *locked)
 {
+    enum { OF_ITS_OWN = 7, ASKED_FOR = 20 };
     static const uint8_t late[TN_REFUSE_COUNT] = {
         [TN_REFUSE_DTYPE] = 1,       [TN_REFUSE_FEATURE] = 2, [TN_REFUSE_PRECISION] = 3,
         [TN_REFUSE_DETERMINISM] = 3, [TN_REFUSE_RULE] = 4,    [TN_REFUSE_DEVICE] = 5,
         [TN_REFUSE_LIBRARY] = 6,     [TN_REFUSE_LOCK] = 8,    [TN_REFUSE_KNOWN_BAD] = 9,
         [TN_REFUSE_QUARANTINE] = 10};
+    bool named = v->judged.says == TNI_JUDGED_REQUIRED || strcmp(v->kernel->row->name, locked) == 0;
+    int32_t asked = named ? ASKED_FOR : 0;
+    return asked + (late[v->why.code] ? late[v->why.code] : OF_ITS_OWN);
+}
+
+/* Of those that are refused, the one that came nearest. */
+static const tni_verdict *nearest(const tni_question *question, const tni_choice *choice)
+{
     const tni_verdict *best = &choice->candidates[0];
+    char room[TNI_LOCK_KERNEL];
+    const char *locked = tni_lock_names(question, room);
     for (size_t i = 1; i < choice->count; i++) {
-        const tni_verdict *v = &choice->candidates[i];
-        uint8_t its = late[v->why.code] ? late[v->why.code] : 7;
-        uint8_t most = late[best->why.code] ? late[best->why.code] : 7;
-        if (its > most)
-            best = v;
+        if (progress(&choice->candidates[i], locked) > progress(best, locked))
+            best = &choice->candidates[i];
     }
     return best;
 }
@@ -297,7 +308,7 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
         wish = wish || is_by_wish(choice->candidates[i].why.code);
         busy = busy || choice->candidates[i].why.code == TN_REFUSE_BUSY;
     }
-    const tni_verdict *v = nearest(choice);
+    const tni_verdict *v = nearest(question, choice);
     tni_problem_write(question->op, question->device->id, &text);
     tn_status status = tn_fail(err,
                                busy   ? TN_BUSY

@@ -21,7 +21,7 @@ unsigned tni_fork_generation(void)
 
 #else
 
-enum { HOOKS = 16 };
+enum { HOOKS = 32 };
 
 /* Held from before a fork until after it, so that no hook comes in between its own steps. */
 static tni_mutex lock = TNI_MUTEX_INIT;

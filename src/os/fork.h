@@ -10,7 +10,7 @@ typedef struct tni_fork_hook {
     void (*child)(void);
 } tni_fork_hook;
 
-/* Registers a static hook, once each; at most 16 hooks. Does nothing on systems without fork().
+/* Registers a static hook, once each; at most 32 hooks. Does nothing on systems without fork().
  * Called with no lock held that a hook's `before` takes: a fork may be waiting for it.
  * Thread-safety: Safe. */
 void tni_fork_watch(const tni_fork_hook *hook);

@@ -18,7 +18,7 @@ if(UNIX)
   tenon_test_script(cli/page TIMEOUT 180)
   tenon_test_script(cli/settings TIMEOUT 120)
   tenon_test_script(cli/surroundings TIMEOUT 120)
-  tenon_test_script(cli/trials TIMEOUT 300)
+  tenon_test_script(cli/trials TIMEOUT 600)
   # The suite asks for more memory than there can be.
   set_property(TEST cli.documents APPEND PROPERTY
     ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)

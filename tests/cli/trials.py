@@ -17,7 +17,8 @@ SOFTMAX = "softmax:f32:shape=8x64"
 class Case(script.Case):
     def tenon(self, *arguments, code=0, **changes):
         changes.setdefault("TENON_CACHE", self.place("cache"))
-        done = script.run(script.build.tenon, *arguments, env=script.environment(**changes))
+        done = script.run(script.build.tenon, *arguments, env=script.environment(**changes),
+                          timeout=200)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -163,10 +164,12 @@ class Doctor(Case):
             self.assertEqual(row["ok"], True if runs else None, row)
             self.assertEqual(row["text"] == "", runs, row)
         timed = {row["kernel"] for row in rows if row["ms"] is not None}
-        self.assertEqual(timed, {row["kernel"] for row in rows if row["ok"]})
+        checked = {row["kernel"] for row in rows if row["ok"]}
+        self.assertIn(rows[0]["kernel"], timed)
+        self.assertLessEqual(timed, checked)  # where time is short, not all are timed
         for op in ("matmul", "permute", "cast", "fill", "unary", "binary", "reduce", "softmax", "norm",
                    "rotary"):
-            self.assertIn(f"cpu.{op}.ref", timed)
+            self.assertIn(f"cpu.{op}.ref", checked)
         chosen = {row["problem"]: row["kernel"] for row in rows if row["verdict"] == "chosen"}
         self.assertEqual({row["problem"]: row["chosen"] for row in document["decisions"]}, chosen)
 

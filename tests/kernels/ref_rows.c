@@ -203,6 +203,27 @@ static void reduce_of_nothing_and_of_nans(void **state)
     drop(&in), drop(&out);
 }
 
+/* What is too great or too small on the way, or at the end. */
+static void products_far_out(void **state)
+{
+    static const struct {
+        double first, second; /* 500 of each, one after the other */
+        double want;
+    } rows[] = {
+        {1e300, 1e-300, 1}, {1e-300, 1e300, 1}, {0.9, 0.1, 0}, {-3, 7, INFINITY}, {2, 0.5, 1}};
+    const int64_t shape[] = {1000};
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        operand in = make(TN_F64, 1, shape, DENSE), out = make_reduced(TN_F64, &in.layout, 1);
+        for (int64_t i = 0; i < 1000; i++)
+            memcpy(element_at(&in, i), i < 500 ? &rows[r].first : &rows[r].second, 8);
+        reduce(TN_REDUCE_PROD, 1, &in, &out);
+        long double got = value_at(&out, 0, 0), want = rows[r].want;
+        assert_true(got == want || fabsl(got - want) <= 1000 * ulp(TN_F64, 1));
+        drop(&in), drop(&out);
+    }
+}
+
 static void empty_sum_prod_and_mean(void **state)
 {
     static const tn_dtype dtypes[] = {TN_F64, TN_BF16, TN_C64, TN_I32, TN_U64};
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test(max_below_and_min_above_0),
         cmocka_unit_test(reduce_of_complex_numbers),
         cmocka_unit_test(reduce_of_nothing_and_of_nans),
+        cmocka_unit_test(products_far_out),
         cmocka_unit_test(empty_sum_prod_and_mean),
         cmocka_unit_test(sums_of_twice_the_digits),
         cmocka_unit_test(softmax),

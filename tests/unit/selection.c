@@ -114,7 +114,7 @@ static void random_selections_survive(void **state)
         tn_error err;
         roll_sample(&written);
         write_sample(&written, &text);
-        if (tni_selections_parse(text.text, text.length, "f", &read, &err))
+        if (tni_selections_parse(tni_buffer_text(&text), text.length, "f", &read, &err))
             fail_msg("%s in\n%s", err.message, text.text);
         assert_int_equal(read.strict, written.strict);
         assert_string_equal(read.tenon, tn_version());
@@ -148,7 +148,7 @@ static void assert_refused(const char *body, const char *words)
     tn_error err;
     tni_buffer_add(&text, body);
     sign(&text);
-    if (parse(text.text, &read, &err) != TN_CORRUPT)
+    if (parse(tni_buffer_text(&text), &read, &err) != TN_CORRUPT)
         fail_msg("taken, or refused with another status:\n%s", body);
     assert_contains(err.message, words);
     assert_contains(err.message, "some.lock:");
@@ -214,7 +214,7 @@ static void another_format_is_incompatible(void **state)
     (void)state;
     tni_buffer_add(&text, "format = 2\nwhatever = it has\n");
     sign(&text);
-    assert_int_equal(parse(text.text, &read, &err), TN_INCOMPATIBLE);
+    assert_int_equal(parse(tni_buffer_text(&text), &read, &err), TN_INCOMPATIBLE);
     assert_contains(err.message, "found format 2, this Tenon reads format 1");
     tni_buffer_release(&text);
 }
@@ -264,7 +264,7 @@ static void what_was_edited_says_how_to_mend_it(void **state)
     tni_buffer_add(&text, WHOLE);
     sign(&text);
     tni_buffer_add(&text, "us = 1.000\n");
-    assert_int_equal(parse(text.text, &read, &err), TN_CORRUPT);
+    assert_int_equal(parse(tni_buffer_text(&text), &read, &err), TN_CORRUPT);
     assert_contains(err.message, "`tenon lock write` writes it anew");
     tni_buffer_release(&text);
 }
@@ -283,7 +283,7 @@ static void line_ends_of_both_kinds_are_read(void **state)
             tni_buffer_add_char(&windows, '\r');
         tni_buffer_add_char(&windows, text.text[i]);
     }
-    if (parse(windows.text, &read, &err))
+    if (parse(tni_buffer_text(&windows), &read, &err))
         fail_msg("%s", err.message);
     assert_string_equal(read.selections[0].kernel, "cpu.matmul.a");
     tni_selections_release(&read);

@@ -16,11 +16,7 @@ typedef struct below {
 
 static double identity(int32_t kind)
 {
-    switch (kind) {
-    case TN_REDUCE_MAX: return -INFINITY;
-    case TN_REDUCE_MIN: return INFINITY;
-    default: return kind == TN_REDUCE_PROD;
-    }
+    return kind == TN_REDUCE_MAX ? -INFINITY : kind == TN_REDUCE_MIN ? INFINITY : 0;
 }
 
 static double join(int32_t kind, double a, double b)
@@ -28,7 +24,6 @@ static double join(int32_t kind, double a, double b)
     switch (kind) {
     case TN_REDUCE_MAX: return a != a || a > b ? a : b;
     case TN_REDUCE_MIN: return a != a || a < b ? a : b;
-    case TN_REDUCE_PROD: return a * b;
     default: return a + b;
     }
 }

@@ -33,15 +33,6 @@ INLINE double F(block)(int32_t kind, const REAL *x, int64_t n)
     return F(lanes)(kind, F(both)(kind, F(both)(kind, a, b), F(both)(kind, c, d)));
 }
 
-/* Products have the range of f64. */
-static double F(product)(const REAL *x, int64_t n)
-{
-    double value = 1;
-    for (int64_t i = 0; i < n; i++)
-        value *= (double)x[i];
-    return value;
-}
-
 static double F(reduce_row)(const strand *s, int64_t size, int32_t kind)
 {
     _Alignas(64) REAL room[BLOCK];
@@ -49,8 +40,7 @@ static double F(reduce_row)(const strand *s, int64_t size, int32_t kind)
     for (int64_t at = 0; at < size; at += BLOCK) {
         int64_t n = size - at < BLOCK ? size - at : BLOCK;
         const REAL *x = F(take_padded)(s, at, n, room, (REAL)identity(kind));
-        double more = kind == TN_REDUCE_PROD  ? F(product)(x, n)
-                      : kind == TN_REDUCE_MAX ? F(block)(TN_REDUCE_MAX, x, n)
+        double more = kind == TN_REDUCE_MAX   ? F(block)(TN_REDUCE_MAX, x, n)
                       : kind == TN_REDUCE_MIN ? F(block)(TN_REDUCE_MIN, x, n)
                                               : F(block)(TN_REDUCE_SUM, x, n);
         value = join(kind, value, more);
@@ -74,13 +64,9 @@ static void F(reduce_columns)(const loop *it, const below *all, char *in, char *
     for (int64_t row = 0, j = 0; row < count; row++) {
         strand s = strand_of(from, in + (step.offset[0] + j * walk->stride[0]) * it->size[1], 1);
         const REAL *x = F(take)(&s, 0, n, room);
-        if (kind == TN_REDUCE_PROD)
-            for (int64_t i = 0; i < n; i++)
-                total[i] *= (double)x[i];
-        else
-            for (int64_t i = 0; i < n; i += WIDTH)
-                F(store)(lanes + i, F(both)(kind, F(load)(lanes + i), F(load)(x + i)));
-        if (kind != TN_REDUCE_PROD && (++rows == FLUSH || row + 1 == count)) {
+        for (int64_t i = 0; i < n; i += WIDTH)
+            F(store)(lanes + i, F(both)(kind, F(load)(lanes + i), F(load)(x + i)));
+        if (++rows == FLUSH || row + 1 == count) {
             for (int64_t i = 0; i < n; i++)
                 total[i] = join(kind, total[i], (double)lanes[i]), lanes[i] = (REAL)identity(kind);
             rows = 0;
