@@ -161,6 +161,8 @@ static int read_wish(const command *self, int count, char **arguments, bench_wis
         {"--against", "NAME", "a second kernel, timed in turns with each", NULL, &wish->against, 1},
         {"--seconds", "S", "about how long for each kernel; 1 when left out", NULL, &wish->seconds,
          1},
+        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+         &wish->trials.files, OPTION_VALUES_MAX},
         {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);

@@ -157,6 +157,8 @@ static int read_wish(const command *self, int count, char **arguments, check_wis
          &wish->seed, 1},
         {"--dump", "F", "a file for inputs and both outputs when they differ", NULL, &wish->dump,
          1},
+        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+         &wish->trials.files, OPTION_VALUES_MAX},
         {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);

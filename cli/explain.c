@@ -15,8 +15,7 @@ static const char who[] = " explain";
 
 bool is_changed(const found_setting *row)
 {
-    return !row->facts->view && row->origin.from == row->number &&
-           strcmp(row->value, row->facts->standard) != 0;
+    return row->origin.from == row->number && strcmp(row->value, row->facts->standard) != 0;
 }
 
 const char *explained_class(const explained_world *world)

@@ -7,8 +7,8 @@
 
 /* Small enough for a reference that computes one number after the other, and large enough for a rate. */
 static const char *const problems[] = {
-    "matmul:f32:m=512,n=512,k=512",
     "matmul:f32:m=16,n=16,k=16",
+    "matmul:f32:m=512,n=512,k=512",
     "matmul:f64:m=96,n=96,k=96",
     "matmul:bf16:m=96,n=96,k=96",
     "matmul:i8:m=96,n=96,k=96",

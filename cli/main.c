@@ -18,9 +18,11 @@ static const command commands[] = {
      "every switch: value, default, effect, and where the value came from", run_settings},
     {"explain", "PROBLEM... [--device-file F] [--json]",
      "every kernel for a problem: which one is taken, and why not the others", run_explain},
-    {"bench", "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--json]",
+    {"bench",
+     "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file F] [--json]",
      "time, rate and spread of the kernel that a problem takes, or of every one", run_bench},
-    {"check", "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--dump F] [--json]",
+    {"check",
+     "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--dump F] [--device-file F] [--json]",
      "holds kernels against the reference, on random inputs", run_check},
     {"lock",
      "write FILE PROBLEM... [--strict] | check FILE [--device NAME] | diff FILE FILE "

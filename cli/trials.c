@@ -1,6 +1,7 @@
 #include "trials.h"
 
 #include "candidates.h"
+#include "devices.h"
 
 int trials_decide(const char *who, const trials_wish *wish, trials *out)
 {
@@ -10,6 +11,9 @@ int trials_decide(const char *who, const trials_wish *wish, trials *out)
         fprintf(stderr, "tenon%s: --kernel and --all-kernels do not go together\n", who);
         return EXIT_WRONG_USE;
     }
+    int code = add_device_files(&wish->files);
+    if (code)
+        return code;
     for (; out->count < wish->problems.count; out->count++) {
         if (tn_explain(NULL, wish->problems.texts[out->count], &out->decisions[out->count], &err))
             return report_wish(who, &err);
@@ -24,7 +28,8 @@ void trials_release(trials *of)
     of->count = 0;
 }
 
-/* The index-th that could be taken, or NULL; with SIZE_MAX, how many there are is in *out_count. */
+/* The index-th that could be taken, or NULL; *out_count is how many were passed, which with SIZE_MAX is all
+ * of them. */
 static const tn_candidate *find_usable(const tn_decision *decision, size_t index, size_t *out_count)
 {
     *out_count = 0;

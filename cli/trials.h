@@ -7,6 +7,7 @@
 typedef struct trials_wish {
     option_values problems;
     option_values kernel;
+    option_values files; /* that describe devices */
     bool all_kernels;
     bool as_json;
 } trials_wish;

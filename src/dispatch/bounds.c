@@ -3,8 +3,6 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 
-#include <math.h>
-
 static double least_of(double a, double b)
 {
     return a < b ? a : b;
@@ -230,7 +228,7 @@ double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expe
     if (bound == 0 || tni_dtype_is_integer(out))
         return bound;
     bound += 2 * tni_dtype_roundoff(out) * size + tni_dtype_least(out);
-    return isnan(bound) ? INFINITY : bound;
+    return tni_is_nan(bound) ? INFINITY : bound;
 }
 
 /* u */

@@ -3,17 +3,15 @@
 #include "base/dtype.h"
 #include "bounds.h"
 
-#include <math.h>
-
 /* How far off one number is, as a part of its bound. */
 static double part_of(double found, double expected, double bound)
 {
-    if (isnan(found) || isnan(expected))
-        return isnan(found) && isnan(expected) ? 0 : INFINITY;
+    if (tni_is_nan(found) || tni_is_nan(expected))
+        return tni_is_nan(found) && tni_is_nan(expected) ? 0 : INFINITY;
     if (found == expected)
         return 0;
     double off = fabs(found - expected);
-    return isinf(off) || bound == 0 ? INFINITY : off / bound;
+    return tni_is_infinite(off) || bound == 0 ? INFINITY : off / bound;
 }
 
 /* One output, in its place among all of them. */

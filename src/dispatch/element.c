@@ -1,7 +1,5 @@
 #include "element.h"
 
-#include <math.h>
-
 /* Floats of at most 16 bits: how their bits are divided, and what the greatest exponent means. */
 typedef enum top { TOP_IEEE, TOP_ONE_NAN, TOP_NO_NEGATIVE_ZERO } top;
 typedef struct format {
@@ -63,12 +61,12 @@ static double decode(const format *f, uint32_t bits)
  * out of rounding goes where it belongs, and numbers below the least exponent need no case. */
 static uint32_t encode(const format *f, double value)
 {
-    uint32_t sign = signbit(value) ? sign_of(f) : 0, most = greatest(f), bits;
+    uint32_t sign = copysign(1, value) < 0 ? sign_of(f) : 0, most = greatest(f), bits;
     uint32_t none = f->top == TOP_NO_NEGATIVE_ZERO ? sign_of(f) : sign_of(f) - 1;
     int exponent;
-    if (isnan(value))
+    if (tni_is_nan(value))
         return none;
-    if (isinf(value))
+    if (tni_is_infinite(value))
         return f->top == TOP_IEEE ? sign | (most + 1) : sign | most;
     if (value == 0)
         return f->top == TOP_NO_NEGATIVE_ZERO ? 0 : sign;
@@ -76,7 +74,7 @@ static uint32_t encode(const format *f, double value)
     int least = 1 - f->bias;
     exponent = exponent - 1 < least ? least : exponent - 1;
     if (exponent > f->bias + 1)
-        return encode(f, signbit(value) ? -INFINITY : INFINITY);
+        return encode(f, copysign(1, value) < 0 ? -INFINITY : INFINITY);
     bits = (uint32_t)(exponent - least) << f->mantissa;
     bits += (uint32_t)rint(ldexp(fabs(value), f->mantissa - exponent));
     if (bits > most)
@@ -136,7 +134,7 @@ tni_number tni_element_read(tn_dtype dtype, const void *at)
 
 #define WRITE(type, low, high)                                 \
     do {                                                       \
-        type value_ = (type)(isnan(x)              ? 0         \
+        type value_ = (type)(tni_is_nan(x)         ? 0         \
                              : x <= (double)(low)  ? (low)     \
                              : x >= (double)(high) ? (high)    \
                                                    : (type)x); \

@@ -4,6 +4,7 @@
 
 #include "tenon/module/dtype.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 /* What an element stands for; the imaginary part of what is not complex is 0. Integers above 2^53 are
@@ -11,6 +12,17 @@
 typedef struct tni_number {
     double re, im;
 } tni_number;
+
+/* As the macros of <math.h>, which on some systems convert what they are given to float. */
+static inline bool tni_is_nan(double x)
+{
+    return x != x;
+}
+
+static inline bool tni_is_infinite(double x)
+{
+    return x == (double)INFINITY || x == -(double)INFINITY;
+}
 
 /* `at` needs no alignment. */
 tni_number tni_element_read(tn_dtype dtype, const void *at);

@@ -79,6 +79,10 @@ class Document(Case):
         origins = {row["key"]: row["origin"] for row in document["settings"]}
         self.assertEqual(origins["inference"], "environment: TENON_INFERENCE")
 
+    def test_views_of_a_setting_are_not_told_again(self):
+        rows = self.document("--set", "fp32_precision=tf32", MATMUL)["settings"]
+        self.assertEqual([row["key"] for row in rows], ["fp32_precision"])
+
     def test_several_problems(self):
         document = self.document(MATMUL, SOFTMAX, MATMUL)
         self.assertEqual([document["problem"]] + [row["problem"] for row in document["further"]],

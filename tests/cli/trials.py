@@ -56,6 +56,12 @@ class Check(Case):
         self.assertEqual({row["ok"] for row in rows}, {True})
         self.assertEqual(len({row["seed"] for row in rows}), 1)
 
+    def test_not_those_that_are_refused(self):
+        problem = "matmul:i8:m=4,n=4,k=4"
+        rows = self.document("check", problem, "--all-kernels")["results"]
+        self.assertEqual([row["kernel"] for row in rows], self.usable(problem))
+        self.assertLess(len(rows), len(self.document("explain", problem)["candidates"]))
+
     def test_a_seed_repeats_a_run(self):
         first, second, other = (
             self.document("check", MATMUL, "--seed", seed)["results"][0] for seed in ("7", "7", "8"))
@@ -105,6 +111,12 @@ class Bench(Case):
         self.assertIsNone(row["against"])
         self.assertGreater(document["machine"]["threads"], 0)
 
+    def test_one_that_cannot_run(self):
+        rows = self.document("bench", SOFTMAX, MATMUL, "--kernel=cpu.matmul.ref", "--seconds=0.02",
+                             code=3)["results"]
+        self.assertEqual([row["status"] for row in rows], ["unsupported", "ok"])
+        self.assertIsNone(rows[0]["ms"])
+
     def test_every_kernel_against_one(self):
         rows = self.document("bench", SOFTMAX, "--all-kernels", "--seconds=0.02",
                              "--against=cpu.softmax.ref")["results"]
@@ -137,6 +149,18 @@ class Liar(Case):
             "[device liar]\nplatform = described\nname = Liar\nmemory = 1 GiB\n"
             "behaviour.lie_every = 1\n")
 
+    def test_check_finds_it(self):
+        arguments = [MATMUL + "@described:0", "--device-file", self.file,
+                     "--kernel=described.matmul.plain"]
+        (row,) = self.document("check", *arguments, "--dump", self.place("dump"), code=1)["results"]
+        self.assertEqual((row["kernel"], row["ok"]), ("described.matmul.plain", False))
+        self.assertGreater(row["error"], 1)
+        self.assertGreater(abs(row["found"] - row["expected"]), row["bound"])
+        self.assertIn("described.matmul.plain", script.read_text(self.place("dump")))
+        text = self.tenon("check", *arguments, code=1).stdout
+        self.assertRegex(text, r"(?m)^  described.matmul.plain +wrong +error ")
+        self.assertIn("\n1 of 1 wrong; --seed ", text)
+
     def test_doctor_finds_it(self):
         document = self.document("doctor", "--device-file", self.file, code=1)
         broken = [row for row in document["kernels"] if row["broken"]]
@@ -149,6 +173,15 @@ class Liar(Case):
         self.assertRegex(text, r"(?m)^  \* described.matmul.plain +wrong ")
         verdict = " ".join(text.split("\nverdict: ")[1].split())
         self.assertIn("kernel described.matmul.plain for matmul:f32:", verdict)
+
+
+    def test_doctor_tells_of_quarantine(self):
+        """What a first use has put there."""
+        self.tenon("check", MATMUL + "@described:0", "--device-file", self.file, code=3)
+        document = self.document("doctor", "--device-file", self.file, code=1)
+        row = next(row for row in document["kernels"] if row["broken"])
+        self.assertEqual((row["verdict"], row["ok"]), ("quarantined", None))
+        self.assertTrue(row["text"].startswith("quarantine: "), row)
 
 
 class Doctor(Case):
