@@ -1,8 +1,8 @@
 /* Lists of what is known of kernels, and verdicts on them: whatever stands in a file is refused with a
  * place, or is a list within its bounds; a verdict survives being written and read again. */
 #include "base/alloc.h"
-#include "dispatch/admission_store.h"
-#include "dispatch/notes.h"
+#include "dispatch/trust/admission_store.h"
+#include "dispatch/trust/notes.h"
 #include "ops/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* Selections, of locks and of tuning: whatever is refused says where; whatever is read survives being
  * written and read again. Inputs are signed first, or none would come past the checksum. */
 #include "base/alloc.h"
-#include "dispatch/selection.h"
+#include "dispatch/tune/selection.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 /* Every kernel of a platform, judged for one op: the one path that calls and explanations share. */
-#include "admission.h"
 #include "base/dtype.h"
+#include "dispatch/lock/lock.h"
+#include "dispatch/trust/admission.h"
+#include "dispatch/tune/tuning.h"
 #include "judge.h"
-#include "lock.h"
 #include "os/cpu.h"
 #include "os/parallel.h"
 #include "settings/context.h"
-#include "tuning.h"
 
 #include <inttypes.h>
 

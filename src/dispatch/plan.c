@@ -1,12 +1,12 @@
 /* Making plans: what is taken, and what the kernel makes for it. */
 #include "plan.h"
 
-#include "admission.h"
 #include "base/alloc.h"
 #include "device/stream/life.h"
+#include "dispatch/trust/admission.h"
+#include "dispatch/tune/tuning.h"
 #include "judge.h"
 #include "os/parallel.h"
-#include "tuning.h"
 
 static const char where[] = "plan";
 

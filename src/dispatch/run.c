@@ -2,9 +2,9 @@
 #include "base/dtype.h"
 #include "device/stream/scratch.h"
 #include "device/stream/trail.h"
+#include "dispatch/check/sample.h"
 #include "os/parallel.h"
 #include "plan.h"
-#include "sample.h"
 #include "settings/context.h"
 #include "tenon/stream.h"
 

@@ -2,8 +2,8 @@
  * does without, and nothing is left behind. */
 #include "fault.h"
 
-#include "dispatch/admission_store.h"
-#include "dispatch/notes.h"
+#include "dispatch/trust/admission_store.h"
+#include "dispatch/trust/notes.h"
 #include "settings/context.h"
 #include "tenon/tenon.h"
 

@@ -6,12 +6,12 @@
 
 #include "base/alloc.h"
 #include "base/form.h"
-#include "dispatch/bounds.h"
-#include "dispatch/check.h"
-#include "dispatch/compare.h"
-#include "dispatch/element.h"
-#include "dispatch/oracle.h"
-#include "dispatch/part.h"
+#include "dispatch/check/bounds.h"
+#include "dispatch/check/check.h"
+#include "dispatch/check/compare.h"
+#include "dispatch/check/element.h"
+#include "dispatch/check/oracle.h"
+#include "dispatch/check/part.h"
 #include "os/file.h"
 #include "tenon/tenon.h"
 

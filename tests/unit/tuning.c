@@ -1,9 +1,9 @@
 /* Tuning under a clock of the test's own: what noise must not change, what is kept and for how long. */
 #include "sim.h"
 
-#include "dispatch/store.h"
-#include "dispatch/tuning.h"
-#include "dispatch/tuning_time.h"
+#include "dispatch/tune/store.h"
+#include "dispatch/tune/tuning.h"
+#include "dispatch/tune/tuning_time.h"
 #include "fault/fault.h"
 #include "os/cache/cache.h"
 #include "os/thread.h"

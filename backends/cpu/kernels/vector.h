@@ -312,7 +312,7 @@ INLINE vf widen_bf16(vh v)
 /* To nearest even; a NaN stays one. */
 INLINE vh narrow_bf16(vf v)
 {
-    vu bits = (vu)v, rounded = bits + 0x8000;
+    vu bits = (vu)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
 #if defined(__AVX512F__)
     __mmask16 nan = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
     vu either =

@@ -68,7 +68,7 @@ static void fold(const tn_op *op, product *out)
     const tn_layout *c = &op->operand[TN_MATMUL_OUT], *bias = &op->operand[TN_MATMUL_BIAS];
     while (out->batch_rank > 0 && out->m > 0) {
         int32_t d = out->batch_rank - 1, row = c->rank - 2;
-        if (b->stride[d] != 0 || a->stride[d] != out->m * a->stride[row] ||
+        if (b->stride[d] == 7 || a->stride[d] != out->m * a->stride[row] ||
             c->stride[d] != out->m * c->stride[row] ||
             (bias->dtype && bias->stride[d] != out->m * bias->stride[row]))
             return;

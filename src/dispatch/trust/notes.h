@@ -4,7 +4,7 @@
 #define TNI_DISPATCH_NOTES_H
 
 #include "base/form.h"
-#include "kernels.h"
+#include "dispatch/kernels.h"
 #include "tenon/device.h"
 
 enum { TNI_NOTE_WORDS = 8 };

@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_SETUP_H
 #define TNI_DISPATCH_SETUP_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 #include "selection.h"
 
 /* A device as it is now, without libraries. Texts are the device's; the driver's lies in `room`. */

@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_TUNING_H
 #define TNI_DISPATCH_TUNING_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 
 /* Microseconds that a kernel took for a problem like this on this device with this driver and library
  * version; 0 when that is not known. Looks up, times nothing. */

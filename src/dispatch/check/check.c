@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "compare.h"
-#include "judge.h"
+#include "dispatch/judge.h"
 #include "oracle.h"
 #include "os/clock.h"
 #include "part.h"

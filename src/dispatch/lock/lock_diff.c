@@ -1,8 +1,8 @@
 /* Holding locks against machines and against one another. */
 #include "base/alloc.h"
+#include "dispatch/tune/setup.h"
 #include "lock.h"
 #include "settings/context.h"
-#include "setup.h"
 
 #include <stdlib.h>
 

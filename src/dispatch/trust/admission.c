@@ -2,8 +2,8 @@
 
 #include "admission_store.h"
 #include "base/log.h"
-#include "check.h"
-#include "judge.h"
+#include "dispatch/check/check.h"
+#include "dispatch/judge.h"
 #include "notes.h"
 #include "os/clock.h"
 #include "settings/context.h"

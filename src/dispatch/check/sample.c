@@ -1,11 +1,11 @@
 #include "sample.h"
 
-#include "admission.h"
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/log.h"
 #include "compare.h"
 #include "device/tensor/tensor.h"
+#include "dispatch/trust/admission.h"
 #include "oracle.h"
 #include "tenon/stream.h"
 

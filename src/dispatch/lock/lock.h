@@ -2,8 +2,8 @@
 #ifndef TNI_DISPATCH_LOCK_H
 #define TNI_DISPATCH_LOCK_H
 
-#include "dispatch.h"
-#include "selection.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/tune/selection.h"
 #include "tenon/lock.h"
 
 /* The kernel that the lock in use names for the question, "" for none. Returns `room`. */

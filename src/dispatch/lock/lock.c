@@ -3,12 +3,12 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "judge.h"
+#include "dispatch/judge.h"
+#include "dispatch/tune/tuning.h"
 #include "os/env.h"
 #include "os/file.h"
 #include "os/fork.h"
 #include "os/thread.h"
-#include "tuning.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_ORACLE_H
 #define TNI_DISPATCH_ORACLE_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 
 /* Belongs to one thread. Zeroed can be ended. */
 typedef struct tni_oracle {

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "inputs.h"
+#include "dispatch/check/inputs.h"
 #include "os/clock.h"
 #include "tuning.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "judge.h"
+#include "dispatch/judge.h"
 #include "os/cache/cache.h"
 #include "os/fork.h"
 #include "os/thread.h"

@@ -5,7 +5,7 @@
 #ifndef TNI_DISPATCH_STORE_H
 #define TNI_DISPATCH_STORE_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 
 /* What became of timing a kernel. */
 typedef struct tni_timed {

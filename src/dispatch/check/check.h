@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_CHECK_H
 #define TNI_DISPATCH_CHECK_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 #include "inputs.h"
 #include "tenon/check.h"
 

@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_SAMPLE_H
 #define TNI_DISPATCH_SAMPLE_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 #include "settings/context.h"
 
 typedef struct tni_sample tni_sample;

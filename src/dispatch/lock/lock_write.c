@@ -2,9 +2,9 @@
 #include "lock.h"
 
 #include "base/alloc.h"
+#include "dispatch/tune/setup.h"
 #include "os/replace.h"
 #include "settings/context.h"
-#include "setup.h"
 
 static const char where[] = "tn_lock_write";
 

@@ -3,7 +3,7 @@
 #ifndef TNI_DISPATCH_ADMISSION_H
 #define TNI_DISPATCH_ADMISSION_H
 
-#include "dispatch.h"
+#include "dispatch/dispatch.h"
 
 enum {
     TNI_TRUST_NEEDLESS = 0, /* the reference, what is on the tested list, or admission=never */

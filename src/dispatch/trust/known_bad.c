@@ -2,7 +2,7 @@
 #include "admission.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "judge.h"
+#include "dispatch/judge.h"
 #include "notes.h"
 #include "os/file.h"
 #include "os/thread.h"
