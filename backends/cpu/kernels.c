@@ -32,10 +32,12 @@ static tn_status refuse(tn_refusal *why, const char *what, tn_dtype needed, tn_d
 
 static const char *name_of(int32_t op, int32_t operand)
 {
-    static const char *const each[] = {"in", "out", "other"};
-    static const char *const norm[] = {"in", "out", "weight", "bias"};
-    static const char *const rotary[] = {"in", "out", "cos", "sin"};
-    return op == TN_OP_NORM ? norm[operand] : op == TN_OP_ROTARY ? rotary[operand] : each[operand];
+    static const char *const names[][TN_OP_OPERANDS_MAX] = {
+        {"in", "out", "other", "3", "4", "5"},
+        {"in", "out", "weight", "bias", "4", "5"},
+        {"in", "out", "cos", "sin", "4", "5"},
+    };
+    return names[op == TN_OP_NORM ? 1 : op == TN_OP_ROTARY ? 2 : 0][operand];
 }
 
 /* What computes with reals: all f64, or none. */

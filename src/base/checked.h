@@ -34,6 +34,12 @@ static inline bool tni_add_i64(int64_t a, int64_t b, int64_t *out)
 
 static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
 {
+#if defined(__GNUC__)
+    int64_t product;
+    if (__builtin_mul_overflow(a, b, &product))
+        return false;
+    *out = product;
+#else
     bool small = a >= INT32_MIN && a <= INT32_MAX && b >= INT32_MIN && b <= INT32_MAX;
     if (!small && a != 0 && b != 0) {
         if ((a == -1 && b == INT64_MIN) || (b == -1 && a == INT64_MIN))
@@ -46,6 +52,7 @@ static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
             return false;
     }
     *out = a * b;
+#endif
     return true;
 }
 

@@ -47,5 +47,11 @@ const char *tni_dtype_nearest(const char *word)
 
 int64_t tni_dtype_bytes(tn_dtype dtype)
 {
-    return tn_dtype_name(dtype) ? (dtype >> 8 & 0xFF) / 8 : 0;
+    switch (dtype) {
+#define BYTES(name, word, code, bits) \
+    case name: return (bits) / 8;
+        TN_DTYPE_LIST(BYTES)
+#undef BYTES
+    default: return 0;
+    }
 }

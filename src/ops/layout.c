@@ -28,10 +28,13 @@ void tni_layout_dense(tn_layout *layout)
 void tni_layout_tidy(tn_layout *layout)
 {
     bool empty = false;
-    for (int32_t i = 0; i < layout->rank; i++)
+    for (int32_t i = 0; i < layout->rank; i++) {
         empty = empty || layout->shape[i] == 0;
-    if (empty)
-        tni_layout_dense(layout);
+        layout->stride[i] = layout->shape[i] > 1 ? layout->stride[i] : 1;
+    }
+    if (!empty)
+        return;
+    tni_layout_dense(layout);
     for (int32_t i = 0; i < layout->rank; i++)
         layout->stride[i] = layout->shape[i] > 1 ? layout->stride[i] : 1;
 }
@@ -68,6 +71,8 @@ tn_status tni_layout_broadcast(tn_layout *layout, const int64_t *shape, int32_t 
     if (missing < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has %d dimensions; needs at most %d",
                        name, (int)layout->rank, (int)rank);
+    if (missing == 0 && memcmp(layout->shape, shape, (size_t)rank * sizeof *shape) == 0)
+        return TN_OK;
     for (int32_t i = rank; i-- > 0;) {
         int64_t found = i < missing ? 1 : layout->shape[i - missing];
         if (found != shape[i] && found != 1)

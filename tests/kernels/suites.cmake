@@ -13,5 +13,11 @@ if(UNIX AND NOT APPLE)
   tenon_test_script(kernels/ref_numpy)
 endif()
 
+# The processor's own, and those through OpenBLAS.
+foreach(suite each openblas rows walk)
+  tenon_test(kernels/cpu_${suite} TIMEOUT 120)
+endforeach()
+tenon_test(kernels/cpu_large TIMEOUT 120 LABELS concurrency)
+
 # Every row there is, by the library's own check.
 tenon_test(kernels/rows TIMEOUT 240)

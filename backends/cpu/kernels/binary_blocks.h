@@ -3,12 +3,12 @@
 /* max and min of a NaN are a NaN: of the first, or of the second through the sum. */
 INLINE VECTOR F(max_or_nan)(VECTOR a, VECTOR b)
 {
-    return F(choose)((a != a) | (b != b), a + b, F(greater)(a, b));
+    return F(choose)(F(is_nan)(a) | F(is_nan)(b), a + b, F(greater)(a, b));
 }
 
 INLINE VECTOR F(min_or_nan)(VECTOR a, VECTOR b)
 {
-    return F(choose)((a != a) | (b != b), a + b, F(lesser)(a, b));
+    return F(choose)(F(is_nan)(a) | F(is_nan)(b), a + b, F(lesser)(a, b));
 }
 
 #define EACH(expression)                               \

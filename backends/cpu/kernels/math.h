@@ -83,7 +83,7 @@ INLINE vf log_f32(vf x)
     vf square = f * f;
     p = fma_f32(e, splat_f32(0x1.7f7d1cp-20f), p * f * square);
     vf value = fma_f32(e, splat_f32(0x1.62e4p-1f), f + fma_f32(square, splat_f32(-0.5f), p));
-    value = choose_f32((x == INFINITY) | (x != x), x, value);
+    value = choose_f32((x == INFINITY) | is_nan_f32(x), x, value);
     value = choose_f32(x == 0.0f, splat_f32(-INFINITY), value);
     return choose_f32(x < 0.0f, splat_f32(NAN), value);
 }
@@ -127,7 +127,7 @@ INLINE vf phi_f32(vf x)
     p = fma_f32(p, t, splat_f32(0x1.97bdeep-4f));
     p = fma_f32(p, t, splat_f32(0x1.988e34p-4f));
     vf tail = exp_parts(square * -0.5f, low * -0.5f) * (p * t);
-    return choose_f32(x > 0.0f, 1.0f - tail, choose_f32(x == x, tail, x));
+    return choose_f32(x > 0.0f, 1.0f - tail, choose_f32(is_nan_f32(x), x, tail));
 }
 
 INLINE vf gelu_f32(vf x)

@@ -12,8 +12,8 @@ static double F(lanes)(int32_t kind, VECTOR v)
 INLINE VECTOR F(both)(int32_t kind, VECTOR a, VECTOR b)
 {
     switch (kind) {
-    case TN_REDUCE_MAX: return F(choose)((a > b) | (a != a), a, b);
-    case TN_REDUCE_MIN: return F(choose)((a < b) | (a != a), a, b);
+    case TN_REDUCE_MAX: return F(choose)((a > b) | F(is_nan)(a), a, b);
+    case TN_REDUCE_MIN: return F(choose)((a < b) | F(is_nan)(a), a, b);
     default: return a + b;
     }
 }

@@ -171,6 +171,16 @@ INLINE vd size_of_f64(vd x)
     return (vd)((vl)x & INT64_MAX);
 }
 
+INLINE vi is_nan_f32(vf x)
+{
+    return ((vi)x & 0x7fffffff) > 0x7f800000;
+}
+
+INLINE vl is_nan_f64(vd x)
+{
+    return ((vl)x & INT64_MAX) > 0x7ff0000000000000;
+}
+
 /* b where a is a NaN or both are the same. */
 INLINE vf greater_f32(vf a, vf b)
 {
@@ -318,7 +328,7 @@ INLINE vh narrow_bf16(vf v)
     vu either =
         (vu)_mm512_mask_or_epi32((__m512i)rounded, nan, (__m512i)bits, _mm512_set1_epi32(0x400000));
 #else
-    vu either = (vu)choose_f32(v != v, (vf)(bits | 0x400000), (vf)rounded);
+    vu either = (vu)choose_f32(is_nan_f32(v), (vf)(bits | 0x400000), (vf)rounded);
 #endif
     return narrow_u16(either >> 16);
 }
@@ -367,7 +377,7 @@ INLINE vf round_f32(vf x)
 INLINE vi clamp_to_int(vf x, float low, float high)
 {
     vf bounded = greater_f32(lesser_f32(x, splat_f32(high)), splat_f32(low));
-    bounded = choose_f32(x == x, bounded, (vf){0});
+    bounded = choose_f32(is_nan_f32(x), (vf){0}, bounded);
     return __builtin_convertvector(round_f32(bounded), vi);
 }
 
@@ -376,7 +386,7 @@ INLINE vi round_to_int(vf x)
 {
     vi whole = (x >= 0x1p22f) | (x <= -0x1p22f), high = x >= 0x1p31f, low = x < -0x1p31f;
     vf rounded = choose_f32(whole, x, round_f32(x));
-    vf safe = choose_f32(high | low | (x != x), (vf){0}, rounded);
+    vf safe = choose_f32(high | low | is_nan_f32(x), (vf){0}, rounded);
     vi value = __builtin_convertvector(safe, vi);
     return (value & ~high & ~low) | (INT32_MAX & high) | (INT32_MIN & low);
 }

@@ -68,7 +68,7 @@ static void fold(const tn_op *op, product *out)
     const tn_layout *c = &op->operand[TN_MATMUL_OUT], *bias = &op->operand[TN_MATMUL_BIAS];
     while (out->batch_rank > 0 && out->m > 0) {
         int32_t d = out->batch_rank - 1, row = c->rank - 2;
-        if (b->stride[d] == 7 || a->stride[d] != out->m * a->stride[row] ||
+        if (b->stride[d] != 0 || a->stride[d] != out->m * a->stride[row] ||
             c->stride[d] != out->m * c->stride[row] ||
             (bias->dtype && bias->stride[d] != out->m * bias->stride[row]))
             return;
@@ -99,17 +99,17 @@ static tn_status refuse_side(tn_refusal *why, const char *name, const side *it)
     return TN_UNSUPPORTED;
 }
 
-/* All that does not depend on data; TN_UNSUPPORTED for what cblas cannot say. */
+/* All that does not depend on data but for how it is split; TN_UNSUPPORTED for what cblas cannot say. */
 static tn_status describe(const tn_op *op, product *out, tn_refusal *why)
 {
     const tn_matmul_op *matmul = &op->as.matmul;
-    *out = (product){.op = matmul,
-                     .m = matmul->m,
-                     .n = matmul->n,
-                     .k = matmul->k,
-                     .matrices = matmul->matrices,
-                     .batch_rank = matmul->batch_rank,
-                     .size = (int32_t)(op->operand[TN_MATMUL_OUT].dtype >> 8 & 255) / 8};
+    out->op = matmul;
+    out->m = matmul->m;
+    out->n = matmul->n;
+    out->k = matmul->k;
+    out->matrices = matmul->matrices;
+    out->batch_rank = matmul->batch_rank;
+    out->size = (int32_t)(op->operand[TN_MATMUL_OUT].dtype >> 8 & 255) / 8;
     if (out->batch_rank > 0)
         fold(op, out);
     if (out->k > INT_MAX)
@@ -229,10 +229,9 @@ static void finish(const product *p, char *out, const char *bias, int64_t rows, 
     tni_matmul_finish(&job);
 }
 
-static void compute_tile(const product *p, int64_t matrix, int64_t tile)
+/* The tile of a matrix that begins at that row and column. */
+static void compute_tile(const product *p, int64_t matrix, int64_t row, int64_t column)
 {
-    int64_t row = tile / p->tiles_across * p->tile_rows;
-    int64_t column = tile % p->tiles_across * p->tile_columns;
     int64_t rows = least(p->tile_rows, p->m - row), columns = least(p->tile_columns, p->n - column);
     const char *a = matrix_of(p, TN_MATMUL_A, matrix), *b = matrix_of(p, TN_MATMUL_B, matrix);
     char *out = matrix_of(p, TN_MATMUL_OUT, matrix);
@@ -261,33 +260,50 @@ static void task(void *user, int64_t index)
     bool alone = p->work <= ALWAYS_ALONE;
     int before = alone ? 0 : tni_openblas_enter(blas);
     if (p->tiles > 1) {
-        compute_tile(p, index / p->tiles, index % p->tiles);
+        int64_t tile = index % p->tiles;
+        compute_tile(p, index / p->tiles, tile / p->tiles_across * p->tile_rows,
+                     tile % p->tiles_across * p->tile_columns);
     } else {
         int64_t end = least((index + 1) * p->group, p->matrices);
         for (int64_t i = index * p->group; i < end; i++)
-            compute_tile(p, i, 0);
+            compute_tile(p, i, 0, 0);
     }
     if (!alone)
         tni_openblas_leave(blas, before);
 }
 
-static tn_status run(const tn_run *run, tn_error *err)
+static tn_status fail(const tn_run *run, tn_error *err)
 {
     product p;
     tn_refusal why = {.struct_size = sizeof why};
-    if (describe(run->op, &p, &why))
-        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name, "%s is %lld, needed %lld: %s",
-                       why.what, (long long)why.found, (long long)why.needed, why.text);
+    (void)describe(run->op, &p, &why);
+    return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name, "%s is %lld, needed %lld: %s", why.what,
+                   (long long)why.found, (long long)why.needed, why.text);
+}
+
+/* Small products are not split. */
+static void cut(product *p)
+{
+    p->tiles = p->group = 1;
+    p->tile_rows = p->m;
+    p->tile_columns = p->n;
+    if (p->work > 2 * GRAIN || p->m > TILE_MOST || p->n > TILE_MOST)
+        split(p);
+    else if (p->matrices > 1 && p->work < GRAIN)
+        p->group = (int64_t)(GRAIN / (p->work + 64));
+}
+
+static tn_status run(const tn_run *run, tn_error *err)
+{
+    product p;
+    if (describe(run->op, &p, NULL))
+        return fail(run, err);
     p.run = run;
     p.work = (double)p.m * (double)p.n * (double)p.k;
-    if (p.work <= 2 * GRAIN && p.m <= TILE_MOST && p.n <= TILE_MOST) {
-        p.tiles = p.tiles_across = 1;
-        p.tile_rows = p.m;
-        p.tile_columns = p.n;
-        p.group = p.work < GRAIN ? (int64_t)(GRAIN / (p.work + 64)) : 1;
-    } else {
-        split(&p);
-        p.group = 1;
+    cut(&p);
+    if (p.matrices == 1 && p.tiles == 1) {
+        task(&p, 0);
+        return TN_OK;
     }
     int64_t count = p.tiles > 1 ? p.matrices * p.tiles : parts(p.matrices, p.group);
     if (count > 1 && run->threads > 1)

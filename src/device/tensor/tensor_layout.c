@@ -35,34 +35,33 @@ static tn_status check_dtype(const subject *s, tn_dtype dtype)
                   (unsigned)(dtype >> 8 & 0xFF), lanes);
 }
 
-static tn_status check_shape(const subject *s, const int64_t *shape, int32_t ndim)
+static tn_status check_ndim(const subject *s, const int64_t *shape, int32_t ndim)
 {
     if (ndim < 0 || ndim > TN_TENSOR_NDIM_MAX)
         return refuse(s, "ndim needs 0 to %d, found %d", TN_TENSOR_NDIM_MAX, (int)ndim);
     if (ndim > 0 && !shape)
         return refuse(s, "shape is NULL, and ndim is %d", (int)ndim);
-    for (int32_t i = 0; i < ndim; i++) {
-        if (shape[i] < 0)
-            return refuse(s, "dimension %d needs at least 0, found %" PRId64, (int)i, shape[i]);
-    }
     return TN_OK;
 }
 
 /* Dimensions without elements count as one here, so that strides of a dense tensor fit too. */
-static bool count_elements(const int64_t *shape, int32_t ndim, tni_layout *out)
+static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t *shape,
+                                int32_t ndim, tni_layout *out)
 {
     int64_t all = 1;
-    bool empty = false;
+    bool empty = false, fits = true;
     for (int32_t i = 0; i < ndim; i++) {
+        if (shape[i] < 0)
+            return refuse(s, "dimension %d needs at least 0, found %" PRId64, (int)i, shape[i]);
         empty = empty || shape[i] == 0;
-        if (shape[i] > 0 && !tni_mul_i64(all, shape[i], &all))
-            return false;
+        fits = fits && (shape[i] == 0 || tni_mul_i64(all, shape[i], &all));
     }
     out->elements = empty ? 0 : all;
-    if (!tni_mul_i64(all, out->size, &all))
-        return false;
+    if (!fits || !tni_mul_i64(all, out->size, &all))
+        return refuse(s, "its dimensions make more bytes of %s than 63 bits count",
+                      tn_dtype_name(dtype));
     out->bytes = empty ? 0 : all;
-    return true;
+    return TN_OK;
 }
 
 /* From the lowest to the highest byte, however the strides go. */
@@ -107,14 +106,13 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
 {
     const subject s = {where, name, err};
     tni_layout layout = {.size = tni_dtype_bytes(dtype), .dense = true};
-    tn_status status = check_dtype(&s, dtype);
+    tn_status status = layout.size ? TN_OK : check_dtype(&s, dtype);
     if (!status)
-        status = check_shape(&s, shape, ndim);
+        status = check_ndim(&s, shape, ndim);
+    if (!status)
+        status = count_elements(&s, dtype, shape, ndim, &layout);
     if (status)
         return status;
-    if (!count_elements(shape, ndim, &layout))
-        return refuse(&s, "its dimensions make more bytes of %s than 63 bits count",
-                      tn_dtype_name(dtype));
     layout.high = layout.bytes;
     if (strides && layout.elements > 0) {
         layout.dense = is_dense(shape, strides, ndim);
@@ -140,6 +138,8 @@ tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const c
 {
     const subject s = {where, name, err};
     tni_layout layout = {0};
+    if (tni_tensor_measure_plain(tensor, out))
+        return TN_OK;
     if (!tensor)
         return refuse(&s, "the tensor is NULL");
     if (!tensor->dtype && !tensor->data && !tensor->owner)
