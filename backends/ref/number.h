@@ -111,11 +111,10 @@ static inline uint32_t tni_ref_small_code(const tni_ref_format *format, double v
     return sign | (uint32_t)magnitude;
 }
 
-/* To the nearest whole number, to even between two; what is too great becomes the greatest or least, a NaN
- * becomes 0. */
+/* Cut towards zero; what is too great becomes the greatest or least, a NaN becomes 0. */
 static inline int64_t tni_ref_to_signed(double value, int64_t least, int64_t greatest)
 {
-    double whole = rint(value);
+    double whole = trunc(value);
     if (tni_ref_is_nan(whole))
         return 0;
     if (whole >= (double)greatest)
@@ -125,7 +124,7 @@ static inline int64_t tni_ref_to_signed(double value, int64_t least, int64_t gre
 
 static inline uint64_t tni_ref_to_unsigned(double value, uint64_t greatest)
 {
-    double whole = rint(value);
+    double whole = trunc(value);
     if (!(whole > 0)) /* a NaN too */
         return 0;
     return whole >= (double)greatest ? greatest : (uint64_t)whole;

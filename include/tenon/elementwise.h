@@ -28,8 +28,9 @@ typedef struct tn_permute_args {
 } tn_permute_args;
 TN_ENDS_WITH(tn_permute_args, workspace_bytes);
 
-/* out = in as out's dtype: to nearest even; what is too great for an integer becomes its greatest or
- * least, a NaN 0; to bool: not zero; of complex numbers the real part. Out may be in. */
+/* out = in as out's dtype: floats to nearest even; to integers cut towards zero, what is too great becomes
+ * the greatest or least, a NaN 0; to bool: not zero, in either part; else of complex numbers the real part.
+ * Out may be in. */
 typedef struct tn_cast_args {
     size_t struct_size;
     const tn_tensor *in;

@@ -185,7 +185,8 @@ static void floats_to_whole_numbers(void **state)
         uint64_t want;
     } rows[] = {
         {2.5, TN_I8, 2},
-        {3.5, TN_I8, 4},
+        {3.99, TN_I8, 3},
+        {-3.99, TN_I8, 0xFD},
         {-2.5, TN_I8, 0xFE},
         {127.4, TN_I8, 127},
         {128, TN_I8, 127},
@@ -193,9 +194,10 @@ static void floats_to_whole_numbers(void **state)
         {1e30, TN_I16, 0x7FFF},
         {-1e30, TN_I32, 1u << 31},
         {-1, TN_U8, 0},
+        {-0.9, TN_U8, 0},
         {255.5, TN_U8, 255},
         {0.5, TN_U16, 0},
-        {1.5, TN_U16, 2},
+        {1.5, TN_U16, 1},
         {1e10, TN_U32, UINT32_MAX},
         {1e20, TN_I64, INT64_MAX},
         {-1e20, TN_I64, UINT64_C(1) << 63},

@@ -1,8 +1,17 @@
 #include "../rows.h"
 #include "each.h"
 
-#define FAMILY "binary_blocks.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "binary_blocks.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "binary_blocks.h"
+
+#include "family_end.h"
 
 static void binary_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {

@@ -1,4 +1,4 @@
-/* Of a family: see families.h. */
+/* Of a family: see family_f32.h. */
 
 /* max and min of a NaN are a NaN: of the first, or of the second through the sum. */
 INLINE VECTOR F(max_or_nan)(VECTOR a, VECTOR b)

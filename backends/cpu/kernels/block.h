@@ -146,7 +146,7 @@ static inline void give_f32(const strand *s, int64_t at, int64_t n, const float 
     case TN_F16: NARROW(store_u16, 2, narrow_f16(load_f32(from + i))); break;
     case TN_I8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), -128, 127))); break;
     case TN_U8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), 0, 255))); break;
-    case TN_I32: NARROW(store_i32, 4, round_to_int(load_f32(from + i))); break;
+    case TN_I32: NARROW(store_i32, 4, cut_to_int(load_f32(from + i))); break;
     default: put_back(s, at, n, from); return;
     }
     if (to != target)

@@ -19,13 +19,13 @@ static void fill_body(const loop *it, char *const *data, int64_t at, int64_t n)
     memcpy(data[0] + i, pattern, (size_t)(bytes - i));
 }
 
-/* A number as an integer's bits: the nearest even, or the nearest there is; 0 for a NaN. */
+/* A number as an integer's bits: cut towards zero, or the nearest there is; 0 for a NaN. */
 static uint64_t whole_bits(double x, int32_t bits, bool is_signed)
 {
     double limit = ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -limit : 0;
     if (x != x)
         return 0;
-    x = rint(x);
+    x = trunc(x);
     if (x >= limit)
         return is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : UINT64_MAX >> (64 - bits);
     x = x < low ? low : x;

@@ -3,8 +3,17 @@
 #include "../rows.h"
 #include "each.h"
 
-#define FAMILY "norm_rows.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "norm_rows.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "norm_rows.h"
+
+#include "family_end.h"
 
 /* Weight and bias have a stride of 0 but in the last dimension: each is one row. */
 static void norm_body(const loop *it, char *const *data, int64_t first, int64_t n)

@@ -31,8 +31,17 @@ static double join(int32_t kind, double a, double b)
 struct below;
 static double finished(const struct below *all, double value);
 
-#define FAMILY "reduce_blocks.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "reduce_blocks.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "reduce_blocks.h"
+
+#include "family_end.h"
 
 /* One part; its results are one after the other behind `more`. */
 typedef struct part {

@@ -1,4 +1,4 @@
-/* Of a family: see families.h. */
+/* Of a family: see family_f32.h. */
 
 static double F(lanes)(int32_t kind, VECTOR v)
 {

@@ -1,8 +1,17 @@
 #include "../rows.h"
 #include "each.h"
 
-#define FAMILY "rotary_rows.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "rotary_rows.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "rotary_rows.h"
+
+#include "family_end.h"
 
 static void rotary_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {

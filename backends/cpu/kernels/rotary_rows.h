@@ -1,4 +1,4 @@
-/* Of a family: see families.h. */
+/* Of a family: see family_f32.h. */
 
 /* What of a row is x, or y, of the pairs. */
 INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)

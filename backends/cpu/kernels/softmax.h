@@ -7,8 +7,17 @@
 /* Rows that fit are kept in f32 between the passes; longer ones that are not f32 are read again. */
 enum { ROW_ROOM = 4096 };
 
-#define FAMILY "softmax_rows.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "softmax_rows.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "softmax_rows.h"
+
+#include "family_end.h"
 
 static void softmax_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {

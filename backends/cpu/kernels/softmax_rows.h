@@ -1,4 +1,4 @@
-/* Of a family: see families.h. */
+/* Of a family: see family_f32.h. */
 
 static REAL F(row_max)(const strand *x, int64_t size)
 {

@@ -2,8 +2,17 @@
 #include "each.h"
 #include "math.h"
 
-#define FAMILY "unary_blocks.h"
-#include "families.h"
+#include "family_f32.h"
+
+#include "unary_blocks.h"
+
+#include "family_end.h"
+
+#include "family_f64.h"
+
+#include "unary_blocks.h"
+
+#include "family_end.h"
 
 static void unary_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {

@@ -1,4 +1,4 @@
-/* Of a family: see families.h. */
+/* Of a family: see family_f32.h. */
 
 #define EACH(expression)                     \
     for (int64_t i = 0; i < n; i += WIDTH) { \

@@ -373,20 +373,19 @@ INLINE vf round_f32(vf x)
     return (x + 0x1.8p23f) - 0x1.8p23f;
 }
 
-/* 0 for a NaN, and the nearest of what lies beyond; bounds are below 2^22. */
+/* Cut towards zero; 0 for a NaN, and the nearest of what lies beyond. */
 INLINE vi clamp_to_int(vf x, float low, float high)
 {
     vf bounded = greater_f32(lesser_f32(x, splat_f32(high)), splat_f32(low));
     bounded = choose_f32(is_nan_f32(x), (vf){0}, bounded);
-    return __builtin_convertvector(round_f32(bounded), vi);
+    return __builtin_convertvector(bounded, vi);
 }
 
-/* As above for 32 bits: from 2^23 on floats are whole. */
-INLINE vi round_to_int(vf x)
+/* The same for 32 bits. */
+INLINE vi cut_to_int(vf x)
 {
-    vi whole = (x >= 0x1p22f) | (x <= -0x1p22f), high = x >= 0x1p31f, low = x < -0x1p31f;
-    vf rounded = choose_f32(whole, x, round_f32(x));
-    vf safe = choose_f32(high | low | is_nan_f32(x), (vf){0}, rounded);
+    vi high = x >= 0x1p31f, low = x < -0x1p31f;
+    vf safe = choose_f32(high | low | (x != x), (vf){0}, x);
     vi value = __builtin_convertvector(safe, vi);
     return (value & ~high & ~low) | (INT32_MAX & high) | (INT32_MIN & low);
 }

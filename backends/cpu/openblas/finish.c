@@ -3,8 +3,17 @@
 #include "../kernels/block.h"
 #include "../kernels/math.h"
 
-#define FAMILY "../openblas/finish_rows.h"
-#include "../kernels/families.h"
+#include "../kernels/family_f32.h"
+
+#include "finish_rows.h"
+
+#include "../kernels/family_end.h"
+
+#include "../kernels/family_f64.h"
+
+#include "finish_rows.h"
+
+#include "../kernels/family_end.h"
 
 /* A complex bias; its parts follow each other. */
 #define ADD_COMPLEX(name, real)                                               \

@@ -104,8 +104,9 @@ typedef struct tn_matmul_op {
 /* Ops on elements and on rows of them. Layouts have one rank and one shape, but where said.
  *
  *     permute  out = in, of one dtype; in's dimensions are already in out's order
- *     cast     out = in as another dtype: to nearest even; what is too great for an integer becomes its
- *              greatest or least, a NaN becomes 0; to bool: not zero; of complex numbers the real part
+ *     cast     out = in as another dtype: floats to nearest even; to integers cut towards zero, what is
+ *              too great becomes the greatest or least, a NaN becomes 0; to bool: not zero, in either
+ *              part; else of complex numbers the real part
  *     fill     out = value; there is no IN
  *     unary    out = f(in)
  *     binary   out = f(in, other)

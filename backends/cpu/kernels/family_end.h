@@ -1,0 +1,4 @@
+#undef REAL
+#undef VECTOR
+#undef WIDTH
+#undef F
