@@ -238,5 +238,6 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
         return status;
     tn_error said = {0};
     status = call.row->device_synchronize(call.self, call.device, &said);
-    return tni_trail_tell(device->standard, tni_device_settle(&call, where, status, &said, err), err);
+    return tni_trail_tell(device->standard, tni_device_settle(&call, where, status, &said, err),
+                          err);
 }

@@ -24,8 +24,8 @@ static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
     tn_status status = tni_tensor_measure_plain(tensor, &p->extent[index])
                            ? TN_OK
                            : tni_tensor_measure(tensor, where, name, &p->extent[index], p->err);
-    if (status || !tensor) /* the second is the first */
-        return status;
+    if (status || !tensor) /* the second is never without the first */
+        return status ? status : TN_INTERNAL;
     if (tensor->ndim > TN_OP_RANK_MAX)
         return tn_fail(p->err, TN_UNSUPPORTED, 0, where,
                        "%s has %d dimensions; %d are the most here", name, (int)tensor->ndim,

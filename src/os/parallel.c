@@ -14,8 +14,8 @@ static struct {
     tni_mutex lock;
     tn_parallel_engine engine; /* parallel_for is NULL: Tenon's own pool */
     tni_pool *pool;
-    int32_t wished;  /* threads; 0: as many as there are processors */
-    int64_t running; /* loops */
+    int32_t wished;       /* threads; 0: as many as there are processors */
+    int64_t running;      /* loops */
     _Atomic int32_t hint; /* threads as they were last asked for; 0: since then something changed */
 } process = {.lock = TNI_MUTEX_INIT};
 

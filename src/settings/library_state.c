@@ -162,8 +162,7 @@ static int32_t count_kernels(const char *name, const char *other)
     if (tni_registry_process(&registry, NULL))
         return 0;
     for (size_t i = 0; (record = tni_registry_record(registry, i)); i++) {
-        const tn_kernel_row *const *row =
-            tni_record_counts(record) ? record->table->kernels : NULL;
+        const tn_kernel_row *const *row = tni_record_counts(record) ? record->table->kernels : NULL;
         for (; row && *row; row++) {
             const char *library = (*row)->library ? (*row)->library : "";
             count += strcmp(library, name) == 0 || (other && strcmp(library, other) == 0);

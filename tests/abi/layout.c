@@ -1060,12 +1060,24 @@ static void the_fields_of_the_table_fill_each_struct(void **state)
 
 static void structs_that_grow_begin_with_their_size(void **state)
 {
-    static const char *const frozen[] = {
-        "tn_error",         "tn_symbol",         "tn_capability",       "tn_fact",
-        "tn_event_handle",  "tn_device_guard",   "tn_stream_guard",     "tn_tensor",
-        "tn_dlpack_tensor", "tn_dlpack_managed", "tn_dlpack_versioned", "tn_change",
-        "tn_scope",         "tn_layout",         "tn_matmul_op",        "tn_each_op",
-        "tn_walk",          "tn_step"};
+    static const char *const frozen[] = {"tn_error",
+                                         "tn_symbol",
+                                         "tn_capability",
+                                         "tn_fact",
+                                         "tn_event_handle",
+                                         "tn_device_guard",
+                                         "tn_stream_guard",
+                                         "tn_tensor",
+                                         "tn_dlpack_tensor",
+                                         "tn_dlpack_managed",
+                                         "tn_dlpack_versioned",
+                                         "tn_change",
+                                         "tn_scope",
+                                         "tn_layout",
+                                         "tn_matmul_op",
+                                         "tn_each_op",
+                                         "tn_walk",
+                                         "tn_step"};
     (void)state;
     for (size_t i = 0; i + 1 < ROWS; i++) {
         bool grows = !rows[i].field;

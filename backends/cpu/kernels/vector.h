@@ -385,8 +385,8 @@ INLINE vi clamp_to_int(vf x, float low, float high)
 INLINE vi cut_to_int(vf x)
 {
     vi high = x >= 0x1p31f, low = x < -0x1p31f;
-    vf safe = choose_f32(high | low | (x != x), (vf){0}, x);
-    vi value = __builtin_convertvector(safe, vi);
+    vf safe = choose_f32(high | low, (vf){0}, x);
+    vi value = __builtin_convertvector(choose_f32(x == x, safe, (vf){0}), vi);
     return (value & ~high & ~low) | (INT32_MAX & high) | (INT32_MIN & low);
 }
 
