@@ -34,7 +34,7 @@ static inline bool tni_add_i64(int64_t a, int64_t b, int64_t *out)
 
 static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
 {
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang_analyzer__) /* which knows nothing of the built-in */
     int64_t product;
     if (__builtin_mul_overflow(a, b, &product))
         return false;

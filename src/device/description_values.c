@@ -9,10 +9,12 @@
 TN_PRINTF(2, 3)
 static bool needs(tni_need *need, const char *format, ...)
 {
+    char text[sizeof need->text];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(need->text, sizeof need->text, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    tn_text_fit(need->text, sizeof need->text, text);
     return false;
 }
 

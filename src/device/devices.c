@@ -4,13 +4,16 @@
 #include "device/platform/platforms.h"
 #include "device/random/generators.h"
 #include "device/select.h"
+#include "device/stream/scratch.h"
 
 void tni_device_destroy(tn_device *device)
 {
     if (!device)
         return;
-    tni_stream_standard_destroy(device->standard);
+    if (device->standard)
+        tni_scratch_end(device->standard); /* it lies in the memory that ends next */
     tni_memory_destroy(device->memory);
+    tni_stream_standard_destroy(device->standard);
     tn_generator_release(device->generator);
     tni_release(device->loss);
     tni_release(device->origin);

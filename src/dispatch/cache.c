@@ -398,9 +398,9 @@ static tn_status bind(const tni_question *question, bool preparing, const key *k
     tni_plan *made = NULL;
     const tni_verdict *chosen = &choice->candidates[index];
     tn_status status = get_state(question, chosen->kernel, may_make, &shared, &state, err);
-    if (!status)
+    if (!status && state)
         status = tni_plan_bind(question, chosen, state, k->words, k->count, &made, err);
-    if (status)
+    if (status || !made)
         return status;
     made->hash = k->hash;
     tni_fallback_count(question, choice, index);
@@ -411,7 +411,7 @@ static tn_status bind(const tni_question *question, bool preparing, const key *k
 static tn_status make(const tni_question *question, bool preparing, const key *k, tni_plan **out,
                       tn_error *err)
 {
-    size_t index;
+    size_t index = 0;
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_no_memory(err, "plan", "a choice");

@@ -210,14 +210,15 @@ static table *make_table(tni_registry *registry, table *before, uint64_t generat
     return made;
 }
 
-static tn_status look(const table **out, tn_error *err)
+/* NULL with *out_status. */
+static const table *look(tn_status *out_status, tn_error *err)
 {
     tni_registry *registry;
-    tn_status status = tni_registry_process(&registry, err);
-    if (!status)
-        status = tni_registry_discover(registry, err);
-    if (status)
-        return status;
+    *out_status = tni_registry_process(&registry, err);
+    if (!*out_status)
+        *out_status = tni_registry_discover(registry, err);
+    if (*out_status)
+        return NULL;
     table *t = atomic_load_explicit(&current, memory_order_acquire);
     if (!t || t->generation != tni_registry_generation(registry)) {
         tni_once_run(&watched, watch);
@@ -232,18 +233,17 @@ static tn_status look(const table **out, tn_error *err)
         tni_mutex_unlock(&lock);
     }
     if (!t)
-        return tni_no_memory(err, where, "the list of kernels");
-    *out = t;
-    return TN_OK;
+        *out_status = tni_no_memory(err, where, "the list of kernels");
+    return t;
 }
 
 tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,
                          tn_error *err)
 {
     static const tni_kernel *const none[] = {NULL};
-    const table *t = NULL;
-    tn_status status = look(&t, err);
-    if (status)
+    tn_status status;
+    const table *t = look(&status, err);
+    if (!t)
         return status;
     *out = none;
     for (size_t i = 0; i < t->group_count; i++) {
@@ -270,9 +270,9 @@ static tn_status no_kernel(const table *t, const char *name, tn_error *err)
 
 tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *err)
 {
-    const table *t = NULL;
-    tn_status status = look(&t, err);
-    if (status)
+    tn_status status;
+    const table *t = look(&status, err);
+    if (!t)
         return status;
     const tni_kernel *found = find_name(t, name);
     if (!found)
@@ -283,17 +283,16 @@ tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *er
 
 const tni_kernel *tni_kernel_at(size_t index)
 {
-    const table *t = NULL;
-    if (look(&t, NULL))
-        return NULL;
-    return index < t->count ? t->kernels[index] : NULL;
+    tn_status status;
+    const table *t = look(&status, NULL);
+    return t && index < t->count ? t->kernels[index] : NULL;
 }
 
 tn_status tni_kernel_reference(int32_t op, const tni_kernel **out, tn_error *err)
 {
-    const tni_kernel *const *list;
+    const tni_kernel *const *list = NULL;
     tn_status status = tni_kernels_of("cpu", op, &list, err);
-    if (status)
+    if (status || !list)
         return status;
     while (*list && !(*list)->reference)
         list++;

@@ -213,7 +213,7 @@ tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *
 {
     tni_choice *choice = tni_alloc(sizeof *choice);
     tni_state like, *state = NULL;
-    size_t index;
+    size_t index = 0;
     if (!choice)
         return tni_no_memory(err, where, "a choice");
     tn_status status = tni_choose(question, choice, &index, err);
@@ -221,7 +221,7 @@ tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *
         tni_state_begin(question, choice->candidates[index].kernel, &like);
         status = tni_state_make(question, &like, &state, err);
     }
-    if (!status)
+    if (!status && state)
         status = tni_plan_bind(question, &choice->candidates[index], state, NULL, 0, out, err);
     tni_release(choice);
     return status;

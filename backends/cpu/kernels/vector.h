@@ -351,7 +351,8 @@ INLINE vf widen_f16(vh v)
 INLINE vh narrow_f16(vf v)
 {
 #if defined(__AVX512F__)
-    return (vh)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
+    /* Without a mask it is a macro that warns where nothing is optimised. */
+    return (vh)_mm512_maskz_cvtps_ph((__mmask16)0xffff, (__m512)v, _MM_FROUND_TO_NEAREST_INT);
 #elif defined(__AVX2__)
     return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
 #else
@@ -385,8 +386,8 @@ INLINE vi clamp_to_int(vf x, float low, float high)
 INLINE vi cut_to_int(vf x)
 {
     vi high = x >= 0x1p31f, low = x < -0x1p31f;
-    vf safe = choose_f32(high | low, (vf){0}, x);
-    vi value = __builtin_convertvector(choose_f32(x == x, safe, (vf){0}), vi);
+    vf safe = choose_f32(high | low | is_nan_f32(x), (vf){0}, x);
+    vi value = __builtin_convertvector(safe, vi);
     return (value & ~high & ~low) | (INT32_MAX & high) | (INT32_MIN & low);
 }
 

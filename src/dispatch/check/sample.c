@@ -74,7 +74,9 @@ tn_status tni_sample_begin(const tni_plan *plan, const tni_problem *problem, tn_
 {
     const int32_t output = tni_op_class_of(problem->op.kind)->output;
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
-    tn_status status = made ? TN_OK : tni_no_memory(err, "debug.sample", "a sample");
+    tn_status status = TN_OK;
+    if (!made)
+        return tni_no_memory(err, "debug.sample", "a sample");
     for (int32_t i = 0; i < problem->op.count && !status; i++)
         status = keep(made, problem, i, stream, err);
     if (!status && !(made->found = tni_alloc_aligned(made->bytes[output] + 1, TN_OP_ALIGNMENT_MAX)))
