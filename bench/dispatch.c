@@ -130,7 +130,7 @@ int main(void)
 {
     static char text[] = "matmul:f32:m=16,n=16,k=16@cpu:0";
     tn_error err;
-    tn_device *device;
+    tn_device *device = NULL;
     product p;
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);
     if (library)

@@ -237,6 +237,24 @@ static void ask(const tni_question *question, tni_asking *out)
     out->class->cost(question->op, &out->flops, &out->bytes);
 }
 
+/* All by the same lock, verdicts and times: when one of them changes meanwhile, anew. */
+static void judge_all(const tni_asking *asking, const tni_kernel *const *kernels, tni_choice *out)
+{
+    enum { TRIES = 16 };
+    const tni_question *question = asking->question;
+    uint64_t before = tni_dispatch_generation(), after;
+    for (int32_t i = 0; i < TRIES; i++, before = after) {
+        out->count = out->admitted = 0;
+        for (size_t k = 0; kernels[k] && out->count < TNI_CANDIDATES_MOST; k++) {
+            if (!question->only || kernels[k] == question->only)
+                judge(asking, kernels[k], &out->candidates[out->count++]);
+        }
+        after = tni_dispatch_generation();
+        if (after == before)
+            return;
+    }
+}
+
 tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *err)
 {
     const tni_kernel *const *kernels;
@@ -246,11 +264,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     if (status)
         return status;
     ask(question, &asking);
-    out->count = out->admitted = 0;
-    for (; *kernels && out->count < TNI_CANDIDATES_MOST; kernels++) {
-        if (!question->only || *kernels == question->only)
-            judge(&asking, *kernels, &out->candidates[out->count++]);
-    }
+    judge_all(&asking, kernels, out);
     sort(out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
         out->admitted++;

@@ -273,6 +273,7 @@ tn_status tn_lock_use(const char *path, tn_error *err)
         return status;
     tni_once_run(&watched, watch);
     tni_mutex_lock(&lock);
+    tni_dispatch_stir(); /* before anyone can see the new one: who saw the old one decides anew */
     loaded *old = replace(made);
     tni_mutex_unlock(&lock);
     release(old);
