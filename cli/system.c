@@ -1,6 +1,3 @@
-#if !defined(_WIN32)
-#define _XOPEN_SOURCE 700
-#endif
 #include "system.h"
 
 #include <stdlib.h>

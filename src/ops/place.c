@@ -120,6 +120,7 @@ tn_status tni_problem_begin(tni_problem *out, const tni_op_class *class,
     tni_op_begin(&out->op, class);
     for (int32_t i = 0; class->operands[i]; i++) {
         out->data[i] = NULL;
+        p.extent[i] = (tni_layout){0};
         if (!tensors[i] && (class->optional >> i & 1))
             continue;
         tn_status status = take(&p, i, &out->op.operand[i], &out->data[i]);
