@@ -139,7 +139,6 @@ int main(void)
         tn_device_get("cpu:0", &device, &err))
         broken(&err);
     measure_added(device, "matmul f32 16 x 16 with its plan at hand", 16, 150);
-    measure_added(device, "the same 128 x 128", 128, 150);
     make(&p, device, 16);
     measure_time("explain a matmul of tensors", 20, explain, &p);
     measure_time("explain a problem's text", 20, explain_text, text);
