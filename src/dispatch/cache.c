@@ -31,7 +31,6 @@ typedef struct shelf {
 typedef struct place {
     tni_plan *plan;
     int32_t uses; /* calls of the thread that run it now, one inside the other */
-    int32_t reserved;
 } place;
 
 typedef struct thread {
@@ -396,7 +395,7 @@ static tn_status bind(const tni_question *question, bool preparing, const key *k
     bool shared = false;
     tni_state *state = NULL;
     tni_plan *made = NULL;
-    const tni_verdict *chosen = &choice->candidates[index];
+    const tni_contender *chosen = &choice->candidates[index];
     tn_status status = get_state(question, chosen->kernel, may_make, &shared, &state, err);
     if (!status && state)
         status = tni_plan_bind(question, chosen, state, k->words, k->count, &made, err);

@@ -68,7 +68,7 @@ static const char *strength_of(int32_t says)
     return says == TNI_JUDGED_FORBIDDEN ? "forbidden" : "passed over, as another is required,";
 }
 
-static bool rules_permit(tni_verdict *to)
+static bool rules_permit(tni_contender *to)
 {
     int32_t says = to->judged.says;
     if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
@@ -125,14 +125,14 @@ static bool workspace_permits(const tni_asking *asking, const tn_kernel_row *row
                       "workspace.limit=%" PRId64 " permits it", needed);
 }
 
-static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_verdict *to)
+static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_contender *to)
 {
     double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
     to->predicted_us = row->overhead_us + (compute > move ? compute : move);
 }
 
 static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64_t *out_version,
-                       tni_verdict *to)
+                       tni_contender *to)
 {
     tn_query query;
     const tn_kernel_row *row = kernel->row;
@@ -144,7 +144,7 @@ static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64
            workspace_permits(asking, row, &query, &to->workspace, &to->why);
 }
 
-static void trust(const tni_asking *asking, int64_t version, tni_verdict *to)
+static void trust(const tni_asking *asking, int64_t version, tni_contender *to)
 {
     const tni_question *q = asking->question;
     int32_t trusted = tni_trust_of(q->context, to->kernel, q->device, version, &to->why);
@@ -154,12 +154,12 @@ static void trust(const tni_asking *asking, int64_t version, tni_verdict *to)
 }
 
 /* From what costs nothing to ask to what costs most. */
-static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_verdict *to)
+static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     const tni_question *q = asking->question;
     bool free = q->only != NULL; /* rules, lock and trust do not count */
     int64_t version = -1;
-    *to = (tni_verdict){
+    *to = (tni_contender){
         .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
     predict(asking, kernel->row, to);
     if (!free)
@@ -182,13 +182,13 @@ static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_verdic
         to->tuned_us = tni_tuned_us(q, kernel);
 }
 
-static bool is_admitted(const tni_verdict *v)
+static bool is_admitted(const tni_contender *v)
 {
     return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
 }
 
 /* 0 for preferred ones, 1 for free ones, 2 for avoided ones. */
-static int32_t standing(const tni_verdict *v)
+static int32_t standing(const tni_contender *v)
 {
     return v->judged.order == TNI_JUDGED_PREFERRED ? 0
            : v->judged.order == TNI_JUDGED_AVOIDED ? 2
@@ -196,7 +196,7 @@ static int32_t standing(const tni_verdict *v)
 }
 
 /* What was timed comes before what was not: a prediction is no match for a measurement. */
-static bool comes_before(const tni_verdict *a, const tni_verdict *b)
+static bool comes_before(const tni_contender *a, const tni_contender *b)
 {
     if (is_admitted(a) != is_admitted(b))
         return is_admitted(a);
@@ -219,7 +219,7 @@ static void sort(tni_choice *choice)
     for (size_t i = 1; i < choice->count; i++) {
         for (size_t j = i;
              j > 0 && comes_before(&choice->candidates[j], &choice->candidates[j - 1]); j--) {
-            tni_verdict moved = choice->candidates[j];
+            tni_contender moved = choice->candidates[j];
             choice->candidates[j] = choice->candidates[j - 1];
             choice->candidates[j - 1] = moved;
         }
@@ -278,7 +278,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
 }
 
 /* How far a candidate came before it was refused; what rule or lock ask for comes before all. */
-static int32_t progress(const tni_verdict *v, const char *locked)
+static int32_t progress(const tni_contender *v, const char *locked)
 {
     enum { OF_ITS_OWN = 7, ASKED_FOR = 20 };
     static const uint8_t late[TN_REFUSE_COUNT] = {
@@ -292,9 +292,9 @@ static int32_t progress(const tni_verdict *v, const char *locked)
 }
 
 /* Of those that are refused, the one that came nearest. */
-static const tni_verdict *nearest(const tni_question *question, const tni_choice *choice)
+static const tni_contender *nearest(const tni_question *question, const tni_choice *choice)
 {
-    const tni_verdict *best = &choice->candidates[0];
+    const tni_contender *best = &choice->candidates[0];
     char room[TNI_LOCK_KERNEL];
     const char *locked = tni_lock_names(question, room);
     for (size_t i = 1; i < choice->count; i++) {
@@ -322,7 +322,7 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
         wish = wish || is_by_wish(choice->candidates[i].why.code);
         busy = busy || choice->candidates[i].why.code == TN_REFUSE_BUSY;
     }
-    const tni_verdict *v = nearest(question, choice);
+    const tni_contender *v = nearest(question, choice);
     tni_problem_write(question->op, question->device->id, &text);
     tn_status status = tn_fail(err,
                                busy   ? TN_BUSY

@@ -38,7 +38,7 @@ const char *tn_refusal_name(int32_t code)
     }
 }
 
-static void show(const tni_verdict *v, tn_candidate *out)
+static void show(const tni_contender *v, tn_candidate *out)
 {
     const tni_candidate *names = &v->kernel->names;
     *out = (tn_candidate){.struct_size = sizeof *out,

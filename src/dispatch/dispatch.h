@@ -18,7 +18,7 @@ typedef struct tni_question {
 } tni_question;
 
 /* One candidate as it was judged. */
-typedef struct tni_verdict {
+typedef struct tni_contender {
     const tni_kernel *kernel;
     int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
     tni_judgement judged;
@@ -26,12 +26,12 @@ typedef struct tni_verdict {
     double tuned_us; /* 0: not known */
     uint64_t workspace;
     tn_refusal why; /* code 0 unless it is refused or in quarantine */
-} tni_verdict;
+} tni_contender;
 
 /* The candidates, best first; those that are refused come last. */
 enum { TNI_CANDIDATES_MOST = 64 };
 typedef struct tni_choice {
-    tni_verdict candidates[TNI_CANDIDATES_MOST];
+    tni_contender candidates[TNI_CANDIDATES_MOST];
     size_t count;
     size_t admitted; /* so many could be taken */
 } tni_choice;

@@ -27,12 +27,12 @@ static void watch(void)
 }
 
 /* Would have come before what was chosen, had it not been refused. */
-static bool was_first(const tni_verdict *refused, const tni_verdict *chosen)
+static bool was_first(const tni_contender *refused, const tni_contender *chosen)
 {
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
-static void look_at(const tni_verdict *v, const tni_verdict *chosen, tn_fallbacks *out)
+static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
@@ -49,7 +49,7 @@ static void look_at(const tni_verdict *v, const tni_verdict *chosen, tn_fallback
 /* What one choice fell back from, each 0 or 1. */
 static void look(const tni_choice *choice, size_t chosen, tn_fallbacks *out)
 {
-    const tni_verdict *taken = &choice->candidates[chosen];
+    const tni_contender *taken = &choice->candidates[chosen];
     *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED};
     for (size_t i = 0; i < choice->count; i++) {
         if (i != chosen)

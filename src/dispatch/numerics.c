@@ -1,7 +1,6 @@
 /* What a row declares of its numbers, held against the settings. */
 #include "judge.h"
 
-#include "base/dtype.h"
 #include "settings/table.h"
 
 /* Significant bits of what f32 operands are read as. */

@@ -28,7 +28,7 @@ static bool is_for_now(tn_status status)
 
 /* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it
  * cannot be tested now, and another one has to do. */
-static bool test(const tni_question *question, const tni_verdict *candidate, tn_error *why)
+static bool test(const tni_question *question, const tni_contender *candidate, tn_error *why)
 {
     void *self;
     int64_t version;
@@ -45,7 +45,7 @@ static bool settle_first(const tni_question *question, const tni_choice *choice,
                          tn_error *why)
 {
     for (*out_index = 0; *out_index < choice->admitted; ++*out_index) {
-        const tni_verdict *candidate = &choice->candidates[*out_index];
+        const tni_contender *candidate = &choice->candidates[*out_index];
         if (candidate->verdict != TN_VERDICT_UNTESTED)
             return false;
         if (test(question, candidate, why))
@@ -158,7 +158,7 @@ void tni_state_release(tni_state *state)
     tni_release(state);
 }
 
-tn_status tni_plan_bind(const tni_question *question, const tni_verdict *chosen, tni_state *state,
+tn_status tni_plan_bind(const tni_question *question, const tni_contender *chosen, tni_state *state,
                         const uint64_t *key, size_t key_count, tni_plan **out, tn_error *err)
 {
     size_t bytes = sizeof(tni_plan) + key_count * sizeof *key;

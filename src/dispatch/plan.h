@@ -54,7 +54,7 @@ tni_state *tni_state_retain(tni_state *state);
 void tni_state_release(tni_state *state); /* accepts NULL */
 
 /* A plan of what was chosen, which takes the state over also on failure. */
-tn_status tni_plan_bind(const tni_question *question, const tni_verdict *chosen, tni_state *state,
+tn_status tni_plan_bind(const tni_question *question, const tni_contender *chosen, tni_state *state,
                         const uint64_t *key, size_t key_count, tni_plan **out, tn_error *err);
 
 static inline tni_plan *tni_plan_retain(tni_plan *plan)

@@ -1,5 +1,4 @@
 /* Running a plan: from tensors to the kernel. */
-#include "base/dtype.h"
 #include "device/stream/scratch.h"
 #include "device/stream/trail.h"
 #include "dispatch/check/sample.h"
@@ -122,7 +121,7 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
         return status;
     tni_sample *sample = NULL;
     if (tni_sample_is_due(context))
-        status = tni_sample_begin(plan, problem, stream, &sample, err);
+        status = tni_sample_begin(problem, stream, &sample, err);
     if (!status)
         status = run(plan, &call, problem, args, stream, err);
     if (!status && context->value[TN_SETTING_DEBUG_SYNC])

@@ -21,9 +21,7 @@ static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
 {
     const tn_tensor *tensor = p->tensors[index];
     const char *where = p->class->where, *name = p->class->operands[index];
-    tn_status status = tni_tensor_measure_plain(tensor, &p->extent[index])
-                           ? TN_OK
-                           : tni_tensor_measure(tensor, where, name, &p->extent[index], p->err);
+    tn_status status = tni_tensor_measure(tensor, where, name, &p->extent[index], p->err);
     if (status || !tensor) /* the second is never without the first */
         return status ? status : TN_INTERNAL;
     if (tensor->ndim > TN_OP_RANK_MAX)

@@ -4,6 +4,7 @@
 #include "inside.h"
 #include "load.h"
 #include "os/clock.h"
+#include "tenon/cache.h"
 #include "tenon/status.h"
 #include "verdict.h"
 
@@ -74,9 +75,8 @@ static tn_status accept_verdict(const tni_registry *registry, tni_record *record
 
 static void make_verdict_cache(tni_registry *registry)
 {
-    enum { LIMIT = 256 << 20 };
     const char *folder = registry->params.cache_folder;
-    if (tni_cache_create(folder, LIMIT, &registry->cache, NULL) == TN_OK &&
+    if (tni_cache_create(folder, TN_CACHE_LIMIT, &registry->cache, NULL) == TN_OK &&
         !tni_cache_folder(registry->cache))
         tni_log(TN_LOG_WARNING, "what is found out about modules is not kept: %s",
                 tni_cache_reason(registry->cache));

@@ -85,7 +85,7 @@ static void edit(const char *path, const char *from, const char *to)
 }
 
 /* What became of the kernel with that letter. */
-static const tni_verdict *verdict_of(const sim_asked *asked, char letter)
+static const tni_contender *verdict_of(const sim_asked *asked, char letter)
 {
     for (size_t i = 0; i < asked->choice.count; i++) {
         const char *name = asked->choice.candidates[i].kernel->row->name;

@@ -3,7 +3,6 @@
 #ifndef TNI_DEVICE_TENSOR_H
 #define TNI_DEVICE_TENSOR_H
 
-#include "base/dtype.h"
 #include "device/memory/memory.h"
 #include "device/platform/platforms.h"
 #include "tenon/dlpack.h"
@@ -38,32 +37,6 @@ typedef struct tni_layout {
  * needs ..., found ...". */
 tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *strides, int32_t ndim,
                         const char *where, const char *name, tni_layout *out, tn_error *err);
-
-/* The usual case of what follows, without words: a dense tensor of fewer than 2^31 elements. False for
- * anything else, sound or not. */
-static inline bool tni_tensor_measure_plain(const tn_tensor *tensor, tni_layout *out)
-{
-    int64_t elements = 1;
-    int64_t size = tensor ? tni_dtype_bytes(tensor->dtype) : 0;
-    if (size == 0 || !tensor->data || (uint32_t)tensor->ndim > TN_TENSOR_NDIM_MAX || !tensor->shape)
-        return false;
-    for (int32_t i = tensor->ndim; i-- > 0;) {
-        int64_t count = tensor->shape[i];
-        if (count < 1 || count > INT32_MAX ||
-            (tensor->strides && count != 1 && tensor->strides[i] != elements))
-            return false;
-        elements *= count;
-        if (elements > INT32_MAX)
-            return false;
-    }
-    int64_t bytes = elements * size;
-    uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->byte_offset > UINTPTR_MAX - at ||
-        (uint64_t)bytes > UINTPTR_MAX - at - (uintptr_t)tensor->byte_offset)
-        return false;
-    *out = (tni_layout){elements, size, bytes, 0, bytes, true};
-    return true;
-}
 
 /* The same of a tensor, and that its data is where data can be. `tensor` may be NULL: refused. */
 tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const char *name,

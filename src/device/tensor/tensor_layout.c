@@ -133,12 +133,38 @@ static bool has_addresses(const tn_tensor *tensor, const tni_layout *layout)
     return (uint64_t)-layout->low <= at && (uint64_t)layout->high <= UINTPTR_MAX - at;
 }
 
+/* The usual case, without words: a dense tensor of fewer than 2^31 elements. False for
+ * anything else, sound or not. */
+static bool measure_plain(const tn_tensor *tensor, tni_layout *out)
+{
+    int64_t elements = 1;
+    int64_t size = tensor ? tni_dtype_bytes(tensor->dtype) : 0;
+    if (size == 0 || !tensor->data || (uint32_t)tensor->ndim > TN_TENSOR_NDIM_MAX || !tensor->shape)
+        return false;
+    for (int32_t i = tensor->ndim; i-- > 0;) {
+        int64_t count = tensor->shape[i];
+        if (count < 1 || count > INT32_MAX ||
+            (tensor->strides && count != 1 && tensor->strides[i] != elements))
+            return false;
+        elements *= count;
+        if (elements > INT32_MAX)
+            return false;
+    }
+    int64_t bytes = elements * size;
+    uintptr_t at = (uintptr_t)tensor->data;
+    if (tensor->byte_offset > UINTPTR_MAX - at ||
+        (uint64_t)bytes > UINTPTR_MAX - at - (uintptr_t)tensor->byte_offset)
+        return false;
+    *out = (tni_layout){elements, size, bytes, 0, bytes, true};
+    return true;
+}
+
 tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const char *name,
                              tni_layout *out, tn_error *err)
 {
     const subject s = {where, name, err};
     tni_layout layout = {0};
-    if (tni_tensor_measure_plain(tensor, out))
+    if (measure_plain(tensor, out))
         return TN_OK;
     if (!tensor)
         return refuse(&s, "the tensor is NULL");

@@ -69,8 +69,8 @@ static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t in
                  sample->block[index], err);
 }
 
-tn_status tni_sample_begin(const tni_plan *plan, const tni_problem *problem, tn_stream *stream,
-                           tni_sample **out, tn_error *err)
+tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
+                           tn_error *err)
 {
     const int32_t output = tni_op_class_of(problem->op.kind)->output;
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
@@ -81,7 +81,6 @@ tn_status tni_sample_begin(const tni_plan *plan, const tni_problem *problem, tn_
         status = keep(made, problem, i, stream, err);
     if (!status && !(made->found = tni_alloc_aligned(made->bytes[output] + 1, TN_OP_ALIGNMENT_MAX)))
         status = tni_no_memory(err, "debug.sample", "a copy of the output");
-    (void)plan;
     if (status)
         tni_sample_release(made);
     else
@@ -89,15 +88,17 @@ tn_status tni_sample_begin(const tni_plan *plan, const tni_problem *problem, tn_
     return status;
 }
 
-/* Wrong once is told; wrong twice is kept apart. */
+/* Wrong once is told; wrong twice in a row is kept apart. */
 static void accuse(const tni_plan *plan, const char *text)
 {
-    static const tni_kernel *_Atomic seen;
-    const tni_kernel *kernel = tni_plan_kernel(plan), *before = atomic_exchange(&seen, kernel);
+    static _Atomic uintptr_t seen; /* the kernel and the device that were wrong last */
+    const tni_kernel *kernel = tni_plan_kernel(plan);
+    const uintptr_t both = (uintptr_t)kernel ^ (uintptr_t)tni_plan_device(plan);
+    const bool again = atomic_exchange(&seen, both) == both;
     void *self;
     int64_t version = -1;
     tni_log(TN_LOG_ERROR, "debug.sample: %s", text);
-    if (before != kernel || kernel->reference)
+    if (!again || kernel->reference)
         return;
     if (kernel->library)
         (void)tni_library_open(kernel->library, kernel->record, &self, &version, NULL);

@@ -16,8 +16,8 @@ static inline bool tni_sample_is_due(const tn_context *context)
 }
 
 /* Keeps what the call will write over, after the work that the stream has. */
-tn_status tni_sample_begin(const tni_plan *plan, const tni_problem *problem, tn_stream *stream,
-                           tni_sample **out, tn_error *err);
+tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
+                           tn_error *err);
 
 /* Waits for the call and compares. TN_CORRUPT when it is wrong: said to the log too, and a kernel that is
  * wrong twice is put into quarantine. */

@@ -100,7 +100,7 @@ static tn_status check_setup(const checking *c, const tni_setup *locked, tn_erro
     return status;
 }
 
-static const tni_verdict *find_candidate(const tni_choice *choice, const char *kernel)
+static const tni_contender *find_candidate(const tni_choice *choice, const char *kernel)
 {
     for (size_t i = 0; i < choice->count; i++) {
         if (strcmp(choice->candidates[i].kernel->row->name, kernel) == 0)
@@ -110,7 +110,7 @@ static const tni_verdict *find_candidate(const tni_choice *choice, const char *k
 }
 
 /* Why the locked kernel cannot be taken: it is not there, or was refused. */
-static void add_refused(const checking *c, const tni_lock_line *line, const tni_verdict *verdict)
+static void add_refused(const checking *c, const tni_lock_line *line, const tni_contender *verdict)
 {
     if (!verdict)
         tni_lock_report_add(c->to, line,
@@ -148,7 +148,7 @@ static bool add_version(const checking *c, tni_lock_line *line, const tni_select
 
 /* For a kernel that could be taken. */
 static void add_taken(const checking *c, tni_lock_line *line, const tni_selection *s,
-                      const tni_verdict *locked, const char *settings, const tn_device *device)
+                      const tni_contender *locked, const char *settings, const tn_device *device)
 {
     if (add_version(c, line, s, locked->kernel, device))
         return;
@@ -174,7 +174,7 @@ static tn_status judge(const checking *c, const tni_selection *s, const tn_op *o
     tn_status status = tni_decide(&question, c->choice, err);
     if (status)
         return status;
-    const tni_verdict *locked = find_candidate(c->choice, s->kernel);
+    const tni_contender *locked = find_candidate(c->choice, s->kernel);
     tni_lock_line line = {
         .kind = TN_LOCK_ROW_REFUSED,
         .problem = problem,

@@ -52,7 +52,7 @@ static bool is_listed(const picks *in, const char *problem, const tn_device *dev
 /* Takes both texts over. */
 static void add_pick(picks *to, tn_device *device, char *problem, char *settings)
 {
-    const tni_verdict *first = &to->choice.candidates[0];
+    const tni_contender *first = &to->choice.candidates[0];
     to->list[to->count++] =
         (pick){.device = device,
                .problem = problem,

@@ -14,8 +14,6 @@
 
 static const char where[] = "admission", kind[] = "admission";
 
-enum { CACHE_LIMIT = 256 << 20 };
-
 /* What is known of one kernel with one device. */
 typedef struct entry {
     struct entry *next;
@@ -60,16 +58,7 @@ static void begin(void)
 
 static void open_cache(void)
 {
-    tni_buffer folder = {0};
-    const char *reason;
-    if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
-        tni_cache_create(folder.text, CACHE_LIMIT, &cache, NULL) == TN_OK &&
-        !tni_cache_folder(cache)) {
-        tni_log(TN_LOG_WARNING, "tests of kernels are not kept: %s", tni_cache_reason(cache));
-        tni_cache_release(cache);
-        cache = NULL;
-    }
-    tni_buffer_release(&folder);
+    cache = tni_cache_open_default("tests of kernels are");
 }
 
 /* Whether there can be anything in it: reading does not make the folder. */

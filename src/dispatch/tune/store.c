@@ -10,7 +10,7 @@
 
 static const char where[] = "tuning";
 
-enum { BUCKETS = 256, PROBLEMS_MOST = 4096, CACHE_LIMIT = 256 << 20 };
+enum { BUCKETS = 256, PROBLEMS_MOST = 4096 };
 
 /* One kernel's time. */
 typedef struct kept {
@@ -50,16 +50,7 @@ static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
 static void begin(void)
 {
-    tni_buffer folder = {0};
-    const char *reason = "there is no memory for its path";
-    if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
-        tni_cache_create(folder.text, CACHE_LIMIT, &cache, NULL) == TN_OK &&
-        !tni_cache_folder(cache)) {
-        tni_log(TN_LOG_WARNING, "times are not kept: %s", tni_cache_reason(cache));
-        tni_cache_release(cache);
-        cache = NULL;
-    }
-    tni_buffer_release(&folder);
+    cache = tni_cache_open_default("times are");
     tni_fork_watch(&hook);
 }
 

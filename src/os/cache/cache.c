@@ -1,7 +1,9 @@
 #include "cache.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "cache_store.h"
+#include "tenon/cache.h"
 
 struct tni_cache {
     tni_cache_store *store;
@@ -155,4 +157,20 @@ tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out
 tn_status tni_cache_visit_all(tni_cache *cache, tni_cache_visit *visit, void *to, tn_error *err)
 {
     return cache->store->calls->visit(cache->store, visit, to, err);
+}
+
+tni_cache *tni_cache_open_default(const char *what)
+{
+    tni_buffer folder = {0};
+    tni_cache *cache = NULL;
+    const char *reason;
+    if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
+        tni_cache_create(folder.text, TN_CACHE_LIMIT, &cache, NULL) == TN_OK &&
+        !tni_cache_folder(cache)) {
+        tni_log(TN_LOG_WARNING, "%s not kept: %s", what, tni_cache_reason(cache));
+        tni_cache_release(cache);
+        cache = NULL;
+    }
+    tni_buffer_release(&folder);
+    return cache;
 }

@@ -58,4 +58,9 @@ tn_status tni_cache_visit_all(tni_cache *cache, tni_cache_visit *visit, void *to
  * or the process is privileged. */
 bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason);
 
+/* That folder's cache, within TN_CACHE_LIMIT, or NULL: then nothing is kept beyond the process. A folder
+ * that is wished for and cannot be used is told to the log, in the words of "`what` not kept: ...". The
+ * caller releases it. */
+tni_cache *tni_cache_open_default(const char *what);
+
 #endif
