@@ -165,7 +165,7 @@ tni_cache *tni_cache_open_default(const char *what)
     tni_cache *cache = NULL;
     const char *reason;
     if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
-        tni_cache_create(folder.text, TN_CACHE_LIMIT, &cache, NULL) == TN_OK &&
+        tni_cache_create(folder.text, TN_CACHE_LIMIT, &cache, NULL) == TN_OK && cache &&
         !tni_cache_folder(cache)) {
         tni_log(TN_LOG_WARNING, "%s not kept: %s", what, tni_cache_reason(cache));
         tni_cache_release(cache);
