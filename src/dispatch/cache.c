@@ -76,21 +76,6 @@ typedef struct key {
     uint64_t hash;
 } key;
 
-static uint64_t hash_of(const uint64_t *words, size_t count)
-{
-    uint64_t a = count, b = 1, c = 2, d = 3;
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        a = tni_hash_mix(a, words[i]);
-        b = tni_hash_mix(b, words[i + 1]);
-        c = tni_hash_mix(c, words[i + 2]);
-        d = tni_hash_mix(d, words[i + 3]);
-    }
-    for (; i < count; i++)
-        a = tni_hash_mix(a, words[i]);
-    return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
-}
-
 static void make_key(const tni_question *question, key *out)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
@@ -101,7 +86,7 @@ static void make_key(const tni_question *question, key *out)
     out->words[count++] = tni_dispatch_generation();
     out->words[count++] = tni_cpu_features();
     out->count = count;
-    out->hash = hash_of(out->words, count);
+    out->hash = tni_hash_words(out->words, count);
 }
 
 static bool is_of(const tni_plan *plan, const key *k)
@@ -149,16 +134,22 @@ static thread *this_thread(void)
     return mine = made;
 }
 
+bool tni_lease_again(tni_plan *plan)
+{
+    if (!mine || atomic_load_explicit(&plan->dead, memory_order_acquire))
+        return false;
+    if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
+        atomic_store_explicit(&plan->used, true, memory_order_relaxed);
+    atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    return true;
+}
+
 static bool find_here(const key *k, tni_lease *out)
 {
     place *at = mine ? &mine->places[k->hash % PLACES] : NULL;
-    if (!at || !at->plan || !is_of(at->plan, k) ||
-        atomic_load_explicit(&at->plan->dead, memory_order_acquire))
+    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(at->plan))
         return false;
-    if (!atomic_load_explicit(&at->plan->used, memory_order_relaxed))
-        atomic_store_explicit(&at->plan->used, true, memory_order_relaxed);
-    atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
     at->uses++;
     *out = (tni_lease){at->plan, &at->uses};
     return true;
@@ -441,6 +432,8 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     make_key(question, &k);
     if (find_here(&k, out))
         return TN_OK;
+    tni_decide_request(question);
+    make_key(question, &k);
     tni_once_run(&watched, watch);
     tni_plan *plan = find_in_table(&k);
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);

@@ -36,7 +36,11 @@ typedef struct tni_choice {
     size_t admitted; /* so many could be taken */
 } tni_choice;
 
-/* Judges every kernel of the device's platform for the op. Opens libraries of kernels that nothing else
+/* Asks the system for instructions that it gives a process only on request, when a kernel that may be
+ * taken for the question lacks nothing else. It is asked once; what tni_cpu_features says may change. */
+void tni_decide_request(const tni_question *question);
+
+/* Judges every kernel of the device's platform for the op, after such a request. Opens libraries of kernels that nothing else
  * speaks against, never on a device for planning only; compiles, times and tests nothing. Fails for
  * want of memory, and when modules cannot be asked. */
 tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *err);
@@ -76,9 +80,15 @@ typedef struct tni_call_args {
 tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
                        const tni_call_args *args, tn_error *err);
 
-/* Finds the plan and runs it: what every face does. */
-tn_status tni_dispatch(const tn_context *context, const tni_problem *problem,
-                       const tni_call_args *args, tn_error *err);
+/* A call: a face's arguments, whose struct is the class's. */
+typedef struct tni_asked {
+    const tn_context *context; /* not NULL */
+    const tni_op_class *class;
+    const void *args; /* may be NULL, or wrong in any other way, until the problem is made */
+} tni_asked;
+
+/* Finds the plan of the problem that a call made, and runs it. */
+tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err);
 
 /* A problem's text and the device it names, as question and op. The device is "best" for none. */
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,

@@ -4,6 +4,7 @@
 #include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
+#include "recall.h"
 #include "settings/context.h"
 
 /* tn_X, tn_X_explain and tn_X_prepare of one operator. */
@@ -11,11 +12,12 @@
     tn_status tn_##noun(const tn_context *context, const tn_##noun##_args *args, tn_error *err) \
     {                                                                                           \
         tni_problem problem;                                                                    \
-        tn_status status = tni_##noun##_make(args, &problem, err);                              \
-        if (status)                                                                             \
+        tn_status status;                                                                       \
+        const tni_asked asked = {tni_context_or_current(context), &tni_##noun##_class, args};   \
+        if (tni_recall(&asked, &status, err))                                                   \
             return status;                                                                      \
-        const tni_call_args call = {args->stream, args->workspace, args->workspace_bytes};      \
-        return tni_dispatch(context, &problem, &call, err);                                     \
+        status = tni_##noun##_make(args, &problem, err);                                        \
+        return status ? status : tni_dispatch(&asked, &problem, err);                           \
     }                                                                                           \
     tn_status tn_##noun##_explain(const tn_context *context, const tn_##noun##_args *args,      \
                                   tn_decision **out, tn_error *err)                             \

@@ -30,6 +30,22 @@ static inline uint64_t tni_hash_mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
+/* Of many words: four at a time, as none waits for the other. */
+static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
+{
+    uint64_t a = count, b = 1, c = 2, d = 3;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        a = tni_hash_mix(a, words[i]);
+        b = tni_hash_mix(b, words[i + 1]);
+        c = tni_hash_mix(c, words[i + 2]);
+        d = tni_hash_mix(d, words[i + 3]);
+    }
+    for (; i < count; i++)
+        a = tni_hash_mix(a, words[i]);
+    return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
+}
+
 /* Fills in a refusal, with a text of what would help; always false. */
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...) TN_PRINTF(6, 7);

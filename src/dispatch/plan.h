@@ -63,6 +63,10 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
     return plan;
 }
 
+/* Whether a plan that the calling thread kept a count of may be used once more: it is not when it was given
+ * up, nor on a thread that never took a lease. Counts as found. */
+bool tni_lease_again(tni_plan *plan);
+
 /* Counts what a choice fell back from. */
 void tni_fallback_count(const tni_question *question, const tni_choice *choice, size_t chosen);
 

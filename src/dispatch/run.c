@@ -4,6 +4,7 @@
 #include "dispatch/check/sample.h"
 #include "os/parallel.h"
 #include "plan.h"
+#include "recall.h"
 #include "settings/context.h"
 #include "tenon/stream.h"
 
@@ -132,17 +133,18 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
     return status;
 }
 
-tn_status tni_dispatch(const tn_context *context, const tni_problem *problem,
-                       const tni_call_args *args, tn_error *err)
+tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err)
 {
     tni_lease lease;
-    context = tni_context_or_current(context);
+    tni_call_args args;
     const tni_question question = {
-        .context = context, .op = &problem->op, .device = problem->device};
+        .context = asked->context, .op = &problem->op, .device = problem->device};
     tn_status status = tni_lease_take(&question, false, &lease, err);
     if (status)
         return status;
-    status = tni_plan_run(lease.plan, context, problem, args, err);
+    tni_recall_keep(asked, problem, lease.plan);
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    status = tni_plan_run(lease.plan, asked->context, problem, &args, err);
     tni_lease_end(&lease);
     return status;
 }

@@ -211,46 +211,62 @@ static void cost_compute(const tn_op *op, double *out_flops, double *out_bytes)
     *out_bytes = tni_each_bytes(op);
 }
 
-const tni_op_class tni_permute_class = {.kind = TN_OP_PERMUTE,
-                                        .word = "permute",
-                                        .where = "tn_permute",
-                                        .operands = tni_each_in_out,
-                                        .settle = settle_permute,
-                                        .cost = cost_move,
-                                        TNI_EACH_CLASS};
+const tni_op_class tni_permute_class = {
+    .kind = TN_OP_PERMUTE,
+    .word = "permute",
+    .where = "tn_permute",
+    .args = {TNI_ARGS_FORM(permute, order_count),
+             .tensors = {offsetof(tn_permute_args, in), offsetof(tn_permute_args, out)},
+             .list = offsetof(tn_permute_args, order)},
+    .operands = tni_each_in_out,
+    .settle = settle_permute,
+    .cost = cost_move,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_cast_class = {.kind = TN_OP_CAST,
-                                     .word = "cast",
-                                     .where = "tn_cast",
-                                     .operands = tni_each_in_out,
-                                     .may_be_in_place = true,
-                                     .settle = settle_cast,
-                                     .cost = cost_move,
-                                     TNI_EACH_CLASS};
+const tni_op_class tni_cast_class = {
+    .kind = TN_OP_CAST,
+    .word = "cast",
+    .where = "tn_cast",
+    .args = {TNI_ARGS_FORM(cast, stream),
+             .tensors = {offsetof(tn_cast_args, in), offsetof(tn_cast_args, out)}},
+    .operands = tni_each_in_out,
+    .may_be_in_place = true,
+    .settle = settle_cast,
+    .cost = cost_move,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_fill_class = {.kind = TN_OP_FILL,
-                                     .word = "fill",
-                                     .where = "tn_fill",
-                                     .operands = tni_each_in_out,
-                                     .optional = 1U << TN_EACH_IN,
-                                     .settle = settle_fill,
-                                     .cost = cost_move,
-                                     TNI_EACH_CLASS};
+const tni_op_class tni_fill_class = {
+    .kind = TN_OP_FILL,
+    .word = "fill",
+    .where = "tn_fill",
+    .args = {TNI_ARGS_FORM(fill, value), .tensors = {0, offsetof(tn_fill_args, out)}},
+    .operands = tni_each_in_out,
+    .optional = 1U << TN_EACH_IN,
+    .settle = settle_fill,
+    .cost = cost_move,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_unary_class = {.kind = TN_OP_UNARY,
-                                      .word = "unary",
-                                      .where = "tn_unary",
-                                      .operands = tni_each_in_out,
-                                      .may_be_in_place = true,
-                                      .settle = settle_unary,
-                                      .cost = cost_compute,
-                                      TNI_EACH_CLASS};
+const tni_op_class tni_unary_class = {
+    .kind = TN_OP_UNARY,
+    .word = "unary",
+    .where = "tn_unary",
+    .args = {TNI_ARGS_FORM(unary, kind),
+             .tensors = {offsetof(tn_unary_args, in), offsetof(tn_unary_args, out)}},
+    .operands = tni_each_in_out,
+    .may_be_in_place = true,
+    .settle = settle_unary,
+    .cost = cost_compute,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_binary_class = {.kind = TN_OP_BINARY,
-                                       .word = "binary",
-                                       .where = "tn_binary",
-                                       .operands = binary_operands,
-                                       .may_be_in_place = true,
-                                       .settle = settle_binary,
-                                       .cost = cost_compute,
-                                       TNI_EACH_CLASS};
+const tni_op_class tni_binary_class = {
+    .kind = TN_OP_BINARY,
+    .word = "binary",
+    .where = "tn_binary",
+    .args = {TNI_ARGS_FORM(binary, kind),
+             .tensors = {offsetof(tn_binary_args, in), offsetof(tn_binary_args, out),
+                         offsetof(tn_binary_args, other)}},
+    .operands = binary_operands,
+    .may_be_in_place = true,
+    .settle = settle_binary,
+    .cost = cost_compute,
+    TNI_EACH_CLASS};

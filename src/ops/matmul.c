@@ -294,18 +294,22 @@ static const char *const uses_words[] = {
 #undef WORD
         NULL};
 
-const tni_op_class tni_matmul_class = {.kind = TN_OP_MATMUL,
-                                       .word = "matmul",
-                                       .where = where,
-                                       .operands = names,
-                                       .optional = 1U << TN_MATMUL_BIAS,
-                                       .output = TN_MATMUL_OUT,
-                                       .group = TNI_OPS_MATMUL,
-                                       .settings = tni_matmul_settings,
-                                       .uses = uses_words,
-                                       .parse = tni_matmul_parse,
-                                       .settle = settle,
-                                       .write = tni_matmul_write,
-                                       .cost = cost,
-                                       .words = words,
-                                       .free = free_dims};
+const tni_op_class tni_matmul_class = {
+    .kind = TN_OP_MATMUL,
+    .word = "matmul",
+    .where = where,
+    .args = {TNI_ARGS_FORM(matmul, alpha),
+             .tensors = {offsetof(tn_matmul_args, a), offsetof(tn_matmul_args, b),
+                         offsetof(tn_matmul_args, out), offsetof(tn_matmul_args, bias)}},
+    .operands = names,
+    .optional = 1U << TN_MATMUL_BIAS,
+    .output = TN_MATMUL_OUT,
+    .group = TNI_OPS_MATMUL,
+    .settings = tni_matmul_settings,
+    .uses = uses_words,
+    .parse = tni_matmul_parse,
+    .settle = settle,
+    .write = tni_matmul_write,
+    .cost = cost,
+    .words = words,
+    .free = free_dims};

@@ -150,21 +150,29 @@ static void cost_rotary(const tn_op *op, double *out_flops, double *out_bytes)
     *out_bytes = tni_each_bytes(op);
 }
 
-const tni_op_class tni_norm_class = {.kind = TN_OP_NORM,
-                                     .word = "norm",
-                                     .where = "tn_norm",
-                                     .operands = norm_operands,
-                                     .optional = 1U << TN_NORM_WEIGHT | 1U << TN_NORM_BIAS,
-                                     .may_be_in_place = true,
-                                     .settle = settle_norm,
-                                     .cost = cost_norm,
-                                     TNI_EACH_CLASS};
+const tni_op_class tni_norm_class = {
+    .kind = TN_OP_NORM,
+    .word = "norm",
+    .where = "tn_norm",
+    .args = {TNI_ARGS_FORM(norm, epsilon),
+             .tensors = {offsetof(tn_norm_args, in), offsetof(tn_norm_args, out),
+                         offsetof(tn_norm_args, weight), offsetof(tn_norm_args, bias)}},
+    .operands = norm_operands,
+    .optional = 1U << TN_NORM_WEIGHT | 1U << TN_NORM_BIAS,
+    .may_be_in_place = true,
+    .settle = settle_norm,
+    .cost = cost_norm,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_rotary_class = {.kind = TN_OP_ROTARY,
-                                       .word = "rotary",
-                                       .where = "tn_rotary",
-                                       .operands = rotary_operands,
-                                       .may_be_in_place = true,
-                                       .settle = settle_rotary,
-                                       .cost = cost_rotary,
-                                       TNI_EACH_CLASS};
+const tni_op_class tni_rotary_class = {
+    .kind = TN_OP_ROTARY,
+    .word = "rotary",
+    .where = "tn_rotary",
+    .args = {TNI_ARGS_FORM(rotary, size),
+             .tensors = {offsetof(tn_rotary_args, in), offsetof(tn_rotary_args, out),
+                         offsetof(tn_rotary_args, cos), offsetof(tn_rotary_args, sin)}},
+    .operands = rotary_operands,
+    .may_be_in_place = true,
+    .settle = settle_rotary,
+    .cost = cost_rotary,
+    TNI_EACH_CLASS};

@@ -21,11 +21,25 @@ typedef struct tni_problem {
 /* Contexts remember a hash of what each group of ops reads of them. */
 enum { TNI_OPS_MATMUL, TNI_OPS_EACH, TNI_OPS_GROUPS };
 
+/* Where a call's arguments have what, in bytes from the beginning of their struct. */
+typedef struct tni_args_form {
+    size_t size;                        /* the least that it says of itself                    */
+    size_t tensors[TN_OP_OPERANDS_MAX]; /* of each operand; 0: calls never bring it            */
+    size_t list;    /* a pointer to int32_t, as many as the int32_t behind it says; 0: none    */
+    size_t numbers; /* words up to `stream` that tell calls apart, all but pointers            */
+    size_t stream;  /* with the workspace and its bytes behind it                              */
+} tni_args_form;
+
+#define TNI_ARGS_FORM(noun, first)                       \
+    .size = TN_UP_TO(tn_##noun##_args, workspace_bytes), \
+    .stream = offsetof(tn_##noun##_args, stream), .numbers = offsetof(tn_##noun##_args, first)
+
 /* A kind of op. */
 typedef struct tni_op_class {
     int32_t kind;
     const char *word;
     const char *where;           /* the face, for messages: "tn_matmul" */
+    tni_args_form args;          /* of that face                        */
     const char *const *operands; /* their names in messages and in the problem's text, NULL-ended */
     uint32_t optional;           /* a bit for each operand that may be absent */
     int32_t output;              /* which of them is written */

@@ -217,19 +217,25 @@ static void cost_softmax(const tn_op *op, double *out_flops, double *out_bytes)
     *out_bytes = tni_each_bytes(op);
 }
 
-const tni_op_class tni_reduce_class = {.kind = TN_OP_REDUCE,
-                                       .word = "reduce",
-                                       .where = "tn_reduce",
-                                       .operands = tni_each_in_out,
-                                       .settle = settle_reduce,
-                                       .cost = cost_reduce,
-                                       TNI_EACH_CLASS};
+const tni_op_class tni_reduce_class = {
+    .kind = TN_OP_REDUCE,
+    .word = "reduce",
+    .where = "tn_reduce",
+    .args = {TNI_ARGS_FORM(reduce, axes),
+             .tensors = {offsetof(tn_reduce_args, in), offsetof(tn_reduce_args, out)}},
+    .operands = tni_each_in_out,
+    .settle = settle_reduce,
+    .cost = cost_reduce,
+    TNI_EACH_CLASS};
 
-const tni_op_class tni_softmax_class = {.kind = TN_OP_SOFTMAX,
-                                        .word = "softmax",
-                                        .where = "tn_softmax",
-                                        .operands = tni_each_in_out,
-                                        .may_be_in_place = true,
-                                        .settle = settle_softmax,
-                                        .cost = cost_softmax,
-                                        TNI_EACH_CLASS};
+const tni_op_class tni_softmax_class = {
+    .kind = TN_OP_SOFTMAX,
+    .word = "softmax",
+    .where = "tn_softmax",
+    .args = {TNI_ARGS_FORM(softmax, axis),
+             .tensors = {offsetof(tn_softmax_args, in), offsetof(tn_softmax_args, out)}},
+    .operands = tni_each_in_out,
+    .may_be_in_place = true,
+    .settle = settle_softmax,
+    .cost = cost_softmax,
+    TNI_EACH_CLASS};

@@ -105,7 +105,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 
 # Dispatch.
-foreach(suite dispatch dispatch_random)
+foreach(suite dispatch dispatch_random recall)
   tenon_test(unit/${suite} SOURCES unit/toy.c)
 endforeach()
 tenon_test(unit/dispatch_threads LABELS concurrency SOURCES unit/toy.c)

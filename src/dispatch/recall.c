@@ -1,0 +1,266 @@
+/* Most calls of a program are the same again, on other data. A thread remembers those it made last by the
+ * bare words of their arguments, with the settled problem and its plan; what depends on where the data lies
+ * is looked at each time: its alignment is among the words, and operands that come near the output take
+ * the whole way. */
+#include "recall.h"
+
+#include "base/alloc.h"
+#include "device/stream/life.h"
+#include "device/tensor/tensor.h"
+#include "judge.h"
+#include "os/cpu.h"
+#include "os/thread.h"
+#include "plan.h"
+
+enum {
+    CALLS = 32,
+    TENSOR_WORDS = 3 + 2 * TN_OP_RANK_MAX,
+    WORDS_MOST = 2 + TN_OP_OPERANDS_MAX * TENSOR_WORDS + 8 + TN_OP_RANK_MAX
+};
+
+/* What calls are told apart by. */
+typedef struct signature {
+    const tn_tensor *tensors[TN_OP_OPERANDS_MAX];
+    size_t count;
+    uint64_t hash;
+    uint64_t words[WORDS_MOST];
+} signature;
+
+/* One call that is remembered. */
+typedef struct memory {
+    tni_plan *plan;
+    int32_t uses; /* calls of the thread that run it now, one inside the other */
+    int32_t life; /* of its device */
+    uint64_t generation;
+    uint64_t features;
+    int64_t low[TN_OP_OPERANDS_MAX], high[TN_OP_OPERANDS_MAX]; /* bytes from the first element */
+    tni_problem problem;
+    size_t count;
+    uint64_t words[];
+} memory;
+
+typedef struct thread {
+    tni_thread_end end; /* first: it is what the end of the thread is given */
+    struct {
+        uint64_t hash; /* of the call that came here last, remembered or not */
+        memory *call;
+    } at[CALLS];
+} thread;
+
+static _Thread_local thread *mine;
+
+static const void *pointer_at(const void *args, size_t offset)
+{
+    const void *pointer;
+    memcpy(&pointer, (const char *)args + offset, sizeof pointer);
+    return pointer;
+}
+
+/* Host memory has one device; all others are told apart by their owner or DLPack's numbers. */
+static bool add_tensor(signature *s, const tn_tensor *tensor)
+{
+    enum { STRIDES = 1, READ_ONLY = 2 };
+    size_t ndim = (size_t)tensor->ndim, n = s->count;
+    if (tensor->ndim < 0 || tensor->ndim > TN_OP_RANK_MAX || (ndim > 0 && !tensor->shape))
+        return false;
+    uint64_t traits = (tensor->strides ? STRIDES : 0) |
+                      (tensor->flags & TN_TENSOR_READ_ONLY ? READ_ONLY : 0) |
+                      ((uintptr_t)tensor->data + tensor->byte_offset) % TN_OP_ALIGNMENT_MAX << 2;
+    const tni_owner *owner = tensor->owner;
+    s->words[n++] = tensor->dtype | traits << 32 | ndim << 56;
+    s->words[n++] = (uint64_t)(uint32_t)tensor->device_type << 32 | (uint32_t)tensor->device_id;
+    s->words[n++] = owner ? (uintptr_t)owner->device : 0;
+    for (size_t i = 0; i < ndim; i++)
+        s->words[n++] = (uint64_t)tensor->shape[i];
+    for (size_t i = 0; i < ndim && tensor->strides; i++)
+        s->words[n++] = (uint64_t)tensor->strides[i];
+    s->count = n;
+    return true;
+}
+
+static bool add_list(signature *s, const void *args, size_t offset)
+{
+    const int32_t *list = pointer_at(args, offset);
+    int32_t count;
+    memcpy(&count, (const char *)args + offset + sizeof list, sizeof count);
+    if (count < 0 || count > TN_OP_RANK_MAX || (count > 0 && !list))
+        return false;
+    s->words[s->count++] = list != NULL;
+    for (int32_t i = 0; i < count; i++)
+        s->words[s->count++] = (uint64_t)list[i];
+    return true;
+}
+
+/* False for what is never remembered: what is wrong on the face of it. */
+static bool sign(const tni_asked *asked, signature *out)
+{
+    const tni_op_class *class = asked->class;
+    const tni_args_form *form = &class->args;
+    if (!asked->args || *(const size_t *)asked->args < form->size)
+        return false;
+    out->words[0] = (uint64_t) class->kind;
+    out->words[1] = tni_context_hash(asked->context, class);
+    out->count = 2;
+    for (size_t i = 0; class->operands[i]; i++) {
+        const tn_tensor *tensor =
+            form->tensors[i] ? pointer_at(asked->args, form->tensors[i]) : NULL;
+        out->tensors[i] = tensor;
+        if (!tensor)
+            out->words[out->count++] = 0;
+        else if (!add_tensor(out, tensor))
+            return false;
+    }
+    if (form->list && !add_list(out, asked->args, form->list))
+        return false;
+    memcpy(&out->words[out->count], (const char *)asked->args + form->numbers,
+           form->stream - form->numbers);
+    out->count += (form->stream - form->numbers) / sizeof out->words[0];
+    out->hash = tni_hash_words(out->words, out->count);
+    return true;
+}
+
+/* Where the first element is; false when the operand's bytes do not all have addresses there. */
+static bool find_data(const memory *call, const tn_tensor *tensor, int32_t index, char **out)
+{
+    uintptr_t at = (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
+    *out = (char *)at;
+    return tensor->data && at >= (uintptr_t)tensor->data && (uint64_t)-call->low[index] <= at &&
+           (uint64_t)call->high[index] <= UINTPTR_MAX - at;
+}
+
+/* Puts the data in its places. False when an operand may share a byte with the output, though it was not
+ * the output itself before, or is not now. */
+static bool place_data(memory *call, const tni_op_class *class, const signature *s)
+{
+    void **data = call->problem.data;
+    int32_t out = class->output;
+    char *to, *at;
+    if (!find_data(call, s->tensors[out], out, &to))
+        return false;
+    bool in_place = class->may_be_in_place && call->problem.op.uses & TN_EACH_USES_IN_PLACE;
+    for (int32_t i = 0; class->operands[i]; i++) {
+        if (!s->tensors[i] || i == out)
+            continue;
+        if (!find_data(call, s->tensors[i], i, &at))
+            return false;
+        bool apart = (uintptr_t)(at + call->high[i]) <= (uintptr_t)(to + call->low[out]) ||
+                     (uintptr_t)(to + call->high[out]) <= (uintptr_t)(at + call->low[i]);
+        if (i == 0 && in_place ? at != to : !apart)
+            return false;
+        data[i] = at;
+    }
+    data[out] = to;
+    return true;
+}
+
+static void forget(thread *from, size_t index)
+{
+    memory *call = from->at[index].call;
+    if (!call)
+        return;
+    from->at[index].call = NULL;
+    tni_plan_release(call->plan);
+    tni_release(call);
+}
+
+/* The call that is remembered, if nothing that its plan was chosen by changed. */
+static memory *find(const signature *s)
+{
+    memory *call = mine ? mine->at[s->hash % CALLS].call : NULL;
+    if (!call || call->count != s->count || call->uses > 0 ||
+        memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
+        return NULL;
+    if (call->life == tni_life_of(call->problem.device) &&
+        call->generation == tni_dispatch_generation() && call->features == tni_cpu_features() &&
+        tni_lease_again(call->plan))
+        return call;
+    forget(mine, s->hash % CALLS);
+    return NULL;
+}
+
+bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
+{
+    signature s;
+    tni_call_args args;
+    if (!mine || !sign(asked, &s))
+        return false;
+    memory *call = find(&s);
+    if (!call || !place_data(call, asked->class, &s))
+        return false;
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    call->uses++;
+    *out_status = tni_plan_run(call->plan, asked->context, &call->problem, &args, err);
+    call->uses--;
+    return true;
+}
+
+static void thread_ends(tni_thread_end *end)
+{
+    thread *ending = (thread *)end;
+    if (mine == ending)
+        mine = NULL;
+    for (size_t i = 0; i < CALLS; i++)
+        forget(ending, i);
+    tni_release(ending);
+}
+
+/* NULL for want of memory: then every call takes the whole way. */
+static thread *this_thread(void)
+{
+    if (mine)
+        return mine;
+    thread *made = tni_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->end.run = thread_ends;
+    if (!tni_thread_end_add(&made->end)) {
+        tni_release(made);
+        return NULL;
+    }
+    return mine = made;
+}
+
+/* False for operands without elements, whose data need not be anywhere. */
+static bool measure(const signature *s, const tni_op_class *class, memory *out)
+{
+    tni_layout layout;
+    for (int32_t i = 0; class->operands[i]; i++) {
+        if (!s->tensors[i])
+            continue;
+        if (tni_tensor_measure(s->tensors[i], class->where, class->operands[i], &layout, NULL) ||
+            layout.elements == 0)
+            return false;
+        out->low[i] = layout.low;
+        out->high[i] = layout.high;
+    }
+    return true;
+}
+
+void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
+{
+    signature s;
+    thread *here = this_thread();
+    if (!here || !sign(asked, &s))
+        return;
+    size_t index = s.hash % CALLS;
+    bool again = here->at[index].hash == s.hash;
+    here->at[index].hash = s.hash;
+    if (!again || (here->at[index].call && here->at[index].call->uses > 0))
+        return;
+    memory *made = tni_alloc_zeroed(1, sizeof *made + s.count * sizeof s.words[0]);
+    if (!made)
+        return;
+    if (!measure(&s, asked->class, made)) {
+        tni_release(made);
+        return;
+    }
+    made->plan = tni_plan_retain(plan);
+    made->life = tni_life_of(problem->device);
+    made->generation = tni_dispatch_generation();
+    made->features = tni_cpu_features();
+    made->problem = *problem;
+    made->count = s.count;
+    memcpy(made->words, s.words, s.count * sizeof s.words[0]);
+    forget(here, index);
+    here->at[index].call = made;
+}
