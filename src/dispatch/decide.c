@@ -18,14 +18,54 @@ static const tn_layout *first_operand(const tn_op *op)
     return &op->operand[i];
 }
 
+static bool computes_with(const tn_kernel_row *row, tn_dtype dtype)
+{
+    const tn_dtype *it = row->dtypes;
+    while (*it && *it != dtype)
+        it++;
+    return *it != 0;
+}
+
+static bool is_cpu_here(const tn_device *device)
+{
+    return device->platform->known->kind == TN_PLATFORM_CPU && !device->plans_only;
+}
+
+/* Nothing but the system's permission keeps the kernel from running. */
+static bool waits_for_permission(const tni_question *question, const tni_kernel *kernel)
+{
+    const uint64_t amx = TN_CPU_BIT(AMX_TILE) | TN_CPU_BIT(AMX_INT8) | TN_CPU_BIT(AMX_BF16);
+    uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_features();
+    tni_judgement judged;
+    if (!lacks || lacks & ~(amx & tni_cpu_mask()) ||
+        !computes_with(kernel->row, first_operand(question->op)->dtype))
+        return false;
+    if (question->only)
+        return kernel == question->only;
+    tni_rules_judge(question->context->rules, &kernel->names, &judged);
+    return judged.says != TNI_JUDGED_FORBIDDEN && judged.says != TNI_JUDGED_PASSED_OVER;
+}
+
+void tni_decide_request(const tni_question *question)
+{
+    const tni_kernel *const *kernels = NULL;
+    if (!tni_cpu_why_not(TN_CPU_INDEX_AMX_TILE) || !is_cpu_here(question->device) ||
+        tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, NULL))
+        return;
+    while (*kernels && !waits_for_permission(question, *kernels))
+        kernels++;
+    if (*kernels)
+        (void)tni_cpu_amx_request();
+}
+
 static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     tn_dtype found = first_operand(asking->question->op)->dtype;
     char list[96] = "";
     size_t used = 0;
+    if (computes_with(row, found))
+        return true;
     for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
-        if (*dtype == found)
-            return true;
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
                                      tn_dtype_name(*dtype));
@@ -54,13 +94,19 @@ static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, 
 static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     uint64_t lacks = row->cpu_needs & ~asking->cpu_features;
+    const char *reason = "";
     char words[96];
     if (!lacks)
         return true;
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
+        if (lacks >> i & 1 && tni_cpu_why_not(i))
+            reason = tni_cpu_why_not(i);
+    }
+    if (!(lacks & ~tni_cpu_detected()))
+        reason = "cpu.isa_mask hides them";
     tni_cpu_features_write(lacks, words, sizeof words);
-    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0, "%s %s not usable here%s", words,
-                      lacks & (lacks - 1) ? "are" : "is",
-                      lacks & ~tni_cpu_detected() ? "" : ", as cpu.isa_mask hides them");
+    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0, "%s %s not usable here%s%s",
+                      words, lacks & (lacks - 1) ? "are" : "is", *reason ? ": " : "", reason);
 }
 
 static const char *strength_of(int32_t says)
@@ -228,8 +274,7 @@ static void sort(tni_choice *choice)
 
 static void ask(const tni_question *question, tni_asking *out)
 {
-    bool cpu = question->device->platform->known->kind == TN_PLATFORM_CPU;
-    bool here = cpu && !question->device->plans_only;
+    bool here = is_cpu_here(question->device);
     *out = (tni_asking){.question = question,
                         .class = tni_op_class_of(question->op->kind),
                         .cpu_features = here ? tni_cpu_features() : 0,
@@ -263,6 +308,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
     if (status)
         return status;
+    tni_decide_request(question);
     ask(question, &asking);
     judge_all(&asking, kernels, out);
     sort(out);

@@ -93,12 +93,17 @@ uint64_t tni_cpu_quirks(void)
 
 uint64_t tni_cpu_features(void)
 {
-    return facts()->usable & atomic_load_explicit(&allowed, memory_order_relaxed);
+    return facts()->usable & tni_cpu_mask();
 }
 
 void tni_cpu_mask_set(uint64_t allow)
 {
     atomic_store_explicit(&allowed, allow, memory_order_relaxed);
+}
+
+uint64_t tni_cpu_mask(void)
+{
+    return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
 
 const char *tni_cpu_why_not(int feature_index)

@@ -37,6 +37,7 @@ bool tni_cpu_amx_request(void);
 /* Hides features, so that every level can run on one machine: only bits of `allow` remain. Bits
  * that are not detected cannot be added. UINT64_MAX hides nothing. */
 void tni_cpu_mask_set(uint64_t allow);
+uint64_t tni_cpu_mask(void);
 
 /* Why a feature that the processor has is not usable ("the system does not save zmm registers"),
  * or NULL when it is usable or the processor lacks it. Static text. */
