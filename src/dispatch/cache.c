@@ -316,6 +316,18 @@ static void release_all(tni_plan *list)
     }
 }
 
+static tn_status not_prepared(const tni_question *question, tn_error *err)
+{
+    tni_buffer text = {0};
+    tni_problem_write(question->op, question->device->id, &text);
+    tn_status status = tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
+                               "plan.only_prepared is set, and this process prepared nothing for "
+                               "%s; prepare it with tn_prepare",
+                               tni_buffer_text(&text));
+    tni_buffer_release(&text);
+    return status;
+}
+
 /* The state that serves the question with this kernel: one that is shared, or a new one. Without the
  * lock; counted for the caller. */
 static tn_status get_state(const tni_question *question, const tni_kernel *kernel, bool may_make,
@@ -335,15 +347,22 @@ static tn_status get_state(const tni_question *question, const tni_kernel *kerne
     }
     if (may_make)
         return tni_state_make(question, &like, out, err);
-    tni_buffer text = {0};
-    tni_problem_write(question->op, question->device->id, &text);
-    tn_status status =
-        tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
-                "plan.only_prepared is set, and nothing was prepared for %s; prepare it with "
-                "tn_prepare or tenon warm",
-                tni_buffer_text(&text));
-    tni_buffer_release(&text);
-    return status;
+    return not_prepared(question, err);
+}
+
+tn_status tni_prepared_check(const tni_question *question, const tni_kernel *kernel, tn_error *err)
+{
+    tni_state like;
+    key k;
+    if (!tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED))
+        return TN_OK;
+    make_key(question, &k);
+    tni_state_begin(question, kernel, &like);
+    tni_once_run(&watched, watch);
+    lock();
+    bool found = find(&k) || find_state(&like);
+    unlock();
+    return found ? TN_OK : not_prepared(question, err);
 }
 
 /* Puts a new plan in, or finds that another thread was faster. Returns the one that counts, with a count
@@ -429,13 +448,14 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
                          tn_error *err)
 {
     key k;
+    bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
     make_key(question, &k);
-    if (find_here(&k, out))
+    if (keeps && find_here(&k, out))
         return TN_OK;
     tni_decide_request(question);
     make_key(question, &k);
     tni_once_run(&watched, watch);
-    tni_plan *plan = find_in_table(&k);
+    tni_plan *plan = keeps ? find_in_table(&k) : NULL;
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
     if (!status)
         lend(plan, out);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "plan.h"
 #include "settings/context.h"
 
 struct tn_decision {
@@ -10,7 +11,8 @@ struct tn_decision {
     tn_device *device;
     tn_op op;
     char *problem;
-    tn_error failure; /* status TN_OK when something would be taken */
+    tn_error failure;  /* status TN_OK when something would be taken */
+    const char *unmet; /* of the context's rules */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
     tni_choice choice;
@@ -60,6 +62,17 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .why = v->why.code ? &v->why : NULL};
 }
 
+/* What a call would say of the first candidate, and what rules would rather have. */
+static void look_ahead(tn_decision *decision, const tni_question *question)
+{
+    const tni_contender *first = &decision->choice.candidates[0];
+    const tni_rule *unmet = tni_fallback_unmet(question, first);
+    decision->unmet = unmet ? unmet->text : "";
+    if (tni_prepared_check(question, first->kernel, &decision->failure) &&
+        decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
+        decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
+}
+
 static tn_status fill(tn_decision *decision, tn_error *err)
 {
     const tni_question question = {
@@ -74,6 +87,8 @@ static tn_status fill(tn_decision *decision, tn_error *err)
     decision->failure.status = TN_OK;
     if (decision->choice.admitted == 0)
         (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
+    else
+        look_ahead(decision, &question);
     tni_problem_write(&decision->op, decision->device->id, &text);
     decision->problem = tni_buffer_take(&text);
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
@@ -91,6 +106,7 @@ tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *dev
     made->device = device;
     made->op = *op;
     made->problem = NULL;
+    made->unmet = "";
     tn_status status = fill(made, err);
     if (status)
         tn_decision_release(made);
@@ -156,7 +172,8 @@ const tn_candidate *tn_decision_candidate(const tn_decision *decision, size_t in
 
 const tn_candidate *tn_decision_chosen(const tn_decision *decision)
 {
-    return decision && decision->choice.admitted > 0 ? &decision->candidates[0] : NULL;
+    bool taken = decision && decision->choice.admitted > 0 && decision->failure.status == TN_OK;
+    return taken ? &decision->candidates[0] : NULL;
 }
 
 tn_status tn_decision_status(const tn_decision *decision, const char **out_message)
@@ -164,6 +181,11 @@ tn_status tn_decision_status(const tn_decision *decision, const char **out_messa
     if (out_message)
         *out_message = decision && decision->failure.status ? decision->failure.message : "";
     return decision ? decision->failure.status : TN_INVALID_ARGUMENT;
+}
+
+const char *tn_decision_unmet(const tn_decision *decision)
+{
+    return decision ? decision->unmet : "";
 }
 
 const char *tn_decision_problem(const tn_decision *decision)

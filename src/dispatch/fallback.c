@@ -3,6 +3,7 @@
 #include "os/fork.h"
 #include "os/thread.h"
 #include "plan.h"
+#include "settings/context.h"
 
 static struct {
     tni_mutex lock;
@@ -32,12 +33,52 @@ static bool was_first(const tni_contender *refused, const tni_contender *chosen)
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
+static bool is_preferred(const tni_contender *v, const tni_contender *to)
+{
+    return v->judged.order == TNI_JUDGED_PREFERRED &&
+           (to->judged.order != TNI_JUDGED_PREFERRED || v->judged.rank < to->judged.rank);
+}
+
+/* Whether a rule could speak of kernels for the question at all, and not only of another platform's. */
+static bool concerns(const tni_rule *rule, const tni_question *question)
+{
+    const char *platform = question->device->platform->name, *name = rule->selector.name;
+    const char *op = rule->selector.op;
+    const tn_library *library = NULL;
+    if (op[0] && strcmp(op, tni_op_class_of(question->op->kind)->word) != 0)
+        return false;
+    switch (rule->selector.kind) {
+    case TNI_SELECT_KERNEL: {
+        size_t length = strcspn(name, ".");
+        return strlen(platform) == length && strncmp(platform, name, length) == 0;
+    }
+    case TNI_SELECT_LIBRARY:
+        return tn_library_get(name, &library, NULL) != TN_OK || !library->known ||
+               !library->known->platform[0] || strcmp(library->known->platform, platform) == 0;
+    case TNI_SELECT_PLATFORM: return false;
+    default: return true;
+    }
+}
+
+const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
+{
+    const tni_rules *rules = question->context->rules;
+    if (chosen->judged.order == TNI_JUDGED_PREFERRED || question->only)
+        return NULL;
+    for (size_t i = 0; i < tni_rules_count(rules); i++) {
+        const tni_rule *rule = tni_rules_at(rules, i);
+        if (rule->strength == TN_PREFER && !rule->shadowed && concerns(rule, question))
+            return rule;
+    }
+    return NULL;
+}
+
 static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
         return;
-    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED;
+    bool preferred = is_preferred(v, chosen);
     out->preferred |= preferred;
     if (!preferred && !was_first(v, chosen))
         return;
@@ -47,15 +88,17 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
 }
 
 /* What one choice fell back from, each 0 or 1. */
-static void look(const tni_choice *choice, size_t chosen, tn_fallbacks *out)
+static void look(const tni_question *question, const tni_choice *choice, size_t chosen,
+                 tn_fallbacks *out)
 {
     const tni_contender *taken = &choice->candidates[chosen];
-    *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED};
+    *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED,
+                          .preferred = tni_fallback_unmet(question, taken) != NULL};
     for (size_t i = 0; i < choice->count; i++) {
         if (i != chosen)
             look_at(&choice->candidates[i], taken, out);
     }
-    out->reference = taken->kernel->reference && choice->count > 1 && choice->admitted == 1;
+    out->reference = taken->kernel->reference && choice->count > 1 && !question->only;
 }
 
 void tni_fallback_count(const tni_question *question, const tni_choice *choice, size_t chosen)
@@ -63,7 +106,7 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     const tni_kernel *kernel = choice->candidates[chosen].kernel;
     tn_fallbacks found;
     tni_buffer text = {0};
-    look(choice, chosen, &found);
+    look(question, choice, chosen, &found);
     if (!(found.preferred | found.avoided | found.unavailable | found.quarantined |
           found.reference))
         return;

@@ -21,9 +21,10 @@ static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t
     return tni_library_open(kernel->library, kernel->record, out_self, out_version, err);
 }
 
+/* What speaks against the moment or the device, and not against a kernel. */
 static bool is_for_now(tn_status status)
 {
-    return status == TN_BUSY || status == TN_OUT_OF_MEMORY;
+    return status == TN_BUSY || status == TN_OUT_OF_MEMORY || status == TN_DEVICE_LOST;
 }
 
 /* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it

@@ -11,6 +11,7 @@
 #include "os/cpu.h"
 #include "os/thread.h"
 #include "plan.h"
+#include "settings/context.h"
 
 enum {
     CALLS = 32,
@@ -182,7 +183,7 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
 {
     signature s;
     tni_call_args args;
-    if (!mine || !sign(asked, &s))
+    if (!mine || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 || !sign(asked, &s))
         return false;
     memory *call = find(&s);
     if (!call || !place_data(call, asked->class, &s))

@@ -115,6 +115,11 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
     const tni_op_class *class = tni_op_class_of(problem->op.kind);
     tn_stream *stream;
     tni_call call;
+    if (!args->workspace != !args->workspace_bytes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "workspace and workspace_bytes go together, found %s and %llu",
+                       args->workspace ? "memory" : "NULL",
+                       (unsigned long long)args->workspace_bytes);
     tn_status status = tni_device_open(plan->device, class->where, &call, err);
     if (!status)
         status = tni_stream_for(args->stream, plan->device, class->where, &stream, err);
