@@ -111,10 +111,21 @@ static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *
         weigh(required, TNI_JUDGED_PASSED_OVER, out);
 }
 
+/* Most questions are none of anyone's business. */
+static bool concerns_anyone(const question *q)
+{
+    size_t count = tni_rules_count(q->rules), i = 0;
+    while (i < count && !has_say(tni_rules_at(q->rules, i), q))
+        i++;
+    return i < count;
+}
+
 static void answer(const question *q, tni_judgement *out)
 {
     size_t count = tni_rules_count(q->rules);
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
+    if (!concerns_anyone(q))
+        return;
     for (size_t i = 0; i < count && !out->rule; i = depth_end(q->rules, i))
         hear(q, i, false, out);
     for (size_t i = 0; i < count && !out->overrode; i = depth_end(q->rules, i)) {
