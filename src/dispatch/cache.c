@@ -7,10 +7,12 @@
 
 #include "base/alloc.h"
 #include "device/stream/life.h"
+#include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
 #include "os/thread.h"
+#include "recall.h"
 #include "settings/context.h"
 
 enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
@@ -34,13 +36,18 @@ typedef struct place {
 } place;
 
 typedef struct thread {
-    tni_thread_end end; /* first: it is what the end of the thread is given */
+    tni_kept_front front; /* first: it is what others have of it */
     struct thread *next, *before;
     _Atomic int64_t hits;
     place places[PLACES];
 } thread;
 
-static _Thread_local thread *mine;
+_Thread_local tni_front tni_front_own;
+
+static thread *mine(void)
+{
+    return (thread *)tni_front_own.kept;
+}
 
 static struct {
     tni_mutex lock;
@@ -98,8 +105,9 @@ static bool is_of(const tni_plan *plan, const key *k)
 static void thread_ends(tni_thread_end *end)
 {
     thread *ending = (thread *)end;
-    if (mine == ending)
-        mine = NULL;
+    if (mine() == ending)
+        tni_front_own.kept = NULL;
+    tni_recalls_release(ending->front.recalls);
     lock();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
@@ -114,13 +122,13 @@ static void thread_ends(tni_thread_end *end)
 /* NULL for want of memory: then every call asks the table. */
 static thread *this_thread(void)
 {
-    if (mine)
-        return mine;
+    if (mine())
+        return mine();
     thread *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
-    made->end.run = thread_ends;
-    if (!tni_thread_end_add(&made->end)) {
+    made->front.end.run = thread_ends;
+    if (!tni_thread_end_add(&made->front.end)) {
         tni_release(made);
         return NULL;
     }
@@ -131,23 +139,25 @@ static thread *this_thread(void)
         made->next->before = made;
     cache.threads = made;
     unlock();
-    return mine = made;
+    tni_front_own.kept = &made->front;
+    return made;
 }
 
 bool tni_lease_again(tni_plan *plan)
 {
-    if (!mine || atomic_load_explicit(&plan->dead, memory_order_acquire))
+    thread *here = mine();
+    if (!here || atomic_load_explicit(&plan->dead, memory_order_acquire))
         return false;
     if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
         atomic_store_explicit(&plan->used, true, memory_order_relaxed);
-    atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
+    atomic_store_explicit(&here->hits, atomic_load_explicit(&here->hits, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     return true;
 }
 
 static bool find_here(const key *k, tni_lease *out)
 {
-    place *at = mine ? &mine->places[k->hash % PLACES] : NULL;
+    place *at = mine() ? &mine()->places[k->hash % PLACES] : NULL;
     if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(at->plan))
         return false;
     at->uses++;

@@ -58,6 +58,17 @@ void tni_decide_request(const tni_question *question)
         (void)tni_cpu_amx_request();
 }
 
+/* Adds a word to a list that is `used` bytes long, if it fits. */
+static void list_add(const char *word, char *list, size_t size, size_t *used)
+{
+    size_t length = strlen(word), gap = *used > 0 ? 2 : 0;
+    if (*used + gap + length >= size)
+        return;
+    memcpy(list + *used, ", ", gap);
+    memcpy(list + *used + gap, word, length + 1);
+    *used += gap + length;
+}
+
 static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     tn_dtype found = first_operand(asking->question->op)->dtype;
@@ -65,13 +76,10 @@ static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn
     size_t used = 0;
     if (computes_with(row, found))
         return true;
-    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
-                                     tn_dtype_name(*dtype));
-    }
-    return tni_refuse(why, TN_REFUSE_DTYPE, tn_dtype_name(found), 1, 0, "it computes with %s",
-                      list);
+    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++)
+        list_add(tn_dtype_name(*dtype), list, sizeof list, &used);
+    const char *const words[] = {"it computes with ", list, NULL};
+    return tni_refuse_words(why, TN_REFUSE_DTYPE, tn_dtype_name(found), words);
 }
 
 /* Words of the bits; of those without one here, none. */
@@ -80,9 +88,8 @@ static void write_uses(const tni_asking *asking, uint64_t bits, char *out, size_
     size_t used = 0;
     out[0] = '\0';
     for (int32_t bit = 0; asking->class->uses[bit]; bit++) {
-        if (bits >> bit & 1 && used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
-                                     asking->class->uses[bit]);
+        if (bits >> bit & 1)
+            list_add(asking->class->uses[bit], out, size, &used);
     }
 }
 
@@ -127,10 +134,15 @@ static bool rules_permit(tni_contender *to)
         return true;
     const tni_rule *rule = to->judged.rule;
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
-    return tni_refuse(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", 1, 0,
-                      "%s by the rule %s:%s of the %s",
-                      forbidden ? "it is forbidden" : "another one is asked for",
-                      tn_strength_name(rule->strength), rule->text, tn_level_name(rule->level));
+    const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
+                                 " by the rule ",
+                                 tn_strength_name(rule->strength),
+                                 ":",
+                                 rule->text,
+                                 " of the ",
+                                 tn_level_name(rule->level),
+                                 NULL};
+    return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
 /* Shortens a text by its last clauses. */
@@ -142,21 +154,31 @@ static void drop_clauses(char *text, size_t room)
     }
 }
 
-/* Why a library is not there, and what would bring it, which is worth more than all the places where it
- * was sought. */
-static bool refuse_library(const tni_kernel *kernel, const char *said, tn_refusal *why)
+/* What would bring a kernel's library; "" for nothing. */
+static const char *remedy_of(const tni_kernel *kernel)
 {
-    static const char form[] = "%s is not available: %s%s%s";
-    const char *name = kernel->row->library;
-    tn_library_state state = {.struct_size = sizeof state};
-    if (tn_library_state_get(kernel->library, NULL, &state, NULL) ||
-        state.available != TN_AVAILABLE_NO)
-        return tni_refuse(why, TN_REFUSE_LIBRARY, name, 1, 0, "%s", said);
-    size_t taken = sizeof form + strlen(name) + strlen(state.remedy);
-    bool fits = taken < sizeof why->text / 4 * 3;
-    drop_clauses(state.reason, fits ? sizeof why->text - taken : sizeof why->text);
-    return tni_refuse(why, TN_REFUSE_LIBRARY, name, 1, 0, form, name, state.reason,
-                      fits && state.remedy[0] ? "; " : "", fits ? state.remedy : "");
+    tni_libraries_lock();
+    const tni_library_offer *offer = tni_library_offer_of(kernel->library, kernel->record);
+    const char *remedy = offer ? offer->row->remedy : NULL;
+    tni_libraries_unlock();
+    return remedy ? remedy : "";
+}
+
+/* Why a library is not there, and what would bring it, which is worth more than all the places where it
+ * was sought. `said` ends with it, and is cut. */
+static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why)
+{
+    const char *remedy = remedy_of(kernel);
+    size_t length = strlen(said), end = strlen(remedy), room = sizeof why->text - 1;
+    bool has =
+        end > 0 && end < room / 2 && length > end + 2 && strcmp(said + length - end, remedy) == 0;
+    if (has) {
+        said[length - end - 2] = '\0';
+        room -= end + 2;
+    }
+    drop_clauses(said, room);
+    return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s%s%s", said,
+                      has ? "; " : "", has ? remedy : "");
 }
 
 /* Opens the library, which stays open. On a device for planning only it is taken as there. */

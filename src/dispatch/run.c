@@ -128,6 +128,8 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
     tni_sample *sample = NULL;
     if (tni_sample_is_due(context))
         status = tni_sample_begin(problem, stream, &sample, err);
+    if (!status && plan->kernel->talker)
+        tni_library_heed(plan->kernel->talker, context);
     if (!status)
         status = run(plan, &call, problem, args, stream, err);
     if (!status && context->value[TN_SETTING_DEBUG_SYNC])

@@ -350,5 +350,5 @@ int main(void)
         cmocka_unit_test(of_nothing_nothing_is_kept),
         cmocka_unit_test(threads_take_theirs_along),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite("unit.recall", tests);
 }

@@ -32,8 +32,6 @@ static const tn_setting unread[] = {
     TN_SETTING_CUDNN_BENCHMARK_LIMIT,
     TN_SETTING_CUDNN_DEPTHWISE_KERNEL,
     TN_SETTING_MIOPEN_IMMEDIATE,
-    TN_SETTING_MKLDNN_VERBOSE,
-    TN_SETTING_MKL_VERBOSE,
     TN_SETTING_QUANTIZED_ENGINE,
     TN_SETTING_OPT_EINSUM_ENABLED,
     TN_SETTING_OPT_EINSUM_STRATEGY,
@@ -41,9 +39,8 @@ static const tn_setting unread[] = {
     TN_SETTING_ATTENTION_BACKEND,
     TN_SETTING_FFT_LIBRARY,
     TN_SETTING_LINALG_LIBRARY,
-    TN_SETTING_MAY_CROSS_DEVICES,
 };
-enum { UNREAD = sizeof unread / sizeof unread[0], UNREAD_MOST = 35 };
+enum { UNREAD = sizeof unread / sizeof unread[0], UNREAD_MOST = 34 };
 TN_STATIC_ASSERT(UNREAD <= UNREAD_MOST, "the list can only shrink");
 
 static bool is_unread(tn_setting setting)

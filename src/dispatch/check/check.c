@@ -166,10 +166,7 @@ static void tell(const scene *s, tn_check_result *out)
     out->seed = s->trial->seed;
     out->text[0] = '\0';
     if (d->wrong > 0)
-        snprintf(out->text, sizeof out->text,
-                 "output %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
-                 "%" PRId64 " of %" PRId64 " are wrong",
-                 d->at, d->found, d->expected, d->bound, d->wrong, d->checked);
+        tni_difference_tell(d, out->text, sizeof out->text);
 }
 
 static tn_status dump(const scene *s, const tn_check_result *result, tn_error *err)

@@ -3,6 +3,8 @@
 #include "base/dtype.h"
 #include "bounds.h"
 
+#include <inttypes.h>
+
 /* How far off one number is, as a part of its bound. */
 static double part_of(double found, double expected, double bound)
 {
@@ -80,4 +82,13 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     } while (tni_place_next(&place, out));
     tni_bounds_end(&bounds);
     return TN_OK;
+}
+
+void tni_difference_tell(const tni_difference *difference, char *out, size_t size)
+{
+    snprintf(out, size,
+             "output %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
+             "%" PRId64 " of %" PRId64 " are wrong",
+             difference->at, difference->found, difference->expected, difference->bound,
+             difference->wrong, difference->checked);
 }

@@ -2,13 +2,11 @@
 
 #include "base/dtype.h"
 
-/* The fields of a problem's text. '!' before them: operands are no better aligned than their elements;
- * '$' in them: the dtype. */
+/* The fields of a problem's text, what takes long last. '!' before them: operands are no better aligned
+ * than their elements; '$' in them: the dtype. */
 static const char *const matmul[] = {
     "m=17,n=13,k=31",
     "!m=17,n=13,k=31",
-    "m=64,n=64,k=64",
-    "m=128,n=96,k=256",
     "m=1,n=33,k=65",
     "m=33,n=1,k=7,ta=1",
     "m=1,n=1,k=1",
@@ -32,14 +30,18 @@ static const char *const matmul[] = {
     "m=15,n=17,k=19,act=gelu-tanh",
     "m=15,n=17,k=19,alpha=0.5,bias=1,act=silu",
     "m=15,n=17,k=19,out=f32",
-    "m=64,n=64,k=64,out=f32",
     "m=15,n=17,k=19,acc=$",
     "m=15,n=17,k=19,acc=f64",
+    "m=64,n=64,k=64",
+    "m=64,n=64,k=64,out=f32",
+    "m=128,n=96,k=256",
+    "m=128,n=128,k=128",
     NULL,
 };
 
 static const char *const permute[] = {
     "shape=1000",
+    "shape=16x256",
     "!shape=77",
     "shape=64x64,order=1;0",
     "shape=37x53,order=1;0",
@@ -52,57 +54,54 @@ static const char *const permute[] = {
 };
 
 static const char *const cast[] = {
-    "shape=37x13,to=f64",        "shape=37x13,to=f32",        "shape=37x13,to=f16",
-    "shape=37x13,to=bf16",       "shape=37x13,to=i8",         "shape=37x13,to=u8",
-    "shape=37x13,to=i32",        "shape=37x13,to=i64",        "shape=37x13,to=bool",
-    "!shape=77,to=f32",          "!shape=77,to=bf16",         "shape=9x11,si=22;2,to=f32",
-    "shape=9x11,so=33;3,to=f32", "shape=9x11,si=0;1,to=bf16", NULL,
+    "shape=16x256,to=f32",
+    "shape=16x256,to=bf16",
+    "shape=37x13,to=f64",
+    "shape=37x13,to=f32",
+    "shape=37x13,to=f16",
+    "shape=37x13,to=bf16",
+    "shape=37x13,to=i8",
+    "shape=37x13,to=u8",
+    "shape=37x13,to=i32",
+    "shape=37x13,to=i64",
+    "shape=37x13,to=bool",
+    "!shape=77,to=f32",
+    "!shape=77,to=bf16",
+    "shape=9x11,si=22;2,to=f32",
+    "shape=9x11,so=33;3,to=f32",
+    "shape=9x11,si=0;1,to=bf16",
+    NULL,
 };
 
 static const char *const fill[] = {"shape=1000,value=1", "!shape=77,value=3",
                                    "shape=9x11,so=33;3,value=2", NULL};
 
 static const char *const unary[] = {
-    "kind=neg,shape=5x67",
-    "kind=abs,shape=5x67",
-    "kind=sqrt,shape=5x67",
-    "kind=rsqrt,shape=5x67",
-    "kind=exp,shape=5x67",
-    "kind=log,shape=5x67",
-    "kind=tanh,shape=5x67",
-    "kind=sigmoid,shape=5x67",
-    "kind=relu,shape=5x67",
-    "kind=gelu,shape=5x67",
-    "kind=gelu-tanh,shape=5x67",
-    "kind=silu,shape=5x67",
-    "!kind=neg,shape=77",
-    "kind=abs,shape=9x11,si=22;2",
-    "kind=abs,shape=9x11,so=33;3",
-    "kind=neg,shape=9x11,si=0;1",
-    "kind=neg,shape=5x67,inplace=1",
-    "kind=exp,shape=5x67,out=f32",
-    NULL,
+    "kind=neg,shape=16x256",       "kind=neg,shape=5x67",
+    "kind=abs,shape=5x67",         "kind=sqrt,shape=5x67",
+    "kind=rsqrt,shape=5x67",       "kind=exp,shape=5x67",
+    "kind=log,shape=5x67",         "kind=tanh,shape=5x67",
+    "kind=sigmoid,shape=5x67",     "kind=relu,shape=5x67",
+    "kind=gelu,shape=5x67",        "kind=gelu-tanh,shape=5x67",
+    "kind=silu,shape=5x67",        "!kind=neg,shape=77",
+    "kind=abs,shape=9x11,si=22;2", "kind=abs,shape=9x11,so=33;3",
+    "kind=neg,shape=9x11,si=0;1",  "kind=neg,shape=5x67,inplace=1",
+    "kind=exp,shape=5x67,out=f32", NULL,
 };
 
 static const char *const binary[] = {
-    "kind=add,shape=5x67",
-    "kind=sub,shape=5x67",
-    "kind=mul,shape=5x67",
-    "kind=div,shape=5x67",
-    "kind=max,shape=5x67",
-    "kind=min,shape=5x67",
-    "!kind=add,shape=77",
-    "kind=add,shape=9x11,si=22;2",
-    "kind=add,shape=9x11,so=33;3",
-    "kind=mul,shape=9x11,s2=0;1",
-    "kind=mul,shape=9x11,s2=1;0",
-    "kind=sub,shape=9x11,s2=0;0",
-    "kind=add,shape=5x67,inplace=1",
-    "kind=add,shape=5x67,out=f32",
-    NULL,
+    "kind=add,shape=16x256",       "kind=add,shape=5x67",
+    "kind=sub,shape=5x67",         "kind=mul,shape=5x67",
+    "kind=div,shape=5x67",         "kind=max,shape=5x67",
+    "kind=min,shape=5x67",         "!kind=add,shape=77",
+    "kind=add,shape=9x11,si=22;2", "kind=add,shape=9x11,so=33;3",
+    "kind=mul,shape=9x11,s2=0;1",  "kind=mul,shape=9x11,s2=1;0",
+    "kind=sub,shape=9x11,s2=0;0",  "kind=add,shape=5x67,inplace=1",
+    "kind=add,shape=5x67,out=f32", NULL,
 };
 
 static const char *const reduce[] = {
+    "kind=sum,shape=16x256,axes=1",       "kind=max,shape=16x256,axes=1",
     "kind=sum,shape=5x67,axes=1",         "kind=mean,shape=5x67,axes=1",
     "kind=max,shape=5x67,axes=1",         "kind=min,shape=5x67,axes=1",
     "kind=prod,shape=5x67,axes=1",        "kind=sum,shape=3x5x7,axes=2",
@@ -112,20 +111,14 @@ static const char *const reduce[] = {
 };
 
 static const char *const softmax[] = {
-    "shape=5x67",
-    "shape=3x1000",
-    "shape=7x1",
-    "!shape=3x77",
-    "shape=5x67,log=1",
-    "shape=9x11,si=22;2",
-    "shape=9x11,so=33;3",
-    "shape=9x11,si=0;1",
-    "shape=5x67,inplace=1",
-    "shape=5x67,out=f32",
-    NULL,
+    "shape=8x1024",      "shape=5x67",           "shape=3x1000",       "shape=7x1",
+    "!shape=3x77",       "shape=5x67,log=1",     "shape=9x11,si=22;2", "shape=9x11,so=33;3",
+    "shape=9x11,si=0;1", "shape=5x67,inplace=1", "shape=5x67,out=f32", NULL,
 };
 
 static const char *const norm[] = {
+    "kind=layer,shape=8x1024,weight=1",
+    "kind=rms,shape=8x1024,weight=1",
     "kind=layer,shape=5x67",
     "kind=layer,shape=5x67,weight=1",
     "kind=layer,shape=3x1000,weight=1,bias=1",
@@ -142,6 +135,7 @@ static const char *const norm[] = {
 };
 
 static const char *const rotary[] = {
+    "kind=halves,shape=4x8x128",        "kind=pairs,shape=4x8x128",
     "kind=halves,shape=3x5x16",         "kind=pairs,shape=3x5x16",
     "kind=halves,shape=3x5x70,size=34", "kind=pairs,shape=3x5x70,size=34",
     "!kind=halves,shape=7x18",          "kind=halves,shape=5x16,si=32;2",
