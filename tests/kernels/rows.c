@@ -5,6 +5,7 @@
 
 #include "dispatch/kernels.h"
 #include "ops/op.h"
+#include "os/cpu.h"
 #include "tenon/tenon.h"
 
 #include <stdbool.h>
@@ -47,6 +48,10 @@ static const char *const matmuls[] = {
     "m=5,n=7,k=11,bias=1,sbias=1;0",
     "m=40,n=7,k=300,align=%d;%d;%d",
     "m=128,n=96,k=200",
+    "m=16,n=24,k=32",
+    "m=33,n=20,k=64,tb=1",
+    "m=65,n=48,k=96,bias=1,act=relu",
+    "m=5,n=7,k=32,batch=3,sb=0;7;1",
     NULL,
 };
 static const char *const shapes[] = {
@@ -195,13 +200,10 @@ static bool is_here(const char *platform)
 static bool can_run(const tni_kernel *kernel)
 {
     const tn_library *library = NULL;
-    if (kernel->row->cpu_needs) {
-        char features[512];
-        (void)tn_cpu_features(features, sizeof features);
-        if ((kernel->row->cpu_needs & TN_CPU_BIT(AVX512F) && !strstr(features, "avx512f")) ||
-            (kernel->row->cpu_needs & TN_CPU_BIT(AVX2) && !strstr(features, "avx2")))
-            return false;
-    }
+    if (kernel->row->cpu_needs & TN_CPU_BIT(AMX_TILE))
+        (void)tni_cpu_amx_request();
+    if (kernel->row->cpu_needs & ~tni_cpu_features())
+        return false;
     return !kernel->row->library ||
            (tn_library_get(kernel->row->library, &library, NULL) == TN_OK &&
             tn_library_try(library, NULL) == TN_OK);

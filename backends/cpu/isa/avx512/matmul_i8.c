@@ -1,0 +1,3 @@
+#include "../../matmul/lowp_i8.h"
+
+const tni_mm_set tni_mm_i8_avx512 = DOT_SET(TN_I32, DEPTH, 0.011);

@@ -1,0 +1,57 @@
+/* Products of i8 for the instruction set that a file is compiled for.
+ *
+ * x86 multiplies bytes at once as u8 times i8. A becomes u8 by adding 128, which makes every sum too large by
+ * 128 times the sum of a column of B: less that, sums begin. Arm multiplies them as they are. Elsewhere bytes
+ * are widened to 16 bits, and two products of those are added at once. Nothing saturates, and sums wrap. */
+#include "lowp_i32.h"
+#include "lowp_units.h"
+
+#define SUMS vu
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define UNIT   BYTES
+#define FLIP   0x80808080
+#define BEGINS true
+#define DEPTH  1024
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define UNIT   BYTES
+#define FLIP   0
+#define BEGINS false
+#define DEPTH  1024
+#else
+#define UNIT   WIDE_BYTES
+#define FLIP   0
+#define BEGINS false
+#define DEPTH  512
+#endif
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define TILE_ROWS 12
+#else
+#define TILE_ROWS 6
+#endif
+#define finish_sums finish_i32
+
+INLINE vu dot(vu sum, vu x, vu y)
+{
+#if defined(__AVX512VNNI__)
+    return (vu)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)y);
+#elif defined(__AVXVNNI__)
+    return (vu)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)y);
+#elif defined(__AVX512BW__)
+    return sum + (vu)_mm512_madd_epi16((__m512i)x, (__m512i)y);
+#elif defined(__AVX2__)
+    return sum + (vu)_mm256_madd_epi16((__m256i)x, (__m256i)y);
+#elif defined(__SSE2__)
+    return sum + (vu)_mm_madd_epi16((__m128i)x, (__m128i)y);
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return (vu)vdotq_s32((int32x4_t)sum, (int8x16_t)x, (int8x16_t)y);
+#elif defined(__aarch64__)
+    int32x4_t low = vmull_s16(vget_low_s16((int16x8_t)x), vget_low_s16((int16x8_t)y));
+    int32x4_t high = vmull_high_s16((int16x8_t)x, (int16x8_t)y);
+    return sum + (vu)vpaddq_s32(low, high);
+#else
+    vi low = ((vi)(x << 16) >> 16) * ((vi)(y << 16) >> 16);
+    return sum + (vu)low + (vu)(((vi)x >> 16) * ((vi)y >> 16));
+#endif
+}
+
+#include "lowp_dot.h"

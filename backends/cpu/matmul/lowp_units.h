@@ -1,0 +1,252 @@
+/* Packing of elements narrower than 32 bits in units: the 4 bytes of one line that a dot product takes at
+ * once. A unit is four i8, two i8 as i16, or two elements of 16 bits, those along k together.
+ *
+ * A panel has its units in one of two orders. `BY_DEPTH`: the units of all its lines for one place along k,
+ * then those of the next place. `BY_LINE`: sixteen units along k of each line, as a row of 64 bytes; rows of
+ * all lines, then those of the next sixteen places.
+ *
+ * Squares of LANES lines by LANES places are read the way that they lie in memory, and turned in registers
+ * where a panel has them the other way. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
+#define TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
+
+#include "packed.h"
+#include "transpose.h"
+
+enum { BYTES, WIDE_BYTES, PAIRS }; /* sorts of units */
+enum { BY_DEPTH, BY_LINE };
+enum { RUN = 16, RUN_BYTES = 64 }; /* units of a line that are together, BY_LINE */
+
+/* Elements of a unit, and bytes of one of them in memory. */
+INLINE int64_t unit_elements(int sort)
+{
+    return sort == BYTES ? 4 : 2;
+}
+
+INLINE int64_t unit_element_size(int sort)
+{
+    return sort == PAIRS ? 2 : 1;
+}
+
+INLINE int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows become columns. */
+INLINE void turn_square(vu *x)
+{
+    vf y[LANES];
+    UNROLLED for (int i = 0; i < LANES; i++) y[i] = (vf)x[i];
+    transpose_f32(y);
+    UNROLLED for (int i = 0; i < LANES; i++) x[i] = (vu)y[i];
+}
+
+/* i8 to i16, in order. */
+INLINE vu widen_bytes(const char *from)
+{
+#if defined(__AVX512BW__)
+    return (vu)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)from));
+#elif defined(__AVX2__)
+    return (vu)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)from));
+#else
+    typedef int8_t bytes __attribute__((vector_size(2 * LANES)));
+    typedef int16_t words __attribute__((vector_size(4 * LANES)));
+    bytes v;
+    memcpy(&v, from, sizeof v);
+    return (vu) __builtin_convertvector(v, words);
+#endif
+}
+
+/* LANES units of a line whose elements are together; zeros after the line's last element. */
+INLINE vu read_line(int sort, const char *from, int64_t elements)
+{
+    const int64_t size = unit_element_size(sort), bytes = LANES * unit_elements(sort) * size;
+    _Alignas(64) char room[4 * LANES];
+    if (elements * size < bytes) {
+        memset(room, 0, sizeof room);
+        memcpy(room, from, (size_t)(elements * size));
+        from = room;
+    }
+    return sort == WIDE_BYTES ? widen_bytes(from) : (vu)load_i32(from);
+}
+
+/* The same of a line whose elements are `along` bytes apart. */
+static inline vu read_apart(int sort, const char *from, int64_t along, int64_t elements)
+{
+    const int64_t size = unit_element_size(sort), most = LANES * unit_elements(sort);
+    _Alignas(64) char room[4 * LANES] = {0};
+    elements = least_of(elements, most);
+    for (int64_t i = 0; i < elements; i++)
+        memcpy(room + i * size, from + i * along, (size_t)size);
+    return read_line(sort, room, most);
+}
+
+/* One element of LANES lines that are together, zeros after the last of them; in the low bits of units. */
+INLINE vu read_elements(int sort, const char *from, int64_t lines)
+{
+    const int64_t size = unit_element_size(sort);
+    _Alignas(64) char room[2 * LANES];
+    if (lines < LANES) {
+        memset(room, 0, sizeof room);
+        memcpy(room, from, (size_t)(lines * size));
+        from = room;
+    }
+    switch (sort) {
+    case BYTES: return (vu)widen_u8(load_u8(from));
+    case WIDE_BYTES: return (vu)widen_i8(load_i8(from)) & 0xffff;
+    default: return widen_u16(load_u16(from));
+    }
+}
+
+/* Adds up the bytes of each unit. */
+INLINE vi add_bytes(vi total, vu x)
+{
+#if defined(__AVX512VNNI__)
+    return (vi)_mm512_dpbusd_epi32((__m512i)total, _mm512_set1_epi8(1), (__m512i)x);
+#elif defined(__AVXVNNI__)
+    return (vi)_mm256_dpbusd_avx_epi32((__m256i)total, _mm256_set1_epi8(1), (__m256i)x);
+#else
+    for (int shift = 0; shift < 32; shift += 8)
+        total += (vi)(x << (24 - (uint32_t)shift)) >> 24;
+    return total;
+#endif
+}
+
+/* One unit of LANES lines that are together, from `elements` at most. */
+INLINE vu read_across(int sort, const char *from, int64_t along, int64_t lines, int64_t elements)
+{
+    const int64_t count = unit_elements(sort), bits = 32 / count;
+    vu v = read_elements(sort, from, lines);
+    UNROLLED for (int64_t e = 1; e < count; e++)
+    {
+        if (e < elements)
+            v |= read_elements(sort, from + e * along, lines) << (uint32_t)(bits * e);
+    }
+    return v;
+}
+
+/* A square whose lines are together, place by place. */
+INLINE void read_places(int sort, const char *from, int64_t along, int64_t lines, int64_t elements,
+                        vu *x)
+{
+    const int64_t per = unit_elements(sort);
+    UNROLLED for (int64_t u = 0; u < LANES; u++)
+    {
+        x[u] = (vu){0};
+        if (u * per < elements)
+            x[u] = read_across(sort, from + u * per * along, along, lines, elements - u * per);
+    }
+}
+
+/* A square line by line. */
+INLINE void read_lines(int sort, const char *from, const tni_mm_pack *job, int64_t lines,
+                       int64_t elements, vu *x)
+{
+    const bool together = job->along == unit_element_size(sort);
+    UNROLLED for (int64_t u = 0; u < LANES; u++)
+    {
+        x[u] = (vu){0};
+        if (u < lines)
+            x[u] = together ? read_line(sort, from + u * job->across, elements)
+                            : read_apart(sort, from + u * job->across, job->along, elements);
+    }
+}
+
+/* Whether lines are together, and elements of one line are not. */
+INLINE bool lies_across(int sort, const tni_mm_pack *job)
+{
+    return job->across == unit_element_size(sort) && job->along != unit_element_size(sort);
+}
+
+/* The square of `want` lines, a constant, from the job's line i on, and places from q on. */
+INLINE void read_square(int sort, int order, int64_t want, const tni_mm_pack *job, int64_t i,
+                        int64_t q, vu *x)
+{
+    const int64_t per = unit_elements(sort), most = LANES * per;
+    const char *from = job->from + i * job->across + q * per * job->along;
+    const int64_t lines = least_of(job->lines - i, LANES), elements = job->depth - q * per;
+    const int came = lies_across(sort, job) ? BY_DEPTH : BY_LINE;
+    if (came == BY_DEPTH && lines == LANES && elements >= most)
+        read_places(sort, from, job->along, LANES, most, x);
+    else if (came == BY_DEPTH && lines > 0)
+        read_places(sort, from, job->along, lines, elements, x);
+    else if (lines >= want && elements >= most)
+        read_lines(sort, from, job, want, most, x);
+    else
+        read_lines(sort, from, job, least_of(lines, want), elements, x);
+    if (came != order)
+        turn_square(x);
+}
+
+/* How a set packs one operand; constants. */
+typedef struct packing {
+    int sort, order;
+    int64_t width; /* lines of a panel                                                         */
+    int64_t units; /* of a group                                                               */
+    uint32_t flip; /* bits of every unit that are turned over                                  */
+    bool sums;     /* behind the units, for each line: -128 times the sum of its bytes, as i32 */
+} packing;
+
+/* Into a panel, from its line `first` on. */
+INLINE void write_square(packing it, const vu *x, int64_t first, int64_t q, int64_t units,
+                         char *panel)
+{
+    const int64_t want = least_of(LANES, it.width - first);
+    if (it.order == BY_LINE) {
+        char *to = panel + (q / RUN * it.width + first) * RUN_BYTES + q % RUN * 4;
+        UNROLLED for (int64_t u = 0; u < want; u++) memcpy(to + u * RUN_BYTES, &x[u], sizeof x[u]);
+        return;
+    }
+    for (int64_t u = 0; u < least_of(LANES, units - q); u++)
+        memcpy(panel + ((q + u) * it.width + first) * 4, &x[u], (size_t)(4 * want));
+}
+
+INLINE void add_sums(packing it, const vu *x, int64_t first, int64_t q, int64_t units, char *panel)
+{
+    char *at = panel + (units * it.width + first) * 4;
+    vi total = {0};
+    UNROLLED for (int u = 0; u < LANES; u++) total = add_bytes(total, x[u]);
+    total *= -128;
+    if (q > 0)
+        total += load_i32(at);
+    store_i32(at, total);
+}
+
+/* One square of a panel, of lines that are those from i on of the job. */
+INLINE void pack_square(packing it, const tni_mm_pack *job, int64_t i, int64_t first, int64_t q,
+                        int64_t units)
+{
+    char *panel = job->to + i / it.width * job->panel;
+    vu x[LANES];
+    read_square(it.sort, it.order, least_of(LANES, it.width - first), job, i + first, q, x);
+    if (it.sums)
+        add_sums(it, x, first, q, units, panel);
+    UNROLLED for (int u = 0; u < LANES; u++) x[u] ^= it.flip;
+    write_square(it, x, first, q, units, panel);
+}
+
+/* Places from q to `end` of a panel, which has three squares side by side at most. */
+INLINE void pack_places(packing it, const tni_mm_pack *job, int64_t i, int64_t q, int64_t end,
+                        int64_t units)
+{
+    for (int64_t u = q; u < end; u += LANES)
+        pack_square(it, job, i, 0, u, units);
+    for (int64_t u = q; it.width > LANES && u < end; u += LANES)
+        pack_square(it, job, i, LANES, u, units);
+    for (int64_t u = q; it.width > 2 * LANES && u < end; u += LANES)
+        pack_square(it, job, i, 2 * LANES, u, units);
+}
+
+/* Memory is read from one end to the other, whichever way it lies. */
+INLINE void pack_units(packing it, const tni_mm_pack *job)
+{
+    const int64_t group = it.units * unit_elements(it.sort);
+    const int64_t units = (job->depth + group - 1) / group * it.units;
+    const int64_t step = lies_across(it.sort, job) ? LANES : units;
+    for (int64_t q = 0; q < units; q += step)
+        for (int64_t i = 0; i < job->lines; i += it.width)
+            pack_places(it, job, i, q, least_of(q + step, units), units);
+}
+
+#endif
