@@ -23,8 +23,10 @@ import script
 PAGE = ("docs", "dispatch.md")
 SESSION = re.compile(r"(<!-- session\n(.*?)-->\n```\n)(.*?)(```\n)", re.S)
 
-# What differs from machine to machine, and what stands for it.
+# What differs from machine to machine, and what stands for it. Kernels of libraries that may or may not be
+# here are rows of their own, with what is said of them below.
 MACHINE = [
+    (r"(?m)^ +cpu\.matmul\.(?:mkl|blis|onednn)\S* .*\n(?:^ {6,}.*\n)*", ""),
     (r"(?m)^(device|tenon|libraries) .*(?:\n {10}.*)*", r"\1"),
     (r"(openblas) [0-9.]+", r"\1"),
     (r"(not usable here:)\s+[\w,]+(?:; cpu.isa_mask hides them)?", r"\1"),
