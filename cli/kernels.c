@@ -27,7 +27,7 @@ enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
 static const double seconds_each = 0.02; /* of timing a kernel                           */
 static const double slowest_us = 20000;  /* that a call may take, as predicted, to be timed */
-static const double seconds_most = 6;    /* after which no more are timed                */
+static const double seconds_most = 20;   /* after which no more are timed                */
 
 static tn_status no_memory(tn_error *err)
 {

@@ -122,11 +122,11 @@ static void openmp_is_known_by_what_is_needed(void **state)
         uint64_t at, size;
         const char *found;
     } cases[] = {{1, sizeof names, "libgomp.so.1"},
-                 {15, sizeof names, ""},
-                 {25, sizeof names, "libiomp5.so"},
-                 {37, sizeof names, "libgomp-1a2b.so.1.0.0"},
+                 {14, sizeof names, ""},
+                 {24, sizeof names, "libiomp5.so"},
+                 {36, sizeof names, "libgomp-1a2b.so.1.0.0"},
                  {4, sizeof names, ""},            /* "gomp.so.1" */
-                 {37, sizeof names - 1, ""},       /* the name's end is not in the table */
+                 {36, sizeof names - 1, ""},       /* the name's end is not in the table */
                  {sizeof names, sizeof names, ""}, /* beyond its end */
                  {UINT64_MAX, sizeof names, ""}};
     (void)state;
