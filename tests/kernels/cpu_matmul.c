@@ -218,7 +218,7 @@ static void small_shapes_that_lie_anyhow(void **state)
                                     24, 28, 29, 31, 32, 33, 34, 47, 48, 49, 57, 63, 64, 65, 66, 97};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     (void)state;
-    for (int c = 0; c < 1500; c++) {
+    for (int c = 0; c < (test_reduced() ? 200 : 1500); c++) {
         const bool dense = c % 3 == 0;
         const shapes s = {sizes[cpu_random() % SIZES],
                           sizes[cpu_random() % SIZES],
@@ -273,7 +273,7 @@ static void large_shapes(void **state)
         {150, 140, 300, CPU_DENSE, CPU_DENSE, CPU_DENSE, 1},
     };
     (void)state;
-    for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c++) {
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 3 : 1) {
         cpu_case it;
         make(&it, dtype_of((int)c), &cases[c / 2]);
         for (int r = 0; r < row_count; r++) {
@@ -293,7 +293,7 @@ static void thin_shapes(void **state)
                                         {33, 64},   {2049, 129}, {5000, 65}};
     static const int lies[] = {CPU_DENSE, CPU_TURNED, CPU_PADDED, CPU_SPREAD, CPU_BACKWARDS};
     (void)state;
-    for (size_t c = 0; c < 11 * 10; c++) {
+    for (size_t c = 0; c < 11 * 10; c += test_reduced() ? 3 : 1) {
         const int64_t *other = others[c % 11];
         shapes s = {few[c % 8],      other[0],        other[1],      lies[c % 5],
                     lies[c / 2 % 5], lies[c / 3 % 5], (int64_t)c % 3};
@@ -322,7 +322,7 @@ static void everything_after_the_sum(void **state)
                                   {3, 2000, 300, 0, 0, CPU_TURNED, 0},
                                   {1500, 2, 280, 0, 0, CPU_SPREAD, 1}};
     (void)state;
-    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c++) {
+    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_reduced() ? 11 : 1) {
         const shapes *s = &ways[c % 7];
         int bias = c / 56 % 3, activation = c / 168 % 5;
         cpu_case it;

@@ -1,3 +1,4 @@
+#include "../cblas/tiles.h"
 #include "../cpu.h"
 #include "../process.h"
 #include "blis.h"
@@ -80,6 +81,7 @@ static tn_status open_blis(const tn_host *host, void **out_self, tn_error *err)
     else
         tni_blis_start(host, self);
     begin_hold(self);
+    self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;
 }
@@ -106,7 +108,7 @@ const tn_library_row tni_cpu_module_blis = {
     .version = version,
 };
 
-/* Sums are made in one order for each m, n and k. Not those of complex numbers: the thread that started BLIS
+/* Sums are made in one order for each op. Not those of complex numbers: the thread that started BLIS
  * 0.9 computes them by another method than the others. */
 const tn_kernel_row tni_cpu_module_matmul_blis = {
     .name = "cpu.matmul.blis",

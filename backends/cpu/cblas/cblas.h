@@ -24,7 +24,8 @@ typedef struct tni_cblas {
     void(*cgemm) TNI_CBLAS_COMPLEX;
     void(*zgemm) TNI_CBLAS_COMPLEX;
     tni_hold hold;
-    double alone; /* products of so many multiplications get one thread unasked */
+    double alone;         /* products of so many multiplications get one thread unasked */
+    int64_t tiles_wished; /* of a large product */
 } tni_cblas;
 
 /* For a list of symbols of a struct whose member `blas` this is. */

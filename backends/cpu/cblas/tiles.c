@@ -1,16 +1,11 @@
 #include "tiles.h"
 
+#include "../process.h"
+
 /* Multiplications that are worth a task of their own. */
 #define GRAIN 0x1p21
 
-/* Tiles to begin with: what is packed for one fits the second cache. */
-enum {
-    TILE_ROWS = 256,
-    TILE_COLUMNS = 512,
-    TILE_LEAST = 64,
-    TILE_MOST = 1 << 30,
-    TILES_WISHED = 8
-};
+enum { TILE_LEAST = 64, TILE_MOST = 1 << 30 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -19,7 +14,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static int64_t parts(int64_t whole, int64_t part)
 {
-    return (whole + part - 1) / part;
+    return part > 0 ? (whole + part - 1) / part : 0;
 }
 
 static int64_t half(int64_t tile)
@@ -27,9 +22,25 @@ static int64_t half(int64_t tile)
     return parts(tile, 2 * TILE_LEAST) * TILE_LEAST;
 }
 
+int64_t tni_tiles_wished(const tn_host *host)
+{
+    enum { LEAST = 4, MOST = 256, UNKNOWN = 16 };
+    tn_machine_facts facts;
+    if (!tni_cpu_machine_read(host, &facts) || facts.hardware_threads.value <= 0)
+        return UNKNOWN;
+    int64_t wished = 2 * facts.hardware_threads.value;
+    return wished < LEAST ? LEAST : least(wished, MOST);
+}
+
 static double depth_of(const tni_mm_product *product)
 {
     return (double)(product->k > 0 ? product->k : 1);
+}
+
+/* What is left to split of each matrix, where there are many. */
+static int64_t share(int64_t wished, const tni_mm_product *product)
+{
+    return parts(wished, product->matrices);
 }
 
 /* Whole matrices, several of them a task where one is not worth it. */
@@ -54,28 +65,18 @@ static void settle(tni_tiles *tiles, int64_t rows, int64_t columns)
     tiles->columns = columns;
     tiles->across = parts(tiles->n, columns);
     tiles->count = parts(tiles->m, rows) * tiles->across;
-    if (tiles->count > 1)
-        tiles->group = 1;
+    tiles->group = tiles->count > 1 ? 1 : tiles->group;
 }
 
-void tni_tiles_cut(const tni_mm_product *p, tni_tiles *out)
+void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
 {
     const double k = depth_of(p);
-    int64_t rows = TILE_ROWS, columns = TILE_COLUMNS;
+    int64_t rows = p->m, columns = p->n;
     begin(p, out);
-    if ((double)p->m * (double)p->n * (double)p->k <= 2 * GRAIN && p->m <= TILE_MOST &&
-        p->n <= TILE_MOST)
-        return;
-    while ((double)rows * (double)columns * k < GRAIN && columns < p->n && columns < TILE_MOST)
-        columns *= 2;
-    while ((double)least(rows, p->m) * (double)least(columns, p->n) * k < GRAIN && rows < p->m &&
-           rows < TILE_MOST)
-        rows *= 2;
-    rows = least(rows, p->m);
-    columns = least(columns, p->n);
-    while (parts(p->m, rows) * parts(p->n, columns) < TILES_WISHED &&
-           (double)rows * (double)columns * k > 2 * GRAIN &&
-           (rows > TILE_LEAST || columns > TILE_LEAST)) {
+    while (((double)rows * (double)columns * k > 2 * GRAIN &&
+            parts(p->m, rows) * parts(p->n, columns) < share(wished, p) &&
+            (rows > TILE_LEAST || columns > TILE_LEAST)) ||
+           rows > TILE_MOST || columns > TILE_MOST) {
         if (rows > columns)
             rows = half(rows);
         else
@@ -84,17 +85,13 @@ void tni_tiles_cut(const tni_mm_product *p, tni_tiles *out)
     settle(out, rows, columns);
 }
 
-void tni_tiles_cut_rows(const tni_mm_product *p, tni_tiles *out)
+void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
 {
     const double row = (double)p->n * depth_of(p);
-    int64_t rows = 2 * TILE_ROWS;
+    int64_t rows = p->m;
     begin(p, out);
-    if (row * (double)p->m <= 2 * GRAIN)
-        return;
-    while ((double)rows * row < GRAIN && rows < p->m && rows < TILE_MOST)
-        rows *= 2;
-    rows = least(rows, p->m);
-    while (parts(p->m, rows) < TILES_WISHED && (double)rows * row > 2 * GRAIN && rows > TILE_LEAST)
+    while ((double)rows * row > 2 * GRAIN && parts(p->m, rows) < share(wished, p) &&
+           rows > TILE_LEAST)
         rows = half(rows);
     while (rows > 1 && rows < p->m && p->m % rows == 1)
         rows += TILE_LEAST;

@@ -1,5 +1,5 @@
-/* How a library's share of a matmul is split: into tiles of out that depend on m, n and k alone, so that
- * sums do too, whatever the number of threads. */
+/* How a library's share of a matmul is split: into tiles of out that depend on the op and the machine alone,
+ * so that sums do too, whatever the number of threads. */
 #ifndef TENON_BACKENDS_CPU_CBLAS_TILES_H
 #define TENON_BACKENDS_CPU_CBLAS_TILES_H
 
@@ -20,11 +20,15 @@ typedef struct tni_tile {
     int64_t rows, columns;
 } tni_tile;
 
-/* Tiles of both dimensions, for what packs both operands. Small products are not split. */
-void tni_tiles_cut(const tni_mm_product *product, tni_tiles *out);
+/* How many tiles a large product should have on this machine: two for each of its processors, as every tile
+ * is packed anew. */
+int64_t tni_tiles_wished(const tn_host *host);
+
+/* Tiles of both dimensions. Small products are not split. */
+void tni_tiles_cut(const tni_mm_product *product, int64_t wished, tni_tiles *out);
 
 /* Tiles of whole rows; none has a single row but where out has. */
-void tni_tiles_cut_rows(const tni_mm_product *product, tni_tiles *out);
+void tni_tiles_cut_rows(const tni_mm_product *product, int64_t wished, tni_tiles *out);
 
 /* Calls task(user, i) for every task there is, on the pool where that helps. */
 void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user);

@@ -46,45 +46,60 @@ static int64_t share(int64_t whole, int64_t most)
     return (all + count - 1) / count;
 }
 
+/* Columns of the widest tiles that n columns are cut into. */
+static int64_t width_for(const tni_mm_kernels *kernels, int64_t n, int64_t most)
+{
+    return share(((n - 1) >> kernels->width_log2) + 1, most) << kernels->width_log2;
+}
+
+/* A matrix of one chunk whose sums are what goes to out. `tile` is its first element's. */
+static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t width,
+                          tni_mm_tile *tile)
+{
+    const int32_t log2 = kernels->width_log2;
+    const int64_t size = kernels->packed.acc_size;
+    const char *const a = tile->a, *const b = tile->b;
+    char *const to = tile->to;
+    for (int64_t column = 0; column < n; column += width) {
+        const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
+        const int64_t height = share(m, kernels->tile_rows[more]);
+        tile->b = b + column * size;
+        tile->last = columns - (more << log2);
+        for (int64_t row = 0; row < m; row += height) {
+            tile->a = a + row * tile->a_row * size;
+            tile->to = to + (row * tile->to_row + column) * size;
+            kernels->tile[more][least(height, m - row) - 1](tile);
+        }
+    }
+}
+
 bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
 {
     const tn_op *op = run->op;
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
     const tn_layout *out = &op->operand[TN_MATMUL_OUT];
     const int64_t m = op->as.matmul.m, n = op->as.matmul.n, k = op->as.matmul.k;
-    const int32_t row = out->rank - 2, column = row + 1, log2 = kernels->width_log2;
-    if (m > PLAIN || n > PLAIN || k > PLAIN || b->stride[column] != 1 || out->stride[column] != 1)
+    const int32_t row = out->rank - 2, column = row + 1;
+    if (m > PLAIN || n > PLAIN || k > PLAIN || k == 0 || b->stride[column] != 1 ||
+        out->stride[column] != 1)
         return false;
-    const int64_t size = kernels->packed.acc_size;
-    const int64_t vectors = share(((n - 1) >> log2) + 1, kernels->tile_vectors);
-    const int64_t width = vectors << log2;
     tni_mm_tile tile = {.a = run->data[TN_MATMUL_A],
                         .b = run->data[TN_MATMUL_B],
                         .a_row = a->stride[row],
                         .a_step = a->stride[column],
                         .b_step = b->stride[row],
                         .depth = k,
-                        .last = n - ((vectors - 1) << log2),
+                        .last = n,
                         .to = run->data[TN_MATMUL_OUT],
                         .to_row = out->stride[row],
                         .from = NULL,
                         .from_row = 0};
-    if (n <= width && m <= kernels->tile_rows[vectors - 1]) {
-        kernels->tile[vectors - 1][m - 1](&tile);
-        return true;
-    }
-    for (int64_t done = 0; done < n; done += width) {
-        const int64_t columns = least(width, n - done), more = (columns - 1) >> log2;
-        const int64_t height = share(m, kernels->tile_rows[more]);
-        tile.a = run->data[TN_MATMUL_A];
-        tile.b = (const char *)run->data[TN_MATMUL_B] + done * size;
-        tile.to = (char *)run->data[TN_MATMUL_OUT] + done * size;
-        tile.last = columns - (more << log2);
-        for (int64_t i = 0; i < m; i += height) {
-            kernels->tile[more][least(height, m - i) - 1](&tile);
-            tile.a = (const char *)tile.a + height * tile.a_row * size;
-            tile.to = (char *)tile.to + height * tile.to_row * size;
-        }
+    const int64_t more = (n - 1) >> kernels->width_log2;
+    if (more < kernels->tile_vectors && m <= kernels->tile_rows[more]) {
+        tile.last = n - (more << kernels->width_log2);
+        kernels->tile[more][m - 1](&tile);
+    } else {
+        compute_plain(kernels, m, n, width_for(kernels, n, kernels->tile_vectors), &tile);
     }
     return true;
 }
@@ -204,6 +219,15 @@ static int64_t step_of(const work *w, const tni_mm_side *side)
     return side->dtype ? p->op->operand[side->operand].stride[p->batch_rank - 1] * side->size : 0;
 }
 
+static void step(const work *w, tni_mm_matrix *at)
+{
+    const tni_mm_product *p = w->product;
+    at->a += step_of(w, &p->a);
+    at->b += step_of(w, &p->b);
+    at->out += step_of(w, &p->out);
+    at->bias = at->bias ? at->bias + step_of(w, &p->bias) : NULL;
+}
+
 /* Matrices that follow each other in the innermost dimension of the batch. */
 static void compute_row(const work *w, int64_t first, int64_t count)
 {
@@ -213,12 +237,35 @@ static void compute_row(const work *w, int64_t first, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         for (int64_t column = 0; column < p->n; column += w->width)
             compute_column(w, &at, column, 0, p->m);
-        if (i + 1 == count)
-            return;
-        at.a += step_of(w, &p->a);
-        at.b += step_of(w, &p->b);
-        at.out += step_of(w, &p->out);
-        at.bias = at.bias ? at.bias + step_of(w, &p->bias) : NULL;
+        if (i + 1 < count)
+            step(w, &at);
+    }
+}
+
+/* The same of matrices of one chunk whose sums are what goes to out. */
+static void compute_plain_row(const work *w, int64_t first, int64_t count)
+{
+    const tni_mm_product *p = w->product;
+    const int64_t a_step = count > 1 ? step_of(w, &p->a) : 0,
+                  b_step = count > 1 ? step_of(w, &p->b) : 0;
+    const int64_t out_step = count > 1 ? step_of(w, &p->out) : 0;
+    const int64_t more = (p->n - 1) >> w->kernels->width_log2;
+    tni_mm_tile tile = {.a_row = p->a.row,
+                        .a_step = p->a.column,
+                        .b_step = p->b.row,
+                        .depth = p->k,
+                        .last = p->n - (more << w->kernels->width_log2),
+                        .to_row = p->out.row};
+    tni_mm_matrix at;
+    place(w, first, &at);
+    for (int64_t i = 0; i < count; i++) {
+        tile.a = at.a + i * a_step;
+        tile.b = at.b + i * b_step;
+        tile.to = at.out + i * out_step;
+        if (p->n <= w->width && p->m <= w->height)
+            w->kernels->tile[more][p->m - 1](&tile);
+        else
+            compute_plain(w->kernels, p->m, p->n, w->width, &tile);
     }
 }
 
@@ -231,7 +278,10 @@ static void group_task(void *user, int64_t index)
     int64_t at = index * w->group, end = least(at + w->group, p->matrices), count;
     for (; at < end; at += count) {
         count = least(end - at, inner - at % inner);
-        compute_row(w, at, count);
+        if (w->finish.plain && !w->pack && p->k <= TNI_MM_DEPTH)
+            compute_plain_row(w, at, count);
+        else
+            compute_row(w, at, count);
     }
 }
 
@@ -249,10 +299,8 @@ static void shape(work *w)
     const tni_mm_product *p = w->product;
     const tni_mm_kernels *kernels = w->kernels;
     w->pack = p->b.column != 1 && p->n > 1 && p->k > 0;
-    int64_t vectors =
-        share(((p->n - 1) >> kernels->width_log2) + 1, w->pack ? 2 : kernels->tile_vectors);
-    w->width = vectors << kernels->width_log2;
-    w->height = share(p->m, kernels->tile_rows[vectors - 1]);
+    w->width = width_for(kernels, p->n, w->pack ? 2 : kernels->tile_vectors);
+    w->height = share(p->m, kernels->tile_rows[(w->width >> kernels->width_log2) - 1]);
 }
 
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)

@@ -152,7 +152,6 @@ static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int6
               .to = to,
               .to_row = to_row};
     if (!whole && !job->first) {
-        memset(room, 0, sizeof room);
         copy_rows(room, room_row, sums, sums_row, rows, columns);
         t.from = room;
         t.from_row = room_row;

@@ -14,18 +14,25 @@ INLINE int32_t cut_and_wrap(double value)
     return (int32_t)(uint32_t)(uint64_t)wide;
 }
 
-static void finish_whole(const tni_mm_finish *f, const int32_t *sums, int64_t n, int32_t *out,
-                         const int32_t *bias)
+/* Out and bias need not be aligned to their elements. */
+static void finish_whole(const tni_mm_finish *f, const int32_t *sums, int64_t n, char *out,
+                         const char *bias)
 {
     const bool exact = f->alpha == 1 && (f->beta == 0 || f->beta == 1);
     for (int64_t i = 0; i < n; i++) {
-        int32_t *to = out + i * f->out_column;
-        int32_t old = f->beta != 0 ? *to : 0, more = bias ? bias[i * f->bias_column] : 0;
+        const int64_t size = (int64_t)sizeof(int32_t);
+        char *to = out + i * f->out_column * size;
+        int32_t old = 0, more = 0, result;
+        if (f->beta != 0)
+            memcpy(&old, to, sizeof old);
+        if (bias)
+            memcpy(&more, bias + i * f->bias_column * size, sizeof more);
         double value = f->alpha * sums[i];
         value = f->beta != 0 ? value + f->beta * old : value;
         value = bias ? value + more : value;
-        *to = exact ? (int32_t)((uint32_t)sums[i] + (uint32_t)old + (uint32_t)more)
-                    : cut_and_wrap(value);
+        result = exact ? (int32_t)((uint32_t)sums[i] + (uint32_t)old + (uint32_t)more)
+                       : cut_and_wrap(value);
+        memcpy(to, &result, sizeof result);
     }
 }
 
@@ -35,8 +42,9 @@ static void finish_i32(const tni_mm_finish *f, int32_t *sums, int64_t sums_row, 
 {
     if (f->out_dtype == TN_I32) {
         for (int64_t i = 0; i < rows; i++)
-            finish_whole(f, sums + i * sums_row, columns, (int32_t *)(void *)out + i * f->out_row,
-                         bias ? (const int32_t *)(const void *)bias + i * f->bias_row : NULL);
+            finish_whole(f, sums + i * sums_row, columns,
+                         out + i * f->out_row * (int64_t)sizeof(int32_t),
+                         bias ? bias + i * f->bias_row * (int64_t)sizeof(int32_t) : NULL);
         return;
     }
     for (int64_t i = 0; i < rows; i++) {

@@ -3,6 +3,7 @@
  * x86 multiplies bytes at once as u8 times i8. A becomes u8 by adding 128, which makes every sum too large by
  * 128 times the sum of a column of B: less that, sums begin. Arm multiplies them as they are. Elsewhere bytes
  * are widened to 16 bits, and two products of those are added at once. Nothing saturates, and sums wrap. */
+#include "lowp.h"
 #include "lowp_i32.h"
 #include "lowp_units.h"
 
@@ -55,3 +56,49 @@ INLINE vu dot(vu sum, vu x, vu y)
 }
 
 #include "lowp_dot.h"
+
+#define T(name)   name##_i8
+#define X_UNIT    4
+#define CHUNK     (INT64_C(1) << 40)
+#define TURN_OVER FLIP
+
+INLINE vu multiply_i8(vu sum, vu y, const char *x)
+{
+    uint32_t unit;
+    memcpy(&unit, x, sizeof unit);
+    return dot(sum, y, unit - (vu){0});
+}
+
+#include "lowp_thin.h"
+
+static void lay(const tni_mm_pack *job)
+{
+    const int64_t per = unit_elements(UNIT);
+    for (int64_t i = 0; i < job->lines; i++) {
+        const char *from = job->from + i * job->across;
+        char *to = job->to + i * job->panel;
+        vi total = {0};
+        for (int64_t p = 0; p < job->depth; p += LANES * per, from += LANES * per * job->along) {
+            vu x = job->along == 1 ? read_line(UNIT, from, job->depth - p)
+                                   : read_apart(UNIT, from, job->along, job->depth - p);
+            total = add_bytes(total, x);
+            store_i32(to + p / per * X_UNIT, (vi)x);
+        }
+        uint32_t begin = 0; /* sums wrap */
+        for (int u = 0; u < LANES; u++)
+            begin -= 128U * (uint32_t)total[u];
+        memcpy(to + job->panel - TNI_MM_FEW_MORE, &begin, sizeof begin);
+    }
+}
+
+static void finish(const tni_mm_finish *f, char *sums, int64_t sums_row, int64_t rows,
+                   int64_t columns, char *out, const char *bias)
+{
+    finish_i32(f, (int32_t *)(void *)sums, sums_row, rows, columns, out, bias);
+}
+
+#define THIN_SET                                                                                \
+    {                                                                                           \
+        .square = LANES * (UNIT == BYTES ? 4 : 2), .x_size = UNIT == BYTES ? 1 : 2, .lay = lay, \
+        .sum = few_i8, .finish = finish,                                                        \
+    }

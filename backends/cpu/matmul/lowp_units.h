@@ -126,116 +126,130 @@ INLINE vu read_across(int sort, const char *from, int64_t along, int64_t lines, 
     return v;
 }
 
-/* A square whose lines are together, place by place. */
-INLINE void read_places(int sort, const char *from, int64_t along, int64_t lines, int64_t elements,
-                        vu *x)
-{
-    const int64_t per = unit_elements(sort);
-    UNROLLED for (int64_t u = 0; u < LANES; u++)
-    {
-        x[u] = (vu){0};
-        if (u * per < elements)
-            x[u] = read_across(sort, from + u * per * along, along, lines, elements - u * per);
-    }
-}
-
-/* A square line by line. */
-INLINE void read_lines(int sort, const char *from, const tni_mm_pack *job, int64_t lines,
-                       int64_t elements, vu *x)
-{
-    const bool together = job->along == unit_element_size(sort);
-    UNROLLED for (int64_t u = 0; u < LANES; u++)
-    {
-        x[u] = (vu){0};
-        if (u < lines)
-            x[u] = together ? read_line(sort, from + u * job->across, elements)
-                            : read_apart(sort, from + u * job->across, job->along, elements);
-    }
-}
-
 /* Whether lines are together, and elements of one line are not. */
 INLINE bool lies_across(int sort, const tni_mm_pack *job)
 {
     return job->across == unit_element_size(sort) && job->along != unit_element_size(sort);
 }
 
-/* The square of `want` lines, a constant, from the job's line i on, and places from q on. */
-INLINE void read_square(int sort, int order, int64_t want, const tni_mm_pack *job, int64_t i,
-                        int64_t q, vu *x)
+/* Places that are read at once where lines are together: eight rows of memory. */
+INLINE int strip_places(int sort)
 {
-    const int64_t per = unit_elements(sort), most = LANES * per;
+    return (int)(8 / unit_elements(sort));
+}
+
+/* What is not whole, or together in no way; zeros where nothing is. */
+static void read_edge(int sort, const tni_mm_pack *job, const char *from, int64_t lines,
+                      int64_t elements, int places, vu *x)
+{
+    const int64_t per = unit_elements(sort);
+    const bool together = job->along == unit_element_size(sort);
+    for (int u = 0; u < places; u++) {
+        const char *line = from + u * job->across, *place = from + u * per * job->along;
+        if (lies_across(sort, job))
+            x[u] = lines > 0 && u * per < elements
+                       ? read_across(sort, place, job->along, lines, elements - u * per)
+                       : (vu){0};
+        else if (u < lines)
+            x[u] = together ? read_line(sort, line, elements)
+                            : read_apart(sort, line, job->along, elements);
+        else
+            x[u] = (vu){0};
+    }
+}
+
+/* `want` lines from the job's line i on, and `places` of them from q on: constants. Fewer places than LANES
+ * are read of what lies across, for panels by depth. */
+INLINE void read_square(int sort, int order, int want, int places, const tni_mm_pack *job,
+                        int64_t i, int64_t q, vu *x)
+{
+    const int64_t per = unit_elements(sort), most = places * per;
     const char *from = job->from + i * job->across + q * per * job->along;
     const int64_t lines = least_of(job->lines - i, LANES), elements = job->depth - q * per;
-    const int came = lies_across(sort, job) ? BY_DEPTH : BY_LINE;
-    if (came == BY_DEPTH && lines == LANES && elements >= most)
-        read_places(sort, from, job->along, LANES, most, x);
-    else if (came == BY_DEPTH && lines > 0)
-        read_places(sort, from, job->along, lines, elements, x);
-    else if (lines >= want && elements >= most)
-        read_lines(sort, from, job, want, most, x);
+    const bool across = places < LANES || lies_across(sort, job);
+    if (across && lines == LANES && elements >= most)
+        UNROLLED for (int u = 0; u < places; u++) x[u] =
+            read_across(sort, from + u * per * job->along, job->along, LANES, per);
+    else if (!across && lines >= want && elements >= most && job->along == unit_element_size(sort))
+        UNROLLED for (int u = 0; u < places; u++) x[u] =
+            u < want ? read_line(sort, from + u * job->across, most) : (vu){0};
     else
-        read_lines(sort, from, job, least_of(lines, want), elements, x);
-    if (came != order)
+        read_edge(sort, job, from, least_of(lines, across ? LANES : want), elements, places, x);
+    if (across != (order == BY_DEPTH))
         turn_square(x);
 }
 
 /* How a set packs one operand; constants. */
 typedef struct packing {
     int sort, order;
-    int64_t width; /* lines of a panel                                                         */
-    int64_t units; /* of a group                                                               */
+    int width;     /* lines of a panel                                                         */
+    int units;     /* of a group                                                               */
     uint32_t flip; /* bits of every unit that are turned over                                  */
     bool sums;     /* behind the units, for each line: -128 times the sum of its bytes, as i32 */
 } packing;
 
-/* Into a panel, from its line `first` on. */
-INLINE void write_square(packing it, const vu *x, int64_t first, int64_t q, int64_t units,
-                         char *panel)
+/* Where the units of one panel go, from its line `first` on. */
+typedef struct slot {
+    char *panel;
+    int first;
+    int64_t units; /* of the panel */
+} slot;
+
+INLINE void write_square(packing it, const vu *x, int places, slot to, int64_t q)
 {
-    const int64_t want = least_of(LANES, it.width - first);
+    const int want = it.width - to.first < LANES ? it.width - to.first : LANES;
     if (it.order == BY_LINE) {
-        char *to = panel + (q / RUN * it.width + first) * RUN_BYTES + q % RUN * 4;
-        UNROLLED for (int64_t u = 0; u < want; u++) memcpy(to + u * RUN_BYTES, &x[u], sizeof x[u]);
+        char *at = to.panel + (q / RUN * it.width + to.first) * RUN_BYTES + q % RUN * 4;
+        UNROLLED for (int u = 0; u < want; u++) memcpy(at + u * RUN_BYTES, &x[u], sizeof x[u]);
         return;
     }
-    for (int64_t u = 0; u < least_of(LANES, units - q); u++)
-        memcpy(panel + ((q + u) * it.width + first) * 4, &x[u], (size_t)(4 * want));
+    char *at = to.panel + (q * it.width + to.first) * 4;
+    if (to.units - q >= places)
+        UNROLLED for (int u = 0; u < places; u++)
+            memcpy(at + u * it.width * 4, &x[u], (size_t)(4 * want));
+    else
+        for (int64_t u = 0; u < to.units - q; u++)
+            memcpy(at + u * it.width * 4, &x[u], (size_t)(4 * want));
 }
 
-INLINE void add_sums(packing it, const vu *x, int64_t first, int64_t q, int64_t units, char *panel)
+INLINE void add_sums(packing it, const vu *x, int places, slot to, int64_t q)
 {
-    char *at = panel + (units * it.width + first) * 4;
+    char *at = to.panel + (to.units * it.width + to.first) * 4;
     vi total = {0};
-    UNROLLED for (int u = 0; u < LANES; u++) total = add_bytes(total, x[u]);
+    UNROLLED for (int u = 0; u < places; u++) total = add_bytes(total, x[u]);
     total *= -128;
     if (q > 0)
         total += load_i32(at);
     store_i32(at, total);
 }
 
-/* One square of a panel, of lines that are those from i on of the job. */
-INLINE void pack_square(packing it, const tni_mm_pack *job, int64_t i, int64_t first, int64_t q,
-                        int64_t units)
+/* Places from q to `end`, of lines that are those from i on of the job. */
+INLINE void pack_strip(packing it, const tni_mm_pack *job, int64_t i, slot to, int64_t q,
+                       int64_t end, int places)
 {
-    char *panel = job->to + i / it.width * job->panel;
-    vu x[LANES];
-    read_square(it.sort, it.order, least_of(LANES, it.width - first), job, i + first, q, x);
-    if (it.sums)
-        add_sums(it, x, first, q, units, panel);
-    UNROLLED for (int u = 0; u < LANES; u++) x[u] ^= it.flip;
-    write_square(it, x, first, q, units, panel);
+    const int want = it.width - to.first < LANES ? it.width - to.first : LANES;
+    for (; q < end; q += places) {
+        vu x[LANES];
+        read_square(it.sort, it.order, want, places, job, i + to.first, q, x);
+        if (it.sums)
+            add_sums(it, x, places, to, q);
+        UNROLLED for (int u = 0; u < places; u++) x[u] ^= it.flip;
+        write_square(it, x, places, to, q);
+    }
 }
 
-/* Places from q to `end` of a panel, which has three squares side by side at most. */
-INLINE void pack_places(packing it, const tni_mm_pack *job, int64_t i, int64_t q, int64_t end,
-                        int64_t units)
+/* The same of a whole panel, which has three squares side by side at most. */
+INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q, int64_t end,
+                       int64_t units, int places)
 {
-    for (int64_t u = q; u < end; u += LANES)
-        pack_square(it, job, i, 0, u, units);
-    for (int64_t u = q; it.width > LANES && u < end; u += LANES)
-        pack_square(it, job, i, LANES, u, units);
-    for (int64_t u = q; it.width > 2 * LANES && u < end; u += LANES)
-        pack_square(it, job, i, 2 * LANES, u, units);
+    slot to = {job->to + i / it.width * job->panel, 0, units};
+    pack_strip(it, job, i, to, q, end, places);
+    to.first = LANES;
+    if (it.width > LANES)
+        pack_strip(it, job, i, to, q, end, places);
+    to.first = 2 * LANES;
+    if (it.width > 2 * LANES)
+        pack_strip(it, job, i, to, q, end, places);
 }
 
 /* Memory is read from one end to the other, whichever way it lies. */
@@ -243,10 +257,18 @@ INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
     const int64_t group = it.units * unit_elements(it.sort);
     const int64_t units = (job->depth + group - 1) / group * it.units;
-    const int64_t step = lies_across(it.sort, job) ? LANES : units;
+    const bool across = lies_across(it.sort, job);
+    const int strip = strip_places(it.sort);
+    if (across && it.order == BY_DEPTH && strip < LANES) {
+        for (int64_t q = 0; q < units; q += strip)
+            for (int64_t i = 0; i < job->lines; i += it.width)
+                pack_panel(it, job, i, q, least_of(q + strip, units), units, strip);
+        return;
+    }
+    const int64_t step = across ? LANES : units;
     for (int64_t q = 0; q < units; q += step)
         for (int64_t i = 0; i < job->lines; i += it.width)
-            pack_places(it, job, i, q, least_of(q + step, units), units);
+            pack_panel(it, job, i, q, least_of(q + step, units), units, LANES);
 }
 
 #endif

@@ -4,14 +4,18 @@
 
 #include "../kernels/vector.h"
 
-/* Of loops whose bounds the compiler knows, so that arrays of vectors become registers. Not where speed is
+/* UNROLLED stands before loops whose bounds the compiler knows, so that arrays of vectors become registers;
+ * SPECIAL before functions that are compiled once for each set of constants they are called with. Not where speed is
  * not what a build is for: sanitizers look at every access, and would at each of those. */
 #if TN_MODULE_BUILT_WITH || !defined(__OPTIMIZE__)
 #define UNROLLED
+#define SPECIAL static __attribute__((unused))
 #elif defined(__clang__)
 #define UNROLLED _Pragma("clang loop unroll(full)")
+#define SPECIAL  INLINE
 #else
 #define UNROLLED _Pragma("GCC unroll 32")
+#define SPECIAL  INLINE
 #endif
 
 #if defined(__AVX512F__)

@@ -11,7 +11,7 @@ INLINE F(mask) F(reach)(int64_t n, int v)
 }
 
 /* One element of each of n lines, and zeros. */
-INLINE void F(pack_row)(REAL *to, const REAL *from, int64_t n, const int width)
+SPECIAL void F(pack_row)(REAL *to, const REAL *from, int64_t n, const int width)
 {
     UNROLLED for (int v = 0; v * WIDTH < width; v++)
     {
@@ -25,7 +25,7 @@ INLINE void F(pack_row)(REAL *to, const REAL *from, int64_t n, const int width)
     }
 }
 
-INLINE void F(pack_together)(const tni_mm_pack *job, const int width)
+SPECIAL void F(pack_together)(const tni_mm_pack *job, const int width)
 {
     for (int64_t first = 0; first < job->depth; first += F(PACK_ROWS)) {
         int64_t end = first + F(PACK_ROWS) < job->depth ? first + F(PACK_ROWS) : job->depth;
@@ -46,8 +46,8 @@ INLINE void F(pack_together)(const tni_mm_pack *job, const int width)
 
 /* A square of `lanes` lines, which is a constant, and WIDTH elements. Unless `whole`, n lines and m
  * elements of it are there. */
-INLINE void F(pack_square)(const tni_mm_pack *job, const char *from, int64_t n, int64_t m, REAL *to,
-                           const bool whole, const int lanes, const int width)
+SPECIAL void F(pack_square)(const tni_mm_pack *job, const char *from, int64_t n, int64_t m,
+                            REAL *to, const bool whole, const int lanes, const int width)
 {
     VECTOR x[WIDTH];
     UNROLLED for (int i = 0; i < WIDTH; i++)
@@ -70,8 +70,8 @@ INLINE void F(pack_square)(const tni_mm_pack *job, const char *from, int64_t n, 
 }
 
 /* Lines line, line + 1 ... of a panel: `lanes` of them. */
-INLINE void F(pack_strip)(const tni_mm_pack *job, int64_t line, REAL *to, const int lanes,
-                          const int width)
+SPECIAL void F(pack_strip)(const tni_mm_pack *job, int64_t line, REAL *to, const int lanes,
+                           const int width)
 {
     const char *from = job->from + line * job->across;
     int64_t left = job->lines - line, n = left < lanes ? (left > 0 ? left : 0) : lanes, p = 0;
@@ -85,7 +85,7 @@ INLINE void F(pack_strip)(const tni_mm_pack *job, int64_t line, REAL *to, const 
      to + p * width, false, lanes, width);
 }
 
-INLINE void F(pack_turned)(const tni_mm_pack *job, const int width)
+SPECIAL void F(pack_turned)(const tni_mm_pack *job, const int width)
 {
     char *panel = job->to;
     for (int64_t line = 0; line < job->lines; line += width, panel += job->panel) {
@@ -95,7 +95,7 @@ INLINE void F(pack_turned)(const tni_mm_pack *job, const int width)
     }
 }
 
-INLINE void F(pack_strided)(const tni_mm_pack *job, const int width)
+SPECIAL void F(pack_strided)(const tni_mm_pack *job, const int width)
 {
     char *panel = job->to;
     for (int64_t line = 0; line < job->lines; line += width, panel += job->panel) {
@@ -112,7 +112,7 @@ INLINE void F(pack_strided)(const tni_mm_pack *job, const int width)
     }
 }
 
-INLINE void F(pack)(const tni_mm_pack *job, const int width)
+SPECIAL void F(pack)(const tni_mm_pack *job, const int width)
 {
     if (job->across == (int64_t)sizeof(REAL))
         F(pack_together)(job, width);

@@ -1,4 +1,4 @@
-/* The rows of matmuls of i8, bf16 and f16, all of which are packed. i8 is summed in i32, which wraps, and
+/* The rows of matmuls of i8, bf16 and f16. i8 is summed in i32, which wraps, and
  * exactly, whatever multiplies it; the others are summed in f32.
  *
  * bf16 of avx512_bf16 and amx is multiplied by instructions that take subnormal numbers as 0 and give 0 for
@@ -49,11 +49,18 @@ static tni_mm_set set_of(const tn_kernel_row *row)
     return set;
 }
 
+static const tni_mm_thin_set *thin_of(const tn_kernel_row *row)
+{
+    return ((const tni_mm_row *)row)->thin;
+}
+
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tni_mm_set set = set_of(row);
     tni_mm_product product;
     tni_mm_describe(query->op, &product);
+    if (thin_of(row) && tni_mm_low_is_thin(&product))
+        return tni_mm_low_thin_workspace(thin_of(row), &product);
     return tni_mm_packed_workspace(&set, &product, query->threads);
 }
 
@@ -63,7 +70,10 @@ static tn_status run(const tn_run *run, tn_error *err)
     tni_mm_product product;
     (void)err;
     tni_mm_describe(run->op, &product);
-    tni_mm_packed_run(&set, &product, run);
+    if (thin_of(run->row) && tni_mm_low_is_thin(&product))
+        tni_mm_low_thin_run(thin_of(run->row), set.acc, &product, run);
+    else
+        tni_mm_packed_run(&set, &product, run);
     return TN_OK;
 }
 
@@ -79,30 +89,35 @@ enum {
     DIMS = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH
 };
 
-#define ROW(type, isa, needs, its_set, its_packs, flops)                \
-    const tni_mm_row tni_mm_row_##type##_##isa = {                      \
-        .row = {.struct_size = sizeof(tn_kernel_row),                   \
-                .name = "cpu.matmul." #type "." #isa,                   \
-                .platform = "cpu",                                      \
-                .op = TN_OP_MATMUL,                                     \
-                .version = 1,                                           \
-                .dtypes = dtypes_##type,                                \
-                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT, \
-                .honours = USES,                                        \
-                .free_dims = DIMS,                                      \
-                .cpu_needs = (needs),                                   \
-                .flops_per_us = (flops),                                \
-                .bytes_per_us = 8e3,                                    \
-                .overhead_us = 1,                                       \
-                .admit = admit,                                         \
-                .workspace = workspace,                                 \
-                .run = run},                                            \
-        .set = &(its_set),                                              \
-        .packs = its_packs,                                             \
+#define ROW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes) \
+    const tni_mm_row tni_mm_row_##type##_##isa = {                        \
+        .row = {.struct_size = sizeof(tn_kernel_row),                     \
+                .name = "cpu.matmul." #type "." #isa,                     \
+                .platform = "cpu",                                        \
+                .op = TN_OP_MATMUL,                                       \
+                .version = 1,                                             \
+                .dtypes = dtypes_##type,                                  \
+                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,   \
+                .honours = USES,                                          \
+                .free_dims = DIMS,                                        \
+                .cpu_needs = (needs),                                     \
+                .flops_per_us = (flops),                                  \
+                .bytes_per_us = (bytes),                                  \
+                .overhead_us = 1,                                         \
+                .admit = admit,                                           \
+                .workspace = workspace,                                   \
+                .run = run},                                              \
+        .set = &(its_set),                                                \
+        .packs = its_packs,                                               \
+        .thin = its_thin,                                                 \
     };
-#define OWN(type, isa, needs, flops) ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, flops)
-#define WIDENED(type, isa, needs, flops) \
-    ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, flops)
+#define OWN(type, isa, needs, flops) \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 1e4)
+#define TILED(type, isa, needs, flops) \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, 5e3)
+#define WIDENED(type, isa, needs, flops)                                   \
+    ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
+        &tni_mm_thin_##type##_##isa, flops, 1e4)
 
 OWN(i8, plain, 0, 40e3)
 WIDENED(bf16, plain, 0, 20e3)
@@ -124,11 +139,11 @@ WIDENED(f16, avx512, TENON_ISA_AVX512, 130e3)
 OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3)
 #endif
 #if defined(TENON_ISA_AVX512_BF16)
-OWN(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3)
+TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3)
 #endif
 #if defined(TENON_ISA_AMX)
-OWN(i8, amx, TENON_ISA_AMX, 1500e3)
-OWN(bf16, amx, TENON_ISA_AMX, 800e3)
+TILED(i8, amx, TENON_ISA_AMX, 1500e3)
+TILED(bf16, amx, TENON_ISA_AMX, 800e3)
 #endif
 #if defined(TENON_ISA_ARM_DOTPROD)
 OWN(i8, arm_dotprod, TENON_ISA_ARM_DOTPROD, 150e3)

@@ -3,8 +3,8 @@
 enum { F(THIN_STEP) = 8 }; /* rows of B that are read at once, chunks that are summed at once */
 
 /* A vector of columns, of all rows of A: adds the products of `steps` rows of B, a constant, from row p on. */
-INLINE void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(mask) some,
-                          const int steps, const bool whole)
+SPECIAL void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(mask) some,
+                           const int steps, const bool whole)
 {
     const REAL *b = (const REAL *)job->b + p * job->b_row + column;
     const REAL *x = (const REAL *)job->x + p;
@@ -22,7 +22,7 @@ INLINE void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(m
     }
 }
 
-INLINE void F(thin_pass)(const tni_mm_thin *job, int64_t p, const int steps)
+SPECIAL void F(thin_pass)(const tni_mm_thin *job, int64_t p, const int steps)
 {
     int64_t j = 0;
     for (; j + WIDTH <= job->columns; j += WIDTH)
@@ -42,8 +42,8 @@ static void F(thin_wide)(const tni_mm_thin *job)
 }
 
 /* A square of B of n columns, turned: of each as many elements along k, of which m are there. */
-INLINE void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t m, VECTOR *out,
-                           const bool whole)
+SPECIAL void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t m, VECTOR *out,
+                            const bool whole)
 {
     UNROLLED for (int i = 0; i < WIDTH; i++)
     {
@@ -57,7 +57,7 @@ INLINE void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t m
 }
 
 /* Whole chunks, THIN_STEP of them, of at most one vector of columns: side by side, as each is a chain. */
-INLINE void F(thin_chunks)(const tni_mm_thin *job, const REAL *x, const REAL *b, REAL *to)
+SPECIAL void F(thin_chunks)(const tni_mm_thin *job, const REAL *x, const REAL *b, REAL *to)
 {
     const F(mask) some = F(mask_first)(job->columns);
     const int64_t b_chunk = TNI_MM_DEPTH * job->b_row;
@@ -129,7 +129,7 @@ static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int6
 }
 
 /* B's elements are together along k: one chunk of it. `rows` is a constant. */
-INLINE void F(thin_rows)(const tni_mm_thin *job, const int rows)
+SPECIAL void F(thin_rows)(const tni_mm_thin *job, const int rows)
 {
     for (int64_t column = 0; column < job->columns; column += WIDTH) {
         const int64_t left = job->columns - column, n = left < WIDTH ? left : WIDTH;

@@ -18,7 +18,7 @@ typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
     }
 
 /* From panels: A's has TILE_ROWS rows, B's whole vectors. */
-INLINE void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
+SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
 {
     const REAL *a = t->a, *b = t->b;
     for (int64_t p = t->depth; p > 0; p--) {
@@ -36,8 +36,8 @@ INLINE void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, con
 
 /* From where the operands are, `last` being where the last vector begins. Four rows of A share a pointer.
  * Loads of some lanes cost as much as a product: a first vector alone has them, unless it is `whole`. */
-INLINE void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
-                            const bool whole, int64_t last)
+SPECIAL void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
+                             const bool whole, int64_t last)
 {
     const int64_t size = sizeof(REAL), row = t->a_row * size, a_step = t->a_step * size;
     const F(mask) some = F(mask_first)(t->last);
@@ -61,8 +61,8 @@ INLINE void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, c
 }
 
 /* Adds what was summed before, if anything, and writes. All is read before anything is written. */
-INLINE void F(sums_store)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
-                          const bool whole, int64_t last)
+SPECIAL void F(sums_store)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
+                           const bool whole, int64_t last)
 {
     const F(mask) some = F(mask_first)(t->last);
     const REAL *from = t->from;
@@ -84,7 +84,7 @@ INLINE void F(sums_store)(const tni_mm_tile *t, F(sums) sum, const int rows, con
     }
 }
 
-INLINE void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vectors)
+SPECIAL void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vectors)
 {
     F(sums) sum;
     EACH_SUM
@@ -101,7 +101,7 @@ INLINE void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vecto
 
 /* The last of several vectors ends where the tile does: what it shares with the one before is computed
  * twice, to the same bits. */
-INLINE void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int vectors)
+SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int vectors)
 {
     const int64_t last = vectors > 1 ? (vectors - 2) * WIDTH + t->last : 0;
     F(sums) sum;

@@ -1,6 +1,7 @@
 /* Intel's MKL through its one library, mkl_rt, which opens what it needs of the others. */
 #include "tenon/module/library.h"
 #include "../cblas/cblas.h"
+#include "../cblas/tiles.h"
 #include "../cpu.h"
 #include "../process.h"
 
@@ -116,6 +117,7 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
     }
     self->blas.hold = (tni_hold){.get = get_threads, .set = set_threads};
     tni_hold_begin(&self->blas.hold);
+    self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;
 }

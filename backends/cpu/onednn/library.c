@@ -1,3 +1,4 @@
+#include "../cblas/tiles.h"
 #include "../cpu.h"
 #include "../process.h"
 #include "onednn.h"
@@ -108,6 +109,7 @@ static tn_status open_dnnl(const tn_host *host, void **out_self, tn_error *err)
                             sizeof symbols / sizeof symbols[0], sizeof(tni_dnnl), &table, err);
     if (status)
         return status;
+    ((tni_dnnl *)table)->tiles_wished = tni_tiles_wished(host);
     status = begin(table, err);
     if (status)
         host->release(host->self, table);

@@ -79,7 +79,7 @@ static tn_status make_primitives(const tn_run *run, ready *to, tn_error *err)
         return tn_fail(err, status, 0, run->row->name, "its strides are not admitted");
     if (product.m == 0 || product.n == 0)
         return TN_OK; /* which is never run */
-    tni_tiles_cut_rows(&product, &to->tiles);
+    tni_tiles_cut_rows(&product, ((const tni_dnnl *)run->library)->tiles_wished, &to->tiles);
     int64_t rest = product.m % to->tiles.rows;
     for (size_t i = 0; i < SHAPES && !status; i++) {
         if (i == LAST && rest == 0)
@@ -297,7 +297,7 @@ enum {
     .op = TN_OP_MATMUL, .version = 1, .admit = admit, .plan = make_plan,          \
     .plan_release = release_plan, .run = run
 
-/* Sums are made in one order for each m, n and k, as each tile is computed by one thread. */
+/* Sums are made in one order for each op, as each tile is computed by one thread. */
 const tn_kernel_row tni_cpu_module_matmul_onednn = {
     .name = "cpu.matmul.onednn",
     .dtypes = f32,

@@ -106,6 +106,7 @@ typedef struct tni_dnnl {
     const tni_dnnl_shim *shim;
     void *engine;
     tni_hold hold;
+    int64_t tiles_wished; /* of a large product */
 } tni_dnnl;
 
 /* A failed call of oneDNN as an error. */

@@ -1,3 +1,4 @@
+#include "../cblas/tiles.h"
 #include "../cpu.h"
 #include "../process.h"
 #include "openblas.h"
@@ -105,6 +106,7 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
     if (!in_use)
         tni_openblas_improve(host, self);
     begin_hold(self);
+    self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;
 }
@@ -149,9 +151,8 @@ const tn_library_row tni_cpu_module_openblas = {
     .version = version,
 };
 
-/* Sums are made in one order for each m, n and k, whatever the threads and the
- * batch's size, but rows may be summed otherwise at the end of a tile than
- * within. */
+/* Sums are made in one order for each op, whatever the threads, but rows may be summed otherwise at
+ * the end of a tile than within. */
 const tn_kernel_row tni_cpu_module_matmul_openblas = {
     .name = "cpu.matmul.openblas",
     .library = "openblas",

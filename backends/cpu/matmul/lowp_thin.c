@@ -1,0 +1,129 @@
+#include "lowp.h"
+
+/* Columns of a task, bytes of B that are worth one, and columns that are finished at once. */
+enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, FINISH_COLUMNS = 64, TASKS_OF_A_THREAD = 4 };
+
+/* Fewer are left to what computes the matrices of a batch side by side. */
+enum { PRODUCTS_LEAST = 4096 };
+
+/* One matrix under way. */
+typedef struct work {
+    const tni_mm_thin_set *set;
+    const tni_mm_product *product;
+    tni_mm_finish finish;
+    tni_mm_matrix at;
+    char *x;
+    int64_t x_row;
+    int64_t columns; /* of a task */
+} work;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+bool tni_mm_low_is_thin(tni_mm_product *p)
+{
+    if (p->k < 1 || (p->m > TNI_MM_FEW && p->n > TNI_MM_FEW) ||
+        (double)p->m * (double)p->n * (double)p->k < PRODUCTS_LEAST)
+        return false;
+    if (p->m > p->n)
+        tni_mm_turn(p);
+    return true;
+}
+
+/* Rows that are computed: as many as a set has code for. */
+static int64_t laid_rows(const tni_mm_product *p)
+{
+    return p->m <= 2 ? p->m : p->m <= 4 ? 4 : TNI_MM_FEW;
+}
+
+static int64_t row_bytes(const tni_mm_thin_set *set, const tni_mm_product *p)
+{
+    return round_up(round_up(p->k, set->square) * set->x_size, 64) + TNI_MM_FEW_MORE;
+}
+
+uint64_t tni_mm_low_thin_workspace(const tni_mm_thin_set *set, const tni_mm_product *p)
+{
+    return (uint64_t)(laid_rows(p) * row_bytes(set, p));
+}
+
+static void finish_columns(const work *w, char *sums, int64_t sums_row, int64_t column,
+                           int64_t columns)
+{
+    const tni_mm_side *out = &w->product->out, *bias = &w->product->bias;
+    for (int64_t j = 0; j < columns; j += FINISH_COLUMNS)
+        w->set->finish(&w->finish, sums + 4 * j, sums_row / 4, w->product->m,
+                       least(FINISH_COLUMNS, columns - j),
+                       w->at.out + (column + j) * out->column * out->size,
+                       w->at.bias ? w->at.bias + (column + j) * bias->column * bias->size : NULL);
+}
+
+static void task(void *user, int64_t index)
+{
+    _Alignas(64) char sums[TNI_MM_FEW_SUMS * 4];
+    const work *w = user;
+    const tni_mm_product *p = w->product;
+    const int64_t column = index * w->columns, columns = least(w->columns, p->n - column);
+    const tni_mm_few job = {.b = {.from = w->at.b + column * p->b.column * p->b.size,
+                                  .across = p->b.column * p->b.size,
+                                  .along = p->b.row * p->b.size,
+                                  .lines = columns,
+                                  .depth = p->k},
+                            .rows = p->m,
+                            .x = w->x,
+                            .x_row = w->x_row,
+                            .sums = sums,
+                            .sums_row = w->columns * 4};
+    w->set->sum(&job);
+    finish_columns(w, sums, job.sums_row, column, columns);
+}
+
+static void lay(const work *w)
+{
+    const tni_mm_side *a = &w->product->a;
+    const tni_mm_pack job = {.from = w->at.a,
+                             .across = a->row * a->size,
+                             .along = a->column * a->size,
+                             .lines = w->product->m,
+                             .depth = w->product->k,
+                             .to = w->x,
+                             .panel = w->x_row};
+    memset(w->x, 0, (size_t)tni_mm_low_thin_workspace(w->set, w->product));
+    w->set->lay(&job);
+}
+
+/* Columns of a task: bits do not depend on them. */
+static int64_t cut(const tni_mm_product *p, int32_t threads)
+{
+    int64_t columns = p->n / ((int64_t)threads * TASKS_OF_A_THREAD);
+    int64_t worth = TASK_BYTES / (p->k * p->b.size) + 1;
+    columns = round_up(columns > worth ? columns : worth, COLUMNS_LEAST);
+    return least(columns, TNI_MM_FEW_SUMS / laid_rows(p));
+}
+
+void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_product *product,
+                         const tn_run *run)
+{
+    work w = {.set = set,
+              .product = product,
+              .x = run->workspace,
+              .x_row = row_bytes(set, product),
+              .columns = cut(product, run->threads)};
+    const int64_t count = (product->n + w.columns - 1) / w.columns;
+    tni_mm_finish_make(product, acc, &w.finish);
+    for (int64_t i = 0; i < product->matrices; i++) {
+        tni_mm_place(product, run, i, &w.at);
+        lay(&w);
+        if (count > 1 && run->threads > 1)
+            run->host->parallel_for(run->host->self, count, task, &w);
+        else
+            for (int64_t t = 0; t < count; t++)
+                task(&w, t);
+    }
+}
