@@ -165,10 +165,10 @@ const tn_kernel_row *const tni_cpu_module_kernels[] = {
     &tni_cpu_module_matmul_plain,
     TNI_MM_LOW_LIST(POINT_LOW)
 #if defined(TENON_ISA_AVX512)
-    OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
+        OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
 #endif
 #if defined(TENON_ISA_AVX2)
-        OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
+            OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
 #endif
-            OP_LIST(POINT, plain, 0, 0) NULL,
+                OP_LIST(POINT, plain, 0, 0) NULL,
 };

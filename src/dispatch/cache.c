@@ -467,7 +467,7 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     tni_once_run(&watched, watch);
     tni_plan *plan = keeps ? find_in_table(&k) : NULL;
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
-    if (!status)
+    if (!status && plan) /* never one without the other */
         lend(plan, out);
     return status;
 }

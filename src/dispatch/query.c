@@ -12,7 +12,10 @@
 bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words)
 {
     size_t used = 0, length;
-    (void)tn_refuse(why, code, what, 1, 0);
+    why->code = code;
+    why->needed = 1;
+    why->found = 0;
+    tn_text_fit(why->what, sizeof why->what, what);
     for (; *words; words++, used += length) {
         length = strlen(*words);
         length = length < sizeof why->text - 1 - used ? length : sizeof why->text - 1 - used;

@@ -45,10 +45,10 @@ typedef struct tni_recalls {
         uint64_t hash; /* of the call that came here last, remembered or not */
         memory *call;
     } at[CALLS];
-} recalls;
+} table;
 
 /* NULL where the thread has none. */
-static recalls *mine(void)
+static table *mine(void)
 {
     return tni_front_own.kept ? tni_front_own.kept->recalls : NULL;
 }
@@ -157,7 +157,7 @@ static bool place_data(memory *call, const tni_op_class *class, const signature 
     return true;
 }
 
-static void forget(recalls *from, size_t index)
+static void forget(table *from, size_t index)
 {
     memory *call = from->at[index].call;
     if (!call)
@@ -198,15 +198,15 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
     return true;
 }
 
-void tni_recalls_release(struct tni_recalls *ending)
+void tni_recalls_release(struct tni_recalls *recalls)
 {
-    for (size_t i = 0; ending && i < CALLS; i++)
-        forget(ending, i);
-    tni_release(ending);
+    for (size_t i = 0; recalls && i < CALLS; i++)
+        forget(recalls, i);
+    tni_release(recalls);
 }
 
 /* NULL for want of memory, and before the thread has a plan: then every call takes the whole way. */
-static recalls *make_room(void)
+static table *make_room(void)
 {
     tni_kept_front *kept = tni_front_own.kept;
     if (kept && !kept->recalls)
@@ -233,7 +233,7 @@ static bool measure(const signature *s, const tni_op_class *class, memory *out)
 void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
 {
     signature s;
-    recalls *here = make_room();
+    table *here = make_room();
     if (!here || !sign(asked, &s))
         return;
     size_t index = s.hash % CALLS;
