@@ -34,6 +34,9 @@ tn_status tni_cpu_module_bind(const tn_host *host, const struct tn_library_row *
 /* As tn_library_row.version numbers what has parts alone; -1 when it does not fit. */
 int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patch);
 
+/* The same of a text that begins with them: "0.3.21", "1.1"; -1 for what does not. */
+int64_t tni_cpu_module_version_parse(const char *text);
+
 /* Kernels, in the order of a list that ends with NULL. */
 struct tn_kernel_row;
 extern const struct tn_kernel_row *const tni_cpu_module_kernels[];

@@ -5,6 +5,7 @@
 #include "tenon/module/library.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -30,6 +31,17 @@ int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patc
     bool fits =
         major >= 0 && major < 100000 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100;
     return fits ? major * 10000 + minor * 100 + patch : -1;
+}
+
+int64_t tni_cpu_module_version_parse(const char *text)
+{
+    int64_t parts[3] = {-1, -1, 0};
+    for (size_t i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
+        char *end;
+        parts[i] = strtoll(text, &end, 10);
+        text = *end == '.' ? end + 1 : "";
+    }
+    return tni_cpu_module_version_number(parts[0], parts[1], parts[2]);
 }
 
 /* hwloc: hwloc.h. */

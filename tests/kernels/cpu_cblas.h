@@ -217,6 +217,30 @@ static void everything_after_the_sum(void **state)
     }
 }
 
+/* The same where out has tiles: each has its own part of the bias. */
+static void everything_after_the_sum_of_a_tile(void **state)
+{
+    const tn_kernel_row *row = open_row();
+    (void)state;
+    for (int c = 0; c < 3 * 2; c++) {
+        shapes s = {300, 310, 301, c / 3 * 4, 0, 0};
+        int64_t shape[] = {s.m, s.n}, rows[] = {1, 0}, columns[] = {0, 1}, all[] = {s.n, 1};
+        cpu_case it;
+        make(&it, c % 2 ? TN_F64 : TN_F32, &s);
+        cpu_add(&it, TN_MATMUL_BIAS, c % 2 ? TN_F64 : TN_F32, 2, shape,
+                c % 3 == 0   ? rows
+                : c % 3 == 1 ? columns
+                             : all,
+                0);
+        fill(&it, TN_MATMUL_BIAS);
+        it.op.as.matmul.activation = TN_ACT_SILU;
+        it.op.uses |= TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION;
+        cpu_run_on(row, &it, library, 2);
+        check_all(&it, NULL);
+        cpu_end(&it);
+    }
+}
+
 /* A of one matrix, B of one matrix, both of many, and rows that fold into one product. */
 static void batches(void **state)
 {
@@ -360,8 +384,9 @@ static void strides_of_single_rows_are_not_read(void **state)
 #define CBLAS_TESTS                                                                                \
     cmocka_unit_test(plain_products_of_awkward_shapes),                                            \
         cmocka_unit_test(threads_do_not_change_a_bit), cmocka_unit_test(everything_after_the_sum), \
-        cmocka_unit_test(batches), cmocka_unit_test(many_small_matrices_on_threads),               \
-        cmocka_unit_test(sums_of_nothing), cmocka_unit_test(nans_stay_where_they_are),             \
+        cmocka_unit_test(everything_after_the_sum_of_a_tile), cmocka_unit_test(batches),           \
+        cmocka_unit_test(many_small_matrices_on_threads), cmocka_unit_test(sums_of_nothing),       \
+        cmocka_unit_test(nans_stay_where_they_are),                                                \
         cmocka_unit_test(what_cblas_cannot_say_is_refused),                                        \
         cmocka_unit_test(strides_of_single_rows_are_not_read)
 

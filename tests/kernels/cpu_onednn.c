@@ -329,14 +329,14 @@ static void the_greatest_sums_of_i8_are_exact(void **state)
 static void nans_stay_where_they_are(void **state)
 {
     (void)state;
-    for (size_t c = 0; c < 2 * 2 * 2; c++) {
+    for (size_t c = 0; c < 2 * 2 * 2 * 2; c++) {
         shapes s = {c & 1 ? 600 : 6, c & 1 ? 190 : 5, c & 1 ? 210 : 4, 0, 0, 0};
         size_t r = c & 2 ? 2 : 0;
         const tn_kernel_row *row = open_row(rows[r].name);
         cpu_case it;
         make(&it, r, &s);
         it.op.as.matmul.activation = c & 4 ? TN_ACT_RELU : TN_ACT_NONE;
-        cpu_put(&it, TN_MATMUL_A, 2 * s.k + 1, NAN);
+        cpu_put(&it, TN_MATMUL_A, 2 * s.k + 1, c & 8 ? -NAN : NAN);
         cpu_put(&it, TN_MATMUL_B, 1 * s.n + 3, INFINITY);
         compute(row, &it, 2);
         for (int64_t i = 0; i < s.m * s.n; i++) {
@@ -432,6 +432,9 @@ static void what_it_cannot_do_is_refused(void **state)
     it.op.operand[TN_MATMUL_A].stride[0] = 5;
     cpu_add(&it, TN_MATMUL_BIAS, TN_F32, 2, shape, strides, 0);
     refused(&it, 0, TN_REFUSE_STRIDE, "bias.stride", 0, 1);
+    it.op.operand[TN_MATMUL_BIAS].stride[0] = 4;
+    it.op.operand[TN_MATMUL_BIAS].stride[1] = 1;
+    refused(&it, 0, TN_REFUSE_STRIDE, "bias.stride", 0, 4);
     cpu_end(&it);
     make(&it, 0, &(shapes){1, 4, 5, 1, 2, 0});
     refused(&it, 0, TN_REFUSE_STRIDE, "a.stride", 1, 3);

@@ -3,8 +3,6 @@
 #include "../process.h"
 #include "blis.h"
 
-#include <stdlib.h>
-
 #define SLOT(name, field)               \
     {                                   \
         name, offsetof(tni_blis, field) \
@@ -20,18 +18,6 @@ static const tn_symbol symbols[] = {
     SLOT("bli_thread_get_num_threads", get_threads),
     SLOT("bli_thread_set_num_threads", set_threads),
 };
-
-/* "0.9.0"; "1.1" has no third part. */
-static int64_t number_of(const char *text)
-{
-    int64_t parts[3] = {-1, -1, 0};
-    for (size_t i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
-        char *end;
-        parts[i] = strtoll(text, &end, 10);
-        text = *end == '.' ? end + 1 : "";
-    }
-    return tni_cpu_module_version_number(parts[0], parts[1], parts[2]);
-}
 
 static const char *version_of(const tni_blis *self)
 {
@@ -53,8 +39,9 @@ static void set_threads(const void *library, int threads)
 /* Before 1.0 the number of threads was one for the process. */
 static void begin_hold(tni_blis *self)
 {
-    self->blas.hold = (tni_hold){
-        .get = get_threads, .set = set_threads, .shared = number_of(version_of(self)) < 10000};
+    self->blas.hold = (tni_hold){.get = get_threads,
+                                 .set = set_threads,
+                                 .shared = tni_cpu_module_version_parse(version_of(self)) < 10000};
     tni_hold_begin(&self->blas.hold);
 }
 
@@ -92,7 +79,7 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
     const tni_blis *blis = self;
     const char *kernels = blis->name_of(blis->query_arch());
     (void)err;
-    *out_number = number_of(version_of(blis));
+    *out_number = tni_cpu_module_version_parse(version_of(blis));
     snprintf(out_text, size, "%s with kernels for %s", version_of(blis),
              kernels ? kernels : "unknown");
     return TN_OK;

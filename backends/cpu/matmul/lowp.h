@@ -11,15 +11,16 @@ typedef struct tni_mm_packs {
 } tni_mm_packs;
 
 /* Few rows of A with some columns of B, neither of which is packed. */
-enum { TNI_MM_FEW = 8, TNI_MM_FEW_SUMS = 2048, TNI_MM_FEW_MORE = 64 };
+enum { TNI_MM_FEW = 8, TNI_MM_FEW_MORE = 64 };
 
 typedef struct tni_mm_few {
-    tni_mm_pack b;    /* its columns, and all of k; goes nowhere                             */
-    int64_t rows;     /* at most TNI_MM_FEW                                                  */
-    const char *x;    /* A as `lay` leaves it; 1, 2, 4 or 8 rows                             */
-    int64_t x_row;    /* bytes from row to row                                               */
-    char *sums;       /* as many rows as x, at most TNI_MM_FEW_SUMS together; aligned to 64  */
-    int64_t sums_row; /* bytes: of whole vectors                                             */
+    tni_mm_pack b;    /* its columns, and all of k; goes nowhere                            */
+    int64_t rows;     /* at most TNI_MM_FEW                                                 */
+    const char *x;    /* A as `lay` leaves it, in 1, 4 or 8 rows                            */
+    int64_t x_row;    /* bytes from row to row                                              */
+    char *sums;       /* as many rows as x has, of whole vectors                            */
+    char *room;       /* likewise, for what is not yet a sum                                */
+    int64_t sums_row; /* bytes from row to row of both                                   */
 } tni_mm_few;
 
 typedef struct tni_mm_thin_set {

@@ -77,7 +77,7 @@ static void lay(const tni_mm_pack *job)
     for (int64_t i = 0; i < job->lines; i++) {
         const char *from = job->from + i * job->across;
         char *to = job->to + i * job->panel;
-        vi total = {0};
+        vu total = {0};
         for (int64_t p = 0; p < job->depth; p += LANES * per, from += LANES * per * job->along) {
             vu x = job->along == 1 ? read_line(UNIT, from, job->depth - p)
                                    : read_apart(UNIT, from, job->along, job->depth - p);
@@ -86,7 +86,7 @@ static void lay(const tni_mm_pack *job)
         }
         uint32_t begin = 0; /* sums wrap */
         for (int u = 0; u < LANES; u++)
-            begin -= 128U * (uint32_t)total[u];
+            begin -= 128 * total[u];
         memcpy(to + job->panel - TNI_MM_FEW_MORE, &begin, sizeof begin);
     }
 }

@@ -1,7 +1,9 @@
 #include "lowp.h"
 
-/* Columns of a task, bytes of B that are worth one, and columns that are finished at once. */
-enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, FINISH_COLUMNS = 64, TASKS_OF_A_THREAD = 4 };
+/* Of a task: columns at least; of B bytes that are worth one, and bytes of a row where columns are together;
+ * sums that stay in the second cache. */
+enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, RUN_BYTES = 512, SUMS_MOST = 32768 };
+enum { TASKS_OF_A_THREAD = 4, FINISH_COLUMNS = 64 };
 
 /* Fewer are left to what computes the matrices of a batch side by side. */
 enum { PRODUCTS_LEAST = 4096 };
@@ -12,8 +14,8 @@ typedef struct work {
     const tni_mm_product *product;
     tni_mm_finish finish;
     tni_mm_matrix at;
-    char *x;
-    int64_t x_row;
+    char *x, *sums, *room;
+    int64_t x_row, sums_row;
     int64_t columns; /* of a task */
 } work;
 
@@ -40,7 +42,7 @@ bool tni_mm_low_is_thin(tni_mm_product *p)
 /* Rows that are computed: as many as a set has code for. */
 static int64_t laid_rows(const tni_mm_product *p)
 {
-    return p->m <= 2 ? p->m : p->m <= 4 ? 4 : TNI_MM_FEW;
+    return p->m == 1 ? 1 : p->m <= 4 ? 4 : TNI_MM_FEW;
 }
 
 static int64_t row_bytes(const tni_mm_thin_set *set, const tni_mm_product *p)
@@ -48,25 +50,29 @@ static int64_t row_bytes(const tni_mm_thin_set *set, const tni_mm_product *p)
     return round_up(round_up(p->k, set->square) * set->x_size, 64) + TNI_MM_FEW_MORE;
 }
 
-uint64_t tni_mm_low_thin_workspace(const tni_mm_thin_set *set, const tni_mm_product *p)
+/* A row's place in the cache is not that of the next. */
+static int64_t sums_bytes(const tni_mm_product *p)
 {
-    return (uint64_t)(laid_rows(p) * row_bytes(set, p));
+    return round_up(4 * p->n, 64) + 64;
 }
 
-static void finish_columns(const work *w, char *sums, int64_t sums_row, int64_t column,
-                           int64_t columns)
+uint64_t tni_mm_low_thin_workspace(const tni_mm_thin_set *set, const tni_mm_product *p)
+{
+    return (uint64_t)(laid_rows(p) * (row_bytes(set, p) + 2 * sums_bytes(p)));
+}
+
+static void finish_columns(const work *w, int64_t column, int64_t columns)
 {
     const tni_mm_side *out = &w->product->out, *bias = &w->product->bias;
-    for (int64_t j = 0; j < columns; j += FINISH_COLUMNS)
-        w->set->finish(&w->finish, sums + 4 * j, sums_row / 4, w->product->m,
-                       least(FINISH_COLUMNS, columns - j),
-                       w->at.out + (column + j) * out->column * out->size,
-                       w->at.bias ? w->at.bias + (column + j) * bias->column * bias->size : NULL);
+    for (int64_t j = column; j < column + columns; j += FINISH_COLUMNS)
+        w->set->finish(&w->finish, w->sums + 4 * j, w->sums_row / 4, w->product->m,
+                       least(FINISH_COLUMNS, column + columns - j),
+                       w->at.out + j * out->column * out->size,
+                       w->at.bias ? w->at.bias + j * bias->column * bias->size : NULL);
 }
 
 static void task(void *user, int64_t index)
 {
-    _Alignas(64) char sums[TNI_MM_FEW_SUMS * 4];
     const work *w = user;
     const tni_mm_product *p = w->product;
     const int64_t column = index * w->columns, columns = least(w->columns, p->n - column);
@@ -78,10 +84,11 @@ static void task(void *user, int64_t index)
                             .rows = p->m,
                             .x = w->x,
                             .x_row = w->x_row,
-                            .sums = sums,
-                            .sums_row = w->columns * 4};
+                            .sums = w->sums + 4 * column,
+                            .room = w->room + 4 * column,
+                            .sums_row = w->sums_row};
     w->set->sum(&job);
-    finish_columns(w, sums, job.sums_row, column, columns);
+    finish_columns(w, column, columns);
 }
 
 static void lay(const work *w)
@@ -94,17 +101,20 @@ static void lay(const work *w)
                              .depth = w->product->k,
                              .to = w->x,
                              .panel = w->x_row};
-    memset(w->x, 0, (size_t)tni_mm_low_thin_workspace(w->set, w->product));
+    memset(w->x, 0, (size_t)(laid_rows(w->product) * w->x_row));
     w->set->lay(&job);
 }
 
 /* Columns of a task: bits do not depend on them. */
 static int64_t cut(const tni_mm_product *p, int32_t threads)
 {
-    int64_t columns = p->n / ((int64_t)threads * TASKS_OF_A_THREAD);
+    const bool together = p->b.column == 1;
+    int64_t columns = p->n / (threads > 1 ? (int64_t)threads * TASKS_OF_A_THREAD : 1);
     int64_t worth = TASK_BYTES / (p->k * p->b.size) + 1;
-    columns = round_up(columns > worth ? columns : worth, COLUMNS_LEAST);
-    return least(columns, TNI_MM_FEW_SUMS / laid_rows(p));
+    int64_t wide = together ? RUN_BYTES / p->b.size : COLUMNS_LEAST;
+    columns = columns > worth ? columns : worth;
+    columns = columns > wide ? columns : wide;
+    return least(round_up(columns, COLUMNS_LEAST), SUMS_MOST / laid_rows(p));
 }
 
 void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_product *product,
@@ -114,7 +124,10 @@ void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_
               .product = product,
               .x = run->workspace,
               .x_row = row_bytes(set, product),
+              .sums_row = sums_bytes(product),
               .columns = cut(product, run->threads)};
+    w.sums = w.x + laid_rows(product) * w.x_row;
+    w.room = w.sums + laid_rows(product) * w.sums_row;
     const int64_t count = (product->n + w.columns - 1) / w.columns;
     tni_mm_finish_make(product, acc, &w.finish);
     for (int64_t i = 0; i < product->matrices; i++) {

@@ -100,15 +100,15 @@ INLINE vu read_elements(int sort, const char *from, int64_t lines)
 }
 
 /* Adds up the bytes of each unit. */
-INLINE vi add_bytes(vi total, vu x)
+INLINE vu add_bytes(vu total, vu x)
 {
 #if defined(__AVX512VNNI__)
-    return (vi)_mm512_dpbusd_epi32((__m512i)total, _mm512_set1_epi8(1), (__m512i)x);
+    return (vu)_mm512_dpbusd_epi32((__m512i)total, _mm512_set1_epi8(1), (__m512i)x);
 #elif defined(__AVXVNNI__)
-    return (vi)_mm256_dpbusd_avx_epi32((__m256i)total, _mm256_set1_epi8(1), (__m256i)x);
+    return (vu)_mm256_dpbusd_avx_epi32((__m256i)total, _mm256_set1_epi8(1), (__m256i)x);
 #else
     for (int shift = 0; shift < 32; shift += 8)
-        total += (vi)(x << (24 - (uint32_t)shift)) >> 24;
+        total += (vu)((vi)(x << (24 - (uint32_t)shift)) >> 24);
     return total;
 #endif
 }
@@ -116,13 +116,13 @@ INLINE vi add_bytes(vi total, vu x)
 /* One unit of LANES lines that are together, from `elements` at most. */
 INLINE vu read_across(int sort, const char *from, int64_t along, int64_t lines, int64_t elements)
 {
-    const int64_t count = unit_elements(sort), bits = 32 / count;
     vu v = read_elements(sort, from, lines);
-    UNROLLED for (int64_t e = 1; e < count; e++)
-    {
-        if (e < elements)
-            v |= read_elements(sort, from + e * along, lines) << (uint32_t)(bits * e);
-    }
+    if (elements > 1)
+        v |= read_elements(sort, from + along, lines) << (sort == BYTES ? 8 : 16);
+    if (sort == BYTES && elements > 2)
+        v |= read_elements(sort, from + 2 * along, lines) << 16;
+    if (sort == BYTES && elements > 3)
+        v |= read_elements(sort, from + 3 * along, lines) << 24;
     return v;
 }
 
@@ -138,9 +138,10 @@ INLINE int strip_places(int sort)
     return (int)(8 / unit_elements(sort));
 }
 
-/* What is not whole, or together in no way; zeros where nothing is. */
-static void read_edge(int sort, const tni_mm_pack *job, const char *from, int64_t lines,
-                      int64_t elements, int places, vu *x)
+/* What is not whole, or together in no way; zeros where nothing is. Once in an object, however often it is
+ * called. */
+static __attribute__((noinline)) void read_edge(int sort, const tni_mm_pack *job, const char *from,
+                                                int64_t lines, int64_t elements, int places, vu *x)
 {
     const int64_t per = unit_elements(sort);
     const bool together = job->along == unit_element_size(sort);
@@ -158,15 +159,14 @@ static void read_edge(int sort, const tni_mm_pack *job, const char *from, int64_
     }
 }
 
-/* `want` lines from the job's line i on, and `places` of them from q on: constants. Fewer places than LANES
- * are read of what lies across, for panels by depth. */
-INLINE void read_square(int sort, int order, int want, int places, const tni_mm_pack *job,
-                        int64_t i, int64_t q, vu *x)
+/* `want` lines from the job's line i on, and `places` of them from q on: constants, as is whether lines lie
+ * across. Fewer places than LANES are read only where they do, for panels by depth. */
+INLINE void read_square(int sort, int order, bool across, int want, int places,
+                        const tni_mm_pack *job, int64_t i, int64_t q, vu *x)
 {
     const int64_t per = unit_elements(sort), most = places * per;
     const char *from = job->from + i * job->across + q * per * job->along;
     const int64_t lines = least_of(job->lines - i, LANES), elements = job->depth - q * per;
-    const bool across = places < LANES || lies_across(sort, job);
     if (across && lines == LANES && elements >= most)
         UNROLLED for (int u = 0; u < places; u++) x[u] =
             read_across(sort, from + u * per * job->along, job->along, LANES, per);
@@ -215,22 +215,20 @@ INLINE void write_square(packing it, const vu *x, int places, slot to, int64_t q
 INLINE void add_sums(packing it, const vu *x, int places, slot to, int64_t q)
 {
     char *at = to.panel + (to.units * it.width + to.first) * 4;
-    vi total = {0};
+    vu total = {0};
     UNROLLED for (int u = 0; u < places; u++) total = add_bytes(total, x[u]);
-    total *= -128;
-    if (q > 0)
-        total += load_i32(at);
-    store_i32(at, total);
+    total = (q > 0 ? (vu)load_i32(at) : (vu){0}) - 128 * total;
+    store_i32(at, (vi)total);
 }
 
 /* Places from q to `end`, of lines that are those from i on of the job. */
 INLINE void pack_strip(packing it, const tni_mm_pack *job, int64_t i, slot to, int64_t q,
-                       int64_t end, int places)
+                       int64_t end, bool across, int places)
 {
     const int want = it.width - to.first < LANES ? it.width - to.first : LANES;
     for (; q < end; q += places) {
         vu x[LANES];
-        read_square(it.sort, it.order, want, places, job, i + to.first, q, x);
+        read_square(it.sort, it.order, across, want, places, job, i + to.first, q, x);
         if (it.sums)
             add_sums(it, x, places, to, q);
         UNROLLED for (int u = 0; u < places; u++) x[u] ^= it.flip;
@@ -240,16 +238,16 @@ INLINE void pack_strip(packing it, const tni_mm_pack *job, int64_t i, slot to, i
 
 /* The same of a whole panel, which has three squares side by side at most. */
 INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q, int64_t end,
-                       int64_t units, int places)
+                       int64_t units, bool across, int places)
 {
     slot to = {job->to + i / it.width * job->panel, 0, units};
-    pack_strip(it, job, i, to, q, end, places);
+    pack_strip(it, job, i, to, q, end, across, places);
     to.first = LANES;
     if (it.width > LANES)
-        pack_strip(it, job, i, to, q, end, places);
+        pack_strip(it, job, i, to, q, end, across, places);
     to.first = 2 * LANES;
     if (it.width > 2 * LANES)
-        pack_strip(it, job, i, to, q, end, places);
+        pack_strip(it, job, i, to, q, end, across, places);
 }
 
 /* Memory is read from one end to the other, whichever way it lies. */
@@ -257,18 +255,15 @@ INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
     const int64_t group = it.units * unit_elements(it.sort);
     const int64_t units = (job->depth + group - 1) / group * it.units;
-    const bool across = lies_across(it.sort, job);
-    const int strip = strip_places(it.sort);
-    if (across && it.order == BY_DEPTH && strip < LANES) {
-        for (int64_t q = 0; q < units; q += strip)
+    const int places = it.order == BY_DEPTH ? strip_places(it.sort) : LANES;
+    if (lies_across(it.sort, job)) {
+        for (int64_t q = 0; q < units; q += places)
             for (int64_t i = 0; i < job->lines; i += it.width)
-                pack_panel(it, job, i, q, least_of(q + strip, units), units, strip);
+                pack_panel(it, job, i, q, least_of(q + places, units), units, true, places);
         return;
     }
-    const int64_t step = across ? LANES : units;
-    for (int64_t q = 0; q < units; q += step)
-        for (int64_t i = 0; i < job->lines; i += it.width)
-            pack_panel(it, job, i, q, least_of(q + step, units), units, LANES);
+    for (int64_t i = 0; i < job->lines; i += it.width)
+        pack_panel(it, job, i, 0, units, units, false, LANES);
 }
 
 #endif

@@ -89,35 +89,36 @@ enum {
     DIMS = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH
 };
 
-#define ROW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes) \
-    const tni_mm_row tni_mm_row_##type##_##isa = {                        \
-        .row = {.struct_size = sizeof(tn_kernel_row),                     \
-                .name = "cpu.matmul." #type "." #isa,                     \
-                .platform = "cpu",                                        \
-                .op = TN_OP_MATMUL,                                       \
-                .version = 1,                                             \
-                .dtypes = dtypes_##type,                                  \
-                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,   \
-                .honours = USES,                                          \
-                .free_dims = DIMS,                                        \
-                .cpu_needs = (needs),                                     \
-                .flops_per_us = (flops),                                  \
-                .bytes_per_us = (bytes),                                  \
-                .overhead_us = 1,                                         \
-                .admit = admit,                                           \
-                .workspace = workspace,                                   \
-                .run = run},                                              \
-        .set = &(its_set),                                                \
-        .packs = its_packs,                                               \
-        .thin = its_thin,                                                 \
+#define ROW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes, overhead) \
+    const tni_mm_row tni_mm_row_##type##_##isa = {                                  \
+        .row = {.struct_size = sizeof(tn_kernel_row),                               \
+                .name = "cpu.matmul." #type "." #isa,                               \
+                .platform = "cpu",                                                  \
+                .op = TN_OP_MATMUL,                                                 \
+                .version = 1,                                                       \
+                .dtypes = dtypes_##type,                                            \
+                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,             \
+                .honours = USES,                                                    \
+                .free_dims = DIMS,                                                  \
+                .cpu_needs = (needs),                                               \
+                .flops_per_us = (flops),                                            \
+                .bytes_per_us = (bytes),                                            \
+                .overhead_us = (overhead),                                          \
+                .admit = admit,                                                     \
+                .workspace = workspace,                                             \
+                .run = run},                                                        \
+        .set = &(its_set),                                                          \
+        .packs = its_packs,                                                         \
+        .thin = its_thin,                                                           \
     };
 #define OWN(type, isa, needs, flops) \
-    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 1e4)
-#define TILED(type, isa, needs, flops) \
-    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, 5e3)
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 2e4, 0.4)
 #define WIDENED(type, isa, needs, flops)                                   \
     ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
-        &tni_mm_thin_##type##_##isa, flops, 1e4)
+        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.4)
+/* Few rows are packed like many, which takes longer than reading them. */
+#define TILED(type, isa, needs, flops) \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, 8e3, 0.8)
 
 OWN(i8, plain, 0, 40e3)
 WIDENED(bf16, plain, 0, 20e3)
@@ -132,13 +133,14 @@ OWN(i8, avx_vnni, TENON_ISA_AVX_VNNI, 300e3)
 #endif
 #if defined(TENON_ISA_AVX512)
 OWN(i8, avx512, TENON_ISA_AVX512, 150e3)
-WIDENED(bf16, avx512, TENON_ISA_AVX512, 130e3)
-WIDENED(f16, avx512, TENON_ISA_AVX512, 130e3)
+WIDENED(bf16, avx512, TENON_ISA_AVX512, 120e3)
+WIDENED(f16, avx512, TENON_ISA_AVX512, 120e3)
 #endif
 #if defined(TENON_ISA_AVX512_VNNI)
 OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3)
 #endif
 #if defined(TENON_ISA_AVX512_BF16)
+/* Twice as fast as f32 on some processors; half as fast on others, which have AMX. */
 TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3)
 #endif
 #if defined(TENON_ISA_AMX)

@@ -14,7 +14,7 @@ typedef struct version_parts { /* MKLVersion */
 } version_parts;
 
 enum { INTERFACE_32 = 0, INTERFACE_64 = 1 }; /* MKL_INTERFACE_LP64, ILP64: the lowest bit */
-enum { THREADS_INTEL = 0, THREADS_NONE = 1 };
+enum { THREADS_NONE = 1 };                   /* MKL_THREADING_SEQUENTIAL */
 
 typedef struct mkl {
     tni_cblas blas;
@@ -60,30 +60,32 @@ static tn_status check_interface(const mkl *self, tn_error *err)
 }
 
 /* Its run-time library ends the process at the first product for which it finds no OpenMP run-time, and
- * Intel's ends it when LLVM's is there too. Only who asks for it by name is refused: nothing is lost without
- * threads of MKL's own, and what nobody else uses yet gets none. */
-static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
+ * Intel's ends it when LLVM's is there too. */
+static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
 {
     tn_error why = {0};
-    bool asked = says("MKL_THREADING_LAYER", "INTEL", "intel");
-    if (!asked && tni_cpu_variable_is_set("MKL_THREADING_LAYER"))
-        return TN_OK;
-    tn_status status =
-        asked || in_use ? host->library_bind(host->self, openmp, NULL, 0, NULL, &why) : TN_OK;
-    if (!asked) {
-        if (!in_use || status)
-            (void)self->set_threading(THREADS_NONE);
-        return TN_OK;
-    }
-    if (status)
-        return tn_fail(err, status, why.native_code, "cpu: mkl",
-                       "MKL would end the process, as it lacks %s: %.200s; without "
-                       "MKL_THREADING_LAYER=INTEL it does without",
-                       openmp, why.message);
     if (!in_use && tni_cpu_process_has(other_openmp))
         return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: mkl",
                        "Intel's OpenMP would end the process, as LLVM's is in it; without "
                        "MKL_THREADING_LAYER=INTEL MKL does without");
+    tn_status status = host->library_bind(host->self, openmp, NULL, 0, NULL, &why);
+    return status ? tn_fail(err, status, why.native_code, "cpu: mkl",
+                            "MKL would end the process, as it lacks %s: %.200s; without "
+                            "MKL_THREADING_LAYER=INTEL it does without",
+                            openmp, why.message)
+                  : TN_OK;
+}
+
+/* Nothing is lost without threads of MKL's own: it gets none where nobody else uses it yet, and where it would
+ * not find its OpenMP. Only who asks for that by name is refused when it cannot be had. */
+static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
+{
+    if (says("MKL_THREADING_LAYER", "INTEL", "intel"))
+        return check_openmp(host, in_use, err);
+    if (tni_cpu_variable_is_set("MKL_THREADING_LAYER"))
+        return TN_OK;
+    if (!in_use || host->library_bind(host->self, openmp, NULL, 0, NULL, NULL))
+        (void)self->set_threading(THREADS_NONE);
     return TN_OK;
 }
 

@@ -7,29 +7,23 @@ enum { WITH_SSE = 0, WITH_AVX, WITH_AVX2, WITH_AVX512 };
 /* Of those that are not named nothing is known, and they are left alone. */
 static int speed_of(const char *core)
 {
-    static const char *const slow[] = {"Prescott", "Core2",        "Penryn",    "Dunnington",
-                                       "Nehalem",  "Opteron",      "Barcelona", "Bobcat",
-                                       "Atom",     "Opteron_SSE3", "Nano",      "Katmai"};
-    static const char *const avx[] = {"Sandybridge", "Bulldozer", "Piledriver", "Steamroller",
-                                      "Excavator"};
-    static const char *const avx2[] = {"Haswell", "Zen"};
     static const struct {
-        const char *const *names;
-        size_t count;
-    } known[] = {[WITH_SSE] = {slow, sizeof slow / sizeof slow[0]},
-                 [WITH_AVX] = {avx, sizeof avx / sizeof avx[0]},
-                 [WITH_AVX2] = {avx2, sizeof avx2 / sizeof avx2[0]}};
-    for (int speed = WITH_SSE; speed < WITH_AVX512; speed++) {
-        for (size_t i = 0; i < known[speed].count; i++) {
-            if (strcmp(known[speed].names[i], core) == 0)
-                return speed;
-        }
+        const char *name;
+        int speed;
+    } cores[] = {{"Prescott", WITH_SSE},   {"Core2", WITH_SSE},        {"Penryn", WITH_SSE},
+                 {"Dunnington", WITH_SSE}, {"Nehalem", WITH_SSE},      {"Atom", WITH_SSE},
+                 {"Opteron", WITH_SSE},    {"Opteron_SSE3", WITH_SSE}, {"Barcelona", WITH_SSE},
+                 {"Bobcat", WITH_SSE},     {"Nano", WITH_SSE},         {"Sandybridge", WITH_AVX},
+                 {"Bulldozer", WITH_AVX},  {"Piledriver", WITH_AVX},   {"Steamroller", WITH_AVX},
+                 {"Excavator", WITH_AVX2}, {"Haswell", WITH_AVX2},     {"Zen", WITH_AVX2}};
+    for (size_t i = 0; i < sizeof cores / sizeof cores[0]; i++) {
+        if (strcmp(cores[i].name, core) == 0)
+            return cores[i].speed;
     }
     return WITH_AVX512;
 }
 
-/* The variable for the best kernels that it has and this processor can run,
- * faster than `speed`; or NULL. */
+/* The variable for the best kernels that it has and this processor can run, faster than `speed`; or NULL. */
 static const char *better_than(int speed, const tni_openblas *self, const tn_machine_facts *facts)
 {
     const struct {

@@ -3,11 +3,8 @@
 #include "../process.h"
 #include "openblas.h"
 
-#include <stdlib.h>
-
-/* Products of at most so many multiplications get one thread from any OpenBLAS,
- * unasked: below the threshold of its gemv, which newer ones take for a single
- * row or column. */
+/* Products of at most so many multiplications get one thread from any OpenBLAS, unasked: below the
+ * threshold of its gemv, which newer ones take for a single row or column. */
 enum { ALWAYS_ALONE = 8192 };
 
 #define SLOT(name, field)                   \
@@ -111,20 +108,8 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
     return TN_OK;
 }
 
-/* "0.3.21" as a number; -1 for what does not begin so. */
-static int64_t parse_version(const char *text)
-{
-    int64_t parts[3] = {-1, -1, -1};
-    for (size_t i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
-        char *end;
-        parts[i] = strtoll(text, &end, 10);
-        text = *end == '.' ? end + 1 : "";
-    }
-    return tni_cpu_module_version_number(parts[0], parts[1], parts[2]);
-}
-
-/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", with the
- * processor that its kernels are for; before 0.3 without its name. */
+/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", with the processor that its kernels
+ * are for; before 0.3 without its name. */
 static tn_status version(void *self, int64_t *out_number, char *out_text, size_t size,
                          tn_error *err)
 {
@@ -133,7 +118,7 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
     (void)err;
     if (strncmp(config, name, sizeof name - 1) == 0)
         config += sizeof name - 1;
-    *out_number = parse_version(config);
+    *out_number = tni_cpu_module_version_parse(config);
     snprintf(out_text, size, "%s", config);
     for (size_t end = strlen(out_text); end > 0 && out_text[end - 1] == ' ';)
         out_text[--end] = '\0';

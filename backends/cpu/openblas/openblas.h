@@ -18,16 +18,15 @@ typedef struct tni_openblas {
     int (*omp_get_max_threads)(void); /* of the run-time it is linked to; else NULL */
     void (*omp_set_num_threads)(int threads);
     /* Of builds that choose kernels when they start; else NULL. */
-    void (*choose)(void); /* by OPENBLAS_CORETYPE, else by the processor; nothing,
-                           if it has chosen */
+    void (*choose)(void); /* by OPENBLAS_CORETYPE, else by the processor; unless it has chosen */
     void (*forget)(void);
     const void *has_skylakex, *has_haswell, *has_sandybridge; /* tables of kernels */
     int parallel;
 } tni_openblas;
 
-/* Has it choose again where it took kernels for an older processor than this
- * one is: those that came after it was written are all Prescotts to it, whose
- * kernels know of no AVX. For a library that nobody else uses yet. */
+/* Has it choose again where it took kernels for an older processor than this one is: those that came after
+ * it was written are Prescotts to it, whose kernels know of no AVX. For a library that nobody else uses
+ * yet. */
 void tni_openblas_improve(const tn_host *host, tni_openblas *self);
 
 #endif
