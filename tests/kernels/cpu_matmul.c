@@ -273,7 +273,7 @@ static void large_shapes(void **state)
         {150, 140, 300, CPU_DENSE, CPU_DENSE, CPU_DENSE, 1},
     };
     (void)state;
-    for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 3 : 1) {
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 9 : 1) {
         cpu_case it;
         make(&it, dtype_of((int)c), &cases[c / 2]);
         for (int r = 0; r < row_count; r++) {
@@ -293,7 +293,7 @@ static void thin_shapes(void **state)
                                         {33, 64},   {2049, 129}, {5000, 65}};
     static const int lies[] = {CPU_DENSE, CPU_TURNED, CPU_PADDED, CPU_SPREAD, CPU_BACKWARDS};
     (void)state;
-    for (size_t c = 0; c < 11 * 10; c += test_reduced() ? 3 : 1) {
+    for (size_t c = 0; c < 11 * 10; c += test_reduced() ? 7 : 1) {
         const int64_t *other = others[c % 11];
         shapes s = {few[c % 8],      other[0],        other[1],      lies[c % 5],
                     lies[c / 2 % 5], lies[c / 3 % 5], (int64_t)c % 3};
@@ -322,7 +322,7 @@ static void everything_after_the_sum(void **state)
                                   {3, 2000, 300, 0, 0, CPU_TURNED, 0},
                                   {1500, 2, 280, 0, 0, CPU_SPREAD, 1}};
     (void)state;
-    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_reduced() ? 11 : 1) {
+    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_reduced() ? 23 : 1) {
         const shapes *s = &ways[c % 7];
         int bias = c / 56 % 3, activation = c / 168 % 5;
         cpu_case it;
@@ -380,7 +380,7 @@ static void many_matrices_on_threads(void **state)
                                        {12, 150, 150, 260},
                                        {9, 1, 900, 300}};
     (void)state;
-    for (int c = 0; c < 10; c++) {
+    for (int c = 0; c < 10; c += test_reduced() ? 3 : 1) {
         const int64_t count = sizes[c / 2][0], m = sizes[c / 2][1], n = sizes[c / 2][2];
         const int64_t k = sizes[c / 2][3];
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
@@ -406,7 +406,7 @@ static void threads_do_not_change_a_bit(void **state)
                                    {200, 113, 129, 0, 0, CPU_TURNED, 0},
                                    {2, 17, 60000, 0, 0, 0, 0}};
     (void)state;
-    for (size_t c = 0; c < 8; c++) {
+    for (size_t c = 0; c < 8; c += test_reduced() ? 3 : 1) {
         cpu_case it;
         make(&it, dtype_of((int)c), &cases[c / 2]);
         size_t bytes = it.memory[TN_MATMUL_OUT].bytes;
@@ -453,7 +453,7 @@ static void numbers_that_are_not_ordinary(void **state)
                                   {4, 1500, 257, 0, CPU_TURNED, 0, 0},
                                   {1, 1, 9000, 0, 0, 0, 0}};
     (void)state;
-    for (int c = 0; c < 12; c++) {
+    for (int c = 0; c < 12; c += test_reduced() ? 5 : 1) {
         const shapes *s = &ways[c / 2];
         const tn_dtype dtype = dtype_of(c);
         const double tiny = dtype == TN_F32 ? 0x1p-75 : 0x1p-538;

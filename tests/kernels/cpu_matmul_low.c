@@ -209,7 +209,7 @@ static void check_shapes(const tn_kernel_row *row)
     static const int64_t sizes[] = {1,  2,  3,  5,  6,  7,  8,  11, 12, 13, 14,
                                     15, 16, 17, 23, 24, 25, 31, 32, 33, 48, 65};
     static const int64_t depths[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129};
-    for (int c = 0; c < (test_reduced() ? 150 : 700); c++) {
+    for (int c = 0; c < (test_reduced() ? 100 : 700); c++) {
         const shapes s = {c % 2 ? TN_F32 : usual_out(row->dtypes[0]),
                           one_of(sizes, 22),
                           one_of(sizes, 22),
@@ -391,8 +391,8 @@ static void batches(void **state)
 static void check_threads(const tn_kernel_row *row)
 {
     static const int64_t sizes[][3] = {
-        {157, 200, 1263}, {1, 1500, 1100}, {300, 257, 129}, {1000, 17, 301}};
-    for (int c = 0; c < 4; c++) {
+        {101, 130, 1100}, {1, 1500, 1100}, {300, 257, 129}, {1000, 17, 301}};
+    for (int c = 0; c < (test_reduced() ? 2 : 4); c++) {
         const tn_dtype dtype = row->dtypes[0];
         const shapes s = {c % 2 ? TN_F32 : usual_out(dtype),
                           sizes[c][0],
@@ -406,7 +406,7 @@ static void check_threads(const tn_kernel_row *row)
         void *first = malloc(bytes);
         run_on(row, &it, 1);
         memcpy(first, it.memory[TN_MATMUL_OUT].low, bytes);
-        for (int32_t threads = 2; threads <= 8; threads += 3) {
+        for (int32_t threads = 2; threads <= 8; threads += test_reduced() ? 6 : 3) {
             memset(it.memory[TN_MATMUL_OUT].low, CPU_POISON, bytes);
             run_on(row, &it, threads);
             assert_memory_equal(first, it.memory[TN_MATMUL_OUT].low, bytes);
@@ -427,7 +427,7 @@ static void threads_do_not_change_a_bit(void **state)
 static void check_rows_alone(const tn_kernel_row *row)
 {
     const tn_dtype dtype = row->dtypes[0];
-    const shapes s = {TN_F32, 71, 45, 1300, {CPU_DENSE, CPU_DENSE, CPU_DENSE}, 0};
+    const shapes s = {TN_F32, 43, 45, 1100, {CPU_DENSE, CPU_DENSE, CPU_DENSE}, 0};
     cpu_case it;
     make(&it, dtype, &s);
     run_on(row, &it, 2);

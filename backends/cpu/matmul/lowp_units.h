@@ -206,10 +206,10 @@ INLINE void write_square(packing it, const vu *x, int places, slot to, int64_t q
     char *at = to.panel + (q * it.width + to.first) * 4;
     if (to.units - q >= places)
         UNROLLED for (int u = 0; u < places; u++)
-            memcpy(at + u * it.width * 4, &x[u], (size_t)(4 * want));
+            memcpy(at + u * it.width * 4, &x[u], 4 * (size_t)want);
     else
         for (int64_t u = 0; u < to.units - q; u++)
-            memcpy(at + u * it.width * 4, &x[u], (size_t)(4 * want));
+            memcpy(at + u * it.width * 4, &x[u], 4 * (size_t)want);
 }
 
 INLINE void add_sums(packing it, const vu *x, int places, slot to, int64_t q)
