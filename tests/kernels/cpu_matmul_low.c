@@ -381,10 +381,40 @@ static void check_batches(const tn_kernel_row *row)
     }
 }
 
+/* Few rows, or few columns, of each matrix with a large one. */
+static void check_thin_batches(const tn_kernel_row *row)
+{
+    static const int64_t sizes[][3] = {{3, 700, 150}, {600, 2, 230}};
+    const tn_dtype dtype = row->dtypes[0];
+    for (int c = 0; c < 4; c++) {
+        const int64_t m = sizes[c / 2][0], n = sizes[c / 2][1], k = sizes[c / 2][2];
+        const int64_t a[] = {2, m, k}, b[] = {2, k, n}, out[] = {2, m, n};
+        const int64_t a_lies[] = {m * k, c % 2 ? 1 : k, c % 2 ? m : 1};
+        const int64_t b_lies[] = {k * n, c % 2 ? n : 1, c % 2 ? 1 : k};
+        cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_TRANSPOSE,
+                              .as.matmul = {.m = m,
+                                            .n = n,
+                                            .k = k,
+                                            .matrices = 2,
+                                            .batch_rank = 1,
+                                            .acc = dtype == TN_I8 ? TN_I32 : TN_F32,
+                                            .alpha = 1}}};
+        cpu_add(&it, TN_MATMUL_A, dtype, 3, a, a_lies, 1);
+        cpu_add(&it, TN_MATMUL_B, dtype, 3, b, b_lies, 0);
+        cpu_add(&it, TN_MATMUL_OUT, usual_out(dtype), 3, out, NULL, 1);
+        fill(&it, TN_MATMUL_A);
+        fill(&it, TN_MATMUL_B);
+        run_on(row, &it, 1 + c % 2);
+        check_all(row, &it, NULL);
+        cpu_end(&it);
+    }
+}
+
 static void batches(void **state)
 {
     (void)state;
     each_row(check_batches);
+    each_row(check_thin_batches);
 }
 
 /* The same bits for any number of threads. */

@@ -1,5 +1,6 @@
-/* Elements of 16 bits, packed as f32 for the tiles of f32: they are widened panel by panel, the way that they
- * lie, and packed as f32 is. Before it: ISA. */
+/* Elements of 16 bits, for the tiles of f32: they are widened panel by panel, the way that they lie, and packed
+ * as f32 is. Of few rows they are widened in registers, and summed in the order of those tiles. Before it:
+ * ISA. */
 #include "kernels.h"
 #include "lowp.h"
 #include "lowp_f32.h"

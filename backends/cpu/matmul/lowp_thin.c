@@ -5,8 +5,8 @@
 enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, RUN_BYTES = 512, SUMS_MOST = 32768 };
 enum { TASKS_OF_A_THREAD = 4, FINISH_COLUMNS = 64 };
 
-/* Fewer are left to what computes the matrices of a batch side by side. */
-enum { PRODUCTS_LEAST = 4096 };
+/* Smaller ones are packed: of a batch they are computed side by side then. */
+enum { PRODUCTS_LEAST = 1 << 12, PRODUCTS_LEAST_OF_BATCH = 1 << 18 };
 
 /* One matrix under way. */
 typedef struct work {
@@ -31,8 +31,9 @@ static int64_t round_up(int64_t n, int64_t to)
 
 bool tni_mm_low_is_thin(tni_mm_product *p)
 {
+    const double products = (double)p->m * (double)p->n * (double)p->k;
     if (p->k < 1 || (p->m > TNI_MM_FEW && p->n > TNI_MM_FEW) ||
-        (double)p->m * (double)p->n * (double)p->k < PRODUCTS_LEAST)
+        products < (p->matrices > 1 ? PRODUCTS_LEAST_OF_BATCH : PRODUCTS_LEAST))
         return false;
     if (p->m > p->n)
         tni_mm_turn(p);
