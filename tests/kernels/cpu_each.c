@@ -31,12 +31,12 @@ static void permute_of(const tn_kernel_row *row)
 {
     static const tn_dtype dtypes[] = {TN_U8, TN_I16, TN_F32, TN_C64, TN_C128};
     static const int64_t shapes[][3] = {{1, 1, 1},   {2, 3, 5},   {4, 16, 16}, {3, 17, 33},
-                                        {1, 64, 70}, {5, 31, 65}, {2, 300, 7}};
-    for (int c = 0; c < 5 * 7 * CPU_LIES * CPU_LIES; c++) {
+                                        {1, 64, 70}, {5, 31, 65}, {2, 300, 7}, {1, 129, 193}};
+    for (int c = 0; c < 5 * 8 * CPU_LIES * CPU_LIES; c++) {
         cpu_case it = {0};
-        const int64_t *shape = shapes[c / 5 % 7];
-        cpu_add_lying(&it, TN_EACH_IN, dtypes[c % 5], 3, shape, c / 35 % CPU_LIES, c & 1);
-        cpu_add_lying(&it, TN_EACH_OUT, dtypes[c % 5], 3, shape, c / 35 / CPU_LIES, c & 2);
+        const int64_t *shape = shapes[c / 5 % 8];
+        cpu_add_lying(&it, TN_EACH_IN, dtypes[c % 5], 3, shape, c / 40 % CPU_LIES, c & 1);
+        cpu_add_lying(&it, TN_EACH_OUT, dtypes[c % 5], 3, shape, c / 40 / CPU_LIES, c & 2);
         no_two_bytes_alike(&it, TN_EACH_IN);
         cpu_run(row, &it);
         check_copy(row, &it);
@@ -109,14 +109,15 @@ static bool is_cast(tn_dtype in, tn_dtype out)
 static void cast_of(const tn_kernel_row *row)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16, TN_F64, TN_I8, TN_U8, TN_I32};
-    static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {2, 333}, {1, 5000}};
-    for (int c = 0; c < 49 * 5 * CPU_LIES; c++) {
+    static const int64_t shapes[][2] = {{1, 1},    {3, 7},  {5, 64}, {2, 333},
+                                        {1, 5000}, {3, 44}, {3, 40}, {3, 48}};
+    for (int c = 0; c < 49 * 8 * CPU_LIES; c++) {
         tn_dtype in = dtypes[c % 7], out = dtypes[c / 7 % 7];
         cpu_case it = {0};
         if (!is_cast(in, out))
             continue;
-        cpu_add_lying(&it, TN_EACH_IN, in, 2, shapes[c / 49 % 5], c / 245, c & 1);
-        cpu_add_lying(&it, TN_EACH_OUT, out, 2, shapes[c / 49 % 5], c % CPU_LIES, c & 2);
+        cpu_add_lying(&it, TN_EACH_IN, in, 2, shapes[c / 49 % 8], c / 392, c & 1);
+        cpu_add_lying(&it, TN_EACH_OUT, out, 2, shapes[c / 49 % 8], c % CPU_LIES, c & 2);
         fill_strangely(&it, TN_EACH_IN);
         cpu_run(row, &it);
         for (int64_t i = 0; i < cpu_elements(&it.op.operand[0]); i++) {

@@ -18,8 +18,8 @@ static void binary_body(const loop *it, char *const *data, int64_t first, int64_
     (void)first;
     const tn_layout *operand = it->op->operand;
     strand z = strand_out(it, data[0], it->walk.stride[0]);
-    strand x = strand_of(&operand[TN_EACH_IN], data[1], it->walk.stride[1]);
-    strand y = strand_of(&operand[TN_EACH_OTHER], data[2], it->walk.stride[2]);
+    strand x = strand_in(it, &operand[TN_EACH_IN], data[1], it->walk.stride[1]);
+    strand y = strand_in(it, &operand[TN_EACH_OTHER], data[2], it->walk.stride[2]);
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         if (x.dtype == TN_F64)

@@ -14,11 +14,14 @@ INLINE VECTOR F(min_or_nan)(VECTOR a, VECTOR b)
 #define EACH(expression)                               \
     for (int64_t i = 0; i < n; i += WIDTH) {           \
         VECTOR v = F(load)(x + i), w = F(load)(y + i); \
+        fetch(x + i, next);                            \
+        fetch(y + i, next);                            \
         F(store)(z + i, expression);                   \
     }                                                  \
     break
 
-static void F(binary_block)(int32_t kind, const REAL *x, const REAL *y, REAL *z, int64_t n)
+static void F(binary_block)(int32_t kind, const REAL *x, const REAL *y, REAL *z, int64_t n,
+                            int64_t next)
 {
     switch (kind) {
     case TN_BINARY_ADD: EACH(v + w);
@@ -38,6 +41,6 @@ static void F(binary_part)(const strand *in, const strand *with, const strand *o
     _Alignas(64) REAL room[BLOCK], second[BLOCK], other[BLOCK];
     const REAL *x = F(take)(in, at, n, room), *y = F(take)(with, at, n, second);
     REAL *z = F(room)(out, at, n, other);
-    F(binary_block)(kind, x, y, z, n);
+    F(binary_block)(kind, x, y, z, n, in->next);
     F(give)(out, at, n, z);
 }

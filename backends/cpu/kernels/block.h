@@ -4,9 +4,9 @@
 #ifndef TENON_BACKENDS_CPU_BLOCK_H
 #define TENON_BACKENDS_CPU_BLOCK_H
 
-#include "vector.h"
+#include "pairs.h"
 
-enum { BLOCK = 1024 }; /* elements; a multiple of LANES */
+enum { BLOCK = 1024 }; /* elements; a multiple of GROUP */
 
 /* A row of an operand: its first element. */
 typedef struct strand {
@@ -14,7 +14,7 @@ typedef struct strand {
     tn_dtype dtype;
     int32_t size;   /* bytes of an element */
     int64_t stride; /* in elements         */
-    int64_t next;   /* bytes to the row that comes next; or 0 */
+    int64_t next;   /* bytes to the row or the block that comes next; or 0 */
     bool stream;    /* is written past the caches */
 } strand;
 
@@ -26,13 +26,6 @@ INLINE strand strand_of(const tn_layout *layout, char *data, int64_t stride)
 INLINE char *strand_at(const strand *s, int64_t at)
 {
     return s->data + at * s->stride * s->size;
-}
-
-/* Fetches of the row that comes next what lies where element `at` of this one does: while there is
- * something to compute, so that reading does not wait. */
-INLINE void fetch_next(const strand *s, int64_t at)
-{
-    __builtin_prefetch((const void *)((uintptr_t)strand_at(s, at) + (uintptr_t)s->next), 0, 2);
 }
 
 /* Whether `n` elements may be used where they are. */
@@ -80,20 +73,32 @@ static inline void stream_bytes(char *to, const char *from, int64_t bytes)
     memcpy(to + i, from + i, (size_t)(bytes - i));
 }
 
+/* Whether vectors may be written from element `at` on past the caches. */
+INLINE bool may_stream(const strand *s, int64_t at)
+{
+    return s->stream && (uintptr_t)strand_at(s, at) % sizeof(vf) == 0;
+}
+
 /* `n` <= BLOCK elements, together: where they are, or in `room`, with zeros up to a whole vector. */
 static inline const void *gather(const strand *s, int64_t at, int64_t n, void *room)
 {
     const char *from = strand_at(s, at);
     if (is_block(s, n))
         return from;
+    if (s->stride == 1 && n < GROUP && s->size > 1) {
+        copy_padded(room, from, n * s->size, whole(n) * s->size);
+        return room;
+    }
     move_strided(room, 1, from, s->stride, n, s->size);
     memset((char *)room + n * s->size, 0, (size_t)((whole(n) - n) * s->size));
     return room;
 }
 
-#define WIDEN(expression)                  \
-    for (int64_t i = 0; i < n; i += LANES) \
-    store_f32(room + i, expression)
+#define WIDEN(expression)                    \
+    for (int64_t i = 0; i < n; i += LANES) { \
+        fetch(from + i * size, next);        \
+        store_f32(room + i, expression);     \
+    }
 
 /* Elements at..at+n as f32; `room` has BLOCK of them. */
 static inline const float *take_f32(const strand *s, int64_t at, int64_t n, float *room)
@@ -102,6 +107,7 @@ static inline const float *take_f32(const strand *s, int64_t at, int64_t n, floa
     if (s->dtype == TN_F32)
         return gather(s, at, n, room);
     const char *from = gather(s, at, n, raw);
+    const int64_t size = s->size, next = s->next;
     switch (s->dtype) {
     case TN_BF16: WIDEN(widen_bf16(load_u16(from + i * 2))); break;
     case TN_F16: WIDEN(widen_f16(load_u16(from + i * 2))); break;
@@ -130,27 +136,59 @@ static inline void put_back(const strand *s, int64_t at, int64_t n, const void *
         move_strided(target, s->stride, from, 1, n, s->size);
 }
 
+/* From f32, of which what lies `next` bytes further is fetched; the last vector may be half of a pair. */
+INLINE void narrow_block(tn_dtype dtype, char *to, const float *from, int64_t n, int64_t next,
+                         bool stream)
+{
+    const int32_t size = size_of_dtype(dtype);
+    char last[sizeof(pair_f32)];
+    int64_t i = 0;
+    for (; i + GROUP <= n; i += GROUP) {
+        fetch_pair(from + i, next, 4);
+        save_pair_f32(dtype, to + i * size, load_pair_f32(TN_F32, (const char *)(from + i)),
+                      stream);
+    }
+    for (; i < n; i += LANES) {
+        vf v = load_f32(from + i);
+        save_pair_f32(dtype, last, (pair_f32){v, v}, false);
+        memcpy(to + i * size, last, (size_t)(LANES * size));
+    }
+}
+
 #define NARROW(store, size, expression)    \
     for (int64_t i = 0; i < n; i += LANES) \
     store(to + i * (size), expression)
 
-/* Elements at..at+n from f32, which a whole vector may be read of. */
-static inline void give_f32(const strand *s, int64_t at, int64_t n, const float *from)
+/* Elements at..at+n from f32, which a whole vector may be read of; what lies `next` bytes further is fetched. */
+static inline void give_fetching(const strand *s, int64_t at, int64_t n, const float *from,
+                                 int64_t next)
 {
     _Alignas(64) char raw[BLOCK * 4];
-    char *target = strand_at(s, at), *to = is_block(s, n) && !s->stream ? target : raw;
+    const bool is_float = (s->dtype & 255) >= TN_DTYPE_CODE_FLOAT;
+    const bool stream = is_float && is_block(s, n) && may_stream(s, at);
+    char *target = strand_at(s, at), *to = is_block(s, n) && s->stream == stream ? target : raw;
     if (target == (const char *)(const void *)from)
         return;
     switch (s->dtype) {
-    case TN_BF16: NARROW(store_u16, 2, narrow_bf16(load_f32(from + i))); break;
-    case TN_F16: NARROW(store_u16, 2, narrow_f16(load_f32(from + i))); break;
+    case TN_BF16: narrow_block(TN_BF16, to, from, n, next, stream); break;
+    case TN_F16: narrow_block(TN_F16, to, from, n, next, stream); break;
     case TN_I8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), -128, 127))); break;
     case TN_U8: NARROW(store_u8, 1, narrow_u8(clamp_to_int(load_f32(from + i), 0, 255))); break;
     case TN_I32: NARROW(store_i32, 4, cut_to_int(load_f32(from + i))); break;
-    default: put_back(s, at, n, from); return;
+    default:
+        if (stream)
+            narrow_block(TN_F32, to, from, n, next, true);
+        else
+            put_back(s, at, n, from);
+        return;
     }
-    if (to != target)
+    if (to == raw)
         put_back(s, at, n, raw);
+}
+
+static inline void give_f32(const strand *s, int64_t at, int64_t n, const float *from)
+{
+    give_fetching(s, at, n, from, 0);
 }
 
 /* The same for f64, which only f64 is computed in. */
@@ -172,17 +210,17 @@ static inline void give_f64(const strand *s, int64_t at, int64_t n, const double
 }
 
 /* Elements at..at+n, and `value` from there up to a whole vector. */
-#define TAKE_PADDED(real, name)                                                          \
-    static inline const real *take_padded_##name(const strand *s, int64_t at, int64_t n, \
-                                                 real *room, real value)                 \
-    {                                                                                    \
-        const real *block = take_##name(s, at, n, room);                                 \
-        for (int64_t i = n; i < whole(n); i++)                                           \
-            room[i] = value; /* not a whole vector: so it is in `room` */                \
-        return block;                                                                    \
+#define TAKE_PADDED(real, name, width)                                                       \
+    static inline const real *take_padded_##name(const strand *s, int64_t at, int64_t n,     \
+                                                 real *room, real value)                     \
+    {                                                                                        \
+        const real *block = take_##name(s, at, n, room);                                     \
+        for (int64_t i = n / width * width; i < n && block == room; i += width)              \
+            store_##name(room + i, first_lanes_##name(load_##name(room + i), n - i, value)); \
+        return block;                                                                        \
     }
-TAKE_PADDED(float, f32)
-TAKE_PADDED(double, f64)
+TAKE_PADDED(float, f32, LANES)
+TAKE_PADDED(double, f64, DOUBLES)
 #undef TAKE_PADDED
 
 #endif

@@ -30,7 +30,7 @@ static void cast_body(const loop *it, char *const *data, int64_t first, int64_t 
     (void)first;
     const tn_layout *out = &it->op->operand[TN_EACH_OUT], *in = &it->op->operand[TN_EACH_IN];
     strand y = strand_out(it, data[0], it->walk.stride[0]);
-    strand x = strand_of(in, data[1], it->walk.stride[1]);
+    strand x = strand_in(it, in, data[1], it->walk.stride[1]);
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         _Alignas(64) float room[BLOCK];
@@ -39,7 +39,8 @@ static void cast_body(const loop *it, char *const *data, int64_t first, int64_t 
         else if (out->dtype == TN_F64)
             widen_to_f64(&x, &y, at, m);
         else
-            give_f32(&y, at, m, take_f32(&x, at, m, room_f32(&y, at, m, room)));
+            give_fetching(&y, at, m, take_f32(&x, at, m, room_f32(&y, at, m, room)),
+                          in->dtype == TN_F32 ? x.next : 0);
     }
 }
 

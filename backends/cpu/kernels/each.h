@@ -8,6 +8,7 @@
 enum { PIECE = 16384, TASK = 65536 }; /* elements that are worth a call, a task */
 enum { STREAM_BYTES = 32 << 20 };     /* what no cache holds until it is read again */
 enum { PARALLEL_BYTES = 256 * 1024 }; /* below, one thread is faster             */
+enum { FETCH_BYTES = 128 * 1024 };    /* of a row that is fetched while another is computed with */
 
 struct loop;
 
@@ -58,6 +59,22 @@ INLINE strand strand_out(const loop *it, char *data, int64_t stride)
 {
     strand s = strand_of(&it->op->operand[TN_EACH_OUT], data, stride);
     s.stream = it->stream && stride == 1;
+    return s;
+}
+
+/* A row of in, before one that lies as many bytes further. */
+INLINE strand strand_row(const tn_layout *in, char *data, int64_t size, int64_t next)
+{
+    strand s = strand_of(in, data, in->stride[in->rank - 1]);
+    s.next = s.stride == 1 && size * s.size <= FETCH_BYTES ? next : 0;
+    return s;
+}
+
+/* A part of an operand that is computed with in blocks. */
+INLINE strand strand_in(const loop *it, const tn_layout *layout, char *data, int64_t stride)
+{
+    strand s = strand_of(layout, data, stride);
+    s.next = it->stream && stride == 1 ? BLOCK * s.size : 0;
     return s;
 }
 

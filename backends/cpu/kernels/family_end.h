@@ -1,4 +1,7 @@
 #undef REAL
 #undef VECTOR
+#undef PAIR
 #undef WIDTH
 #undef F
+#undef FOR_DTYPE
+#undef FOR_FORM

@@ -23,16 +23,48 @@ INLINE vf scale_f32(vf x, vf n)
 #endif
 }
 
-/* n of x = n ln 2 + r, whole; and what x is taken for: below -104 exp is zero, from 89 on infinite. A NaN
- * stays one through the order of operands. */
-INLINE vf exp_bounded(vf x)
+/* The lanes where exp is something: below -104 it is less than any float. The others are left out, as a
+ * result that underflows takes as long as a hundred that do not. */
+#if defined(__AVX512F__)
+typedef __mmask16 exp_lanes;
+#else
+typedef vi exp_lanes;
+#endif
+
+INLINE exp_lanes exp_some(vf x)
 {
-    return greater_f32(splat_f32(-104), lesser_f32(splat_f32(89), x));
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-104), _CMP_NLT_UQ);
+#else
+    return ~(x < -104.0f);
+#endif
 }
 
+/* What is computed with: 0 in the others, where it matters. */
+INLINE vf exp_kept(vf x, exp_lanes some)
+{
+#if defined(__AVX512F__)
+    (void)some;
+    return x;
+#else
+    return (vf)((vi)x & some);
+#endif
+}
+
+INLINE vf exp_scaled(vf x, vf n, exp_lanes some)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_maskz_scalef_ps(some, (__m512)x, (__m512)n);
+#else
+    return (vf)((vi)scale_f32(x, n) & some);
+#endif
+}
+
+/* n of x = n ln 2 + r, whole. */
 INLINE vf exp_whole(vf x)
 {
-    return round_f32(x * 1.44269504f);
+    const vf round = splat_f32(0x1.8p23f);
+    return fma_f32(x, splat_f32(1.44269504f), round) - round;
 }
 
 /* ln 2 is in two parts, the first with few bits so that its products are exact. */
@@ -42,27 +74,52 @@ INLINE vf exp_rest(vf x, vf n)
     return fma_f32(n, splat_f32(-0x1.7f7d1cp-20f), r);
 }
 
-INLINE vf exp_joined(vf r, vf n)
+INLINE vf exp_near(vf r)
 {
     vf p = fma_f32(r, splat_f32(0x1.6db448p-10f), splat_f32(0x1.123b74p-7f));
     p = fma_f32(p, r, splat_f32(0x1.55545ep-5f));
     p = fma_f32(p, r, splat_f32(0x1.55548ep-3f));
     p = fma_f32(p, r, splat_f32(0.5f));
-    p = fma_f32(p, r * r, r) + 1.0f;
-    return scale_f32(p, n);
+    return fma_f32(p, r * r, r) + 1.0f;
 }
 
+/* From 89 on it is infinite. A NaN stays one through the order of operands. */
 INLINE vf exp_f32(vf x)
 {
-    vf bounded = exp_bounded(x), n = exp_whole(bounded);
-    return exp_joined(exp_rest(bounded, n), n);
+    exp_lanes some = exp_some(x);
+    vf bounded = lesser_f32(splat_f32(89), exp_kept(x, some)), n = exp_whole(bounded);
+    return exp_scaled(exp_near(exp_rest(bounded, n)), n, some);
 }
 
-/* Of x + low, |low| << 1. */
+/* Of x <= 0, within 2.2 + |x| / 16 ulp: for differences, whose errors grow with x as well. Where scaling is
+ * no operation, 2^n is made of the bits that rounding leaves, and 2^64 times as large so that it is normal. */
+INLINE vf exp_below_f32(vf x)
+{
+    exp_lanes some = exp_some(x);
+    const vf round = splat_f32(0x1.8p23f), kept = exp_kept(x, some);
+    vf t = fma_f32(kept, splat_f32(1.44269504f), round), n = t - round;
+#if defined(__FMA__) || defined(__aarch64__)
+    vf r = fma_f32(n, splat_f32(-0x1.62e43p-1f), kept);
+#else
+    vf r = exp_rest(kept, n);
+#endif
+    vf p = fma_f32(r, splat_f32(0x1.0fa7d8p-7f), splat_f32(0x1.573adp-5f));
+    p = fma_f32(p, r, splat_f32(0x1.555a6ep-3f));
+    p = fma_f32(p, r, splat_f32(0x1.fffdc4p-2f));
+    p = fma_f32(p, r, splat_f32(0x1.fffff6p-1f));
+    p = fma_f32(p, r, splat_f32(1));
+#if defined(__AVX512F__)
+    return exp_scaled(p, n, some);
+#else
+    return (vf)((vi)(p * (vf)(((vu)t << 23) + (191u << 23)) * 0x1p-64f) & some);
+#endif
+}
+
+/* Of x + low, |low| << 1, |x| <= 120. */
 INLINE vf exp_parts(vf x, vf low)
 {
-    vf bounded = exp_bounded(x), n = exp_whole(bounded);
-    return exp_joined(exp_rest(bounded, n) + low, n);
+    vf n = exp_whole(x);
+    return scale_f32(exp_near(exp_rest(x, n) + low), n);
 }
 
 INLINE vf log_f32(vf x)
@@ -98,25 +155,36 @@ INLINE vf tanh_f32(vf x)
     p = fma_f32(p, s, splat_f32(-0x1.555534p-2f));
     p = fma_f32(p * s, x, x);
     vf far = 1.0f - 2.0f / (exp_f32(y + y) + 1.0f);
-    return choose_f32(y < 0.625f, p, (vf)((vu)far | sign));
+    return choose_below_f32(y, splat_f32(0.625f), p, (vf)((vu)far | sign));
+}
+
+/* 1 / x within 1 ulp, for 1 <= x <= 16; a division takes longer than all that surrounds it. */
+INLINE vf reciprocal_f32(vf x)
+{
+#if defined(__AVX512F__)
+    __m512 near = _mm512_rcp14_ps((__m512)x);
+    __m512 rest = _mm512_fnmadd_ps((__m512)x, near, _mm512_set1_ps(1));
+    return (vf)_mm512_fmadd_ps(near, rest, near);
+#else
+    return 1.0f / x;
+#endif
 }
 
 /* By what is below 1 of exp(x) and exp(-x), so that it is exact where it is small. */
 INLINE vf sigmoid_f32(vf x)
 {
     vf e = exp_f32((vf)((vu)x | 0x80000000));
-    return choose_f32(x < 0.0f, e, splat_f32(1)) / (1.0f + e);
+    return choose_below_f32(x, (vf){0}, e, splat_f32(1)) / (1.0f + e);
 }
 
 /* The normal distribution: (1 + erf(x / sqrt 2)) / 2. Its tail is exp(-y y / 2) times a polynomial in
  * t = 1 / (1 + y / 4); y y is kept in two parts, the greater of them exact. */
 INLINE vf phi_f32(vf x)
 {
-    vf y = (vf)((vu)x & 0x7fffffff);
-    y = choose_f32(y > 15.0f, splat_f32(15), y);
+    vf y = lesser_f32(splat_f32(15), size_of_f32(x)); /* a NaN stays one */
     vf high = (vf)((vu)y & 0xfffff000), square = high * high;
     vf low = (y - high) * (y + high);
-    vf t = 1.0f / fma_f32(y, splat_f32(0.25f), splat_f32(1));
+    vf t = reciprocal_f32(fma_f32(y, splat_f32(0.25f), splat_f32(1)));
     vf p = fma_f32(t, splat_f32(0x1.196fdcp-6f), splat_f32(-0x1.0ed50ep-4f));
     p = fma_f32(p, t, splat_f32(0x1.e90af8p-5f));
     p = fma_f32(p, t, splat_f32(0x1.1cbc2ep-6f));
@@ -127,7 +195,7 @@ INLINE vf phi_f32(vf x)
     p = fma_f32(p, t, splat_f32(0x1.97bdeep-4f));
     p = fma_f32(p, t, splat_f32(0x1.988e34p-4f));
     vf tail = exp_parts(square * -0.5f, low * -0.5f) * (p * t);
-    return choose_f32(x > 0.0f, 1.0f - tail, choose_f32(is_nan_f32(x), x, tail));
+    return choose_below_f32((vf){0}, x, 1.0f - tail, tail);
 }
 
 INLINE vf gelu_f32(vf x)
@@ -157,6 +225,7 @@ INLINE vf silu_f32(vf x)
         return v;                           \
     }
 EACH_LANE(exp, exp(x))
+EACH_LANE(exp_below, x < -746 ? 0 : exp(x))
 EACH_LANE(log, log(x))
 EACH_LANE(tanh, tanh(x))
 EACH_LANE(sigmoid, 1 / (1 + exp(-x)))

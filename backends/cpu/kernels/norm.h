@@ -2,6 +2,7 @@
  * block are made in lanes, those of blocks in f64; a row's result depends on that row alone. */
 #include "../rows.h"
 #include "each.h"
+#include "pieces.h"
 
 #include "family_f32.h"
 
@@ -27,7 +28,8 @@ static void norm_body(const loop *it, char *const *data, int64_t first, int64_t 
                      ? strand_of(layout, tn_operand(it->run, i), layout->stride[layout->rank - 1])
                      : (strand){.data = NULL};
     }
-    row[TN_EACH_IN].next = it->walk.stride[1] * it->size[1];
+    row[TN_EACH_IN] = strand_row(&operand[TN_EACH_IN], NULL, it->op->as.each.size,
+                                 it->walk.stride[1] * it->size[1]);
     for (int64_t j = 0; j < n; j++) {
         row[TN_EACH_OUT] =
             strand_out(it, data[0] + j * it->walk.stride[0] * it->size[0], row[TN_EACH_OUT].stride);

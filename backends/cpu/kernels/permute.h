@@ -1,21 +1,14 @@
-/* Copies of any strides. Where out and in are together in different dimensions, squares of 16 bytes a side
+/* Copies of any strides. Where out and in are together in different dimensions, squares of a vector a side
  * are turned in registers, along a strip of a few lines of out, so that in is read from one end to the
  * other and whole lines are written. */
 #include "../rows.h"
 #include "each.h"
 
-enum { SIDE = 16, STRIP = 32 }; /* columns, and a line at least: as many rows are read at once */
-
+/* Columns of out: as many rows of in are read at once. */
 INLINE int64_t strip_columns(int32_t size)
 {
-    return size * STRIP < 64 ? 64 / size : STRIP;
+    return size <= 2 ? 64 : 32;
 }
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define MIX(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define MIX(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
-#endif
 
 /* A plane of one size of elements: `rows` are together in in, `columns` in out; strides in bytes. */
 typedef struct plane {
@@ -30,54 +23,146 @@ typedef struct plane {
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
-/* A square of N elements a side: log2 N times, each row is mixed with the one half of them after it. */
-#define SQUARE(bytes, element, N, low, high)                                                     \
-    typedef element lane_##bytes __attribute__((vector_size(SIDE)));                             \
-    INLINE void square_##bytes(char *out, int64_t out_stride, const char *in, int64_t in_stride) \
-    {                                                                                            \
-        lane_##bytes x[N], y[N];                                                                 \
-        UNROLLED for (int i = 0; i < N; i++) memcpy(&x[i], in + i * in_stride, SIDE);            \
-        UNROLLED for (int n = N; n > 1; n /= 2)                                                  \
-        {                                                                                        \
-            UNROLLED for (int i = 0; i < N / 2; i++)                                             \
-            {                                                                                    \
-                y[2 * i] = MIX(lane_##bytes, x[i], x[i + N / 2], low);                           \
-                y[2 * i + 1] = MIX(lane_##bytes, x[i], x[i + N / 2], high);                      \
-            }                                                                                    \
-            UNROLLED for (int i = 0; i < N; i++) x[i] = y[i];                                    \
-        }                                                                                        \
-        UNROLLED for (int i = 0; i < N; i++) memcpy(out + i * out_stride, &x[i], SIDE);          \
+#if defined(__clang__) || __GNUC__ >= 12
+#define MIX(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIX(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
+#endif
+
+/* Lane j of two vectors of N lanes that are mixed: of each g lanes, the first halves of both in turn, or the
+ * second ones; or in blocks of g, those at even places of both, or at odd ones. */
+#define FIRST(N, g, j)     ((j) / (g) * (g) + (j) % (g) / 2 + (j) % 2 * (N))
+#define SECOND(N, g, j)    (FIRST(N, g, j) + (g) / 2)
+#define EVEN(N, g, j)      ((j) / (g) % 2 ? (N) + (j) - (g) : (j))
+#define ODD(N, g, j)       ((j) / (g) % 2 ? (N) + (j) : ((j) + (g)) % (2 * (N)))
+#define ALL_4(M, N, g, j)  M(N, g, j), M(N, g, (j) + 1), M(N, g, (j) + 2), M(N, g, (j) + 3)
+#define ALL_8(M, N, g, j)  ALL_4(M, N, g, j), ALL_4(M, N, g, (j) + 4)
+#define ALL_16(M, N, g, j) ALL_8(M, N, g, j), ALL_8(M, N, g, (j) + 8)
+#define ALL_32(M, N, g, j) ALL_16(M, N, g, j), ALL_16(M, N, g, (j) + 16)
+#define ALL_64(M, N, g, j) ALL_32(M, N, g, j), ALL_32(M, N, g, (j) + 32)
+
+#define MIXER(name, type, N, M, g)                   \
+    INLINE type name(type a, type b)                 \
+    {                                                \
+        return MIX(type, a, b, ALL_##N(M, N, g, 0)); \
+    }
+#define MIXERS(bytes, words, lanes)        \
+    MIXER(first_1, v1, bytes, FIRST, 16)   \
+    MIXER(second_1, v1, bytes, SECOND, 16) \
+    MIXER(first_2, v2, words, FIRST, 8)    \
+    MIXER(second_2, v2, words, SECOND, 8)  \
+    MIXER(first_4, vu, lanes, FIRST, 4)    \
+    MIXER(second_4, vu, lanes, SECOND, 4)  \
+    MIXER(even_8, vu, lanes, EVEN, 2)      \
+    MIXER(odd_8, vu, lanes, ODD, 2)        \
+    MIXER(even_16, vu, lanes, EVEN, 4)     \
+    MIXER(odd_16, vu, lanes, ODD, 4)       \
+    MIXER(even_32, vu, lanes, EVEN, 8)     \
+    MIXER(odd_32, vu, lanes, ODD, 8)
+
+typedef uint8_t v1 __attribute__((vector_size(4 * LANES)));
+typedef uint16_t v2 __attribute__((vector_size(4 * LANES)));
+#if LANES == 16
+MIXERS(64, 32, 16)
+#elif LANES == 8
+MIXERS(32, 16, 8)
+#else
+MIXERS(16, 8, 4)
+#endif
+
+/* Turns blocks of some bytes: every four of them, of rows that are `apart`. */
+#define SWAP(bytes, apart, count)                                          \
+    UNROLLED for (int i = 0; i < (count) - (apart); i++) if (!(i & apart)) \
+    {                                                                      \
+        const vu a = x[i], b = x[i + apart];                               \
+        x[i] = even_##bytes(a, b);                                         \
+        x[i + apart] = odd_##bytes(a, b);                                  \
     }
 
-#define LOW_8  0, 2
-#define HIGH_8 1, 3
-#define LOW_4  0, 4, 1, 5
-#define HIGH_4 2, 6, 3, 7
-#define LOW_2  0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_2 4, 12, 5, 13, 6, 14, 7, 15
-#define LOW_1  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-SQUARE(8, uint64_t, 2, LOW_8, HIGH_8)
-SQUARE(4, uint32_t, 4, LOW_4, HIGH_4)
-SQUARE(2, uint16_t, 8, LOW_2, HIGH_2)
-SQUARE(1, uint8_t, 16, LOW_1, HIGH_1)
+/* A square of words of 4 bytes, by quarters of 16 bytes first. */
+INLINE void turn_words(vu *x)
+{
+    UNROLLED for (int i = 0; i < LANES; i += 4)
+    {
+        const vu a = first_4(x[i], x[i + 1]), b = second_4(x[i], x[i + 1]);
+        const vu c = first_4(x[i + 2], x[i + 3]), d = second_4(x[i + 2], x[i + 3]);
+        x[i] = even_8(a, c);
+        x[i + 1] = odd_8(a, c);
+        x[i + 2] = even_8(b, d);
+        x[i + 3] = odd_8(b, d);
+    }
+    SWAP(16, 4, LANES)
+    SWAP(32, 8, LANES)
+}
 
-/* Squares of whole lines, made beside out and written one line after the other; what no line fits in, by
- * elements. */
+INLINE void turn_doubles(vu *x){SWAP(8, 1, DOUBLES) SWAP(16, 2, DOUBLES) SWAP(32, 4, DOUBLES)}
+
+/* Words of `parts` elements, of as many rows: those of part `which` of each quarter. */
+INLINE vu words_of(int parts, int which, const char *in, int64_t in_stride)
+{
+    vu x[4];
+    UNROLLED for (int i = 0; i < parts; i++) x[i] = load_u32(in + i * in_stride);
+    if (parts == 4) {
+        const v1 a = (v1)x[0], b = (v1)x[1], c = (v1)x[2], d = (v1)x[3];
+        x[0] = (vu)(which < 2 ? first_1(a, b) : second_1(a, b));
+        x[1] = (vu)(which < 2 ? first_1(c, d) : second_1(c, d));
+    }
+    if (parts > 1)
+        x[0] = (vu)(which % 2 ? second_2((v2)x[0], (v2)x[1]) : first_2((v2)x[0], (v2)x[1]));
+    return x[0];
+}
+
+/* A square of elements of which `parts` are a word of 4 bytes, a vector a side. */
+INLINE void square(int parts, char *out, int64_t out_stride, const char *in, int64_t in_stride,
+                   bool stream)
+{
+    UNROLLED for (int which = 0; which < parts; which++)
+    {
+        vu x[LANES];
+        UNROLLED for (int i = 0; i < LANES; i++) x[i] =
+            words_of(parts, which, in + i * parts * in_stride, in_stride);
+        turn_words(x);
+        UNROLLED for (int i = 0; i < LANES; i++) save_vector(
+            out + (i / 4 * parts + which) * 4 * out_stride + i % 4 * out_stride, x[i], stream);
+    }
+}
+
+INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_stride, bool stream)
+{
+    vu x[DOUBLES];
+    UNROLLED for (int i = 0; i < DOUBLES; i++) x[i] = load_u32(in + i * in_stride);
+    turn_doubles(x);
+    UNROLLED for (int i = 0; i < DOUBLES; i++) save_vector(out + i * out_stride, x[i], stream);
+}
+
+#define SQUARE_8(...) square_8(__VA_ARGS__)
+#define SQUARE_4(...) square(1, __VA_ARGS__)
+#define SQUARE_2(...) square(2, __VA_ARGS__)
+#define SQUARE_1(...) square(4, __VA_ARGS__)
+
+/* Squares of whole lines: where a vector is no line they are made beside out, and written one line after
+ * the other. What no line fits in goes by elements. */
 #define TURN(bytes)                                                                                \
     static void lines_##bytes(char *out, const char *in, const plane *p)                           \
     {                                                                                              \
-        enum { N = SIDE / bytes, LINE = 64 / bytes };                                              \
-        _Alignas(64) char square[64 * LINE];                                                       \
+        enum { N = sizeof(vu) / bytes, LINE = 64 / bytes };                                        \
+        if (N == LINE) {                                                                           \
+            if (p->stream)                                                                         \
+                SQUARE_##bytes(out, p->out_stride, in, p->in_stride, true);                        \
+            else                                                                                   \
+                SQUARE_##bytes(out, p->out_stride, in, p->in_stride, false);                       \
+            return;                                                                                \
+        }                                                                                          \
+        _Alignas(64) char beside[64 * LINE];                                                       \
         for (int64_t c = 0; c < LINE; c += N)                                                      \
             for (int64_t r = 0; r < LINE; r += N)                                                  \
-                square_##bytes(square + r * 64 + c * bytes, 64, in + c * p->in_stride + r * bytes, \
-                               p->in_stride);                                                      \
+                SQUARE_##bytes(beside + r * 64 + c * bytes, 64, in + c * p->in_stride + r * bytes, \
+                               p->in_stride, false);                                               \
         for (int64_t r = 0; r < LINE; r++) {                                                       \
             if (p->stream)                                                                         \
-                stream_line(out + r * p->out_stride, square + r * 64);                             \
+                stream_line(out + r * p->out_stride, beside + r * 64);                             \
             else                                                                                   \
-                memcpy(out + r * p->out_stride, square + r * 64, 64);                              \
+                memcpy(out + r * p->out_stride, beside + r * 64, 64);                              \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \

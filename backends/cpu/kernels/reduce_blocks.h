@@ -1,8 +1,10 @@
 /* Of a family: see family_f32.h. */
 
-static double F(lanes)(int32_t kind, VECTOR v)
+INLINE double F(lanes)(int32_t kind, VECTOR v)
 {
     double value = identity(kind);
+    if (kind == TN_REDUCE_SUM)
+        return total_f64(F(wide)(v));
     for (int i = 0; i < WIDTH; i++)
         value = join(kind, value, (double)v[i]);
     return value;

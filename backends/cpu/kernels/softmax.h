@@ -3,9 +3,59 @@
 #include "../rows.h"
 #include "each.h"
 #include "math.h"
+#include "pieces.h"
 
-/* Rows that fit are kept in f32 between the passes; longer ones that are not f32 are read again. */
+/* Exponentials of rows that fit are kept between the passes, of longer ones in y if it is f32 and near; else
+ * they are computed again. */
 enum { ROW_ROOM = 4096 };
+
+/* The greatest of the bits of f16 or bf16, with `flip` of them turned, as whole numbers. */
+static int16_t max_bits(const strand *x, int64_t size, int16_t flip)
+{
+    static const int16_t places[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                     11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                     22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    _Alignas(64) char raw[BLOCK * 2];
+    const vs least = (vs){0} + INT16_MIN;
+    vs most = least;
+    for (int64_t at = 0, n; at < size; at += n) {
+        n = piece_of(size - at);
+        const char *from = gather_piece(x, at, n, raw);
+        vs some = (vs)load_u32((const char *)places) < (int16_t)n;
+        for (int64_t i = 0; i < n; i += GROUP) {
+            vs v = (vs)load_u32(from + i * 2);
+            v = flip ? v ^ flip : v;
+            most = greater_i16(most, n < GROUP ? (v & some) | (least & ~some) : v);
+        }
+    }
+    return most_i16(most) ^ flip;
+}
+
+/* Positive numbers are ordered as their bits are, negative ones the other way round. A NaN is greater than
+ * any number, or less. */
+static float max_halves(const strand *x, int64_t size)
+{
+    int16_t bits = max_bits(x, size, 0);
+    const vh max = (vh){0} + (uint16_t)(bits >= 0 ? bits : max_bits(x, size, INT16_MAX));
+    return (x->dtype == TN_BF16 ? widen_bf16(max) : widen_f16(max))[0];
+}
+
+/* Shares are not exact, so that those in the middle between two of bf16 may go to either: to the greater
+ * one. A NaN is one of x, of which no bits are lost, or the processor's. */
+INLINE void save_share_f32(tn_dtype dtype, char *to, pair_f32 v, float factor, bool stream)
+{
+    v.a *= factor;
+    v.b *= factor;
+    if (dtype == SPLIT_BF16)
+        save_vector(to, split_high((vu)v.a + 0x8000, (vu)v.b + 0x8000), stream);
+    else
+        save_pair_f32(dtype, to, v, stream);
+}
+
+INLINE void save_share_f64(tn_dtype dtype, char *to, pair_f64 v, double factor, bool stream)
+{
+    save_pair_f64(dtype, to, (pair_f64){v.a * factor, v.b * factor}, stream);
+}
 
 #include "family_f32.h"
 
@@ -29,8 +79,7 @@ static void softmax_body(const loop *it, char *const *data, int64_t first, int64
         char *to = data[0] + row * it->walk.stride[0] * it->size[0];
         char *from = data[1] + row * it->walk.stride[1] * it->size[1];
         strand y = strand_out(it, to, out->stride[out->rank - 1]);
-        strand x = strand_of(in, from, in->stride[in->rank - 1]);
-        x.next = it->walk.stride[1] * it->size[1];
+        strand x = strand_row(in, from, size, it->walk.stride[1] * it->size[1]);
         if (in->dtype == TN_F64)
             softmax_row_f64(&x, &y, size, log_wanted);
         else

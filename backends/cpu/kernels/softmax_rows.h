@@ -2,64 +2,107 @@
 
 static REAL F(row_max)(const strand *x, int64_t size)
 {
-    _Alignas(64) REAL room[BLOCK];
-    REAL max = (REAL)-INFINITY;
-    VECTOR a = F(splat)(max), b = a;
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        int64_t n = size - at < BLOCK ? size - at : BLOCK, i = 0;
-        const REAL *block = F(take_padded)(x, at, n, room, (REAL)-INFINITY);
-        for (; i + 2 * WIDTH <= n; i += 2 * WIDTH) {
-            a = F(greater)(F(load)(block + i), a);
-            b = F(greater)(F(load)(block + i + WIDTH), b);
+    _Alignas(64) char raw[BLOCK * sizeof(REAL)];
+    const REAL least = (REAL)-INFINITY;
+    PAIR most = {F(splat)(least), F(splat)(least)};
+    for (int64_t at = 0, n; at < size; at += n) {
+        n = piece_of(size - at);
+        const char *from = gather_piece(x, at, n, raw);
+        for (int64_t i = 0; i < n; i += 2 * WIDTH) {
+            PAIR v = F(load_pair)(0, from + i * (int64_t)sizeof(REAL));
+            v = n - i < 2 * WIDTH ? F(first)(v, n - i, least) : v;
+            most.a = F(greater)(v.a, most.a);
+            most.b = F(greater)(v.b, most.b);
         }
-        for (; i < n; i += WIDTH)
-            a = F(greater)(F(load)(block + i), a);
     }
-    a = F(greater)(a, b);
-    for (int lane = 0; lane < WIDTH; lane++)
-        max = a[lane] > max ? a[lane] : max;
-    return max;
+    return F(most)(F(greater)(most.a, most.b));
 }
 
-/* The sum of exp(x - max), which go to `mid` if there is one. */
-static double F(row_exp)(const strand *x, const strand *mid, int64_t size, REAL max)
+/* A row's exponentials, between the passes. */
+typedef struct F(shares) {
+    const strand *x, *y;
+    int64_t size;
+    REAL max;
+    REAL *room; /* ROW_ROOM of them */
+    bool split; /* x and y are both bf16 */
+    bool again; /* they are not kept */
+} F(shares);
+#define SHARES F(shares)
+
+/* Where those of a piece are kept, or computed again. The rest has the room when the others are in y. */
+static REAL *F(kept)(const SHARES *it, int64_t at, int64_t n)
 {
-    _Alignas(64) REAL room[BLOCK], other[BLOCK];
-    double sum = 0;
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        int64_t n = size - at < BLOCK ? size - at : BLOCK;
-        const REAL *from = F(take_padded)(x, at, n, room, (REAL)-INFINITY);
-        REAL *to = mid ? F(room)(mid, at, n, other) : other;
-        VECTOR part = {0};
-        for (int64_t i = 0; i < n; i += WIDTH) {
-            VECTOR e = F(exp)(F(load)(from + i) - max);
-            fetch_next(x, at + i);
-            part += e;
-            F(store)(to + i, e);
-        }
-        sum += F(total)(part);
-        if (mid)
-            F(give)(mid, at, n, to);
-    }
-    return sum;
+    if (it->size <= ROW_ROOM)
+        return it->room + at;
+    return it->again || n < GROUP ? it->room : (REAL *)(void *)strand_at(it->y, at);
 }
 
-/* y = x * factor; of x itself rather than of its exponentials: exp(x - max) * factor. */
-static void F(row_scale)(const strand *x, const strand *y, int64_t size, REAL factor, bool again,
-                         REAL max)
+INLINE tn_dtype F(form)(const SHARES *it, const strand *s, int64_t n)
 {
-    _Alignas(64) REAL room[BLOCK], other[BLOCK];
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        int64_t n = size - at < BLOCK ? size - at : BLOCK;
-        const REAL *from = F(take)(x, at, n, room);
-        REAL *to = F(room)(y, at, n, other);
-        if (again)
-            for (int64_t i = 0; i < n; i += WIDTH)
-                F(store)(to + i, F(exp)(F(load)(from + i) - max) * factor);
-        else
-            for (int64_t i = 0; i < n; i += WIDTH)
-                F(store)(to + i, F(load)(from + i) * factor);
-        F(give)(y, at, n, to);
+    return it->split ? form_of(s->dtype, n) : s->dtype;
+}
+
+/* exp(x - max) to `to`; their sum. */
+INLINE vd F(exp_piece)(tn_dtype dtype, const char *from, int64_t n, REAL max, REAL *to,
+                       int64_t next)
+{
+    const int32_t each = size_of_dtype(dtype);
+    PAIR sum = {{0}, {0}};
+    for (int64_t i = 0; i < n; i += 2 * WIDTH) {
+        PAIR v = F(load_pair)(dtype, from + i * each);
+        v = n - i < 2 * WIDTH ? F(first)(v, n - i, (REAL)-INFINITY) : v;
+        fetch_pair(from + i * each, next, each);
+        v.a = F(exp_below)(v.a - max);
+        v.b = F(exp_below)(v.b - max);
+        sum.a += v.a;
+        sum.b += v.b;
+        F(store)(to + i, v.a);
+        F(store)(to + i + WIDTH, v.b);
+    }
+    return F(wide)(sum.a + sum.b);
+}
+
+static vd F(exp_of)(const SHARES *it, int64_t at, int64_t n, char *raw)
+{
+    return FOR_FORM(F(form)(it, it->x, n), F(exp_piece), gather_piece(it->x, at, n, raw), n,
+                    it->max, F(kept)(it, at, n), it->x->next);
+}
+
+static double F(row_exp)(const SHARES *it)
+{
+    _Alignas(64) char raw[BLOCK * sizeof(REAL)];
+    vd sum = {0};
+    for (int64_t at = 0, n; at < it->size; at += n) {
+        n = piece_of(it->size - at);
+        sum += F(exp_of)(it, at, n, raw);
+    }
+    return total_f64(sum);
+}
+
+INLINE int F(share_piece)(tn_dtype dtype, const REAL *from, char *to, int64_t n, REAL factor,
+                          bool stream)
+{
+    for (int64_t i = 0; i < n; i += 2 * WIDTH) {
+        PAIR v = {F(load)(from + i), F(load)(from + i + WIDTH)};
+        F(save_share)(dtype, to + i * size_of_dtype(dtype), v, factor, stream);
+    }
+    return 0;
+}
+
+static void F(row_share)(const SHARES *it, REAL factor)
+{
+    _Alignas(64) char raw[BLOCK * sizeof(REAL)];
+    const strand *y = it->y;
+    for (int64_t at = 0, n; at < it->size; at += n) {
+        n = piece_of(it->size - at);
+        const REAL *from = F(kept)(it, at, n);
+        char *to = piece_room(y, at, n, raw);
+        if (it->again)
+            (void)F(exp_of)(it, at, n, raw);
+        (void)FOR_FORM(F(form)(it, y, n), F(share_piece), from, to, n, factor,
+                       is_streamed(y, at, n));
+        if (to == raw)
+            put_back(y, at, n, raw);
     }
 }
 
@@ -79,15 +122,18 @@ static void F(row_shift)(const strand *x, const strand *y, int64_t size, REAL ma
 static void F(softmax_row)(const strand *x, const strand *y, int64_t size, bool log_wanted)
 {
     _Alignas(64) REAL room[ROW_ROOM];
-    const strand kept = {.data = (char *)room,
-                         .dtype = sizeof(REAL) == 4 ? TN_F32 : TN_F64,
-                         .size = sizeof(REAL),
-                         .stride = 1};
-    const strand *mid = y->size == kept.size && !y->stream ? y : size <= ROW_ROOM ? &kept : NULL;
-    REAL max = F(row_max)(x, size);
-    double sum = F(row_exp)(x, log_wanted ? NULL : mid, size, max);
+    const bool in_y = y->size == sizeof(REAL) && y->stride == 1 && !y->stream;
+    const SHARES it = {.x = x,
+                       .y = y,
+                       .split = x->dtype == TN_BF16 && y->dtype == TN_BF16,
+                       .size = size,
+                       .max = x->size == 2 ? (REAL)max_halves(x, size) : F(row_max)(x, size),
+                       .room = room,
+                       .again = size > ROW_ROOM && (log_wanted || !in_y)};
+    double sum = F(row_exp)(&it);
     if (log_wanted)
-        F(row_shift)(x, y, size, max, (REAL)log(sum));
+        F(row_shift)(x, y, size, it.max, (REAL)log(sum));
     else
-        F(row_scale)(mid ? mid : x, y, size, (REAL)(1 / sum), !mid, max);
+        F(row_share)(&it, (REAL)(1 / sum));
 }
+#undef SHARES

@@ -19,7 +19,7 @@ static void unary_body(const loop *it, char *const *data, int64_t first, int64_t
     (void)first;
     const tn_layout *in = &it->op->operand[TN_EACH_IN];
     strand y = strand_out(it, data[0], it->walk.stride[0]);
-    strand x = strand_of(in, data[1], it->walk.stride[1]);
+    strand x = strand_in(it, in, data[1], it->walk.stride[1]);
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         if (in->dtype == TN_F64)

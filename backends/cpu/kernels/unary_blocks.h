@@ -3,11 +3,12 @@
 #define EACH(expression)                     \
     for (int64_t i = 0; i < n; i += WIDTH) { \
         VECTOR v = F(load)(x + i);           \
+        fetch(x + i, next);                  \
         F(store)(y + i, expression);         \
     }                                        \
     break
 
-static void F(unary_block)(int32_t kind, const REAL *x, REAL *y, int64_t n)
+static void F(unary_block)(int32_t kind, const REAL *x, REAL *y, int64_t n, int64_t next)
 {
     const VECTOR zero = {0}, one = F(splat)(1);
     switch (kind) {
@@ -33,6 +34,6 @@ static void F(unary_part)(const strand *in, const strand *out, int32_t kind, int
     _Alignas(64) REAL room[BLOCK], other[BLOCK];
     const REAL *x = F(take)(in, at, n, room);
     REAL *y = F(room)(out, at, n, other);
-    F(unary_block)(kind, x, y, n);
+    F(unary_block)(kind, x, y, n, in->next);
     F(give)(out, at, n, y);
 }

@@ -35,6 +35,7 @@ typedef double vd __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
 typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
 typedef int64_t vl __attribute__((vector_size(4 * LANES)));
+typedef int16_t vs __attribute__((vector_size(4 * LANES)));
 typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
 typedef int8_t vb __attribute__((vector_size(LANES)));
 typedef uint8_t vc __attribute__((vector_size(LANES)));
@@ -54,11 +55,27 @@ typedef float vg __attribute__((vector_size(2 * LANES))); /* as many floats as v
 LOAD(vf, f32)
 LOAD(vd, f64)
 LOAD(vi, i32)
+LOAD(vu, u32)
 LOAD(vh, u16)
 LOAD(vb, i8)
 LOAD(vc, u8)
 LOAD(vg, few)
 #undef LOAD
+
+/* Writes a vector past the caches, where the processor can; `to` is aligned to it. Other threads see it
+ * after stream_end. */
+INLINE void stream_vector(char *to, vu v)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512((__m512i *)(void *)to, (__m512i)v);
+#elif defined(__AVX2__)
+    _mm256_stream_si256((__m256i *)(void *)to, (__m256i)v);
+#elif defined(__SSE2__)
+    _mm_stream_si128((__m128i *)(void *)to, (__m128i)v);
+#else
+    memcpy(to, &v, sizeof v);
+#endif
+}
 
 /* Writes a line of 64 bytes past the caches, where the processor can; `to` is aligned to it. In pieces that
  * were stored as such a moment ago, as no others are forwarded. Other threads see it after stream_end. */
@@ -80,6 +97,31 @@ INLINE void stream_end(void)
 #endif
 }
 
+/* Bytes, an even number of them, and zeros up to `room`, which is whole vectors: as vectors, so that what
+ * reads them next does not wait. */
+INLINE void copy_padded(char *to, const char *from, int64_t bytes, int64_t room)
+{
+#if defined(__AVX512F__)
+    for (int64_t i = 0, left = bytes; i < room; i += 64, left -= 64) {
+        __mmask64 some = left <= 0 ? 0 : left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
+        _mm512_storeu_si512(to + i, _mm512_maskz_loadu_epi8(some, from + i));
+    }
+#elif defined(__AVX2__)
+    const int64_t words = bytes / 4;
+    for (int64_t i = 0; i < room; i += 32) {
+        vi some = (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)(words - i / 4);
+        _mm256_storeu_si256(
+            (__m256i *)(void *)(to + i),
+            _mm256_maskload_epi32((const int *)(const void *)(from + i), (__m256i)some));
+    }
+    if (bytes % 4)
+        memcpy(to + words * 4, from + words * 4, 2);
+#else
+    memcpy(to, from, (size_t)bytes);
+    memset(to + bytes, 0, (size_t)(room - bytes));
+#endif
+}
+
 INLINE vf splat_f32(float x)
 {
     return x - (vf){0};
@@ -98,6 +140,17 @@ INLINE vf choose_f32(vi mask, vf a, vf b)
     return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
 #else
     return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+#endif
+}
+
+/* x where a < b, else y. */
+INLINE vf choose_below_f32(vf a, vf b, vf x, vf y)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_blend_ps(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ), (__m512)y,
+                                    (__m512)x);
+#else
+    return choose_f32(a < b, x, y);
 #endif
 }
 
@@ -188,6 +241,8 @@ INLINE vf greater_f32(vf a, vf b)
     return (vf)_mm512_max_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
     return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_max_ps((__m128)a, (__m128)b);
 #else
     return choose_f32(a > b, a, b);
 #endif
@@ -199,8 +254,24 @@ INLINE vf lesser_f32(vf a, vf b)
     return (vf)_mm512_min_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
     return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_min_ps((__m128)a, (__m128)b);
 #else
     return choose_f32(a < b, a, b);
+#endif
+}
+
+INLINE vs greater_i16(vs a, vs b)
+{
+#if defined(__AVX512F__)
+    return (vs)_mm512_max_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vs)_mm256_max_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vs)_mm_max_epi16((__m128i)a, (__m128i)b);
+#else
+    vs mask = a > b;
+    return (a & mask) | (b & ~mask);
 #endif
 }
 
@@ -215,21 +286,44 @@ INLINE vd lesser_f64(vd a, vd b)
 }
 
 /* Of the vector's lanes, in one order. */
-INLINE double total_f32(vf v)
-{
-    double sum = 0;
-    for (int i = 0; i < LANES; i++)
-        sum += (double)v[i];
-    return sum;
-}
-
 INLINE double total_f64(vd v)
 {
-    double sum = 0;
-    for (int i = 0; i < DOUBLES; i++)
-        sum += v[i];
-    return sum;
+    double lanes[DOUBLES];
+    memcpy(lanes, &v, sizeof lanes);
+    for (int half = DOUBLES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
 }
+
+/* As f64, each lane of the first half with one of the second. */
+INLINE vd wide_f32(vf v)
+{
+    vg halves[2];
+    memcpy(halves, &v, sizeof halves);
+    return __builtin_convertvector(halves[0], vd) + __builtin_convertvector(halves[1], vd);
+}
+
+INLINE vd wide_f64(vd v)
+{
+    return v;
+}
+
+/* The greatest lane, if none is a NaN. */
+#define MOST(real, vector, name)                                                    \
+    INLINE real most_##name(vector v)                                               \
+    {                                                                               \
+        real lanes[sizeof v / sizeof(real)];                                        \
+        memcpy(lanes, &v, sizeof lanes);                                            \
+        for (size_t half = sizeof lanes / sizeof(real) / 2; half > 0; half /= 2)    \
+            for (size_t i = 0; i < half; i++)                                       \
+                lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half]; \
+        return lanes[0];                                                            \
+    }
+MOST(float, vf, f32)
+MOST(double, vd, f64)
+MOST(int16_t, vs, i16)
+#undef MOST
 
 /* Whole numbers of 16 and 8 bits to 32 and back, where the high bits are lost. */
 #if defined(__AVX512F__)
@@ -319,18 +413,67 @@ INLINE vf widen_bf16(vh v)
     return (vf)(widen_u16(v) << 16);
 }
 
-/* To nearest even; a NaN stays one. */
+/* To nearest even; a NaN stays one. The result is in the high halves; what the low ones have is not said. */
+INLINE vu round_bf16(vf v)
+{
+    vu bits = (vu)v;
+#if defined(__AVX512F__)
+    __mmask16 odd = _mm512_test_epi32_mask((__m512i)bits, _mm512_set1_epi32(0x10000));
+    __mmask16 nan = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
+    __m512i rounded = (__m512i)(bits + 0x7fff);
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
+    return (vu)_mm512_mask_or_epi32(rounded, nan, (__m512i)bits, _mm512_set1_epi32(0x400000));
+#else
+    vu rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return (vu)choose_f32(is_nan_f32(v), (vf)(bits | 0x400000), (vf)rounded);
+#endif
+}
+
 INLINE vh narrow_bf16(vf v)
 {
-    vu bits = (vu)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return narrow_u16(round_bf16(v) >> 16);
+}
+
+/* The high halves of two vectors' lanes, in turn. */
+INLINE vu split_high(vu a, vu b)
+{
+    return a >> 16 | (b & 0xffff0000);
+}
+
+/* The same, a's first. */
+INLINE vu join_high(vu a, vu b)
+{
 #if defined(__AVX512F__)
-    __mmask16 nan = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
-    vu either =
-        (vu)_mm512_mask_or_epi32((__m512i)rounded, nan, (__m512i)bits, _mm512_set1_epi32(0x400000));
+    typedef uint16_t words __attribute__((vector_size(4 * LANES)));
+    const words order = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                         1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    return (vu)_mm512_permutexvar_epi16((__m512i)order, (__m512i)split_high(a, b));
+#elif defined(__AVX2__)
+    __m256i packed = _mm256_packus_epi32((__m256i)(a >> 16), (__m256i)(b >> 16));
+    return (vu)_mm256_permute4x64_epi64(packed, 0xd8);
+#elif defined(__SSE2__)
+    return (vu)_mm_packs_epi32((__m128i)((vi)a >> 16), (__m128i)((vi)b >> 16));
 #else
-    vu either = (vu)choose_f32(is_nan_f32(v), (vf)(bits | 0x400000), (vf)rounded);
+    vh halves[] = {narrow_u16(a >> 16), narrow_u16(b >> 16)};
+    vu both;
+    memcpy(&both, halves, sizeof both);
+    return both;
 #endif
-    return narrow_u16(either >> 16);
+}
+
+/* Two half vectors as a whole one. */
+INLINE vu join_u16(vh a, vh b)
+{
+#if defined(__AVX512F__)
+    return (vu)_mm512_inserti64x4(_mm512_castsi256_si512((__m256i)a), (__m256i)b, 1);
+#elif defined(__AVX2__)
+    return (vu)_mm256_inserti128_si256(_mm256_castsi128_si256((__m128i)a), (__m128i)b, 1);
+#else
+    vh halves[] = {a, b};
+    vu both;
+    memcpy(&both, halves, sizeof both);
+    return both;
+#endif
 }
 
 /* By the exponent's distance as a product, which is exact, for subnormal numbers too. */

@@ -1,0 +1,70 @@
+/* Rows in pieces that are computed with as they are read: whole pairs, where they lie if they are together;
+ * and a rest of less than GROUP elements, in a room. */
+#ifndef TENON_BACKENDS_CPU_PIECES_H
+#define TENON_BACKENDS_CPU_PIECES_H
+
+#include "block.h"
+
+/* How many elements make the next piece: BLOCK at most. */
+INLINE int64_t piece_of(int64_t left)
+{
+    return left >= BLOCK ? BLOCK : left >= GROUP ? left / GROUP * GROUP : left;
+}
+
+INLINE bool is_piece(const strand *s, int64_t n)
+{
+    return s->stride == 1 && n >= GROUP;
+}
+
+/* The dtype to read a piece by where order does not matter. A rest ends between places, and is not split. */
+INLINE tn_dtype form_of(tn_dtype dtype, int64_t n)
+{
+    return dtype == TN_BF16 && n >= GROUP ? SPLIT_BF16 : dtype;
+}
+
+/* A piece as it is in memory, or in `raw`: together, and with zeros up to GROUP. */
+static inline const char *gather_piece(const strand *s, int64_t at, int64_t n, char *raw)
+{
+    const char *from = strand_at(s, at);
+    if (is_piece(s, n))
+        return from;
+    if (s->stride == 1) {
+        copy_padded(raw, from, n * s->size, GROUP * s->size);
+        return raw;
+    }
+    move_strided(raw, 1, from, s->stride, n, s->size);
+    if (n < GROUP)
+        memset(raw + n * s->size, 0, (size_t)((GROUP - n) * s->size));
+    return raw;
+}
+
+/* A piece as numbers, with zeros up to GROUP: weights. */
+static inline const float *take_piece_f32(const strand *s, int64_t at, int64_t n, float *room)
+{
+    _Alignas(64) char raw[GROUP * 8];
+    if (n >= GROUP)
+        return take_f32(s, at, n, room);
+    const pair_f32 v = load_pair_f32(s->dtype, gather_piece(s, at, n, raw));
+    store_f32(room, v.a);
+    store_f32(room + LANES, v.b);
+    return room;
+}
+
+static inline const double *take_piece_f64(const strand *s, int64_t at, int64_t n, double *room)
+{
+    return (const double *)(const void *)gather_piece(s, at, n, (char *)room);
+}
+
+/* Whether pairs may be written to where a piece belongs past the caches. */
+INLINE bool is_streamed(const strand *s, int64_t at, int64_t n)
+{
+    return is_piece(s, n) && may_stream(s, at);
+}
+
+/* Where pairs of a piece may be written: where it belongs, or in `raw`, to be put back. */
+INLINE char *piece_room(const strand *s, int64_t at, int64_t n, char *raw)
+{
+    return is_piece(s, n) && s->stream == may_stream(s, at) ? strand_at(s, at) : raw;
+}
+
+#endif
