@@ -4,7 +4,10 @@ doctor` takes over from it."""
 import json
 import os
 import re
+import resource
+import subprocess
 import sys
+import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
@@ -138,6 +141,46 @@ class Doctor(Case):
         row = " ".join(re.search(r"^  nnpack .*\n(?: {23}.*\n)*", text, re.M).group().split())
         self.assertRegex(row, "^nnpack no .*" + re.escape(library) + ", but no module here uses it$")
         self.assertNotRegex(text.split("  not used here: ")[1], r"\bnnpack\b")
+
+
+@unittest.skipUnless(sys.platform == "linux", "limits of Linux")
+class Limits(Case):
+    """OpenBLAS ends the process, or waits for ever, where a limit denies it what it takes: it is refused first."""
+
+    def openblas(self, limit, value, user=None, **changes):
+        if self.rows("--try")["openblas"]["available"] != "yes":
+            self.skipTest("OpenBLAS is not here")
+
+        def narrow():
+            if user is not None:
+                os.setgroups([])
+                os.setuid(user)
+            resource.setrlimit(limit, (value, value))
+
+        try:
+            done = script.run(script.build.tenon, "libraries", "--try", "--json", preexec_fn=narrow,
+                              env=script.environment(**changes))
+        except (PermissionError, subprocess.SubprocessError):
+            self.skipTest("the build folder is closed to other users")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = json.loads(done.stdout)["libraries"]
+        return next(row for row in rows if row["name"] == "openblas")
+
+    def test_threads(self):
+        if os.getuid() != 0 or len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("another user, and two processors, are needed")
+        row = self.openblas(resource.RLIMIT_NPROC, 1, user=65531)
+        self.assertEqual(row["available"], "no")
+        self.assertRegex(row["reason"], r"unless it can make \d+ threads, and 0 can be made here")
+        row = self.openblas(resource.RLIMIT_NPROC, 1, user=65531, OPENBLAS_NUM_THREADS="1")
+        self.assertEqual(row["available"], "yes")
+
+    def test_addresses(self):
+        if script.build.sanitizers:
+            self.skipTest("a sanitizer takes more addresses than any limit")
+        row = self.openblas(resource.RLIMIT_AS, 300 << 20)
+        self.assertEqual(row["available"], "no")
+        self.assertRegex(row["reason"], r"\d+ MiB of addresses, and \d+ MiB are left")
 
 
 if __name__ == "__main__":

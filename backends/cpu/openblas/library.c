@@ -1,6 +1,7 @@
 #include "../cblas/tiles.h"
 #include "../cpu.h"
 #include "../process.h"
+#include "../room.h"
 #include "openblas.h"
 
 /* Products of at most so many multiplications get one thread from any OpenBLAS, unasked: below the
@@ -84,11 +85,40 @@ static void begin_hold(tni_openblas *self)
     self->blas.alone = ALWAYS_ALONE;
 }
 
+/* It ends the process when it cannot make a thread for each processor, and asks for ever for a buffer that it
+ * cannot have: one for each of its threads, and one for each that calls it. So both are tried first. */
+static tn_status afford(bool in_use, tn_error *err)
+{
+    enum { BUFFER_MIB = 128, THREADS_MAX = 128 };
+    int32_t told = tni_cpu_variable_level("OPENBLAS_NUM_THREADS");
+    int32_t processors = tni_cpu_processors(), threads = told > 0 ? told : processors;
+    threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    int32_t possible = in_use ? threads - 1 : tni_cpu_threads_possible(threads - 1);
+    if (possible < threads - 1)
+        return tn_fail(
+            err, TN_UNAVAILABLE, 0, "cpu: openblas",
+            "OpenBLAS ends the process unless it can make %d threads, and %d can be made "
+            "here; raise the limit (ulimit -u, pids.max), or set OPENBLAS_NUM_THREADS=1",
+            threads - 1, possible);
+    int64_t left = tni_cpu_addresses_left() >> 20;
+    int64_t needed = (int64_t)BUFFER_MIB * (threads + processors);
+    if (left < needed)
+        return tn_fail(
+            err, TN_UNAVAILABLE, 0, "cpu: openblas",
+            "OpenBLAS waits for ever for buffers that it cannot have, %lld MiB of addresses, "
+            "and %lld MiB are left; raise the limit (ulimit -v)",
+            (long long)needed, (long long)left);
+    return TN_OK;
+}
+
 static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *err)
 {
     bool in_use = tni_cpu_process_has(tni_cpu_module_openblas.files);
     void *table = NULL;
-    tn_status status =
+    tn_status status = afford(in_use, err);
+    if (status)
+        return status;
+    status =
         tni_cpu_module_bind(host, &tni_cpu_module_openblas, symbols,
                             sizeof symbols / sizeof symbols[0], sizeof(tni_openblas), &table, err);
     if (status)
