@@ -493,6 +493,7 @@ static void what_cannot_be_checked_says_why(void **state)
          "computes softmax, not matmul"},
         {"matmul:f64:m=3,n=5,k=7@cpu:0", "cpu.matmul.trick", TN_UNSUPPORTED, "f64"},
         {"matmul:f32:m=3,n=5@cpu:0", NULL, TN_INVALID_ARGUMENT, "k"},
+        {"matmul:f32:m=100000000,n=100000000,k=1@cpu:0", NULL, TN_OUT_OF_MEMORY, "are available"},
     };
     tn_check_result result = {.struct_size = sizeof result, .at = 77};
     tn_error err;
