@@ -181,6 +181,17 @@ static void print_taken(const tn_decision *decision)
     printf("%s", paint(PAINT_NONE));
 }
 
+/* That a wish is not met is part of the answer: its kernels are refused above, or are not here. */
+static void print_unmet(const tn_decision *decision)
+{
+    const char *rule = tn_decision_unmet(decision);
+    text_line line = {0};
+    if (!rule[0])
+        return;
+    text_add(&line, "%s, as nothing that it names can be taken", rule);
+    text_wrapped(0, "not met: ", 9, line.text);
+}
+
 static void print_change(const explained *problem)
 {
     const char *before = name_of_taken(problem->before), *now = name_of_taken(problem->now);
@@ -198,6 +209,7 @@ void explained_print(const explained_world *world, const explained *problem)
     print_candidates(problem->now);
     print_offenders(world, problem);
     print_taken(problem->now);
+    print_unmet(problem->now);
     if (problem->before)
         print_change(problem);
 }
@@ -256,6 +268,7 @@ static void write_taken(json *to, const tn_decision *decision)
     json_text(to, "chosen", taken ? taken->kernel : NULL);
     json_text(to, "status", tn_status_name(status));
     json_text(to, "message", message);
+    json_known_text(to, "unmet", tn_decision_unmet(decision));
 }
 
 void explained_write(json *to, const explained_world *world, const explained *problem)

@@ -285,7 +285,7 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         return;
     trust(asking, version, to);
     if (is_admitted(to))
-        to->tuned_us = tni_tuned_us(q, kernel);
+        to->tuned_us = tni_tuned_us(q, kernel, &to->level_us);
 }
 
 static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
@@ -319,8 +319,8 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
         return a->judged.rank < b->judged.rank;
     if ((a->tuned_us > 0) != (b->tuned_us > 0))
         return a->tuned_us > 0;
-    if (a->tuned_us != b->tuned_us)
-        return a->tuned_us < b->tuned_us;
+    if (a->level_us != b->level_us)
+        return a->level_us < b->level_us;
     return a->predicted_us < b->predicted_us;
 }
 

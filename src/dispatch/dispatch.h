@@ -24,6 +24,7 @@ typedef struct tni_contender {
     tni_judgement judged;
     double predicted_us;
     double tuned_us; /* 0: not known */
+    double level_us; /* what tuned_us is compared by: times that tie have one */
     uint64_t workspace;
     tn_refusal why; /* code 0 unless it is refused or in quarantine */
 } tni_contender;

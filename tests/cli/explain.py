@@ -155,11 +155,20 @@ class Unknown(Case):
 
 
 class DryRun(Case):
+    def test_says_which_wish_is_not_met(self):
+        wish = ("--set", "rules=prefer:matmul/library:nnpack", MATMUL)
+        document = self.document(*wish)
+        self.assertEqual(document["unmet"], "matmul/library:nnpack")
+        self.assertIsNone(document["without_set"]["unmet"])
+        self.assertRegex(self.text(*wish), r"(?m)^not met: matmul/library:nnpack, as nothing that it")
+        self.assertNotIn("not met: ", self.text(MATMUL))
+
     def test_shows_what_changes(self):
         plain = self.document(MATMUL)
         document = self.document("--set", "determinism=cross-device", MATMUL)
         self.assertEqual(document["without_set"],
-                         {"chosen": plain["chosen"], "status": "ok", "message": ""})
+                         {"chosen": plain["chosen"], "status": "ok", "message": "",
+                          "unmet": None})
         self.assertEqual(document["chosen"], "cpu.matmul.ref")
         refused = [row["kernel"] for row in document["candidates"]
                    if row["why"] and row["why"]["code"] == "determinism"]

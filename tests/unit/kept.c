@@ -84,7 +84,8 @@ static void write_times(void)
 static bool time_is_known(void)
 {
     tni_times_forget();
-    return tni_times_find(&question, kernel) != TNI_TIME_UNKNOWN;
+    int64_t level;
+    return tni_times_find(&question, kernel, &level) != TNI_TIME_UNKNOWN;
 }
 
 static const entry entries[] = {

@@ -18,6 +18,7 @@ typedef struct kept {
     int64_t version;
     int64_t library_version;
     int64_t ns;
+    int64_t level; /* what it is compared by: that of the least time it ties with */
 } kept;
 
 /* The times of one problem; constant. */
@@ -161,6 +162,30 @@ static bool is_of(const kept *k, const tni_kernel *kernel, int64_t library_versi
     return k->version == kernel->row->version && k->library_version == library_version;
 }
 
+/* The least time gives its own to all that are within the tie, then the least of the others: whatever the
+ * order in which they came. */
+static void level(page *p)
+{
+    int64_t done = 0;
+    for (size_t i = 0; i < p->count; i++)
+        p->times[i].level = p->times[i].ns;
+    for (;;) {
+        int64_t least = INT64_MAX;
+        for (size_t i = 0; i < p->count; i++) {
+            if (p->times[i].level > done && p->times[i].level < least)
+                least = p->times[i].level;
+        }
+        if (least == INT64_MAX)
+            return;
+        for (size_t i = 0; i < p->count; i++) {
+            int64_t *at = &p->times[i].level;
+            if (*at > done && (double)*at <= (double)least * (1 + TNI_TIMES_TIE))
+                *at = least;
+        }
+        done = least;
+    }
+}
+
 /* Reading and writing. */
 
 static void take(page *to, const tni_selections *from)
@@ -189,8 +214,10 @@ static page *load(const tni_buffer *key)
         tni_cache_get(cache, "tuning", key->text, key->length, &text, &size, NULL) == TN_OK)
         (void)tni_selections_parse(text, size, "tuning", &read, NULL);
     page *made = make_page(key, read.count);
-    if (made)
+    if (made) {
         take(made, &read);
+        level(made);
+    }
     tni_selections_release(&read);
     tni_release(text);
     return made;
@@ -250,7 +277,7 @@ static void find_out(const tni_buffer *key)
         publish(read, key, false);
 }
 
-int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel)
+int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, int64_t *out_level)
 {
     int64_t ns = TNI_TIME_UNKNOWN;
     int64_t version = tni_kernel_library_version(kernel, question->device);
@@ -261,32 +288,14 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel)
         tni_mutex_lock(&lock);
         page *p = *find_page(&key);
         const kept *k = p ? find_kept(p, kernel) : NULL;
-        ns = k && is_of(k, kernel, version) ? k->ns : TNI_TIME_UNKNOWN;
+        if (k && is_of(k, kernel, version)) {
+            ns = k->ns;
+            *out_level = k->level;
+        }
         tni_mutex_unlock(&lock);
     }
     tni_buffer_release(&key);
     return ns;
-}
-
-/* The least time gives its own to all that are within the tie, then the least of the others. */
-static void level(page *p)
-{
-    int64_t done = 0;
-    for (;;) {
-        int64_t least = INT64_MAX;
-        for (size_t i = 0; i < p->count; i++) {
-            if (p->times[i].ns > done && p->times[i].ns < least)
-                least = p->times[i].ns;
-        }
-        if (least == INT64_MAX)
-            return;
-        for (size_t i = 0; i < p->count; i++) {
-            int64_t ns = p->times[i].ns;
-            if (ns > done && (double)ns <= (double)least * (1 + TNI_TIMES_TIE))
-                p->times[i].ns = least;
-        }
-        done = least;
-    }
 }
 
 /* A new version voids what was known of the old one; a failure does not void a time. */
@@ -322,8 +331,12 @@ tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, s
                          tn_error *err)
 {
     tni_buffer key = {0};
+    page *made = NULL;
     tni_once_run(&begun, begin);
-    page *made = make_key(question, &key) ? copy_page(&key, count) : NULL;
+    if (make_key(question, &key)) {
+        find_out(&key);
+        made = copy_page(&key, count);
+    }
     if (made) {
         for (size_t i = 0; i < count; i++)
             put(made, &timed[i]);

@@ -17,13 +17,14 @@ typedef struct tni_timed {
 /* What is known of a time besides itself. A failure is remembered by the process alone. */
 enum { TNI_TIME_UNKNOWN = 0, TNI_TIME_FAILED = -1 };
 
-/* Nanoseconds, or one of the above; also TNI_TIME_UNKNOWN for want of memory. Reads the cache directory
- * for a problem that was not asked for yet. */
-int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel);
+/* Nanoseconds, or one of the above; also TNI_TIME_UNKNOWN for want of memory. Of a time, *out_level is what it
+ * is compared by: those within TNI_TIMES_TIE of one another have one level, so that a prediction decides
+ * between them: see tuning_time.h. Else it is left alone. Reads the cache directory for a problem that was
+ * not asked for yet. */
+int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, int64_t *out_level);
 
-/* Keeps times beside those that other kernels have for the problem. Times within TNI_TIMES_TIE of one
- * another are made equal, so that a prediction decides between them: see tuning_time.h. What the cache
- * directory does not take is kept in memory alone. */
+/* Keeps times beside those that other kernels have for the problem. What the cache directory does not take is
+ * kept in memory alone. */
 #define TNI_TIMES_TIE 0.05
 tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
                          tn_error *err);

@@ -102,11 +102,11 @@ static size_t pick(const tni_question *question, const tni_choice *choice,
     return count;
 }
 
-double tni_tuned_us(const tni_question *question, const tni_kernel *kernel)
+double tni_tuned_us(const tni_question *question, const tni_kernel *kernel, double *out_level_us)
 {
-    if (!is_wished(question))
-        return 0;
-    int64_t ns = tni_times_find(question, kernel);
+    int64_t level = 0;
+    int64_t ns = is_wished(question) ? tni_times_find(question, kernel, &level) : 0;
+    *out_level_us = ns > 0 ? (double)level / 1000 : 0;
     return ns > 0 ? (double)ns / 1000 : 0;
 }
 
@@ -115,9 +115,10 @@ bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice)
     const tni_kernel *picked[TNI_CANDIDATES_MOST];
     if (!is_wished(question) || tni_pool_inside() || tni_log_inside())
         return false;
+    int64_t level;
     size_t count = pick(question, choice, picked);
     for (size_t i = 0; count > 1 && i < count; i++) {
-        if (tni_times_find(question, picked[i]) == TNI_TIME_UNKNOWN)
+        if (tni_times_find(question, picked[i], &level) == TNI_TIME_UNKNOWN)
             return true;
     }
     return false;

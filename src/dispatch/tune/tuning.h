@@ -5,8 +5,9 @@
 #include "dispatch/dispatch.h"
 
 /* Microseconds that a kernel took for a problem like this on this device with this driver and library
- * version; 0 when that is not known. Looks up, times nothing. */
-double tni_tuned_us(const tni_question *question, const tni_kernel *kernel);
+ * version, and those by which it is compared with others; 0 when that is not known. Looks up, times
+ * nothing. */
+double tni_tuned_us(const tni_question *question, const tni_kernel *kernel, double *out_level_us);
 
 /* Whether the context wishes that the question be tuned and it was not yet. */
 bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice);
