@@ -1,5 +1,6 @@
 /* Did anything fall back? Counted when a plan is made. */
 #include "base/log.h"
+#include "dispatch/attention/wish.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "plan.h"
@@ -32,12 +33,21 @@ static bool was_first(const tni_contender *refused, const tni_contender *chosen)
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
+/* By what is preferred, were it not refused. */
+static bool comes_before(const tni_contender *refused, const tni_contender *chosen)
+{
+    const tni_judgement *a = &refused->judged, *b = &chosen->judged;
+    if (b->order != TNI_JUDGED_PREFERRED || a->wished != b->wished)
+        return b->order != TNI_JUDGED_PREFERRED || a->wished;
+    return a->rank < b->rank || (a->rank == b->rank && a->member_rank < b->member_rank);
+}
+
 static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
         return;
-    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED;
+    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED && comes_before(v, chosen);
     out->preferred |= preferred;
     if (!preferred && !was_first(v, chosen))
         return;
@@ -58,12 +68,23 @@ static void look(const tni_choice *choice, size_t chosen, tn_fallbacks *out)
     out->reference = taken->kernel->reference && choice->count > 1 && choice->admitted == 1;
 }
 
+/* A backend that attention.backend prefers may have no kernel here that could have been refused. */
+static bool passes_wish(const tni_question *question, const tni_contender *taken)
+{
+    tni_backend_wish wish;
+    if (!tn_op_attention(question->op))
+        return false;
+    tni_backend_wished(question->context, &wish);
+    return wish.strength == TN_PREFER && taken->judged.order != TNI_JUDGED_PREFERRED;
+}
+
 void tni_fallback_count(const tni_question *question, const tni_choice *choice, size_t chosen)
 {
     const tni_kernel *kernel = choice->candidates[chosen].kernel;
     tn_fallbacks found;
     tni_buffer text = {0};
     look(choice, chosen, &found);
+    found.preferred |= passes_wish(question, &choice->candidates[chosen]);
     if (!(found.preferred | found.avoided | found.unavailable | found.quarantined |
           found.reference))
         return;

@@ -46,6 +46,9 @@ static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
     return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
 }
 
+/* How late the test is that refused: a candidate with a greater one came farther. */
+int32_t tni_refusal_progress(int32_t code);
+
 /* Fills in a refusal, with a text of what would help; always false. */
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...) TN_PRINTF(6, 7);

@@ -1,4 +1,5 @@
-"""docs/dispatch.md shows what `tenon explain` writes: every example is run again and compared.
+"""docs/dispatch.md and docs/attention.md show what `tenon explain` writes: every example is run again and
+compared.
 
     python3 tests/docs/dispatch.py BUILD --write     writes the examples anew
 
@@ -15,14 +16,14 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-PAGE = ("docs", "dispatch.md")
+PAGES = {"dispatch.md": 3, "attention.md": 1}  # and how many examples each has at least
 EXAMPLE = re.compile(r"(<!-- explain: (.*?) -->\n```\n)(.*?)(```\n)", re.S)
 
 
 def explained(arguments):
     """What the command writes, at the lowest level of instructions, without what is the machine's."""
     text = script.run(script.build.tenon, "explain", *shlex.split(arguments),
-                      env=script.environment(TENON_CPU_ISA_MASK="baseline")).stdout
+                      env=script.environment(TENON_CPU_ISA_MASK="baseline"), cwd=script.source()).stdout
     text = re.sub(r"(?ms)^device .*?^(?=settings)", "", text)
     text = re.sub(r"(openblas) [0-9.]+,", r"\1,", text)
     return f"$ tenon explain {arguments}\n{text}"
@@ -42,15 +43,17 @@ class Examples(script.Case):
     def test_are_what_the_command_writes(self):
         if not has_openblas():
             self.skip("OpenBLAS is not here, which the examples speak of")
-        page = script.read_text(script.source(*PAGE))
-        self.assertGreaterEqual(len(EXAMPLE.findall(page)), 3)
-        self.assertEqual(page, written(page), "docs/dispatch.md: write it anew with --write")
+        for name, least in PAGES.items():
+            page = script.read_text(script.source("docs", name))
+            self.assertGreaterEqual(len(EXAMPLE.findall(page)), least)
+            self.assertEqual(page, written(page), f"docs/{name}: write it anew with --write")
 
 
 if __name__ == "__main__":
     if sys.argv[2:] == ["--write"]:
         script.build.read(sys.argv[1])
-        path = script.source(*PAGE)
-        script.write_text(path, written(script.read_text(path)))
+        for page in PAGES:
+            path = script.source("docs", page)
+            script.write_text(path, written(script.read_text(path)))
     else:
         script.main()

@@ -17,6 +17,7 @@ static double part_of(double found, double expected, double bound)
 /* One output, in its place among all of them. */
 typedef struct output {
     tn_dtype dtype;
+    int32_t operand;
     const char *found, *expected;
     int64_t at;
 } output;
@@ -33,6 +34,7 @@ static void judge(const output *o, double bound, bool by_bytes, tni_difference *
                             .bound = bound,
                             .found = real ? f.re : f.im,
                             .expected = real ? e.re : e.im,
+                            .output = o->operand,
                             .at = o->at};
     if (by_bytes && memcmp(o->found, o->expected, (size_t)tni_dtype_bytes(o->dtype)) != 0)
         out->error = INFINITY;
@@ -55,7 +57,7 @@ static bool add(const tni_difference *one, tni_difference *io)
 tn_status tni_compare(const tni_comparand *what, tni_difference *difference, bool *out_worse,
                       tn_error *err)
 {
-    const tn_layout *out = &what->op->operand[tni_op_class_of(what->op->kind)->output];
+    const tn_layout *out = &what->op->operand[what->output];
     int64_t size = tni_dtype_bytes(out->dtype), at = 0;
     bool whole = tni_dtype_is_integer(out->dtype);
     tni_place place = {{0}};
@@ -63,11 +65,12 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     *out_worse = false;
     if (tni_layout_elements(out) == 0)
         return TN_OK;
-    tn_status status = tni_bounds_begin(&bounds, what->op, what->data, what->numerics, err);
+    tn_status status = tni_bounds_begin(&bounds, what, err);
     if (status)
         return status;
     do {
         output o = {.dtype = out->dtype,
+                    .operand = what->output,
                     .found = (const char *)what->found + tni_place_in(&place, out) * size,
                     .expected = (const char *)what->expected + at * size,
                     .at = at};

@@ -12,7 +12,8 @@
 struct tni_sample {
     void *data[TN_OP_OPERANDS_MAX];  /* first elements, in what was copied */
     char *block[TN_OP_OPERANDS_MAX]; /* owned */
-    char *found;                     /* room for the output, as long as its block; owned */
+    char *found[TN_OP_OPERANDS_MAX]; /* of outputs: room for them, as long as their blocks; owned */
+    void *expected[TN_OP_OPERANDS_MAX]; /* the same, dense; owned */
     size_t bytes[TN_OP_OPERANDS_MAX];
     int64_t low[TN_OP_OPERANDS_MAX];
 };
@@ -26,10 +27,11 @@ bool tni_sample_count(int64_t every)
 
 void tni_sample_release(tni_sample *sample)
 {
-    for (int32_t i = 0; sample && i < TN_OP_OPERANDS_MAX; i++)
+    for (int32_t i = 0; sample && i < TN_OP_OPERANDS_MAX; i++) {
         tni_release(sample->block[i]);
-    if (sample)
-        tni_release(sample->found);
+        tni_release(sample->found[i]);
+        tni_release(sample->expected[i]);
+    }
     tni_release(sample);
 }
 
@@ -69,18 +71,34 @@ static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t in
                  sample->block[index], err);
 }
 
+static bool is_output(const tn_op *op, int32_t index)
+{
+    return op->operand[index].dtype && tni_op_writes(tni_op_class_of(op->kind), index);
+}
+
+static tn_status make_room(tni_sample *sample, const tn_op *op, int32_t index, tn_error *err)
+{
+    const tn_layout *layout = &op->operand[index];
+    size_t bytes = (size_t)tni_layout_elements(layout) * (size_t)tni_dtype_bytes(layout->dtype);
+    sample->found[index] = tni_alloc_aligned(sample->bytes[index] + 1, TN_OP_ALIGNMENT_MAX);
+    sample->expected[index] = tni_alloc_aligned(bytes + 1, TN_OP_ALIGNMENT_MAX);
+    return sample->found[index] && sample->expected[index]
+               ? TN_OK
+               : tni_no_memory(err, "debug.sample", "a copy of the output");
+}
+
 tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
                            tn_error *err)
 {
-    const int32_t output = tni_op_class_of(problem->op.kind)->output;
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
     tn_status status = TN_OK;
     if (!made)
         return tni_no_memory(err, "debug.sample", "a sample");
-    for (int32_t i = 0; i < problem->op.count && !status; i++)
+    for (int32_t i = 0; i < problem->op.count && !status; i++) {
         status = keep(made, problem, i, stream, err);
-    if (!status && !(made->found = tni_alloc_aligned(made->bytes[output] + 1, TN_OP_ALIGNMENT_MAX)))
-        status = tni_no_memory(err, "debug.sample", "a copy of the output");
+        if (!status && is_output(&problem->op, i))
+            status = make_room(made, &problem->op, i, err);
+    }
     if (status)
         tni_sample_release(made);
     else
@@ -122,31 +140,37 @@ static tn_status tell(const tni_plan *plan, const tni_problem *problem,
     return status;
 }
 
+static tn_status compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
+                         int32_t index, tn_stream *stream, tni_difference *difference,
+                         tn_error *err)
+{
+    const char *at = problem->data[index];
+    bool worse;
+    if (!at)
+        return TN_OK;
+    tn_status status = fetch(problem->device, stream, at + sample->low[index], sample->bytes[index],
+                             sample->found[index], err);
+    const tni_comparand what = {.op = &problem->op,
+                                .output = index,
+                                .data = sample->data,
+                                .found = sample->found[index] - sample->low[index],
+                                .expected = sample->expected[index],
+                                .numerics = tni_plan_kernel(plan)->row->numerics};
+    return status ? status : tni_compare(&what, difference, &worse, err);
+}
+
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err)
 {
-    const int32_t output = tni_op_class_of(problem->op.kind)->output;
     tni_oracle oracle = {0};
     tni_difference difference = {.at = -1};
-    bool worse;
-    size_t bytes = (size_t)tni_layout_elements(&problem->op.operand[output]) *
-                   (size_t)tni_dtype_bytes(problem->op.operand[output].dtype);
-    void *expected = tni_alloc_aligned(bytes, TN_OP_ALIGNMENT_MAX);
-    const char *at = problem->data[output];
-    tn_status status = expected ? TN_OK : tni_no_memory(err, "debug.sample", "the right output");
+    tn_status status = tni_oracle_begin(&oracle, problem->op.kind, err);
     if (!status)
-        status = fetch(problem->device, stream, at + sample->low[output], sample->bytes[output],
-                       sample->found, err);
-    if (!status)
-        status = tni_oracle_begin(&oracle, problem->op.kind, err);
-    if (!status)
-        status = tni_oracle_ask(&oracle, &problem->op, sample->data, expected, err);
-    if (!status) {
-        const tni_comparand what = {&problem->op, sample->data, sample->found - sample->low[output],
-                                    expected, tni_plan_kernel(plan)->row->numerics};
-        status = tni_compare(&what, &difference, &worse, err);
+        status = tni_oracle_ask(&oracle, &problem->op, sample->data, sample->expected, err);
+    for (int32_t i = 0; i < problem->op.count && !status; i++) {
+        if (is_output(&problem->op, i))
+            status = compare(sample, plan, problem, i, stream, &difference, err);
     }
     tni_oracle_end(&oracle);
-    tni_release(expected);
     return status || difference.wrong == 0 ? status : tell(plan, problem, &difference, err);
 }
