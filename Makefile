@@ -3,11 +3,11 @@
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60
-.PHONY: help doctor test build bench gpu-test hw-test cross-test fuzz lint format install clean
+.PHONY: help doctor test build bench gpu-test hw-test cross-test libraries-test fuzz lint format install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
-		printf '  make %-11s %s\n' "$$t" "$$h"; done
+		printf '  make %-14s %s\n' "$$t" "$$h"; done
 
 doctor: build ## build, then report what this machine has and whether it works; the page is build/doctor.html
 	@build/tenon doctor --html build/doctor.html
@@ -37,6 +37,10 @@ hw-test: ## the tests that need AMX or Arm
 cross-test: ## the core and its unit tests for Windows (wine) and aarch64 (qemu)
 	@scripts/setup cross
 	@scripts/cross
+
+libraries-test: ## the kernels that go through MKL, oneDNN, BLIS and OpenBLAS, with builds of each fetched for it
+	@scripts/setup build
+	@scripts/libraries
 
 fuzz: ## every fuzzer for SECONDS=60
 	@scripts/setup test

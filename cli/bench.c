@@ -37,6 +37,8 @@ static void print_result(const char *name, const bench_wish *wish, const tn_benc
     if (wish->against.count)
         printf("  %s, x %.2f (A/A within %.1f%%)", text_time(result->against_us, other),
                result->ratio, result->aa_spread * 100);
+    if (!is_measurable(result->spread))
+        printf("  %snot measurable here%s", paint(PAINT_ODD), paint(PAINT_NONE));
     putchar('\n');
 }
 
@@ -46,8 +48,9 @@ static void print_failure(const char *name, tn_status status, const tn_error *er
     printf("%*s", INDENT, "");
     text_cell(name, NAME);
     text_add(&line, "%s: %s", tn_status_name(status), err->message);
-    printf(" %s", paint(PAINT_ODD));
-    text_wrapped_on(INDENT + NAME + 1, "not run: ", 9, line.text);
+    printf(" %s", paint(status == TN_CORRUPT ? PAINT_BAD : PAINT_ODD));
+    const char *word = status == TN_CORRUPT ? "wrong: " : "not run: ";
+    text_wrapped_on(INDENT + NAME + 1, word, (int)strlen(word), line.text);
     printf("%s", paint(PAINT_NONE));
 }
 
@@ -68,8 +71,8 @@ static void write_against(json *to, const bench_wish *wish, const tn_bench_resul
 static void write_result(json *to, const char *problem, const char *name, tn_status status,
                          const bench_wish *wish, const tn_bench_result *result, const tn_error *err)
 {
-    static const char *const keys[] = {"ms",   "spread", "gflops", "gbps",
-                                       "runs", "calls",  "against"};
+    static const char *const keys[] = {"ms",   "spread", "measurable", "gflops",
+                                       "gbps", "runs",   "calls",      "against"};
     json_begin_object(to, NULL);
     json_text(to, "problem", problem);
     json_text(to, "kernel", name);
@@ -80,6 +83,7 @@ static void write_result(json *to, const char *problem, const char *name, tn_sta
     if (!status) {
         json_number(to, "ms", result->us / 1000);
         json_number(to, "spread", result->spread);
+        json_bool(to, "measurable", is_measurable(result->spread));
         json_number(to, "gflops", result->gflops);
         json_number(to, "gbps", result->gbps);
         json_integer(to, "runs", result->runs);
@@ -152,7 +156,7 @@ static int run_wish(const command *self, const bench_wish *wish, const trials *o
 static int read_wish(const command *self, int count, char **arguments, bench_wish *wish)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+        {"PROBLEM", NULL, "what is to be computed, as for `tenon explain --help`", NULL,
          &wish->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
          &wish->trials.kernel, 1},

@@ -66,6 +66,11 @@ const char *text_rate(double giga, const char *unit, char room[TEXT_RATE])
     return room;
 }
 
+bool is_measurable(double spread)
+{
+    return spread <= 0.5;
+}
+
 const char *library_version_of(const char *library, char room[LIBRARY_VERSION])
 {
     const tn_library *found;
@@ -113,19 +118,15 @@ void phrase_candidate(const tn_candidate *candidate, text_line *out)
 
 void phrase_refusal(const tn_refusal *why, text_line *out)
 {
-    bool is_switch = why->needed == 1 && why->found == 0 && why->text[0];
-    text_add(out, "%s: %s", tn_refusal_name(why->code), why->what);
-    if (!is_switch)
-        text_add(out, " needs %" PRId64 ", found %" PRId64, why->needed, why->found);
-    if (why->text[0])
-        text_add(out, "; %s", why->text);
+    text_add(out, "%s: %s", tn_refusal_name(why->code), why->text);
 }
 
 void phrase_rule(const tn_candidate *candidate, text_line *out)
 {
-    static const char *const says[] = {"avoided by the rule ", "the rule ",
-                                       "preferred by the rule "};
-    if (!candidate->rule[0])
+    static const char *const says[] = {"avoided by the rule ",
+                                       "a rule has a say: ", "preferred by the rule "};
+    bool told = candidate->why && candidate->why->code == TN_REFUSE_RULE;
+    if (!candidate->rule[0] || (told && !candidate->overruled[0]))
         return;
     text_add(out, "%s%s", says[candidate->standing + 1], candidate->rule);
     if (candidate->overruled[0])

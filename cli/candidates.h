@@ -23,6 +23,9 @@ const char *text_time(double us, char room[TEXT_TIME]);
 enum { TEXT_RATE = 32 };
 const char *text_rate(double giga, const char *unit, char room[TEXT_RATE]);
 
+/* Whether a time means anything when its samples spread so far: up to a half of it. */
+bool is_measurable(double spread);
+
 /* The version of a library, as its vendor writes it; "" when it is unknown or there is none. */
 enum { LIBRARY_VERSION = 96 };
 const char *library_version_of(const char *library, char room[LIBRARY_VERSION]);

@@ -1,5 +1,6 @@
 /* `tenon check`: kernels held against the reference. */
 #include "json.h"
+#include "system.h"
 #include "text.h"
 #include "trials.h"
 
@@ -23,47 +24,59 @@ typedef struct check_tally {
 
 static const char who[] = " check";
 
-static void print_result(const char *name, tn_status status, const tn_check_result *result,
-                         const tn_error *err)
+/* What became of one kernel; `wrong` also of one whose wrong numbers kept it from being run. */
+typedef struct check_outcome {
+    tn_check_result result;
+    tn_error err;
+    tn_status status;
+    bool wrong;
+    char name[TRIAL_NAME];
+} check_outcome;
+
+static void print_outcome(const check_outcome *of)
 {
     enum { INDENT = 2, NAME = 28, VERDICT = 9 };
     text_line line = {0};
-    const char *word = status ? "not run" : result->ok ? "ok" : "wrong";
+    const tn_check_result *result = &of->result;
+    const char *word = of->wrong ? "wrong" : of->status ? "not run" : "ok";
     printf("%*s", INDENT, "");
-    text_cell(name, NAME);
+    text_cell(of->name, NAME);
     printf(" %s%-*s%s",
-           paint(status       ? PAINT_ODD
-                 : result->ok ? PAINT_GOOD
-                              : PAINT_BAD),
+           paint(of->wrong    ? PAINT_BAD
+                 : of->status ? PAINT_ODD
+                              : PAINT_GOOD),
            VERDICT, word, paint(PAINT_NONE));
-    if (status)
-        text_add(&line, "%s: %s", tn_status_name(status), err->message);
+    if (of->status)
+        text_add(&line, "%s: %s", tn_status_name(of->status), of->err.message);
     else
         text_add(&line, "error %.3g%% of its bound %.3g, %s%" PRId64 " output%s",
                  result->error * 100, result->bound, result->sampled ? "looked at " : "",
                  result->checked, plural(result->checked));
     text_wrapped_on(INDENT + NAME + 1 + VERDICT, "", 0, line.text);
-    if (!status && result->text[0])
+    if (!of->status && result->text[0])
         text_wrapped(INDENT * 3, "", 0, result->text);
 }
 
-static void write_result(json *to, const char *problem, const char *name, tn_status status,
-                         const tn_check_result *result, const tn_error *err)
+static void write_outcome(json *to, const char *problem, const check_outcome *of)
 {
+    const tn_check_result *result = &of->result;
     json_begin_object(to, NULL);
     json_text(to, "problem", problem);
-    json_text(to, "kernel", name);
-    json_text(to, "status", tn_status_name(status));
-    json_text(to, "message", status ? err->message : result->text);
-    if (status) {
-        static const char *const keys[] = {"ok", "error",   "bound",   "found", "expected",
-                                           "at", "checked", "sampled", "seed"};
+    json_text(to, "kernel", of->name);
+    json_text(to, "status", tn_status_name(of->status));
+    json_text(to, "message", of->status ? of->err.message : result->text);
+    if (of->wrong || !of->status)
+        json_bool(to, "ok", !of->wrong);
+    else
+        json_null(to, "ok");
+    if (of->status) {
+        static const char *const keys[] = {"error", "bound",   "found",   "expected",
+                                           "at",    "checked", "sampled", "seed"};
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
             json_null(to, keys[i]);
     } else {
         char seed[24];
         snprintf(seed, sizeof seed, "%" PRIu64, result->seed);
-        json_bool(to, "ok", result->ok != 0);
         json_number(to, "error", result->error);
         json_number(to, "bound", result->bound);
         json_number(to, "found", result->found);
@@ -81,26 +94,27 @@ static void check_one(const check_wish *wish, const trials *of, size_t problem, 
                       json *to, check_tally *tally)
 {
     const char *text = tn_decision_problem(of->decisions[problem]);
-    tn_check_result result = {.struct_size = sizeof result};
+    check_outcome it = {.result = {.struct_size = sizeof it.result}};
     const tn_check_args args = {.struct_size = sizeof args,
                                 .problem = text,
                                 .kernel = trials_kernel(of, problem, index),
                                 .seed = tally->seed,
                                 .dump = wish->dump.count ? wish->dump.texts[0] : NULL};
-    tn_error err;
-    tn_status status = tn_check(NULL, &args, &result, &err);
-    const char *name = status ? name_of_trial(of, problem, index) : result.kernel;
+    it.status = tn_check(NULL, &args, &it.result, &it.err);
+    tn_text_fit(it.name, sizeof it.name,
+                it.status ? name_of_trial(of, problem, index) : it.result.kernel);
+    it.wrong = it.status ? trial_is_quarantined(text, args.kernel, it.name) : !it.result.ok;
     if (to)
-        write_result(to, text, name, status, &result, &err);
+        write_outcome(to, text, &it);
     else
-        print_result(name, status, &result, &err);
+        print_outcome(&it);
     (void)fflush(stdout); /* the next one may take long */
-    if (!status)
-        tally->seed = result.seed;
-    tally->tried += status == TN_OK;
-    tally->wrong += status == TN_OK && !result.ok;
-    if (status && tally->code == EXIT_DONE)
-        tally->code = code_of_trial(status);
+    if (!it.status)
+        tally->seed = it.result.seed;
+    tally->tried += !it.status || it.wrong;
+    tally->wrong += it.wrong;
+    if (it.status && tally->code == EXIT_DONE)
+        tally->code = code_of_trial(it.status);
 }
 
 static void check_all(const check_wish *wish, const trials *of, json *to, check_tally *tally)
@@ -144,10 +158,41 @@ static int run_wish(const command *self, const check_wish *wish, const trials *o
     return tally.wrong ? EXIT_FAILURES_FOUND : tally.code;
 }
 
+/* Whether --dump goes with the rest and can be written, which is not to be found out after a long run; what
+ * is wrong is said. */
+static bool dump_is_sound(const check_wish *wish)
+{
+    const char *path = wish->dump.count ? wish->dump.texts[0] : NULL;
+    bool several = wish->trials.problems.count > 1 || wish->trials.all_kernels;
+    int fault = path && !several ? system_can_write(path) : 0;
+    if (path && several)
+        fprintf(stderr, "tenon%s: --dump is for one problem and one kernel\n", who);
+    else if (fault)
+        fprintf(stderr, "tenon%s: --dump %s: %s\n", who, path, strerror(fault));
+    return !fault && !(path && several);
+}
+
+static int read_seed(check_wish *wish)
+{
+    const char *seed = wish->seed.count ? wish->seed.texts[0] : "1";
+    char *end;
+    errno = 0;
+    wish->first = strtoull(seed, &end, 10);
+    if (errno || *end || seed[0] < '0' || seed[0] > '9' || wish->first == 0) {
+        tn_error err;
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+                "--seed needs a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX, seed);
+        return report_wish(who, &err);
+    }
+    if (!wish->seed.count)
+        wish->first = 0;
+    return OPTIONS_RUN;
+}
+
 static int read_wish(const command *self, int count, char **arguments, check_wish *wish)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+        {"PROBLEM", NULL, "what is to be computed, as for `tenon explain --help`", NULL,
          &wish->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
          &wish->trials.kernel, 1},
@@ -164,29 +209,12 @@ static int read_wish(const command *self, int count, char **arguments, check_wis
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
         return code;
-    bool several = wish->trials.problems.count > 1 || wish->trials.all_kernels;
-    if (wish->dump.count && several) {
-        fprintf(stderr, "tenon%s: --dump is for one problem and one kernel\n", who);
-        return EXIT_WRONG_USE;
-    }
-    const char *seed = wish->seed.count ? wish->seed.texts[0] : "1";
-    char *end;
-    errno = 0;
-    wish->first = strtoull(seed, &end, 10);
-    if (errno || *end || seed[0] < '0' || seed[0] > '9' || wish->first == 0) {
-        tn_error err;
-        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-                "--seed needs a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX, seed);
-        return report_wish(who, &err);
-    }
-    if (!wish->seed.count)
-        wish->first = 0;
-    return OPTIONS_RUN;
+    return dump_is_sound(wish) ? read_seed(wish) : EXIT_WRONG_USE;
 }
 
 int run_check(const command *self, int count, char **arguments)
 {
-    check_wish wish = {0};
+    check_wish wish = {.trials = {.quarantined = true}};
     trials of = {0};
     int code = read_wish(self, count, arguments, &wish);
     if (code != OPTIONS_RUN)

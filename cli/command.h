@@ -36,6 +36,9 @@ int run_cache(const command *self, int count, char **arguments);
 int run_settings(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);
 
+/* Exit code for a request that ended so. */
+int code_of_status(tn_status status);
+
 /* Says on stderr what went wrong and gives the exit code for it. */
 int report_error(const tn_error *err);
 /* The same of what a user asked for in words, "--set" for instance: `who` says whose fault it is. */

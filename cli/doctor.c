@@ -127,7 +127,8 @@ static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
     };
     found_kernels kernels = {0};
     kernels_progress *show = wish->as_json ? NULL : progress_show;
-    tn_status status = wish->quick ? TN_OK : kernels_gather(show, NULL, &kernels, err);
+    tn_status status = wish->quick ? kernels_gather_lock(&kernels, err)
+                                   : kernels_gather(show, NULL, &kernels, err);
     if (!status)
         status = findings_gather(ALL, out, err);
     if (status)

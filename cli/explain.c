@@ -3,7 +3,9 @@
 #include "explain.h"
 
 #include "devices.h"
+#include "document.h"
 #include "options.h"
+#include "rules.h"
 
 typedef struct explain_wish {
     option_values problems;
@@ -39,13 +41,7 @@ const char *name_of_taken(const tn_decision *decision)
 /* Exit code for what would happen to a call. */
 static int code_of_decision(const tn_decision *decision)
 {
-    switch (tn_decision_status(decision, NULL)) {
-    case TN_OK: return EXIT_DONE;
-    case TN_REFUSED: return EXIT_REFUSED;
-    case TN_OUT_OF_MEMORY:
-    case TN_INTERNAL: return EXIT_INTERNAL;
-    default: return EXIT_UNAVAILABLE;
-    }
+    return code_of_status(tn_decision_status(decision, NULL));
 }
 
 static void print_all(const explained_world *world, const explained *problems, size_t count)
@@ -80,6 +76,7 @@ static void write_all(const command *self, const explained_world *world, const e
         json_end_object(&to);
     }
     json_end_list(&to);
+    write_problems(&to);
     explained_write(&to, world, &problems[0]);
     json_begin_list(&to, "further");
     for (size_t i = 1; i < count; i++) {
@@ -100,6 +97,8 @@ static int decide(const option_values *wanted, explained *out)
             return report_wish(who, &err);
     }
     int code = options_apply();
+    if (code == OPTIONS_RUN)
+        rules_say_unknown();
     for (size_t i = 0; code == OPTIONS_RUN && i < wanted->count; i++) {
         if (tn_explain(NULL, wanted->texts[i], &out[i].now, &err))
             return report_wish(who, &err);
@@ -129,6 +128,34 @@ static int tell(const command *self, const explain_wish *wish, const explained *
     return code;
 }
 
+/* As docs/names.md has it; a test holds both to what is taken. */
+static void print_problem_help(void)
+{
+    printf(
+        "\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the device is best when left out. Fields:\n\n"
+        "  matmul   m n k ta tb batch bias act alpha beta out acc sa sb sc sbias align\n"
+        "  permute  shape order si so align\n"
+        "  cast     shape to si so inplace align\n"
+        "  fill     shape value imaginary so align\n"
+        "  unary    kind shape out si so inplace align\n"
+        "  binary   kind shape out si s2 so inplace align\n"
+        "  reduce   kind shape axes out si so align\n"
+        "  softmax  shape log out si so inplace align\n"
+        "  norm     kind shape eps weight bias out si so sweight sbias inplace align\n"
+        "  rotary   kind shape size cos sin out si so scos ssin inplace align\n"
+        "  attention\n"
+        "           b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout seed offset\n"
+        "           shift varlen varlenk used page pool sq sk sv so slse smask ssink sstart sstartk slength\n"
+        "           spage backward align\n"
+        "  attention-backward\n"
+        "           b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset shift sq sk\n"
+        "           sv so slse smask sdo sdq sdk sdv align\n"
+        "  attention-merge\n"
+        "           b h l d layout lse out si slsei s2 slse2 so slse align\n\n"
+        "Sizes are 64x1024, lists 1;0, switches 0 or 1; sa, si, scos and the like are strides.\n"
+        "docs/names.md says what each field is; a word that is wrong is told with those there are.\n");
+}
+
 int run_explain(const command *self, int count, char **arguments)
 {
     explain_wish wish = {0};
@@ -141,6 +168,8 @@ int run_explain(const command *self, int count, char **arguments)
         {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
     };
     int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code == EXIT_DONE)
+        print_problem_help();
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN ||
         (code = add_device_files(&wish.files)))
         return code;

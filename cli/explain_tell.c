@@ -3,6 +3,7 @@
 
 #include "candidates.h"
 #include "phrases.h"
+#include "rules.h"
 
 enum { LABEL = 10 };
 
@@ -32,6 +33,12 @@ static void print_device(const explained_world *world, const tn_decision *decisi
     text_wrapped(0, "device", LABEL, line.text);
 }
 
+static void print_unknown(void *to, const char *text)
+{
+    (void)to;
+    text_wrapped(LABEL, "not known: ", 11, text);
+}
+
 static void print_settings(const explained_world *world)
 {
     text_line line = {0};
@@ -41,6 +48,10 @@ static void print_settings(const explained_world *world)
             text_add_item(&line, "%s=%s (%s)", row->facts->key, row->value, row->origin.text);
     }
     text_wrapped(0, "settings", LABEL, line.length ? line.text : "all at their defaults");
+    const char *problem;
+    for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
+        text_wrapped(LABEL, "not followed: ", 14, problem);
+    rules_find_unknown(print_unknown, NULL);
 }
 
 /* Whether a candidate before this one goes through the same library. */

@@ -27,7 +27,7 @@ enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
 static const double seconds_each = 0.02; /* of timing a kernel                           */
 static const double slowest_us = 20000;  /* that a call may take, as predicted, to be timed */
-static const double seconds_most = 6;    /* after which no more are timed                */
+static const double seconds_most = 20;   /* after which no more are timed                */
 
 static tn_status no_memory(tn_error *err)
 {
@@ -50,11 +50,12 @@ static tn_status take_candidates(tn_decision *decision, found_decision *to, tn_e
     return TN_OK;
 }
 
-/* What is not there, or not now, is nobody's fault. */
+/* What is not there, or is in use, is nobody's fault. Want of memory is: what cannot be run is not in
+ * order. */
 static bool is_own_fault(tn_status status)
 {
-    return status && status != TN_UNAVAILABLE && status != TN_BUSY && status != TN_OUT_OF_MEMORY &&
-           status != TN_UNSUPPORTED && status != TN_REFUSED;
+    return status && status != TN_UNAVAILABLE && status != TN_BUSY && status != TN_UNSUPPORTED &&
+           status != TN_REFUSED;
 }
 
 static void take_failure(const char *problem, const tn_error *error, found_decision *to)
@@ -186,6 +187,16 @@ tn_status kernels_gather(kernels_progress *tell, void *to, found_kernels *out, t
     return status;
 }
 
+tn_status kernels_gather_lock(found_kernels *out, tn_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->decisions = calloc(1, sizeof *out->decisions);
+    if (!out->decisions)
+        return no_memory(err);
+    look_at_lock(out);
+    return TN_OK;
+}
+
 void kernels_release(found_kernels *kernels)
 {
     for (size_t i = 0; i < kernels->count; i++) {
@@ -267,7 +278,8 @@ void phrase_kernel_figures(const found_kernel *kernel, text_line *out)
     if (kernel->checked == TRIAL_DONE)
         text_add_item(out, "error %.3g%% of its bound", kernel->check.error * 100);
     if (kernel->timed == TRIAL_DONE)
-        text_add_item(out, "spread %.0f%%", kernel->bench.spread * 100);
+        text_add_item(out, "spread %.0f%%%s", kernel->bench.spread * 100,
+                      is_measurable(kernel->bench.spread) ? "" : ": not measurable here");
     else if (kernel->checked == TRIAL_DONE && kernel->timed == TRIAL_NONE)
         text_add_item(out, "not timed");
 }

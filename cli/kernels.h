@@ -43,6 +43,8 @@ typedef void kernels_progress(void *to, size_t done, size_t count, const char *w
  * deciding itself fails, as with a lock that is corrupt, that is the last decision. On failure, which is
  * want of memory, `out` is empty. Release it either way. `tell` may be NULL. */
 tn_status kernels_gather(kernels_progress *tell, void *to, found_kernels *out, tn_error *err);
+/* The lock alone: one decision when it is wrong, else none. */
+tn_status kernels_gather_lock(found_kernels *out, tn_error *err);
 void kernels_release(found_kernels *kernels);
 
 /* Wrong, failed for a reason that is its own, or in quarantine. */

@@ -1,6 +1,7 @@
 /* `tenon lock`: selections written down, held against a machine, and against one another. */
 #include "devices.h"
 #include "json.h"
+#include "rules.h"
 #include "text.h"
 
 typedef struct lock_wish {
@@ -28,53 +29,64 @@ static size_t count_unmet(const tn_lock_report *report)
     return unmet;
 }
 
+static void write_row(json *to, const char *kind, const tn_lock_row *row)
+{
+    json_begin_object(to, NULL);
+    json_text(to, "kind", kind);
+    json_known_text(to, "problem", row->problem);
+    json_known_text(to, "locked", row->locked);
+    json_known_text(to, "found", row->found);
+    json_text(to, "text", row->text);
+    json_end_object(to);
+}
+
+static void begin_document(json *to, const command *self, const lock_wish *wish, size_t differences)
+{
+    json_begin_document(to, self->name);
+    json_text(to, "action", wish->words.texts[0]);
+    json_text(to, "file", wish->words.texts[1]);
+    json_integer(to, "differences", (int64_t)differences);
+    json_begin_list(to, "rows");
+}
+
+static void end_document(json *to)
+{
+    json_end_list(to);
+    json_end_document(to);
+}
+
+static void print_row(const char *kind, int colour, const char *text)
+{
+    enum { INDENT = 2, KIND = 13 };
+    printf("%*s%s%-*s%s", INDENT, "", paint(colour), KIND, kind, paint(PAINT_NONE));
+    text_wrapped_on(INDENT + KIND, "", 0, text);
+}
+
+/* What was compared. */
+
 static void write_report(const command *self, const lock_wish *wish, const tn_lock_report *report)
 {
     json to = {0};
-    json_begin_document(&to, self->name);
-    json_text(&to, "action", wish->words.texts[0]);
-    json_text(&to, "file", wish->words.texts[1]);
-    json_integer(&to, "differences", (int64_t)tn_lock_report_differences(report));
-    json_begin_list(&to, "rows");
+    begin_document(&to, self, wish, tn_lock_report_differences(report));
     for (size_t i = 0; i < tn_lock_report_count(report); i++) {
         const tn_lock_row *row = tn_lock_report_row(report, i);
-        json_begin_object(&to, NULL);
-        json_text(&to, "kind", tn_lock_row_name(row->kind));
-        json_known_text(&to, "problem", row->problem);
-        json_known_text(&to, "locked", row->locked);
-        json_known_text(&to, "found", row->found);
-        json_text(&to, "text", row->text);
-        json_end_object(&to);
+        write_row(&to, tn_lock_row_name(row->kind), row);
     }
-    json_end_list(&to);
-    json_end_document(&to);
+    end_document(&to);
 }
 
-static void print_row(const tn_lock_row *row)
+static void print_report(const tn_lock_report *report)
 {
-    enum { INDENT = 2, KIND = 13 };
+    size_t differences = tn_lock_report_differences(report);
     text_line line = {0};
-    bool is_same = row->kind == TN_LOCK_ROW_SAME;
-    int colour = is_same ? PAINT_GOOD : is_unmet(row) ? PAINT_BAD : PAINT_ODD;
-    printf("%*s%s%-*s%s", INDENT, "", paint(colour), KIND, tn_lock_row_name(row->kind),
-           paint(PAINT_NONE));
-    if (is_same)
-        text_add(&line, "%s: %s", row->problem, row->locked);
-    else
-        text_add(&line, "%s", row->text);
-    text_wrapped_on(INDENT + KIND, "", 0, line.text);
-}
-
-static void print_report(const lock_wish *wish, const tn_lock_report *report)
-{
-    size_t differences = tn_lock_report_differences(report), count = tn_lock_report_count(report);
-    text_line line = {0};
-    for (size_t i = 0; i < count; i++)
-        print_row(tn_lock_report_row(report, i));
-    if (strcmp(wish->words.texts[0], "write") == 0)
-        text_add(&line, "%zu problem%s written to %s", count, plural((int64_t)count),
-                 wish->words.texts[1]);
-    else if (differences == 0)
+    for (size_t i = 0; i < tn_lock_report_count(report); i++) {
+        const tn_lock_row *row = tn_lock_report_row(report, i);
+        int colour = row->kind == TN_LOCK_ROW_SAME ? PAINT_GOOD
+                     : is_unmet(row)               ? PAINT_BAD
+                                                   : PAINT_ODD;
+        print_row(tn_lock_row_name(row->kind), colour, row->text);
+    }
+    if (differences == 0)
         text_add(&line, "no difference");
     else
         text_add(&line, "%zu difference%s", differences, plural((int64_t)differences));
@@ -86,60 +98,126 @@ static void tell(const command *self, const lock_wish *wish, const tn_lock_repor
     if (wish->as_json)
         write_report(self, wish, report);
     else
-        print_report(wish, report);
+        print_report(report);
 }
 
-/* What was written is read back, which also tells the kernels. */
-static tn_status write_lock(const lock_wish *wish, tn_lock_report **out, tn_error *err)
+static int check_lock(const command *self, const lock_wish *wish)
+{
+    tn_lock_report *report = NULL;
+    tn_device *device = NULL;
+    tn_error err;
+    tn_status status =
+        wish->device.count ? tn_device_get(wish->device.texts[0], &device, &err) : TN_OK;
+    if (!status)
+        status = tn_lock_check(NULL, wish->words.texts[1], device, &report, &err);
+    if (status)
+        return report_wish(who, &err);
+    tell(self, wish, report);
+    int code = count_unmet(report) ? EXIT_REFUSED : EXIT_DONE;
+    tn_lock_report_release(report);
+    return code;
+}
+
+static int diff_locks(const command *self, const lock_wish *wish)
+{
+    tn_lock_report *report = NULL;
+    tn_error err;
+    if (tn_lock_diff(wish->words.texts[1], wish->words.texts[2], &report, &err))
+        return report_wish(who, &err);
+    tell(self, wish, report);
+    int code = tn_lock_report_differences(report) ? EXIT_FAILURES_FOUND : EXIT_DONE;
+    tn_lock_report_release(report);
+    return code;
+}
+
+/* What was written. */
+
+typedef struct written {
+    tn_decision *decisions[OPTION_VALUES_MAX];
+    size_t count;
+} written;
+
+static bool is_listed(const written *in, const char *problem)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (strcmp(tn_decision_problem(in->decisions[i]), problem) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Decided anew, not read back: what was written may have gone into a pipe. */
+static tn_status gather_written(const tn_lock_write_args *args, written *out, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (size_t i = 0; i < args->count && !status; i++) {
+        tn_decision *decision = NULL;
+        status = tn_explain(NULL, args->problems[i], &decision, err);
+        if (!status && !is_listed(out, tn_decision_problem(decision)))
+            out->decisions[out->count++] = decision;
+        else
+            tn_decision_release(decision);
+    }
+    return status;
+}
+
+static void tell_written(const command *self, const lock_wish *wish, const written *all)
+{
+    static const char kind[] = "written";
+    json to = {0};
+    text_line end = {0};
+    if (wish->as_json)
+        begin_document(&to, self, wish, 0);
+    for (size_t i = 0; i < all->count; i++) {
+        const tn_candidate *taken = tn_decision_chosen(all->decisions[i]);
+        tn_lock_row row = {.problem = tn_decision_problem(all->decisions[i]),
+                           .locked = taken ? taken->kernel : "",
+                           .found = ""};
+        text_line line = {0};
+        text_add(&line, "%s: %s", row.problem, row.locked);
+        row.text = line.text;
+        if (wish->as_json)
+            write_row(&to, kind, &row);
+        else
+            print_row(kind, PAINT_GOOD, row.text);
+    }
+    if (wish->as_json) {
+        end_document(&to);
+        return;
+    }
+    text_add(&end, "%zu problem%s written to %s", all->count, plural((int64_t)all->count),
+             wish->words.texts[1]);
+    text_wrapped(0, "", 0, end.text);
+}
+
+static int write_lock(const command *self, const lock_wish *wish)
 {
     const tn_lock_write_args args = {.struct_size = sizeof args,
                                      .path = wish->words.texts[1],
                                      .problems = wish->words.texts + 2,
                                      .count = wish->words.count - 2,
                                      .flags = wish->strict ? TN_LOCK_STRICT : 0};
-    tn_status status = tn_lock_write(NULL, &args, err);
-    return status ? status : tn_lock_check(NULL, args.path, NULL, out, err);
-}
-
-static int code_of_write(const tn_lock_report *report)
-{
-    (void)report;
-    return EXIT_DONE;
-}
-
-static tn_status check_lock(const lock_wish *wish, tn_lock_report **out, tn_error *err)
-{
-    tn_device *device = NULL;
-    tn_status status =
-        wish->device.count ? tn_device_get(wish->device.texts[0], &device, err) : TN_OK;
-    return status ? status : tn_lock_check(NULL, wish->words.texts[1], device, out, err);
-}
-
-static int code_of_check(const tn_lock_report *report)
-{
-    return count_unmet(report) ? EXIT_REFUSED : EXIT_DONE;
-}
-
-static tn_status diff_locks(const lock_wish *wish, tn_lock_report **out, tn_error *err)
-{
-    return tn_lock_diff(wish->words.texts[1], wish->words.texts[2], out, err);
-}
-
-static int code_of_diff(const tn_lock_report *report)
-{
-    return tn_lock_report_differences(report) ? EXIT_FAILURES_FOUND : EXIT_DONE;
+    written all = {.count = 0};
+    tn_error err;
+    tn_status status = tn_lock_write(NULL, &args, &err);
+    if (!status)
+        status = gather_written(&args, &all, &err);
+    if (!status)
+        tell_written(self, wish, &all);
+    for (size_t i = 0; i < all.count; i++)
+        tn_decision_release(all.decisions[i]);
+    return status ? report_wish(who, &err) : EXIT_DONE;
 }
 
 static const struct action {
     const char *name;
     const char *takes;
     size_t least, most; /* words, its own name included */
-    tn_status (*run)(const lock_wish *wish, tn_lock_report **out, tn_error *err);
-    int (*code)(const tn_lock_report *report);
+    int (*run)(const command *self, const lock_wish *wish);
 } actions[] = {
-    {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX, write_lock, code_of_write},
-    {"check", "FILE", 2, 2, check_lock, code_of_check},
-    {"diff", "FILE FILE", 3, 3, diff_locks, code_of_diff},
+    {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX, write_lock},
+    {"check", "FILE", 2, 2, check_lock},
+    {"diff", "FILE FILE", 3, 3, diff_locks},
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
@@ -174,18 +252,6 @@ static bool is_sound(const struct action *action, const lock_wish *wish)
     return false;
 }
 
-static int run_action(const command *self, const struct action *action, const lock_wish *wish)
-{
-    tn_lock_report *report = NULL;
-    tn_error err;
-    if (action->run(wish, &report, &err))
-        return report_wish(who, &err);
-    tell(self, wish, report);
-    int code = action->code(report);
-    tn_lock_report_release(report);
-    return code;
-}
-
 int run_lock(const command *self, int count, char **arguments)
 {
     lock_wish wish = {0};
@@ -207,5 +273,9 @@ int run_lock(const command *self, int count, char **arguments)
     if (!action || !is_sound(action, &wish))
         return EXIT_WRONG_USE;
     code = add_device_files(&wish.files);
-    return code ? code : run_action(self, action, &wish);
+    if (code)
+        return code;
+    if (action->run != diff_locks)
+        rules_say_unknown();
+    return action->run(self, &wish);
 }

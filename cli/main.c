@@ -42,14 +42,23 @@ static const command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-static int code_of(tn_status status)
+int code_of_status(tn_status status)
 {
     switch (status) {
+    case TN_OK: return EXIT_DONE;
     case TN_IO: /* of files that the user named, as the next */
     case TN_CORRUPT:
     case TN_NOT_PERMITTED:
+    case TN_NOT_FOUND:
+    case TN_ALREADY_EXISTS:
     case TN_INVALID_ARGUMENT: return EXIT_WRONG_USE;
-    case TN_UNAVAILABLE: return EXIT_UNAVAILABLE;
+    case TN_UNAVAILABLE:
+    case TN_UNSUPPORTED:
+    case TN_INCOMPATIBLE:
+    case TN_OUT_OF_MEMORY:
+    case TN_BUSY:
+    case TN_TIMEOUT:
+    case TN_DEVICE_LOST: return EXIT_UNAVAILABLE;
     case TN_REFUSED: return EXIT_REFUSED;
     default: return EXIT_INTERNAL;
     }
@@ -58,7 +67,7 @@ static int code_of(tn_status status)
 int report_error(const tn_error *err)
 {
     fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), err->message);
-    return code_of(err->status);
+    return code_of_status(err->status);
 }
 
 int report_wish(const char *who, const tn_error *err)
@@ -67,9 +76,7 @@ int report_wish(const char *who, const tn_error *err)
     tn_text_fit(message, sizeof message, err->message);
     tni_words_clean(message);
     fprintf(stderr, "tenon%s: %s\n", who, message);
-    return err->status == TN_NOT_FOUND     ? EXIT_WRONG_USE
-           : err->status == TN_UNSUPPORTED ? EXIT_UNAVAILABLE
-                                           : code_of(err->status);
+    return code_of_status(err->status);
 }
 
 static void print_usage(FILE *to)

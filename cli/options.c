@@ -18,9 +18,18 @@ size_t options_sets(void)
     return sets.count;
 }
 
+/* What someone wrote into the environment or the file, and is not followed. */
+static void say_problems(void)
+{
+    const char *problem;
+    for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
+        fprintf(stderr, "tenon: settings: %s\n", problem);
+}
+
 int options_apply(void)
 {
     tn_error err;
+    say_problems();
     for (size_t i = 0; i < sets.count; i++) {
         if (tn_settings_set(sets.texts[i], &err))
             return report_wish(": --set", &err);
@@ -165,8 +174,8 @@ int options_need(const command *self, const option_row *row)
 {
     if (row->values->count > 0)
         return OPTIONS_RUN;
-    fprintf(stderr, "tenon %s: needs a %s: tenon %s %s\n", self->name, row->name, self->name,
-            self->usage);
+    fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
+            strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);
     return EXIT_WRONG_USE;
 }
 

@@ -28,12 +28,13 @@ enum { OPTIONS_RUN = -1 };
 
 /* Reads `arguments` (those after the command's name) by `rows`. OPTIONS_RUN: go on. Otherwise the
  * exit code: help was asked for and printed, or something was wrong and said. --help is always
- * there, and so is --set, whose settings hold for the process when this returns. */
+ * there, and so is --set, whose settings hold for the process when this returns. What could not be taken
+ * from environment and file is said, whatever the command. */
 int options_read(const command *self, const option_row *rows, size_t row_count, int count,
                  char **arguments);
 
 /* The two halves of it, for a command that also looks at what there is without --set: options_parse leaves
- * the settings as they are, options_apply sets them. How many there are is in options_sets. */
+ * the settings as they are, options_apply sets them and says what is not followed. How many there are is in options_sets. */
 int options_parse(const command *self, const option_row *rows, size_t row_count, int count,
                   char **arguments);
 int options_apply(void);

@@ -21,13 +21,6 @@ typedef struct settings_change {
 
 static const char who[] = " settings";
 
-static void say_problems(void)
-{
-    const char *problem;
-    for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
-        fprintf(stderr, "tenon settings: %s\n", problem);
-}
-
 static bool has_changed(const found_settings *before, const found_setting *row)
 {
     const found_setting *was = &before->rows[row->number];
@@ -154,6 +147,7 @@ static int report_unsaved(const tn_error *err)
     int code = report_wish(who, err);
     switch (err->status) {
     case TN_CORRUPT: return EXIT_WRONG_USE;
+    case TN_NOT_FOUND:
     case TN_NOT_PERMITTED:
     case TN_IO:
     case TN_BUSY: return EXIT_UNAVAILABLE;
@@ -255,6 +249,5 @@ int run_settings(const command *self, int count, char **arguments)
     const struct action *action = wish.words.count ? find_action(wish.words.texts[0]) : &actions[0];
     if (!action || !is_sound(self, action, &wish))
         return EXIT_WRONG_USE;
-    say_problems();
     return action->run(self, &wish);
 }

@@ -1,6 +1,8 @@
 #include "system.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #if defined(_WIN32)
@@ -35,6 +37,32 @@ bool system_is_special(const char *path)
     struct stat about;
     return stat(path, &about) == 0 && !S_ISREG(about.st_mode);
 }
+
+#if defined(_WIN32)
+int system_can_write(const char *path)
+{
+    (void)path;
+    return 0;
+}
+#else
+int system_can_write(const char *path)
+{
+    struct stat about;
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return EISDIR;
+    if (system_is_special(path))
+        return access(path, W_OK) == 0 ? 0 : errno;
+    char *folder = malloc(length + 2);
+    if (!folder)
+        return ENOMEM;
+    snprintf(folder, length + 2, "%.*s", slash ? (int)length : 1, slash ? path : ".");
+    int code = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+    free(folder);
+    return code;
+}
+#endif
 
 int system_replace(const char *from, const char *to)
 {

@@ -14,6 +14,9 @@ int system_columns(FILE *file);
  * a folder. */
 bool system_is_special(const char *path);
 
+/* 0 when a file could be put at `path`, or what is there be written into; else errno. Writes nothing. */
+int system_can_write(const char *path);
+
 /* rename(), also over a file that is there. 0, or -1 and errno. */
 int system_replace(const char *from, const char *to);
 

@@ -2,6 +2,7 @@
 
 #include "candidates.h"
 #include "devices.h"
+#include "rules.h"
 
 int trials_decide(const char *who, const trials_wish *wish, trials *out)
 {
@@ -14,6 +15,7 @@ int trials_decide(const char *who, const trials_wish *wish, trials *out)
     int code = add_device_files(&wish->files);
     if (code)
         return code;
+    rules_say_unknown();
     for (; out->count < wish->problems.count; out->count++) {
         if (tn_explain(NULL, wish->problems.texts[out->count], &out->decisions[out->count], &err))
             return report_wish(who, &err);
@@ -28,14 +30,18 @@ void trials_release(trials *of)
     of->count = 0;
 }
 
-/* The index-th that could be taken, or NULL; *out_count is how many were passed, which with SIZE_MAX is all
+/* The index-th that could be tried, or NULL; *out_count is how many were passed, which with SIZE_MAX is all
  * of them. */
-static const tn_candidate *find_usable(const tn_decision *decision, size_t index, size_t *out_count)
+static const tn_candidate *find_usable(const trials *of, size_t problem, size_t index,
+                                       size_t *out_count)
 {
+    const tn_decision *decision = of->decisions[problem];
     *out_count = 0;
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
         const tn_candidate *candidate = tn_decision_candidate(decision, i);
-        if (candidate_may_run(candidate) && (*out_count)++ == index)
+        bool counts = candidate_may_run(candidate) ||
+                      (of->wish->quarantined && candidate->verdict == TN_VERDICT_QUARANTINED);
+        if (counts && (*out_count)++ == index)
             return candidate;
     }
     return NULL;
@@ -45,7 +51,7 @@ size_t trials_kernels(const trials *of, size_t problem)
 {
     size_t count = 1;
     if (of->wish->all_kernels)
-        (void)find_usable(of->decisions[problem], SIZE_MAX, &count);
+        (void)find_usable(of, problem, SIZE_MAX, &count);
     return count > 0 ? count : 1;
 }
 
@@ -54,7 +60,7 @@ const char *trials_kernel(const trials *of, size_t problem, size_t index)
     size_t count;
     if (!of->wish->all_kernels)
         return of->wish->kernel.count ? of->wish->kernel.texts[0] : NULL;
-    const tn_candidate *found = find_usable(of->decisions[problem], index, &count);
+    const tn_candidate *found = find_usable(of, problem, index, &count);
     return found ? found->kernel : NULL;
 }
 
@@ -65,16 +71,25 @@ const char *name_of_trial(const trials *of, size_t problem, size_t index)
     return name ? name : taken ? taken->kernel : "-";
 }
 
+/* Numbers that were found to be wrong while it ran are a failure that was found. */
 int code_of_trial(tn_status status)
 {
-    switch (status) {
-    case TN_OK: return EXIT_DONE;
-    case TN_REFUSED: return EXIT_REFUSED;
-    case TN_INVALID_ARGUMENT:
-    case TN_NOT_FOUND: return EXIT_WRONG_USE;
-    case TN_UNSUPPORTED:
-    case TN_UNAVAILABLE:
-    case TN_BUSY: return EXIT_UNAVAILABLE;
-    default: return EXIT_INTERNAL;
+    return status == TN_CORRUPT ? EXIT_FAILURES_FOUND : code_of_status(status);
+}
+
+bool trial_is_quarantined(const char *problem, const char *kernel, char out_name[TRIAL_NAME])
+{
+    tn_decision *decision = NULL;
+    bool found = false;
+    if (tn_explain(NULL, problem, &decision, NULL))
+        return false;
+    for (size_t i = 0; i < tn_decision_count(decision) && !found; i++) {
+        const tn_candidate *candidate = tn_decision_candidate(decision, i);
+        found = candidate->verdict == TN_VERDICT_QUARANTINED &&
+                (!kernel || strcmp(kernel, candidate->kernel) == 0);
+        if (found)
+            tn_text_fit(out_name, TRIAL_NAME, candidate->kernel);
     }
+    tn_decision_release(decision);
+    return found;
 }

@@ -9,6 +9,7 @@ typedef struct trials_wish {
     option_values kernel;
     option_values files; /* that describe devices */
     bool all_kernels;
+    bool quarantined; /* those in quarantine count as kernels that could be tried */
     bool as_json;
 } trials_wish;
 
@@ -30,6 +31,11 @@ const char *trials_kernel(const trials *of, size_t problem, size_t index);
 
 /* Exit code for a kernel that could not be tried. */
 int code_of_trial(tn_status status);
+
+/* Whether a kernel, NULL for any, is in quarantine for the problem now, so that its numbers are why it could
+ * not be tried. Its name is then copied to `out_name`. */
+enum { TRIAL_NAME = 96 };
+bool trial_is_quarantined(const char *problem, const char *kernel, char out_name[TRIAL_NAME]);
 
 /* Its name for a table: that of the kernel that was asked for, or that would be taken; "-" for none. */
 const char *name_of_trial(const trials *of, size_t problem, size_t index);

@@ -20,6 +20,7 @@
 extern const tn_platform_row tni_cpu_module_platform;
 
 struct tn_library_row;
+extern const struct tn_library_row tni_cpu_module_blis;
 extern const struct tn_library_row tni_cpu_module_hwloc;
 extern const struct tn_library_row tni_cpu_module_mkl;
 extern const struct tn_library_row tni_cpu_module_mkldnn;
@@ -33,10 +34,22 @@ tn_status tni_cpu_module_bind(const tn_host *host, const struct tn_library_row *
 /* As tn_library_row.version numbers what has parts alone; -1 when it does not fit. */
 int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patch);
 
+/* The same of a text that begins with them: "0.3.21", "1.1"; -1 for what does not. */
+int64_t tni_cpu_module_version_parse(const char *text);
+
 /* Kernels, in the order of a list that ends with NULL. */
 struct tn_kernel_row;
 extern const struct tn_kernel_row *const tni_cpu_module_kernels[];
+extern const struct tn_kernel_row tni_cpu_module_matmul_blis;
+extern const struct tn_kernel_row tni_cpu_module_matmul_mkl;
+extern const struct tn_kernel_row tni_cpu_module_matmul_onednn;
+extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_bf16;
+extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_int8;
+extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_rounded;
 extern const struct tn_kernel_row tni_cpu_module_matmul_openblas;
+extern const struct tn_kernel_row tni_cpu_module_matmul_plain;
+extern const struct tn_kernel_row tni_cpu_module_matmul_avx2;
+extern const struct tn_kernel_row tni_cpu_module_matmul_avx512;
 
 /* Tells the sink how hwloc sees the machine; opens hwloc for it. TN_UNAVAILABLE, with the reason,
  * when hwloc is not to be had. */

@@ -1,5 +1,6 @@
 /* The kernels of the module, and what is the same for all instruction sets of one op. */
 #include "cpu.h"
+#include "matmul/lowp.h"
 #include "rows.h"
 
 #include <stdbool.h>
@@ -137,6 +138,8 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
 
 #define POINT(NAME, function, types, numbers, uses, decide, isa, needs, bytes) &function##_##isa,
 
+#define POINT_LOW(dtype, isa) &tni_mm_row_##dtype##_##isa.row,
+
 OP_LIST(ROW, plain, 0, 6e3)
 #if defined(TENON_ISA_AVX2)
 OP_LIST(ROW, avx2, TENON_ISA_AVX2, 10e3)
@@ -147,11 +150,25 @@ OP_LIST(ROW, avx512, TENON_ISA_AVX512, 12e3)
 
 const tn_kernel_row *const tni_cpu_module_kernels[] = {
     &tni_cpu_module_matmul_openblas,
+    &tni_cpu_module_matmul_mkl,
+    &tni_cpu_module_matmul_blis,
+    &tni_cpu_module_matmul_onednn,
+    &tni_cpu_module_matmul_onednn_rounded,
+    &tni_cpu_module_matmul_onednn_bf16,
+    &tni_cpu_module_matmul_onednn_int8,
 #if defined(TENON_ISA_AVX512)
-    OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
+    &tni_cpu_module_matmul_avx512,
 #endif
 #if defined(TENON_ISA_AVX2)
-        OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
+    &tni_cpu_module_matmul_avx2,
 #endif
-            OP_LIST(POINT, plain, 0, 0) NULL,
+    &tni_cpu_module_matmul_plain,
+    TNI_MM_LOW_LIST(POINT_LOW)
+#if defined(TENON_ISA_AVX512)
+        OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
+#endif
+#if defined(TENON_ISA_AVX2)
+            OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
+#endif
+                OP_LIST(POINT, plain, 0, 0) NULL,
 };

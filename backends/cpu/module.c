@@ -5,9 +5,9 @@
 
 static const tn_platform_row *const platforms[] = {&tni_cpu_module_platform, NULL};
 
-static const tn_library_row *const libraries[] = {&tni_cpu_module_hwloc, &tni_cpu_module_mkl,
-                                                  &tni_cpu_module_mkldnn, &tni_cpu_module_openblas,
-                                                  NULL};
+static const tn_library_row *const libraries[] = {&tni_cpu_module_blis,     &tni_cpu_module_hwloc,
+                                                  &tni_cpu_module_mkl,      &tni_cpu_module_mkldnn,
+                                                  &tni_cpu_module_openblas, NULL};
 
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,

@@ -75,6 +75,10 @@ TN_API const tn_candidate *tn_decision_chosen(const tn_decision *decision);
 /* TN_OK, or what a call would end with, whose words are in *out_message unless that is NULL. */
 TN_API tn_status tn_decision_status(const tn_decision *decision, const char **out_message);
 
+/* A rule that prefers what is not taken, as it was refused or is not here: "matmul/library:mkl"; "" for none.
+ * Lent as long as the decision. */
+TN_API const char *tn_decision_unmet(const tn_decision *decision);
+
 TN_API const char *
 tn_decision_problem(const tn_decision *decision); /* canonical, with its device */
 TN_API tn_device *tn_decision_device(const tn_decision *decision);

@@ -84,8 +84,8 @@ typedef struct tn_lock_report tn_lock_report;
 
 /* Holds a lock against what would be chosen now, in the context: a row for each fact of the machine that
  * differs and one for each problem. NULL device: each problem on the device that the lock names; another
- * one, which may be described: all of them on that. Opens libraries as tn_explain does, changes nothing.
- * Succeeds whatever it finds. The caller releases the report. */
+ * one, which may be described: all of them on that. Locks in use do not count. Opens libraries as tn_explain
+ * does, changes nothing. Succeeds whatever it finds. The caller releases the report. */
 TN_API tn_status tn_lock_check(const tn_context *context, const char *path, tn_device *device,
                                tn_lock_report **out, tn_error *err);
 

@@ -37,7 +37,7 @@ TN_API void tn_plan_cache_clear(tn_device *device, int32_t op);
 /* Did anything fall back? Each counts plans, not calls. */
 typedef struct tn_fallbacks {
     size_t struct_size;
-    int64_t preferred;   /* a preferred kernel was refused, and another one taken             */
+    int64_t preferred;   /* what is preferred was refused or is not here, and another taken   */
     int64_t avoided;     /* an avoided kernel was taken, as nothing else could be             */
     int64_t unavailable; /* a kernel that would have been first lacks its library or device   */
     int64_t quarantined; /* one that would have been first is in quarantine or known to be bad */

@@ -7,10 +7,12 @@
 
 #include "base/alloc.h"
 #include "device/stream/life.h"
+#include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
 #include "os/thread.h"
+#include "recall.h"
 #include "settings/context.h"
 
 enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
@@ -34,13 +36,18 @@ typedef struct place {
 } place;
 
 typedef struct thread {
-    tni_thread_end end; /* first: it is what the end of the thread is given */
+    tni_kept_front front; /* first: it is what others have of it */
     struct thread *next, *before;
     _Atomic int64_t hits;
     place places[PLACES];
 } thread;
 
-static _Thread_local thread *mine;
+_Thread_local tni_front tni_front_own;
+
+static thread *mine(void)
+{
+    return (thread *)tni_front_own.kept;
+}
 
 static struct {
     tni_mutex lock;
@@ -98,8 +105,9 @@ static bool is_of(const tni_plan *plan, const key *k)
 static void thread_ends(tni_thread_end *end)
 {
     thread *ending = (thread *)end;
-    if (mine == ending)
-        mine = NULL;
+    if (mine() == ending)
+        tni_front_own.kept = NULL;
+    tni_recalls_release(ending->front.recalls);
     lock();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
@@ -114,13 +122,13 @@ static void thread_ends(tni_thread_end *end)
 /* NULL for want of memory: then every call asks the table. */
 static thread *this_thread(void)
 {
-    if (mine)
-        return mine;
+    if (mine())
+        return mine();
     thread *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
-    made->end.run = thread_ends;
-    if (!tni_thread_end_add(&made->end)) {
+    made->front.end.run = thread_ends;
+    if (!tni_thread_end_add(&made->front.end)) {
         tni_release(made);
         return NULL;
     }
@@ -131,23 +139,25 @@ static thread *this_thread(void)
         made->next->before = made;
     cache.threads = made;
     unlock();
-    return mine = made;
+    tni_front_own.kept = &made->front;
+    return made;
 }
 
 bool tni_lease_again(tni_plan *plan)
 {
-    if (!mine || atomic_load_explicit(&plan->dead, memory_order_acquire))
+    thread *here = mine();
+    if (!here || atomic_load_explicit(&plan->dead, memory_order_acquire))
         return false;
     if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
         atomic_store_explicit(&plan->used, true, memory_order_relaxed);
-    atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
+    atomic_store_explicit(&here->hits, atomic_load_explicit(&here->hits, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     return true;
 }
 
 static bool find_here(const key *k, tni_lease *out)
 {
-    place *at = mine ? &mine->places[k->hash % PLACES] : NULL;
+    place *at = mine() ? &mine()->places[k->hash % PLACES] : NULL;
     if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(at->plan))
         return false;
     at->uses++;
@@ -316,6 +326,18 @@ static void release_all(tni_plan *list)
     }
 }
 
+static tn_status not_prepared(const tni_question *question, tn_error *err)
+{
+    tni_buffer text = {0};
+    tni_problem_write(question->op, question->device->id, &text);
+    tn_status status = tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
+                               "plan.only_prepared is set, and this process prepared nothing for "
+                               "%s; prepare it with tn_prepare",
+                               tni_buffer_text(&text));
+    tni_buffer_release(&text);
+    return status;
+}
+
 /* The state that serves the question with this kernel: one that is shared, or a new one. Without the
  * lock; counted for the caller. */
 static tn_status get_state(const tni_question *question, const tni_kernel *kernel, bool may_make,
@@ -335,15 +357,22 @@ static tn_status get_state(const tni_question *question, const tni_kernel *kerne
     }
     if (may_make)
         return tni_state_make(question, &like, out, err);
-    tni_buffer text = {0};
-    tni_problem_write(question->op, question->device->id, &text);
-    tn_status status =
-        tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
-                "plan.only_prepared is set, and nothing was prepared for %s; prepare it with "
-                "tn_prepare or tenon warm",
-                tni_buffer_text(&text));
-    tni_buffer_release(&text);
-    return status;
+    return not_prepared(question, err);
+}
+
+tn_status tni_prepared_check(const tni_question *question, const tni_kernel *kernel, tn_error *err)
+{
+    tni_state like;
+    key k;
+    if (!tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED))
+        return TN_OK;
+    make_key(question, &k);
+    tni_state_begin(question, kernel, &like);
+    tni_once_run(&watched, watch);
+    lock();
+    bool found = find(&k) || find_state(&like);
+    unlock();
+    return found ? TN_OK : not_prepared(question, err);
 }
 
 /* Puts a new plan in, or finds that another thread was faster. Returns the one that counts, with a count
@@ -429,15 +458,16 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
                          tn_error *err)
 {
     key k;
+    bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
     make_key(question, &k);
-    if (find_here(&k, out))
+    if (keeps && find_here(&k, out))
         return TN_OK;
     tni_decide_request(question);
     make_key(question, &k);
     tni_once_run(&watched, watch);
-    tni_plan *plan = find_in_table(&k);
+    tni_plan *plan = keeps ? find_in_table(&k) : NULL;
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
-    if (!status)
+    if (!status && plan) /* never one without the other */
         lend(plan, out);
     return status;
 }

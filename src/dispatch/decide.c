@@ -60,6 +60,17 @@ void tni_decide_request(const tni_question *question)
         (void)tni_cpu_amx_request();
 }
 
+/* Adds a word to a list that is `used` bytes long, if it fits. */
+static void list_add(const char *word, char *list, size_t size, size_t *used)
+{
+    size_t length = strlen(word), gap = *used > 0 ? 2 : 0;
+    if (*used + gap + length >= size)
+        return;
+    memcpy(list + *used, ", ", gap);
+    memcpy(list + *used + gap, word, length + 1);
+    *used += gap + length;
+}
+
 static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     tn_dtype found = first_operand(asking->question->op)->dtype;
@@ -67,30 +78,34 @@ static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn
     size_t used = 0;
     if (computes_with(row, found))
         return true;
-    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
-                                     tn_dtype_name(*dtype));
+    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++)
+        list_add(tn_dtype_name(*dtype), list, sizeof list, &used);
+    const char *const words[] = {"it computes with ", list, NULL};
+    return tni_refuse_words(why, TN_REFUSE_DTYPE, tn_dtype_name(found), words);
+}
+
+/* Words of the bits; of those without one here, none. */
+static void write_uses(const tni_asking *asking, uint64_t bits, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int32_t bit = 0; asking->class->uses[bit]; bit++) {
+        if (bits >> bit & 1)
+            list_add(asking->class->uses[bit], out, size, &used);
     }
-    return tni_refuse(why, TN_REFUSE_DTYPE, tn_dtype_name(found), 1, 0, "it computes with %s",
-                      list);
 }
 
 static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     uint64_t lacks = asking->question->op->uses & ~row->honours;
-    int32_t bit = 0;
+    char words[128], first[32];
     if (!lacks)
         return true;
-    while (!(lacks >> bit & 1))
-        bit++;
-    int32_t known = 0;
-    while (known < bit && asking->class->uses[known])
-        known++;
-    const char *word = asking->class->uses[known];
-    return tni_refuse(why, TN_REFUSE_FEATURE, word ? word : "unknown", 1, 0,
+    write_uses(asking, lacks & (~lacks + 1), first, sizeof first);
+    write_uses(asking, lacks, words, sizeof words);
+    return tni_refuse(why, TN_REFUSE_FEATURE, first[0] ? first : "unknown", 1, 0,
                       "the problem uses %s, which the kernel does not have",
-                      word ? word : "a feature without a name here");
+                      words[0] ? words : "what has no name here and is unknown");
 }
 
 static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
@@ -104,16 +119,14 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
         if (lacks >> i & 1 && tni_cpu_why_not(i))
             reason = tni_cpu_why_not(i);
     }
-    if (!(lacks & ~tni_cpu_detected()))
+    if (asking->question->device->plans_only)
+        reason = "no description says that a processor has them";
+    else if (!(lacks & ~tni_cpu_detected()))
         reason = "cpu.isa_mask hides them";
     tni_cpu_features_write(lacks, words, sizeof words);
-    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0, "%s %s not usable here%s%s",
-                      words, lacks & (lacks - 1) ? "are" : "is", *reason ? ": " : "", reason);
-}
-
-static const char *strength_of(int32_t says)
-{
-    return says == TNI_JUDGED_FORBIDDEN ? "forbidden" : "passed over, as another is required,";
+    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
+                      "it needs instructions that are not usable here: %s%s%s", words,
+                      *reason ? "; " : "", reason);
 }
 
 static bool rules_permit(tni_contender *to)
@@ -123,12 +136,56 @@ static bool rules_permit(tni_contender *to)
         return true;
     const tni_rule *rule = to->judged.rule;
     const tni_setting_row *row = tni_setting_row_of(rule->setting);
+    const char *const off[] = {row->facts.key, " is off, by the ", tn_level_name(rule->level),
+                               NULL};
     if (row->kind == TN_VALUE_BOOL)
-        return tni_refuse(&to->why, TN_REFUSE_RULE, "switch", 1, 0, "%s is off, by the %s",
-                          row->facts.key, tn_level_name(rule->level));
-    return tni_refuse(&to->why, TN_REFUSE_RULE, says == TNI_JUDGED_FORBIDDEN ? "forbid" : "require",
-                      1, 0, "%s by the rule %s:%s of the %s", strength_of(says),
-                      tn_strength_name(rule->strength), rule->text, tn_level_name(rule->level));
+        return tni_refuse_words(&to->why, TN_REFUSE_RULE, "switch", off);
+    bool forbidden = says == TNI_JUDGED_FORBIDDEN;
+    const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
+                                 " by the rule ",
+                                 tn_strength_name(rule->strength),
+                                 ":",
+                                 rule->text,
+                                 " of the ",
+                                 tn_level_name(rule->level),
+                                 NULL};
+    return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
+}
+
+/* Shortens a text by its last clauses. */
+static void drop_clauses(char *text, size_t room)
+{
+    while (strlen(text) > room) {
+        char *end = strrchr(text, ';');
+        text[end ? (size_t)(end - text) : room] = '\0';
+    }
+}
+
+/* What would bring a kernel's library; "" for nothing. */
+static const char *remedy_of(const tni_kernel *kernel)
+{
+    tni_libraries_lock();
+    const tni_library_offer *offer = tni_library_offer_of(kernel->library, kernel->record);
+    const char *remedy = offer ? offer->row->remedy : NULL;
+    tni_libraries_unlock();
+    return remedy ? remedy : "";
+}
+
+/* Why a library is not there, and what would bring it, which is worth more than all the places where it
+ * was sought. `said` ends with it, and is cut. */
+static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why)
+{
+    const char *remedy = remedy_of(kernel);
+    size_t length = strlen(said), end = strlen(remedy), room = sizeof why->text - 1;
+    bool has =
+        end > 0 && end < room / 2 && length > end + 2 && strcmp(said + length - end, remedy) == 0;
+    if (has) {
+        said[length - end - 2] = '\0';
+        room -= end + 2;
+    }
+    drop_clauses(said, room);
+    return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s%s%s", said,
+                      has ? "; " : "", has ? remedy : "");
 }
 
 /* Opens the library, which stays open. On a device for planning only it is taken as there. */
@@ -146,9 +203,9 @@ static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
     tn_status status = tni_library_open(kernel->library, kernel->record, &self, out_version, &err);
     if (!status)
         return true;
-    bool later = status == TN_BUSY || status == TN_OUT_OF_MEMORY;
-    return tni_refuse(why, later ? TN_REFUSE_BUSY : TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
-                      "%s", err.message);
+    if (status == TN_BUSY || status == TN_OUT_OF_MEMORY)
+        return tni_refuse(why, TN_REFUSE_BUSY, kernel->row->library, 1, 0, "%s", err.message);
+    return refuse_library(kernel, err.message, why);
 }
 
 /* What the row itself says; what it says of itself ends where its text does. */
@@ -196,24 +253,28 @@ static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64
            workspace_permits(asking, row, &query, &to->workspace, &to->why);
 }
 
+static bool is_admitted(const tni_contender *v)
+{
+    return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
+}
+
 static void trust(const tni_asking *asking, int64_t version, tni_contender *to)
 {
     const tni_question *q = asking->question;
-    int32_t trusted = tni_trust_of(q->context, to->kernel, q->device, version, &to->why);
-    to->verdict = trusted == TNI_TRUST_QUARANTINED ? TN_VERDICT_QUARANTINED
-                  : trusted == TNI_TRUST_UNTESTED  ? TN_VERDICT_UNTESTED
-                                                   : TN_VERDICT_ADMITTED;
+    switch (tni_trust_of(q, to->kernel, version, &to->why)) {
+    case TNI_TRUST_QUARANTINED: to->verdict = TN_VERDICT_QUARANTINED; break;
+    case TNI_TRUST_UNTESTED: to->verdict = TN_VERDICT_UNTESTED; break;
+    case TNI_TRUST_UNTESTABLE: to->verdict = TN_VERDICT_REFUSED; break;
+    default: to->verdict = TN_VERDICT_ADMITTED; break;
+    }
 }
 
 /* From what costs nothing to ask to what costs most. */
-static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
+static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     const tni_question *q = asking->question;
     bool free = q->only != NULL; /* rules, lock and trust do not count */
     int64_t version = -1;
-    *to = (tni_contender){
-        .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
-    predict(asking, kernel->row, to);
     if (!free)
         tni_rules_judge(q->context->rules, &kernel->names, &to->judged);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
@@ -231,13 +292,18 @@ static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_conten
         tni_known_bad(kernel, q->op, &q->device->properties, version, &to->why))
         return;
     trust(asking, version, to);
-    if (to->verdict != TN_VERDICT_QUARANTINED)
+    if (is_admitted(to))
         to->tuned_us = tni_tuned_us(q, kernel);
 }
 
-static bool is_admitted(const tni_contender *v)
+static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
-    return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
+    *to = (tni_contender){
+        .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
+    predict(asking, kernel->row, to);
+    try_out(asking, kernel, to);
+    if (to->why.code)
+        tni_refusal_word(&to->why);
 }
 
 /* 0 for preferred ones, 1 for free ones, 2 for avoided ones. */
@@ -283,13 +349,24 @@ static void sort(tni_choice *choice)
     }
 }
 
+/* That a loop of the host's uses; those of a processor that is only described are its cores. */
+static int32_t threads_of(const tn_device *device)
+{
+    int64_t cores = device->properties.multi_processor_count;
+    if (device->platform->known->kind != TN_PLATFORM_CPU)
+        return 0;
+    if (!device->plans_only)
+        return tni_parallel_threads_hint();
+    return cores > 0 && cores < INT32_MAX ? (int32_t)cores : 1;
+}
+
 static void ask(const tni_question *question, tni_asking *out)
 {
     bool here = is_cpu_here(question->device);
     *out = (tni_asking){.question = question,
                         .class = tni_op_class_of(question->op->kind),
                         .cpu_features = here ? tni_cpu_features() : 0,
-                        .threads = here ? tni_parallel_threads_hint() : 0};
+                        .threads = threads_of(question->device)};
     out->class->cost(question->op, &out->flops, &out->bytes);
 }
 
@@ -391,16 +468,14 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
     }
     const tni_contender *v = nearest(question, choice);
     tni_problem_write(question->op, question->device->id, &text);
-    tn_status status = tn_fail(err,
-                               busy   ? TN_BUSY
-                               : wish ? TN_REFUSED
-                                      : TN_UNSUPPORTED,
-                               0, class->where,
-                               "no kernel may take it; the nearest, %s: %s: %s needs %" PRId64
-                               ", found %" PRId64 "%s%s (of %zu asked); %.200s",
-                               v->kernel->row->name, tn_refusal_name(v->why.code), v->why.what,
-                               v->why.needed, v->why.found, v->why.text[0] ? "; " : "", v->why.text,
-                               choice->count, tni_buffer_text(&text));
+    tn_status status =
+        tn_fail(err,
+                busy   ? TN_BUSY
+                : wish ? TN_REFUSED
+                       : TN_UNSUPPORTED,
+                0, class->where, "no kernel may take it; the nearest of %zu, %s: %s: %s; %.200s",
+                choice->count, v->kernel->row->name, tn_refusal_name(v->why.code), v->why.text,
+                tni_buffer_text(&text));
     tni_buffer_release(&text);
     return status;
 }

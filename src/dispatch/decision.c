@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/words.h"
 #include "dispatch/attention/backends.h"
+#include "plan.h"
 #include "settings/context.h"
 
 struct tn_decision {
@@ -12,6 +13,7 @@ struct tn_decision {
     tn_op op;
     char *problem;
     tn_error failure;       /* status TN_OK when something would be taken */
+    const char *unmet;      /* of the context's rules */
     tni_backends *backends; /* of attention; else NULL */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
@@ -62,6 +64,20 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .why = v->why.code ? &v->why : NULL};
 }
 
+/* What a call would say of the first candidate, and what rules would rather have. */
+static void look_ahead(tn_decision *decision, const tni_question *question)
+{
+    const tni_contender *first = &decision->choice.candidates[0];
+    const tni_rule *unmet = tni_fallback_unmet(question, first);
+    decision->unmet = unmet ? unmet->text : "";
+    if (!tni_prepared_check(question, first->kernel, &decision->failure))
+        return;
+    if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
+        decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
+    if (decision->backends)
+        tni_backends_unpick(decision->backends);
+}
+
 static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds, tn_error *err)
 {
     const tni_question question = {
@@ -74,12 +90,14 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds, t
     for (size_t i = 0; i < decision->count; i++)
         show(&decision->choice.candidates[i], &decision->candidates[i]);
     decision->failure.status = TN_OK;
-    if (decision->choice.admitted == 0)
-        (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
     if (tn_op_attention(&decision->op))
         status = tni_backends_make(&question, &decision->choice, bounds, &decision->backends, err);
     if (status)
         return status;
+    if (decision->choice.admitted == 0)
+        (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
+    else
+        look_ahead(decision, &question);
     tni_problem_write(&decision->op, decision->device->id, &text);
     decision->problem = tni_buffer_take(&text);
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
@@ -98,6 +116,7 @@ tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_devi
     made->op = *op;
     made->problem = NULL;
     made->backends = NULL;
+    made->unmet = "";
     tn_status status = fill(made, bounds, err);
     if (status)
         tn_decision_release(made);
@@ -170,7 +189,8 @@ const tn_candidate *tn_decision_candidate(const tn_decision *decision, size_t in
 
 const tn_candidate *tn_decision_chosen(const tn_decision *decision)
 {
-    return decision && decision->choice.admitted > 0 ? &decision->candidates[0] : NULL;
+    bool taken = decision && decision->choice.admitted > 0 && decision->failure.status == TN_OK;
+    return taken ? &decision->candidates[0] : NULL;
 }
 
 tn_status tn_decision_status(const tn_decision *decision, const char **out_message)
@@ -178,6 +198,11 @@ tn_status tn_decision_status(const tn_decision *decision, const char **out_messa
     if (out_message)
         *out_message = decision && decision->failure.status ? decision->failure.message : "";
     return decision ? decision->failure.status : TN_INVALID_ARGUMENT;
+}
+
+const char *tn_decision_unmet(const tn_decision *decision)
+{
+    return decision ? decision->unmet : "";
 }
 
 const char *tn_decision_problem(const tn_decision *decision)

@@ -1,9 +1,9 @@
 /* Did anything fall back? Counted when a plan is made. */
 #include "base/log.h"
-#include "dispatch/attention/wish.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "plan.h"
+#include "settings/context.h"
 
 static struct {
     tni_mutex lock;
@@ -42,6 +42,43 @@ static bool comes_before(const tni_contender *refused, const tni_contender *chos
     return a->rank < b->rank || (a->rank == b->rank && a->member_rank < b->member_rank);
 }
 
+/* Whether a rule could speak of kernels for the question at all, and not only of another platform's. */
+static bool concerns(const tni_rule *rule, const tni_question *question,
+                     const tni_contender *chosen)
+{
+    const char *platform = question->device->platform->name, *name = rule->selector.name;
+    const tn_library *library = NULL;
+    if (!tni_selector_speaks_of(&rule->selector, &chosen->kernel->names))
+        return false;
+    switch (rule->selector.kind) {
+    case TNI_SELECT_KERNEL: {
+        size_t length = strcspn(name, ".");
+        return strlen(platform) == length && strncmp(platform, name, length) == 0;
+    }
+    case TNI_SELECT_LIBRARY:
+        return tn_library_get(name, &library, NULL) != TN_OK || !library->known ||
+               !library->known->platform[0] || strcmp(library->known->platform, platform) == 0;
+    case TNI_SELECT_PLATFORM: return false;
+    default: return true;
+    }
+}
+
+const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
+{
+    const tni_rules *rules = question->context->rules;
+    if (question->only)
+        return NULL;
+    for (size_t i = 0; i < tni_rules_count(rules); i++) {
+        const tni_rule *rule = tni_rules_at(rules, i);
+        bool met = tni_rule_is_of_members(rule) ? chosen->judged.order == TNI_JUDGED_PREFERRED
+                                                : chosen->judged.wished;
+        if (rule->strength == TN_PREFER && !rule->shadowed && !met &&
+            concerns(rule, question, chosen))
+            return rule;
+    }
+    return NULL;
+}
+
 static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
@@ -57,25 +94,17 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
 }
 
 /* What one choice fell back from, each 0 or 1. */
-static void look(const tni_choice *choice, size_t chosen, tn_fallbacks *out)
+static void look(const tni_question *question, const tni_choice *choice, size_t chosen,
+                 tn_fallbacks *out)
 {
     const tni_contender *taken = &choice->candidates[chosen];
-    *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED};
+    *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED,
+                          .preferred = tni_fallback_unmet(question, taken) != NULL};
     for (size_t i = 0; i < choice->count; i++) {
         if (i != chosen)
             look_at(&choice->candidates[i], taken, out);
     }
-    out->reference = taken->kernel->reference && choice->count > 1 && choice->admitted == 1;
-}
-
-/* A backend that attention.backend prefers may have no kernel here that could have been refused. */
-static bool passes_wish(const tni_question *question, const tni_contender *taken)
-{
-    tni_backend_wish wish;
-    if (!tn_op_attention(question->op))
-        return false;
-    tni_backend_wished(question->context, &wish);
-    return wish.strength == TN_PREFER && taken->judged.order != TNI_JUDGED_PREFERRED;
+    out->reference = taken->kernel->reference && choice->count > 1 && !question->only;
 }
 
 void tni_fallback_count(const tni_question *question, const tni_choice *choice, size_t chosen)
@@ -83,8 +112,7 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     const tni_kernel *kernel = choice->candidates[chosen].kernel;
     tn_fallbacks found;
     tni_buffer text = {0};
-    look(choice, chosen, &found);
-    found.preferred |= passes_wish(question, &choice->candidates[chosen]);
+    look(question, choice, chosen, &found);
     if (!(found.preferred | found.avoided | found.unavailable | found.quarantined |
           found.reference))
         return;

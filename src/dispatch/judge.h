@@ -49,8 +49,16 @@ static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
 /* How late the test is that refused: a candidate with a greater one came farther. */
 int32_t tni_refusal_progress(int32_t code);
 
+/* Fills in a refusal whose text is `words`, NULL-ended, one behind the other; always false. Without numbers:
+ * for what most candidates of a problem are refused for, as formatting takes most of their time. */
+bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words);
+
 /* Fills in a refusal, with a text of what would help; always false. */
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...) TN_PRINTF(6, 7);
+
+/* Puts a refusal into words, whoever made it: afterwards its text says all of it, with its numbers where
+ * they are more than there or not there. */
+void tni_refusal_word(tn_refusal *why);
 
 #endif

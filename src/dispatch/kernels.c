@@ -107,6 +107,8 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
     kernel->record = record;
     if (row->library)
         (void)tn_library_get(row->library, &kernel->library, NULL);
+    if (kernel->library)
+        kernel->talker = tni_library_talker(kernel->library, record);
     kernel->names = (tni_candidate){.op = tni_op_class_of(row->op)->word,
                                     .kernel = row->name,
                                     .library = row->library ? row->library : "",
@@ -265,8 +267,10 @@ static tn_status no_kernel(const table *t, const char *name, tn_error *err)
         names[i] = t->kernels[i]->row->name;
     if (names)
         nearest = tni_words_nearest(name, names, t->count);
-    tn_status status = tn_fail(err, TN_NOT_FOUND, 0, where, "no kernel \"%.96s\"%s", name,
-                               tni_words_hint(nearest, hint));
+    tn_status status = tn_fail(err, TN_NOT_FOUND, 0, where,
+                               "no kernel \"%.96s\"; `tenon explain PROBLEM` lists those of a "
+                               "problem%s",
+                               name, tni_words_hint(nearest, hint));
     tni_release(names);
     return status;
 }

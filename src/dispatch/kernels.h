@@ -14,6 +14,7 @@ typedef struct tni_kernel {
     const tni_record *record;
     const tn_library
         *library; /* that it goes through, or NULL; also NULL for one that is not known */
+    tni_library_offer *talker; /* that library, where a setting can make it talk; or NULL */
     tni_candidate names;
     bool own;       /* of a module that is part of Tenon */
     bool reference; /* the oracle itself */

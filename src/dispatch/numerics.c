@@ -52,13 +52,14 @@ static bool precision_permits(const tni_question *question, const tni_kernel *ke
                       key_of(setting), keeps == BITS_BF16 ? "bf16" : "tf32");
 }
 
-static bool library_is_to_repeat(const tni_question *question, const tni_kernel *kernel)
+/* The library's own switch, when it asks for run-to-run; or -1. */
+static tn_setting repeating_switch(const tni_question *question, const tni_kernel *kernel)
 {
     const char *library = kernel->names.library;
     tn_setting setting = strcmp(library, "mkldnn") == 0  ? TN_SETTING_MKLDNN_DETERMINISTIC
                          : strcmp(library, "cudnn") == 0 ? TN_SETTING_CUDNN_DETERMINISTIC
                                                          : -1;
-    return setting >= 0 && tn_setting_value(question->context, setting);
+    return setting >= 0 && tn_setting_value(question->context, setting) ? setting : -1;
 }
 
 static bool determinism_permits(const tni_question *question, const tni_kernel *kernel,
@@ -71,13 +72,16 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
                    [TN_BATCH_INVARIANT] = {"batch-invariant", TN_NUM_BATCH_INVARIANT},
                    [TN_CROSS_DEVICE] = {"cross-device", TN_NUM_CROSS_DEVICE}};
     int64_t wished = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
-    if (wished == TN_DETERMINISM_ANY && library_is_to_repeat(question, kernel))
+    tn_setting library = repeating_switch(question, kernel), by = TN_SETTING_DETERMINISM;
+    if (wished == TN_DETERMINISM_ANY && library >= 0) {
         wished = TN_RUN_TO_RUN;
+        by = library;
+    }
     for (int64_t i = TN_RUN_TO_RUN; i <= wished; i++) {
         if (!(kernel->row->numerics & classes[i].bit))
             return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
-                              "determinism is %s, and the kernel does not promise %s",
-                              classes[wished].word, classes[i].word);
+                              "it does not promise %s, which %s=%s asks for", classes[i].word,
+                              key_of(by), by == library ? "true" : classes[wished].word);
     }
     return true;
 }

@@ -21,9 +21,10 @@ static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t
     return tni_library_open(kernel->library, kernel->record, out_self, out_version, err);
 }
 
+/* What speaks against the moment or the device, and not against a kernel. */
 static bool is_for_now(tn_status status)
 {
-    return status == TN_BUSY || status == TN_OUT_OF_MEMORY;
+    return status == TN_BUSY || status == TN_OUT_OF_MEMORY || status == TN_DEVICE_LOST;
 }
 
 /* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it
@@ -34,8 +35,7 @@ static bool test(const tni_question *question, const tni_contender *candidate, t
     int64_t version;
     tn_status status = open_library(candidate->kernel, &self, &version, why);
     if (!status)
-        status =
-            tni_trust_test(question->context, candidate->kernel, question->device, version, why);
+        status = tni_trust_examine(question, candidate->kernel, version, why);
     return status == TN_OK;
 }
 
@@ -117,6 +117,8 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
         status = open_library(kernel, &state->made_with.library, &version, err);
     if (status || !kernel->row->plan)
         return status;
+    if (kernel->talker)
+        tni_library_heed(kernel->talker, question->context);
     status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
     state->made_with.plan = plan;
     state->made_with.op = NULL;

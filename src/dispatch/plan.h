@@ -63,9 +63,16 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
     return plan;
 }
 
+/* Whether a call could have this kernel's plan under plan.only_prepared: TN_REFUSED says what to do. */
+tn_status tni_prepared_check(const tni_question *question, const tni_kernel *kernel, tn_error *err);
+
 /* Whether a plan that the calling thread kept a count of may be used once more: it is not when it was given
  * up, nor on a thread that never took a lease. Counts as found. */
 bool tni_lease_again(tni_plan *plan);
+
+/* The first rule that prefers something for the question which what was chosen is not; or NULL. Lent as long
+ * as the context. */
+const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen);
 
 /* Counts what a choice fell back from. */
 void tni_fallback_count(const tni_question *question, const tni_choice *choice, size_t chosen);

@@ -3,8 +3,27 @@
 
 #include "settings/context.h"
 #include "settings/table.h"
+#include "tenon/dtype.h"
+#include "tenon/explain.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
+
+bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words)
+{
+    size_t used = 0, length;
+    why->code = code;
+    why->needed = 1;
+    why->found = 0;
+    tn_text_fit(why->what, sizeof why->what, what);
+    for (; *words; words++, used += length) {
+        length = strlen(*words);
+        length = length < sizeof why->text - 1 - used ? length : sizeof why->text - 1 - used;
+        memcpy(why->text + used, *words, length);
+    }
+    why->text[used] = '\0';
+    return false;
+}
 
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...)
@@ -15,6 +34,64 @@ bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
     vsnprintf(why->text, sizeof why->text, format, arguments);
     va_end(arguments);
     return false;
+}
+
+/* What a refusal's numbers are. */
+enum { AMOUNTS, DTYPES, NO_NUMBERS, TEXT_ALONE };
+
+static int32_t numbers_of(const tn_refusal *why)
+{
+    static const uint8_t kinds[TN_REFUSE_COUNT] = {
+        [TN_REFUSE_DTYPE] = DTYPES,           [TN_REFUSE_FEATURE] = NO_NUMBERS,
+        [TN_REFUSE_DETERMINISM] = NO_NUMBERS, [TN_REFUSE_RULE] = TEXT_ALONE,
+        [TN_REFUSE_LIBRARY] = NO_NUMBERS,     [TN_REFUSE_KNOWN_BAD] = NO_NUMBERS,
+        [TN_REFUSE_QUARANTINE] = TEXT_ALONE,  [TN_REFUSE_LOCK] = TEXT_ALONE,
+    };
+    int32_t kind = kinds[why->code];
+    if (kind == TEXT_ALONE && why->text[0])
+        return TEXT_ALONE;
+    if ((why->needed == 1 && why->found == 0) || kind == TEXT_ALONE)
+        return NO_NUMBERS;
+    bool named = tn_dtype_name((tn_dtype)why->needed) && tn_dtype_name((tn_dtype)why->found);
+    return kind == DTYPES && !named ? AMOUNTS : kind;
+}
+
+/* What it is about: nothing where the text names it, or the code does. */
+static void write_subject(const tn_refusal *why, char *out, size_t size)
+{
+    bool told = strstr(why->text, why->what) || strcmp(why->what, tn_refusal_name(why->code)) == 0;
+    switch (numbers_of(why)) {
+    case AMOUNTS:
+        snprintf(out, size, "%s needs %" PRId64 ", found %" PRId64, why->what, why->needed,
+                 why->found);
+        break;
+    case DTYPES:
+        snprintf(out, size, "%s needs %s, found %s", why->what,
+                 tn_dtype_name((tn_dtype)why->needed), tn_dtype_name((tn_dtype)why->found));
+        break;
+    case NO_NUMBERS:
+        if (!why->text[0])
+            snprintf(out, size, "%s is needed, and is not there", why->what);
+        else
+            tn_text_fit(out, size, told ? "" : why->what);
+        break;
+    default: out[0] = '\0'; break;
+    }
+}
+
+void tni_refusal_word(tn_refusal *why)
+{
+    char subject[96];
+    write_subject(why, subject, sizeof subject);
+    size_t length = strlen(subject), behind = strlen(why->text), gap = behind > 0 ? 2 : 0;
+    if (length == 0)
+        return;
+    size_t room = sizeof why->text - 1 - length - gap;
+    behind = behind < room ? behind : room;
+    memmove(why->text + length + gap, why->text, behind);
+    memcpy(why->text + length, "; ", gap);
+    memcpy(why->text, subject, length);
+    why->text[length + gap + behind] = '\0';
 }
 
 /* Only what plans are told apart by can be asked for: a kernel that went by anything else would be

@@ -4,9 +4,13 @@
 #include "ops/each.h"
 #include "ops/matmul.h"
 
-static const tn_setting of_plans[] = {TN_SETTING_PLAN_CACHE_SIZE,    TN_SETTING_PLAN_CACHE_BYTES,
-                                      TN_SETTING_PLAN_ONLY_PREPARED, TN_SETTING_DEBUG_SYNC,
-                                      TN_SETTING_DEBUG_SAMPLE,       -1};
+static const tn_setting of_plans[] = {TN_SETTING_PLAN_CACHE_SIZE,
+                                      TN_SETTING_PLAN_CACHE_BYTES,
+                                      TN_SETTING_PLAN_ONLY_PREPARED,
+                                      TN_SETTING_DEBUG_SYNC,
+                                      TN_SETTING_DEBUG_SAMPLE,
+                                      TN_SETTING_MAY_CROSS_DEVICES,
+                                      -1};
 
 static const tni_setting_reader plans = {"plans", of_plans};
 static const tni_setting_reader matmul = {"matmul", tni_matmul_settings};

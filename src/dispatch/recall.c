@@ -7,10 +7,11 @@
 #include "base/alloc.h"
 #include "device/stream/life.h"
 #include "device/tensor/tensor.h"
+#include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
-#include "os/thread.h"
 #include "plan.h"
+#include "settings/context.h"
 
 enum {
     CALLS = 32,
@@ -39,15 +40,18 @@ typedef struct memory {
     uint64_t words[];
 } memory;
 
-typedef struct thread {
-    tni_thread_end end; /* first: it is what the end of the thread is given */
+typedef struct tni_recalls {
     struct {
         uint64_t hash; /* of the call that came here last, remembered or not */
         memory *call;
     } at[CALLS];
-} thread;
+} table;
 
-static _Thread_local thread *mine;
+/* NULL where the thread has none. */
+static table *mine(void)
+{
+    return tni_front_own.kept ? tni_front_own.kept->recalls : NULL;
+}
 
 static const void *pointer_at(const void *args, size_t offset)
 {
@@ -160,7 +164,7 @@ static bool place_data(memory *call, const tni_op_class *class, const signature 
     return true;
 }
 
-static void forget(thread *from, size_t index)
+static void forget(table *from, size_t index)
 {
     memory *call = from->at[index].call;
     if (!call)
@@ -173,7 +177,7 @@ static void forget(thread *from, size_t index)
 /* The call that is remembered, if nothing that its plan was chosen by changed. */
 static memory *find(const signature *s)
 {
-    memory *call = mine ? mine->at[s->hash % CALLS].call : NULL;
+    memory *call = mine()->at[s->hash % CALLS].call;
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
@@ -181,7 +185,7 @@ static memory *find(const signature *s)
         call->generation == tni_dispatch_generation() && call->features == tni_cpu_features() &&
         tni_lease_again(call->plan))
         return call;
-    forget(mine, s->hash % CALLS);
+    forget(mine(), s->hash % CALLS);
     return NULL;
 }
 
@@ -189,7 +193,7 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
 {
     signature s;
     tni_call_args args;
-    if (!mine || !sign(asked, &s))
+    if (!mine() || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 || !sign(asked, &s))
         return false;
     memory *call = find(&s);
     if (!call || !place_data(call, asked->class, &s))
@@ -201,30 +205,20 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
     return true;
 }
 
-static void thread_ends(tni_thread_end *end)
+void tni_recalls_release(struct tni_recalls *recalls)
 {
-    thread *ending = (thread *)end;
-    if (mine == ending)
-        mine = NULL;
-    for (size_t i = 0; i < CALLS; i++)
-        forget(ending, i);
-    tni_release(ending);
+    for (size_t i = 0; recalls && i < CALLS; i++)
+        forget(recalls, i);
+    tni_release(recalls);
 }
 
-/* NULL for want of memory: then every call takes the whole way. */
-static thread *this_thread(void)
+/* NULL for want of memory, and before the thread has a plan: then every call takes the whole way. */
+static table *make_room(void)
 {
-    if (mine)
-        return mine;
-    thread *made = tni_alloc_zeroed(1, sizeof *made);
-    if (!made)
-        return NULL;
-    made->end.run = thread_ends;
-    if (!tni_thread_end_add(&made->end)) {
-        tni_release(made);
-        return NULL;
-    }
-    return mine = made;
+    tni_kept_front *kept = tni_front_own.kept;
+    if (kept && !kept->recalls)
+        kept->recalls = tni_alloc_zeroed(1, sizeof *kept->recalls);
+    return mine();
 }
 
 /* False for operands without elements, whose data need not be anywhere. */
@@ -246,7 +240,7 @@ static bool measure(const signature *s, const tni_op_class *class, memory *out)
 void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
 {
     signature s;
-    thread *here = this_thread();
+    table *here = make_room();
     if (!here || !sign(asked, &s))
         return;
     size_t index = s.hash % CALLS;

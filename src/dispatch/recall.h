@@ -11,4 +11,8 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err);
 /* Remembers a call that was checked and planned, from its second time on. */
 void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
 
+/* What a thread remembers, when it ends. Accepts NULL. */
+struct tni_recalls;
+void tni_recalls_release(struct tni_recalls *recalls);
+
 #endif

@@ -56,6 +56,24 @@ void tni_op_begin(tn_op *op, const tni_op_class *class)
     }
 }
 
+static bool has_elements(const tn_layout *layout)
+{
+    int32_t i = 0;
+    while (i < layout->rank && layout->shape[i] != 0)
+        i++;
+    return layout->dtype && i == layout->rank;
+}
+
+bool tni_op_is_empty(const tn_op *op)
+{
+    uint32_t outputs = classes[op->kind]->outputs;
+    for (int32_t i = 0; outputs >> i; i++) {
+        if (outputs >> i & 1 && has_elements(&op->operand[i]))
+            return false;
+    }
+    return true;
+}
+
 tn_status tni_op_settle(tn_op *op, tn_error *err)
 {
     for (int32_t i = 0; i < op->count; i++)

@@ -5,13 +5,26 @@
 #include "base/number.h"
 #include "base/words.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 static const char where[] = "problem";
 
+static void note(tni_fields *fields, const char *key)
+{
+    for (size_t i = 0; i < fields->known_count; i++) {
+        if (strcmp(fields->known[i], key) == 0)
+            return;
+    }
+    if (fields->known_count < TNI_FIELDS_KNOWN)
+        fields->known[fields->known_count++] = key;
+}
+
 const char *tni_fields_take(tni_fields *fields, const char *key)
 {
+    note(fields, key);
     for (size_t i = 0; i < fields->count; i++) {
         if (strcmp(fields->field[i].key, key) == 0) {
             fields->field[i].taken = true;
@@ -48,10 +61,10 @@ tn_status tni_fields_integer(tni_fields *fields, const char *key, int64_t least,
 {
     const char *value = tni_fields_take(fields, key);
     int64_t number;
-    char need[48];
+    char need[80];
     if (!value)
         return TN_OK;
-    snprintf(need, sizeof need, "a whole number from %" PRId64 " on", least);
+    snprintf(need, sizeof need, "a whole number from %" PRId64 " to %" PRId64, least, INT64_MAX);
     if (!parse_integer(value, &number) || number < least)
         return refuse(fields, key, value, need, err);
     *out = number;
@@ -64,9 +77,12 @@ tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_e
     char *end;
     if (!value)
         return TN_OK;
+    errno = 0;
     double number = strtod(value, &end);
     if (end == value || *end)
         return refuse(fields, key, value, "a number", err);
+    if (errno == ERANGE && isinf(number)) /* what is meant to be infinite says inf */
+        return refuse(fields, key, value, "a number up to 1.79e308, or inf", err);
     *out = number;
     return TN_OK;
 }
@@ -76,12 +92,12 @@ tn_status tni_fields_list(tni_fields *fields, const char *key, char separator, i
 {
     const char *value = tni_fields_take(fields, key), *at = value;
     const char ends[] = {separator, '\0'};
-    char part[32], need[96], from[40] = "";
+    char part[32], need[128], from[64] = "";
     int32_t count = 0;
     if (!value)
         return TN_OK;
     if (least > INT64_MIN)
-        snprintf(from, sizeof from, " from %" PRId64 " on", least);
+        snprintf(from, sizeof from, " from %" PRId64 " to %" PRId64, least, INT64_MAX);
     snprintf(need, sizeof need, "up to %d whole numbers%s, with '%c' between", (int)most, from,
              separator);
     for (;; at++) {
@@ -135,11 +151,26 @@ tn_status tni_fields_dtype(tni_fields *fields, const char *key, tn_dtype *out, t
     return TN_OK;
 }
 
+const char *tni_fields_listed(const char *const *words, size_t count, char room[TNI_FIELDS_LISTED])
+{
+    static const char more[] = " ...";
+    size_t used = 0;
+    room[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        bool fits = used + 1 + strlen(words[i]) + sizeof more < TNI_FIELDS_LISTED;
+        used += (size_t)snprintf(room + used, TNI_FIELDS_LISTED - used, "%s%s",
+                                 fits && i ? " " : "", fits ? words[i] : more);
+        if (!fits)
+            break;
+    }
+    return room;
+}
+
 tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const *words,
                           int32_t *out, tn_error *err)
 {
     const char *value = tni_fields_take(fields, key);
-    char hint[TNI_HINT];
+    char hint[TNI_HINT], all[TNI_FIELDS_LISTED];
     size_t count = 0;
     if (!value)
         return TN_OK;
@@ -149,8 +180,9 @@ tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const
             return TN_OK;
         }
     }
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s cannot be \"%.40s\"%s",
-                   fields->problem, key, value,
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "%.80s: %s cannot be \"%.40s\"; there are %s%s", fields->problem, key, value,
+                   tni_fields_listed(words, count, all),
                    tni_words_hint(tni_words_nearest(value, words, count), hint));
 }
 

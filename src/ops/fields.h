@@ -9,7 +9,7 @@
 
 #include "op.h"
 
-enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096 };
+enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096, TNI_FIELDS_KNOWN = 48 };
 
 /* The fields of a text, taken one by one by whoever knows them. */
 typedef struct tni_fields {
@@ -21,9 +21,11 @@ typedef struct tni_fields {
         const char *value;
         bool taken;
     } field[TNI_FIELDS_MOST];
+    const char *known[TNI_FIELDS_KNOWN]; /* keys that were asked for: those that the op has */
+    size_t known_count;
 } tni_fields;
 
-/* The value of `key`, which counts as taken, or NULL. */
+/* The value of `key`, which counts as taken, or NULL. The key is static text. */
 const char *tni_fields_take(tni_fields *fields, const char *key);
 
 /* The same as a number, a list of numbers separated by ';', a shape, a dtype, a word of a list. What
@@ -36,6 +38,10 @@ tn_status tni_fields_list(tni_fields *fields, const char *key, char separator, i
 tn_status tni_fields_dtype(tni_fields *fields, const char *key, tn_dtype *out, tn_error *err);
 tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const *words,
                           int32_t *out, tn_error *err);
+
+/* "m n k", and "..." for those that there is no room for. Returns `room`. */
+enum { TNI_FIELDS_LISTED = 256 };
+const char *tni_fields_listed(const char *const *words, size_t count, char room[TNI_FIELDS_LISTED]);
 
 /* A field is missing that the op cannot do without. */
 tn_status tni_fields_missing(const tni_fields *fields, const char *key, tn_error *err);

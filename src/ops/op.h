@@ -43,7 +43,7 @@ typedef struct tni_op_class {
     const char *const *operands; /* their names in messages and in the problem's text, NULL-ended */
     uint32_t optional;           /* a bit for each operand that may be absent */
     uint32_t outputs;            /* a bit for each operand that is written */
-    int32_t output;       /* the first of them: without elements in it there is nothing to do */
+    int32_t output;       /* the first of them */
     bool may_be_in_place; /* it may be the first operand: same memory, same layout */
     int32_t group;        /* TNI_OPS_..., of those that read the same settings */
     const tn_setting *settings; /* that plans are told apart by, ended by -1 */
@@ -74,6 +74,9 @@ static inline bool tni_op_writes(const tni_op_class *class, int32_t operand)
 {
     return class->outputs >> operand & 1;
 }
+
+/* Whether no output has an element: there is nothing to do. */
+bool tni_op_is_empty(const tn_op *op);
 
 const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL for none */
 const tni_op_class *tni_op_class_find(const char *word); /* NULL for none */

@@ -57,8 +57,9 @@ static tn_status find_device(const places *p, tn_device **out)
             first = i;
         } else if (its != device)
             return tn_fail(p->err, TN_REFUSED, 0, p->class->where,
-                           "%s is on %s and %s on %s; copy one of them", p->class->operands[first],
-                           tn_device_id(device), p->class->operands[i], tn_device_id(its));
+                           "%s is on %s and %s on %s; copy one of them, or set may_cross_devices",
+                           p->class->operands[first], tn_device_id(device), p->class->operands[i],
+                           tn_device_id(its));
     }
     *out = device;
     return TN_OK;

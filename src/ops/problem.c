@@ -10,12 +10,12 @@ static const char where[] = "problem";
 TN_PRINTF(3, 4)
 static tn_status refuse(const char *problem, tn_error *err, const char *format, ...)
 {
-    char text[256];
+    char text[sizeof err->message];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.160s: %s", problem, text);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s", problem, text);
 }
 
 /* What a word of keys and values is made of; lists and shapes have ';' and ':' besides. */
@@ -70,10 +70,15 @@ static tn_status split(tni_fields *fields, char *text, tn_error *err)
 
 static tn_status check_taken(const tni_fields *fields, const tni_op_class *class, tn_error *err)
 {
+    char hint[TNI_HINT], all[TNI_FIELDS_LISTED];
     for (size_t i = 0; i < fields->count; i++) {
-        if (!fields->field[i].taken)
-            return refuse(fields->problem, err, "%s has no field \"%.40s\"", class->word,
-                          fields->field[i].key);
+        const char *key = fields->field[i].key;
+        if (fields->field[i].taken)
+            continue;
+        const char *nearest = tni_words_nearest(key, fields->known, fields->known_count);
+        return refuse(fields->problem, err, "%s has no field \"%.40s\"; there are %s%s",
+                      class->word, key, tni_fields_listed(fields->known, fields->known_count, all),
+                      tni_words_hint(nearest, hint));
     }
     return TN_OK;
 }
@@ -161,15 +166,24 @@ static char *cut(char *text, char at)
     return found + 1;
 }
 
+static const char *list_ops(char room[TNI_FIELDS_LISTED])
+{
+    const char *words[TN_OP_COUNT];
+    size_t count = 0;
+    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_COUNT; i++)
+        words[count++] = tni_op_class_of(i)->word;
+    return tni_fields_listed(words, count, room);
+}
+
 static tn_status parse_head(tni_fields *fields, const tni_op_class **out_class, tn_dtype *out_dtype,
                             char **out_rest, tn_error *err)
 {
-    char *op = fields->text, *dtype = cut(op, ':'), hint[TNI_HINT];
+    char *op = fields->text, *dtype = cut(op, ':'), hint[TNI_HINT], all[TNI_FIELDS_LISTED];
     char *rest = dtype ? cut(dtype, ':') : NULL;
     const tni_op_class *class = tni_op_class_find(op);
     if (!class)
-        return refuse(fields->problem, err, "no operator \"%.40s\"%s", op,
-                      tni_words_hint(tni_op_class_nearest(op), hint));
+        return refuse(fields->problem, err, "no operator \"%.40s\"; there are %s%s", op,
+                      list_ops(all), tni_words_hint(tni_op_class_nearest(op), hint));
     if (!dtype)
         return refuse(fields->problem, err, "needs the form %s:DTYPE:FIELD=VALUE,...", op);
     *out_dtype = tni_dtype_find(dtype);
@@ -195,6 +209,8 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
                       strlen(text));
     tn_text_fit(fields.text, sizeof fields.text, text);
     const char *device = cut(fields.text, '@');
+    if (device && !device[0])
+        return refuse(text, err, "@ needs a device behind it, as in @cpu:0");
     device = device ? device : "";
     if (strlen(device) >= size)
         return refuse(text, err, "the device's name needs at most %zu bytes, found %zu", size - 1,

@@ -1,6 +1,7 @@
 #include "elf.h"
 
 #include "base/alloc.h"
+#include "openmp.h"
 #include "tenon/module/module.h"
 
 /* The parts of the ELF-64 format that are read here, by the names of its specification. */
@@ -24,7 +25,7 @@ typedef struct elf_dynamic {
 } elf_dynamic;
 
 enum { ET_DYNAMIC = 3, SEGMENT_LOAD = 1, SEGMENT_DYNAMIC = 2 };
-enum { TAG_STRTAB = 5, TAG_STRSZ = 10 };
+enum { TAG_NEEDED = 1, TAG_STRTAB = 5, TAG_STRSZ = 10 };
 enum { MOST_SEGMENTS = 256, MOST_DYNAMIC = 4096, MOST_STRINGS = 16 << 20 };
 
 static const struct {
@@ -180,6 +181,18 @@ static void read_names(const char *strings, size_t size, tni_elf_facts *out)
         out->sanitizers |= TN_MODULE_SANITIZER_MEMORY;
 }
 
+static void read_needs(const layout *from, const char *strings, size_t size, tni_elf_facts *out)
+{
+    for (size_t i = 0; i < from->dynamic_count && from->dynamic[i].tag != 0; i++) {
+        uint64_t at = from->dynamic[i].value;
+        if (from->dynamic[i].tag != TAG_NEEDED || at >= size ||
+            !memchr(strings + at, '\0', size - (size_t)at) || !tni_openmp_is_runtime(strings + at))
+            continue;
+        tn_text_fit(out->openmp, sizeof out->openmp, strings + at);
+        return;
+    }
+}
+
 static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts *out,
                          tn_error *err)
 {
@@ -199,10 +212,12 @@ static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts
     char *strings = tni_alloc((size_t)size);
     if (!strings)
         return tni_no_memory(err, "inspect", "its table of names");
-    if (read_at(source, offset, strings, (size_t)size))
+    if (read_at(source, offset, strings, (size_t)size)) {
         read_names(strings, (size_t)size, out);
-    else
+        read_needs(in, strings, (size_t)size, out);
+    } else {
         status = corrupt(err, "cut short: its table of names lies beyond its end");
+    }
     tni_release(strings);
     return status;
 }

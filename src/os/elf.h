@@ -17,6 +17,7 @@ typedef struct tni_elf_source {
 typedef struct tni_elf_facts {
     uint64_t sanitizers; /* TN_MODULE_SANITIZER_* whose run-time it needs  */
     bool has_entry;      /* names tn_module_entry among its dynamic symbols */
+    char openmp[64];     /* the first run-time of OpenMP that it needs: "libgomp.so.1"; or "" */
 } tni_elf_facts;
 
 /* TN_CORRUPT: not a shared library, or cut short. TN_INCOMPATIBLE: of another machine. Whatever

@@ -15,10 +15,11 @@
 static tn_status failed(tn_error *err, const char *call, const char *path)
 {
     int code = errno;
-    tn_status status = code == EACCES || code == EPERM || code == EROFS ? TN_NOT_PERMITTED
-                       : code == ENOMEM                                 ? TN_OUT_OF_MEMORY
-                       : code == EMFILE || code == ENFILE               ? TN_BUSY
-                                                                        : TN_IO;
+    tn_status status = code == ENOENT || code == ENOTDIR                  ? TN_NOT_FOUND
+                       : code == EACCES || code == EPERM || code == EROFS ? TN_NOT_PERMITTED
+                       : code == ENOMEM                                   ? TN_OUT_OF_MEMORY
+                       : code == EMFILE || code == ENFILE                 ? TN_BUSY
+                                                                          : TN_IO;
     char text[128];
     return tn_fail(err, status, code, call, "%s: %s", path, strerror_r(code, text, sizeof text));
 }
@@ -47,20 +48,27 @@ static int take_after(int file, const char *path)
     if (tni_sys_fstat(file, &own) != 0)
         return -1;
     bool same = own.st_uid == old.st_uid && own.st_gid == old.st_gid;
-    if (!same && fchown(file, old.st_uid, old.st_gid) != 0)
+    if (!same && tni_sys_fchown(file, old.st_uid, old.st_gid) != 0)
         return -1;
-    return fchmod(file, old.st_mode & 0777);
+    return tni_sys_fchmod(file, old.st_mode & 0777);
 }
+
+/* `mode` is for a file that is new. */
+typedef struct contents {
+    const char *text;
+    size_t size;
+    mode_t mode;
+} contents;
 
 /* A new file beside `path` under a name that no other writer has; -1 with errno. Names of a crashed
  * process that had this one's number are passed over. */
-static int create_beside(const char *path, char *beside, size_t room)
+static int create_beside(const char *path, mode_t mode, char *beside, size_t room)
 {
     static _Atomic unsigned turn;
     int file = -1;
     for (int tries = 0; file < 0 && tries < 16; tries++) {
         snprintf(beside, room, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&turn, 1));
-        file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (file < 0 && errno != EEXIST)
             break;
     }
@@ -68,16 +76,16 @@ static int create_beside(const char *path, char *beside, size_t room)
 }
 
 /* `beside` is room for the name. */
-static tn_status write_beside(const char *path, char *beside, size_t room, const char *text,
-                              size_t size, tn_error *err)
+static tn_status write_beside(const char *path, const contents *of, char *beside, size_t room,
+                              tn_error *err)
 {
-    int file = create_beside(path, beside, room);
+    int file = create_beside(path, of->mode, beside, room);
     if (file < 0)
-        return failed(err, "open", beside);
+        return failed(err, "open", path);
     const char *call = "write";
-    int result = tni_sys_write_all(file, text, size);
+    int result = tni_sys_write_all(file, of->text, of->size);
     if (result == 0)
-        result = fsync(file);
+        result = tni_sys_fsync(file);
     if (result == 0) {
         call = "chmod";
         result = take_after(file, path);
@@ -106,7 +114,30 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
     return *out ? TN_OK : tni_no_memory(err, "open", path);
 }
 
-tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
+/* Whether something is at `path` that no file may be put in the place of: a device, a pipe, a folder. */
+static tn_status look_at(const char *path, bool *out_special, tn_error *err)
+{
+    struct stat facts;
+    bool is_there = tni_sys_stat(path, &facts) == 0;
+    if (!is_there && errno != ENOENT)
+        return failed(err, "stat", path);
+    *out_special = is_there && !S_ISREG(facts.st_mode);
+    return TN_OK;
+}
+
+static tn_status write_into(const char *path, const contents *of, tn_error *err)
+{
+    int file = tni_sys_open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC, 0);
+    if (file < 0)
+        return failed(err, "open", path);
+    tn_status status =
+        tni_sys_write_all(file, of->text, of->size) == 0 ? TN_OK : failed(err, "write", path);
+    if (tni_sys_close(file) != 0 && !status)
+        status = failed(err, "close", path);
+    return status;
+}
+
+static tn_status replace(const char *path, bool makes_folders, const contents *of, tn_error *err)
 {
     char *real = NULL, *beside = NULL;
     tn_status status = resolve(path, &real, err);
@@ -114,12 +145,36 @@ tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_e
         return status;
     size_t room = strlen(real) + 48;
     beside = tni_alloc(room);
-    status = beside ? make_folders(real, err) : tni_no_memory(err, "open", path);
+    if (!beside)
+        status = tni_no_memory(err, "open", path);
+    else if (makes_folders)
+        status = make_folders(real, err);
     if (!status)
-        status = write_beside(real, beside, room, text, size, err);
+        status = write_beside(real, of, beside, room, err);
     tni_release(beside);
     tni_release(real);
     return status;
+}
+
+static tn_status put(const char *path, bool makes_folders, const contents *of, tn_error *err)
+{
+    bool special = false;
+    tn_status status = look_at(path, &special, err);
+    if (status)
+        return status;
+    return special ? write_into(path, of, err) : replace(path, makes_folders, of, err);
+}
+
+tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
+{
+    const contents of = {.text = text, .size = size, .mode = 0666};
+    return put(path, false, &of, err);
+}
+
+tn_status tni_file_replace_private(const char *path, const char *text, size_t size, tn_error *err)
+{
+    const contents of = {.text = text, .size = size, .mode = 0600};
+    return put(path, true, &of, err);
 }
 
 struct tni_file_lock {

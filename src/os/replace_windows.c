@@ -41,18 +41,30 @@ static tn_status write_beside(const char *path, const char *beside, const char *
     return status;
 }
 
-tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
+static tn_status replace(const char *path, bool makes_folders, const char *text, size_t size,
+                         tn_error *err)
 {
     size_t room = strlen(path) + 32;
     char *beside = tni_alloc(room);
     if (!beside)
         return tni_no_memory(err, "replace", path);
     snprintf(beside, room, "%s", path);
-    make_folders(beside);
+    if (makes_folders)
+        make_folders(beside);
     snprintf(beside, room, "%s.%lu", path, (unsigned long)GetCurrentProcessId());
     tn_status status = write_beside(path, beside, text, size, err);
     tni_release(beside);
     return status;
+}
+
+tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err)
+{
+    return replace(path, false, text, size, err);
+}
+
+tn_status tni_file_replace_private(const char *path, const char *text, size_t size, tn_error *err)
+{
+    return replace(path, true, text, size, err);
 }
 
 struct tni_file_lock {

@@ -125,10 +125,11 @@ static tn_status map(int file, size_t size, const unsigned char *name, tni_share
     tni_shared *shared = tni_alloc_zeroed(1, sizeof *shared);
     if (!shared)
         return tni_no_memory(err, "shared memory", "its handle");
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *memory = tni_sys_mmap(file, size, PROT_READ | PROT_WRITE, MAP_SHARED);
     if (memory == MAP_FAILED) {
+        tn_status status = refuse(errno, "mmap", err);
         tni_release(shared);
-        return refuse(errno, "mmap", err);
+        return status;
     }
     *shared = (tni_shared){.memory = memory, .size = size};
     memcpy(shared->name, name, TNI_SHARED_NAME);
@@ -139,13 +140,7 @@ static tn_status map(int file, size_t size, const unsigned char *name, tni_share
 /* Room is taken at once: memory that turned out missing at a first touch would end the process. */
 static int reserve(int file, size_t size)
 {
-    if (ftruncate(file, (off_t)size) != 0)
-        return errno;
-#if defined(__APPLE__)
-    return 0;
-#else
-    return posix_fallocate(file, 0, (off_t)size);
-#endif
+    return tni_sys_ftruncate(file, (off_t)size) != 0 ? errno : tni_sys_fallocate(file, (off_t)size);
 }
 
 /* So would the signal that comes with a limit on the size of files. */
@@ -182,7 +177,7 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     if (status)
         return status;
     path_of(name, path);
-    int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    int file = tni_sys_shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file < 0)
         return refuse(errno, "shm_open", err);
     int code = take_room(file, size);
@@ -223,7 +218,7 @@ tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size
 {
     char path[PATH];
     path_of(name, path);
-    int file = shm_open(path, O_RDWR, 0);
+    int file = tni_sys_shm_open(path, O_RDWR, 0);
     if (file < 0 && errno == ENOENT)
         return tn_fail(err, TN_NOT_FOUND, ENOENT, "shm_open",
                        "no shared memory has that name: whoever made it has released it");

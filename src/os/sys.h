@@ -1,5 +1,5 @@
-/* The system calls of the loader, the cache and the child process that can fail for want of
- * something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files
+/* The system calls of the loader, the cache, files that are replaced, shared memory and the child process
+ * that can fail for want of something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files
  * of this folder stand alone. */
 #ifndef TNI_OS_SYS_H
 #define TNI_OS_SYS_H
@@ -29,12 +29,21 @@ int tni_sys_write_all(int file, const void *from, size_t size); /* 0, or -1 with
 int tni_sys_stat(const char *path, struct stat *out);
 int tni_sys_fstat(int file, struct stat *out);
 int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags);
+int tni_sys_faccessat(int folder, const char *path, int mode, int flags);
 int tni_sys_futimens(int file); /* sets both times to now */
+int tni_sys_fsync(int file);
+int tni_sys_fchmod(int file, mode_t mode);
+int tni_sys_fchown(int file, uid_t user, gid_t group);
+int tni_sys_ftruncate(int file, off_t size);
+int tni_sys_fallocate(int file,
+                      off_t size); /* an errno, as posix_fallocate gives; from the start */
 int tni_sys_flock(int file, int how);
 int tni_sys_mkdir(const char *path, mode_t mode);
 int tni_sys_mkdirat(int folder, const char *path, mode_t mode);
 int tni_sys_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int tni_sys_unlinkat(int folder, const char *path, int flags);
+int tni_sys_shm_open(const char *name, int flags, mode_t mode);
+void *tni_sys_mmap(int file, size_t size, int access, int flags); /* from the start; MAP_FAILED */
 char *tni_sys_getcwd(char *out, size_t size);
 char *tni_sys_realpath(const char *path, char *out); /* out holds PATH_MAX bytes */
 DIR *tni_sys_opendir(const char *path);

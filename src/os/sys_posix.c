@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,9 +126,72 @@ int tni_sys_fstatat(int folder, const char *path, struct stat *out, int flags)
     return faulted("fstatat") ? -1 : fstatat(folder, path, out, flags);
 }
 
+int tni_sys_faccessat(int folder, const char *path, int mode, int flags)
+{
+    return faulted("faccessat") ? -1 : faccessat(folder, path, mode, flags);
+}
+
 int tni_sys_futimens(int file)
 {
     return faulted("futimens") ? -1 : futimens(file, NULL);
+}
+
+int tni_sys_fsync(int file)
+{
+    int result;
+    if (faulted("fsync"))
+        return -1;
+    RETRY(result, fsync(file));
+    return result;
+}
+
+int tni_sys_fchmod(int file, mode_t mode)
+{
+    return faulted("fchmod") ? -1 : fchmod(file, mode);
+}
+
+int tni_sys_fchown(int file, uid_t user, gid_t group)
+{
+    return faulted("fchown") ? -1 : fchown(file, user, group);
+}
+
+int tni_sys_ftruncate(int file, off_t size)
+{
+    int result;
+    if (faulted("ftruncate"))
+        return -1;
+    RETRY(result, ftruncate(file, size));
+    return result;
+}
+
+int tni_sys_fallocate(int file, off_t size)
+{
+    int code;
+    if (faulted("fallocate"))
+        return errno;
+#if defined(__APPLE__)
+    (void)file, (void)size;
+    code = 0;
+#else
+    do {
+        code = posix_fallocate(file, 0, size);
+    } while (code == EINTR);
+#endif
+    return code;
+}
+
+int tni_sys_shm_open(const char *name, int flags, mode_t mode)
+{
+    int file;
+    if (faulted("shm_open"))
+        return -1;
+    RETRY(file, shm_open(name, flags, mode));
+    return file;
+}
+
+void *tni_sys_mmap(int file, size_t size, int access, int flags)
+{
+    return faulted("mmap") ? MAP_FAILED : mmap(NULL, size, access, flags, file, 0);
 }
 
 int tni_sys_flock(int file, int how)

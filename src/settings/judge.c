@@ -42,13 +42,16 @@ static bool is_soft(const tni_rule *rule)
     return rule->strength == TN_PREFER || rule->strength == TN_AVOID;
 }
 
-/* Switches of attention's family, and its order, are a kind of their own: who asks for a backend has said
- * nothing of them. */
+bool tni_rule_is_of_members(const tni_rule *rule)
+{
+    return rule->setting >= TN_SETTING_CUDA_FLASH_SDP &&
+           rule->setting <= TN_SETTING_CUDA_SDP_PRIORITY;
+}
+
+/* Members are a kind of their own: who asks for a backend has said nothing of them. */
 static int32_t kind_of(const tni_rule *rule)
 {
-    bool member =
-        rule->setting >= TN_SETTING_CUDA_FLASH_SDP && rule->setting <= TN_SETTING_CUDA_SDP_PRIORITY;
-    return member ? TNI_SELECT_MEMBER : rule->selector.kind;
+    return tni_rule_is_of_members(rule) ? TNI_SELECT_MEMBER : rule->selector.kind;
 }
 
 /* A name alone has a say in every kind; in the one of its own it only requires, and of members, as of
@@ -118,10 +121,21 @@ static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *
         weigh(required, TNI_JUDGED_PASSED_OVER, out);
 }
 
+/* Most questions are none of anyone's business. */
+static bool concerns_anyone(const question *q)
+{
+    size_t count = tni_rules_count(q->rules), i = 0;
+    while (i < count && !has_say(tni_rules_at(q->rules, i), q))
+        i++;
+    return i < count;
+}
+
 static void answer(const question *q, tni_judgement *out)
 {
     size_t count = tni_rules_count(q->rules);
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
+    if (!concerns_anyone(q))
+        return;
     for (size_t i = 0; i < count && !out->rule; i = depth_end(q->rules, i))
         hear(q, i, false, out);
     for (size_t i = 0; i < count && !out->overrode; i = depth_end(q->rules, i)) {

@@ -6,6 +6,7 @@
 #include "os/fork.h"
 #include "os/thread.h"
 #include "registry/registry.h"
+#include "table.h"
 
 /* Handles and offers are never released: programs keep them. */
 static struct {
@@ -126,7 +127,9 @@ static bool take_in(const tni_record *record)
     size_t count = (size_t)tni_rows_count(rows);
     arrival *arrivals = reserve(count) ? tni_alloc_zeroed(count, sizeof *arrivals) : NULL;
     for (size_t i = 0; arrivals && i < count; i++) {
-        arrivals[i].offer = (tni_library_offer){.record = record, .row = rows[i]};
+        const char *talk = rows[i]->verbose ? rows[i]->verbose_setting : NULL;
+        arrivals[i].offer = (tni_library_offer){
+            .record = record, .row = rows[i], .talk = talk ? tni_setting_find(talk) : -1};
         publish(&arrivals[i]);
     }
     return arrivals != NULL;

@@ -49,7 +49,9 @@ typedef struct tni_library_offer {
     const tni_record *record;
     const tn_library_row *row;
     tni_library_trial trial;
-    unsigned fork; /* generation of the process that runs it */
+    unsigned fork;        /* generation of the process that runs it                    */
+    tn_setting talk;      /* the setting that makes it talk; -1 for none               */
+    _Atomic int32_t told; /* what it was told last; 0 before: what the environment says */
 } tni_library_offer;
 
 struct tn_library {
@@ -63,8 +65,10 @@ void tni_libraries_unlock(void);
 void tni_libraries_wait(void); /* for a trial to end, with the lock held */
 void tni_libraries_wake(void);
 
-/* With the lock held: the offer that counts, or NULL; whether a living thread is at its trial. */
+/* With the lock held: the offer that counts, or NULL; that of a module, or NULL; whether a living thread is
+ * at its trial. */
 tni_library_offer *tni_library_served(const tn_library *library);
+tni_library_offer *tni_library_offer_of(const tn_library *library, const tni_record *record);
 bool tni_library_is_tried_now(const tni_library_offer *offer);
 
 /* Everything of a state but what the context says; looks for files, opens nothing. */
@@ -75,6 +79,14 @@ void tni_library_look(const char *files, tni_look *out, tn_library_state *to);
 
 /* The OpenMP run-times that the process has. */
 void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out);
+
+/* TN_INCOMPATIBLE, with both, when the files need another OpenMP run-time than one that the process has:
+ * the two would crowd the cores at best, and some end the process when they meet. */
+tn_status tni_library_openmp_check(const char *files, tn_error *err);
+
+/* What a module gave: a status that this version does not know is its fault, not a success, and its
+ * words end where the struct does. */
+tn_status tni_library_sane(tn_status status, tn_error *err);
 
 /* Formats a text of a state, cut to fit. */
 void tni_library_say(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
@@ -87,5 +99,13 @@ tn_status tni_library_open(const tn_library *library, const tni_record *record, 
 /* Tells an open library how much to say: see tn_library_row.verbose. TN_UNAVAILABLE when it is not
  * open, TN_UNSUPPORTED when it cannot talk. */
 tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err);
+
+/* A module's library that a setting can make talk, or NULL. */
+tni_library_offer *tni_library_talker(const tn_library *library, const tni_record *record);
+
+/* Has an open library talk as the context says, from now on: before each call into it. A library has one
+ * level for the process, so that calls of other threads talk as the last one said. One that refuses is told
+ * of in the log. */
+void tni_library_heed(tni_library_offer *offer, const tn_context *context);
 
 #endif

@@ -29,16 +29,16 @@ const tni_library_known tni_libraries_known[] = {
     {"opt_einsum", "", "the order in which einsum contracts", NULL, NULL, NULL, TNI_LIBRARY_PART},
 
     /* Those that the module cpu has rows for. */
+    {"blis", "cpu", "matrix products", NULL, NULL, NULL, 0},
     {"hwloc", "cpu", "how the machine is built", NULL, NULL, NULL, 0},
     {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, 0},
     {"mkldnn", "cpu", "neural-network operators, oneDNN", NULL, NULL, NULL, 0},
     {"openblas", "cpu", "matrix products and factorisations", NULL, NULL, NULL, 0},
 
     /* For the processor. */
+    {"accelerate", "cpu", "Apple's matrix products and factorisations", NULL, NULL, OF_APPLE, 0},
     {"acl", "cpu", "Arm's neural-network operators, the Compute Library", FILES("libarm_compute.so"),
      "install Arm's Compute Library", OF_ARM, 0},
-    {"blis", "cpu", "matrix products", FILES("libblis.so.4|libblis.so.3"),
-     "install libblis4 (Debian), blis (Fedora, Arch)", NULL, 0},
     {"fbgemm", "cpu", "int8 matrix products for servers", FILES("libfbgemm.so"), "install FBGEMM", NULL, 0},
     {"fftw", "cpu", "Fourier transforms", FILES("libfftw3f.so.3|libfftw3.so.3"),
      "install libfftw3-single3 (Debian), fftw-libs (Fedora) or fftw (Arch)", NULL, 0},

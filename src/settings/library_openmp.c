@@ -1,7 +1,12 @@
-/* OpenMP: which run-times this process has. Nobody opens one on purpose; compiled code brings them. */
+/* OpenMP: which run-times this process has, and whether a library would bring another one. Nobody opens one
+ * on purpose; compiled code brings them. */
+#include "base/alloc.h"
 #include "library.h"
+#include "os/dl.h"
+#include "os/env.h"
 #include "os/file.h"
 #include "os/loaded.h"
+#include "os/openmp.h"
 
 enum { MOST = 4 };
 
@@ -10,23 +15,10 @@ typedef struct runtimes {
     char paths[MOST][256]; /* of the first ones */
 } runtimes;
 
-/* GNU's, Intel's and LLVM's, also as packagers rename them: "libgomp-a34b3233.so.1". */
-static bool is_runtime(const char *path)
-{
-    static const char *const stems[] = {"libgomp", "libiomp5", "libomp5", "libomp"};
-    const char *name = tni_path_name(path);
-    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
-        size_t length = strlen(stems[i]);
-        if (strncmp(name, stems[i], length) == 0 && (name[length] == '.' || name[length] == '-'))
-            return true;
-    }
-    return false;
-}
-
 static void see(void *user, const char *path)
 {
     runtimes *found = user;
-    if (!is_runtime(path))
+    if (!tni_openmp_is_runtime(path))
         return;
     if (found->count < MOST)
         tn_text_fit(found->paths[found->count], sizeof found->paths[0], path);
@@ -77,4 +69,46 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
         tni_library_say(out->reason, sizeof out->reason, "in this process");
     else
         tell_several(&found, out);
+}
+
+/* Whether the loader would take the run-time that is here for the one that is needed: by its name, or since
+ * both are the same file. */
+static bool is_same(const char *loaded, const char *needed)
+{
+    tni_look look = {0};
+    char *here = NULL, *there = NULL;
+    if (strcmp(tni_path_name(loaded), tni_path_name(needed)) == 0)
+        return true;
+    tni_look_library(NULL, needed, tni_env_get("LD_LIBRARY_PATH"), &look);
+    bool same = look.holds > 0 && !tni_path_real(loaded, &here, NULL) &&
+                !tni_path_real(look.text, &there, NULL) && strcmp(here, there) == 0;
+    tni_release(here);
+    tni_release(there);
+    return same;
+}
+
+/* What a file needs that cannot be read is found out by opening it. */
+static bool needs_runtime(const char *files, tn_library_state *where, tni_elf_facts *out)
+{
+    tni_look look;
+    tni_library_look(files, &look, where);
+    return where->path[0] && !tni_dl_inspect(where->path, out, NULL) && out->openmp[0];
+}
+
+tn_status tni_library_openmp_check(const char *files, tn_error *err)
+{
+    runtimes found = {0};
+    tn_library_state where = {.struct_size = sizeof where};
+    tni_elf_facts facts = {0};
+    if (!tni_loaded_each(see, &found) || found.count == 0 || !needs_runtime(files, &where, &facts))
+        return TN_OK;
+    for (size_t i = 0; i < found.count && i < MOST; i++) {
+        if (!is_same(found.paths[i], facts.openmp))
+            return tn_fail(err, TN_INCOMPATIBLE, 0, "openmp",
+                           "%.120s needs the OpenMP run-time %s, and %.120s is in this process: "
+                           "two of them crowd the cores, and can hang or end the process; have "
+                           "everything in it built for one",
+                           where.path, facts.openmp, found.paths[i]);
+    }
+    return TN_OK;
 }

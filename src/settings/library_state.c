@@ -114,12 +114,15 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
 static void tell_tried(const tni_library_offer *offer, const tni_library_trial *trial,
                        tn_library_state *to)
 {
+    tni_look look;
     bool is_open = trial->stage == TNI_TRIAL_OPEN;
     to->available = is_open ? TN_AVAILABLE_YES : TN_AVAILABLE_NO;
     to->version = trial->version;
     memcpy(to->version_text, trial->version_text, sizeof to->version_text);
     memcpy(to->path, trial->path, sizeof to->path);
     memcpy(to->reason, trial->reason, sizeof to->reason);
+    if (!is_open && offer->row->files)
+        tni_library_look(offer->row->files, &look, to);
     if (!is_open)
         REMEDY("%s", offer->row->remedy ? offer->row->remedy : "tell the module's author");
     else if (!to->reason[0])
@@ -201,9 +204,14 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
                         "the program took back the module that offered it");
 }
 
-/* Those whose rules are about libraries whatever the operator. */
-static const tn_setting read_here[] = {TN_SETTING_RULES, TN_SETTING_CUDNN_ENABLED,
-                                       TN_SETTING_MKLDNN_ENABLED, TN_SETTING_NNPACK_ENABLED, -1};
+/* Those whose rules are about libraries whatever the operator, and those that make them talk. */
+static const tn_setting read_here[] = {TN_SETTING_RULES,
+                                       TN_SETTING_CUDNN_ENABLED,
+                                       TN_SETTING_MKLDNN_ENABLED,
+                                       TN_SETTING_NNPACK_ENABLED,
+                                       TN_SETTING_MKL_VERBOSE,
+                                       TN_SETTING_MKLDNN_VERBOSE,
+                                       -1};
 const tni_setting_reader tni_library_reader = {"libraries", read_here};
 
 static bool is_forbidden(const tn_library *library, const char *platform, const tni_rules *rules)

@@ -14,9 +14,7 @@ static const char where[] = "tn_library_try";
  * what this one opens. */
 static _Thread_local bool opening;
 
-/* What a module gave: a status that this version does not know is its fault, not a success, and its
- * words end where the struct does. */
-static tn_status sane(tn_status status, tn_error *err)
+tn_status tni_library_sane(tn_status status, tn_error *err)
 {
     if (status == TN_OK)
         return TN_OK;
@@ -49,7 +47,8 @@ static void ask_version(const tn_library_row *row, tni_library_trial *to)
     to->version = -1;
     if (!row->version)
         return;
-    tn_status status = sane(row->version(to->self, &number, text, sizeof text, &err), &err);
+    tn_status status =
+        tni_library_sane(row->version(to->self, &number, text, sizeof text, &err), &err);
     if (status) {
         tni_library_say(to->reason, sizeof to->reason, "its version is unknown: %s",
                         tni_words_of(&err));
@@ -75,9 +74,12 @@ static tn_status open_files(const tn_library_row *row, tni_library_trial *to, tn
 static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, tn_error *err)
 {
     const tn_library_row *row = offer->row;
+    tn_status status = row->files ? tni_library_openmp_check(row->files, err) : TN_OK;
+    if (status)
+        return status;
     if (!row->open)
         return row->files ? open_files(row, to, err) : TN_OK;
-    tn_status status = sane(row->open(&offer->record->host, &to->self, err), err);
+    status = tni_library_sane(row->open(&offer->record->host, &to->self, err), err);
     if (!status && row->files)
         (void)open_files(row, to, NULL);
     return status;
@@ -164,7 +166,7 @@ tn_status tn_library_try(const tn_library *library, tn_error *err)
                    state.reason, state.remedy[0] ? "; " : "", state.remedy);
 }
 
-static tni_library_offer *offer_of(const tn_library *library, const tni_record *record)
+tni_library_offer *tni_library_offer_of(const tn_library *library, const tni_record *record)
 {
     tni_library_offer *offer = library->offers;
     while (offer && offer->record != record)
@@ -177,7 +179,7 @@ tn_status tni_library_open(const tn_library *library, const tni_record *record, 
 {
     tn_status status = TN_OK;
     tni_libraries_lock();
-    tni_library_offer *offer = offer_of(library, record);
+    tni_library_offer *offer = tni_library_offer_of(library, record);
     if (!offer)
         status = tn_fail(err, TN_UNAVAILABLE, 0, where, "module %s offers no library %s",
                          record->name, library->name);
@@ -193,25 +195,4 @@ tn_status tni_library_open(const tn_library *library, const tni_record *record, 
     }
     tni_libraries_unlock();
     return status;
-}
-
-tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error *err)
-{
-    tn_error why = {0};
-    void *self = NULL;
-    tni_libraries_lock();
-    const tni_library_offer *offer = tni_library_served(library);
-    bool is_open = offer && offer->trial.stage == TNI_TRIAL_OPEN;
-    if (is_open)
-        self = offer->trial.self;
-    tni_libraries_unlock();
-    if (!is_open)
-        return tn_fail(err, TN_UNAVAILABLE, 0, "library", "%s is not open", library->name);
-    if (!offer->row->verbose)
-        return tn_fail(err, TN_UNSUPPORTED, 0, "library", "%s tells nothing of what it does",
-                       library->name);
-    tn_status status = sane(offer->row->verbose(self, level, &why), &why);
-    return status ? tn_fail(err, status, why.native_code, "library", "%s: %s", library->name,
-                            tni_words_of(&why))
-                  : TN_OK;
 }

@@ -68,6 +68,9 @@ void tni_rules_release(tni_rules *rules);
 size_t tni_rules_count(const tni_rules *rules);
 const tni_rule *tni_rules_at(const tni_rules *rules, size_t index);
 
+/* Whether a rule is one of attention's switches, or of its family's order. */
+bool tni_rule_is_of_members(const tni_rule *rule);
+
 /* One rule to be written; the selector needs not be canonical. */
 typedef struct tni_rule_wish {
     const char *selector;

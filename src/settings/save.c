@@ -163,7 +163,7 @@ static tn_status save(const char *path, const tn_change *change, const char *val
     if (!status)
         status = verify(path, &edited, change, line, err);
     if (!status)
-        status = tni_file_replace(path, edited.text, edited.length, err);
+        status = tni_file_replace_private(path, edited.text, edited.length, err);
     tni_buffer_release(&edited);
     tni_form_release(form);
     tni_release(text);

@@ -9,7 +9,7 @@
 #include "process.h"
 #include "views.h"
 
-static const char where[] = "settings";
+static const char where[] = "settings", file_variable[] = "TENON_CONFIG";
 
 /* Variables of Tenon's that are not settings; of TENON_LOCK and TENON_LIBRARY the name alone is kept. */
 static const char *const others[] = {"TENON_PLATFORM", "TENON_MODULE_PATH", "TENON_LOCK",
@@ -115,6 +115,7 @@ static void take_text(tni_sources *sources, const char *text, size_t size)
     tni_form_release(form);
 }
 
+/* A file that someone named is meant to be there; the one in a home need not be. */
 static void read_file(tni_sources *sources)
 {
     char *text = NULL;
@@ -125,6 +126,8 @@ static void read_file(tni_sources *sources)
         take_text(sources, text, size);
     else if (status != TN_NOT_FOUND)
         tell(sources, "%s", err.message);
+    else if (tni_env_is_set(file_variable))
+        tell(sources, "%s: %s", file_variable, err.message);
     tni_release(text);
 }
 
@@ -210,8 +213,8 @@ static char *find_file(tni_sources *sources)
                   {"HOME", ".config/tenon/config"},
                   {"APPDATA", "tenon/config"}};
     char *path = NULL;
-    if (tni_env_is_set("TENON_CONFIG")) {
-        const char *chosen = trusted(sources, "TENON_CONFIG");
+    if (tni_env_is_set(file_variable)) {
+        const char *chosen = trusted(sources, file_variable);
         if (chosen && *chosen)
             (void)tni_path_absolute(chosen, &path, NULL);
         return path;

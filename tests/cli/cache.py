@@ -99,6 +99,24 @@ class Cache(script.Case):
         self.assertTrue(os.path.exists(path))
         self.assertEqual(stat.S_IMODE(os.stat(self.cache).st_mode), 0o777)
 
+    def test_a_folder_of_ones_own_is_not_tagged(self):
+        """Backups leave out what is tagged, and it may hold more than a cache."""
+        os.mkdir(self.cache, 0o700)
+        script.write_text(os.path.join(self.cache, "thesis.txt"), "mine")
+        for arguments in (["cache"], ["cache", "clear"], ["explain", "softmax:f32:shape=8x64"],
+                          ["devices"], ["warm", script.write_text(self.place("list"),
+                                                                  "softmax:f32:shape=8x64\n"),
+                                        "--set", "tuning.enabled=true"]):
+            script.run(script.build.tenon, *arguments,
+                       env=script.environment(TENON_CACHE=self.cache))
+            self.assertNotIn("CACHEDIR.TAG", os.listdir(self.cache), arguments)
+        self.assertEqual(self.document()["kinds"][0]["kind"], "tuning")
+
+    def test_no_one_is_told_to_close_what_is_not_tenons(self):
+        reason = self.document(TENON_CACHE="/")["reason"]
+        self.assertNotIn("chmod", reason)
+        self.assertIn("set TENON_CACHE to a folder of your own", reason)
+
     def test_has_what_other_commands_put(self):
         script.run(script.build.tenon, "warm",
                    script.write_text(self.place("list"), "softmax:f32:shape=8x64\n"), "--set",

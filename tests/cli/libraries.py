@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-OF_CPU = ("hwloc", "mkl", "mkldnn", "openblas")
+OF_CPU = ("blis", "hwloc", "mkl", "mkldnn", "openblas")
 
 
 class Case(script.Case):
@@ -116,6 +116,19 @@ class Doctor(Case):
         row = re.search(r"^  openblas .*\n(?: {23}.*\n)*", self.section(**changes), re.M).group()
         self.assertIn("a rule of the settings forbids it", row)
         self.assertIn(row, self.ask(**changes))
+
+    def test_one_that_is_there_and_does_not_open_is_broken(self):
+        row = self.rows("--try")["openblas"]
+        if row["available"] != "yes":
+            self.skipTest("OpenBLAS is not here")
+        path = self.place("libopenblas.so.0")
+        self.run_well(script.build.compiler, "-shared", "-x", "c", "/dev/null", "-o", path)
+        changes = {"LD_LIBRARY_PATH": self.folder}
+        row = self.rows("--try", **changes)["openblas"]
+        self.assertEqual((row["available"], row["path"]), ("no", path))
+        done = script.run(script.build.tenon, "doctor", env=script.environment(**changes))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"(?m)^verdict: [^\n]*broken[^\n]*: library openblas")
 
     def test_one_that_is_found_and_not_used_is_not_broken(self):
         path = script.write_text(self.place("x.c"), "int tenon_test_x;\n")

@@ -1,9 +1,11 @@
 """tenon lock and tenon warm: selections written down, held against this machine and others, compared; and
 problems prepared ahead, those of a list or of a lock."""
 
+import hashlib
 import json
 import os
 import re
+import stat
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -53,8 +55,36 @@ class Lock(Case):
         self.assertEqual((document["action"], document["file"], document["differences"]),
                          ("write", path, 0))
         self.assertEqual([(r["kind"], r["problem"], r["locked"]) for r in document["rows"]],
-                         [("same", p + "@cpu:0", self.chosen(p)) for p in (MATMUL, SOFTMAX)])
-        self.assertIn(f"2 problems written to {path}", self.text("lock", "write", path, MATMUL, SOFTMAX))
+                         [("written", p + "@cpu:0", self.chosen(p)) for p in (MATMUL, SOFTMAX)])
+        text = self.text("lock", "write", path, MATMUL, SOFTMAX, MATMUL + "@cpu")
+        self.assertIn(f"  written      {SOFTMAX}@cpu:0: {self.chosen(SOFTMAX)}\n", text)
+        self.assertIn(f"2 problems written to {path}", text)
+
+    def test_who_may_read_it_is_up_to_the_umask(self):
+        """A lock is made to be shared."""
+        for mask, mode in (("022", 0o644), ("027", 0o640)):
+            path = self.place("a" + mask)
+            script.run("sh", "-c", f'umask {mask}; exec "$0" "$@"', script.build.tenon, "lock",
+                       "write", path, SOFTMAX)
+            self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+
+    def test_no_folder_is_made(self):
+        said = self.refuse("lock", "write", self.place("none", "a.lock"), SOFTMAX)
+        self.assertIn(f"{self.place('none', 'a.lock')}: No such file or directory", said)
+        self.assertEqual(os.listdir(self.folder), ["cache"] if os.path.exists(self.place("cache"))
+                         else [])
+
+    def test_what_is_no_file_is_written_into(self):
+        path = self.place("pipe")
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.tenon("lock", "write", path, SOFTMAX)
+        self.assertTrue(os.read(reader, 65536).startswith(b"checksum = sha256:"))
+        os.close(reader)
+        self.assertTrue(stat.S_ISFIFO(os.stat(path).st_mode))
+        self.assertEqual([name for name in os.listdir(self.folder) if name != "cache"], ["pipe"])
+        text = self.tenon("lock", "write", "/dev/stdout", SOFTMAX).stdout
+        self.assertTrue(text.startswith("checksum = sha256:"))
 
     def test_check_of_the_same_machine(self):
         path = self.lock("a.lock", MATMUL, SOFTMAX)
@@ -122,8 +152,54 @@ class Lock(Case):
         self.assertIn(path, self.refuse("lock", "check", path))
         self.assertIn(path, self.refuse("lock", "diff", path, path))
 
+    def alter(self, path, old, new):
+        """Changes a lock, and signs it anew."""
+        text = script.read_text(path).split("\n", 1)[1]
+        self.assertIn(old, text)
+        text = text.replace(old, new)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        script.write_text(path, f"checksum = sha256:{digest}\n{text}")
+
+    def test_another_lock_in_use_does_not_count(self):
+        """What would be taken without the lock is told, not what another one permits."""
+        path = self.lock("a.lock", SOFTMAX)
+        slow = self.lock("slow.lock", SOFTMAX, TENON_RULES="require:cpu.softmax.ref")
+        document = self.document("lock", "check", path, TENON_LOCK=slow)
+        self.assertEqual(self.kinds(document), ["same"])
+        document = self.document("lock", "check", slow, code=4, TENON_LOCK=slow)
+        self.assertEqual(self.kinds(document), ["kernel"])
+        self.assertIn(f"without the lock {self.chosen(SOFTMAX)} would be taken",
+                      document["rows"][0]["text"])
+
+    def test_other_numerics_are_another_version(self):
+        path, same = self.lock("a.lock", SOFTMAX), self.lock("b.lock", SOFTMAX)
+        line = re.search(r"numerics = .*", script.read_text(path)).group()
+        self.alter(path, line, "numerics = cross-device")
+        document = self.document("lock", "check", path, code=4)
+        self.assertEqual(self.kinds(document), ["version"])
+        self.assertIn(f"declares cross-device in the lock, {line.split(' = ')[1]} here",
+                      document["rows"][0]["text"])
+        self.assertIn("declares", self.document("lock", "diff", path, same, code=1)["rows"][0]["text"])
+        self.tenon("explain", SOFTMAX, code=4, TENON_LOCK=path)
+
+    def test_a_version_that_the_lock_does_not_know(self):
+        """Written for a device that is only described."""
+        if not script.build.values.get("TENON_DESCRIBED") == "ON":
+            self.skipTest("this build has no described platform")
+        described = script.source("backends", "described", "devices", "arm-server.device")
+        path = self.place("arm.lock")
+        self.tenon("lock", "write", path, MATMUL + "@arm-server", f"--device-file={described}", "--set",
+                   "matmul.library=prefer:openblas")
+        done = script.run(script.build.tenon, "lock", "check", path, "--device", "cpu:0")
+        self.assertNotIn("version -1", done.stdout)
+
+    def test_a_format_of_another_tenon(self):
+        path = self.lock("a.lock", SOFTMAX)
+        self.alter(path, "format = 1", "format = 2")
+        self.assertIn("format", self.refuse("lock", "check", path, code=3))
+
     def test_wrong_use(self):
-        self.assertIn("needs a ACTION", self.refuse("lock").replace("an ACTION", "a ACTION"))
+        self.assertIn("needs an ACTION", self.refuse("lock"))
         said = self.refuse("lock", "wriet", "x")
         self.assertIn("there are write, check, diff; did you mean write?", said)
         self.assertIn("write takes FILE PROBLEM...", self.refuse("lock", "write", "x"))
@@ -147,7 +223,7 @@ class Warm(Case):
         self.assertEqual([(r["problem"], r["kernel"], r["status"]) for r in document["results"]],
                          [(p + "@cpu:0", self.chosen(p), "ok") for p in (MATMUL, SOFTMAX)])
         self.assertGreaterEqual(document["ms"], sum(row["ms"] for row in document["results"]))
-        self.assertRegex(self.text("warm", path), r"\n2 of 2 problems prepared in [\d.]+ [num]?s\n$")
+        self.assertRegex(self.text("warm", path), r"\n2 of 2 problems prepared in [\d.]+ [num]?s\n")
 
     def test_goes_on_after_one_that_fails(self):
         path = self.write(f"nonsense\n{SOFTMAX}\n")
@@ -156,7 +232,8 @@ class Warm(Case):
         self.assertEqual([row["status"] for row in document["results"]], ["invalid-argument", "ok"])
         self.assertIn("nonsense", document["results"][0]["message"])
         text = self.text("warm", path, code=1)
-        self.assertRegex(text, r"(?m)^  failed    invalid-argument: ")
+        self.assertRegex(text, r"(?m)^  failed    line 1: invalid-argument: ")
+        self.assertEqual([row["line"] for row in document["results"]], [1, 2])
         self.assertIn("1 of 2 problems prepared", text)
 
     def test_a_lock_is_followed(self):
@@ -166,6 +243,62 @@ class Warm(Case):
         self.assertEqual([row["kernel"] for row in document["results"]], ["cpu.softmax.ref"])
         document = self.document("warm", path, "--set", "rules=forbid:cpu.softmax.ref", code=1)
         self.assertEqual([row["status"] for row in document["results"]], ["refused"])
+
+    def test_a_line_is_a_line(self):
+        """However long it is, and whatever stands before the first."""
+        long = "#" + "x" * 4094
+        for text, problems in ((f"{long}{SOFTMAX}\n", 0), (f"{SOFTMAX}{long}\n", 1),
+                               (f"\ufeff{SOFTMAX}\n", 1), (f"\ufeff# x\r\n{SOFTMAX}", 1)):
+            document = self.document("warm", self.write(text))
+            self.assertEqual((document["prepared"], document["failed"]), (problems, 0), text[-40:])
+        document = self.document("warm", self.write("x" * 1000000 + "\n" + SOFTMAX), code=1)
+        self.assertEqual((document["prepared"], document["failed"]), (1, 1))
+        document = self.document("warm", self.write(f"{SOFTMAX}\0more\n"), code=1)
+        self.assertIn("a byte that is 0", document["results"][0]["message"])
+
+    def test_a_list_from_a_pipe(self):
+        done = script.run("sh", "-c", f'echo {SOFTMAX} | "$0" warm /dev/stdin', script.build.tenon)
+        self.assertIn("1 of 1 problem prepared", done.stdout)
+
+    def test_says_what_is_kept(self):
+        path = self.write(SOFTMAX + "\n")
+        document = self.document("warm", path)
+        self.assertEqual((document["due"], document["kept"], document["reason"]), (0, 0, ""))
+        self.assertIsNone(document["results"][0]["kept"])
+        self.assertIn("\nnothing to keep: no kernel had to be tested, and none was timed, as "
+                      "tuning.enabled is false\n", self.text("warm", path))
+        text = self.text("warm", path, TENON_TUNING_ENABLED="1")
+        self.assertIn(f"kept for later processes: 1 of 1, in {self.place('cache')}",
+                      " ".join(text.split()))
+        document = self.document("warm", path, TENON_TUNING_ENABLED="1")
+        self.assertEqual(document["due"], 0)
+
+    def test_says_why_nothing_is_kept(self):
+        path = self.write(SOFTMAX + "\n")
+        os.mkdir(self.place("real"), 0o700)
+        os.symlink(self.place("real"), self.place("link"))
+        tuned = {"TENON_TUNING_ENABLED": "1"}
+        for cache, why in (("", "TENON_CACHE is empty"), (path, "Not a directory"),
+                           (self.place("link"), "is a symbolic link")):
+            document = self.document("warm", path, code=1, TENON_CACHE=cache, **tuned)
+            self.assertEqual((document["due"], document["kept"], document["results"][0]["kept"]),
+                             (1, 0, False))
+            self.assertIn(why, document["reason"])
+            text = " ".join(self.text("warm", path, code=1, TENON_CACHE=cache, **tuned).split())
+            self.assertIn("kept for later processes: 0 of 1: ", text)
+            self.assertIn(why, text)
+
+    def test_says_when_a_folder_takes_nothing(self):
+        """A limit on the size of files does what a full disk does."""
+        os.mkdir(self.place("cache"), 0o700)
+        path = self.write(SOFTMAX + "\n")
+        done = script.run("sh", "-c", 'ulimit -f 0; "$0" warm "$1" | cat; exit 0',
+                          script.build.tenon, path,
+                          env=script.environment(TENON_CACHE=self.place("cache"), TENON_LOG="warning",
+                                                 TENON_TUNING_ENABLED="1"))
+        self.assertIn(f"{self.place('cache')} takes nothing more; TENON_LOG=warning tells why",
+                      " ".join(done.stdout.split()))
+        self.assertIn("tenon: warning: cache: a tuning is not kept: File too large", done.stderr)
 
     def test_an_empty_list(self):
         self.assertIn("0 of 0 problems prepared", self.text("warm", self.write("# none\n")))

@@ -19,6 +19,7 @@ class Case(script.Case):
     def setUp(self):
         super().setUp()
         self.file = self.place("folder", "config")
+        self.write("")
 
     def tenon(self, *arguments, **changes):
         changes.setdefault("TENON_CONFIG", self.file)
@@ -204,7 +205,7 @@ class Set(Case):
         self.assertIn("with it cudnn.allow_tf32 becomes false; now true", text)
         self.assertNotIn("with it fp32_precision ", text)
         self.assertIn(f"nothing was changed; --save writes it to {self.file}", text)
-        self.assertFalse(os.path.exists(self.place("folder")))
+        self.assertEqual(script.read_text(self.file), "")
 
     def test_as_json(self):
         document = self.document("set", "fp32_precision=ieee")
@@ -246,8 +247,9 @@ class Set(Case):
         set_it = ["settings", "set", "inference=1", "--save"]
         said = self.refuse(*set_it, code=3, TENON_CONFIG="")
         self.assertIn("set TENON_CONFIG to a path, or HOME", said)
-        said = self.refuse(*set_it, code=3, TENON_CONFIG="/proc/none/config")
-        self.assertIn("/proc/none: ", said)
+        done = self.tenon(*set_it, TENON_CONFIG="/proc/none/config")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("/proc/none: ", done.stderr.splitlines()[-1])
         self.assertIn("--save belongs to set", self.refuse("settings", "--save"))
 
     def test_save_into_a_file_that_is_none(self):
@@ -289,7 +291,7 @@ class Set(Case):
         text = "rules=require:library:mkl,forbid:library:mkl"
         said = self.refuse("settings", "set", text, "--save", code=4)
         self.assertIn("require:library:mkl", said)
-        self.assertFalse(os.path.exists(self.file))
+        self.assertEqual(script.read_text(self.file), "")
 
 
 class Option(Case):
@@ -355,10 +357,38 @@ class Problems(Case):
             self.assertIn("TENON_FP32_PRECISON: no such variable; did you mean "
                           "TENON_FP32_PRECISION?", lines[3])
         document = json.loads(self.tenon("settings", "--json", **changes).stdout)
-        said = [line.removeprefix("tenon settings: ") for line in lines]
+        said = [line.removeprefix("tenon: settings: ") for line in lines]
         self.assertEqual(sorted(document["problems"]), sorted(said))
         rows = {row["key"]: row["value"] for row in document["settings"]}
         self.assertEqual((rows["inference"], rows["cuda.matmul.allow_tf32"]), ("true", "true"))
+
+    def test_are_told_by_every_command(self):
+        """A choice under other settings than those that were asked for is no choice to rely on."""
+        said = re.compile(r'^tenon: settings: TENON_DETERMINISM: determinism cannot be "batch-invarint"[^\n]*\n'
+                          r"tenon: settings: TENON_FOO: no such variable[^\n]*\n")
+        for name in set(names.commands()) - {"conformance"}:  # whose cases take long
+            done = self.tenon(name, *names.needs(name, self.folder), "--json",
+                              TENON_DETERMINISM="batch-invarint", TENON_FOO="1",
+                              TENON_CACHE=self.place("cache"))
+            self.assertRegex(done.stderr, said, name)
+
+    def test_explain_says_what_is_not_followed(self):
+        arguments = ["explain", "matmul:f32:m=4,n=4,k=4"]
+        done = self.tenon(*arguments, TENON_DETERMINISM="batch-invarint")
+        self.assertRegex(done.stdout, r"(?m)^settings  all at their defaults\n          not followed: "
+                                      r"TENON_DETERMINISM: determinism cannot be ")
+        document = json.loads(self.tenon(*arguments, "--json",
+                                         TENON_DETERMINISM="batch-invarint").stdout)
+        (problem,) = document["problems"]
+        self.assertIn("did you mean batch-invariant?", problem)
+
+    def test_a_file_that_is_not_there(self):
+        """One that TENON_CONFIG names is meant to be there; the one in a home need not be."""
+        done = self.tenon("settings", "get", "inference", TENON_CONFIG=self.place("none"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, f"tenon: settings: TENON_CONFIG: {self.place('none')}: "
+                             "No such file or directory\n"))
+        self.well("settings", "get", "inference", TENON_CONFIG=None, XDG_CONFIG_HOME=self.folder)
 
     def test_a_file_that_is_none(self):
         self.write("inference = 1\n= what\n")

@@ -87,6 +87,8 @@ class Check(Case):
         self.tenon("check", MATMUL, "--set", "rules=forbid:platform:cpu", code=4)
         (row,) = self.document("check", MATMUL, "--kernel=cpu.matmul.reff", code=2)["results"]
         self.assertIn("did you mean cpu.matmul.ref?", row["message"])
+        (row,) = self.document("bench", MATMUL, "--kernel=nope", code=2)["results"]
+        self.assertIn("`tenon explain PROBLEM` lists those of a problem", row["message"])
 
     def test_wrong_use(self):
         self.assertIn("needs a PROBLEM", self.refuse("check"))
@@ -94,6 +96,9 @@ class Check(Case):
                       self.refuse("check", MATMUL, "--kernel=x", "--all-kernels"))
         for seed in ("0", "-1", "x", "1x", "99999999999999999999"):
             self.assertIn("--seed needs a number", self.refuse("check", MATMUL, f"--seed={seed}"))
+        path = self.place("none", "dump")  # told before the run, not after it
+        self.assertIn(f"--dump {path}: No such file or directory",
+                      self.refuse("check", "matmul:f32:m=4000,n=4000,k=4000", f"--dump={path}"))
         self.assertIn("--dump is for one problem",
                       self.refuse("check", MATMUL, SOFTMAX, "--dump=x"))
 
@@ -109,6 +114,7 @@ class Bench(Case):
                                delta=row["gflops"] / 100)
         self.assertGreater(row["gbps"], 0)
         self.assertIsNone(row["against"])
+        self.assertIs(row["measurable"], row["spread"] <= 0.5)
         self.assertGreater(document["machine"]["threads"], 0)
 
     def test_one_that_cannot_run(self):
@@ -130,6 +136,14 @@ class Bench(Case):
         text = self.tenon("bench", MATMUL, "--kernel=cpu.matmul.ref", "--seconds=0.02").stdout
         self.assertRegex(text, r"(?m)^  cpu\.matmul\.ref +[\d.]+ [num]?s +[\d.]+ [KMGT]FLOP/s +[\d.]+ "
                                r"[KMGT]B/s +[\d.]+% +\d+$")
+
+    def test_no_memory(self):
+        """More than there is here is no fault of the command's."""
+        if script.build.sanitizers:
+            self.skipTest("a sanitizer has its own way with memory")
+        (row,) = self.document("bench", "matmul:f32:m=30000000,n=1,k=30000000",
+                               code=3)["results"]
+        self.assertEqual(row["status"], "out-of-memory")
 
     def test_wrong_use(self):
         self.assertIn("needs a PROBLEM", self.refuse("bench"))
@@ -161,6 +175,25 @@ class Liar(Case):
         self.assertRegex(text, r"(?m)^  described.matmul.plain +wrong +error ")
         self.assertIn("\n1 of 1 wrong; --seed ", text)
 
+    def test_check_finds_it_at_its_first_test(self):
+        """And later on, when it is in quarantine for that."""
+        arguments = [MATMUL + "@described:0", "--device-file", self.file]
+        for more in ([], [], ["--all-kernels"]):
+            (row,) = self.document("check", *arguments, *more, code=1)["results"]
+            self.assertEqual((row["kernel"], row["ok"]), ("described.matmul.plain", False))
+        self.assertEqual(row["status"], "ok")
+        text = self.tenon("check", *arguments, code=1).stdout
+        self.assertRegex(text, r"(?m)^  described.matmul.plain +wrong +unsupported: ")
+        self.assertIn("\n1 of 1 wrong\n", text)
+
+    def test_bench_finds_it(self):
+        arguments = [MATMUL + "@described:0", "--device-file", self.file, "--seconds=0.02", "--set",
+                     "debug.sample=1", "--set", "admission=never"]
+        (row,) = self.document("bench", *arguments, code=1)["results"]
+        self.assertEqual(row["status"], "corrupt")
+        self.assertRegex(self.tenon("bench", *arguments, code=1, TENON_CACHE="").stdout,
+                         r"(?m)^  described.matmul.plain +wrong: corrupt: ")
+
     def test_doctor_finds_it(self):
         document = self.document("doctor", "--device-file", self.file, code=1)
         broken = [row for row in document["kernels"] if row["broken"]]
@@ -175,9 +208,19 @@ class Liar(Case):
         self.assertIn("kernel described.matmul.plain for matmul:f32:", verdict)
 
 
+    def test_doctor_calls_nothing_sound_that_could_not_run(self):
+        small = script.write_text(self.place("small.device"),
+                                  "[device small]\nplatform = described\nname = Small\n"
+                                  "memory = 4 KiB\n")
+        document = self.document("doctor", "--device-file", small, code=1)
+        row = next(row for row in document["kernels"] if row["broken"])
+        self.assertEqual(row["kernel"], "described.matmul.plain")
+        self.assertIn("out-of-memory: ", row["text"])
+        self.assertGreater(document["broken"], 0)
+
     def test_doctor_tells_of_quarantine(self):
         """What a first use has put there."""
-        self.tenon("check", MATMUL + "@described:0", "--device-file", self.file, code=3)
+        self.tenon("check", MATMUL + "@described:0", "--device-file", self.file, code=1)
         document = self.document("doctor", "--device-file", self.file, code=1)
         row = next(row for row in document["kernels"] if row["broken"])
         self.assertEqual((row["verdict"], row["ok"]), ("quarantined", None))
@@ -222,9 +265,12 @@ class Doctor(Case):
 
     def test_a_lock_that_is_wrong_is_broken(self):
         lock = script.write_text(self.place("x.lock"), "checksum = nothing\n")
-        document = self.document("doctor", code=1, TENON_LOCK=lock)
-        self.assertEqual((document["broken"], document["kernels"]), (1, []))
-        self.assertIn(lock, document["decisions"][0]["message"])
+        for options in ([], ["--quick"]):
+            document = self.document("doctor", *options, code=1, TENON_LOCK=lock)
+            self.assertEqual((document["broken"], document["kernels"]), (1, []))
+            self.assertIn(lock, document["decisions"][0]["message"])
+            text = self.tenon("doctor", *options, code=1, TENON_LOCK=lock).stdout
+            self.assertIn("\nverdict: 1 thing is broken: deciding TENON_LOCK; ", text)
 
     def test_a_bar_on_a_terminal_alone(self):
         self.assertEqual(self.tenon("doctor").stderr, "")

@@ -68,6 +68,24 @@ def check_benchmarks():
     check("gcc" in page and "A/A" in page, "benchmarks.md: no compiler or no spread")
 
 
+def check_doctor():
+    """README.md shows a report as it is now: what it says of absent platforms, and of what modules offer."""
+    sample = (source / "README.md").read_text()
+    done = subprocess.run([str(build / "tenon"), "doctor", "--quick"], capture_output=True, text=True)
+    found = dict(re.findall(r"^[ *]+(\w+) +(absent +none of .*)$", done.stdout, re.M))
+    shown = dict(re.findall(r"^[ *]+(\w+) +(absent +none of .*)$", sample, re.M))
+    check(len(shown) >= 5, "README.md: its report has no absent platforms")
+    for name, words in shown.items():
+        check(name not in found or found[name] == words, f"README.md: {name} is now {found.get(name)}")
+    offers = r"^  (\w+) +\S+ +ready .*\n    (offers .*)$"
+    found, shown = dict(re.findall(offers, done.stdout, re.M)), dict(re.findall(offers, sample, re.M))
+    for name, words in found.items():
+        kinds = re.findall(r"[a-z]+", words)
+        check([k.rstrip("s") for k in kinds] ==
+              [k.rstrip("s") for k in re.findall(r"[a-z]+", shown.get(name, ""))],
+              f"README.md: module {name} now {words}")
+
+
 def check_man():
     if not shutil.which("scdoc"):
         print("scdoc is not here: the man page is not checked")
@@ -90,6 +108,7 @@ check_rules()
 check_statuses()
 check_version()
 check_benchmarks()
+check_doctor()
 check_man()
 print("\n".join(f"FAILED {f}" for f in failures) or "the pages agree with each other and the code")
 sys.exit(1 if failures else 0)

@@ -23,6 +23,28 @@ static tn_status multiply(tn_error *err)
     return status;
 }
 
+/* An operand that lies on the cpu is copied first, and its copy given back. */
+static tn_status cross(tn_error *err)
+{
+    tn_memory_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+    tn_tensor there = a;
+    tn_context *context = NULL;
+    const tn_change change = tn_with_may_cross_devices(1);
+    tn_status status = tn_context_derive(NULL, &change, 1, &context, err);
+    there.owner = NULL;
+    there.device_type = TN_DLPACK_CPU;
+    there.device_id = 0;
+    assert_int_equal(tn_memory_stats_get(toy_device(), &before, NULL), TN_OK);
+    if (!status)
+        status = tn_matmul(context, TN_ARGS(matmul, .a = &there, .b = &b, .out = &out), err);
+    assert_int_equal(tn_memory_stats_get(toy_device(), &after, NULL), TN_OK);
+    assert_true(after.current == before.current);
+    if (!status)
+        check_product();
+    tn_context_release(context);
+    return status;
+}
+
 static tn_status explain(tn_error *err)
 {
     tn_decision *decision = NULL;
@@ -62,6 +84,9 @@ static void every_allocation_may_fail(void **state)
     for (; survive(multiply, n); n++)
         ;
     assert_true(n > 3);
+    for (n = 1; survive(cross, n); n++)
+        ;
+    assert_true(n > 2);
     for (n = 1; survive(explain, n); n++)
         ;
     assert_true(n > 2);

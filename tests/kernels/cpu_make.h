@@ -7,6 +7,7 @@
 
 #include "os/bind.h"
 #include "os/cpu.h"
+#include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
 #include "tenon/parallel.h"
@@ -42,13 +43,20 @@ static inline void cpu_loop(void *self, int64_t count, tn_task *task, void *user
     tn_parallel_for(count, task, user);
 }
 
+static inline tn_status cpu_facts(void *self, tn_machine_facts *out, tn_error *err)
+{
+    (void)self;
+    return tni_machine_facts_read(out, err);
+}
+
 static const tn_host cpu_host = {.struct_size = sizeof cpu_host,
                                  .abi_major = TN_MODULE_ABI_MAJOR,
                                  .abi_minor = TN_MODULE_ABI_MINOR,
                                  .alloc = cpu_take,
                                  .release = cpu_give,
                                  .library_bind = cpu_bind,
-                                 .parallel_for = cpu_loop};
+                                 .parallel_for = cpu_loop,
+                                 .machine = cpu_facts};
 
 static inline const tn_module *cpu_module(void)
 {
@@ -61,6 +69,16 @@ static inline const tn_module *cpu_module(void)
 static inline const tn_kernel_row *cpu_row(const char *name)
 {
     for (const tn_kernel_row *const *row = cpu_module()->kernels; *row; row++) {
+        if (strcmp((*row)->name, name) == 0)
+            return *row;
+    }
+    return NULL;
+}
+
+/* The library of that name, as the module offers it; NULL for none. */
+static inline const tn_library_row *cpu_library(const char *name)
+{
+    for (const tn_library_row *const *row = cpu_module()->libraries; *row; row++) {
         if (strcmp((*row)->name, name) == 0)
             return *row;
     }

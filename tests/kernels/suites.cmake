@@ -18,11 +18,19 @@ if(UNIX AND NOT APPLE)
   endforeach()
 endif()
 
-# The processor's own, and those through OpenBLAS.
-foreach(suite each openblas rows walk)
+# The processor's own, and those through libraries; the latter skip what is not installed.
+foreach(suite each rows walk)
   tenon_test(kernels/cpu_${suite} TIMEOUT 120)
 endforeach()
+foreach(suite cpu_blis cpu_mkl cpu_onednn cpu_openblas vendor_headers)
+  tenon_test(kernels/${suite} TIMEOUT 120 LABELS libraries)
+endforeach()
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  tenon_test(kernels/cpu_libraries TIMEOUT 120 LABELS libraries)
+endif()
 tenon_test(kernels/cpu_large TIMEOUT 120 LABELS concurrency)
+tenon_test(kernels/cpu_matmul TIMEOUT 240 LABELS concurrency)
+tenon_test(kernels/cpu_matmul_low TIMEOUT 240 LABELS concurrency hw)
 
 # Every row there is, by the library's own check.
-tenon_test(kernels/rows TIMEOUT 240)
+tenon_test(kernels/rows TIMEOUT 240 LABELS hw)

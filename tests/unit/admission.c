@@ -53,10 +53,38 @@ static tn_device *device_of(const char *name)
     return device;
 }
 
+static const char small_fill[] = "fill:f32:shape=77,value=1";
+
+/* A question about a problem, on a device; the op is the caller's. */
+static tni_question question_of(const char *problem, const char *device, tn_op *out_op)
+{
+    char none[8];
+    tn_error err;
+    if (tni_problem_parse(problem, out_op, none, sizeof none, &err))
+        fail_msg("%s", err.message);
+    return (tni_question){
+        .context = tni_context_current(), .op = out_op, .device = device_of(device)};
+}
+
+/* Tests a kernel for a problem on the cpu; how it stands there. */
+static tn_status examine(const char *kernel, const char *problem, tn_error *err)
+{
+    tn_op op;
+    const tni_question question = question_of(problem, "cpu:0", &op);
+    return tni_trust_examine(&question, kernel_of(kernel), -1, err);
+}
+
+static int32_t standing(const char *kernel, const char *problem, tn_refusal *why)
+{
+    tn_op op;
+    const tni_question question = question_of(problem, "cpu:0", &op);
+    return tni_trust_of(&question, kernel_of(kernel), -1, why);
+}
+
 /* A kernel for the cpu that counts who is inside it. */
 static _Atomic int inside, most_inside, runs;
 static _Atomic tn_status inner_status;
-static const tni_kernel *asks; /* from inside its run, for itself */
+static const char *asks; /* from inside its run, for itself */
 
 static tn_status run_counting(const tn_run *run, tn_error *err)
 {
@@ -65,8 +93,7 @@ static tn_status run_counting(const tn_run *run, tn_error *err)
     while (now > most && !atomic_compare_exchange_weak(&most_inside, &most, now))
         continue;
     if (asks)
-        atomic_store(&inner_status,
-                     tni_trust_test(tni_context_current(), asks, device_of("cpu:0"), -1, NULL));
+        atomic_store(&inner_status, examine(asks, small_fill, NULL));
     const tn_each_op *each = &run->op->as.each;
     for (int64_t i = 0; i < each->elements; i++)
         ((float *)tn_operand(run, TN_EACH_OUT))[i] = (float)each->value;
@@ -121,8 +148,10 @@ static int32_t trust_in(const char *device, int32_t admission, tn_refusal *why)
     const tn_change change = tn_with_admission(admission);
     tn_context *context = NULL;
     assert_int_equal(tn_context_derive(NULL, &change, 1, &context, NULL), TN_OK);
-    int32_t trust =
-        tni_trust_of(context, kernel_of("described.matmul.plain"), device_of(device), -1, why);
+    tn_op op;
+    tni_question question = question_of("matmul:f32:m=4,n=4,k=4", device, &op);
+    question.context = context;
+    int32_t trust = tni_trust_of(&question, kernel_of("described.matmul.plain"), -1, why);
     tn_context_release(context);
     return trust;
 }
@@ -135,8 +164,9 @@ static int32_t trust_now(const char *device)
 
 static tn_status test_on(const char *device, tn_error *err)
 {
-    return tni_trust_test(tni_context_current(), kernel_of("described.matmul.plain"),
-                          device_of(device), -1, err);
+    tn_op op;
+    const tni_question question = question_of("matmul:f32:m=4,n=4,k=4", device, &op);
+    return tni_trust_examine(&question, kernel_of("described.matmul.plain"), -1, err);
 }
 
 /* The verdict in an explanation of a small problem. */
@@ -230,11 +260,14 @@ static void setting_says_who_is_tested(void **state)
     tn_device *cpu = device_of("cpu:0");
     tn_refusal why = {.struct_size = sizeof why};
     tn_context *contexts[3];
+    tn_op op;
+    tni_question asked = question_of("matmul:f32:m=4,n=4,k=4", "cpu:0", &op);
     (void)state;
     for (int32_t i = TN_ADMISSION_AUTO; i <= TN_ADMISSION_NEVER; i++) {
         const tn_change change = tn_with_admission(i);
         assert_int_equal(tn_context_derive(NULL, &change, 1, &contexts[i], NULL), TN_OK);
-        assert_int_equal(tni_trust_of(contexts[i], reference, cpu, -1, &why), TNI_TRUST_NEEDLESS);
+        asked.context = contexts[i];
+        assert_int_equal(tni_trust_of(&asked, reference, -1, &why), TNI_TRUST_NEEDLESS);
     }
     for (size_t i = 0; !own && tni_kernel_at(i); i++) {
         if (tni_kernel_at(i)->own && !tni_kernel_at(i)->reference && !tni_kernel_at(i)->library)
@@ -242,10 +275,11 @@ static void setting_says_who_is_tested(void **state)
     }
     assert_non_null(own);
     bool listed = strcmp(cpu->properties.architecture, "x86_64") == 0;
-    assert_int_equal(tni_trust_of(contexts[TN_ADMISSION_AUTO], own, cpu, -1, &why),
+    asked.context = contexts[TN_ADMISSION_AUTO];
+    assert_int_equal(tni_trust_of(&asked, own, -1, &why),
                      listed ? TNI_TRUST_NEEDLESS : TNI_TRUST_UNTESTED);
-    assert_int_equal(tni_trust_of(contexts[TN_ADMISSION_ALWAYS], own, cpu, -1, &why),
-                     TNI_TRUST_UNTESTED);
+    asked.context = contexts[TN_ADMISSION_ALWAYS];
+    assert_int_equal(tni_trust_of(&asked, own, -1, &why), TNI_TRUST_UNTESTED);
     assert_int_equal(trust_in("late", TN_ADMISSION_NEVER, &why), TNI_TRUST_NEEDLESS);
     assert_int_equal(trust_in("late", TN_ADMISSION_AUTO, &why), TNI_TRUST_UNTESTED);
     for (size_t i = 0; i < 3; i++)
@@ -263,8 +297,7 @@ static void what_was_wrong_at_run_time_is_out(void **state)
     assert_int_equal(trust_in("late", TN_ADMISSION_NEVER, &why), TNI_TRUST_QUARANTINED);
     assert_string_equal(why.text, "seen?twice");
     tni_trust_quarantine(kernel_of("cpu.matmul.ref"), device_of("cpu:0"), -1, "never");
-    assert_int_equal(tni_trust_of(tni_context_current(), kernel_of("cpu.matmul.ref"),
-                                  device_of("cpu:0"), -1, &why),
+    assert_int_equal(standing("cpu.matmul.ref", "matmul:f32:m=4,n=4,k=4", &why),
                      TNI_TRUST_NEEDLESS);
 }
 
@@ -301,7 +334,7 @@ static void verdicts_are_text(void **state)
     static const char *const wrong[] = {
         "",        "verdict = maybe\n",       "verdict = quarantined\n",
         "verdict", "[s]\nverdict = passed\n", "why = x\n"};
-    const tni_exam exam = {kernel_of("cpu.matmul.ref"), device_of("cpu:0"), -1};
+    const tni_exam exam = {kernel_of("cpu.matmul.ref"), device_of("cpu:0"), -1, NULL};
     const tni_trust said = {.verdict = TNI_TRUST_QUARANTINED, .text = "a \"quoted\" # \\ text"};
     tni_trust again = {.verdict = 77};
     tni_buffer text = {0};
@@ -322,8 +355,7 @@ static void verdicts_are_text(void **state)
 static void test_fill(void *user)
 {
     tn_status *status = user;
-    *status = tni_trust_test(tni_context_current(), kernel_of("cpu.fill.one"), device_of("cpu:0"),
-                             -1, NULL);
+    *status = examine("cpu.fill.one", small_fill, NULL);
 }
 
 /* Whoever comes first tests; the others wait, and are content with what it found. */
@@ -342,17 +374,15 @@ static void one_thread_tests(void **state)
         assert_int_equal(statuses[i], TN_OK);
     assert_int_equal(atomic_load(&most_inside), 1);
     assert_int_equal(atomic_load(&runs), 2); /* problems that it takes, once each */
-    assert_int_equal(tni_trust_of(tni_context_current(), kernel_of("cpu.fill.one"),
-                                  device_of("cpu:0"), -1, &why),
-                     TNI_TRUST_PASSED);
+    assert_int_equal(standing("cpu.fill.one", small_fill, &why), TNI_TRUST_PASSED);
 }
 
 /* A kernel under test that asks for its own test would wait for itself. */
 static void kernel_cannot_wait_for_its_own_test(void **state)
 {
     (void)state;
-    asks = kernel_of("cpu.fill.two");
-    tn_status status = tni_trust_test(tni_context_current(), asks, device_of("cpu:0"), -1, NULL);
+    asks = "cpu.fill.two";
+    tn_status status = examine(asks, small_fill, NULL);
     asks = NULL;
     assert_int_equal(status, TN_OK);
     assert_int_equal(atomic_load(&inner_status), TN_BUSY);
@@ -376,6 +406,12 @@ static void smoke_problems_ask_for_everything(void **state)
                        TN_EACH_USES_BIAS,
         [TN_OP_ROTARY] = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE |
                          TN_EACH_USES_PARTIAL,
+        [TN_OP_ATTENTION] = (1 << 15) - 1,
+        [TN_OP_ATTENTION_BACKWARD] =
+            TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+            TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT |
+            TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET,
+        [TN_OP_ATTENTION_MERGE] = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE,
     };
     (void)state;
     for (int32_t op = TN_OP_NONE + 1; op < TN_OP_COUNT; op++) {

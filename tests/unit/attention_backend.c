@@ -680,7 +680,7 @@ static void a_layer_can_be_explained(void **state)
             NULL, LAYER("pod", .training = 1, .backend = TN_BACKEND_SAGE_ATTN), &d, &err),
         TN_OK);
     assert_null(tn_decision_chosen(d));
-    assert_backend(d, "FLASH_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "another is required");
+    assert_backend(d, "FLASH_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "another one is asked for");
     tn_decision_release(d);
     assert_int_equal(tn_attention_backend_explain(NULL, LAYER("pod", .training = 1), &d, &err),
                      TN_OK);

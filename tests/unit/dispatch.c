@@ -189,6 +189,11 @@ static void bounds_are_kept(void **state)
     assert_int_equal(cache_state(NULL).size, 0);
     assert_int_equal(multiply(small, 2, 2, 48, NULL, 0, &err), TN_OK);
     assert_int_equal(cache_state(NULL).size, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(multiply(NULL, 2, 2, 52, NULL, 0, &err), TN_OK);
+    int64_t hits = cache_state(NULL).hits; /* what others keep is not used either */
+    assert_int_equal(multiply(none, 2, 2, 52, NULL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).hits, hits);
     tn_context_release(three), tn_context_release(none), tn_context_release(small);
 }
 
@@ -201,9 +206,19 @@ static void only_what_was_prepared(void **state)
     assert_int_equal(multiply(context, 4, 4, 16, NULL, 0, &err), TN_REFUSED);
     assert_contains(err.message, "matmul:f32:m=4,n=4,k=16@toy:0");
     assert_contains(err.message, "plan.only_prepared");
+    tn_decision *d = explain(context, "matmul:f32:m=4,n=4,k=16@toy:0");
+    const char *message;
+    assert_null(tn_decision_chosen(d));
+    assert_int_equal(tn_decision_status(d, &message), TN_REFUSED);
+    assert_contains(message, "plan.only_prepared");
+    assert_int_equal(tn_decision_candidate(d, 0)->verdict, TN_VERDICT_ADMITTED);
+    tn_decision_release(d);
     assert_int_equal(tn_prepare(context, "matmul:f32:m=4,n=4,k=16@toy:0", &err), TN_OK);
     assert_int_equal(multiply(context, 4, 4, 16, NULL, 0, &err), TN_OK);
-    assert_int_equal(multiply(context, 5, 9, 16, NULL, 0, &err), TN_OK); /* its plan serves it */
+    d = explain(context, "matmul:f32:m=5,n=9,k=16@toy:0"); /* its plan serves it */
+    assert_non_null(tn_decision_chosen(d));
+    tn_decision_release(d);
+    assert_int_equal(multiply(context, 5, 9, 16, NULL, 0, &err), TN_OK);
     assert_int_equal(multiply(context, 4, 4, 20, NULL, 0, &err), TN_REFUSED);
     assert_int_equal(tn_prepare(context, "matmul:f32:m=4,n=4", &err), TN_INVALID_ARGUMENT);
     tn_context_release(context);
@@ -220,6 +235,10 @@ static void workspaces(void **state)
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 4095, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "toy.matmul.fast needs 4096 bytes");
     assert_int_equal(multiply(NULL, 4, 4, 4, (char *)own + 8, 8000, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(multiply(NULL, 4, 4, 4, own, 0, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "go together, found memory and 0");
+    assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 4096, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "found NULL and 4096");
     assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 0, &err), TN_OK);
     void *first = toy.last_workspace;
     assert_non_null(first);
@@ -292,6 +311,36 @@ static void fallbacks_are_counted(void **state)
     tn_context_release(prefers), tn_context_release(avoids);
 }
 
+/* The rule that is not met, and how many fallbacks it counts for. */
+static void assert_unmet(const char *setting, const char *unmet, int64_t preferred)
+{
+    tn_error err;
+    tn_fallbacks f = {.struct_size = sizeof f};
+    tn_context *context = toy_with(setting);
+    tn_plan_cache_clear(NULL, 0);
+    tn_fallbacks_reset();
+    assert_int_equal(multiply(context, 2, 2, 4, NULL, 0, &err), TN_OK);
+    assert_int_equal(tn_fallbacks_get(&f, &err), TN_OK);
+    assert_int_equal(f.preferred, preferred);
+    tn_decision *d = explain(context, dense);
+    assert_string_equal(tn_decision_unmet(d), unmet);
+    tn_decision_release(d);
+    tn_context_release(context);
+}
+
+static void preferences_that_are_not_met(void **state)
+{
+    (void)state;
+    assert_unmet("matmul.library=prefer:nope", "matmul/library:nope", 1);
+    assert_unmet("rules=prefer:toy.matmul.none", "toy.matmul.none", 1);
+    assert_unmet("rules=prefer:toy.matmul.tf32,prefer:toy.matmul.fast", "", 1);
+    assert_unmet("rules=prefer:toy.matmul.fast,prefer:toy.matmul.tf32", "", 0);
+    assert_unmet("rules=prefer:toy.matmul.slow", "", 0);
+    assert_unmet("matmul.library=prefer:cublas", "", 0); /* of another platform */
+    assert_unmet("rules=prefer:cuda.matmul.x", "", 0);
+    assert_unmet("rules=prefer:softmax/library:nope", "", 0);
+}
+
 static void the_cpu_multiplies(void **state)
 {
     (void)state;
@@ -326,6 +375,7 @@ int main(void)
         cmocka_unit_test(losses_list_what_ran),
         cmocka_unit_test(debug_sync_waits),
         cmocka_unit_test(fallbacks_are_counted),
+        cmocka_unit_test(preferences_that_are_not_met),
         cmocka_unit_test(the_cpu_multiplies),
     };
     return run_suite("unit.dispatch", tests);

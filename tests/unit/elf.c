@@ -114,6 +114,33 @@ static void library_says_what_it_is(void **state)
     assert_int_equal(facts.sanitizers, 0);
 }
 
+/* The third entry of the dynamic section as a library that is needed, by where its name begins. */
+static void openmp_is_known_by_what_is_needed(void **state)
+{
+    static const char names[] = "\0libgomp.so.1\0libc.so.6\0libiomp5.so\0libgomp-1a2b.so.1.0.0";
+    static const struct {
+        uint64_t at, size;
+        const char *found;
+    } cases[] = {{1, sizeof names, "libgomp.so.1"},
+                 {14, sizeof names, ""},
+                 {24, sizeof names, "libiomp5.so"},
+                 {36, sizeof names, "libgomp-1a2b.so.1.0.0"},
+                 {4, sizeof names, ""},            /* "gomp.so.1" */
+                 {36, sizeof names - 1, ""},       /* the name's end is not in the table */
+                 {sizeof names, sizeof names, ""}, /* beyond its end */
+                 {UINT64_MAX, sizeof names, ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tni_elf_facts facts;
+        image from = library(names, sizeof names);
+        put(&from, D_NAMES_SIZE, cases[i].size, 8);
+        put(&from, AT_ENTRIES + 32, 1, 8);
+        put(&from, D_INIT_SIZE, cases[i].at, 8);
+        assert_int_equal(inspect(&from, &facts, NULL), TN_OK);
+        assert_string_equal(facts.openmp, cases[i].found);
+    }
+}
+
 static void names_are_whole_words_with_shared_tails(void **state)
 {
     static const struct {
@@ -250,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(library_says_what_it_is),
+        cmocka_unit_test(openmp_is_known_by_what_is_needed),
         cmocka_unit_test(names_are_whole_words_with_shared_tails),
         cmocka_unit_test(sanitizers_show_in_the_names),
         cmocka_unit_test(spoilt_fields_are_named),

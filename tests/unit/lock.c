@@ -441,7 +441,7 @@ static void a_check_says_what_differs(void **state)
     assert_checks(NULL, "machine machine version version ", 1,
                   "libraries is simlib 3.2.0 in the lock, simlib 3.2.1 here");
     assert_checks(NULL, "machine machine version version ", 2,
-                  "goes through version 320 of simlib in the lock, 321 here");
+                  "goes through version 320 of simlib in the lock, version 321 here");
 }
 
 /* A lock of this machine's processor, held against one that is not here. */
@@ -518,8 +518,8 @@ static void two_locks_are_compared(void **state)
                    NEG("256") "@sim:0: sim.unary.a has version 1 in the first, 2 in the second");
     assert_differs("version = 1", "version = 1\nlibrary = simlib\nlibrary_version = 5",
                    "version version ",
-                   NEG("256") "@sim:0: sim.unary.a goes through version -1 of none in the first, "
-                              "5 in the second");
+                   NEG("256") "@sim:0: sim.unary.a goes through an unknown version of simlib in "
+                              "the first, version 5 in the second");
     assert_differs("version = 1", "version = 1\nsettings = k=v", "settings settings ",
                    NEG("256") "@sim:0: sim.unary.a was chosen with the settings none in the first, "
                               "k=v in the second");

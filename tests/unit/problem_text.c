@@ -141,7 +141,7 @@ static void forms_are_refused(void **state)
 {
     (void)state;
     expect_refused("", "no operator \"\"");
-    expect_refused("matmull:f32", "no operator \"matmull\"; did you mean matmul?");
+    expect_refused("matmull:f32", "attention-merge; did you mean matmul?");
     expect_refused("sofmax:f32:shape=4", "did you mean softmax?");
     expect_refused("matmul", "needs the form matmul:DTYPE:FIELD=VALUE,...");
     expect_refused("matmul:f31:m=1", "no dtype \"f31\"; did you mean f32?");
@@ -152,8 +152,14 @@ static void forms_are_refused(void **state)
     expect_refused("unary:f32:kind=neg,", "\"\" needs the form key=value");
     expect_refused("unary:f32:kind=neg,kind=abs", "kind stands there twice");
     expect_refused("unary:f32:kind=n/g", "has characters that no field has");
-    expect_refused("unary:f32:kind=neg,shape=4,colour=1", "unary has no field \"colour\"");
-    expect_refused("unary:f32:kind=negg,shape=4", "kind cannot be \"negg\"; did you mean neg?");
+    expect_refused("unary:f32:kind=neg,shape=4,colour=1",
+                   "unary has no field \"colour\"; there are kind shape out si so inplace align");
+    expect_refused("matmul:f32:m=1,n=1,k=1,alhpa=2",
+                   "; there are m ta n tb k bias batch out acc alpha "
+                   "beta act sa sb sc align; did you mean alpha?");
+    expect_refused("unary:f32:kind=negg,shape=4", "; did you mean neg?");
+    expect_refused("norm:f32:kind=foo,shape=4", "kind cannot be \"foo\"; there are layer rms");
+    expect_refused("unary:f32:kind=negg,shape=4", "kind cannot be \"negg\"; there are ");
     expect_refused("permute:f32:shape=4,inplace=1", "permute has no field \"inplace\"");
     expect_refused("permute:f32:shape=4,out=f64", "permute has no field \"out\"");
     expect_refused("fill:f32:shape=4,out=f64", "fill has no field \"out\"");
@@ -161,7 +167,8 @@ static void forms_are_refused(void **state)
     expect_refused("unary:f32:kind=neg,shape=4,inplace=1,si=2", "in place, out needs");
     expect_refused("unary:f32:kind=neg,shape=4,inplace=1,align=4;8", "in place, out needs");
     expect_refused("unary:f32:kind=neg,shape=1x2x3x4x5x6x7x8x9", "shape needs up to 8 whole");
-    expect_refused("unary:f32:kind=neg,shape=4x-1", "shape needs up to 8 whole numbers from 0 on");
+    expect_refused("unary:f32:kind=neg,shape=4x-1",
+                   "shape needs up to 8 whole numbers from 0 to 9223372036854775807");
     expect_refused("unary:f32:kind=neg,shape=4,align=4", "align needs 2 numbers, one for each");
     expect_refused("unary:f32:kind=neg,shape=4,align=4;3", "powers of two up to 64, found 3");
     expect_refused("unary:f32:kind=neg,shape=4,align=4;128", "powers of two up to 64, found 128");
@@ -173,6 +180,9 @@ static void forms_are_refused(void **state)
     expect_refused("permute:f32:shape=2x3,order=1;99999999999", "order[1] needs a dimension of in");
     expect_refused("fill:f32:shape=2,value=1,imaginary=1", "imaginary needs complex numbers");
     expect_refused("fill:f32:shape=2,value=0x", "value needs a number, found \"0x\"");
+    expect_refused("fill:f32:shape=2,value=-1e999",
+                   "value needs a number up to 1.79e308, or inf, found \"-1e999\"");
+    expect_refused("fill:f32:shape=2@", "@ needs a device behind it");
 }
 
 static void classes_are_found(void **state)

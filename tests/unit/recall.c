@@ -245,6 +245,7 @@ static void what_a_run_says_is_passed_on(void **state)
     made.workspace_bytes = 8;
     assert_true(recalled(&tni_matmul_class, &made, &status) && status == TN_INVALID_ARGUMENT);
     made.workspace = NULL;
+    made.workspace_bytes = 0;
     toy.lose = true;
     assert_int_equal(tn_device_synchronize(device, &err), TN_DEVICE_LOST);
     assert_int_equal(tn_matmul(NULL, &made, &err), TN_DEVICE_LOST);
@@ -349,5 +350,5 @@ int main(void)
         cmocka_unit_test(of_nothing_nothing_is_kept),
         cmocka_unit_test(threads_take_theirs_along),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite("unit.recall", tests);
 }

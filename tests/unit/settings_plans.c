@@ -290,14 +290,27 @@ static void show_sample(void)
 {
     tn_error err;
     assert_int_equal(multiply(&err), TN_OK);
-    toy.lies = true;
+    toy.lies = 2;
     assert_int_equal(multiply(&err), TN_OK);
     set("debug.sample=1");
     assert_int_equal(multiply(&err), TN_CORRUPT);
-    assert_contains(err.message, "toy.matmul.fast gave");
+    assert_contains(err.message, "toy.matmul.fast on toy:0: output ");
     assert_contains(err.message, on_toy);
-    toy.lies = false;
     assert_int_equal(multiply(&err), TN_OK);
+}
+
+static void show_crossing(void)
+{
+    tn_device *cpu = NULL;
+    tn_error err;
+    assert_int_equal(tn_device_get("cpu:0", &cpu, &err), TN_OK);
+    tn_tensor in = toy_tensor(toy_device(), TN_F32, 2, 2, 1),
+              out = toy_tensor(cpu, TN_F32, 2, 2, 2);
+    assert_int_equal(tn_permute(NULL, TN_ARGS(permute, .in = &in, .out = &out), &err), TN_REFUSED);
+    set("may_cross_devices=true");
+    assert_int_equal(tn_permute(NULL, TN_ARGS(permute, .in = &in, .out = &out), &err), TN_OK);
+    tn_tensor_release(&in);
+    tn_tensor_release(&out);
 }
 
 static const struct {
@@ -312,6 +325,7 @@ static const struct {
     {TN_SETTING_PLAN_ONLY_PREPARED, show_only_prepared},
     {TN_SETTING_DEBUG_SYNC, show_sync},
     {TN_SETTING_DEBUG_SAMPLE, show_sample},
+    {TN_SETTING_MAY_CROSS_DEVICES, show_crossing},
 };
 
 bool show_effect_on_plans(tn_setting setting)

@@ -314,7 +314,7 @@ static void nothing_is_left_of_a_failure(void **state)
     fault_arm(&fault_memory, 1, false, 0);
     assert_int_equal(tni_shared_create(SIZE, &b, &err), TN_OUT_OF_MEMORY);
     assert_true(fault_end(&fault_memory));
-    fault_arm(&fault_call, 1, false, EIO);
+    fault_arm(&fault_call, 2, false, EIO);
     assert_int_equal(tni_shared_open(tni_shared_name(a), SIZE, &b, &err), TN_IO);
     assert_true(fault_end(&fault_call));
     assert_string_equal(fault_call.call, "fstat");

@@ -161,6 +161,7 @@ static tn_status run(const tn_run *r, tn_error *err)
     const tn_layout *a = &r->op->operand[TN_MATMUL_A], *b = &r->op->operand[TN_MATMUL_B];
     const tn_layout *out = &r->op->operand[TN_MATMUL_OUT];
     tn_status fails = atomic_exchange(&toy.fails, TN_OK);
+    bool lie = toy.lies > 0 && atomic_fetch_sub(&toy.lies, 1) > 0;
     atomic_fetch_add(&toy.runs, 1);
     atomic_fetch_add(&toy.slow_runs, strcmp(r->row->name, "toy.matmul.slow") == 0);
     toy.last = r->row->name;
@@ -169,7 +170,7 @@ static tn_status run(const tn_run *r, tn_error *err)
         return tn_fail(err, fails, 3, "toyGemm", "the toy gave 3");
     for (int64_t i = 0; i < mm->m; i++) {
         for (int64_t j = 0; j < mm->n; j++) {
-            double sum = toy.lies;
+            double sum = lie;
             for (int64_t p = 0; p < mm->k; p++)
                 sum += get(r->data[0], a->dtype, i * a->stride[0] + p * a->stride[1]) *
                        get(r->data[1], b->dtype, p * b->stride[0] + j * b->stride[1]);

@@ -1,24 +1,30 @@
+#include "../cblas/tiles.h"
+#include "../cpu.h"
+#include "../process.h"
 #include "openblas.h"
 
-#include "../cpu.h"
-
-#include <stdlib.h>
+/* Products of at most so many multiplications get one thread from any OpenBLAS, unasked: below the
+ * threshold of its gemv, which newer ones take for a single row or column. */
+enum { ALWAYS_ALONE = 8192 };
 
 #define SLOT(name, field)                   \
     {                                       \
         name, offsetof(tni_openblas, field) \
     }
 static const tn_symbol symbols[] = {
+    TNI_CBLAS_SYMBOLS(tni_openblas),
     SLOT("openblas_get_config", get_config),
+    SLOT("?openblas_get_corename", get_corename),
     SLOT("openblas_get_parallel", get_parallel),
     SLOT("openblas_get_num_threads", get_num_threads),
     SLOT("openblas_set_num_threads", set_num_threads),
     SLOT("?omp_get_max_threads", omp_get_max_threads),
     SLOT("?omp_set_num_threads", omp_set_num_threads),
-    SLOT("cblas_sgemm", sgemm),
-    SLOT("cblas_dgemm", dgemm),
-    SLOT("cblas_cgemm", cgemm),
-    SLOT("cblas_zgemm", zgemm),
+    SLOT("?gotoblas_dynamic_init", choose),
+    SLOT("?gotoblas_dynamic_quit", forget),
+    SLOT("?gotoblas_SKYLAKEX", has_skylakex),
+    SLOT("?gotoblas_HASWELL", has_haswell),
+    SLOT("?gotoblas_SANDYBRIDGE", has_sandybridge),
 };
 
 static const char *config_of(const tni_openblas *self)
@@ -32,18 +38,55 @@ static const char *unfit(const tni_openblas *self)
 {
     const char *config = config_of(self);
     if (strstr(config, "USE64BITINT"))
-        return "its numbers have 64 bits (USE64BITINT); install the build whose have 32";
+        return "its numbers have 64 bits (USE64BITINT); install the build whose "
+               "have 32";
     if (self->parallel == TNI_OPENBLAS_SERIAL && !strstr(config, "USE_LOCKING"))
-        return "it is built without threads and without USE_LOCKING, so that two threads may not "
+        return "it is built without threads and without USE_LOCKING, so that two "
+               "threads may not "
                "use it at once; install the build for pthreads";
     if (self->parallel == TNI_OPENBLAS_OPENMP &&
         (!self->omp_get_max_threads || !self->omp_set_num_threads))
-        return "its OpenMP cannot be told how many threads to use; install the build for pthreads";
+        return "its OpenMP cannot be told how many threads to use; install the "
+               "build for pthreads";
     return NULL;
+}
+
+static int get_pool(const void *library)
+{
+    return ((const tni_openblas *)library)->get_num_threads();
+}
+
+static void set_pool(const void *library, int threads)
+{
+    ((const tni_openblas *)library)->set_num_threads(threads);
+}
+
+static int get_openmp(const void *library)
+{
+    return ((const tni_openblas *)library)->omp_get_max_threads();
+}
+
+static void set_openmp(const void *library, int threads)
+{
+    ((const tni_openblas *)library)->omp_set_num_threads(threads);
+}
+
+/* Its pool has one number of threads for the process, OpenMP one for each
+ * thread. */
+static void begin_hold(tni_openblas *self)
+{
+    tni_hold *hold = &self->blas.hold;
+    if (self->parallel == TNI_OPENBLAS_POOL)
+        *hold = (tni_hold){.get = get_pool, .set = set_pool, .shared = true};
+    else if (self->parallel == TNI_OPENBLAS_OPENMP)
+        *hold = (tni_hold){.get = get_openmp, .set = set_openmp};
+    tni_hold_begin(hold);
+    self->blas.alone = ALWAYS_ALONE;
 }
 
 static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *err)
 {
+    bool in_use = tni_cpu_process_has(tni_cpu_module_openblas.files);
     void *table = NULL;
     tn_status status =
         tni_cpu_module_bind(host, &tni_cpu_module_openblas, symbols,
@@ -51,30 +94,22 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
     if (status)
         return status;
     tni_openblas *self = table;
-    atomic_flag_clear(&self->lock);
     self->parallel = self->get_parallel();
     const char *fault = unfit(self);
     if (fault) {
         host->release(host->self, self);
         return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: openblas", "OpenBLAS is here, but %s", fault);
     }
+    if (!in_use)
+        tni_openblas_improve(host, self);
+    begin_hold(self);
+    self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;
 }
 
-/* "0.3.21" as a number; -1 for what does not begin so. */
-static int64_t parse_version(const char *text)
-{
-    int64_t parts[3] = {-1, -1, -1};
-    for (size_t i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
-        char *end;
-        parts[i] = strtoll(text, &end, 10);
-        text = *end == '.' ? end + 1 : "";
-    }
-    return tni_cpu_module_version_number(parts[0], parts[1], parts[2]);
-}
-
-/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64"; before 0.3 without its name. */
+/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", with the processor that its kernels
+ * are for; before 0.3 without its name. */
 static tn_status version(void *self, int64_t *out_number, char *out_text, size_t size,
                          tn_error *err)
 {
@@ -83,61 +118,11 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
     (void)err;
     if (strncmp(config, name, sizeof name - 1) == 0)
         config += sizeof name - 1;
-    *out_number = parse_version(config);
+    *out_number = tni_cpu_module_version_parse(config);
     snprintf(out_text, size, "%s", config);
     for (size_t end = strlen(out_text); end > 0 && out_text[end - 1] == ' ';)
         out_text[--end] = '\0';
     return TN_OK;
-}
-
-static void lock(tni_openblas *self)
-{
-    while (atomic_flag_test_and_set_explicit(&self->lock, memory_order_acquire))
-        ;
-}
-
-static void unlock(tni_openblas *self)
-{
-    atomic_flag_clear_explicit(&self->lock, memory_order_release);
-}
-
-static void enter_pool(tni_openblas *self)
-{
-    lock(self);
-    if (self->inside++ == 0) {
-        self->before = self->get_num_threads();
-        if (self->before != 1)
-            self->set_num_threads(1);
-    }
-    unlock(self);
-}
-
-static void leave_pool(tni_openblas *self)
-{
-    lock(self);
-    if (--self->inside == 0 && self->before != 1)
-        self->set_num_threads(self->before);
-    unlock(self);
-}
-
-int tni_openblas_enter(tni_openblas *self)
-{
-    int before = 0;
-    if (self->parallel == TNI_OPENBLAS_POOL) {
-        enter_pool(self);
-    } else if (self->parallel == TNI_OPENBLAS_OPENMP) {
-        before = self->omp_get_max_threads();
-        self->omp_set_num_threads(1);
-    }
-    return before;
-}
-
-void tni_openblas_leave(tni_openblas *self, int before)
-{
-    if (self->parallel == TNI_OPENBLAS_POOL)
-        leave_pool(self);
-    else if (self->parallel == TNI_OPENBLAS_OPENMP)
-        self->omp_set_num_threads(before);
 }
 
 const tn_library_row tni_cpu_module_openblas = {
@@ -149,4 +134,18 @@ const tn_library_row tni_cpu_module_openblas = {
     .remedy = "install libopenblas0 (Debian) or openblas (Fedora, Arch, Homebrew)",
     .open = open_openblas,
     .version = version,
+};
+
+/* Sums are made in one order for each op, whatever the threads, but rows may be summed otherwise at
+ * the end of a tile than within. */
+const tn_kernel_row tni_cpu_module_matmul_openblas = {
+    .name = "cpu.matmul.openblas",
+    .library = "openblas",
+    .version = 2,
+    .dtypes = tni_cblas_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .flops_per_us = 6e4,
+    .bytes_per_us = 8e3,
+    .overhead_us = 0.3,
+    TNI_CBLAS_ROW,
 };

@@ -207,6 +207,7 @@ static void add_conditions(const draft *d, tn_backend *row, tn_refusal *why)
     const tn_refusal *said = &fails->why;
     (void)tni_refuse(why, said->code, said->what, said->needed, said->found,
                      "%.160s; and no kernel on %s yet", said->text, platform);
+    tni_refusal_word(why);
 }
 
 static void add_row(draft *d, const char *name, const char *of_family, int32_t number)
@@ -300,6 +301,14 @@ void tni_backends_release(tni_backends *backends)
         return;
     tni_release(backends->reports);
     tni_release(backends);
+}
+
+void tni_backends_unpick(tni_backends *backends)
+{
+    for (size_t i = 0; i < backends->count; i++) {
+        if (backends->rows[i].verdict == TN_VERDICT_CHOSEN)
+            backends->rows[i].verdict = TN_VERDICT_ADMITTED;
+    }
 }
 
 const tn_backend *tni_backends_find(const tni_backends *backends, const char *name)

@@ -40,6 +40,9 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
                             const tni_backend_bounds *bounds, tni_backends **out, tn_error *err);
 void tni_backends_release(tni_backends *backends); /* accepts NULL */
 
+/* What was chosen is only admitted: a call would be refused all the same. */
+void tni_backends_unpick(tni_backends *backends);
+
 /* The row of a name; NULL for none. Case does not count. */
 const tn_backend *tni_backends_find(const tni_backends *backends, const char *name);
 

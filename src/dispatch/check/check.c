@@ -184,13 +184,6 @@ static tn_status compare_guards(scene *s, tn_stream *stream, tn_check_result *ou
     return status;
 }
 
-/* "output" where there is but one. */
-static const char *name_of(const scene *s, int32_t output)
-{
-    const tni_op_class *class = tni_op_class_of(s->trial->op->kind);
-    return class->outputs & (class->outputs - 1) ? class->operands[output] : "output";
-}
-
 static void tell(const scene *s, tn_check_result *out)
 {
     const tni_difference *d = &s->difference;
@@ -206,11 +199,7 @@ static void tell(const scene *s, tn_check_result *out)
     out->seed = s->trial->seed;
     out->text[0] = '\0';
     if (d->wrong > 0)
-        snprintf(out->text, sizeof out->text,
-                 "%s %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
-                 "%" PRId64 " of %" PRId64 " are wrong",
-                 name_of(s, d->output), d->at, d->found, d->expected, d->bound, d->wrong,
-                 d->checked);
+        tni_difference_tell(d, s->trial->op, out->text, sizeof out->text);
 }
 
 /* Of the output that is farthest off. */

@@ -3,6 +3,8 @@
 #include "base/dtype.h"
 #include "bounds.h"
 
+#include <inttypes.h>
+
 /* How far off one number is, as a part of its bound. */
 static double part_of(double found, double expected, double bound)
 {
@@ -83,4 +85,20 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     } while (tni_place_next(&place, out));
     tni_bounds_end(&bounds);
     return TN_OK;
+}
+
+/* "output" where there is but one. */
+static const char *name_of(const tn_op *op, int32_t index)
+{
+    const tni_op_class *class = tni_op_class_of(op->kind);
+    return class->outputs & (class->outputs - 1) ? class->operands[index] : "output";
+}
+
+void tni_difference_tell(const tni_difference *difference, const tn_op *op, char *out, size_t size)
+{
+    snprintf(out, size,
+             "%s %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
+             "%" PRId64 " of %" PRId64 " are wrong",
+             name_of(op, difference->output), difference->at, difference->found,
+             difference->expected, difference->bound, difference->wrong, difference->checked);
 }

@@ -30,4 +30,8 @@ typedef struct tni_difference {
 tn_status tni_compare(const tni_comparand *what, tni_difference *difference, bool *out_worse,
                       tn_error *err);
 
+/* "output 7 is 3, the reference has 2, and they may be 1e-06 apart; 1 of 77 are wrong"; by its name where the
+ * op has several. */
+void tni_difference_tell(const tni_difference *difference, const tn_op *op, char *out, size_t size);
+
 #endif

@@ -6,6 +6,7 @@
 #include "device/tensor/tensor.h"
 #include "element.h"
 #include "tables.h"
+#include "tenon/machine.h"
 #include "tenon/random.h"
 #include "walk.h"
 
@@ -73,9 +74,27 @@ static tn_status create_block(tni_operands *operands, int32_t index, tn_error *e
     return tn_memory_alloc(operands->device, block->bytes, "check", &block->device, err);
 }
 
+/* Whether the blocks fit into memory, and a copy of each beside them: a system that promises more than it
+ * has ends whoever takes it at its word. */
+static tn_status check_memory(const tn_op *op, const tn_device *device, tn_error *err)
+{
+    enum { MODEST = 256 << 20 };
+    size_t bytes = tni_operands_bytes(op), copies = tni_memory_is_host(device) ? 3 : 2;
+    tn_machine *machine = NULL;
+    if (bytes < MODEST || tn_machine_create(&machine, NULL))
+        return TN_OK;
+    const tn_fact available = tn_machine_facts_get(machine)->memory_available;
+    tn_machine_release(machine);
+    if (!available.known || (double)bytes * (double)copies <= (double)available.value)
+        return TN_OK;
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, where,
+                   "the operands with their copies need %.1f GiB, and %.1f GiB are available",
+                   (double)bytes * (double)copies * 0x1p-30, (double)available.value * 0x1p-30);
+}
+
 tn_status tni_operands_create(const tn_op *op, tn_device *device, tni_operands *out, tn_error *err)
 {
-    tn_status status = TN_OK;
+    tn_status status = check_memory(op, device, err);
     *out = (tni_operands){.op = op,
                           .device = device,
                           .output = tni_op_class_of(op->kind)->output,

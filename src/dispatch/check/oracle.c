@@ -72,7 +72,7 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
     const tni_op_class *class = tni_op_class_of(op->kind);
     tni_problem problem = {.device = oracle->device};
     const tni_call_args args = {.stream = tn_stream_default(oracle->device)};
-    if (tni_layout_elements(&op->operand[class->output]) == 0)
+    if (tni_op_is_empty(op))
         return TN_OK;
     tn_status status = set_apart(op, &problem.op, err);
     if (!status)

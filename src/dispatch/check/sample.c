@@ -6,8 +6,11 @@
 #include "compare.h"
 #include "device/tensor/tensor.h"
 #include "dispatch/trust/admission.h"
+#include "inputs.h"
 #include "oracle.h"
 #include "tenon/stream.h"
+
+static const char where[] = "debug.sample";
 
 struct tni_sample {
     void *data[TN_OP_OPERANDS_MAX];  /* first elements, in what was copied */
@@ -58,14 +61,14 @@ static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t in
     if (!at)
         return TN_OK;
     tn_status status = tni_layout_of(layout->dtype, layout->shape, layout->stride, layout->rank,
-                                     "debug.sample", "operand", &extent, err);
+                                     where, "operand", &extent, err);
     if (status)
         return status;
     sample->low[index] = extent.low;
     sample->bytes[index] = (size_t)(extent.high - extent.low);
     sample->block[index] = tni_alloc_aligned(sample->bytes[index], TN_OP_ALIGNMENT_MAX);
     if (!sample->block[index])
-        return tni_no_memory(err, "debug.sample", "a copy of the operands");
+        return tni_no_memory(err, where, "a copy of the operands");
     sample->data[index] = sample->block[index] - extent.low;
     return fetch(problem->device, stream, at + extent.low, sample->bytes[index],
                  sample->block[index], err);
@@ -79,12 +82,12 @@ static bool is_output(const tn_op *op, int32_t index)
 static tn_status make_room(tni_sample *sample, const tn_op *op, int32_t index, tn_error *err)
 {
     const tn_layout *layout = &op->operand[index];
-    size_t bytes = (size_t)tni_layout_elements(layout) * (size_t)tni_dtype_bytes(layout->dtype);
+    size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
     sample->found[index] = tni_alloc_aligned(sample->bytes[index] + 1, TN_OP_ALIGNMENT_MAX);
     sample->expected[index] = tni_alloc_aligned(bytes + 1, TN_OP_ALIGNMENT_MAX);
     return sample->found[index] && sample->expected[index]
                ? TN_OK
-               : tni_no_memory(err, "debug.sample", "a copy of the output");
+               : tni_no_memory(err, where, "a copy of the output");
 }
 
 tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
@@ -93,7 +96,7 @@ tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sa
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
     tn_status status = TN_OK;
     if (!made)
-        return tni_no_memory(err, "debug.sample", "a sample");
+        return tni_no_memory(err, where, "a sample");
     for (int32_t i = 0; i < problem->op.count && !status; i++) {
         status = keep(made, problem, i, stream, err);
         if (!status && is_output(&problem->op, i))
@@ -106,71 +109,199 @@ tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sa
     return status;
 }
 
-/* Wrong once is told; wrong twice in a row is kept apart. */
-static void accuse(const tni_plan *plan, const char *text)
+/* A call that was sampled. */
+typedef struct sampled {
+    tni_sample *sample;
+    const tni_plan *plan;
+    const tni_problem *problem;
+    tn_stream *stream;
+} sampled;
+
+/* Outputs in host memory: what they lie in, and their first elements. */
+typedef struct outputs {
+    char *block[TN_OP_OPERANDS_MAX]; /* owned, or NULL for what nobody owns here */
+    char *first[TN_OP_OPERANDS_MAX]; /* NULL for what is no output, or has no elements */
+} outputs;
+
+static void outputs_release(outputs *found)
 {
-    static _Atomic uintptr_t seen; /* the kernel and the device that were wrong last */
-    const tni_kernel *kernel = tni_plan_kernel(plan);
-    const uintptr_t both = (uintptr_t)kernel ^ (uintptr_t)tni_plan_device(plan);
-    const bool again = atomic_exchange(&seen, both) == both;
-    void *self;
-    int64_t version = -1;
-    tni_log(TN_LOG_ERROR, "debug.sample: %s", text);
-    if (!again || kernel->reference)
-        return;
-    if (kernel->library)
-        (void)tni_library_open(kernel->library, kernel->record, &self, &version, NULL);
-    tni_trust_quarantine(kernel, tni_plan_device(plan), version, text);
+    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++)
+        tni_release(found->block[i]);
 }
 
-static tn_status tell(const tni_plan *plan, const tni_problem *problem,
-                      const tni_difference *difference, tn_error *err)
+/* Computes what the call should have given, from what was kept before it. */
+static tn_status expect(const sampled *s, tn_error *err)
 {
-    tni_buffer text = {0};
-    tni_buffer_format(&text,
-                      "%s gave %.9g where %.9g is right, bound %.3g, in %lld of %lld outputs, "
-                      "first told at %lld; ",
-                      tni_plan_kernel(plan)->row->name, difference->found, difference->expected,
-                      difference->bound, (long long)difference->wrong,
-                      (long long)difference->checked, (long long)difference->at);
-    tni_problem_write(&problem->op, tn_device_id(problem->device), &text);
-    accuse(plan, tni_buffer_text(&text));
-    tn_status status = tn_fail(err, TN_CORRUPT, 0, "debug.sample", "%s", tni_buffer_text(&text));
-    tni_buffer_release(&text);
+    const tn_op *op = &s->problem->op;
+    tni_oracle oracle = {0};
+    tn_status status = tni_oracle_begin(&oracle, op->kind, err);
+    if (!status)
+        status = tni_oracle_ask(&oracle, op, s->sample->data, s->sample->expected, err);
+    tni_oracle_end(&oracle);
     return status;
 }
 
-static tn_status compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
-                         int32_t index, tn_stream *stream, tni_difference *difference,
-                         tn_error *err)
+/* Holds the outputs against what is expected. */
+static tn_status hold(const sampled *s, const outputs *found, tni_difference *out, tn_error *err)
 {
-    const char *at = problem->data[index];
+    tn_status status = TN_OK;
     bool worse;
-    if (!at)
-        return TN_OK;
-    tn_status status = fetch(problem->device, stream, at + sample->low[index], sample->bytes[index],
-                             sample->found[index], err);
-    const tni_comparand what = {.op = &problem->op,
-                                .output = index,
-                                .data = sample->data,
-                                .found = sample->found[index] - sample->low[index],
-                                .expected = sample->expected[index],
-                                .numerics = tni_plan_kernel(plan)->row->numerics};
-    return status ? status : tni_compare(&what, difference, &worse, err);
+    *out = (tni_difference){.at = -1};
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const tni_comparand what = {.op = &s->problem->op,
+                                    .output = i,
+                                    .data = s->sample->data,
+                                    .found = found->first[i],
+                                    .expected = s->sample->expected[i],
+                                    .numerics = tni_plan_kernel(s->plan)->row->numerics};
+        if (what.found)
+            status = tni_compare(&what, out, &worse, err);
+    }
+    return status;
+}
+
+/* Puts what was kept into blocks that nobody else has. */
+static void put_back(const sampled *s, tni_operands *to)
+{
+    for (int32_t i = 0; i < s->problem->op.count; i++) {
+        tni_operand *block = &to->operand[i];
+        if (!block->host || !s->sample->block[i])
+            continue;
+        memset(block->host, 0, block->bytes);
+        memcpy(block->host + ((int64_t)block->first + s->sample->low[i]), s->sample->block[i],
+               s->sample->bytes[i]);
+    }
+}
+
+static tn_status download(const sampled *s, const tni_operands *operands, outputs *out,
+                          tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const tni_operand *operand = tni_operands_at(operands, i);
+        if (!operand->host || !is_output(&s->problem->op, i))
+            continue;
+        out->block[i] = tni_alloc_aligned(operand->bytes, TN_OP_ALIGNMENT_MAX);
+        if (!out->block[i])
+            return tni_no_memory(err, where, "a copy of the output");
+        out->first[i] = out->block[i] + operand->first;
+        status = tni_operands_download(operands, i, s->stream, out->block[i], err);
+    }
+    return status;
+}
+
+/* Runs the same plan once more on what was kept. */
+static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
+{
+    tni_operands operands = {0};
+    tni_problem problem;
+    tn_status status = tni_operands_create(&s->problem->op, s->problem->device, &operands, err);
+    if (!status) {
+        put_back(s, &operands);
+        status = tni_operands_upload(&operands, s->stream, err);
+    }
+    tni_operands_on_device(&operands, &problem);
+    if (!status)
+        status = tni_plan_run(s->plan, tni_context_defaults(), &problem,
+                              &(tni_call_args){.stream = s->stream}, err);
+    if (!status)
+        status = download(s, &operands, out, err);
+    tni_operands_release(&operands);
+    return status;
+}
+
+/* Whether the kernel is wrong again. What was wrong by chance is not, nor what was wrong because someone
+ * else wrote to the operands meanwhile. */
+static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
+{
+    tni_difference difference;
+    outputs found = {.block = {0}};
+    tn_status status = run_again(s, &found, err);
+    if (!status)
+        status = hold(s, &found, &difference, err);
+    if (!status)
+        *out_wrong = difference.wrong > 0;
+    outputs_release(&found);
+    return status;
+}
+
+/* `told` is what was wrong. */
+static void quarantine(const sampled *s, const char *told, const char *problem)
+{
+    const tni_kernel *kernel = tni_plan_kernel(s->plan);
+    int64_t version = -1;
+    char text[224];
+    void *self;
+    if (kernel->library)
+        (void)tni_library_open(kernel->library, kernel->record, &self, &version, NULL);
+    snprintf(text, sizeof text, "%.80s: %.120s", problem, told);
+    tni_trust_quarantine(kernel, tni_plan_device(s->plan), version, text);
+}
+
+/* What came of asking again, without the problem that it may end with. */
+static void tell_again(tn_status status, bool wrong, tn_error *why, const char *problem,
+                       tni_buffer *out)
+{
+    char *end = status ? strstr(why->message, problem) : NULL;
+    if (end && end - why->message > 2)
+        end[-2] = '\0';
+    tni_buffer_format(out, "asked again with the same operands, it ");
+    if (status)
+        tni_buffer_format(out, "fails: %.120s", why->message);
+    else
+        tni_buffer_add(out, wrong ? "is wrong again" : "is right");
+}
+
+static tn_status accuse(const sampled *s, const tni_difference *difference, tn_error *err)
+{
+    const char *id = tn_device_id(tni_plan_device(s->plan));
+    tni_buffer problem = {0}, text = {0};
+    bool wrong = false;
+    char told[192];
+    tn_error why = {0};
+    tn_status again = repeat(s, &wrong, &why);
+    tni_difference_tell(difference, &s->problem->op, told, sizeof told);
+    tni_problem_write(&s->problem->op, id, &problem);
+    tni_buffer_format(&text, "%s on %s: %s; ", tni_plan_kernel(s->plan)->row->name, id, told);
+    tell_again(again, wrong, &why, tni_buffer_text(&problem), &text);
+    tni_buffer_format(&text, "; %s", tni_buffer_text(&problem));
+    tni_log(TN_LOG_ERROR, "%s: %s", where, tni_buffer_text(&text));
+    tn_status status = tn_fail(err, TN_CORRUPT, 0, where, "%s", text.failed ? told : text.text);
+    if (wrong)
+        quarantine(s, told, tni_buffer_text(&problem));
+    tni_buffer_release(&text);
+    tni_buffer_release(&problem);
+    return status;
+}
+
+/* Fetches what the call gave. */
+static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
+{
+    tni_sample *sample = s->sample;
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const char *at = s->problem->data[i];
+        if (!at || !is_output(&s->problem->op, i))
+            continue;
+        status = fetch(s->problem->device, s->stream, at + sample->low[i], sample->bytes[i],
+                       sample->found[i], err);
+        out->first[i] = sample->found[i] - sample->low[i];
+    }
+    return status;
 }
 
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err)
 {
-    tni_oracle oracle = {0};
-    tni_difference difference = {.at = -1};
-    tn_status status = tni_oracle_begin(&oracle, problem->op.kind, err);
+    const sampled s = {sample, plan, problem, stream};
+    tni_difference difference;
+    outputs found = {.block = {0}};
+    tn_status status = fetch_outputs(&s, &found, err);
     if (!status)
-        status = tni_oracle_ask(&oracle, &problem->op, sample->data, sample->expected, err);
-    for (int32_t i = 0; i < problem->op.count && !status; i++) {
-        if (is_output(&problem->op, i))
-            status = compare(sample, plan, problem, i, stream, &difference, err);
-    }
-    tni_oracle_end(&oracle);
-    return status || difference.wrong == 0 ? status : tell(plan, problem, &difference, err);
+        status = expect(&s, err);
+    if (!status)
+        status = hold(&s, &found, &difference, err);
+    if (!status && difference.wrong > 0)
+        status = accuse(&s, &difference, err);
+    return status;
 }

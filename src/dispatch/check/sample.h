@@ -19,8 +19,9 @@ static inline bool tni_sample_is_due(const tn_context *context)
 tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
                            tn_error *err);
 
-/* Waits for the call and compares. TN_CORRUPT when it is wrong: said to the log too, and a kernel that is
- * wrong twice is put into quarantine. */
+/* Waits for the call and compares. TN_CORRUPT, and a line in the log, when it is wrong, with the kernel,
+ * the device and the problem. The plan is run again then, on copies of the same operands that nobody else
+ * can write to: a kernel that is wrong again is put into quarantine on that device, no other one ever. */
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err);
 void tni_sample_release(tni_sample *sample); /* accepts NULL */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "dispatch/front.h"
 #include "dispatch/judge.h"
 #include "dispatch/tune/tuning.h"
 #include "os/env.h"
@@ -38,7 +39,7 @@ enum { NOTHING, LOCKED, UNREAD }; /* UNREAD: the variable was not looked at yet 
 static _Atomic int32_t state = UNREAD;
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_once watched = TNI_ONCE_INIT;
-static loaded *current; /* under the lock; not NULL when LOCKED */
+static loaded *current; /* under the lock */
 
 static void before_fork(void)
 {
@@ -340,6 +341,7 @@ static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, i
                              tn_refusal *why)
 {
     const char *path = end_of(current->path);
+    char room[TNI_LOCK_VERSION];
     if (strcmp(s->kernel, kernel->row->name) != 0)
         return tni_refuse(why, TN_REFUSE_LOCK, "kernel", 1, 0, "%s:%u locks %s", path,
                           (unsigned)s->line, s->kernel);
@@ -347,10 +349,14 @@ static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, i
         return tni_refuse(why, TN_REFUSE_LOCK, "version", s->version, kernel->row->version,
                           "%s:%u locks version %lld of it", path, (unsigned)s->line,
                           (long long)s->version);
+    if (s->numerics != kernel->row->numerics)
+        return tni_refuse(why, TN_REFUSE_LOCK, "numerics", (int64_t)s->numerics,
+                          (int64_t)kernel->row->numerics, "%s:%u locks other promises of it", path,
+                          (unsigned)s->line);
     if (s->library_version != version)
         return tni_refuse(why, TN_REFUSE_LOCK, "library version", s->library_version, version,
-                          "%s:%u locks version %lld of %s", path, (unsigned)s->line,
-                          (long long)s->library_version, s->library);
+                          "%s:%u locks %s of %s", path, (unsigned)s->line,
+                          tni_lock_version(s->library_version, room), s->library);
     return true;
 }
 
@@ -359,7 +365,8 @@ static bool permits(const tni_question *question, const tni_kernel *kernel, int6
                     tn_refusal *why)
 {
     if (current->failure.status)
-        return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%.190s", current->failure.message);
+        return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%s: %.190s", variable,
+                          current->failure.message);
     const entry *e = find(question);
     if (e)
         return is_locked_kernel(e->selection, kernel, version, why);
@@ -368,9 +375,16 @@ static bool permits(const tni_question *question, const tni_kernel *kernel, int6
                       end_of(current->path));
 }
 
+void tni_lock_ignore(bool ignored)
+{
+    tni_front_own.unlocked = ignored;
+}
+
 bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
                       int64_t library_version, tn_refusal *why)
 {
+    if (tni_front_own.unlocked)
+        return true;
     if (!begin())
         return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock now");
     if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)

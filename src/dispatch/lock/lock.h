@@ -10,8 +10,17 @@
 enum { TNI_LOCK_KERNEL = 104 };
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL]);
 
+/* Has the lock in use say nothing to this thread's questions, so that what is chosen without it can be told;
+ * then speak again. */
+void tni_lock_ignore(bool ignored);
+
 /* Reads a lock: selections as they are, and no problem of a device has two kernels. */
 tn_status tni_lock_read(const char *path, tni_selections *out, tn_error *err);
+
+/* "version 321"; "an unknown version", as one that was written for a device that is described has none.
+ * Returns `room`. */
+enum { TNI_LOCK_VERSION = 32 };
+const char *tni_lock_version(int64_t version, char room[TNI_LOCK_VERSION]);
 
 /* A report under construction. Texts are copied; a row for which there is no memory makes the report
  * fail at its end. */

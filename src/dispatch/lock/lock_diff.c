@@ -118,12 +118,22 @@ static void add_refused(const checking *c, const tni_lock_line *line, const tni_
                             line->problem, line->locked);
     else
         tni_lock_report_add(
-            c->to, line,
-            "%s: locked to %s, which is %s: %s: %s needs %lld, found %lld%s%s; without the lock: %s",
+            c->to, line, "%s: locked to %s, which is %s: %s: %s; without the lock: %s",
             line->problem, line->locked, tn_verdict_name(verdict->verdict),
-            tn_refusal_name(verdict->why.code), verdict->why.what, (long long)verdict->why.needed,
-            (long long)verdict->why.found, verdict->why.text[0] ? "; " : "", verdict->why.text,
-            shown(line->found));
+            tn_refusal_name(verdict->why.code), verdict->why.text, shown(line->found));
+}
+
+/* What a kernel declares of its numbers belongs to its version. */
+static void add_numerics(tn_lock_report *to, const tni_lock_line *line, uint64_t first,
+                         uint64_t second, const char *there, const char *here)
+{
+    tni_buffer a = {0}, b = {0};
+    tni_numerics_write(first, &a);
+    tni_numerics_write(second, &b);
+    tni_lock_report_add(to, line, "%s: %s declares %s %s, %s %s", line->problem, line->locked,
+                        shown(tni_buffer_text(&a)), there, shown(tni_buffer_text(&b)), here);
+    tni_buffer_release(&a);
+    tni_buffer_release(&b);
 }
 
 /* True when a version differs, and is told. What a device for planning only has is not known. */
@@ -131,6 +141,7 @@ static bool add_version(const checking *c, tni_lock_line *line, const tni_select
                         const tni_kernel *kernel, const tn_device *device)
 {
     int64_t library = tni_kernel_library_version(kernel, device);
+    char locked[TNI_LOCK_VERSION], here[TNI_LOCK_VERSION];
     line->kind = TN_LOCK_ROW_VERSION;
     if (s->version != kernel->row->version) {
         tni_lock_report_add(c->to, line, "%s: %s has version %lld in the lock, %lld here",
@@ -138,11 +149,15 @@ static bool add_version(const checking *c, tni_lock_line *line, const tni_select
                             (long long)kernel->row->version);
         return true;
     }
+    if (s->numerics != kernel->row->numerics) {
+        add_numerics(c->to, line, s->numerics, kernel->row->numerics, "in the lock", "here");
+        return true;
+    }
     if (s->library_version == library || device->plans_only)
         return false;
-    tni_lock_report_add(
-        c->to, line, "%s: %s goes through version %lld of %s in the lock, %lld here", line->problem,
-        s->kernel, (long long)s->library_version, shown(s->library), (long long)library);
+    tni_lock_report_add(c->to, line, "%s: %s goes through %s of %s in the lock, %s here",
+                        line->problem, s->kernel, tni_lock_version(s->library_version, locked),
+                        shown(s->library), tni_lock_version(library, here));
     return true;
 }
 
@@ -171,7 +186,9 @@ static tn_status judge(const checking *c, const tni_selection *s, const tn_op *o
 {
     const tni_question question = {.context = c->context, .op = op, .device = device};
     tni_buffer settings = {0};
+    tni_lock_ignore(true);
     tn_status status = tni_decide(&question, c->choice, err);
+    tni_lock_ignore(false);
     if (status)
         return status;
     const tni_contender *locked = find_candidate(c->choice, s->kernel);
@@ -278,12 +295,16 @@ static void compare_both(const tni_selection *a, const tni_selection *b, const c
         line.kind = TN_LOCK_ROW_VERSION;
         tni_lock_report_add(to, &line, "%s: %s has version %lld in the first, %lld in the second",
                             problem, a->kernel, (long long)a->version, (long long)b->version);
+    } else if (a->numerics != b->numerics) {
+        line.kind = TN_LOCK_ROW_VERSION;
+        add_numerics(to, &line, a->numerics, b->numerics, "in the first", "in the second");
     } else if (a->library_version != b->library_version) {
+        char first[TNI_LOCK_VERSION], second[TNI_LOCK_VERSION];
         line.kind = TN_LOCK_ROW_VERSION;
         tni_lock_report_add(
-            to, &line, "%s: %s goes through version %lld of %s in the first, %lld in the second",
-            problem, a->kernel, (long long)a->library_version, shown(a->library),
-            (long long)b->library_version);
+            to, &line, "%s: %s goes through %s of %s in the first, %s in the second", problem,
+            a->kernel, tni_lock_version(a->library_version, first),
+            a->library[0] ? a->library : b->library, tni_lock_version(b->library_version, second));
     } else if (strcmp(a->settings, b->settings) != 0) {
         line.kind = TN_LOCK_ROW_SETTINGS;
         tni_lock_report_add(to, &line,

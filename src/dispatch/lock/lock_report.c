@@ -22,6 +22,15 @@ const char *tn_lock_row_name(int32_t kind)
     }
 }
 
+const char *tni_lock_version(int64_t version, char room[TNI_LOCK_VERSION])
+{
+    if (version < 0)
+        snprintf(room, TNI_LOCK_VERSION, "an unknown version");
+    else
+        snprintf(room, TNI_LOCK_VERSION, "version %lld", (long long)version);
+    return room;
+}
+
 tn_lock_report *tni_lock_report_create(void)
 {
     return tni_alloc_zeroed(1, sizeof(tn_lock_report));

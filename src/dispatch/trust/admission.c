@@ -14,6 +14,10 @@ static const char where[] = "admission";
 /* A test takes no longer than this, but for the problem it is at, and its workspace no more bytes. */
 enum { TEST_MS = 2000, WORKSPACE_MOST = 64 << 20 };
 
+/* What a problem may be that a kernel is tested with because it takes no other. */
+enum { PROBLEM_BYTES_MOST = 256 << 20 };
+static const double problem_flops_most = 2e11;
+
 /* Whether the kernel may be taken without a test. */
 static bool is_exempt(const tn_context *context, const tni_exam *exam)
 {
@@ -24,25 +28,52 @@ static bool is_exempt(const tn_context *context, const tni_exam *exam)
            tni_tested(exam->kernel, exam->device, exam->library_version);
 }
 
-int32_t tni_trust_of(const tn_context *context, const tni_kernel *kernel, const tn_device *device,
+static bool untestable(const char *what, double needed, double most, tn_refusal *why)
+{
+    int64_t found = needed < (double)INT64_MAX / 2 ? (int64_t)needed : INT64_MAX;
+    return tni_refuse(why, TN_REFUSE_SETTING, what, found, (int64_t)most,
+                      "nobody vouches for it, and to be tested it takes no smaller problem than "
+                      "this one; admission=never takes it untested");
+}
+
+/* Whether a test may take the problem. */
+static bool is_testable(const tn_op *op, tn_refusal *why)
+{
+    double flops, bytes, needed = (double)tni_operands_bytes(op);
+    tni_op_class_of(op->kind)->cost(op, &flops, &bytes);
+    if (needed > PROBLEM_BYTES_MOST)
+        return untestable("bytes of a test", needed, PROBLEM_BYTES_MOST, why);
+    return flops <= problem_flops_most ||
+           untestable("operations of a test", flops, problem_flops_most, why);
+}
+
+int32_t tni_trust_of(const tni_question *question, const tni_kernel *kernel,
                      int64_t library_version, tn_refusal *why)
 {
-    const tni_exam exam = {kernel, device, library_version};
+    tni_exam exam = {kernel, question->device, library_version, NULL};
     tni_trust trust;
     if (kernel->reference)
         return TNI_TRUST_NEEDLESS;
     tni_trust_recall(&exam, &trust);
     if (trust.verdict == TNI_TRUST_QUARANTINED) {
-        (void)tni_refuse(why, TN_REFUSE_QUARANTINE, "test", 0, 0, "%s", trust.text);
+        (void)tni_refuse(why, TN_REFUSE_QUARANTINE, "test", 1, 0, "%s", trust.text);
         return TNI_TRUST_QUARANTINED;
     }
-    return is_exempt(context, &exam) ? TNI_TRUST_NEEDLESS : trust.verdict;
+    if (is_exempt(question->context, &exam))
+        return TNI_TRUST_NEEDLESS;
+    if (trust.verdict != TNI_TRUST_APART)
+        return trust.verdict;
+    if (!is_testable(question->op, why))
+        return TNI_TRUST_UNTESTABLE;
+    exam.op = question->op;
+    tni_trust_recall(&exam, &trust);
+    return trust.verdict;
 }
 
 void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
                           int64_t library_version, const char *text)
 {
-    const tni_exam exam = {kernel, device, library_version};
+    const tni_exam exam = {kernel, device, library_version, NULL};
     tni_trust trust = {.verdict = TNI_TRUST_QUARANTINED};
     if (kernel->reference)
         return;
@@ -57,12 +88,13 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
 
 /* A test as it goes on. */
 typedef struct session {
-    tni_exam exam;
+    tni_exam exam; /* with the question's problem */
     const tn_context *context;
     tn_device *device;
     tn_stream *stream;
     int64_t deadline;
     int64_t examined; /* problems so far */
+    bool apart;       /* the kernel takes none of the small ones */
     bool flaky;       /* something was wrong that did not come again */
     bool wrong;
     char text[224]; /* what */
@@ -125,14 +157,14 @@ static tn_status examine(session *s, const tn_op *op, tn_error *err)
     return status;
 }
 
-/* Every problem of every dtype, until something is wrong or the time is up. */
+/* Every problem of every dtype, those that take long last, until something is wrong or the time is up. */
 static tn_status examine_all(session *s, tn_error *err)
 {
     const tn_kernel_row *row = s->exam.kernel->row;
     size_t count = tni_smoke_count(row->op);
     tn_status status = TN_OK;
-    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
-        for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
+        for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
             tn_op op;
             if (status || s->wrong || tni_clock_ns() > s->deadline)
                 return status;
@@ -151,33 +183,68 @@ static tn_status not_now(const session *s, tn_status status, const tn_error *sai
                    "%s could not be tested now: %s", s->exam.kernel->row->name, said->message);
 }
 
-static tn_status conclude(const session *s, tn_error *err)
+/* The small problems, unless it is known that the kernel takes none of them; then its own. */
+static tn_status examine_kernel(session *s, tn_error *err)
 {
-    const tni_exam *exam = &s->exam;
-    if (s->wrong) {
-        tni_trust_quarantine(exam->kernel, exam->device, exam->library_version, s->text);
-        return TN_OK;
-    }
-    if (s->examined == 0)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s takes none of the problems that kernels are tested with",
-                       exam->kernel->row->name);
-    return tni_trust_remember(exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+    tni_exam kernel = s->exam;
+    tni_trust known;
+    tn_refusal why = {.struct_size = sizeof why};
+    kernel.op = NULL;
+    tni_trust_recall(&kernel, &known);
+    s->apart = known.verdict == TNI_TRUST_APART;
+    tn_status status = s->apart ? TN_OK : examine_all(s, err);
+    s->apart = !status && s->examined == 0;
+    if (s->apart && is_testable(s->exam.op, &why))
+        status = examine(s, s->exam.op, err);
+    return status;
 }
 
-tn_status tni_trust_test(const tn_context *context, const tni_kernel *kernel, tn_device *device,
-                         int64_t library_version, tn_error *err)
+/* What a kernel passed that is tested with each problem. TN_UNSUPPORTED when nothing was found out. */
+static tn_status conclude_apart(const session *s, tn_error *err)
 {
-    session s = {.exam = {kernel, device, library_version}, .context = context, .device = device};
+    const char *name = s->exam.kernel->row->name;
+    tni_exam kernel = s->exam;
+    tn_refusal why = {.struct_size = sizeof why};
+    kernel.op = NULL;
+    tn_status status =
+        tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_APART}, true, err);
+    if (status || !is_testable(s->exam.op, &why))
+        return status;
+    if (s->examined == 0)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s takes none of the problems that kernels are tested with, nor this one",
+                       name);
+    return tni_trust_remember(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+}
+
+static tn_status conclude(const session *s, tn_error *err)
+{
+    tni_exam kernel = s->exam;
+    kernel.op = NULL;
+    if (s->wrong) {
+        tni_trust_quarantine(kernel.kernel, kernel.device, kernel.library_version, s->text);
+        return TN_OK;
+    }
+    if (s->apart)
+        return conclude_apart(s, err);
+    return tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+}
+
+tn_status tni_trust_examine(const tni_question *question, const tni_kernel *kernel,
+                            int64_t library_version, tn_error *err)
+{
+    session s = {.exam = {kernel, question->device, library_version, question->op},
+                 .context = question->context,
+                 .device = question->device};
     tn_error said = {0};
     bool mine = false;
     tn_status status = tni_trust_claim(&s.exam, &mine, err);
     if (status || !mine)
         return status;
     s.deadline = tni_clock_ns() + TEST_MS * INT64_C(1000000);
-    status = tn_stream_create(device, NULL, &s.stream, &said);
+    status = tn_stream_create(s.device, NULL, &s.stream, &said);
     if (!status)
-        status = examine_all(&s, &said);
+        status = examine_kernel(&s, &said);
     tn_stream_release(s.stream);
     status = status ? not_now(&s, status, &said, err) : conclude(&s, err);
     tni_trust_unclaim(&s.exam);

@@ -3,22 +3,36 @@
 #include "base/alloc.h"
 #include "base/form.h"
 #include "base/log.h"
+#include "dispatch/front.h"
 #include "os/cache/cache.h"
 #include "os/file.h"
 #include "os/fork.h"
 #include "os/pool.h"
 #include "os/thread.h"
+#include "settings/context.h"
 #include "tenon/version.h"
 
 #include <inttypes.h>
 
 static const char where[] = "admission", kind[] = "admission";
 
+/* A problem that a kernel was tested with, or that nothing is known of. */
+typedef struct trial {
+    struct trial *next;
+    int32_t verdict; /* TNI_TRUST_PASSED, _UNTESTED */
+    size_t count;
+    uint64_t key[];
+} trial;
+
+enum { TRIALS_MOST = 1024 };
+
 /* What is known of one kernel with one device. */
 typedef struct entry {
     struct entry *next;
-    tni_exam exam;
+    tni_exam exam; /* without a problem */
     tni_trust trust;
+    trial *trials; /* of an APART one */
+    size_t trial_count;
     bool tested;   /* a thread is at it,         */
     unsigned fork; /* in a process of that fork() */
 } entry;
@@ -28,9 +42,6 @@ static tni_condition done = TNI_CONDITION_INIT;
 static tni_once begun = TNI_ONCE_INIT, opened = TNI_ONCE_INIT;
 static entry *entries;   /* under the lock */
 static tni_cache *cache; /* once opened; NULL: nothing is kept beyond the process */
-
-/* A kernel under test runs on this thread: it may not wait for another one's test. */
-static _Thread_local int32_t testing;
 
 static void before_fork(void)
 {
@@ -88,26 +99,111 @@ static entry *find(const tni_exam *exam)
     return at;
 }
 
+/* What the kernel's own plans for problems are told apart by. */
+static size_t make_words(const tni_exam *exam, uint64_t out[TNI_KEY_MOST])
+{
+    tn_op op;
+    tni_op_free(exam->op, exam->kernel->row->free_dims, &op);
+    return tni_op_key(&op, out);
+}
+
+/* With the lock held; or NULL. */
+static trial *find_trial(const entry *of, const uint64_t *words, size_t count)
+{
+    trial *at = of->trials;
+    while (at && (at->count != count || memcmp(at->key, words, count * sizeof *words) != 0))
+        at = at->next;
+    return at;
+}
+
+/* Which file it is, and as it is: another build of it is another one. */
+static void write_file(const char *path, tni_buffer *out)
+{
+    tni_file_id id;
+    if (path && path[0] && !tni_file_identify(path, &id, NULL))
+        tni_buffer_format(out, "%s %" PRIu64 " %" PRIu64 " %" PRId64 "\n", path, id.inode, id.size,
+                          id.changed_ns);
+}
+
+/* The very device: what is wrong with one says nothing of another. */
+static void write_device(const tn_device *device, tni_buffer *out)
+{
+    static const char described[] = "described in ";
+    const tn_device_properties *is = &device->properties;
+    tni_buffer_format(out, "%s %s\n%s\n%s\n%s\n", device->platform->name, device->section,
+                      is->architecture, is->name, is->uuid[0] ? is->uuid : device->id);
+    if (device->origin && strncmp(device->origin, described, sizeof described - 1) == 0)
+        write_file(device->origin + sizeof described - 1, out);
+    if (device->offer)
+        write_file(device->offer->record->path, out);
+}
+
+static void write_library(const tni_kernel *kernel, tni_buffer *out)
+{
+    tn_library_state state = {.struct_size = sizeof state};
+    if (!kernel->library ||
+        tn_library_state_get(kernel->library, tni_context_defaults(), &state, NULL))
+        return;
+    tni_buffer_format(out, "%s\n", state.version_text);
+    write_file(state.path, out);
+}
+
 /* All that a verdict depends on. */
 static void write_key(const tni_exam *exam, tni_buffer *out)
 {
     const tn_kernel_row *row = exam->kernel->row;
-    const tn_device_properties *device = &exam->device->properties;
-    tni_buffer_format(out, "1\n%s\n%s %u\n%s %s\n%" PRId64 "\n%s\n%s\n%s\n", tn_version(),
-                      row->name, (unsigned)row->version, exam->kernel->record->name,
-                      exam->kernel->record->version, exam->library_version,
-                      exam->device->platform->name, device->architecture, device->name);
+    uint64_t words[TNI_KEY_MOST];
+    size_t count = exam->op ? make_words(exam, words) : 0;
+    tni_buffer_format(out, "2\n%s\n%s %u\n%s %s\n%" PRId64 "\n", tn_version(), row->name,
+                      (unsigned)row->version, exam->kernel->record->name,
+                      exam->kernel->record->version, exam->library_version);
+    write_file(exam->kernel->record->path, out);
+    write_library(exam->kernel, out);
+    write_device(exam->device, out);
+    for (size_t i = 0; i < count; i++)
+        tni_buffer_format(out, "%" PRIx64 " ", words[i]);
+}
+
+static const struct {
+    int32_t verdict;
+    const char *word;
+} verdict_words[] = {{TNI_TRUST_PASSED, "passed"},
+                     {TNI_TRUST_QUARANTINED, "quarantined"},
+                     {TNI_TRUST_APART, "apart"}};
+enum { VERDICTS = sizeof verdict_words / sizeof verdict_words[0] };
+
+/* TNI_TRUST_UNTESTED for a word that is none. */
+static int32_t read_verdict(const char *word)
+{
+    for (size_t i = 0; word && i < VERDICTS; i++) {
+        if (strcmp(verdict_words[i].word, word) == 0)
+            return verdict_words[i].verdict;
+    }
+    return TNI_TRUST_UNTESTED;
+}
+
+static const char *verdict_word(int32_t verdict)
+{
+    size_t i = 0;
+    while (i + 1 < VERDICTS && verdict_words[i].verdict != verdict)
+        i++;
+    return verdict_words[i].word;
 }
 
 tn_status tni_trust_write(const tni_exam *exam, const tni_trust *trust, tni_buffer *to,
                           tn_error *err)
 {
-    bool passed = trust->verdict == TNI_TRUST_PASSED;
+    tni_buffer problem = {0};
     tn_status status = tni_form_write_entry(to, "kernel", exam->kernel->row->name, err);
+    if (exam->op)
+        tni_problem_write(exam->op, NULL, &problem);
+    if (!status && exam->op)
+        status = tni_form_write_entry(to, "problem", tni_buffer_text(&problem), err);
     if (!status)
-        status = tni_form_write_entry(to, "verdict", passed ? "passed" : "quarantined", err);
-    if (!status && !passed)
+        status = tni_form_write_entry(to, "verdict", verdict_word(trust->verdict), err);
+    if (!status && trust->verdict == TNI_TRUST_QUARANTINED)
         status = tni_form_write_entry(to, "why", trust->text, err);
+    tni_buffer_release(&problem);
     return status;
 }
 
@@ -117,15 +213,15 @@ tn_status tni_trust_read(const char *text, size_t length, tni_trust *out, tn_err
     tn_status status = tni_form_parse(text, length, where, &form, err);
     if (status)
         return status;
-    const char *verdict = tni_form_find(form, "", "verdict"), *why = tni_form_find(form, "", "why");
-    bool passed = verdict && strcmp(verdict, "passed") == 0;
-    bool bad = verdict && strcmp(verdict, "quarantined") == 0 && why;
-    if (passed || bad) {
-        out->verdict = passed ? TNI_TRUST_PASSED : TNI_TRUST_QUARANTINED;
+    const char *why = tni_form_find(form, "", "why");
+    int32_t verdict = read_verdict(tni_form_find(form, "", "verdict"));
+    bool bad = verdict == TNI_TRUST_QUARANTINED;
+    if (verdict != TNI_TRUST_UNTESTED && (why || !bad)) {
+        out->verdict = verdict;
         tn_text_fit(out->text, sizeof out->text, bad ? why : "");
     } else
-        status =
-            tn_fail(err, TN_CORRUPT, 0, where, "a verdict needs passed, or quarantined and why");
+        status = tn_fail(err, TN_CORRUPT, 0, where,
+                         "a verdict needs passed, apart, or quarantined and why");
     tni_form_release(form);
     return status;
 }
@@ -159,10 +255,11 @@ static void write_kept(const tni_exam *exam, const tni_trust *trust)
     tni_buffer_release(&key);
 }
 
-/* The entry of an exam, with the lock held then; made, with what is kept of it, when there is none yet.
- * NULL, and no lock, for want of memory. */
-static entry *enter(const tni_exam *exam)
+/* The entry of an exam's kernel, with the lock held then; made, with what is kept of it, when there is
+ * none yet. NULL, and no lock, for want of memory. */
+static entry *enter(const tni_exam *of)
 {
+    const tni_exam whole = {of->kernel, of->device, of->library_version, NULL}, *exam = &whole;
     tni_once_run(&begun, begin);
     tni_mutex_lock(&lock);
     entry *found = find(exam);
@@ -189,26 +286,111 @@ static entry *enter(const tni_exam *exam)
     return found;
 }
 
+/* With the lock held. */
+static void forget_trials(entry *of)
+{
+    while (of->trials) {
+        trial *gone = of->trials;
+        of->trials = gone->next;
+        tni_release(gone);
+    }
+    of->trial_count = 0;
+}
+
+/* Notes the verdict on an exam's problem; an UNTESTED one changes none that is there. Beyond their number
+ * all are given up. False for want of memory. */
+static bool note_trial(const tni_exam *exam, int32_t verdict)
+{
+    uint64_t words[TNI_KEY_MOST];
+    size_t count = make_words(exam, words);
+    trial *made = tni_alloc(sizeof *made + count * sizeof *words);
+    entry *of = made ? enter(exam) : NULL;
+    if (!made || !of) {
+        tni_release(made);
+        return false;
+    }
+    made->verdict = verdict;
+    made->count = count;
+    memcpy(made->key, words, count * sizeof *words);
+    trial *found = find_trial(of, words, count);
+    if (found && verdict != TNI_TRUST_UNTESTED)
+        found->verdict = verdict;
+    if (!found) {
+        if (of->trial_count >= TRIALS_MOST)
+            forget_trials(of);
+        made->next = of->trials;
+        of->trials = made;
+        of->trial_count++;
+    }
+    tni_mutex_unlock(&lock);
+    if (found)
+        tni_release(made);
+    return true;
+}
+
+/* The verdict on an exam's problem. */
+static int32_t recall_trial(const tni_exam *exam)
+{
+    uint64_t words[TNI_KEY_MOST];
+    size_t count = make_words(exam, words);
+    tni_trust kept;
+    entry *of = enter(exam);
+    if (!of)
+        return TNI_TRUST_UNTESTED;
+    const trial *found = find_trial(of, words, count);
+    int32_t verdict = found ? found->verdict : TNI_TRUST_UNTESTED;
+    bool known = found != NULL;
+    tni_mutex_unlock(&lock);
+    if (known)
+        return verdict;
+    read_kept(exam, &kept);
+    verdict = kept.verdict == TNI_TRUST_PASSED ? TNI_TRUST_PASSED : TNI_TRUST_UNTESTED;
+    (void)note_trial(exam, verdict);
+    return verdict;
+}
+
 void tni_trust_recall(const tni_exam *exam, tni_trust *out)
 {
-    entry *found = enter(exam);
     *out = (tni_trust){.verdict = TNI_TRUST_UNTESTED};
+    if (exam->op) {
+        out->verdict = recall_trial(exam);
+        return;
+    }
+    entry *found = enter(exam);
     if (!found)
         return;
     *out = found->trust;
     tni_mutex_unlock(&lock);
 }
 
-tn_status tni_trust_remember(const tni_exam *exam, const tni_trust *trust, bool keep, tn_error *err)
+/* Notes the verdict on a kernel as such. False for want of memory. */
+static bool note_kernel(const tni_exam *exam, const tni_trust *trust)
 {
     entry *found = enter(exam);
     if (!found)
-        return tni_no_memory(err, where, "a verdict");
+        return false;
     found->trust = *trust;
     tni_mutex_unlock(&lock);
+    return true;
+}
+
+tn_status tni_trust_remember(const tni_exam *exam, const tni_trust *trust, bool keep, tn_error *err)
+{
+    if (exam->op ? !note_trial(exam, trust->verdict) : !note_kernel(exam, trust))
+        return tni_no_memory(err, where, "a verdict");
     if (keep)
         write_kept(exam, trust);
     return TN_OK;
+}
+
+/* With the lock held. */
+static bool is_settled(const entry *e, const tni_exam *exam)
+{
+    uint64_t words[TNI_KEY_MOST];
+    if (e->trust.verdict != TNI_TRUST_APART)
+        return e->trust.verdict != TNI_TRUST_UNTESTED;
+    const trial *found = exam->op ? find_trial(e, words, make_words(exam, words)) : NULL;
+    return found && found->verdict != TNI_TRUST_UNTESTED;
 }
 
 tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
@@ -218,19 +400,19 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
     if (!found)
         return tni_no_memory(err, where, "a verdict");
     while (found->tested && found->fork == tni_fork_generation() && !status) {
-        if (testing > 0 || tni_pool_inside() || tni_log_inside())
+        if (tni_front_own.testing > 0 || tni_pool_inside() || tni_log_inside())
             status = tn_fail(err, TN_BUSY, 0, where,
                              "%s is being tested, and a kernel, a task or a log sink cannot wait",
                              exam->kernel->row->name);
         else
             tni_condition_wait(&done, &lock);
     }
-    bool settled = found->trust.verdict != TNI_TRUST_UNTESTED;
+    bool settled = is_settled(found, exam);
     if (!status) {
         *out_mine = !settled;
         found->tested = !settled;
         found->fork = tni_fork_generation();
-        testing += !settled;
+        tni_front_own.testing += !settled;
     }
     tni_mutex_unlock(&lock);
     return status;
@@ -242,7 +424,7 @@ void tni_trust_unclaim(const tni_exam *exam)
     entry *found = find(exam);
     if (found)
         found->tested = false;
-    testing--;
+    tni_front_own.testing--;
     tni_condition_wake_all(&done);
     tni_mutex_unlock(&lock);
 }
@@ -255,6 +437,7 @@ void tni_trust_forget(void)
     tni_mutex_unlock(&lock);
     while (at) {
         entry *next = at->next;
+        forget_trials(at);
         tni_release(at);
         at = next;
     }

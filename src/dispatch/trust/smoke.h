@@ -1,5 +1,5 @@
-/* Small problems that kernels are tested with before their first use: odd sizes, and each thing that an
- * op can ask for at least once. */
+/* Small problems that kernels are tested with before their first use: odd sizes, even ones, and each thing
+ * that an op can ask for at least once. */
 #ifndef TNI_DISPATCH_SMOKE_H
 #define TNI_DISPATCH_SMOKE_H
 

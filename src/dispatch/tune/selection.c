@@ -68,9 +68,12 @@ static const struct {
     const char *word;
     uint64_t bit;
 } numerics_words[] = {
-    {"run-to-run", TN_NUM_RUN_TO_RUN},           {"batch-invariant", TN_NUM_BATCH_INVARIANT},
-    {"cross-device", TN_NUM_CROSS_DEVICE},       {"rounds-f32-tf32", TN_NUM_ROUNDS_F32_TF32},
-    {"rounds-f32-bf16", TN_NUM_ROUNDS_F32_BF16}, {"reduced-reduction", TN_NUM_REDUCED_REDUCTION},
+    {"run-to-run", TN_NUM_RUN_TO_RUN},
+    {"batch-invariant", TN_NUM_BATCH_INVARIANT},
+    {"cross-device", TN_NUM_CROSS_DEVICE},
+    {"rounds-f32-to-tf32", TN_NUM_ROUNDS_F32_TF32},
+    {"rounds-f32-to-bf16", TN_NUM_ROUNDS_F32_BF16},
+    {"reduced-reduction", TN_NUM_REDUCED_REDUCTION},
 };
 enum { NUMERICS_COUNT = sizeof numerics_words / sizeof numerics_words[0] };
 

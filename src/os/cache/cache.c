@@ -101,7 +101,14 @@ tn_status tni_cache_put(tni_cache *cache, const char *kind, const void *key, siz
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "cache put",
                        "a %s of %zu + %d bytes does not fit the cache's limit of %llu bytes", kind,
                        size, TNI_CACHE_HEADER, (unsigned long long)cache->limit);
-    return cache->store->calls->put(cache->store, &id, data, size, err);
+    tn_error why;
+    status = cache->store->calls->put(cache->store, &id, data, size, &why);
+    if (status) {
+        tni_log(TN_LOG_WARNING, "cache: a %s is not kept: %s", kind, why.message);
+        if (err)
+            *err = why;
+    }
+    return status;
 }
 
 tn_status tni_cache_get(tni_cache *cache, const char *kind, const void *key, size_t key_size,

@@ -1,5 +1,5 @@
 /* A cache's folder, for the POSIX files that open, read and prune it:
- *     CACHEDIR.TAG         tells programs that make backups to leave the folder out
+ *     CACHEDIR.TAG         tells programs that make backups to leave the folder out; only where Tenon made it
  *     KIND/ab/cdef...      an entry; abcdef... is the SHA-256 of its key
  *     KIND/ab/.tmp-...     one that is being written
  * What is called otherwise is not the cache's and is left alone. */
@@ -33,7 +33,7 @@ typedef struct tni_cache_files {
 } tni_cache_files;
 
 /* The folder, made with what is missing on the way, and checked: a folder and no link to one, ours,
- * closed to others, writable. -1 with the reason and a remedy. `path` is changed and restored. */
+ * closed to others, writable. One that is made here gets the tag. -1 with the reason and a remedy. `path` is changed and restored. */
 int tni_cache_root_open(char *path, tni_buffer *out_reason);
 
 /* TN_IO for the errno of now, about the cache's folder `path`. */

@@ -8,6 +8,8 @@
 
 #define REMEDY "; set TENON_CACHE to a folder of your own that can be written"
 
+static const char tag_name[] = "CACHEDIR.TAG";
+
 static void explain(tni_buffer *reason, const char *what, const char *path)
 {
     char text[128];
@@ -15,9 +17,10 @@ static void explain(tni_buffer *reason, const char *what, const char *path)
     tni_buffer_format(reason, "\"%s\" cannot be %s: %s" REMEDY, path, what, why);
 }
 
-/* Makes the folder and those above it that are missing. Goes on past what cannot be made, as it
- * may be there all the same; the errno given is that of the first that was in the way. */
-static bool make_folders(char *path)
+/* Makes the folder and those above it that are missing; *out_made says whether the last one is new. Goes
+ * on past what cannot be made, as it may be there all the same; the errno given is that of the first that
+ * was in the way. */
+static bool make_folders(char *path, bool *out_made)
 {
     int code = 0;
     char *slash = path;
@@ -25,7 +28,8 @@ static bool make_folders(char *path)
         slash = *slash ? strchr(slash + 1, '/') : NULL;
         if (slash)
             *slash = '\0';
-        if (tni_sys_mkdir(path, 0700) == 0 || errno == EEXIST)
+        *out_made = tni_sys_mkdir(path, 0700) == 0;
+        if (*out_made || errno == EEXIST)
             code = 0;
         else if (code == 0)
             code = errno;
@@ -36,14 +40,14 @@ static bool make_folders(char *path)
     return code == 0;
 }
 
-static int open_folder(char *path, tni_buffer *reason)
+static int open_folder(char *path, bool *out_made, tni_buffer *reason)
 {
     struct stat facts;
     int root = tni_sys_open(path, TNI_CACHE_FOLDER_FLAGS, 0);
     if (root >= 0)
         return root;
     if (errno == ENOENT) {
-        if (make_folders(path))
+        if (make_folders(path, out_made))
             root = tni_sys_open(path, TNI_CACHE_FOLDER_FLAGS, 0);
         if (root < 0)
             explain(reason, "made", path);
@@ -61,6 +65,17 @@ static int open_folder(char *path, tni_buffer *reason)
     return -1;
 }
 
+/* What someone made for other things is not Tenon's to close. */
+static void explain_open(int root, const char *path, unsigned mode, tni_buffer *reason)
+{
+    struct stat facts;
+    tni_buffer_format(reason, "\"%s\" is open to others (mode %04o)", path, mode);
+    if (tni_sys_fstatat(root, tag_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
+        tni_buffer_format(reason, "; chmod 700 \"%s\"", path);
+    else
+        tni_buffer_add(reason, REMEDY);
+}
+
 static bool is_private(int root, const char *path, tni_buffer *reason)
 {
     struct stat facts;
@@ -75,44 +90,41 @@ static bool is_private(int root, const char *path, tni_buffer *reason)
         return false;
     }
     if (mode & 077) {
-        tni_buffer_format(reason, "\"%s\" is open to others (mode %04o); chmod 700 \"%s\"", path,
-                          mode, path);
+        explain_open(root, path, mode, reason);
         return false;
     }
     return true;
 }
 
-/* Writes the tag where it is missing, which also shows whether the folder can be written. The
- * text is that of the Cache Directory Tagging Specification. */
+/* For a folder that is new: one that someone else made may hold more than a cache. It also shows whether
+ * the folder can be written. The text is that of the Cache Directory Tagging Specification. */
 static bool write_tag(int root)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
                               "# Tenon keeps here what it can make again; this folder may be "
                               "removed.\n";
-    struct stat facts;
-    int file =
-        tni_sys_openat(root, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int file = tni_sys_openat(root, tag_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (file < 0)
         return false;
-    ssize_t count = tni_sys_fstat(file, &facts);
-    if (count == 0 && !S_ISREG(facts.st_mode)) {
-        errno = EEXIST;
-        count = -1;
-    }
-    if (count == 0 && facts.st_size == 0)
-        count = tni_sys_write(file, tag, sizeof tag - 1);
+    ssize_t count = tni_sys_write(file, tag, sizeof tag - 1);
     tni_cache_close(file);
     return count >= 0;
 }
 
+static bool can_write(int root)
+{
+    return tni_sys_faccessat(root, ".", W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 int tni_cache_root_open(char *path, tni_buffer *out_reason)
 {
-    int root = open_folder(path, out_reason);
+    bool made = false;
+    int root = open_folder(path, &made, out_reason);
     if (root < 0)
         return -1;
     if (!is_private(root, path, out_reason))
         goto fail;
-    if (!write_tag(root)) {
+    if (!(made ? write_tag(root) : can_write(root))) {
         explain(out_reason, "written", path);
         goto fail;
     }

@@ -1,6 +1,6 @@
 /* What a matmul does to out when its products are summed, while a tile of it is in the cache. */
-#ifndef TENON_BACKENDS_CPU_FINISH_H
-#define TENON_BACKENDS_CPU_FINISH_H
+#ifndef TENON_BACKENDS_CPU_CBLAS_FINISH_H
+#define TENON_BACKENDS_CPU_CBLAS_FINISH_H
 
 #include "tenon/module/kernel.h"
 
@@ -16,6 +16,6 @@ typedef struct tni_finish_job {
     int64_t bias_row, bias_column;
 } tni_finish_job;
 
-void tni_matmul_finish(const tni_finish_job *job);
+void tni_cblas_finish(const tni_finish_job *job);
 
 #endif

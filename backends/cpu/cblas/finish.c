@@ -29,7 +29,7 @@
 ADD_COMPLEX(add_c64, float)
 ADD_COMPLEX(add_c128, double)
 
-void tni_matmul_finish(const tni_finish_job *job)
+void tni_cblas_finish(const tni_finish_job *job)
 {
     for (int64_t row = 0; row < job->rows; row++) {
         switch (job->dtype) {

@@ -1,0 +1,132 @@
+#include "tiles.h"
+
+#include "../process.h"
+
+/* Multiplications that are worth a task of their own. */
+#define GRAIN 0x1p21
+
+enum { TILE_LEAST = 64, TILE_MOST = 1 << 30 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t parts(int64_t whole, int64_t part)
+{
+    return part > 0 ? (whole + part - 1) / part : 0;
+}
+
+static int64_t half(int64_t tile)
+{
+    return parts(tile, 2 * TILE_LEAST) * TILE_LEAST;
+}
+
+int64_t tni_tiles_wished(const tn_host *host)
+{
+    enum { LEAST = 4, MOST = 256, UNKNOWN = 16 };
+    tn_machine_facts facts;
+    if (!tni_cpu_machine_read(host, &facts) || facts.hardware_threads.value <= 0)
+        return UNKNOWN;
+    int64_t wished = 2 * facts.hardware_threads.value;
+    return wished < LEAST ? LEAST : least(wished, MOST);
+}
+
+static double depth_of(const tni_mm_product *product)
+{
+    return (double)(product->k > 0 ? product->k : 1);
+}
+
+/* What is left to split of each matrix, where there are many. */
+static int64_t share(int64_t wished, const tni_mm_product *product)
+{
+    return parts(wished, product->matrices);
+}
+
+/* Whole matrices, several of them a task where one is not worth it. */
+static void begin(const tni_mm_product *p, tni_tiles *out)
+{
+    double work = (double)p->m * (double)p->n * (double)p->k;
+    *out = (tni_tiles){.m = p->m,
+                       .n = p->n,
+                       .matrices = p->matrices,
+                       .rows = p->m,
+                       .columns = p->n,
+                       .across = 1,
+                       .count = 1,
+                       .group = 1};
+    if (p->matrices > 1 && work < GRAIN)
+        out->group = (int64_t)(GRAIN / (work + 64));
+}
+
+static void settle(tni_tiles *tiles, int64_t rows, int64_t columns)
+{
+    tiles->rows = rows;
+    tiles->columns = columns;
+    tiles->across = parts(tiles->n, columns);
+    tiles->count = parts(tiles->m, rows) * tiles->across;
+    tiles->group = tiles->count > 1 ? 1 : tiles->group;
+}
+
+void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
+{
+    const double k = depth_of(p);
+    int64_t rows = p->m, columns = p->n;
+    begin(p, out);
+    while (((double)rows * (double)columns * k > 2 * GRAIN &&
+            parts(p->m, rows) * parts(p->n, columns) < share(wished, p) &&
+            (rows > TILE_LEAST || columns > TILE_LEAST)) ||
+           rows > TILE_MOST || columns > TILE_MOST) {
+        if (rows > columns)
+            rows = half(rows);
+        else
+            columns = half(columns);
+    }
+    settle(out, rows, columns);
+}
+
+void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
+{
+    const double row = (double)p->n * depth_of(p);
+    int64_t rows = p->m;
+    begin(p, out);
+    while ((double)rows * row > 2 * GRAIN && parts(p->m, rows) < share(wished, p) &&
+           rows > TILE_LEAST)
+        rows = half(rows);
+    while (rows > 1 && rows < p->m && p->m % rows == 1)
+        rows += TILE_LEAST;
+    settle(out, least(rows, p->m), p->n);
+}
+
+void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user)
+{
+    int64_t count =
+        tiles->count > 1 ? tiles->matrices * tiles->count : parts(tiles->matrices, tiles->group);
+    if (count > 1 && run->threads > 1) {
+        run->host->parallel_for(run->host->self, count, task, user);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        task(user, i);
+}
+
+void tni_tiles_of_task(const tni_tiles *tiles, int64_t task, tni_tile_fn *see, void *user)
+{
+    if (tiles->count > 1) {
+        int64_t index = task % tiles->count;
+        int64_t row = index / tiles->across * tiles->rows;
+        int64_t column = index % tiles->across * tiles->columns;
+        const tni_tile tile = {.matrix = task / tiles->count,
+                               .row = row,
+                               .column = column,
+                               .rows = least(tiles->rows, tiles->m - row),
+                               .columns = least(tiles->columns, tiles->n - column)};
+        see(user, &tile);
+        return;
+    }
+    int64_t end = least((task + 1) * tiles->group, tiles->matrices);
+    for (int64_t i = task * tiles->group; i < end; i++) {
+        const tni_tile tile = {.matrix = i, .rows = tiles->m, .columns = tiles->n};
+        see(user, &tile);
+    }
+}

@@ -1,0 +1,40 @@
+/* How a library's share of a matmul is split: into tiles of out that depend on the op and the machine alone,
+ * so that sums do too, whatever the number of threads. */
+#ifndef TENON_BACKENDS_CPU_CBLAS_TILES_H
+#define TENON_BACKENDS_CPU_CBLAS_TILES_H
+
+#include "../matmul/product.h"
+
+typedef struct tni_tiles {
+    int64_t m, n, matrices;
+    int64_t rows, columns; /* of one tile                          */
+    int64_t across;        /* tiles beside each other              */
+    int64_t count;         /* of one matrix                        */
+    int64_t group;         /* whole matrices of one task, where matrices are not split */
+} tni_tiles;
+
+/* One tile of a matrix of the batch. */
+typedef struct tni_tile {
+    int64_t matrix;
+    int64_t row, column;
+    int64_t rows, columns;
+} tni_tile;
+
+/* How many tiles a large product should have on this machine: two for each of its processors, as every tile
+ * is packed anew. */
+int64_t tni_tiles_wished(const tn_host *host);
+
+/* Tiles of both dimensions. Small products are not split. */
+void tni_tiles_cut(const tni_mm_product *product, int64_t wished, tni_tiles *out);
+
+/* Tiles of whole rows; none has a single row but where out has. */
+void tni_tiles_cut_rows(const tni_mm_product *product, int64_t wished, tni_tiles *out);
+
+/* Calls task(user, i) for every task there is, on the pool where that helps. */
+void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user);
+
+/* Calls see(user, tile) for every tile of a task. */
+typedef void tni_tile_fn(void *user, const tni_tile *tile);
+void tni_tiles_of_task(const tni_tiles *tiles, int64_t task, tni_tile_fn *see, void *user);
+
+#endif

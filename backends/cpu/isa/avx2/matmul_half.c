@@ -1,0 +1,2 @@
+#define ISA avx2
+#include "../../matmul/lowp_half.h"

@@ -1,0 +1,3 @@
+#define ISA avx512
+#define MATMUL_F32
+#include "../../matmul/reals.h"

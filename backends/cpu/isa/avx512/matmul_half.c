@@ -1,0 +1,2 @@
+#define ISA avx512
+#include "../../matmul/lowp_half.h"

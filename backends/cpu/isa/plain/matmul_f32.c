@@ -1,0 +1,3 @@
+#define ISA plain
+#define MATMUL_F32
+#include "../../matmul/reals.h"

@@ -1,0 +1,3 @@
+#define ISA plain
+#define MATMUL_F64
+#include "../../matmul/reals.h"

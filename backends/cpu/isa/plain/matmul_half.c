@@ -1,0 +1,2 @@
+#define ISA plain
+#include "../../matmul/lowp_half.h"

@@ -1,0 +1,66 @@
+/* Of a family, after kernels/block.h and kernels/math.h: from sums to out. */
+
+#define EACH(expression)                     \
+    for (int64_t i = 0; i < n; i += WIDTH) { \
+        VECTOR v = F(load)(x + i);           \
+        F(store)(x + i, expression);         \
+    }                                        \
+    break
+
+/* Of n elements, where whole vectors may be used. */
+static void F(activate)(int32_t activation, REAL *x, int64_t n)
+{
+    const VECTOR zero = {0};
+    switch (activation) {
+    case TN_ACT_RELU: EACH(F(choose)(v < zero, zero, v));
+    case TN_ACT_GELU: EACH(F(gelu)(v));
+    case TN_ACT_GELU_TANH: EACH(F(gelu_tanh)(v));
+    case TN_ACT_SILU: EACH(F(silu)(v));
+    default: break;
+    }
+}
+#undef EACH
+
+/* Most columns of a tile. */
+enum { F(FINISH_COLUMNS) = 64 };
+
+/* One row: whole vectors of `sums` are read. */
+static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, char *out,
+                          const char *bias)
+{
+    _Alignas(64) REAL x[F(FINISH_COLUMNS)] = {0}, room[F(FINISH_COLUMNS)];
+    const strand to = {out, f->out_dtype, (int32_t)(f->out_dtype >> 8 & 255) / 8, f->out_column,
+                       0,   false};
+    const REAL alpha = (REAL)f->alpha, beta = (REAL)f->beta;
+    for (int64_t i = 0; i < n; i += WIDTH)
+        F(store)(x + i, F(load)(sums + i) * alpha);
+    if (f->beta != 0) {
+        const REAL *old = F(take)(&to, 0, n, room);
+        for (int64_t i = 0; i < n; i += WIDTH)
+            F(store)(x + i, F(fma)(F(load)(old + i), F(splat)(beta), F(load)(x + i)));
+    }
+    if (bias) {
+        const strand from = {(char *)(uintptr_t)bias,
+                             f->bias_dtype,
+                             (int32_t)(f->bias_dtype >> 8 & 255) / 8,
+                             f->bias_column,
+                             0,
+                             false};
+        const REAL *more = F(take)(&from, 0, n, room);
+        for (int64_t i = 0; i < n; i += WIDTH)
+            F(store)(x + i, F(load)(x + i) + F(load)(more + i));
+    }
+    F(activate)(f->activation, x, n);
+    F(give)(&to, 0, n, x);
+}
+
+/* A tile of at most FINISH_COLUMNS columns; `sums` has whole vectors in each row. */
+static void F(finish_tile)(const tni_mm_finish *f, const REAL *sums, int64_t sums_row, int64_t rows,
+                           int64_t columns, char *out, const char *bias)
+{
+    const int64_t out_row = f->out_row * ((int64_t)(f->out_dtype >> 8 & 255) / 8);
+    const int64_t bias_row = f->bias_row * ((int64_t)(f->bias_dtype >> 8 & 255) / 8);
+    for (int64_t i = 0; i < rows; i++)
+        F(finish_row)
+    (f, sums + i * sums_row, columns, out + i * out_row, bias ? bias + i * bias_row : NULL);
+}

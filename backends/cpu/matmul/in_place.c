@@ -1,0 +1,323 @@
+#include "in_place.h"
+
+/* A and B together, from their first elements to their last. */
+enum { SPAN_BYTES = 1 << 20 };
+
+/* Most rows, columns and k of what is computed at once by the one who asks. */
+enum { PLAIN = 64 };
+
+/* What is worth a task, and what a matrix costs beside its multiplications. */
+#define GRAIN_NS  6e3
+#define MATRIX_NS 20.0
+enum { TASKS_OF_A_THREAD = 4 };
+
+/* A panel of B: one chunk of 2 vectors. */
+enum { PANEL_BYTES = TNI_MM_DEPTH * 2 * 64 };
+
+/* Matrices of one shape. */
+typedef struct work {
+    const tni_mm_kernels *kernels;
+    const tni_mm_product *product;
+    const tn_run *run;
+    tni_mm_finish finish;
+    bool pack;             /* B                                              */
+    int64_t width, height; /* of tiles: columns, in whole vectors; rows      */
+    int64_t rows;          /* of a task                                      */
+    int64_t down, across;  /* tasks of a matrix                              */
+    int64_t group;         /* matrices of a task, when one has several       */
+} work;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t parts(int64_t whole, int64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* About equal parts, none above `most`. */
+static int64_t share(int64_t whole, int64_t most)
+{
+    if (whole <= most)
+        return whole;
+    uint32_t all = (uint32_t)whole, count = (all + (uint32_t)most - 1) / (uint32_t)most;
+    return (all + count - 1) / count;
+}
+
+/* Columns of the widest tiles that n columns are cut into. */
+static int64_t width_for(const tni_mm_kernels *kernels, int64_t n, int64_t most)
+{
+    return share(((n - 1) >> kernels->width_log2) + 1, most) << kernels->width_log2;
+}
+
+/* A matrix of one chunk whose sums are what goes to out. `tile` is its first element's. */
+static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t width,
+                          tni_mm_tile *tile)
+{
+    const int32_t log2 = kernels->width_log2;
+    const int64_t size = kernels->packed.acc_size;
+    const char *const a = tile->a, *const b = tile->b;
+    char *const to = tile->to;
+    for (int64_t column = 0; column < n; column += width) {
+        const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
+        const int64_t height = share(m, kernels->tile_rows[more]);
+        tile->b = b + column * size;
+        tile->last = columns - (more << log2);
+        for (int64_t row = 0; row < m; row += height) {
+            tile->a = a + row * tile->a_row * size;
+            tile->to = to + (row * tile->to_row + column) * size;
+            kernels->tile[more][least(height, m - row) - 1](tile);
+        }
+    }
+}
+
+bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
+{
+    const tn_op *op = run->op;
+    const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
+    const tn_layout *out = &op->operand[TN_MATMUL_OUT];
+    const int64_t m = op->as.matmul.m, n = op->as.matmul.n, k = op->as.matmul.k;
+    const int32_t row = out->rank - 2, column = row + 1;
+    if (m > PLAIN || n > PLAIN || k > PLAIN || k == 0 || b->stride[column] != 1 ||
+        out->stride[column] != 1)
+        return false;
+    tni_mm_tile tile = {.a = run->data[TN_MATMUL_A],
+                        .b = run->data[TN_MATMUL_B],
+                        .a_row = a->stride[row],
+                        .a_step = a->stride[column],
+                        .b_step = b->stride[row],
+                        .depth = k,
+                        .last = n,
+                        .to = run->data[TN_MATMUL_OUT],
+                        .to_row = out->stride[row],
+                        .from = NULL,
+                        .from_row = 0};
+    const int64_t more = (n - 1) >> kernels->width_log2;
+    if (more < kernels->tile_vectors && m <= kernels->tile_rows[more]) {
+        tile.last = n - (more << kernels->width_log2);
+        kernels->tile[more][m - 1](&tile);
+    } else {
+        compute_plain(kernels, m, n, width_for(kernels, n, kernels->tile_vectors), &tile);
+    }
+    return true;
+}
+
+static int64_t span(const tni_mm_side *side, int64_t rows, int64_t columns)
+{
+    int64_t row = side->row < 0 ? -side->row : side->row;
+    int64_t column = side->column < 0 ? -side->column : side->column;
+    if (row > SPAN_BYTES || column > SPAN_BYTES || rows > SPAN_BYTES || columns > SPAN_BYTES)
+        return SPAN_BYTES + 1;
+    return (rows * row + columns * column) * side->size;
+}
+
+/* Rows of B that are far apart share few sets of a cache. */
+static bool is_near(const tni_mm_side *b, int64_t rows, int64_t columns)
+{
+    int64_t dense = columns * b->size, row = (b->row < 0 ? -b->row : b->row) * b->size;
+    return rows == 1 || row <= 2 * dense + 64 || rows * row <= SPAN_BYTES / 64;
+}
+
+bool tni_mm_is_in_place(const tni_mm_product *p)
+{
+    if (p->k == 0)
+        return true;
+    if (span(&p->a, p->m, p->k) + span(&p->b, p->k, p->n) > SPAN_BYTES)
+        return false;
+    if (p->b.column == 1 || p->n == 1)
+        return is_near(&p->b, p->k, p->n);
+    return p->k <= TNI_MM_DEPTH && p->m <= 2 * PLAIN && p->n <= 2 * PLAIN;
+}
+
+static void pack(const work *w, const tni_mm_matrix *at, int64_t column, int64_t columns, char *to)
+{
+    const tni_mm_side *b = &w->product->b;
+    const tni_mm_pack job = {.from = at->b + column * b->column * b->size,
+                             .across = b->column * b->size,
+                             .along = b->row * b->size,
+                             .lines = columns,
+                             .depth = w->product->k,
+                             .to = to,
+                             .panel = 0};
+    w->kernels->packed.pack_b(&job);
+}
+
+/* One tile, chunk after chunk; `tile` has what is the same for all of a column. Sums are kept on the
+ * stack until they are finished, unless out can be written at once. */
+static void compute_tile(const work *w, tni_mm_tile tile, const tni_mm_matrix *at, int64_t row,
+                         int64_t column, int64_t rows, int64_t columns)
+{
+    _Alignas(64) char room[TNI_MM_TILE_BYTES];
+    const tni_mm_product *p = w->product;
+    const tni_mm_side *out = &p->out, *bias = &p->bias;
+    const int64_t more = (columns - 1) >> w->kernels->width_log2;
+    tni_mm_tile_fn *sum = w->kernels->tile[more][rows - 1];
+    char *to = at->out + (row * out->row + column * out->column) * out->size;
+    tile.a = at->a + row * p->a.row * p->a.size;
+    tile.last = columns - (more << w->kernels->width_log2);
+    tile.to = w->finish.plain ? to : room;
+    tile.to_row = w->finish.plain ? out->row : w->width;
+    tile.depth = least(p->k, TNI_MM_DEPTH);
+    for (int64_t first = 0;;) {
+        sum(&tile);
+        first += TNI_MM_DEPTH;
+        if (first >= p->k)
+            break;
+        tile.a = (const char *)tile.a + TNI_MM_DEPTH * p->a.column * p->a.size;
+        tile.b = (const char *)tile.b + TNI_MM_DEPTH * p->b.row * p->b.size;
+        tile.depth = least(p->k - first, TNI_MM_DEPTH);
+        tile.from = tile.to;
+        tile.from_row = tile.to_row;
+    }
+    if (!w->finish.plain)
+        w->kernels->finish(
+            &w->finish, room, w->width, rows, columns, to,
+            at->bias ? at->bias + (row * bias->row + column * bias->column) * bias->size : NULL);
+}
+
+/* Rows from `row` to `end` of the tiles that begin at one column. */
+static void compute_column(const work *w, const tni_mm_matrix *at, int64_t column, int64_t row,
+                           int64_t end)
+{
+    _Alignas(64) char panel[PANEL_BYTES];
+    const tni_mm_product *p = w->product;
+    const int64_t columns = least(w->width, p->n - column);
+    const tni_mm_tile tile = {.b = w->pack ? panel : at->b + column * p->b.column * p->b.size,
+                              .a_row = p->a.row,
+                              .a_step = p->a.column,
+                              .b_step = w->pack ? w->kernels->packed.columns : p->b.row,
+                              .from = NULL};
+    if (w->pack && p->k > 0)
+        pack(w, at, column, columns, panel);
+    for (; row < end; row += w->height)
+        compute_tile(w, tile, at, row, column, least(w->height, end - row), columns);
+}
+
+/* Of k 0, what is not there is not read, but its address is reckoned with. */
+static void place(const work *w, int64_t index, tni_mm_matrix *out)
+{
+    tni_mm_place(w->product, w->run, index, out);
+    if (w->product->k == 0)
+        out->a = out->b = out->out;
+}
+
+/* A part of one matrix. */
+static void part_task(void *user, int64_t index)
+{
+    const work *w = user;
+    int64_t part = index % (w->down * w->across), row = part / w->across * w->rows;
+    tni_mm_matrix at;
+    place(w, index / (w->down * w->across), &at);
+    compute_column(w, &at, part % w->across * w->width, row, least(row + w->rows, w->product->m));
+}
+
+static int64_t step_of(const work *w, const tni_mm_side *side)
+{
+    const tni_mm_product *p = w->product;
+    return side->dtype ? p->op->operand[side->operand].stride[p->batch_rank - 1] * side->size : 0;
+}
+
+static void step(const work *w, tni_mm_matrix *at)
+{
+    const tni_mm_product *p = w->product;
+    at->a += step_of(w, &p->a);
+    at->b += step_of(w, &p->b);
+    at->out += step_of(w, &p->out);
+    at->bias = at->bias ? at->bias + step_of(w, &p->bias) : NULL;
+}
+
+/* Matrices that follow each other in the innermost dimension of the batch. */
+static void compute_row(const work *w, int64_t first, int64_t count)
+{
+    const tni_mm_product *p = w->product;
+    tni_mm_matrix at;
+    place(w, first, &at);
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t column = 0; column < p->n; column += w->width)
+            compute_column(w, &at, column, 0, p->m);
+        if (i + 1 < count)
+            step(w, &at);
+    }
+}
+
+/* The same of matrices of one chunk whose sums are what goes to out. */
+static void compute_plain_row(const work *w, int64_t first, int64_t count)
+{
+    const tni_mm_product *p = w->product;
+    const int64_t a_step = count > 1 ? step_of(w, &p->a) : 0,
+                  b_step = count > 1 ? step_of(w, &p->b) : 0;
+    const int64_t out_step = count > 1 ? step_of(w, &p->out) : 0;
+    const int64_t more = (p->n - 1) >> w->kernels->width_log2;
+    tni_mm_tile tile = {.a_row = p->a.row,
+                        .a_step = p->a.column,
+                        .b_step = p->b.row,
+                        .depth = p->k,
+                        .last = p->n - (more << w->kernels->width_log2),
+                        .to_row = p->out.row};
+    tni_mm_matrix at;
+    place(w, first, &at);
+    for (int64_t i = 0; i < count; i++) {
+        tile.a = at.a + i * a_step;
+        tile.b = at.b + i * b_step;
+        tile.to = at.out + i * out_step;
+        if (p->n <= w->width && p->m <= w->height)
+            w->kernels->tile[more][p->m - 1](&tile);
+        else
+            compute_plain(w->kernels, p->m, p->n, w->width, &tile);
+    }
+}
+
+/* A group of matrices. */
+static void group_task(void *user, int64_t index)
+{
+    const work *w = user;
+    const tni_mm_product *p = w->product;
+    int64_t inner = p->batch_rank > 0 ? p->op->operand[TN_MATMUL_OUT].shape[p->batch_rank - 1] : 1;
+    int64_t at = index * w->group, end = least(at + w->group, p->matrices), count;
+    for (; at < end; at += count) {
+        count = least(end - at, inner - at % inner);
+        if (w->finish.plain && !w->pack && p->k <= TNI_MM_DEPTH)
+            compute_plain_row(w, at, count);
+        else
+            compute_row(w, at, count);
+    }
+}
+
+static void each(const work *w, int64_t count, tn_task *task)
+{
+    void *user = (void *)(uintptr_t)w;
+    if (count > 1)
+        w->run->host->parallel_for(w->run->host->self, count, task, user);
+    else
+        task(user, 0);
+}
+
+static void shape(work *w)
+{
+    const tni_mm_product *p = w->product;
+    const tni_mm_kernels *kernels = w->kernels;
+    w->pack = p->b.column != 1 && p->n > 1 && p->k > 0;
+    w->width = width_for(kernels, p->n, w->pack ? 2 : kernels->tile_vectors);
+    w->height = share(p->m, kernels->tile_rows[(w->width >> kernels->width_log2) - 1]);
+}
+
+void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)
+{
+    work w = {.kernels = kernels, .product = p, .run = run};
+    double cost = (double)p->m * (double)p->n * (double)p->k * kernels->packed.cost + MATRIX_NS;
+    tni_mm_finish_make(p, kernels->packed.acc, &w.finish);
+    shape(&w);
+    w.group = run->threads > 1 ? (int64_t)(GRAIN_NS / cost) + 1 : p->matrices;
+    if (w.group > 1 || cost < 2 * GRAIN_NS || run->threads < 2 ||
+        p->matrices >= run->threads * TASKS_OF_A_THREAD) {
+        each(&w, parts(p->matrices, w.group), group_task);
+        return;
+    }
+    int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
+    w.across = parts(p->n, w.width);
+    w.rows = parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
+    w.down = parts(p->m, w.rows);
+    each(&w, p->matrices * w.down * w.across, part_task);
+}

@@ -1,0 +1,20 @@
+/* Matrices that caches hold, and batches of them: nothing is packed, and no scratch memory is used. A is
+ * read where it is; B too where its columns are together, else, when it is small, a panel of it at a time
+ * is packed on the stack. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
+#define TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
+
+#include "kernels.h"
+
+/* Whether a product is better computed so. */
+bool tni_mm_is_in_place(const tni_mm_product *product);
+
+void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
+                         const tn_run *run);
+
+/* Computes an op that is small and uses nothing but strides of A, with the least that can be done before a
+ * kernel is called; false for others. The op uses at most TNI_MM_PLAIN_USES. */
+#define TNI_MM_PLAIN_USES (TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES)
+bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run);
+
+#endif

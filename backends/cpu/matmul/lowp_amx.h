@@ -1,0 +1,198 @@
+/* Tiles in AMX's registers: 32 by 32 sums in four of them, which two of A and two of B are multiplied into.
+ * A row of a register is 64 bytes: sixteen units of a line of A, or one unit of sixteen columns of B. The
+ * includer says, for one dtype:
+ *
+ *     UNIT           what a unit is: BYTES or PAIRS
+ *     MULTIPLY       the instruction
+ *     DEPTH          products of a chunk: a panel of B has 32 KiB and stays in the first cache, which A is
+ *                    read past
+ *     finish_sums    finishes sums, as finish_i32 of lowp_i32.h does
+ *
+ * Registers belong to a thread: each block configures them, and gives them back. */
+#include "lowp_units.h"
+
+enum { SIDE = 16, TILE = 2 * SIDE, REGISTERS = 8, ROW_BYTES = 64 };
+
+/* Numbers of registers, which instructions want as literals. */
+#define SUM_00 0
+#define SUM_01 1
+#define SUM_10 2
+#define SUM_11 3
+#define A_0    4
+#define A_1    5
+#define B_0    6
+#define B_1    7
+
+/* The compiler does not know that a register is loaded from memory: what was stored there is so now. */
+INLINE void settle(const void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+/* Rows of every register: fewer where a block has fewer. */
+static void configure(int64_t rows)
+{
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } form = {.palette = 1};
+    for (int i = 0; i < REGISTERS; i++) {
+        form.bytes[i] = ROW_BYTES;
+        form.rows[i] = (uint8_t)(i == B_0 || i == B_1 ? SIDE : least_of(rows, SIDE));
+    }
+    settle(&form);
+    _tile_loadconfig(&form);
+}
+
+/* One tile, whose sums are read from and written to rows of whole registers. */
+typedef struct tile {
+    const char *a, *b;
+    int64_t steps;    /* of sixteen units           */
+    const char *from; /* sums to begin with; NULL: 0 */
+    char *to;
+    int64_t from_row, to_row; /* bytes              */
+} tile;
+
+INLINE void begin_tile(const tile *t, const bool tall, const bool wide)
+{
+    const char *from = t->from;
+    _tile_zero(SUM_00);
+    _tile_zero(SUM_01);
+    _tile_zero(SUM_10);
+    _tile_zero(SUM_11);
+    if (!from)
+        return;
+    settle(from);
+    _tile_loadd(SUM_00, from, t->from_row);
+    if (wide)
+        _tile_loadd(SUM_01, from + ROW_BYTES, t->from_row);
+    if (tall)
+        _tile_loadd(SUM_10, from + SIDE * t->from_row, t->from_row);
+    if (tall && wide)
+        _tile_loadd(SUM_11, from + SIDE * t->from_row + ROW_BYTES, t->from_row);
+}
+
+INLINE void end_tile(const tile *t, const bool tall, const bool wide)
+{
+    _tile_stored(SUM_00, t->to, t->to_row);
+    if (wide)
+        _tile_stored(SUM_01, t->to + ROW_BYTES, t->to_row);
+    if (tall)
+        _tile_stored(SUM_10, t->to + SIDE * t->to_row, t->to_row);
+    if (tall && wide)
+        _tile_stored(SUM_11, t->to + SIDE * t->to_row + ROW_BYTES, t->to_row);
+    settle(t->to);
+}
+
+/* `tall` and `wide` are constants: more than sixteen rows, and columns. */
+INLINE void sum_tile(const tile *t, const bool tall, const bool wide)
+{
+    enum { A_STEP = TILE * ROW_BYTES, B_STEP = SIDE * TILE * 4 };
+    const char *a = t->a, *b = t->b;
+    begin_tile(t, tall, wide);
+    for (int64_t s = t->steps; s > 0; s--, a += A_STEP, b += B_STEP) {
+        _tile_stream_loadd(B_0, b, TILE * 4);
+        _tile_loadd(A_0, a, ROW_BYTES);
+        MULTIPLY(SUM_00, A_0, B_0);
+        if (wide) {
+            _tile_stream_loadd(B_1, b + ROW_BYTES, TILE * 4);
+            MULTIPLY(SUM_01, A_0, B_1);
+        }
+        if (tall) {
+            _tile_loadd(A_1, a + SIDE * ROW_BYTES, ROW_BYTES);
+            MULTIPLY(SUM_10, A_1, B_0);
+            if (wide)
+                MULTIPLY(SUM_11, A_1, B_1);
+        }
+    }
+    end_tile(t, tall, wide);
+}
+
+static void sum_any_tile(const tile *t, bool tall, bool wide)
+{
+    if (tall && wide)
+        sum_tile(t, true, true);
+    else if (tall)
+        sum_tile(t, true, false);
+    else if (wide)
+        sum_tile(t, false, true);
+    else
+        sum_tile(t, false, false);
+}
+
+static void copy_rows(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                      int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + i * to_row, from + i * from_row, (size_t)(4 * columns));
+}
+
+/* The tile of a block that begins at that row and column. What is no whole tile, and what is to be finished,
+ * is summed beside its place. */
+static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column)
+{
+    const tni_mm_finish *f = job->finish;
+    const int64_t out_size = (int64_t)(f->out_dtype >> 8 & 255) / 8;
+    const int64_t bias_size = (int64_t)(f->bias_dtype >> 8 & 255) / 8;
+    const int64_t rows = least_of(job->rows - row, TILE);
+    const int64_t columns = least_of(job->columns - column, TILE);
+    const bool whole = rows == TILE && columns == TILE, finished = job->last && !f->plain;
+    const int64_t sums_row = job->sums_row * 4, room_row = TILE * 4;
+    _Alignas(64) char room[TILE * TILE * 4];
+    char *sums = job->sums + row * sums_row + column * 4;
+    char *out = job->out + (row * f->out_row + column * f->out_column) * out_size;
+    char *to = job->last ? out : sums;
+    const int64_t to_row = job->last ? f->out_row * 4 : sums_row;
+    tile t = {.a = job->a + row / TILE * job->a_panel,
+              .b = job->b + column / TILE * job->b_panel,
+              .steps = steps,
+              .from = job->first ? NULL : sums,
+              .from_row = sums_row,
+              .to = to,
+              .to_row = to_row};
+    if (!whole && !job->first) {
+        copy_rows(room, room_row, sums, sums_row, rows, columns);
+        t.from = room;
+        t.from_row = room_row;
+    }
+    if (!whole || finished) {
+        t.to = room;
+        t.to_row = room_row;
+    }
+    sum_any_tile(&t, rows > SIDE, columns > SIDE);
+    if (finished)
+        finish_sums(f, (void *)room, TILE, rows, columns, out,
+                    job->bias
+                        ? job->bias + (row * f->bias_row + column * f->bias_column) * bias_size
+                        : NULL);
+    else if (!whole)
+        copy_rows(to, to_row, room, room_row, rows, columns);
+}
+
+static void block(const tni_mm_block *job)
+{
+    const int64_t per = SIDE * unit_elements(UNIT), steps = (job->depth + per - 1) / per;
+    configure(job->rows);
+    for (int64_t row = 0; row < job->rows; row += TILE)
+        for (int64_t column = 0; column < job->columns; column += TILE)
+            block_tile(job, steps, row, column);
+    _tile_release();
+}
+
+static void pack_a(const tni_mm_pack *job)
+{
+    pack_units((packing){.sort = UNIT, .order = BY_LINE, .width = TILE, .units = SIDE}, job);
+}
+
+static void pack_b(const tni_mm_pack *job)
+{
+    pack_units((packing){.sort = UNIT, .order = BY_DEPTH, .width = TILE, .units = SIDE}, job);
+}
+
+#define AMX_SET(sums_dtype)                                                                     \
+    {                                                                                           \
+        .rows = TILE, .columns = TILE, .depth = DEPTH, .group = SIDE * (UNIT == BYTES ? 4 : 2), \
+        .a_size = UNIT == BYTES ? 1 : 2, .b_size = UNIT == BYTES ? 1 : 2, .acc = (sums_dtype),  \
+        .acc_size = 4, .cost = 1e-3, .pack_a = pack_a, .pack_b = pack_b, .block = block,        \
+    }

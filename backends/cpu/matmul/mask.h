@@ -1,0 +1,124 @@
+/* The first lanes of a vector: what is beyond them is neither read nor written. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_MASK_H
+#define TENON_BACKENDS_CPU_MATMUL_MASK_H
+
+#include "../kernels/vector.h"
+
+/* UNROLLED stands before loops whose bounds the compiler knows, so that arrays of vectors become registers;
+ * SPECIAL before functions that are compiled once for each set of constants they are called with. Not where speed is
+ * not what a build is for: sanitizers look at every access, and would at each of those. */
+#if TN_MODULE_BUILT_WITH || !defined(__OPTIMIZE__)
+#define UNROLLED
+#define SPECIAL static __attribute__((unused))
+#elif defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#define SPECIAL  INLINE
+#else
+#define UNROLLED _Pragma("GCC unroll 32")
+#define SPECIAL  INLINE
+#endif
+
+#if defined(__AVX512F__)
+
+typedef __mmask16 mask_f32;
+typedef __mmask8 mask_f64;
+
+/* `n` lanes, 0 to all of them. */
+INLINE mask_f32 mask_first_f32(int64_t n)
+{
+    return (mask_f32)((1u << n) - 1);
+}
+
+INLINE mask_f64 mask_first_f64(int64_t n)
+{
+    return (mask_f64)((1u << n) - 1);
+}
+
+INLINE vf load_some_f32(const float *from, mask_f32 some)
+{
+    return (vf)_mm512_maskz_loadu_ps(some, from);
+}
+
+INLINE vd load_some_f64(const double *from, mask_f64 some)
+{
+    return (vd)_mm512_maskz_loadu_pd(some, from);
+}
+
+INLINE void store_some_f32(float *to, mask_f32 some, vf v)
+{
+    _mm512_mask_storeu_ps(to, some, (__m512)v);
+}
+
+INLINE void store_some_f64(double *to, mask_f64 some, vd v)
+{
+    _mm512_mask_storeu_pd(to, some, (__m512d)v);
+}
+
+#elif defined(__AVX2__)
+
+typedef vi mask_f32;
+typedef vl mask_f64;
+
+INLINE mask_f32 mask_first_f32(int64_t n)
+{
+    return (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)n;
+}
+
+INLINE mask_f64 mask_first_f64(int64_t n)
+{
+    return (vl){0, 1, 2, 3} < n;
+}
+
+INLINE vf load_some_f32(const float *from, mask_f32 some)
+{
+    return (vf)_mm256_maskload_ps(from, (__m256i)some);
+}
+
+INLINE vd load_some_f64(const double *from, mask_f64 some)
+{
+    return (vd)_mm256_maskload_pd(from, (__m256i)some);
+}
+
+INLINE void store_some_f32(float *to, mask_f32 some, vf v)
+{
+    _mm256_maskstore_ps(to, (__m256i)some, (__m256)v);
+}
+
+INLINE void store_some_f64(double *to, mask_f64 some, vd v)
+{
+    _mm256_maskstore_pd(to, (__m256i)some, (__m256d)v);
+}
+
+#else
+
+#define MASK(real, vector, name)                                        \
+    typedef int64_t mask_##name;                                        \
+    INLINE mask_##name mask_first_##name(int64_t n)                     \
+    {                                                                   \
+        return n;                                                       \
+    }                                                                   \
+    INLINE vector load_some_##name(const real *from, mask_##name some)  \
+    {                                                                   \
+        vector v = {0};                                                 \
+        if ((size_t)some * sizeof(real) == sizeof v)                    \
+            return load_##name(from);                                   \
+        for (int64_t i = 0; i < some; i++)                              \
+            v[i] = from[i];                                             \
+        return v;                                                       \
+    }                                                                   \
+    INLINE void store_some_##name(real *to, mask_##name some, vector v) \
+    {                                                                   \
+        if ((size_t)some * sizeof(real) == sizeof v) {                  \
+            store_##name(to, v);                                        \
+            return;                                                     \
+        }                                                               \
+        for (int64_t i = 0; i < some; i++)                              \
+            to[i] = v[i];                                               \
+    }
+MASK(float, vf, f32)
+MASK(double, vd, f64)
+#undef MASK
+
+#endif
+
+#endif

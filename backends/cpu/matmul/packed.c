@@ -1,0 +1,232 @@
+#include "packed.h"
+
+#include "blocking.h"
+
+/* Bytes that are packed by one task. */
+enum { PIECE_BYTES = 128 * 1024 };
+
+/* Of a batch: matrices whose packed slabs are small are computed side by side, each by one thread. */
+enum { SIDE_BY_SIDE_BYTES = 2 << 20, SLOTS_OF_A_THREAD = 2 };
+
+/* One matrix under way. */
+typedef struct work {
+    const tni_mm_set *set;
+    const tni_mm_product *product;
+    const tn_host *host;
+    int32_t threads; /* 1: on this one */
+    tni_mm_slab slab;
+    tni_mm_matrix at;
+    tni_mm_finish finish;
+    char *a, *b, *sums;
+    int64_t row, column, rows, columns; /* of the slab                        */
+    int64_t first, depth;               /* along k, of what is packed          */
+    int64_t a_lines, b_lines;           /* of a piece of packing               */
+    int64_t a_pieces, b_pieces;         /* of one chunk                        */
+    tni_mm_cut cut;
+} work;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t parts(int64_t whole, int64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+static void each(const work *w, int64_t count, tn_task *task)
+{
+    void *user = (void *)(uintptr_t)w;
+    if (w->threads > 1 && count > 1)
+        w->host->parallel_for(w->host->self, count, task, user);
+    else
+        for (int64_t i = 0; i < count; i++)
+            task(user, i);
+}
+
+static int64_t chunk_depth(const work *w, int64_t chunk)
+{
+    return least(w->set->depth, w->depth - chunk * w->set->depth);
+}
+
+static void pack_a(const work *w, int64_t chunk, int64_t line)
+{
+    const tni_mm_side *side = &w->product->a;
+    const tni_mm_pack job = {
+        .from = w->at.a +
+                ((w->row + line) * side->row + (w->first + chunk * w->set->depth) * side->column) *
+                    side->size,
+        .across = side->row * side->size,
+        .along = side->column * side->size,
+        .lines = least(w->a_lines, w->rows - line),
+        .depth = chunk_depth(w, chunk),
+        .to = w->a + chunk * w->slab.a_chunk + line / w->set->rows * w->slab.a_panel,
+        .panel = w->slab.a_panel};
+    w->set->pack_a(&job);
+}
+
+static void pack_b(const work *w, int64_t chunk, int64_t line)
+{
+    const tni_mm_side *side = &w->product->b;
+    const tni_mm_pack job = {.from = w->at.b + ((w->first + chunk * w->set->depth) * side->row +
+                                                (w->column + line) * side->column) *
+                                                   side->size,
+                             .across = side->column * side->size,
+                             .along = side->row * side->size,
+                             .lines = least(w->b_lines, w->columns - line),
+                             .depth = chunk_depth(w, chunk),
+                             .to = w->b + chunk * w->slab.b_chunk +
+                                   line / w->set->columns * w->slab.b_panel,
+                             .panel = w->slab.b_panel};
+    w->set->pack_b(&job);
+}
+
+static void pack_task(void *user, int64_t index)
+{
+    const work *w = user;
+    int64_t pieces = w->a_pieces + w->b_pieces, piece = index % pieces;
+    if (piece < w->b_pieces)
+        pack_b(w, index / pieces, piece * w->b_lines);
+    else
+        pack_a(w, index / pieces, (piece - w->b_pieces) * w->a_lines);
+}
+
+/* One block of the slab: all chunks that are packed. */
+static void block_task(void *user, int64_t index)
+{
+    const work *w = user;
+    const tni_mm_side *out = &w->product->out, *bias = &w->product->bias;
+    int64_t row = index / w->cut.across * w->cut.rows;
+    int64_t column = index % w->cut.across * w->cut.columns;
+    int64_t down = w->row + row, over = w->column + column;
+    tni_mm_block job = {.a_panel = w->slab.a_panel,
+                        .b_panel = w->slab.b_panel,
+                        .rows = least(w->cut.rows, w->rows - row),
+                        .columns = least(w->cut.columns, w->columns - column),
+                        .finish = &w->finish,
+                        .out = w->at.out + (down * out->row + over * out->column) * out->size};
+    if (w->at.bias)
+        job.bias = w->at.bias + (down * bias->row + over * bias->column) * bias->size;
+    job.sums_row = w->sums ? (w->slab.columns + 15) / 16 * 16 : out->row;
+    job.sums = w->sums ? w->sums + (row * job.sums_row + column) * w->set->acc_size : job.out;
+    int64_t chunks = w->depth > 0 ? parts(w->depth, w->set->depth) : 1;
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        job.a = w->a + chunk * w->slab.a_chunk + row / w->set->rows * w->slab.a_panel;
+        job.b = w->b + chunk * w->slab.b_chunk + column / w->set->columns * w->slab.b_panel;
+        job.depth = chunk_depth(w, chunk);
+        job.first = w->first == 0 && chunk == 0;
+        job.last = w->first + w->depth == w->product->k && chunk + 1 == chunks;
+        w->set->block(&job);
+    }
+}
+
+static int64_t piece_lines(int64_t panel, int64_t lines)
+{
+    int64_t panels = panel > 0 ? PIECE_BYTES / panel : 0;
+    return (panels > 0 ? panels : 1) * lines;
+}
+
+static void compute_slab(work *w)
+{
+    int64_t k = w->product->k, step = w->slab.chunks * w->set->depth;
+    w->a_lines = piece_lines(w->slab.a_panel, w->set->rows);
+    w->b_lines = piece_lines(w->slab.b_panel, w->set->columns);
+    w->a_pieces = parts(w->rows, w->a_lines);
+    w->b_pieces = parts(w->columns, w->b_lines);
+    for (w->first = 0; w->first == 0 || w->first < k; w->first += step) {
+        w->depth = least(step, k - w->first);
+        if (w->depth > 0)
+            each(w, (w->a_pieces + w->b_pieces) * parts(w->depth, w->set->depth), pack_task);
+        tni_mm_cut_make(w->set, w->rows, w->columns, w->depth, w->threads, tni_mm_cache(w->host),
+                        &w->cut);
+        each(w, w->cut.down * w->cut.across, block_task);
+    }
+}
+
+/* `room` has slab.bytes. */
+static void compute_matrix(work *w, char *room)
+{
+    const tni_mm_product *p = w->product;
+    w->sums = w->slab.sums > 0 ? room : NULL;
+    w->a = room + w->slab.sums;
+    w->b = w->a + w->slab.chunks * w->slab.a_chunk;
+    for (w->column = 0; w->column < p->n; w->column += w->slab.columns) {
+        w->columns = least(w->slab.columns, p->n - w->column);
+        for (w->row = 0; w->row < p->m; w->row += w->slab.rows) {
+            w->rows = least(w->slab.rows, p->m - w->row);
+            compute_slab(w);
+        }
+    }
+}
+
+void tni_mm_finish_make(const tni_mm_product *p, tn_dtype acc, tni_mm_finish *out)
+{
+    const tn_matmul_op *op = &p->op->as.matmul;
+    *out = (tni_mm_finish){.out_dtype = p->out.dtype,
+                           .bias_dtype = p->bias.dtype,
+                           .activation = p->activation,
+                           .alpha = op->alpha,
+                           .beta = op->beta,
+                           .out_row = p->out.row,
+                           .out_column = p->out.column,
+                           .bias_row = p->bias.row,
+                           .bias_column = p->bias.column};
+    out->plain = tni_mm_out_is(p, acc) && !p->bias.dtype && p->activation == TN_ACT_NONE &&
+                 op->alpha == 1 && op->beta == 0;
+}
+
+/* How many matrices are computed side by side. */
+static int64_t slots_for(const tni_mm_product *p, const tni_mm_slab *slab, int32_t threads)
+{
+    if (p->matrices < 2 || threads < 2 || slab->bytes > SIDE_BY_SIDE_BYTES)
+        return 1;
+    return least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
+}
+
+uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
+                                 int32_t threads)
+{
+    tni_mm_slab slab;
+    tni_mm_slab_make(set, product, &slab);
+    return (uint64_t)(slots_for(product, &slab, threads) * slab.bytes);
+}
+
+/* Matrices of a batch, shared out to slots of scratch memory. */
+typedef struct batch {
+    const work *like;
+    const tn_run *run;
+    int64_t slots;
+} batch;
+
+static void slot_task(void *user, int64_t slot)
+{
+    const batch *all = user;
+    work w = *all->like;
+    int64_t matrices = w.product->matrices;
+    int64_t first = matrices * slot / all->slots, end = matrices * (slot + 1) / all->slots;
+    for (int64_t i = first; i < end; i++) {
+        tni_mm_place(w.product, all->run, i, &w.at);
+        compute_matrix(&w, (char *)all->run->workspace + slot * w.slab.bytes);
+    }
+}
+
+void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
+{
+    work w = {.set = set, .product = product, .host = run->host, .threads = 1};
+    tni_mm_slab_make(set, product, &w.slab);
+    tni_mm_finish_make(product, set->acc, &w.finish);
+    int64_t slots = slots_for(product, &w.slab, run->threads);
+    if (w.slab.bytes > 0)
+        slots = least(slots, (int64_t)run->workspace_bytes / w.slab.bytes);
+    if (slots > 1) {
+        batch all = {.like = &w, .run = run, .slots = slots};
+        run->host->parallel_for(run->host->self, slots, slot_task, &all);
+        return;
+    }
+    w.threads = run->threads;
+    for (int64_t i = 0; i < product->matrices; i++) {
+        tni_mm_place(product, run, i, &w.at);
+        compute_matrix(&w, run->workspace);
+    }
+}

@@ -1,0 +1,101 @@
+/* Products of large matrices: both operands are packed, a part at a time, into panels that lie as an
+ * instruction set's tiles read them, and blocks of out are summed up from panels.
+ *
+ * What is the same for all instruction sets and dtypes is here: which parts are packed when, what is
+ * shared out to threads, where unfinished sums lie. What differs is a table, tni_mm_set: a row of
+ * kernels/ for each pair of instruction set and input dtype.
+ *
+ * A sum over k is made in chunks of `depth` products. A tile begins each chunk with zeros and adds the
+ * chunk's sum to those before it. Nothing else decides in which order numbers are added: not m, n, the
+ * batch, threads, or the sizes of caches. So a set whose tiles sum a chunk in one order, whatever the
+ * tile's height and width and place, is TN_NUM_RUN_TO_RUN and TN_NUM_BATCH_INVARIANT.
+ *
+ * Thread-safety: sets are constant; a set's functions are called from several threads at once, for
+ * panels and blocks that do not overlap. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_PACKED_H
+#define TENON_BACKENDS_CPU_MATMUL_PACKED_H
+
+#include "product.h"
+
+/* Packs a part of one operand into panels. Element (i, p) is at from + i * across + p * along, in bytes;
+ * i counts rows of A or columns of B, p counts along k. Panel i / w has the lines i with the same i / w
+ * (w is the set's `rows` or `columns`); it begins at to + i / w * panel, a multiple of 64 bytes. */
+typedef struct tni_mm_pack {
+    const char *from;
+    int64_t across, along; /* bytes; any sign, any size                              */
+    int64_t lines;         /* to pack; more than 0, no limit                          */
+    int64_t depth;         /* elements of each line: 1 to the set's depth             */
+    char *to;
+    int64_t panel; /* bytes from panel to panel: tni_mm_panel of the set              */
+} tni_mm_pack;
+
+/* All that happens to a sum before it is written:
+ *     out = activation(alpha * sum + beta * out + bias), rounded once to out's dtype.
+ * With beta 0, out is not read. Strides are in elements. finish.h does it to tiles of f32 and f64. */
+typedef struct tni_mm_finish {
+    tn_dtype out_dtype;
+    tn_dtype bias_dtype; /* 0: there is none    */
+    int32_t activation;  /* TN_ACT_...          */
+    bool plain;          /* out is of the set's acc, its columns together, and out = sum */
+    double alpha, beta;
+    int64_t out_row, out_column;
+    int64_t bias_row, bias_column;
+} tni_mm_finish;
+
+/* A block of out: rows by columns tiles, for one chunk of k. The first element of the block is at the
+ * first line of both the panels `a` and the panels `b`. */
+typedef struct tni_mm_block {
+    const char *a, *b;        /* packed panels                                               */
+    int64_t a_panel, b_panel; /* bytes from panel to panel                                   */
+    int64_t rows, columns;    /* of out; the last panels may be used in part                 */
+    int64_t depth;            /* elements along k, as they were packed; 0 when k is: then a and b
+                                 are not read                                                */
+    bool first, last;         /* chunk of k                                                  */
+    char *sums;               /* of the chunks before, dtype acc, columns together; may be out */
+    int64_t sums_row;         /* elements from row to row of sums                            */
+    const tni_mm_finish *finish;
+    char *out;        /* of the block's first element */
+    const char *bias; /* likewise; or NULL            */
+} tni_mm_block;
+
+typedef struct tni_mm_set {
+    int32_t rows, columns;  /* of a tile: lines of a panel of A, of B                          */
+    int32_t depth;          /* products of a chunk; a multiple of group                        */
+    int32_t group;          /* elements along k that lie together in a panel                   */
+    int32_t a_size, b_size; /* bytes of a packed element                                       */
+    int32_t a_more, b_more; /* further bytes of a panel, after depth rounded up to a group      */
+    tn_dtype acc;           /* of sums                                                         */
+    int32_t acc_size;       /* bytes of one                                                    */
+    double cost;            /* about how long a multiplication takes, in ns: what is worth a task */
+
+    /* Fill whole panels: lines up to the next multiple of a panel's, and elements up to the next
+     * multiple of `group`, are zeros. */
+    void (*pack_a)(const tni_mm_pack *job);
+    void (*pack_b)(const tni_mm_pack *job);
+
+    /* Sums up the chunk of every element of the block. Unless `first`, what is in sums is added. Then,
+     * unless `last`, the result goes to sums; of the last chunk it is finished and goes to out. Writes
+     * nothing beside the block. */
+    void (*block)(const tni_mm_block *job);
+} tni_mm_set;
+
+/* Bytes of a panel of `lines` lines for `depth` elements: a multiple of 64. */
+static inline int64_t tni_mm_panel(int64_t lines, int64_t depth, int64_t group, int64_t size,
+                                   int64_t more)
+{
+    int64_t whole = (depth + group - 1) / group * group;
+    return (lines * whole * size + more + 63) / 64 * 64;
+}
+
+/* What a product asks of its sums, when they are of dtype `acc`. */
+void tni_mm_finish_make(const tni_mm_product *product, tn_dtype acc, tni_mm_finish *out);
+
+/* Bytes of scratch memory that a run needs; a function of the product and, for batches, of how many
+ * matrices are computed at once. `threads` is that of the query. */
+uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
+                                 int32_t threads);
+
+/* Runs it, with run->workspace of that size. Cannot fail. */
+void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run);
+
+#endif

@@ -1,0 +1,90 @@
+/* The module's own matmul of f32 and f64: a row for each instruction set, and which way a product goes. */
+#include "../cpu.h"
+#include "in_place.h"
+#include "thin.h"
+
+static tn_status run_on(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64)
+{
+    const tn_op *op = run->op;
+    const tni_mm_kernels *kernels = op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
+    if (!(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) && tni_mm_plain_run(kernels, run))
+        return TN_OK;
+    tni_mm_product product;
+    tni_mm_describe(op, &product);
+    if (tni_mm_is_thin(&product))
+        tni_mm_thin_run(kernels, &product, run);
+    else if (tni_mm_is_in_place(&product))
+        tni_mm_in_place_run(kernels, &product, run);
+    else
+        tni_mm_packed_run(&kernels->packed, &product, run);
+    return TN_OK;
+}
+
+static uint64_t workspace_on(const tn_query *query, const tni_mm_kernels *f32,
+                             const tni_mm_kernels *f64)
+{
+    const tni_mm_kernels *kernels = query->op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
+    tni_mm_product product;
+    tni_mm_describe(query->op, &product);
+    if (tni_mm_is_thin(&product))
+        return tni_mm_thin_workspace(&product);
+    if (tni_mm_is_in_place(&product))
+        return 0;
+    return tni_mm_packed_workspace(&kernels->packed, &product, query->threads);
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"a", "b", "out", "bias"};
+    const tn_op *op = query->op;
+    const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
+    (void)row;
+    for (int32_t i = 0; i < op->count; i++) {
+        if (op->operand[i].dtype && op->operand[i].dtype != dtype)
+            return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
+    }
+    return TN_OK;
+}
+
+static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
+
+/*  Instruction set, what it needs, operations/us and bytes/us of one core. */
+#define ROW(isa, needs, flops, bytes)                                                           \
+    static tn_status run_##isa(const tn_run *run, tn_error *err)                                \
+    {                                                                                           \
+        (void)err;                                                                              \
+        return run_on(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                               \
+    }                                                                                           \
+    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)            \
+    {                                                                                           \
+        (void)row;                                                                              \
+        return workspace_on(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                       \
+    }                                                                                           \
+    const tn_kernel_row tni_cpu_module_matmul_##isa = {                                         \
+        .struct_size = sizeof(tn_kernel_row),                                                   \
+        .name = "cpu.matmul." #isa,                                                             \
+        .platform = "cpu",                                                                      \
+        .op = TN_OP_MATMUL,                                                                     \
+        .version = 1,                                                                           \
+        .dtypes = dtypes,                                                                       \
+        .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,                                 \
+        .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE | \
+                   TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |        \
+                   TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION,                             \
+        .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
+        .cpu_needs = needs,                                                                     \
+        .flops_per_us = flops,                                                                  \
+        .bytes_per_us = bytes,                                                                  \
+        .overhead_us = 0.05,                                                                    \
+        .admit = admit,                                                                         \
+        .workspace = workspace_##isa,                                                           \
+        .run = run_##isa,                                                                       \
+    };
+
+ROW(plain, 0, 1.5e4, 8e3)
+#if defined(TENON_ISA_AVX2)
+ROW(avx2, TENON_ISA_AVX2, 7e4, 1e4)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROW(avx512, TENON_ISA_AVX512, 1.4e5, 1e4)
+#endif

@@ -1,0 +1,121 @@
+/* Of a family (kernels/family_f32.h): sums of one tile, in registers.
+ *
+ * A tile's rows by its vectors of sums are all that the registers hold beside a row of B and one element
+ * of A. Each sum is begun at 0 and takes its products one after the other, with one rounding for each
+ * where there is fma: so it has the same bits in any tile. */
+
+/* The sums, of which `rows` by `vectors` are used: both are constants wherever they are arguments. */
+typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
+
+#define EACH_SUM UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++)
+
+/* One step along k: x(i) is row i's element of A. */
+#define ADD_PRODUCTS(x)                                                                     \
+    UNROLLED for (int i = 0; i < rows; i++)                                                 \
+    {                                                                                       \
+        const VECTOR x_ = F(splat)(x);                                                      \
+        UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x_, y[j], sum[i][j]); \
+    }
+
+/* From panels: A's has TILE_ROWS rows, B's whole vectors. */
+SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
+{
+    const REAL *a = t->a, *b = t->b;
+    for (int64_t p = t->depth; p > 0; p--) {
+        VECTOR y[TNI_MM_TILE_VECTORS];
+        UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        ADD_PRODUCTS(a[i])
+        a += TILE_ROWS;
+        b += TILE_COLUMNS;
+    }
+}
+
+/* A value that the compiler knows nothing of, so that it does not work out one address from another, step
+ * by step. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
+
+/* From where the operands are, `last` being where the last vector begins. Four rows of A share a pointer.
+ * Loads of some lanes cost as much as a product: a first vector alone has them, unless it is `whole`. */
+SPECIAL void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
+                             const bool whole, int64_t last)
+{
+    const int64_t size = sizeof(REAL), row = t->a_row * size, a_step = t->a_step * size;
+    const F(mask) some = F(mask_first)(t->last);
+    const REAL *b = t->b;
+    const char *a[(TNI_MM_TILE_ROWS + 3) / 4];
+    int64_t thrice = 3 * row;
+    OPAQUE(thrice);
+    UNROLLED for (int i = 0; i < rows; i += 4)
+    {
+        a[i / 4] = (const char *)t->a + i * row;
+        OPAQUE(a[i / 4]);
+    }
+    for (int64_t p = t->depth; p > 0; p--) {
+        VECTOR y[TNI_MM_TILE_VECTORS];
+        UNROLLED for (int j = 0; j < vectors; j++) y[j] =
+            whole ? F(load)(b + (j + 1 < vectors ? j * WIDTH : last)) : F(load_some)(b, some);
+        ADD_PRODUCTS(*(const REAL *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)))
+        UNROLLED for (int i = 0; i < rows; i += 4) a[i / 4] += a_step;
+        b += t->b_step;
+    }
+}
+
+/* Adds what was summed before, if anything, and writes. All is read before anything is written. */
+SPECIAL void F(sums_store)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
+                           const bool whole, int64_t last)
+{
+    const F(mask) some = F(mask_first)(t->last);
+    const REAL *from = t->from;
+    REAL *to = t->to;
+    const int64_t from_row = t->from_row, to_row = t->to_row;
+    if (from)
+        EACH_SUM
+        {
+            const REAL *at = from + i * from_row + (j + 1 < vectors ? j * WIDTH : last);
+            sum[i][j] += whole || j + 1 < vectors ? F(load)(at) : F(load_some)(at, some);
+        }
+    EACH_SUM
+    {
+        REAL *at = to + i * to_row + (j + 1 < vectors ? j * WIDTH : last);
+        if (whole || j + 1 < vectors)
+            F(store)(at, sum[i][j]);
+        else
+            F(store_some)(at, some, sum[i][j]);
+    }
+}
+
+SPECIAL void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vectors)
+{
+    F(sums) sum;
+    EACH_SUM
+    {
+        __builtin_prefetch((const REAL *)t->to + i * t->to_row + j * WIDTH);
+        sum[i][j] = (VECTOR){0};
+    }
+    F(sum_packed)(t, sum, rows, vectors);
+    if (t->last == WIDTH)
+        F(sums_store)(t, sum, rows, vectors, true, (vectors - 1) * WIDTH);
+    else
+        F(sums_store)(t, sum, rows, vectors, false, (vectors - 1) * WIDTH);
+}
+
+/* The last of several vectors ends where the tile does: what it shares with the one before is computed
+ * twice, to the same bits. */
+SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int vectors)
+{
+    const int64_t last = vectors > 1 ? (vectors - 2) * WIDTH + t->last : 0;
+    F(sums) sum;
+    EACH_SUM
+    {
+        sum[i][j] = (VECTOR){0};
+    }
+    if (vectors > 1 || t->last == WIDTH) {
+        F(sum_in_place)(t, sum, rows, vectors, true, last);
+        F(sums_store)(t, sum, rows, vectors, true, last);
+    } else {
+        F(sum_in_place)(t, sum, rows, vectors, false, last);
+        F(sums_store)(t, sum, rows, vectors, false, last);
+    }
+}
+#undef EACH_SUM
+#undef ADD_PRODUCTS

@@ -1,0 +1,76 @@
+/* Of a family: a function for every height and width of a tile, and blocks made of tiles. TILE_EACH_v(X) is
+ * X(1, v), X(2, v) ... for all heights of v vectors. */
+#include "tile.h"
+
+#define PACKED(rows, vectors)                                         \
+    static void F(packed_##rows##_##vectors)(const tni_mm_tile *tile) \
+    {                                                                 \
+        F(tile_packed)(tile, rows, vectors);                          \
+    }
+PACKED_EACH(PACKED, 1)
+PACKED_EACH(PACKED, 2)
+#undef PACKED
+
+#define IN_PLACE(rows, vectors)                                         \
+    static void F(in_place_##rows##_##vectors)(const tni_mm_tile *tile) \
+    {                                                                   \
+        F(tile_in_place)(tile, rows, vectors);                          \
+    }
+IN_PLACE_EACH(IN_PLACE)
+#undef IN_PLACE
+
+#define AT(rows, vectors) [vectors - 1][rows - 1] = F(packed_##rows##_##vectors),
+static tni_mm_tile_fn *const F(packed_tiles)[2][TILE_ROWS] = {PACKED_EACH(AT, 1)
+                                                                  PACKED_EACH(AT, 2)};
+#undef AT
+
+/* The last chunk of a tile whose sums are not simply what goes to out. */
+static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_finish *finish,
+                           int64_t rows, int64_t columns, char *out, const char *bias)
+{
+    _Alignas(64) REAL room[TILE_SUMS_MOST * WIDTH];
+    tile.to = room;
+    tile.to_row = TILE_COLUMNS;
+    sum(&tile);
+    F(finish_tile)(finish, room, TILE_COLUMNS, rows, columns, out, bias);
+}
+
+/* The tile of a block that begins at that row and column. */
+static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
+{
+    const tni_mm_finish *f = job->finish;
+    const int64_t out_size = (int64_t)(f->out_dtype >> 8 & 255) / 8;
+    int64_t rows = job->rows - row < TILE_ROWS ? job->rows - row : TILE_ROWS;
+    int64_t columns = job->columns - column < TILE_COLUMNS ? job->columns - column : TILE_COLUMNS;
+    int wide = columns > WIDTH;
+    char *out = job->out + (row * f->out_row + column * f->out_column) * out_size;
+    REAL *sums = (REAL *)(void *)job->sums + row * job->sums_row + column;
+    const tni_mm_tile tile = {.a = job->a + row / TILE_ROWS * job->a_panel,
+                              .b = job->b + column / TILE_COLUMNS * job->b_panel,
+                              .a_row = 1,
+                              .a_step = TILE_ROWS,
+                              .b_step = TILE_COLUMNS,
+                              .depth = job->depth,
+                              .last = columns - wide * WIDTH,
+                              .to = job->last ? (void *)out : sums,
+                              .to_row = job->last ? f->out_row : job->sums_row,
+                              .from = job->first ? NULL : sums,
+                              .from_row = job->sums_row};
+    tni_mm_tile_fn *sum = F(packed_tiles)[wide][rows - 1];
+    if (!job->last || f->plain) {
+        sum(&tile);
+        return;
+    }
+    const int64_t bias_size = (int64_t)(f->bias_dtype >> 8 & 255) / 8;
+    const char *bias =
+        job->bias ? job->bias + (row * f->bias_row + column * f->bias_column) * bias_size : NULL;
+    F(tile_finish)(tile, sum, f, rows, columns, out, bias);
+}
+
+/* Row by row of tiles: a panel of A stays in the first cache while the panels of B come from the second. */
+static void F(block)(const tni_mm_block *job)
+{
+    for (int64_t row = 0; row < job->rows; row += TILE_ROWS)
+        for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS)
+            F(block_tile)(job, row, column);
+}

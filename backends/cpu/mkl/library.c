@@ -1,0 +1,172 @@
+/* Intel's MKL through its one library, mkl_rt, which opens what it needs of the others. */
+#include "tenon/module/library.h"
+#include "../cblas/cblas.h"
+#include "../cblas/tiles.h"
+#include "../cpu.h"
+#include "../process.h"
+
+#include <stdlib.h>
+
+/* mkl_service.h, mkl_types.h. */
+typedef struct version_parts { /* MKLVersion */
+    int major, minor, update;
+    char *product_status, *build, *processor, *platform;
+} version_parts;
+
+enum { INTERFACE_32 = 0, INTERFACE_64 = 1 }; /* MKL_INTERFACE_LP64, ILP64: the lowest bit */
+enum { THREADS_NONE = 1 };                   /* MKL_THREADING_SEQUENTIAL */
+
+typedef struct mkl {
+    tni_cblas blas;
+    void (*get_version)(version_parts *out);
+    int (*verbose)(int enable);            /* -1 when it refuses */
+    int (*set_threads_local)(int threads); /* the calling thread's; what it was, 0 for none */
+    int (*set_interface)(int layer);       /* both before its first product; the layer there is */
+    int (*set_threading)(int layer);
+} mkl;
+
+#define SLOT(name, field)          \
+    {                              \
+        name, offsetof(mkl, field) \
+    }
+static const tn_symbol symbols[] = {
+    TNI_CBLAS_SYMBOLS(mkl),
+    SLOT("MKL_Get_Version", get_version),
+    SLOT("MKL_Verbose", verbose),
+    SLOT("MKL_Set_Num_Threads_Local", set_threads_local),
+    SLOT("MKL_Set_Interface_Layer", set_interface),
+    SLOT("MKL_Set_Threading_Layer", set_threading),
+};
+
+static const char openmp[] = TNI_CPU_FILES("libiomp5md.dll", "libiomp5.dylib", "libiomp5.so");
+static const char other_openmp[] =
+    TNI_CPU_FILES("libomp.dll", "libomp.dylib", "libomp.so.5|libomp.so");
+
+static bool says(const char *variable, const char *word, const char *same)
+{
+    const char *value = getenv(variable);
+    return value && (strstr(value, word) || strstr(value, same));
+}
+
+static tn_status check_interface(const mkl *self, tn_error *err)
+{
+    bool wide = says("MKL_INTERFACE_LAYER", "ILP64", "ilp64");
+    if (!wide && !tni_cpu_variable_is_set("MKL_INTERFACE_LAYER"))
+        wide = self->set_interface(INTERFACE_32) & INTERFACE_64;
+    if (!wide)
+        return TN_OK;
+    return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: mkl",
+                   "MKL's numbers have 64 bits in this process (ILP64), and cannot have 32 too");
+}
+
+/* Its run-time library ends the process at the first product for which it finds no OpenMP run-time, and
+ * Intel's ends it when LLVM's is there too. */
+static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
+{
+    tn_error why = {0};
+    if (!in_use && tni_cpu_process_has(other_openmp))
+        return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: mkl",
+                       "Intel's OpenMP would end the process, as LLVM's is in it; without "
+                       "MKL_THREADING_LAYER=INTEL MKL does without");
+    tn_status status = host->library_bind(host->self, openmp, NULL, 0, NULL, &why);
+    return status ? tn_fail(err, status, why.native_code, "cpu: mkl",
+                            "MKL would end the process, as it lacks %s: %.200s; without "
+                            "MKL_THREADING_LAYER=INTEL it does without",
+                            openmp, why.message)
+                  : TN_OK;
+}
+
+/* Nothing is lost without threads of MKL's own: it gets none where nobody else uses it yet, and where it would
+ * not find its OpenMP. Only who asks for that by name is refused when it cannot be had. */
+static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
+{
+    if (says("MKL_THREADING_LAYER", "INTEL", "intel"))
+        return check_openmp(host, in_use, err);
+    if (tni_cpu_variable_is_set("MKL_THREADING_LAYER"))
+        return TN_OK;
+    if (!in_use || host->library_bind(host->self, openmp, NULL, 0, NULL, NULL))
+        (void)self->set_threading(THREADS_NONE);
+    return TN_OK;
+}
+
+/* Both of one call: it tells what it was by changing it. */
+static int get_threads(const void *library)
+{
+    return ((const mkl *)library)->set_threads_local(1);
+}
+
+static void set_threads(const void *library, int threads)
+{
+    (void)((const mkl *)library)->set_threads_local(threads);
+}
+
+static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
+{
+    bool in_use = tni_cpu_process_has(tni_cpu_module_mkl.files);
+    void *table = NULL;
+    tn_status status =
+        tni_cpu_module_bind(host, &tni_cpu_module_mkl, symbols, sizeof symbols / sizeof symbols[0],
+                            sizeof(mkl), &table, err);
+    if (status)
+        return status;
+    mkl *self = table;
+    status = check_interface(self, err);
+    if (!status)
+        status = settle_threads(host, self, in_use, err);
+    if (status) {
+        host->release(host->self, self);
+        return status;
+    }
+    self->blas.hold = (tni_hold){.get = get_threads, .set = set_threads};
+    tni_hold_begin(&self->blas.hold);
+    self->blas.tiles_wished = tni_tiles_wished(host);
+    *out_self = self;
+    return TN_OK;
+}
+
+/* Numbered as INTEL_MKL_VERSION. */
+static tn_status version(void *self, int64_t *out_number, char *out_text, size_t size,
+                         tn_error *err)
+{
+    version_parts parts = {0};
+    (void)err;
+    ((const mkl *)self)->get_version(&parts);
+    *out_number = tni_cpu_module_version_number(parts.major, parts.minor, parts.update);
+    snprintf(out_text, size, "%d.%d.%d", parts.major, parts.minor, parts.update);
+    return TN_OK;
+}
+
+/* Level 0 is what the environment says. */
+static tn_status verbose(void *self, int32_t level, tn_error *err)
+{
+    bool talks = level > 0 || tni_cpu_variable_level("MKL_VERBOSE") > 0;
+    return ((const mkl *)self)->verbose(talks) >= 0
+               ? TN_OK
+               : tn_fail(err, TN_UNSUPPORTED, 0, "MKL_Verbose", "MKL refuses level %d", (int)level);
+}
+
+const tn_library_row tni_cpu_module_mkl = {
+    .struct_size = sizeof tni_cpu_module_mkl,
+    .name = "mkl",
+    .platform = "cpu",
+    .files = TNI_CPU_FILES("mkl_rt.3.dll|mkl_rt.2.dll|mkl_rt.1.dll|mkl_rt.dll",
+                           "libmkl_rt.2.dylib|libmkl_rt.dylib",
+                           "libmkl_rt.so.3|libmkl_rt.so.2|libmkl_rt.so.1|libmkl_rt.so"),
+    .remedy = "install Intel's oneMKL (Debian: intel-mkl; pip: mkl)",
+    .verbose_setting = "mkl.verbose",
+    .open = open_mkl,
+    .version = version,
+    .verbose = verbose,
+};
+
+/* It promises the same bits again only for operands that lie the same way, so that nothing is promised here. */
+const tn_kernel_row tni_cpu_module_matmul_mkl = {
+    .name = "cpu.matmul.mkl",
+    .library = "mkl",
+    .version = 1,
+    .dtypes = tni_cblas_dtypes,
+    .flops_per_us = 6e4,
+    .bytes_per_us = 8e3,
+    .overhead_us = 0.4,
+    TNI_CBLAS_ROW,
+};

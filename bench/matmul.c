@@ -1,0 +1,343 @@
+/* The processor's own matmuls of f32 and f64 beside OpenBLAS: large, small, in batches; what few rows take
+ * beside reading the matrix; two threads beside one. Rows are called as the dispatcher calls them, the best
+ * that this processor runs. Further sizes of large products may be given as arguments: 4096.
+ *
+ * OpenBLAS takes the kernels of the processor's instruction set, by OPENBLAS_CORETYPE, which releases do not
+ * always find themselves. */
+#include "harness.h"
+
+#include "os/bind.h"
+#include "os/cpu.h"
+#include "os/machine/machine.h"
+#include "tenon/module/kernel.h"
+#include "tenon/parallel.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+tn_module_entry_fn tni_cpu_module_entry;
+
+enum { READ_PIECE = 256 * 1024, OPERANDS = 3 };
+
+static void parallel(void *self, int64_t count, tn_task *task, void *user)
+{
+    (void)self;
+    tn_parallel_for(count, task, user);
+}
+
+static tn_status facts(void *self, tn_machine_facts *out, tn_error *err)
+{
+    (void)self;
+    return tni_machine_facts_read(out, err);
+}
+
+static const tn_host host = {
+    .struct_size = sizeof host, .parallel_for = parallel, .machine = facts};
+
+typedef struct blas {
+    void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
+                  int lda, const double *b, int ldb, double beta, double *c, int ldc);
+    void (*set_num_threads)(int threads);
+    char *(*get_corename)(void);
+} blas;
+
+static blas direct;
+static char rival_name[64] = "OpenBLAS (install libopenblas0)";
+static bool has_rival;
+static int32_t all_threads;
+
+/* One product, or a batch of them, dense. */
+typedef struct product {
+    const tn_kernel_row *row;
+    tn_op op;
+    int32_t threads;
+    char *data[OPERANDS];
+    void *pointers[OPERANDS + 1];
+    void *workspace;
+    uint64_t workspace_bytes;
+} product;
+
+static const tn_kernel_row *best_row(void)
+{
+    const tn_module *module = NULL;
+    (void)tni_cpu_module_entry(&host, &module, NULL);
+    for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
+        if ((*row)->op == TN_OP_MATMUL && !(*row)->library && (*row)->dtypes[0] == TN_F32 &&
+            (*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features()))
+            return *row;
+    }
+    return NULL;
+}
+
+static bool open_rival(void)
+{
+    static const tn_symbol symbols[] = {
+        {"cblas_sgemm", offsetof(blas, sgemm)},
+        {"cblas_dgemm", offsetof(blas, dgemm)},
+        {"openblas_set_num_threads", offsetof(blas, set_num_threads)},
+        {"openblas_get_corename", offsetof(blas, get_corename)}};
+    const uint64_t features = tni_cpu_features();
+    const char *core = features & TN_CPU_BIT(AVX512VL) ? "SkylakeX"
+                       : features & TN_CPU_BIT(AVX2)   ? "Haswell"
+                                                       : NULL;
+    if (core)
+        (void)setenv("OPENBLAS_CORETYPE", core, 0);
+    if (tni_bind("libopenblas.so.0|libopenblas.so", symbols, 4, NULL, &direct, NULL, NULL))
+        return false;
+    snprintf(rival_name, sizeof rival_name, "OpenBLAS, %.40s", direct.get_corename());
+    return true;
+}
+
+static char *fill(tn_dtype dtype, int64_t count)
+{
+    const size_t size = dtype == TN_F64 ? 8 : 4, bytes = (size_t)count * size;
+    char *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    for (int64_t i = 0; memory && i < count; i++) {
+        const double x = (double)(i * 7919 % 1013) / 512 - 1;
+        const float y = (float)x;
+        memcpy(memory + (size_t)i * size, size == 8 ? (const void *)&x : (const void *)&y, size);
+    }
+    return memory;
+}
+
+static void lay(tn_layout *out, tn_dtype dtype, int64_t count, int64_t rows, int64_t columns)
+{
+    *out = (tn_layout){.dtype = dtype,
+                       .rank = 3,
+                       .alignment = 64,
+                       .shape = {count, rows, columns},
+                       .stride = {rows * columns, columns, 1}};
+}
+
+/* Exits when there is no memory. */
+static product *make(tn_dtype dtype, int64_t count, int64_t m, int64_t n, int64_t k,
+                     int32_t threads)
+{
+    product *it = calloc(1, sizeof *it);
+    if (!it)
+        exit(1);
+    it->row = best_row();
+    it->threads = threads;
+    it->op = (tn_op){.struct_size = sizeof it->op, .kind = TN_OP_MATMUL, .count = OPERANDS};
+    it->op.uses = count > 1 ? TN_MATMUL_USES_BATCH : 0;
+    it->op.as.matmul = (tn_matmul_op){
+        .m = m, .n = n, .k = k, .matrices = count, .batch_rank = 1, .acc = dtype, .alpha = 1};
+    lay(&it->op.operand[TN_MATMUL_A], dtype, count, m, k);
+    lay(&it->op.operand[TN_MATMUL_B], dtype, count, k, n);
+    lay(&it->op.operand[TN_MATMUL_OUT], dtype, count, m, n);
+    const tn_query query = {.struct_size = sizeof query, .op = &it->op, .threads = threads};
+    it->workspace_bytes = it->row->workspace(it->row, &query);
+    it->workspace = aligned_alloc(4096, (size_t)(it->workspace_bytes + 4096) / 4096 * 4096);
+    it->pointers[0] = it->data[0] = fill(dtype, count * m * k);
+    it->pointers[1] = it->data[1] = fill(dtype, count * k * n);
+    it->pointers[2] = it->data[2] = fill(dtype, count * m * n);
+    if (!it->data[0] || !it->data[1] || !it->data[2] || !it->workspace)
+        exit(1);
+    return it;
+}
+
+static void end(product *it)
+{
+    for (int i = 0; i < OPERANDS; i++)
+        free(it->data[i]);
+    free(it->workspace);
+    free(it);
+}
+
+static void run_row(void *user, int64_t times)
+{
+    const product *it = user;
+    const tn_run run = {.struct_size = sizeof run,
+                        .row = it->row,
+                        .op = &it->op,
+                        .data = it->pointers,
+                        .workspace = it->workspace,
+                        .workspace_bytes = it->workspace_bytes,
+                        .host = &host,
+                        .threads = it->threads};
+    for (int64_t i = 0; i < times; i++) {
+        if (it->row->run(&run, NULL))
+            exit(1);
+    }
+}
+
+static void set_threads(void *user)
+{
+    direct.set_num_threads(((const product *)user)->threads);
+}
+
+/* One call for each matrix. */
+static void run_blas(void *user, int64_t times)
+{
+    const product *it = user;
+    const tn_matmul_op *op = &it->op.as.matmul;
+    const int m = (int)op->m, n = (int)op->n, k = (int)op->k;
+    for (int64_t i = 0; i < times * op->matrices; i++) {
+        const int64_t at = i % op->matrices;
+        if (op->acc == TN_F64)
+            direct.dgemm(101, 111, 111, m, n, k, 1, (double *)(void *)it->data[0] + at * m * k, k,
+                         (double *)(void *)it->data[1] + at * k * n, n, 0,
+                         (double *)(void *)it->data[2] + at * m * n, n);
+        else
+            direct.sgemm(101, 111, 111, m, n, k, 1, (float *)(void *)it->data[0] + at * m * k, k,
+                         (float *)(void *)it->data[1] + at * k * n, n, 0,
+                         (float *)(void *)it->data[2] + at * m * n, n);
+    }
+}
+
+static void measure(const char *name, double aim, const char *unit, tn_dtype dtype, int64_t count,
+                    int64_t m, int64_t n, int64_t k, int32_t threads)
+{
+    char title[96];
+    product *it = make(dtype, count, m, n, k, threads);
+    snprintf(title, sizeof title, "%s %s, %d thread%s", dtype == TN_F64 ? "f64" : "f32", name,
+             (int)threads, threads == 1 ? "" : "s");
+    const bench_figure figure = {.name = title,
+                                 .kind = BENCH_RATIO,
+                                 .aim = aim,
+                                 .unit = unit,
+                                 .ours = {.name = it->row->name, .run = run_row, .user = it},
+                                 .rival = {.name = rival_name,
+                                           .run = has_rival ? run_blas : NULL,
+                                           .user = it,
+                                           .begin = has_rival ? set_threads : NULL}};
+    bench_run(&figure);
+    end(it);
+}
+
+static void measure_large(int64_t n)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%lld cubed", (long long)n);
+    for (int32_t threads = 1; threads <= all_threads;
+         threads += all_threads > 1 ? all_threads - 1 : 1) {
+        measure(name, 0.95, "ms", TN_F32, 1, n, n, n, threads);
+        measure(name, 0.95, "ms", TN_F64, 1, n, n, n, threads);
+    }
+}
+
+static void measure_small(void)
+{
+    static const int sizes[] = {4, 8, 12, 16, 17, 24, 32, 33, 48, 64};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int n = sizes[i];
+        char name[32];
+        snprintf(name, sizeof name, "%d cubed", n);
+        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F32, 1, n, n, n, 1);
+        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F64, 1, n, n, n, 1);
+    }
+}
+
+static void measure_batches(void)
+{
+    static const int sizes[] = {4, 8, 16, 32};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int n = sizes[i];
+        char name[32];
+        snprintf(name, sizeof name, "1000 of %d cubed", n);
+        measure(name, 3, "us", TN_F32, 1000, n, n, n, all_threads);
+    }
+}
+
+static volatile float read_sum;
+
+/* A sum in lanes, which no one can make without reading. */
+static void read_piece(void *user, int64_t index)
+{
+    typedef float lanes __attribute__((vector_size(64)));
+    const product *it = user;
+    const int64_t bytes = it->op.as.matmul.k * it->op.as.matmul.n * 4;
+    const int64_t first = index * READ_PIECE;
+    const int64_t last = first + READ_PIECE < bytes ? first + READ_PIECE : bytes;
+    lanes sum[4] = {{0}, {0}, {0}, {0}};
+    for (int64_t at = first; at + (int64_t)sizeof sum <= last; at += (int64_t)sizeof sum) {
+        lanes v[4];
+        memcpy(v, it->data[1] + at, sizeof v);
+        for (int i = 0; i < 4; i++)
+            sum[i] += v[i];
+    }
+    sum[0] += sum[1] + sum[2] + sum[3];
+    read_sum = sum[0][0];
+}
+
+static void read_matrix(void *user, int64_t times)
+{
+    const product *it = user;
+    const int64_t bytes = it->op.as.matmul.k * it->op.as.matmul.n * 4;
+    const int64_t pieces = (bytes + READ_PIECE - 1) / READ_PIECE;
+    for (int64_t i = 0; i < times; i++) {
+        if (it->threads > 1)
+            tn_parallel_for(pieces, read_piece, user);
+        else
+            for (int64_t p = 0; p < pieces; p++)
+                read_piece(user, p);
+    }
+}
+
+/* One row times a matrix that no cache of a core's holds, by columns and along k. */
+static void measure_vectors(int32_t threads)
+{
+    enum { SIDE = 8192 };
+    for (int turned = 0; turned < 2; turned++) {
+        char title[96];
+        product *it = make(TN_F32, 1, 1, SIDE, SIDE, threads);
+        if (turned) {
+            tn_layout *b = &it->op.operand[TN_MATMUL_B];
+            b->stride[1] = 1;
+            b->stride[2] = SIDE;
+            it->op.uses |= TN_MATMUL_USES_TRANSPOSE;
+        }
+        snprintf(title, sizeof title, "f32 vector times %d square%s, %d thread%s", SIDE,
+                 turned ? ", transposed" : "", (int)threads, threads == 1 ? "" : "s");
+        const bench_figure figure = {
+            .name = title,
+            .kind = BENCH_RATIO,
+            .aim = 0.85,
+            .unit = "ms",
+            .ours = {.name = it->row->name, .run = run_row, .user = it},
+            .rival = {.name = "reading it", .run = read_matrix, .user = it}};
+        bench_run(&figure);
+        end(it);
+    }
+}
+
+static void measure_threads(void)
+{
+    enum { SIDE = 1536 };
+    product *one = make(TN_F32, 1, SIDE, SIDE, SIDE, 1),
+            *two = make(TN_F32, 1, SIDE, SIDE, SIDE, 2);
+    const bench_figure figure = {.name = "f32 1536 cubed, 2 threads",
+                                 .kind = BENCH_RATIO,
+                                 .aim = 1.85,
+                                 .unit = "ms",
+                                 .ours = {.name = "2 threads", .run = run_row, .user = two},
+                                 .rival = {.name = "1 thread", .run = run_row, .user = one}};
+    if (all_threads == 2)
+        bench_run(&figure);
+    else
+        printf("%s: there are %d\n", figure.name, (int)all_threads);
+    end(one);
+    end(two);
+}
+
+int main(int count, char **arguments)
+{
+    all_threads = tn_parallel_threads();
+    has_rival = open_rival();
+    measure_small();
+    measure_batches();
+    measure_vectors(1);
+    if (all_threads > 1)
+        measure_vectors(all_threads);
+    measure_threads();
+    measure_large(1024);
+    measure_large(2048);
+    for (int i = 1; i < count; i++) {
+        if (atoi(arguments[i]) > 0)
+            measure_large(atoi(arguments[i]));
+    }
+    return bench_end();
+}

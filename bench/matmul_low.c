@@ -1,0 +1,262 @@
+/* Products of i8 and bf16 beside those of f32 of the same sizes, all by the processor's own kernels and on as
+ * many threads: i8 by dot products of bytes is promised to be three times as fast. bf16 by AMX is held against
+ * the time that PyTorch 2.11 took for it on the machine of docs/benchmarks.md, and against oneDNN where that
+ * is installed. Rows are called as the dispatcher calls them. */
+#include "harness.h"
+
+#include "os/bind.h"
+#include "os/cpu.h"
+#include "os/machine/machine.h"
+#include "tenon/module/kernel.h"
+#include "tenon/module/library.h"
+#include "tenon/parallel.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+tn_module_entry_fn tni_cpu_module_entry;
+
+static void *take(void *self, size_t size, size_t align)
+{
+    (void)self;
+    return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
+}
+
+static void give(void *self, void *memory)
+{
+    (void)self;
+    free(memory);
+}
+
+static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                      void *table, tn_error *err)
+{
+    (void)self;
+    return tni_bind(files, symbols, count, NULL, table, NULL, err);
+}
+
+static void parallel(void *self, int64_t count, tn_task *task, void *user)
+{
+    (void)self;
+    tn_parallel_for(count, task, user);
+}
+
+static tn_status facts(void *self, tn_machine_facts *out, tn_error *err)
+{
+    (void)self;
+    return tni_machine_facts_read(out, err);
+}
+
+static const tn_host host = {.struct_size = sizeof host,
+                             .abi_major = TN_MODULE_ABI_MAJOR,
+                             .abi_minor = TN_MODULE_ABI_MINOR,
+                             .alloc = take,
+                             .release = give,
+                             .library_bind = bind,
+                             .parallel_for = parallel,
+                             .machine = facts};
+
+enum { SIDE_MOST = 2048, OPERANDS = 3 };
+
+static int32_t threads;
+static char *memory[OPERANDS];
+
+/* A square product by one row, ready to be run. */
+typedef struct product {
+    tn_op op;
+    void *data[TN_MATMUL_OPERANDS];
+    void *scratch;
+    tn_run run;
+} product;
+
+static const tn_module *module(void)
+{
+    const tn_module *found = NULL;
+    (void)tni_cpu_module_entry(&host, &found, NULL);
+    return found;
+}
+
+/* NULL when this build has none, or this processor cannot run it. */
+static const tn_kernel_row *row_of(const char *name)
+{
+    for (const tn_kernel_row *const *row = module()->kernels; *row; row++) {
+        if (strcmp((*row)->name, name) == 0 && !((*row)->cpu_needs & ~tni_cpu_features()))
+            return *row;
+    }
+    return NULL;
+}
+
+static const tn_kernel_row *first_of(const char *const *names)
+{
+    const tn_kernel_row *row = NULL;
+    for (; !row && *names; names++)
+        row = row_of(*names);
+    return row;
+}
+
+static bool open_library(const char *name, void **out)
+{
+    for (const tn_library_row *const *row = module()->libraries; *row; row++) {
+        if (strcmp((*row)->name, name) == 0)
+            return (*row)->open(&host, out, NULL) == TN_OK;
+    }
+    return false;
+}
+
+static void describe(tn_op *op, tn_dtype in, tn_dtype out, int64_t side)
+{
+    *op = (tn_op){.struct_size = sizeof *op, .kind = TN_OP_MATMUL, .count = OPERANDS};
+    op->as.matmul = (tn_matmul_op){.m = side,
+                                   .n = side,
+                                   .k = side,
+                                   .matrices = 1,
+                                   .acc = in == TN_I8 ? TN_I32 : TN_F32,
+                                   .alpha = 1};
+    for (int i = 0; i < OPERANDS; i++)
+        op->operand[i] = (tn_layout){.dtype = i == TN_MATMUL_OUT ? out : in,
+                                     .rank = 2,
+                                     .alignment = 64,
+                                     .shape = {side, side},
+                                     .stride = {side, 1}};
+}
+
+/* False, with nothing to release, when the row or its library is not here. */
+static bool prepare(product *it, const tn_kernel_row *row, tn_dtype in, int64_t side)
+{
+    uint64_t bytes = 0;
+    memset(it, 0, sizeof *it);
+    if (!row || (row->library && !open_library(row->library, &it->run.library)))
+        return false;
+    describe(&it->op, in, in == TN_I8 ? TN_I32 : in, side);
+    for (int i = 0; i < OPERANDS; i++)
+        it->data[i] = memory[i];
+    const tn_query query = {.struct_size = sizeof query,
+                            .op = &it->op,
+                            .library_version = -1,
+                            .cpu_features = tni_cpu_features(),
+                            .threads = threads};
+    it->run = (tn_run){.struct_size = sizeof it->run,
+                       .row = row,
+                       .op = &it->op,
+                       .data = it->data,
+                       .library = it->run.library,
+                       .host = &host,
+                       .threads = threads};
+    if (row->plan && row->plan(&it->run, &it->run.plan, &bytes, NULL))
+        return false;
+    it->run.workspace_bytes = row->workspace ? row->workspace(row, &query) : 0;
+    it->scratch = it->run.workspace = take(NULL, (size_t)it->run.workspace_bytes + 64, 64);
+    return it->scratch != NULL;
+}
+
+static void end(product *it)
+{
+    if (it->run.plan)
+        it->run.row->plan_release(&it->run, it->run.plan);
+    free(it->scratch);
+}
+
+static void run(void *user, int64_t times)
+{
+    product *it = user;
+    for (int64_t i = 0; i < times; i++) {
+        if (it->run.row->run(&it->run, NULL))
+            exit(1);
+    }
+}
+
+static const char *const own_f32[] = {"cpu.matmul.avx512", "cpu.matmul.avx2", NULL};
+static const char *const own_i8[] = {"cpu.matmul.i8.avx512_vnni", "cpu.matmul.i8.avx_vnni", NULL};
+static const char *const amx_i8[] = {"cpu.matmul.i8.amx", NULL};
+static const char *const amx_bf16[] = {"cpu.matmul.bf16.amx", NULL};
+static const char *const onednn_bf16[] = {"cpu.matmul.onednn.bf16", NULL};
+
+/* One kernel beside another, of the same sizes. */
+static void compare(const char *name, const char *const *ours, tn_dtype in,
+                    const char *const *rival, tn_dtype rival_in, int64_t side, double aim)
+{
+    product mine, other;
+    const bool here = prepare(&mine, first_of(ours), in, side);
+    const bool has_rival = prepare(&other, first_of(rival), rival_in, side);
+    const bench_figure figure = {.name = name,
+                                 .kind = BENCH_RATIO,
+                                 .aim = aim,
+                                 .unit = "ms",
+                                 .ours = {.name = here ? mine.run.row->name : *ours,
+                                          .run = here ? run : NULL,
+                                          .user = &mine},
+                                 .rival = {.name = has_rival ? other.run.row->name : *rival,
+                                           .run = has_rival ? run : NULL,
+                                           .user = &other}};
+    if (here)
+        bench_run(&figure);
+    else
+        printf("%s: %s does not run here\n", name, *ours);
+    end(&mine);
+    end(&other);
+}
+
+/* What PyTorch's matmul took there, on 2 threads and on 16; else in proportion to the lesser. */
+static double pytorch_ms(void)
+{
+    const double flops = 2.0 * SIDE_MOST * SIDE_MOST * SIDE_MOST;
+    return flops / 1e6 / (threads >= 16 ? 4123 : 597.0 / 2 * threads);
+}
+
+static void measure_bf16(void)
+{
+    static const char name[] = "bf16 2048 cubed, AMX";
+    product mine, f32;
+    const bool here = prepare(&mine, first_of(amx_bf16), TN_BF16, SIDE_MOST);
+    const bool has_f32 = prepare(&f32, first_of(own_f32), TN_F32, SIDE_MOST);
+    const bench_side beside[] = {{.name = "own f32", .run = has_f32 ? run : NULL, .user = &f32},
+                                 {0}};
+    const bench_figure figure = {.name = name,
+                                 .kind = BENCH_TIME,
+                                 .aim = pytorch_ms(),
+                                 .unit = "ms",
+                                 .ours = {.name = *amx_bf16, .run = run, .user = &mine},
+                                 .beside = has_f32 ? beside : NULL};
+    if (here)
+        bench_run(&figure);
+    else
+        printf("%s: %s does not run here\n", name, *amx_bf16);
+    end(&mine);
+    end(&f32);
+}
+
+/* Bytes that are small numbers in every dtype; of bf16 and f32, none is subnormal. */
+static bool fill_memory(void)
+{
+    const size_t bytes = (size_t)SIDE_MOST * SIDE_MOST * 4;
+    for (int i = 0; i < OPERANDS; i++) {
+        memory[i] = aligned_alloc(4096, bytes);
+        if (!memory[i])
+            return false;
+        for (size_t k = 0; k < bytes / 2; k++) {
+            uint16_t x = (uint16_t)(0x3c00 + k % 1021);
+            memcpy(memory[i] + 2 * k, &x, sizeof x);
+        }
+    }
+    return true;
+}
+
+int main(void)
+{
+    threads = tn_parallel_threads();
+    (void)tni_cpu_amx_request();
+    if (fill_memory()) {
+        compare("i8 1024 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 1024, 3);
+        compare("i8 2048 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 2048, 3);
+        compare("i8 2048 cubed, AMX", amx_i8, TN_I8, own_f32, TN_F32, 2048, 6);
+        measure_bf16();
+        compare("bf16 2048 cubed, AMX, beside oneDNN", amx_bf16, TN_BF16, onednn_bf16, TN_BF16,
+                2048, 1);
+    } else {
+        printf("the figures of narrow products need %d MiB of memory\n", OPERANDS * 16);
+    }
+    for (int i = 0; i < OPERANDS; i++)
+        free(memory[i]);
+    return bench_end();
+}

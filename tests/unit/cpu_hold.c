@@ -1,0 +1,189 @@
+/* Holding a library to one thread: whoever calls it, and whatever a fork cuts off. */
+#include "test.h"
+
+#include "../../backends/cpu/hold.h"
+#include "os/thread.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A library: its number of threads, and where it stops when it is told one. */
+enum { RUNS, STOPS_BEFORE, STOPS_AFTER };
+static _Atomic int number, calls, place, stopped;
+
+static int get(const void *library)
+{
+    assert_true(library == (const void *)(uintptr_t)&number);
+    return atomic_load(&number);
+}
+
+static void stop(int at)
+{
+    if (atomic_load(&place) != at)
+        return;
+    atomic_store(&stopped, 1);
+    while (atomic_load(&place) == at)
+        ;
+}
+
+static void set(const void *library, int threads)
+{
+    assert_true(library == (const void *)(uintptr_t)&number);
+    stop(STOPS_BEFORE);
+    atomic_fetch_add(&calls, 1);
+    atomic_store(&number, threads);
+    stop(STOPS_AFTER);
+}
+
+static tni_hold begin(int threads, bool shared)
+{
+    tni_hold hold = {.get = get, .set = set, .shared = shared};
+    atomic_store(&number, threads);
+    atomic_store(&calls, 0);
+    tni_hold_begin(&hold);
+    return hold;
+}
+
+static void a_number_of_each_thread_is_changed_and_given_back(void **state)
+{
+    (void)state;
+    tni_hold hold = begin(7, false);
+    int before = tni_hold_enter(&hold, &number);
+    assert_int_equal(number, 1);
+    int inner = tni_hold_enter(&hold, &number);
+    tni_hold_leave(&hold, &number, inner);
+    assert_int_equal(number, 1);
+    tni_hold_leave(&hold, &number, before);
+    assert_int_equal(number, 7);
+    assert_int_equal(calls, 2);
+}
+
+static void what_has_no_threads_is_not_told(void **state)
+{
+    tni_hold hold = {0};
+    (void)state;
+    tni_hold_begin(&hold);
+    tni_hold_leave(&hold, NULL, tni_hold_enter(&hold, NULL));
+    for (int shared = 0; shared < 2; shared++) {
+        hold = begin(1, shared);
+        tni_hold_leave(&hold, &number, tni_hold_enter(&hold, &number));
+        assert_int_equal(calls, 0);
+        assert_int_equal(number, 1);
+    }
+}
+
+static void a_shared_number_is_given_back_by_the_last(void **state)
+{
+    (void)state;
+    tni_hold hold = begin(7, true);
+    for (int i = 0; i < 3; i++) {
+        int first = tni_hold_enter(&hold, &number), second = tni_hold_enter(&hold, &number);
+        assert_int_equal(number, 1);
+        tni_hold_leave(&hold, &number, first);
+        assert_int_equal(number, 1);
+        tni_hold_leave(&hold, &number, second);
+        assert_int_equal(number, 7);
+    }
+    assert_int_equal(calls, 6);
+    atomic_store(&number, 5); /* as the program wishes from now on */
+    tni_hold_leave(&hold, &number, tni_hold_enter(&hold, &number));
+    assert_int_equal(number, 5);
+}
+
+enum { THREADS = 4, TURNS = 20000 };
+static tni_hold shared_hold;
+static _Atomic int wrong;
+
+static void work(void *user)
+{
+    (void)user;
+    for (int i = 0; i < TURNS; i++) {
+        int before = tni_hold_enter(&shared_hold, &number);
+        if (atomic_load(&number) != 1)
+            atomic_store(&wrong, 1);
+        tni_hold_leave(&shared_hold, &number, before);
+    }
+}
+
+static void whoever_is_inside_has_one_thread(void **state)
+{
+    tni_thread threads[THREADS];
+    (void)state;
+    shared_hold = begin(7, true);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(tni_thread_create(&threads[i], work, NULL, NULL), TN_OK);
+    for (int i = 0; i < THREADS; i++)
+        tni_thread_join(threads[i]);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(number, 7);
+}
+
+static void enter(void *user)
+{
+    (void)user;
+    (void)tni_hold_enter(&shared_hold, &number);
+}
+
+static void leave(void *user)
+{
+    (void)user;
+    tni_hold_leave(&shared_hold, &number, 1);
+}
+
+/* The child has a time limit: what it is to find out is that nothing waits for a thread it does not have. */
+static bool child_goes_on(void)
+{
+    int code = -1;
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(20);
+        atomic_store(&place, RUNS);
+        int before = tni_hold_enter(&shared_hold, &number);
+        bool held = atomic_load(&number) == 1;
+        tni_hold_leave(&shared_hold, &number, before);
+        _exit(held && atomic_load(&number) == 7 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &code, 0), pid);
+    return code == 0;
+}
+
+static void check_fork(void (*run)(void *), int at)
+{
+    tni_thread thread;
+    atomic_store(&stopped, 0);
+    atomic_store(&place, at);
+    assert_int_equal(tni_thread_create(&thread, run, NULL, NULL), TN_OK);
+    while (!atomic_load(&stopped))
+        ;
+    bool fine = child_goes_on();
+    atomic_store(&place, RUNS);
+    tni_thread_join(thread);
+    assert_true(fine);
+}
+
+static void forks_find_no_lock_held(void **state)
+{
+    (void)state;
+    for (int at = STOPS_BEFORE; at <= STOPS_AFTER; at++) {
+        shared_hold = begin(7, true);
+        check_fork(enter, at);
+        assert_int_equal(number, 1);
+        assert_true(child_goes_on()); /* while a call is inside, though nothing is locked */
+        check_fork(leave, at);
+        assert_int_equal(number, 7);
+        assert_true(child_goes_on());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_of_each_thread_is_changed_and_given_back),
+        cmocka_unit_test(what_has_no_threads_is_not_told),
+        cmocka_unit_test(a_shared_number_is_given_back_by_the_last),
+        cmocka_unit_test(whoever_is_inside_has_one_thread),
+        cmocka_unit_test(forks_find_no_lock_held),
+    };
+    return run_suite("unit.cpu_hold", tests);
+}
