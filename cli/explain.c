@@ -142,7 +142,16 @@ static void print_problem_help(void)
         "  reduce   kind shape axes out si so align\n"
         "  softmax  shape log out si so inplace align\n"
         "  norm     kind shape eps weight bias out si so sweight sbias inplace align\n"
-        "  rotary   kind shape size cos sin out si so scos ssin inplace align\n\n"
+        "  rotary   kind shape size cos sin out si so scos ssin inplace align\n"
+        "  attention\n"
+        "           b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout seed offset\n"
+        "           shift varlen varlenk used page pool sq sk sv so slse smask ssink sstart sstartk slength\n"
+        "           spage backward align\n"
+        "  attention-backward\n"
+        "           b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset shift sq sk\n"
+        "           sv so slse smask sdo sdq sdk sdv align\n"
+        "  attention-merge\n"
+        "           b h l d layout lse out si slsei s2 slse2 so slse align\n\n"
         "Sizes are 64x1024, lists 1;0, switches 0 or 1; sa, si, scos and the like are strides.\n"
         "docs/names.md says what each field is; a word that is wrong is told with those there are.\n");
 }

@@ -35,4 +35,11 @@ void explained_print(const explained_world *world, const explained *problem);
 /* The keys of one problem, into an object that is open. */
 void explained_write(json *to, const explained_world *world, const explained *problem);
 
+/* The backends of attention; nothing, and an empty list, for other problems. */
+void explained_print_backends(const tn_decision *decision);
+void explained_write_backends(json *to, const tn_decision *decision);
+
+/* The key "why". */
+void explained_write_why(json *to, const tn_refusal *why);
+
 #endif

@@ -207,6 +207,7 @@ void explained_print(const explained_world *world, const explained *problem)
 {
     print_head(world, problem->now);
     print_candidates(problem->now);
+    explained_print_backends(problem->now);
     print_offenders(world, problem);
     print_taken(problem->now);
     print_unmet(problem->now);
@@ -214,7 +215,7 @@ void explained_print(const explained_world *world, const explained *problem)
         print_change(problem);
 }
 
-static void write_why(json *to, const tn_refusal *why)
+void explained_write_why(json *to, const tn_refusal *why)
 {
     if (!why) {
         json_null(to, "why");
@@ -256,7 +257,7 @@ static void write_candidate(json *to, const tn_candidate *candidate)
     for (size_t i = 0; (word = numerics_word(candidate->numerics, i)); i++)
         json_text(to, NULL, word);
     json_end_list(to);
-    write_why(to, candidate->why);
+    explained_write_why(to, candidate->why);
     json_end_object(to);
 }
 
@@ -283,6 +284,7 @@ void explained_write(json *to, const explained_world *world, const explained *pr
     for (size_t i = 0; i < tn_decision_count(problem->now); i++)
         write_candidate(to, tn_decision_candidate(problem->now, i));
     json_end_list(to);
+    explained_write_backends(to, problem->now);
     write_taken(to, problem->now);
     json_begin_list(to, "offenders");
     for (size_t i = 0; i < tn_decision_count(problem->now); i++) {

@@ -61,7 +61,7 @@ static void make_witness(const tni_selector *a, const tni_selector *b, char name
     snprintf(name, TNI_SELECTOR_MAX, "%s%s", b->name, b->open ? "~" : "");
     parts[kind] = name;
     *out = (tni_candidate){
-        b->op[0] ? b->op : "~", parts[1], parts[2], parts[3], parts[4], parts[5], ""};
+        b->op[0] ? b->op : "~", parts[1], parts[2], parts[3], parts[4], parts[5], "", NULL, NULL};
 }
 
 static void check_pair(const tni_selector *a, const tni_selector *b, const tni_candidate *candidate)

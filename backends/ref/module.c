@@ -12,6 +12,9 @@ static const tn_kernel_row *const kernels[] = {&tni_ref_matmul,
                                                &tni_ref_softmax,
                                                &tni_ref_norm,
                                                &tni_ref_rotary,
+                                               &tni_ref_attention,
+                                               &tni_ref_attention_backward,
+                                               &tni_ref_attention_merge,
                                                NULL};
 
 static const tn_module module = {.struct_size = sizeof module,

@@ -16,6 +16,9 @@ extern const tn_kernel_row tni_ref_reduce;
 extern const tn_kernel_row tni_ref_softmax;
 extern const tn_kernel_row tni_ref_norm;
 extern const tn_kernel_row tni_ref_rotary;
+extern const tn_kernel_row tni_ref_attention;
+extern const tn_kernel_row tni_ref_attention_backward;
+extern const tn_kernel_row tni_ref_attention_merge;
 
 /* Each output is computed by one thread, in one order. */
 #define TNI_REF_REPEATS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)

@@ -27,8 +27,10 @@
  * before permit; what is none of those that the level requires of the kind is passed over, whatever it
  * permits. A name alone speaks by the kinds it matches by, and to miss it where it is required is a kind
  * of its own. Then the first of these holds: forbidden, passed over, required, avoided, preferred. So
- * what a level forbids or requires by one kind, no nearer rule of another kind lifts. Where a library
- * has two names, a rule may use either.
+ * what a level forbids or requires by one kind, no nearer rule of another kind lifts. The switches of
+ * attention (cuda.flash_sdp, ...) and their order are a kind of their own: who requires a backend turns none
+ * of them on, and a permit of backends is of them too. Where a library or a backend has several names, a rule
+ * may use any.
  *
  * At most 256 rules are added by one call, a level has 4096, a selector 159 bytes.
  *

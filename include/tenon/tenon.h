@@ -16,6 +16,8 @@
 #define TENON_TENON_H
 
 #include "alloc.h"
+#include "attention.h"
+#include "attention_backend.h"
 #include "base.h"
 #include "cache.h"
 #include "capability.h"
@@ -42,6 +44,7 @@
 #include "random.h"
 #include "reduce.h"
 #include "rule.h"
+#include "sdpa.h"
 #include "setting.h"
 #include "settings_table.h"
 #include "status.h"

@@ -1,5 +1,6 @@
 /* Every kernel of a platform, judged for one op: the one path that calls and explanations share. */
 #include "base/dtype.h"
+#include "dispatch/attention/wish.h"
 #include "dispatch/lock/lock.h"
 #include "dispatch/trust/admission.h"
 #include "dispatch/tune/tuning.h"
@@ -7,6 +8,7 @@
 #include "os/cpu.h"
 #include "os/parallel.h"
 #include "settings/context.h"
+#include "settings/table.h"
 
 #include <inttypes.h>
 
@@ -133,6 +135,11 @@ static bool rules_permit(tni_contender *to)
     if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
         return true;
     const tni_rule *rule = to->judged.rule;
+    const tni_setting_row *row = tni_setting_row_of(rule->setting);
+    const char *const off[] = {row->facts.key, " is off, by the ", tn_level_name(rule->level),
+                               NULL};
+    if (row->kind == TN_VALUE_BOOL)
+        return tni_refuse_words(&to->why, TN_REFUSE_RULE, "switch", off);
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
     const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
                                  " by the rule ",
@@ -272,7 +279,8 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         tni_rules_judge(q->context->rules, &kernel->names, &to->judged);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
         !features_permit(asking, kernel->row, &to->why) ||
-        (!free && (!tni_numerics_permit(q, kernel, &to->why) || !rules_permit(to))))
+        (!free && (!tni_numerics_permit(q, kernel, &to->why) ||
+                   !tni_attention_permits(q, &to->why) || !rules_permit(to))))
         return;
     if (!is_capable(asking, kernel, &version, to))
         return;
@@ -315,8 +323,12 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
         return false;
     if (standing(a) != standing(b))
         return standing(a) < standing(b);
+    if (a->judged.wished != b->judged.wished)
+        return a->judged.wished;
     if (standing(a) == 0 && a->judged.rank != b->judged.rank)
         return a->judged.rank < b->judged.rank;
+    if (a->judged.member_rank != b->judged.member_rank)
+        return a->judged.member_rank < b->judged.member_rank;
     if ((a->tuned_us > 0) != (b->tuned_us > 0))
         return a->tuned_us > 0;
     if (a->level_us != b->level_us)
@@ -382,6 +394,8 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     tni_asking asking;
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
+    if (!status)
+        status = tni_attention_check(question, err);
     if (status)
         return status;
     tni_decide_request(question);
@@ -399,18 +413,23 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     return TN_OK;
 }
 
-/* How far a candidate came before it was refused; what rule or lock ask for comes before all. */
-static int32_t progress(const tni_contender *v, const char *locked)
+int32_t tni_refusal_progress(int32_t code)
 {
-    enum { OF_ITS_OWN = 7, ASKED_FOR = 20 };
+    enum { OF_ITS_OWN = 7 };
     static const uint8_t late[TN_REFUSE_COUNT] = {
         [TN_REFUSE_DTYPE] = 1,       [TN_REFUSE_FEATURE] = 2, [TN_REFUSE_PRECISION] = 3,
         [TN_REFUSE_DETERMINISM] = 3, [TN_REFUSE_RULE] = 4,    [TN_REFUSE_DEVICE] = 5,
         [TN_REFUSE_LIBRARY] = 6,     [TN_REFUSE_LOCK] = 8,    [TN_REFUSE_KNOWN_BAD] = 9,
         [TN_REFUSE_QUARANTINE] = 10};
+    return late[code] ? late[code] : OF_ITS_OWN;
+}
+
+/* How far a candidate came before it was refused; what rule or lock ask for comes before all. */
+static int32_t progress(const tni_contender *v, const char *locked)
+{
+    enum { ASKED_FOR = 20 };
     bool named = v->judged.says == TNI_JUDGED_REQUIRED || strcmp(v->kernel->row->name, locked) == 0;
-    int32_t asked = named ? ASKED_FOR : 0;
-    return asked + (late[v->why.code] ? late[v->why.code] : OF_ITS_OWN);
+    return (named ? ASKED_FOR : 0) + tni_refusal_progress(v->why.code);
 }
 
 /* Of those that are refused, the one that came nearest. */
@@ -437,6 +456,9 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
     const tni_op_class *class = tni_op_class_of(question->op->kind);
     bool wish = false, busy = false;
     tni_buffer text = {0};
+    tn_status told = tni_attention_refused(question, choice, err);
+    if (told)
+        return told;
     if (choice->count == 0)
         return tn_fail(err, TN_UNSUPPORTED, 0, class->where, "%s has no kernel for %s",
                        question->device->id, class->word);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "dispatch/attention/backends.h"
 #include "plan.h"
 #include "settings/context.h"
 
@@ -11,8 +12,9 @@ struct tn_decision {
     tn_device *device;
     tn_op op;
     char *problem;
-    tn_error failure;  /* status TN_OK when something would be taken */
-    const char *unmet; /* of the context's rules */
+    tn_error failure;       /* status TN_OK when something would be taken */
+    const char *unmet;      /* of the context's rules */
+    tni_backends *backends; /* of attention; else NULL */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
     tni_choice choice;
@@ -68,12 +70,15 @@ static void look_ahead(tn_decision *decision, const tni_question *question)
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
     decision->unmet = unmet ? unmet->text : "";
-    if (tni_prepared_check(question, first->kernel, &decision->failure) &&
-        decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
+    if (!tni_prepared_check(question, first->kernel, &decision->failure))
+        return;
+    if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
+    if (decision->backends)
+        tni_backends_unpick(decision->backends);
 }
 
-static tn_status fill(tn_decision *decision, tn_error *err)
+static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds, tn_error *err)
 {
     const tni_question question = {
         .context = decision->context, .op = &decision->op, .device = decision->device};
@@ -85,6 +90,10 @@ static tn_status fill(tn_decision *decision, tn_error *err)
     for (size_t i = 0; i < decision->count; i++)
         show(&decision->choice.candidates[i], &decision->candidates[i]);
     decision->failure.status = TN_OK;
+    if (tn_op_attention(&decision->op))
+        status = tni_backends_make(&question, &decision->choice, bounds, &decision->backends, err);
+    if (status)
+        return status;
     if (decision->choice.admitted == 0)
         (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
     else
@@ -94,8 +103,8 @@ static tn_status fill(tn_decision *decision, tn_error *err)
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
 }
 
-tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *device,
-                      tn_decision **out, tn_error *err)
+tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_device *device,
+                             const tni_backend_bounds *bounds, tn_decision **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_explain", "out is NULL");
@@ -106,13 +115,20 @@ tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *dev
     made->device = device;
     made->op = *op;
     made->problem = NULL;
+    made->backends = NULL;
     made->unmet = "";
-    tn_status status = fill(made, err);
+    tn_status status = fill(made, bounds, err);
     if (status)
         tn_decision_release(made);
     else
         *out = made;
     return status;
+}
+
+tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *device,
+                      tn_decision **out, tn_error *err)
+{
+    return tni_explain_within(context, op, device, NULL, out, err);
 }
 
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
@@ -156,6 +172,7 @@ void tn_decision_release(tn_decision *decision)
     if (!decision)
         return;
     tn_context_release(decision->context);
+    tni_backends_release(decision->backends);
     tni_release(decision->problem);
     tni_release(decision);
 }
@@ -196,4 +213,14 @@ const char *tn_decision_problem(const tn_decision *decision)
 tn_device *tn_decision_device(const tn_decision *decision)
 {
     return decision ? decision->device : NULL;
+}
+
+size_t tn_decision_backend_count(const tn_decision *decision)
+{
+    return decision && decision->backends ? decision->backends->count : 0;
+}
+
+const tn_backend *tn_decision_backend(const tn_decision *decision, size_t index)
+{
+    return index < tn_decision_backend_count(decision) ? &decision->backends->rows[index] : NULL;
 }

@@ -1,6 +1,7 @@
 /* The faces of operators: every call makes its problem and takes the one path. */
 #include "cross.h"
 #include "decision.h"
+#include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
@@ -62,3 +63,6 @@ FACES(reduce)
 FACES(softmax)
 FACES(norm)
 FACES(rotary)
+FACES(attention)
+FACES(attention_backward)
+FACES(attention_merge)

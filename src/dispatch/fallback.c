@@ -33,19 +33,22 @@ static bool was_first(const tni_contender *refused, const tni_contender *chosen)
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
-static bool is_preferred(const tni_contender *v, const tni_contender *to)
+/* By what is preferred, were it not refused. */
+static bool comes_before(const tni_contender *refused, const tni_contender *chosen)
 {
-    return v->judged.order == TNI_JUDGED_PREFERRED &&
-           (to->judged.order != TNI_JUDGED_PREFERRED || v->judged.rank < to->judged.rank);
+    const tni_judgement *a = &refused->judged, *b = &chosen->judged;
+    if (b->order != TNI_JUDGED_PREFERRED || a->wished != b->wished)
+        return b->order != TNI_JUDGED_PREFERRED || a->wished;
+    return a->rank < b->rank || (a->rank == b->rank && a->member_rank < b->member_rank);
 }
 
 /* Whether a rule could speak of kernels for the question at all, and not only of another platform's. */
-static bool concerns(const tni_rule *rule, const tni_question *question)
+static bool concerns(const tni_rule *rule, const tni_question *question,
+                     const tni_contender *chosen)
 {
     const char *platform = question->device->platform->name, *name = rule->selector.name;
-    const char *op = rule->selector.op;
     const tn_library *library = NULL;
-    if (op[0] && strcmp(op, tni_op_class_of(question->op->kind)->word) != 0)
+    if (!tni_selector_speaks_of(&rule->selector, &chosen->kernel->names))
         return false;
     switch (rule->selector.kind) {
     case TNI_SELECT_KERNEL: {
@@ -63,11 +66,14 @@ static bool concerns(const tni_rule *rule, const tni_question *question)
 const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
 {
     const tni_rules *rules = question->context->rules;
-    if (chosen->judged.order == TNI_JUDGED_PREFERRED || question->only)
+    if (question->only)
         return NULL;
     for (size_t i = 0; i < tni_rules_count(rules); i++) {
         const tni_rule *rule = tni_rules_at(rules, i);
-        if (rule->strength == TN_PREFER && !rule->shadowed && concerns(rule, question))
+        bool met = tni_rule_is_of_members(rule) ? chosen->judged.order == TNI_JUDGED_PREFERRED
+                                                : chosen->judged.wished;
+        if (rule->strength == TN_PREFER && !rule->shadowed && !met &&
+            concerns(rule, question, chosen))
             return rule;
     }
     return NULL;
@@ -78,7 +84,7 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
         return;
-    bool preferred = is_preferred(v, chosen);
+    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED && comes_before(v, chosen);
     out->preferred |= preferred;
     if (!preferred && !was_first(v, chosen))
         return;

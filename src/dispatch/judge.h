@@ -46,6 +46,9 @@ static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
     return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
 }
 
+/* How late the test is that refused: a candidate with a greater one came farther. */
+int32_t tni_refusal_progress(int32_t code);
+
 /* Fills in a refusal whose text is `words`, NULL-ended, one behind the other; always false. Without numbers:
  * for what most candidates of a problem are refused for, as formatting takes most of their time. */
 bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "dispatch/attention/names.h"
 #include "ops/op.h"
 #include "os/fork.h"
 #include "os/thread.h"
@@ -114,7 +115,9 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
                                     .backend = row->backend ? row->backend : "",
                                     .platform = row->platform,
                                     .language = "",
-                                    .library_other = other_name(kernel->library)};
+                                    .library_other = other_name(kernel->library),
+                                    .op_other = tni_backend_op(row),
+                                    .backend_others = tni_backend_others(row)};
     kernel->own = record->origin == TNI_ORIGIN_BUILT_IN ||
                   (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
     kernel->reference = record->origin == TNI_ORIGIN_BUILT_IN && strcmp(record->name, "ref") == 0;

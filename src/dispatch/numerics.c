@@ -14,6 +14,8 @@ static const struct {
     [TNI_OPS_MATMUL] = {TN_SETTING_CUDA_MATMUL_FP32_PRECISION,
                         TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION},
     [TNI_OPS_EACH] = {TN_SETTING_FP32_PRECISION, TN_SETTING_FP32_PRECISION},
+    [TNI_OPS_ATTENTION] = {TN_SETTING_CUDA_MATMUL_FP32_PRECISION,
+                           TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION},
 };
 
 static bool is_cuda(const tni_kernel *kernel)
@@ -84,15 +86,25 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
     return true;
 }
 
+/* The switch that governs narrow sums of an op; -1 for none. */
+static tn_setting switch_of_sums(const tn_op *op)
+{
+    tn_dtype dtype = op->operand[0].dtype;
+    if (dtype != TN_F16 && dtype != TN_BF16)
+        return -1;
+    if (tn_op_attention(op))
+        return TN_SETTING_CUDA_ALLOW_FP16_BF16_REDUCTION_MATH_SDP;
+    if (op->kind != TN_OP_MATMUL)
+        return -1;
+    return dtype == TN_F16 ? TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION
+                           : TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION;
+}
+
 static bool sums_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
 {
-    tn_dtype dtype = question->op->operand[0].dtype;
-    tn_setting setting =
-        dtype == TN_F16    ? TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION
-        : dtype == TN_BF16 ? TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION
-                           : -1;
+    tn_setting setting = switch_of_sums(question->op);
     if (!(kernel->row->numerics & TN_NUM_REDUCED_REDUCTION) || setting < 0 ||
-        question->op->kind != TN_OP_MATMUL || tn_setting_value(question->context, setting))
+        tn_setting_value(question->context, setting))
         return true;
     return tni_refuse(why, TN_REFUSE_PRECISION, "bits of sums", 32, 16, "%s=true permits it",
                       key_of(setting));

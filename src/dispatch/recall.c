@@ -123,37 +123,44 @@ static bool sign(const tni_asked *asked, signature *out)
     return true;
 }
 
-/* Where the first element is; false when the operand's bytes do not all have addresses there. */
-static bool find_data(const memory *call, const tn_tensor *tensor, int32_t index, char **out)
+/* Sets where the first element is; false when the operand's bytes do not all have addresses there. */
+static bool find_data(memory *call, const tn_tensor *tensor, int32_t index)
 {
     uintptr_t at = (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
-    *out = (char *)at;
+    call->problem.data[index] = (void *)at;
     return tensor->data && at >= (uintptr_t)tensor->data && (uint64_t)-call->low[index] <= at &&
            (uint64_t)call->high[index] <= UINTPTR_MAX - at;
 }
 
-/* Puts the data in its places. False when an operand may share a byte with the output, though it was not
- * the output itself before, or is not now. */
+/* Whether no operand shares a byte with the output `out`, but the one that was in place before. */
+static bool is_apart(const memory *call, const tni_op_class *class, int32_t out)
+{
+    char *const *data = (char *const *)call->problem.data;
+    bool in_place = class->may_be_in_place && call->problem.op.uses & TN_EACH_USES_IN_PLACE;
+    uintptr_t low = (uintptr_t)data[out] + (uintptr_t)call->low[out];
+    uintptr_t high = (uintptr_t)data[out] + (uintptr_t)call->high[out];
+    for (int32_t i = 0; class->operands[i]; i++) {
+        if (i == out || !data[i])
+            continue;
+        bool apart = (uintptr_t)data[i] + (uintptr_t)call->high[i] <= low ||
+                     high <= (uintptr_t)data[i] + (uintptr_t)call->low[i];
+        if (i == 0 && in_place ? data[i] != data[out] : !apart)
+            return false;
+    }
+    return true;
+}
+
+/* Puts the data in its places; false when it may not lie there. */
 static bool place_data(memory *call, const tni_op_class *class, const signature *s)
 {
-    void **data = call->problem.data;
-    int32_t out = class->output;
-    char *to, *at;
-    if (!find_data(call, s->tensors[out], out, &to))
-        return false;
-    bool in_place = class->may_be_in_place && call->problem.op.uses & TN_EACH_USES_IN_PLACE;
     for (int32_t i = 0; class->operands[i]; i++) {
-        if (!s->tensors[i] || i == out)
-            continue;
-        if (!find_data(call, s->tensors[i], i, &at))
+        if (s->tensors[i] && !find_data(call, s->tensors[i], i))
             return false;
-        bool apart = (uintptr_t)(at + call->high[i]) <= (uintptr_t)(to + call->low[out]) ||
-                     (uintptr_t)(to + call->high[out]) <= (uintptr_t)(at + call->low[i]);
-        if (i == 0 && in_place ? at != to : !apart)
-            return false;
-        data[i] = at;
     }
-    data[out] = to;
+    for (int32_t i = 0; class->operands[i]; i++) {
+        if (s->tensors[i] && tni_op_writes(class, i) && !is_apart(call, class, i))
+            return false;
+    }
     return true;
 }
 

@@ -8,15 +8,6 @@
 #include "settings/context.h"
 #include "tenon/stream.h"
 
-static bool is_empty(const tn_layout *layout)
-{
-    for (int32_t i = 0; i < layout->rank; i++) {
-        if (layout->shape[i] == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The caller's scratch memory, or the stream's: *out_taken is to be given back then. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
                                 const char *face, tn_run *run, tni_scratch **out_taken,
@@ -123,7 +114,7 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
     tn_status status = tni_device_open(plan->device, class->where, &call, err);
     if (!status)
         status = tni_stream_for(args->stream, plan->device, class->where, &stream, err);
-    if (status || is_empty(&problem->op.operand[class->output]))
+    if (status || tni_op_is_empty(&problem->op))
         return status;
     tni_sample *sample = NULL;
     if (tni_sample_is_due(context))

@@ -4,11 +4,19 @@
 #include "base/words.h"
 
 static const tni_op_class *const classes[TN_OP_COUNT] = {
-    [TN_OP_MATMUL] = &tni_matmul_class, [TN_OP_PERMUTE] = &tni_permute_class,
-    [TN_OP_CAST] = &tni_cast_class,     [TN_OP_FILL] = &tni_fill_class,
-    [TN_OP_UNARY] = &tni_unary_class,   [TN_OP_BINARY] = &tni_binary_class,
-    [TN_OP_REDUCE] = &tni_reduce_class, [TN_OP_SOFTMAX] = &tni_softmax_class,
-    [TN_OP_NORM] = &tni_norm_class,     [TN_OP_ROTARY] = &tni_rotary_class,
+    [TN_OP_MATMUL] = &tni_matmul_class,
+    [TN_OP_PERMUTE] = &tni_permute_class,
+    [TN_OP_CAST] = &tni_cast_class,
+    [TN_OP_FILL] = &tni_fill_class,
+    [TN_OP_UNARY] = &tni_unary_class,
+    [TN_OP_BINARY] = &tni_binary_class,
+    [TN_OP_REDUCE] = &tni_reduce_class,
+    [TN_OP_SOFTMAX] = &tni_softmax_class,
+    [TN_OP_NORM] = &tni_norm_class,
+    [TN_OP_ROTARY] = &tni_rotary_class,
+    [TN_OP_ATTENTION] = &tni_attention_class,
+    [TN_OP_ATTENTION_BACKWARD] = &tni_attention_backward_class,
+    [TN_OP_ATTENTION_MERGE] = &tni_attention_merge_class,
 };
 
 static const char *const words[] = {
@@ -46,6 +54,24 @@ void tni_op_begin(tn_op *op, const tni_op_class *class)
         op->operand[op->count].dtype = TN_DTYPE_NONE;
         op->operand[op->count].rank = 0;
     }
+}
+
+static bool has_elements(const tn_layout *layout)
+{
+    int32_t i = 0;
+    while (i < layout->rank && layout->shape[i] != 0)
+        i++;
+    return layout->dtype && i == layout->rank;
+}
+
+bool tni_op_is_empty(const tn_op *op)
+{
+    uint32_t outputs = classes[op->kind]->outputs;
+    for (int32_t i = 0; outputs >> i; i++) {
+        if (outputs >> i & 1 && has_elements(&op->operand[i]))
+            return false;
+    }
+    return true;
 }
 
 tn_status tni_op_settle(tn_op *op, tn_error *err)

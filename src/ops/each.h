@@ -52,9 +52,9 @@ extern const tn_setting tni_each_settings[];
 extern const char *const tni_each_uses[];
 extern const char *const tni_each_in_out[];
 
-#define TNI_EACH_CLASS                                                           \
-    .output = TN_EACH_OUT, .group = TNI_OPS_EACH, .settings = tni_each_settings, \
-    .uses = tni_each_uses, .parse = tni_each_parse, .write = tni_each_write,     \
-    .words = tni_each_words, .free = tni_each_free
+#define TNI_EACH_CLASS                                                             \
+    .outputs = 1U << TN_EACH_OUT, .output = TN_EACH_OUT, .group = TNI_OPS_EACH,    \
+    .settings = tni_each_settings, .uses = tni_each_uses, .parse = tni_each_parse, \
+    .write = tni_each_write, .words = tni_each_words, .free = tni_each_free
 
 #endif

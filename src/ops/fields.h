@@ -9,7 +9,7 @@
 
 #include "op.h"
 
-enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096, TNI_FIELDS_KNOWN = 32 };
+enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096, TNI_FIELDS_KNOWN = 48 };
 
 /* The fields of a text, taken one by one by whoever knows them. */
 typedef struct tni_fields {
@@ -40,7 +40,7 @@ tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const
                           int32_t *out, tn_error *err);
 
 /* "m n k", and "..." for those that there is no room for. Returns `room`. */
-enum { TNI_FIELDS_LISTED = 200 };
+enum { TNI_FIELDS_LISTED = 256 };
 const char *tni_fields_listed(const char *const *words, size_t count, char room[TNI_FIELDS_LISTED]);
 
 /* A field is missing that the op cannot do without. */

@@ -303,6 +303,7 @@ const tni_op_class tni_matmul_class = {
                          offsetof(tn_matmul_args, out), offsetof(tn_matmul_args, bias)}},
     .operands = names,
     .optional = 1U << TN_MATMUL_BIAS,
+    .outputs = 1U << TN_MATMUL_OUT,
     .output = TN_MATMUL_OUT,
     .group = TNI_OPS_MATMUL,
     .settings = tni_matmul_settings,

@@ -19,7 +19,7 @@ typedef struct tni_problem {
 } tni_problem;
 
 /* Contexts remember a hash of what each group of ops reads of them. */
-enum { TNI_OPS_MATMUL, TNI_OPS_EACH, TNI_OPS_GROUPS };
+enum { TNI_OPS_MATMUL, TNI_OPS_EACH, TNI_OPS_ATTENTION, TNI_OPS_GROUPS };
 
 /* Where a call's arguments have what, in bytes from the beginning of their struct. */
 typedef struct tni_args_form {
@@ -42,11 +42,12 @@ typedef struct tni_op_class {
     tni_args_form args;          /* of that face                        */
     const char *const *operands; /* their names in messages and in the problem's text, NULL-ended */
     uint32_t optional;           /* a bit for each operand that may be absent */
-    int32_t output;              /* which of them is written */
-    bool may_be_in_place;        /* the output may be the first operand: same memory, same layout */
-    int32_t group;               /* TNI_OPS_..., of those that read the same settings */
-    const tn_setting *settings;  /* that plans are told apart by, ended by -1 */
-    const char *const *uses;     /* a word for each bit, NULL-ended */
+    uint32_t outputs;            /* a bit for each operand that is written */
+    int32_t output;       /* the first of them */
+    bool may_be_in_place; /* it may be the first operand: same memory, same layout */
+    int32_t group;        /* TNI_OPS_..., of those that read the same settings */
+    const tn_setting *settings; /* that plans are told apart by, ended by -1 */
+    const char *const *uses;    /* a word for each bit, NULL-ended */
 
     /* From a problem's text: takes the fields it knows and makes the layouts, dense where no strides
      * are said; what follows from them is left to `settle`. */
@@ -69,6 +70,14 @@ typedef struct tni_op_class {
     void (*free)(tn_op *op, uint64_t dims);
 } tni_op_class;
 
+static inline bool tni_op_writes(const tni_op_class *class, int32_t operand)
+{
+    return class->outputs >> operand & 1;
+}
+
+/* Whether no output has an element: there is nothing to do. */
+bool tni_op_is_empty(const tn_op *op);
+
 const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL for none */
 const tni_op_class *tni_op_class_find(const char *word); /* NULL for none */
 const char *tni_op_class_nearest(const char *word);      /* or NULL */
@@ -76,12 +85,14 @@ const char *tni_op_class_nearest(const char *word);      /* or NULL */
 extern const tni_op_class tni_matmul_class;
 extern const tni_op_class tni_permute_class, tni_cast_class, tni_fill_class, tni_unary_class,
     tni_binary_class, tni_reduce_class, tni_softmax_class, tni_norm_class, tni_rotary_class;
+extern const tni_op_class tni_attention_class, tni_attention_backward_class,
+    tni_attention_merge_class;
 
 /* Begins an op: no operand, uses nothing. */
 void tni_op_begin(tn_op *op, const tni_op_class *class);
 
 /* Takes in a call's tensors, NULL for absent ones, in the class's order: layouts, first elements, and
- * the one device they are on. The output may be written, has a place for each element and shares no
+ * the one device they are on. Every output may be written, has a place for each element and shares no
  * byte with another operand, unless it may be in place and is. TN_UNSUPPORTED for more than
  * TN_OP_RANK_MAX dimensions; TN_REFUSED for several devices. What is `settle`'s is left to it. */
 tn_status tni_problem_begin(tni_problem *out, const tni_op_class *class,

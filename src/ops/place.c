@@ -73,23 +73,22 @@ static bool is_same(const tn_op *op, int32_t a, int32_t b)
            tni_strides_same(x, y);
 }
 
-/* Whether an operand and the output share a byte; the first one may be the output itself. */
-static bool share(const places *p, const tni_problem *problem, int32_t index)
+/* Whether an operand and an output share a byte; the first one may be the first output itself. */
+static bool share(const places *p, const tni_problem *problem, int32_t index, int32_t out)
 {
-    int32_t out = p->class->output;
     const tni_layout *a = &p->extent[index], *b = &p->extent[out];
     const char *at = problem->data[index], *to = problem->data[out];
     if (!at || !to || (uintptr_t)(at + a->high) <= (uintptr_t)(to + b->low) ||
         (uintptr_t)(to + b->high) <= (uintptr_t)(at + a->low))
         return false;
-    if (index == 0 && p->class->may_be_in_place && at == to && is_same(&problem->op, index, out))
+    if (index == 0 && out == p->class->output && p->class->may_be_in_place && at == to &&
+        is_same(&problem->op, index, out))
         return false;
     return tni_tensors_overlap(p->tensors[index], a->size, p->tensors[out], b->size);
 }
 
-static tn_status check_output(const places *p, const tni_problem *problem)
+static tn_status check_output(const places *p, const tni_problem *problem, int32_t out)
 {
-    int32_t out = p->class->output;
     const char *where = p->class->where, *name = p->class->operands[out];
     const tn_tensor *tensor = p->tensors[out];
     tn_status status = tni_tensor_writable(tensor, where, name, p->err);
@@ -101,12 +100,23 @@ static tn_status check_output(const places *p, const tni_problem *problem)
                        "%s: its strides lead several elements to one place; that can only be read",
                        name);
     for (int32_t i = 0; p->class->operands[i]; i++) {
-        if (i != out && p->tensors[i] && share(p, problem, i))
+        if (i != out && p->tensors[i] && share(p, problem, i, out))
             return tn_fail(p->err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s shares memory with %s, which is written while it is read",
-                           p->class->operands[i], name);
+                           "%s shares memory with %s, which is written while it is %s",
+                           p->class->operands[i], name,
+                           tni_op_writes(p->class, i) ? "too" : "read");
     }
     return TN_OK;
+}
+
+static tn_status check_outputs(const places *p, const tni_problem *problem)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; p->class->operands[i] && !status; i++) {
+        if (p->tensors[i] && tni_op_writes(p->class, i))
+            status = check_output(p, problem, i);
+    }
+    return status;
 }
 
 tn_status tni_problem_begin(tni_problem *out, const tni_op_class *class,
@@ -128,7 +138,7 @@ tn_status tni_problem_begin(tni_problem *out, const tni_op_class *class,
     }
     tn_status status = find_device(&p, &out->device);
     if (!status)
-        status = check_output(&p, out);
+        status = check_outputs(&p, out);
     if (!status && class->may_be_in_place && tensors[0] && out->data[0] &&
         out->data[0] == out->data[class->output])
         out->op.uses |= TN_EACH_USES_IN_PLACE;

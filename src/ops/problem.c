@@ -123,7 +123,7 @@ static tn_status check_layouts(const tni_fields *fields, const tn_op *op, const 
         if (tni_layout_of(layout->dtype, layout->shape, layout->stride, layout->rank, where,
                           class->operands[i], &measured, &why))
             return refuse(fields->problem, err, "%s", why.message);
-        if (i == class->output && measured.elements > 0 &&
+        if (tni_op_writes(class, i) && measured.elements > 0 &&
             tni_strides_overlap(layout->shape, layout->stride, layout->rank))
             return refuse(fields->problem, err,
                           "%s: its strides lead several elements to one place", class->operands[i]);
@@ -137,6 +137,7 @@ static tn_status parse_op(tni_fields *fields, const tni_op_class *class, tn_dtyp
     int64_t in_place = 0;
     tni_op_begin(out, class);
     tn_status status = class->parse(fields, dtype, out, err);
+    class = tni_op_class_of(out->kind); /* a field may have made it another one */
     if (!status && class->may_be_in_place)
         status = tni_fields_switch(fields, "inplace", &in_place, err);
     if (!status)

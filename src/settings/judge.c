@@ -31,12 +31,6 @@ static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
     out->rule = rule;
 }
 
-static bool speaks_of_op(const tni_rule *rule, const tni_candidate *candidate)
-{
-    const char *op = rule->selector.op;
-    return !op[0] || strcmp(op, candidate->op) == 0;
-}
-
 /* Other rows than the list of rules permit only to take the place of what they said farther away. */
 static bool permits(const tni_rule *rule)
 {
@@ -48,14 +42,29 @@ static bool is_soft(const tni_rule *rule)
     return rule->strength == TN_PREFER || rule->strength == TN_AVOID;
 }
 
-/* A name alone has a say in every kind; in the one of its own it only requires. */
+bool tni_rule_is_of_members(const tni_rule *rule)
+{
+    return rule->setting >= TN_SETTING_CUDA_FLASH_SDP &&
+           rule->setting <= TN_SETTING_CUDA_SDP_PRIORITY;
+}
+
+/* Members are a kind of their own: who asks for a backend has said nothing of them. */
+static int32_t kind_of(const tni_rule *rule)
+{
+    return tni_rule_is_of_members(rule) ? TNI_SELECT_MEMBER : rule->selector.kind;
+}
+
+/* A name alone has a say in every kind; in the one of its own it only requires, and of members, as of
+ * backends, it only permits. */
 static bool has_say(const tni_rule *rule, const question *q)
 {
-    int32_t kind = rule->selector.kind;
+    int32_t kind = kind_of(rule);
     if (rule->strength == TN_PERMIT ? !permits(rule) : is_soft(rule) != q->soft)
         return false;
     if (q->kind == TNI_SELECT_ANY)
         return kind == TNI_SELECT_ANY && rule->strength == TN_REQUIRE;
+    if (q->kind == TNI_SELECT_MEMBER && (kind == TNI_SELECT_BACKEND || kind == TNI_SELECT_ANY))
+        return rule->strength == TN_PERMIT;
     return kind == q->kind || kind == TNI_SELECT_ANY;
 }
 
@@ -101,10 +110,11 @@ static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *
         bool matches = matches_by(rule, q);
         if (matches)
             weigh(rule, says[rule->strength], out);
-        if (rule->strength != TN_REQUIRE || rule->selector.kind != q->kind)
+        if (rule->strength != TN_REQUIRE || kind_of(rule) != q->kind)
             continue;
         met = met || matches;
-        if (!required && speaks_of_op(rule, q->candidate) && !is_taken_back(q->rules, begin, rule))
+        if (!required && tni_selector_speaks_of(&rule->selector, q->candidate) &&
+            !is_taken_back(q->rules, begin, rule))
             required = rule;
     }
     if (required && !met)
@@ -136,6 +146,22 @@ static void answer(const question *q, tni_judgement *out)
     }
 }
 
+/* The place of the nearest rule that prefers it, those of members apart. */
+static void rank(const tni_rules *rules, const tni_judgement *by, const tni_rule *nearest,
+                 tni_judgement *out)
+{
+    const tni_rule *first = tni_rules_at(rules, 0), *wished = NULL;
+    const tni_judgement *member = &by[2 * TNI_SELECT_MEMBER + 1];
+    for (int32_t i = 1; i < 2 * TNI_SELECT_MEMBER; i += 2) {
+        if (by[i].says == TNI_JUDGED_PREFERRED && (!wished || by[i].rule < wished))
+            wished = by[i].rule;
+    }
+    out->wished = wished != NULL;
+    out->rank = (int32_t)((wished ? wished : nearest) - first);
+    out->member_rank =
+        member->says == TNI_JUDGED_PREFERRED ? (int32_t)(member->rule - first) : INT32_MAX;
+}
+
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out)
 {
     enum { QUESTIONS = 2 * TNI_SELECT_COUNT };
@@ -157,6 +183,7 @@ void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni
             out->overrode = overrode;
     }
     out->order = order.says;
+    out->member_rank = INT32_MAX;
     if (order.says == TNI_JUDGED_PREFERRED)
-        out->rank = (int32_t)(order.rule - tni_rules_at(rules, 0));
+        rank(rules, by, order.rule, out);
 }

@@ -14,6 +14,7 @@ enum {
     TNI_SELECT_BACKEND,
     TNI_SELECT_PLATFORM,
     TNI_SELECT_LANGUAGE,
+    TNI_SELECT_MEMBER, /* a backend, of the rules that attention's switches and order write; never parsed */
     TNI_SELECT_COUNT
 };
 
@@ -39,8 +40,13 @@ bool tni_selector_covers(const tni_selector *a, const tni_selector *b);
 /* A candidate as rules see it; "" where it has no such thing. */
 typedef struct tni_candidate {
     const char *op, *kernel, *library, *backend, *platform, *language;
-    const char *library_other; /* another name of the library; either one is matched */
+    const char *library_other;         /* another name of the library; either one is matched */
+    const char *op_other;              /* an op whose rules hold for it too; NULL: none        */
+    const char *const *backend_others; /* what else the backend goes by, NULL-ended; NULL: none */
 } tni_candidate;
+
+/* Whether a rule of the selector's op, or of every op, holds for the candidate's. */
+bool tni_selector_speaks_of(const tni_selector *selector, const tni_candidate *candidate);
 
 /* The case of the candidate's names does not count; its op is lower case. */
 bool tni_selector_matches(const tni_selector *selector, const tni_candidate *candidate);
@@ -61,6 +67,9 @@ tni_rules *tni_rules_retain(const tni_rules *rules); /* returns it, no longer co
 void tni_rules_release(tni_rules *rules);
 size_t tni_rules_count(const tni_rules *rules);
 const tni_rule *tni_rules_at(const tni_rules *rules, size_t index);
+
+/* Whether a rule is one of attention's switches, or of its family's order. */
+bool tni_rule_is_of_members(const tni_rule *rule);
 
 /* One rule to be written; the selector needs not be canonical. */
 typedef struct tni_rule_wish {
@@ -97,7 +106,9 @@ tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tn
  * Each kind, kernel to language, is judged on its own, by hard rules (forbid, require) and by soft ones
  * (avoid, prefer) apart; a permit is of both:
  *
- * - A rule speaks by its kind, a name alone by every kind it matches by.
+ * - A rule speaks by its kind, a name alone by every kind it matches by. The rules of attention's switches
+ *   and of its order are a kind apart from backends that are asked for; a permit of backends, or of a name
+ *   alone, is of it too.
  * - The nearest depth that speaks decides: forbid before require before permit, avoid before prefer
  *   before permit.
  * - A depth whose requires of the kind, for this op, all miss the candidate speaks too: it is passed
@@ -124,10 +135,12 @@ enum {
 };
 typedef struct tni_judgement {
     int32_t says;
-    int32_t order;            /* what soft rules say of it, also of a required one: avoided,
+    int32_t order;        /* what soft rules say of it, also of a required one: avoided,
                                  preferred or free                                           */
-    int32_t rank;             /* where the order is preferred: that rule's place in the list */
-    const tni_rule *rule;     /* that decided; NULL when free of rules                       */
+    int32_t rank;         /* where the order is preferred: that rule's place in the list */
+    int32_t member_rank;  /* the place of the rule that prefers it as a member; INT32_MAX: none */
+    bool wished;          /* it is preferred in another way than as a member             */
+    const tni_rule *rule; /* that decided; NULL when free of rules                       */
     const tni_rule *overrode; /* or NULL                                                     */
 } tni_judgement;
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out);

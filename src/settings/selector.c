@@ -12,6 +12,7 @@ static const char *const kinds[TNI_SELECT_COUNT] = {
     [TNI_SELECT_BACKEND] = "backend",
     [TNI_SELECT_PLATFORM] = "platform",
     [TNI_SELECT_LANGUAGE] = "language",
+    [TNI_SELECT_MEMBER] = "backend",
 };
 
 /* `text` as messages quote it, in one line of UTF-8; what fits a selector keeps its places. */
@@ -197,19 +198,34 @@ static bool fits_library(const tni_selector *selector, const tni_candidate *cand
     return fits(selector, candidate->library) || fits(selector, candidate->library_other);
 }
 
+static bool fits_backend(const tni_selector *selector, const tni_candidate *candidate)
+{
+    bool found = fits(selector, candidate->backend);
+    for (const char *const *it = candidate->backend_others; !found && it && *it; it++)
+        found = fits(selector, *it);
+    return found;
+}
+
+bool tni_selector_speaks_of(const tni_selector *selector, const tni_candidate *candidate)
+{
+    return !selector->op[0] || strcmp(selector->op, candidate->op) == 0 ||
+           (candidate->op_other && strcmp(selector->op, candidate->op_other) == 0);
+}
+
 bool tni_selector_matches(const tni_selector *selector, const tni_candidate *candidate)
 {
-    if (selector->op[0] && strcmp(selector->op, candidate->op) != 0)
+    if (!tni_selector_speaks_of(selector, candidate))
         return false;
     switch (selector->kind) {
     case TNI_SELECT_KERNEL: return fits(selector, candidate->kernel);
     case TNI_SELECT_LIBRARY: return fits_library(selector, candidate);
-    case TNI_SELECT_BACKEND: return fits(selector, candidate->backend);
+    case TNI_SELECT_BACKEND:
+    case TNI_SELECT_MEMBER: return fits_backend(selector, candidate);
     case TNI_SELECT_PLATFORM: return fits(selector, candidate->platform);
     case TNI_SELECT_LANGUAGE: return fits(selector, candidate->language);
     default:
         return fits(selector, candidate->kernel) || fits_library(selector, candidate) ||
-               fits(selector, candidate->backend) || fits(selector, candidate->platform) ||
+               fits_backend(selector, candidate) || fits(selector, candidate->platform) ||
                fits(selector, candidate->language);
     }
 }

@@ -20,7 +20,8 @@ class Case(script.Case):
         changes.setdefault("TENON_CACHE", self.place("cache"))
         done = script.run(script.build.tenon, "explain", *arguments,
                           env=script.environment(**changes))
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
     def text(self, *arguments, **options):
@@ -94,6 +95,67 @@ class Document(Case):
             self.assertEqual(set(row), set(document) - shared)
 
 
+class Backends(Case):
+    CPU = "attention:f32:b=1,h=2,l=64,d=32@cpu"
+    NAMES = ["FLASH_ATTN", "SLIDING_TILE_ATTN", "TORCH_SDPA", "SAGE_ATTN", "VIDEO_SPARSE_ATTN", "NO_ATTENTION",
+             "SAGE_ATTN_THREE", "ATTN_QAT_INFER", "ATTN_QAT_TRAIN", "VIDEO_SPARSE_ATTN_H3", "BSA_ATTN",
+             "VMOBA_ATTN", "SLA_ATTN", "SAGE_SLA_ATTN", "NABLA_ATTN"]
+    FAMILY = ["flash", "mem_efficient", "math", "cudnn", "overrideable"]
+
+    def backends(self, *arguments, **options):
+        return {row["name"]: row for row in self.document(*arguments, **options)["backends"]}
+
+    def test_are_all_told_with_a_reason(self):
+        rows = self.document(self.CPU)["backends"]
+        self.assertEqual([row["name"] for row in rows if not row["family"]][:15], self.NAMES)
+        self.assertEqual([row["name"] for row in rows if row["family"]], self.FAMILY)
+        self.assertEqual({row["family"] for row in rows}, {None, "TORCH_SDPA"})
+        for row in rows:
+            self.assertIn(row["verdict"], VERDICTS)
+            self.assertEqual(row["why"] is not None, row["verdict"] == "refused", row)
+            self.assertIsNone(row["conditions"])
+        self.assertEqual(len([row for row in rows if row["verdict"] == "chosen" and not row["family"]]), 1)
+        text = self.text(self.CPU)
+        for row in rows:
+            self.assertRegex(text, rf"(?m)^ +{row['name']} +{row['verdict']}( |$)")
+
+    def test_are_of_attention_alone(self):
+        self.assertEqual(self.document(MATMUL)["backends"], [])
+        self.assertNotIn("backend ", self.text(MATMUL).split("\n\n")[2])
+
+    def test_switches_are_named(self):
+        rows = self.backends("--set", "cuda.math_sdp=false", self.CPU, code=None)
+        self.assertIn("cuda.math_sdp is off, by the process", rows["math"]["why"]["text"])
+
+    def test_the_environment_asks(self):
+        self.assertEqual(self.backends(self.CPU, TENON_ATTENTION_BACKEND="torch_sdpa")["TORCH_SDPA"]["verdict"],
+                         "chosen")
+        document = self.document(self.CPU, code=4, TENON_ATTENTION_BACKEND="NO_ATTENTION")
+        self.assertEqual(document["status"], "refused")
+        self.assertIn("NO_ATTENTION (environment: TENON_ATTENTION_BACKEND)", document["message"])
+        document = self.document(self.CPU, code=3, TENON_ATTENTION_BACKEND="SAGE_ATTN")
+        self.assertIn("no kernel on cpu yet that goes by SAGE_ATTN", document["message"])
+        told = self.refuse(self.CPU, code=2, TENON_ATTENTION_BACKEND="SAGE_ATN")
+        self.assertIn('no attention backend "sage_atn"; did you mean SAGE_ATTN?', told)
+
+    def test_a_device_that_is_not_here(self):
+        file = script.source("backends", "described", "devices", "h200.device")
+        problem = "attention:bf16:b=1,h=24,l=32760,d=128,mask=causal@h200"
+        document = self.document("--device-file", file, problem, code=None)
+        rows = {row["name"]: row for row in document["backends"]}
+        for name in ("FLASH_ATTN", "flash", "mem_efficient", "cudnn"):
+            if rows[name]["kernel"]:
+                continue  # of a module for cuda
+            outcomes = {row["name"]: row["outcome"] for row in rows[name]["conditions"]}
+            self.assertEqual(outcomes.pop("kernel"), "fails")
+            self.assertEqual(set(outcomes.values()), {"holds", "not-asked"})
+            self.assertIn("upstream's other conditions hold", rows[name]["why"]["text"])
+        wide = self.document("--device-file", file, problem.replace("d=128", "d=320"), code=None)
+        flash = next(row for row in wide["backends"] if row["name"] == "flash")
+        if not flash["kernel"]:
+            self.assertEqual((flash["why"]["needed"], flash["why"]["found"]), (256, 320))
+
+
 class Fields(Case):
     """docs/names.md and --help list the fields that an op takes: no more, no less."""
 
@@ -101,27 +163,32 @@ class Fields(Case):
     SOUND = {"matmul": "m=1,n=1,k=1,bias=1", "cast": "shape=4,to=f64", "unary": "kind=neg,shape=4",
              "binary": "kind=add,shape=4", "reduce": "kind=sum,shape=4",
              "norm": "kind=layer,shape=4,weight=1,bias=1", "rotary": "kind=halves,shape=4x4",
-             "permute": "shape=4", "fill": "shape=4", "softmax": "shape=4"}
+             "permute": "shape=4", "fill": "shape=4", "softmax": "shape=4",
+             "attention": ("b=1,h=1,l=4,d=4,mask=additive,sink=1,lse=1,used=1", "h=1,varlen=4,d=4",
+                           "b=1,h=1,l=4,d=4,page=4"),
+             "attention-backward": "b=1,h=1,l=4,d=4,mask=additive", "attention-merge": "b=1,h=1,l=4,d=4,lse=1"}
 
     def setUp(self):
         super().setUp()
-        rows = re.findall(r"^\| `(\w+)` \| ((?:`\w+`,? ?)+)\|", names.section("Problems"), re.M)
+        rows = re.findall(r"^\| `([\w-]+)` \| ((?:`\w+`,? ?)+)\|", names.section("Problems"), re.M)
         self.page = {op: re.findall(r"`(\w+)`", fields) for op, fields in rows}
 
     def there_are(self, problem):
         return re.search(r"; there are ([\w -]+)", self.refuse(problem)).group(1).split()
 
     def test_of_every_op(self):
-        said = re.search(r"there are ([\w ]+)", self.refuse("nonsense:f32:m=1"))
-        self.assertEqual(set(self.page), set(self.SOUND) if not said else set(said.group(1).split()))
+        self.assertEqual(set(self.page), set(self.there_are("nonsense:f32:m=1")))
         for op, fields in self.page.items():
-            taken = self.there_are(f"{op}:f32:{self.SOUND[op]},zz=1")
+            problems = self.SOUND[op]
+            taken = set()
+            for problem in (problems,) if isinstance(problems, str) else problems:
+                taken |= set(self.there_are(f"{op}:f32:{problem},zz=1"))
             self.assertEqual(sorted(fields), sorted(taken), op)
 
     def test_in_the_help(self):
         text = self.text("--help")
         for op, fields in self.page.items():
-            self.assertIn(f"\n  {op:<8} {' '.join(fields)}\n", text)
+            self.assertIn(f"\n  {op:<8} {' '.join(fields)}\n", re.sub(r"\n {11}(?=\w)", " ", text))
 
     def test_have_a_row_each(self):
         rows = re.findall(r"^\| ((?:`\w+`,? ?)+)\| [a-z0-9]", names.section("Problems"), re.M)

@@ -167,6 +167,8 @@ class Limits(Case):
         return next(row for row in rows if row["name"] == "openblas")
 
     def test_threads(self):
+        if script.build.sanitizers:
+            self.skipTest("a sanitizer needs a thread of its own at the end")
         if os.getuid() != 0 or len(os.sched_getaffinity(0)) < 2:
             self.skipTest("another user, and two processors, are needed")
         row = self.openblas(resource.RLIMIT_NPROC, 1, user=65531)

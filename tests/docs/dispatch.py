@@ -1,4 +1,4 @@
-"""docs/dispatch.md shows what the command writes: every session is run again and compared.
+"""docs/dispatch.md and docs/attention.md show what the command writes: every session is run again and compared.
 
     python3 tests/docs/dispatch.py BUILD --write     writes those anew that have changed
 
@@ -20,7 +20,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-PAGE = ("docs", "dispatch.md")
+PAGES = {"dispatch.md": 7, "attention.md": 1}  # and how many sessions each has at least
 SESSION = re.compile(r"(<!-- session\n(.*?)-->\n```\n)(.*?)(```\n)", re.S)
 
 # What differs from machine to machine, and what stands for it. Kernels of libraries that may or may not be
@@ -84,18 +84,19 @@ class Sessions(script.Case):
             self.skipTest("this build has no described platform")
         if platform.machine() != "x86_64":
             self.skipTest("this is no x86-64, whose kernels the sessions speak of")
-        page = script.read_text(script.source(*PAGE))
-        sessions = SESSION.findall(page)
-        self.assertGreaterEqual(len(sessions), 7)
-        for _, lines, shown, _ in sessions:
-            self.assertEqual(comparable(shown), comparable(run_session(lines)),
-                             "docs/dispatch.md: write it anew with --write\n" + lines)
+        for name, least in PAGES.items():
+            sessions = SESSION.findall(script.read_text(script.source("docs", name)))
+            self.assertGreaterEqual(len(sessions), least)
+            for _, lines, shown, _ in sessions:
+                self.assertEqual(comparable(shown), comparable(run_session(lines)),
+                                 f"docs/{name}: write it anew with --write\n" + lines)
 
 
 if __name__ == "__main__":
     if sys.argv[2:] == ["--write"]:
         script.build.read(sys.argv[1])
-        path = script.source(*PAGE)
-        script.write_text(path, written(script.read_text(path)))
+        for page in PAGES:
+            path = script.source("docs", page)
+            script.write_text(path, written(script.read_text(path)))
     else:
         script.main()

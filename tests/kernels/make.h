@@ -281,14 +281,43 @@ static inline const tn_kernel_row *row_of(int32_t op)
     return NULL;
 }
 
-/* From the last task to the first: no task may rely on another. */
+/* From the last task to the first: no task may rely on another. With a pool, on its threads. */
 static int64_t host_tasks;
+static void (*host_pool)(int64_t count, tn_task *task, void *user);
 static inline void host_loop_(void *self, int64_t count, tn_task *task, void *user)
 {
     assert_ptr_equal(self, &host_tasks);
     host_tasks += count;
+    if (host_pool) {
+        host_pool(count, task, user);
+        return;
+    }
     for (int64_t i = count - 1; i >= 0; i--)
         task(user, i);
+}
+
+/* Memory for kernels, aligned to 64 bytes. `host_allocations` may still be had, `host_blocks` are. */
+static int64_t host_allocations = INT64_MAX, host_blocks;
+static inline void *host_alloc_(void *self, size_t size, size_t align)
+{
+    assert_ptr_equal(self, &host_tasks);
+    assert_true(align <= 64);
+    char *memory = host_allocations-- > 0 ? malloc(size + 128) : NULL;
+    if (!memory)
+        return NULL;
+    char *aligned = memory + 128 - ((uintptr_t)memory & 63);
+    memcpy(aligned - sizeof memory, &memory, sizeof memory);
+    host_blocks++;
+    return aligned;
+}
+
+static inline void host_release_(void *self, void *memory)
+{
+    void *block;
+    assert_ptr_equal(self, &host_tasks);
+    memcpy(&block, (char *)memory - sizeof block, sizeof block);
+    free(block);
+    host_blocks--;
 }
 
 static int64_t determinism_is;
@@ -309,13 +338,17 @@ static inline tn_status admit(const tn_op *op, tn_refusal *why)
     return row->admit ? row->admit(row, &query, why) : TN_OK;
 }
 
-static inline void compute(tn_op *op, const operand *const *operands, int32_t threads)
+/* Runs the op's row, which must admit it. */
+static inline tn_status compute_or_not(tn_op *op, const operand *const *operands, int32_t threads,
+                                       tn_error *err)
 {
-    static const tn_host host = {
-        .struct_size = sizeof host, .self = &host_tasks, .parallel_for = host_loop_};
+    static const tn_host host = {.struct_size = sizeof host,
+                                 .self = &host_tasks,
+                                 .alloc = host_alloc_,
+                                 .release = host_release_,
+                                 .parallel_for = host_loop_};
     void *data[TN_OP_OPERANDS_MAX] = {NULL};
     tn_refusal why = {.struct_size = sizeof why};
-    tn_error err;
     for (int32_t i = 0; i < op->count; i++) {
         op->operand[i] = operands[i] ? operands[i]->layout : (tn_layout){.dtype = 0};
         if (operands[i] && elements_of(&operands[i]->layout) > 0)
@@ -329,7 +362,15 @@ static inline void compute(tn_op *op, const operand *const *operands, int32_t th
                   .data = data,
                   .host = &host,
                   .threads = threads};
-    assert_int_equal(run.row->run(&run, &err), TN_OK);
+    tn_status status = run.row->run(&run, err);
+    assert_int_equal(host_blocks, 0);
+    return status;
+}
+
+static inline void compute(tn_op *op, const operand *const *operands, int32_t threads)
+{
+    tn_error err;
+    assert_int_equal(compute_or_not(op, operands, threads, &err), TN_OK);
 }
 
 /* The first rank - last dimensions are rows, if `last` is more than 0. */

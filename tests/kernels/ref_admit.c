@@ -1,11 +1,16 @@
 /* What the reference kernels declare of themselves and what they refuse, with what would help. */
 #include "make.h"
 
+#include <stdbool.h>
+
 static void rows_are_whole(void **state)
 {
     static const char *const names[] = {
-        "cpu.matmul.ref", "cpu.permute.ref", "cpu.cast.ref",    "cpu.fill.ref", "cpu.unary.ref",
-        "cpu.binary.ref", "cpu.reduce.ref",  "cpu.softmax.ref", "cpu.norm.ref", "cpu.rotary.ref"};
+        "cpu.matmul.ref",         "cpu.permute.ref",   "cpu.cast.ref",
+        "cpu.fill.ref",           "cpu.unary.ref",     "cpu.binary.ref",
+        "cpu.reduce.ref",         "cpu.softmax.ref",   "cpu.norm.ref",
+        "cpu.rotary.ref",         "cpu.attention.ref", "cpu.attention-backward.ref",
+        "cpu.attention-merge.ref"};
     const tn_module *module = NULL;
     (void)state;
     assert_int_equal(tni_ref_module_entry(NULL, &module, NULL), TN_OK);
@@ -22,7 +27,8 @@ static void rows_are_whole(void **state)
         assert_int_equal(row->numerics & ~TN_NUM_KNOWN, 0);
         assert_true(row->numerics & TN_NUM_RUN_TO_RUN && row->numerics & TN_NUM_BATCH_INVARIANT);
         assert_true(row->flops_per_us > 0 && row->bytes_per_us > 0 && row->overhead_us > 0);
-        assert_int_equal(!!(row->numerics & TN_NUM_CROSS_DEVICE), op != TN_OP_SOFTMAX);
+        bool libm = op == TN_OP_SOFTMAX || op >= TN_OP_ATTENTION;
+        assert_int_equal(!(row->numerics & TN_NUM_CROSS_DEVICE), libm);
     }
     assert_null(module->kernels[TN_OP_COUNT - 1]);
 }

@@ -13,12 +13,14 @@ import script
 numpy = harness.import_numpy()
 
 MATMUL, PERMUTE, CAST, FILL, UNARY, BINARY, REDUCE, SOFTMAX, NORM, ROTARY = range(1, 11)
+ATTENTION, ATTENTION_BACKWARD, ATTENTION_MERGE = range(11, 14)
 WORDS = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",
          "uint16": "u16", "uint32": "u32", "uint64": "u64", "float16": "f16", "float32": "f32",
          "float64": "f64", "complex64": "c64", "complex128": "c128", "bool": "bool"}
 WHOLE = [name for name in WORDS if "int" in name]
 FLOATS = ["float16", "float32", "float64"]
 USES_LOG = 1 << 4
+OPERANDS = 16
 
 
 class Layout(ctypes.Structure):
@@ -37,13 +39,22 @@ class Each(ctypes.Structure):
                 ("size", c_int64), ("value", c_double), ("imaginary", c_double)]
 
 
+class Attention(ctypes.Structure):
+    _fields_ = [(name, c_int64) for name in ("batch", "heads", "groups", "queries", "keys", "size",
+                                             "value_size", "page", "left", "right", "shift")] + [
+                    ("corner", c_int32), ("reserved", c_int32), ("scale", c_double),
+                    ("softcap", c_double), ("dropout", c_double), ("seed", c_uint64),
+                    ("offset", c_uint64)]
+
+
 class Words(ctypes.Union):
-    _fields_ = [("matmul", Matmul), ("each", Each), ("room", c_int64 * 32)]
+    _fields_ = [("matmul", Matmul), ("each", Each), ("attention", Attention),
+                ("room", c_int64 * 32)]
 
 
 class Op(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("kind", c_int32), ("count", c_int32),
-                ("uses", c_uint64), ("operand", Layout * 6), ("words", Words)]
+                ("uses", c_uint64), ("operand", Layout * OPERANDS), ("words", Words)]
 
 
 def layout(array):
@@ -66,11 +77,13 @@ class Case(script.Case):
         self.dice = random.Random(7)
 
     def run_op(self, op_kind, arrays, uses=0, **words):
-        op = Op(ctypes.sizeof(Op), op_kind, len(arrays), uses, (Layout * 6)(*map(layout, arrays)))
-        part = op.words.matmul if op_kind == MATMUL else op.words.each
+        op = Op(ctypes.sizeof(Op), op_kind, len(arrays), uses,
+                (Layout * OPERANDS)(*map(layout, arrays)))
+        part = op.words.matmul if op_kind == MATMUL else op.words.attention \
+            if op_kind in (ATTENTION, ATTENTION_BACKWARD) else op.words.each
         for name, value in words.items():
             setattr(part, name, value)
-        data = (c_void_p * 6)(*(None if a is None or a.size == 0 else a.ctypes.data for a in arrays))
+        data = (c_void_p * OPERANDS)(*(None if a is None or a.size == 0 else a.ctypes.data for a in arrays))
         why = ctypes.create_string_buffer(256)
         status = self.door.ref_run(ctypes.byref(op), data, why, c_size_t(256))
         self.assertEqual(status, 0, why.value.decode())
@@ -105,10 +118,10 @@ class Case(script.Case):
         self.run_op(op_kind, arrays, uses, kind=function, elements=out.size, rows=rows, **words)
         return out
 
-    def assert_close(self, got, want, of):
+    def assert_close(self, got, want, of, noise=0):
         """Within two units of the last place of what `of` names, and as much of the greatest."""
         of = numpy.finfo(of)
-        limit = 2 * of.eps * (abs(want) + abs(want).max(initial=0)) + of.tiny
+        limit = 2 * of.eps * (abs(want) + abs(want).max(initial=0)) + of.tiny + noise
         worst = abs(got.astype(want.dtype) - want) - limit
         self.assertLessEqual(worst.max(initial=0), 0)
 

@@ -54,6 +54,60 @@ static const char *const matmuls[] = {
     "m=5,n=7,k=32,batch=3,sb=0;7;1",
     NULL,
 };
+/* Of the way back, those without what only the way there has. */
+static const char *const attentions[] = {
+    "b=1,h=1,l=1,d=1",
+    "b=0,h=2,l=3,d=4",
+    "b=1,h=2,lq=0,lk=5,d=8",
+    "b=1,h=2,lq=5,lk=0,d=8",
+    "b=1,h=2,l=64,d=64",
+    "b=2,h=3,l=63,d=64",
+    "b=2,h=1,l=65,d=128",
+    "b=1,h=1,lq=129,lk=257,d=80",
+    "b=1,h=1,lq=257,lk=31,d=33",
+    "b=1,h=1,l=17,d=512",
+    "b=1,h=3,l=40,d=64,mask=causal",
+    "b=1,h=3,lq=40,lk=90,d=64,mask=causal",
+    "b=1,h=3,lq=90,lk=40,d=64,mask=causal-br",
+    "b=1,h=2,l=150,d=64,mask=window:20;0",
+    "b=1,h=2,lq=33,lk=70,d=32,mask=window-tl:-1;7,shift=5",
+    "b=2,h=2,l=40,d=32,mask=bool",
+    "b=2,h=2,l=40,d=32,mask=causal;additive",
+    "b=1,h=4,hk=2,l=40,d=64",
+    "b=1,h=6,hk=1,l=40,d=64,mask=causal",
+    "b=1,h=2,l=40,d=64,dv=96",
+    "b=1,h=2,l=40,d=96,dv=64",
+    "b=2,h=3,l=40,d=64,layout=blhd",
+    "b=1,h=2,l=9,d=24,sq=864;432;48;2",
+    "b=1,h=2,l=9,d=24,sk=-216;-216;-24;1",
+    "b=1,h=2,l=40,d=64,scale=0.25",
+    "b=1,h=2,l=40,d=64,softcap=3",
+    "b=1,h=2,l=40,d=64,dropout=0.5,seed=9",
+    "b=1,h=2,l=40,d=64,align=%d;%d;%d;%d",
+    NULL,
+};
+static const char *const forwards[] = {
+    "b=1,h=2,l=40,d=64,lse=1",
+    "b=1,h=8,hk=2,lq=1,lk=1000,d=128,lse=1",
+    "b=2,h=2,l=40,d=64,mask=padding,lse=1",
+    "b=1,h=2,l=40,d=64,sink=1,lse=1",
+    "b=1,h=2,l=40,d=64,out=f32",
+    "h=2,varlen=65;0;1;20,d=64,mask=causal-br,lse=1",
+    "h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+    "b=3,h=2,l=70,d=64,used=1",
+    "b=3,h=4,hk=2,lq=3,lk=70,d=64,page=16,mask=causal-br",
+    NULL,
+};
+static const char *const merges[] = {
+    "b=1,h=1,l=1,d=1",
+    "b=0,h=2,l=3,d=4",
+    "b=2,h=3,l=17,d=64,lse=1",
+    "b=2,h=3,l=17,d=65,layout=blhd,lse=1",
+    "b=1,h=2,l=9,d=24,si=864;432;48;2",
+    "b=1,h=2,l=9,d=24,out=f32",
+    "b=1,h=2,l=9,d=24,out=bf16",
+    NULL,
+};
 static const char *const shapes[] = {
     "shape=1",
     "shape=0x3",
@@ -112,7 +166,6 @@ static void check_fields(subject *s, const char *prefix, const char *fields)
     const char *op = tni_op_class_of(s->kernel->row->op)->word;
     int size = (int)((s->dtype >> 8 & 0xFF) / 8), align = size > 8 ? 8 : size;
     char problem[256], rest[160];
-    /* Every text that has any has three at most. */
     snprintf(rest, sizeof rest, "%s", fields);
     for (char *mark; (mark = strstr(rest, "%d"));) {
         mark[0] = (char)('0' + align);
@@ -121,6 +174,12 @@ static void check_fields(subject *s, const char *prefix, const char *fields)
     snprintf(problem, sizeof problem, "%s:%s:%s%s@%s:0", op, word, prefix, rest,
              s->kernel->row->platform);
     check(s, problem);
+}
+
+static void check_all(subject *s, const char *const *fields)
+{
+    for (size_t i = 0; fields[i]; i++)
+        check_fields(s, "", fields[i]);
 }
 
 static void check_shapes(subject *s, const char *prefix)
@@ -158,10 +217,13 @@ static void check_op(subject *s)
     static const char *const rotaries[] = {TN_ROTARY_LIST(WORD) NULL};
 #undef WORD
     switch (s->kernel->row->op) {
-    case TN_OP_MATMUL:
-        for (size_t i = 0; matmuls[i]; i++)
-            check_fields(s, "", matmuls[i]);
+    case TN_OP_MATMUL: check_all(s, matmuls); break;
+    case TN_OP_ATTENTION:
+        check_all(s, attentions);
+        check_all(s, forwards);
         break;
+    case TN_OP_ATTENTION_BACKWARD: check_all(s, attentions); break;
+    case TN_OP_ATTENTION_MERGE: check_all(s, merges); break;
     case TN_OP_CAST: check_casts(s); break;
     case TN_OP_FILL: check_shapes(s, "value=3,"); break;
     case TN_OP_UNARY: check_kinds(s, unaries, ""); break;

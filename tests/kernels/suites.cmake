@@ -2,15 +2,20 @@
 include(scripts.cmake)
 
 # The reference kernels, which all others are checked against.
-foreach(suite admit elements matmul number rows)
+foreach(suite admit attention_tables elements matmul number rows)
   tenon_test(kernels/ref_${suite} TIMEOUT 120)
+endforeach()
+foreach(suite attention attention_backward)
+  tenon_test(kernels/ref_${suite} TIMEOUT 120 LABELS concurrency)
 endforeach()
 if(UNIX AND NOT APPLE)
   add_library(test_kernels_ref_door MODULE kernels/ref_door.c)
   target_link_libraries(test_kernels_ref_door PRIVATE tenon_inside tenon_flags)
   set_target_properties(test_kernels_ref_door PROPERTIES PREFIX "" OUTPUT_NAME ref_door
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels")
-  tenon_test_script(kernels/ref_numpy)
+  foreach(script ref_attention_numpy ref_numpy)
+    tenon_test_script(kernels/${script})
+  endforeach()
 endif()
 
 # The processor's own, and those through libraries; the latter skip what is not installed.

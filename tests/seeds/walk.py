@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FINISHED = {"devices", "platforms", "settings"}
+FINISHED = {"attention", "devices", "platforms", "settings"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -116,7 +116,11 @@ static tni_difference compare_one(const char *problem, const void *in, const voi
     void *data[TN_OP_OPERANDS_MAX] = {input, &before, other, other, NULL, NULL};
     tni_difference difference = {.at = -1};
     bool worse = false;
-    const tni_comparand what = {.op = &op, .data = data, .found = found, .expected = expected};
+    const tni_comparand what = {.op = &op,
+                                .output = tni_op_class_of(op.kind)->output,
+                                .data = data,
+                                .found = found,
+                                .expected = expected};
     assert_int_equal(tni_compare(&what, &difference, &worse, NULL), TN_OK);
     assert_true(worse && difference.checked == 1 && difference.at == 0);
     return difference;
@@ -184,7 +188,9 @@ static double bound_of_ones(const char *problem, uint64_t numerics, int64_t k)
     void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out};
     const tni_place first = {{0}};
     tni_bounds bounds;
-    assert_int_equal(tni_bounds_begin(&bounds, &op, data, numerics, NULL), TN_OK);
+    const tni_comparand what = {
+        .op = &op, .output = tni_op_class_of(op.kind)->output, .data = data, .numerics = numerics};
+    assert_int_equal(tni_bounds_begin(&bounds, &what, NULL), TN_OK);
     double bound = tni_bounds_at(&bounds, &first, (tni_number){(double)k, 0});
     tni_bounds_end(&bounds);
     tni_release(ones);
@@ -220,7 +226,9 @@ static double bound_of(const char *problem, float *in, float *other, double expe
     void *data[TN_OP_OPERANDS_MAX] = {in, out, other, other + 1};
     const tni_place first = {{0}};
     tni_bounds bounds;
-    assert_int_equal(tni_bounds_begin(&bounds, &op, data, 0, NULL), TN_OK);
+    const tni_comparand what = {
+        .op = &op, .output = tni_op_class_of(op.kind)->output, .data = data};
+    assert_int_equal(tni_bounds_begin(&bounds, &what, NULL), TN_OK);
     double bound = tni_bounds_at(&bounds, &first, (tni_number){expected, 0});
     tni_bounds_end(&bounds);
     return bound;
@@ -268,13 +276,16 @@ static tn_status visit(void *user, const tni_part *part, tn_error *err)
     tour *t = user;
     void *data[TN_OP_OPERANDS_MAX];
     float out[512];
+    int32_t output = tni_op_class_of(t->op.kind)->output;
+    void *outs[TN_OP_OPERANDS_MAX] = {NULL};
     tn_op piece;
+    outs[output] = out;
     tn_status status = tni_part_take(&t->op, t->data, part, &piece, data, err);
     if (!status)
-        status = tni_oracle_ask(&t->oracle, &piece, data, out, err);
-    int64_t count = tni_layout_elements(&piece.operand[tni_op_class_of(piece.kind)->output]);
+        status = tni_oracle_ask(&t->oracle, &piece, data, outs, err);
+    int64_t count = tni_layout_elements(&piece.operand[output]);
     for (int64_t i = 0; i < count && !status; i++) {
-        int64_t at = tni_part_place(&t->op, part, i);
+        int64_t at = tni_part_place(&t->op, part, output, i);
         assert_in_range(at, 0, 511);
         t->seen[at] = true;
         assert_true(out[i] == t->all[at]);
@@ -288,14 +299,16 @@ static void check_parts(const char *problem, int64_t least_visits)
 {
     tour t = {.op = op_of(problem)};
     static float inputs[4][4096], all[512];
+    void *outs[TN_OP_OPERANDS_MAX] = {NULL};
     tn_error err;
     for (int32_t i = 0; i < t.op.count; i++) {
         for (int32_t k = 0; k < 4096; k++)
             inputs[i][k] = (float)((k * 37 + i * 11) % 101) / 50 - 1;
         t.data[i] = t.op.operand[i].dtype ? inputs[i] : NULL;
     }
+    outs[tni_op_class_of(t.op.kind)->output] = all;
     if (tni_oracle_begin(&t.oracle, t.op.kind, &err) ||
-        tni_oracle_ask(&t.oracle, &t.op, t.data, all, &err))
+        tni_oracle_ask(&t.oracle, &t.op, t.data, outs, &err))
         fail_msg("%s", err.message);
     t.all = all;
     assert_int_equal(tni_parts_visit(&t.op, false, 7, visit, &t, &err), TN_OK);

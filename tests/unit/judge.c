@@ -17,7 +17,7 @@ static void see(const char *text, seen *out)
     for (int i = 0; i < 6; i++)
         if (strcmp(p[i], "-") == 0)
             p[i][0] = '\0';
-    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
+    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6], NULL, NULL};
 }
 
 static const char mkl[] = "matmul cpu.matmul.mkl mkl - cpu -";
@@ -537,7 +537,7 @@ static void random_candidate(uint64_t *seed, seen *out)
     snprintf(p[0], sizeof p[0], "%s", ops[random_next(seed, COUNT(ops))]);
     for (int i = 1; i < 7; i++)
         snprintf(p[i], sizeof p[i], "%s", of[random_next(seed, COUNT(of))]);
-    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
+    out->candidate = (tni_candidate){p[0], p[1], p[2], p[3], p[4], p[5], p[6], NULL, NULL};
 }
 
 static void any_list_judges_as_told(void **state)

@@ -89,12 +89,24 @@ static inline bool same_matmul(const tn_matmul_op *a, const tn_matmul_op *b)
            (a->beta == b->beta || same_number(a->beta, b->beta)); /* 0 has no sign there */
 }
 
+static inline bool same_attention(const tn_attention_op *a, const tn_attention_op *b)
+{
+    return a->batch == b->batch && a->heads == b->heads && a->groups == b->groups &&
+           a->queries == b->queries && a->keys == b->keys && a->size == b->size &&
+           a->value_size == b->value_size && a->page == b->page && a->left == b->left &&
+           a->right == b->right && a->shift == b->shift && a->corner == b->corner &&
+           same_number(a->scale, b->scale) && a->softcap == b->softcap &&
+           a->dropout == b->dropout && a->seed == b->seed && a->offset == b->offset;
+}
+
 static inline bool same_op(const tn_op *a, const tn_op *b)
 {
     uint64_t x[TNI_KEY_MOST], y[TNI_KEY_MOST];
     size_t count = tni_op_key(a, x);
     if (a->kind != b->kind || tni_op_key(b, y) != count || memcmp(x, y, count * sizeof x[0]) != 0)
         return false;
+    if (tn_op_attention(a))
+        return same_attention(&a->as.attention, &b->as.attention);
     return a->kind == TN_OP_MATMUL ? same_matmul(&a->as.matmul, &b->as.matmul)
                                    : same_each(&a->as.each, &b->as.each);
 }

@@ -116,7 +116,7 @@ static void words_are_the_published_ones(void **state)
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         const struct published *p = &published[i];
         uint32_t words[4];
-        tni_philox(p->key, p->counter, words);
+        tn_philox(p->key, p->counter, words);
         assert_memory_equal(words, p->words, sizeof words);
         for (size_t row = 0; row < row_count; row++) {
             if (!use_row(row))
@@ -155,7 +155,7 @@ static void define(int kind, const tn_generator_state *from, uint64_t index, uns
 {
     uint64_t first = index * tni_fill_words[kind];
     uint32_t words[4], word;
-    tni_philox_block(from->seed, from->subsequence, from->offset + first / 4, words);
+    tn_philox_block(from->seed, from->subsequence, from->offset + first / 4, words);
     word = words[first % 4];
     uint64_t pair = low_first(words + (first & 2));
     float both[2];

@@ -29,7 +29,7 @@ static void no_rules_are_null(void **state)
 {
     const tn_setting row = ROW;
     const tni_rules_edit clear = {.depth = 3, .clear = &row, .clear_count = 1};
-    const tni_candidate candidate = {"", "", "", "", "", "", ""};
+    const tni_candidate candidate = {"", "", "", "", "", "", "", NULL, NULL};
     tni_rules *rules = list_of("3:forbid:a"), *none = rules;
     tni_judgement judged;
     tn_error err;

@@ -210,8 +210,15 @@ static void covering_is_matching_all_that_the_other_does(void **state)
         for (size_t c = 0; c < COUNT(of_ops) * 5 * COUNT(taken) && always; c++) {
             const char *parts[5] = {"", "", "", "", ""};
             parts[c / COUNT(of_ops) % 5] = taken[c / COUNT(of_ops) / 5];
-            tni_candidate candidate = {
-                of_ops[c % COUNT(of_ops)], parts[0], parts[1], parts[2], parts[3], parts[4], ""};
+            tni_candidate candidate = {of_ops[c % COUNT(of_ops)],
+                                       parts[0],
+                                       parts[1],
+                                       parts[2],
+                                       parts[3],
+                                       parts[4],
+                                       "",
+                                       NULL,
+                                       NULL};
             always = !tni_selector_matches(b, &candidate) || tni_selector_matches(a, &candidate);
         }
         assert_int_equal(tni_selector_covers(a, b), always);

@@ -12,7 +12,11 @@
  *             f64   lt of cublaslt; blas of cublas
  *             c64   loose of cudnn promises nothing; steady promises run-to-run
  *     opencl  f32   dnn-tf32 of mkldnn; plain
- *             f64   dnn-loose of mkldnn; steady promises run-to-run */
+ *             f64   dnn-loose of mkldnn; steady promises run-to-run
+ * Of attention on cuda, plain is math and the slowest of each; besides it
+ *             f32   flash; ck of ck
+ *             f16   narrow is math and sums in 16 bits; efficient
+ *             bf16  fused of cudnn's family; f64   foreign is overrideable */
 static tn_status run(const tn_run *r, tn_error *err)
 {
     (void)r, (void)err;
@@ -55,9 +59,36 @@ KERNEL(dnn_loose, "opencl", 9, .name = "opencl.matmul.dnn-loose", .dtypes = DTYP
 KERNEL(opencl_steady, "opencl", 1, .name = "opencl.matmul.steady", .dtypes = DTYPES(TN_F64),
        .numerics = TN_NUM_RUN_TO_RUN);
 
+#define ATTENTION(word, speed, ...)                                \
+    static const tn_kernel_row word = {.struct_size = sizeof word, \
+                                       .platform = "cuda",         \
+                                       .op = TN_OP_ATTENTION,      \
+                                       .version = 1,               \
+                                       .flops_per_us = speed,      \
+                                       .bytes_per_us = 1e9,        \
+                                       .run = run,                 \
+                                       __VA_ARGS__}
+ATTENTION(sdp_flash, 9, .name = "cuda.attention.flash", .dtypes = DTYPES(TN_F32),
+          .backend = "FLASH_ATTN");
+ATTENTION(sdp_ck, 5, .name = "cuda.attention.ck", .dtypes = DTYPES(TN_F32), .backend = "flash",
+          .library = "ck");
+ATTENTION(sdp_narrow, 99, .name = "cuda.attention.narrow", .dtypes = DTYPES(TN_F16),
+          .backend = "math", .numerics = TN_NUM_REDUCED_REDUCTION);
+ATTENTION(sdp_efficient, 9, .name = "cuda.attention.efficient", .dtypes = DTYPES(TN_F16),
+          .backend = "mem_efficient");
+ATTENTION(sdp_fused, 9, .name = "cuda.attention.fused", .dtypes = DTYPES(TN_BF16),
+          .backend = "cudnn");
+ATTENTION(sdp_foreign, 9, .name = "cuda.attention.foreign", .dtypes = DTYPES(TN_F64),
+          .backend = "overrideable");
+ATTENTION(sdp_plain, 1, .name = "cuda.attention.plain",
+          .dtypes = DTYPES(TN_F32, TN_F16, TN_BF16, TN_F64), .backend = "math",
+          .honours = TN_ATTENTION_USES_SOFTCAP);
+
 static const tn_kernel_row *const kernels[] = {
-    &cuda_tf32,   &cuda_narrow, &cuda_plain,   &cuda_lt,   &cuda_blas,     &cuda_loose,
-    &cuda_steady, &dnn_tf32,    &opencl_plain, &dnn_loose, &opencl_steady, NULL};
+    &cuda_tf32,     &cuda_narrow, &cuda_plain, &cuda_lt,      &cuda_blas,
+    &cuda_loose,    &cuda_steady, &dnn_tf32,   &opencl_plain, &dnn_loose,
+    &opencl_steady, &sdp_flash,   &sdp_ck,     &sdp_narrow,   &sdp_efficient,
+    &sdp_fused,     &sdp_foreign, &sdp_plain,  NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "absent",
@@ -103,6 +134,11 @@ static const char f16_lab[] = "matmul:f16:m=8,n=8,k=8@lab",
 static const char f64_lab[] = "matmul:f64:m=8,n=8,k=8@lab",
                   f64_board[] = "matmul:f64:m=8,n=8,k=8@board";
 static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab";
+static const char attend_f32[] = "attention:f32:b=1,h=1,l=8,d=8@lab",
+                  attend_f16[] = "attention:f16:b=1,h=1,l=8,d=8@lab",
+                  attend_bf16[] = "attention:bf16:b=1,h=1,l=8,d=8@lab",
+                  attend_f64[] = "attention:f64:b=1,h=1,l=8,d=8@lab",
+                  attend_capped[] = "attention:f32:b=1,h=1,l=8,d=8,softcap=30@lab";
 static const char on_toy[] = "matmul:f32:m=8,n=8,k=8@toy:0";
 
 /* Rows whose effect is another choice. */
@@ -136,6 +172,19 @@ static const struct {
     {TN_SETTING_MATMUL_LIBRARY, "matmul.library=cublas", f64_lab, "lt", "blas"},
     {TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY, "cuda.preferred_blas_library=cublas", f64_lab, "lt",
      "blas"},
+    {TN_SETTING_CUDA_FLASH_SDP, "cuda.flash_sdp=false", attend_f32, "flash", "plain"},
+    {TN_SETTING_CUDA_MEM_EFFICIENT_SDP, "cuda.mem_efficient_sdp=false", attend_f16, "efficient",
+     "plain"},
+    {TN_SETTING_CUDA_CUDNN_SDP, "cuda.cudnn_sdp=false", attend_bf16, "fused", "plain"},
+    {TN_SETTING_CUDA_OVERRIDEABLE_SDP, "cuda.overrideable_sdp=false", attend_f64, "foreign",
+     "plain"},
+    {TN_SETTING_CUDA_MATH_SDP, "cuda.math_sdp=false", attend_capped, "plain", ""},
+    {TN_SETTING_CUDA_SDP_PRIORITY, "cuda.sdp_priority=math", attend_f32, "flash", "plain"},
+    {TN_SETTING_CUDA_ALLOW_FP16_BF16_REDUCTION_MATH_SDP,
+     "cuda.allow_fp16_bf16_reduction_math_sdp=true", attend_f16, "efficient", "narrow"},
+    {TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY, "cuda.preferred_rocm_fa_library=ck", attend_f32,
+     "flash", "ck"},
+    {TN_SETTING_ATTENTION_BACKEND, "attention.backend=math", attend_f32, "flash", "plain"},
     {TN_SETTING_WORKSPACE_LIMIT, "workspace.limit=100", on_toy, "fast", "slow"},
 };
 

@@ -151,8 +151,9 @@ typedef struct tn_kernel_row {
      * holds in memory, for the bound on kept plans. NULL: nothing is made. */
     tn_status (*plan)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
     void (*plan_release)(const tn_run *run, void *plan); /* there when `plan` is */
-    /* Enqueues on the run's stream, never waits. Keeps nothing of what it is given. No operand is
-     * empty but A and B of a matmul whose k is 0, and in of a reduce. */
+    /* Enqueues on the run's stream, never waits. Keeps nothing of what it is given. Some output has
+     * elements. An input has none only of these: A and B of a matmul whose k is 0, in of a reduce, what
+     * attention has of keys where there are no keys and of queries where there are no queries. */
     tn_status (*run)(const tn_run *run, tn_error *err);
 } tn_kernel_row;
 TN_ENDS_WITH(tn_kernel_row, run);

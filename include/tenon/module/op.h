@@ -14,17 +14,20 @@
 TN_BEGIN_DECLS
 
 /*  Name, number, word of the problem's text. Numbers are never reused. */
-#define TN_OP_LIST(X)        \
-    X(MATMUL, 1, "matmul")   \
-    X(PERMUTE, 2, "permute") \
-    X(CAST, 3, "cast")       \
-    X(FILL, 4, "fill")       \
-    X(UNARY, 5, "unary")     \
-    X(BINARY, 6, "binary")   \
-    X(REDUCE, 7, "reduce")   \
-    X(SOFTMAX, 8, "softmax") \
-    X(NORM, 9, "norm")       \
-    X(ROTARY, 10, "rotary")
+#define TN_OP_LIST(X)                               \
+    X(MATMUL, 1, "matmul")                          \
+    X(PERMUTE, 2, "permute")                        \
+    X(CAST, 3, "cast")                              \
+    X(FILL, 4, "fill")                              \
+    X(UNARY, 5, "unary")                            \
+    X(BINARY, 6, "binary")                          \
+    X(REDUCE, 7, "reduce")                          \
+    X(SOFTMAX, 8, "softmax")                        \
+    X(NORM, 9, "norm")                              \
+    X(ROTARY, 10, "rotary")                         \
+    X(ATTENTION, 11, "attention")                   \
+    X(ATTENTION_BACKWARD, 12, "attention-backward") \
+    X(ATTENTION_MERGE, 13, "attention-merge")
 
 enum {
     TN_OP_NONE = 0,
@@ -36,7 +39,7 @@ enum {
 
 /* Most dimensions and operands of an op. */
 #define TN_OP_RANK_MAX     8
-#define TN_OP_OPERANDS_MAX 6
+#define TN_OP_OPERANDS_MAX 16
 
 /* Alignments are powers of two up to this one. */
 #define TN_OP_ALIGNMENT_MAX 64
@@ -216,6 +219,108 @@ typedef struct tn_each_op {
     double imaginary; /* fill of complex numbers                                                 */
 } tn_each_op;
 
+/* attention: of each query the values of the keys that it sees, by how near they are.
+ *
+ *     score  = cap(scale q . k) + mask           cap(x) = softcap tanh(x / softcap), or x
+ *     out    = sum of exp(score - lse) v         over the keys that are seen
+ *     lse    = ln(sum of exp(score))             natural; a sink is one more score in it, without a value
+ *
+ * A query that sees no key has out 0 and lse -infinity (its sink, with one). Scores and sums are made in
+ * f32, of f64 in f64; 16-bit operands are not rounded between, but for weights that go into the second
+ * product, which may be rounded to their dtype.
+ *
+ * Whichever way they lie, Q is [batch, heads, queries, size], K [batch, groups, keys, size], V [batch,
+ * groups, keys, value size], OUT [batch, heads, queries, value size], LSE [batch, heads, queries]; head h
+ * reads group h / (heads / groups). MASK is [batch, heads, queries, keys], with strides of 0 where it is
+ * broadcast: of bool, true is seen; of floats, it is added. SINKS is [heads].
+ *
+ * Packed, sequences lie one behind the other: Q, OUT and LSE have one batch and all queries, K and V all
+ * keys; STARTS_Q and STARTS_K are [batch + 1] of i32, where each begins and the last ends. LENGTHS are
+ * [batch] of i32: so many keys of each are there, the rest is never read. PAGES is [batch, pages of a
+ * sequence] of i32: K and V are [pages, groups, page, size], and key j of sequence b is row j % page of
+ * the page PAGES[b][j / page].
+ *
+ * Key j is seen by query i when, with d = i + shift (+ keys - queries of the sequence, at the bottom
+ * right corner), j <= d + right and j >= d - left; -1: no bound on that side.
+ *
+ * Dropout keeps weight (b, h, i, j) when the number of that place, ((b heads + h) queries + i) keys + j
+ * of the uniform f32 numbers of Philox with `seed` from `offset` on, is at least `dropout`, and divides
+ * what is kept by 1 - dropout.
+ *
+ * attention-backward takes OUT and LSE as inputs, DOUT of OUT's shape, and gives DQ, DK, DV of the shapes
+ * of Q, K and V. attention-merge makes one of two parts, each over keys of its own: (OUT, LSE) of
+ * (IN, LSE_IN) and (OTHER, LSE_OTHER), all of OUT's and LSE's shapes. */
+enum {
+    TN_ATTENTION_Q = 0,
+    TN_ATTENTION_K,
+    TN_ATTENTION_V,
+    TN_ATTENTION_OUT,
+    TN_ATTENTION_LSE,
+    TN_ATTENTION_MASK,
+    TN_ATTENTION_SINKS,
+    TN_ATTENTION_STARTS_Q,
+    TN_ATTENTION_STARTS_K,
+    TN_ATTENTION_LENGTHS,
+    TN_ATTENTION_PAGES,
+    TN_ATTENTION_OPERANDS,
+    TN_ATTENTION_DOUT = TN_ATTENTION_SINKS, /* of attention-backward, from here on */
+    TN_ATTENTION_DQ,
+    TN_ATTENTION_DK,
+    TN_ATTENTION_DV,
+    TN_ATTENTION_BACKWARD_OPERANDS
+};
+enum {
+    TN_MERGE_IN = 0,
+    TN_MERGE_LSE_IN,
+    TN_MERGE_OTHER,
+    TN_MERGE_LSE_OTHER,
+    TN_MERGE_OUT,
+    TN_MERGE_LSE,
+    TN_MERGE_OPERANDS
+};
+
+#define TN_ATTENTION_USES_LIST(X)                                                           \
+    X(WINDOW, 0, "window")     /* queries see some keys only, by their places            */ \
+    X(MASK, 1, "mask")         /* a mask of bool                                         */ \
+    X(ADDITIVE, 2, "additive") /* a mask of floats                                       */ \
+    X(GROUPS, 3, "groups")     /* several heads share keys and values                    */ \
+    X(SOFTCAP, 4, "softcap")                                                                \
+    X(SINKS, 5, "sinks")                                                                    \
+    X(LSE, 6, "lse")                                                                        \
+    X(DROPOUT, 7, "dropout")                                                                \
+    X(PACKED, 8, "packed")                                                                  \
+    X(LENGTHS, 9, "lengths")                                                                \
+    X(PAGES, 10, "pages")                                                                   \
+    X(VALUE_SIZE, 11, "dv")   /* values are of another size than keys                   */  \
+    X(STRIDES, 12, "strides") /* the last dimension of Q, K, V, OUT is not together     */  \
+    X(OUT_DTYPE, 13, "out")   /* out is f32 of 16-bit operands                          */  \
+    X(OFFSET, 14, "shift")    /* queries do not begin at place 0                        */
+enum {
+#define TN_OP_WORD_(NAME, bit, word) TN_ATTENTION_USES_##NAME = 1 << bit,
+    TN_ATTENTION_USES_LIST(TN_OP_WORD_)
+#undef TN_OP_WORD_
+};
+enum {
+    TN_ATTENTION_DIM_BATCH = 1,
+    TN_ATTENTION_DIM_HEADS = 2, /* and groups */
+    TN_ATTENTION_DIM_QUERIES = 4,
+    TN_ATTENTION_DIM_KEYS = 8
+};
+enum { TN_CORNER_TOP_LEFT = 0, TN_CORNER_BOTTOM_RIGHT = 1 };
+
+typedef struct tn_attention_op {
+    int64_t batch;         /* sequences                                             */
+    int64_t heads, groups; /* of Q; of K and V                                      */
+    int64_t queries, keys; /* of a sequence, packed or not; the most that one has   */
+    int64_t size, value_size;
+    int64_t page; /* keys of a page; 0: none                               */
+    int64_t left, right, shift;
+    int32_t corner; /* TN_CORNER_...                                         */
+    int32_t reserved;
+    double scale, softcap, dropout;
+    uint64_t seed, offset;
+} tn_attention_op;
+
 /* The descriptor. */
 typedef struct tn_op {
     size_t struct_size;
@@ -226,6 +331,7 @@ typedef struct tn_op {
     union {
         tn_matmul_op matmul;
         tn_each_op each;
+        tn_attention_op attention; /* of attention-merge none of it */
         int64_t room[32];
     } as;
 } tn_op;
@@ -235,6 +341,12 @@ TN_ENDS_WITH(tn_op, as);
 static inline const tn_matmul_op *tn_op_matmul(const tn_op *op)
 {
     return op->kind == TN_OP_MATMUL ? &op->as.matmul : NULL;
+}
+
+static inline const tn_attention_op *tn_op_attention(const tn_op *op)
+{
+    return op->kind == TN_OP_ATTENTION || op->kind == TN_OP_ATTENTION_BACKWARD ? &op->as.attention
+                                                                               : NULL;
 }
 
 static inline const tn_each_op *tn_op_each(const tn_op *op)

@@ -31,7 +31,7 @@ enum {
 extern const uint8_t tni_fill_bytes[TNI_FILL_COUNT];
 extern const uint8_t tni_fill_words[TNI_FILL_COUNT];
 
-/* Where the words come from, see tni_philox_block. `past_caches`: the whole is more than caches
+/* Where the words come from, see tn_philox_block. `past_caches`: the whole is more than caches
  * keep, so a row that can writes to memory directly. */
 typedef struct tni_fill_source {
     uint64_t seed;

@@ -13,11 +13,11 @@ static void make(const void *how, uint64_t block, uint32_t words[GROUP])
         x2[i] = (uint32_t)source->subsequence;
         x3[i] = (uint32_t)(source->subsequence >> 32);
     }
-    for (int round = 0; round < TNI_PHILOX_ROUNDS; round++) {
+    for (int round = 0; round < TN_PHILOX_ROUNDS; round++) {
         for (int i = 0; i < GROUP_BLOCKS; i++)
-            tni_philox_round(&x0[i], &x1[i], &x2[i], &x3[i], key0, key1);
-        key0 += TNI_PHILOX_STEP_0;
-        key1 += TNI_PHILOX_STEP_1;
+            tn_philox_round(&x0[i], &x1[i], &x2[i], &x3[i], key0, key1);
+        key0 += TN_PHILOX_STEP_0;
+        key1 += TN_PHILOX_STEP_1;
     }
     for (int i = 0; i < GROUP_BLOCKS; i++) {
         words[4 * i] = x0[i];

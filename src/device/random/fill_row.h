@@ -10,7 +10,7 @@
 #include <stdalign.h>
 
 /* Words are made by groups: enough to keep a pipeline busy, few enough for the nearest cache. */
-enum { GROUP_BLOCKS = 32, GROUP = GROUP_BLOCKS * TNI_PHILOX_WORDS };
+enum { GROUP_BLOCKS = 32, GROUP = GROUP_BLOCKS * TN_PHILOX_WORDS };
 
 /* Writes the words of the blocks from `block` on. `how` is what the row made of the source. */
 typedef void make_group(const void *how, uint64_t block, uint32_t words[GROUP]);

@@ -8,7 +8,7 @@
 #ifndef TNI_DEVICE_RANDOM_NUMBERS_H
 #define TNI_DEVICE_RANDOM_NUMBERS_H
 
-#include "tenon/module/abi.h"
+#include "tenon/module/philox.h"
 
 #include <float.h>
 
@@ -67,7 +67,7 @@ static inline double tni_either_f64(uint64_t first_if_one, double first, double 
 /* 0, 2^-24, ..., 1 - 2^-24. */
 static inline float tni_uniform_f32(uint32_t word)
 {
-    return (float)(int32_t)(word >> 8) * 0x1p-24f;
+    return tn_philox_uniform(word);
 }
 
 /* 0, 2^-53, ..., 1 - 2^-53. */

@@ -1,52 +1,8 @@
-/* Philox 4x32 with 10 rounds: four random words as a function of a key and a counter.
- *
- * After J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1,
- * 2, 3", SC 2011. This is the definition; every faster way is compared with it. */
+/* Philox for rows of fills: what its blocks have in common is computed once. */
 #ifndef TNI_DEVICE_RANDOM_PHILOX_H
 #define TNI_DEVICE_RANDOM_PHILOX_H
 
-#include <stdint.h>
-
-enum { TNI_PHILOX_WORDS = 4, TNI_PHILOX_ROUNDS = 10 };
-
-#define TNI_PHILOX_FACTOR_0 UINT32_C(0xD2511F53)
-#define TNI_PHILOX_FACTOR_1 UINT32_C(0xCD9E8D57)
-#define TNI_PHILOX_STEP_0   UINT32_C(0x9E3779B9) /* what the key gains each round */
-#define TNI_PHILOX_STEP_1   UINT32_C(0xBB67AE85)
-
-static inline void tni_philox_round(uint32_t *x0, uint32_t *x1, uint32_t *x2, uint32_t *x3,
-                                    uint32_t key0, uint32_t key1)
-{
-    uint64_t product0 = (uint64_t)TNI_PHILOX_FACTOR_0 * *x0;
-    uint64_t product1 = (uint64_t)TNI_PHILOX_FACTOR_1 * *x2;
-    *x0 = (uint32_t)(product1 >> 32) ^ *x1 ^ key0;
-    *x1 = (uint32_t)product1;
-    *x2 = (uint32_t)(product0 >> 32) ^ *x3 ^ key1;
-    *x3 = (uint32_t)product0;
-}
-
-static inline void tni_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
-{
-    uint32_t x0 = counter[0], x1 = counter[1], x2 = counter[2], x3 = counter[3];
-    uint32_t key0 = key[0], key1 = key[1];
-    for (int round = 0; round < TNI_PHILOX_ROUNDS; round++) {
-        tni_philox_round(&x0, &x1, &x2, &x3, key0, key1);
-        key0 += TNI_PHILOX_STEP_0;
-        key1 += TNI_PHILOX_STEP_1;
-    }
-    out[0] = x0, out[1] = x1, out[2] = x2, out[3] = x3;
-}
-
-/* The words of one block: the seed is the key, the block's index the lower half of the counter, the
- * subsequence its upper half; low words first. */
-static inline void tni_philox_block(uint64_t seed, uint64_t subsequence, uint64_t block,
-                                    uint32_t out[4])
-{
-    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
-                                 (uint32_t)(subsequence >> 32)};
-    tni_philox(key, counter, out);
-}
+#include "tenon/module/philox.h"
 
 /* Blocks that differ in the lowest word of their counters only share most of the first two rounds.
  * With p = FACTOR_0 * counter[0] and q = FACTOR_1 * (high(p) ^ mix), these end in
@@ -58,13 +14,13 @@ typedef struct tni_philox_start {
 static inline tni_philox_start tni_philox_begin(uint64_t seed, uint64_t subsequence, uint64_t block)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-    uint64_t first = (uint64_t)TNI_PHILOX_FACTOR_1 * (uint32_t)subsequence;
+    uint64_t first = (uint64_t)TN_PHILOX_FACTOR_1 * (uint32_t)subsequence;
     uint32_t x0 = (uint32_t)(first >> 32) ^ (uint32_t)(block >> 32) ^ key0;
-    uint64_t second = (uint64_t)TNI_PHILOX_FACTOR_0 * x0;
+    uint64_t second = (uint64_t)TN_PHILOX_FACTOR_0 * x0;
     return (tni_philox_start){
         .mix = (uint32_t)(subsequence >> 32) ^ key1,
-        .mix0 = (uint32_t)first ^ (key0 + TNI_PHILOX_STEP_0),
-        .mix2 = (uint32_t)(second >> 32) ^ (key1 + TNI_PHILOX_STEP_1),
+        .mix0 = (uint32_t)first ^ (key0 + TN_PHILOX_STEP_0),
+        .mix2 = (uint32_t)(second >> 32) ^ (key1 + TN_PHILOX_STEP_1),
         .word3 = (uint32_t)second,
     };
 }

@@ -59,7 +59,7 @@ struct job {
 static void run_piece(void *user, int64_t index)
 {
     const struct job *job = user;
-    const size_t in_block = TNI_PHILOX_WORDS / tni_fill_words[job->kind];
+    const size_t in_block = TN_PHILOX_WORDS / tni_fill_words[job->kind];
     uint64_t end = job->first_piece + (uint64_t)index * PIECE;
     uint64_t begin = index == 0 ? 0 : end - PIECE;
     size_t from = (size_t)begin * in_block, to = (size_t)end * in_block;
@@ -72,7 +72,7 @@ static void run_piece(void *user, int64_t index)
 
 static void fill(tn_generator *generator, int kind, void *out, size_t count)
 {
-    const size_t in_block = TNI_PHILOX_WORDS / tni_fill_words[kind];
+    const size_t in_block = TN_PHILOX_WORDS / tni_fill_words[kind];
     uint64_t blocks = count / in_block + (count % in_block != 0);
     tn_generator_state taken = tni_generators_take(generator, blocks);
     tni_settings_begin(); /* which may forbid some instructions */

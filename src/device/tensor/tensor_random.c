@@ -22,7 +22,7 @@ enum { PART = 1 << 18 };
 static tn_status take(tn_generator *generator, int64_t elements, int64_t size, tn_generator *out,
                       tn_error *err)
 {
-    uint64_t in_block = size == 8 ? TNI_PHILOX_WORDS / 2 : TNI_PHILOX_WORDS;
+    uint64_t in_block = size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
     uint64_t blocks = ((uint64_t)elements + in_block - 1) / in_block;
     tn_generator_state state = tni_generators_take(generator, blocks);
     return tn_generator_state_set(out, &state, err);

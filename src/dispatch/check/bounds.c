@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "bounds_attention.h"
 
 static double least_of(double a, double b)
 {
@@ -214,13 +215,16 @@ static double inner_bound(tni_bounds *b, const tni_place *place, double size)
             take_row(b, *place, in->rank > 0);
         return b->op->kind == TN_OP_NORM ? of_norm(b, place, size) : of_softmax(b, size);
     case TN_OP_ROTARY: return of_rotary(b, place);
+    case TN_OP_ATTENTION:
+    case TN_OP_ATTENTION_BACKWARD: return tni_attention_bound(b, place, size);
+    case TN_OP_ATTENTION_MERGE: return tni_merge_bound(b, place, size);
     default: return 0;
     }
 }
 
 double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expected)
 {
-    tn_dtype out = bounds->op->operand[tni_op_class_of(bounds->op->kind)->output].dtype;
+    tn_dtype out = bounds->op->operand[bounds->output].dtype;
     double size = size_of(expected);
     if (tni_dtype_is_integer(out) && bounds->op->kind != TN_OP_MATMUL)
         return 0;
@@ -244,9 +248,9 @@ static double work_of(const tn_op *op, uint64_t numerics)
     return tni_dtype_roundoff(tni_dtype_is_integer(work) ? tni_dtype_work(out->dtype) : work);
 }
 
-tn_status tni_bounds_begin(tni_bounds *bounds, const tn_op *op, void *const *data,
-                           uint64_t numerics, tn_error *err)
+tn_status tni_bounds_begin(tni_bounds *bounds, const tni_comparand *what, tn_error *err)
 {
+    const tn_op *op = what->op;
     const tn_matmul_op *mm = tn_op_matmul(op);
     double *norms = NULL;
     if (mm) {
@@ -254,19 +258,21 @@ tn_status tni_bounds_begin(tni_bounds *bounds, const tn_op *op, void *const *dat
         if (!norms)
             return tni_no_memory(err, "tn_check", "the norms of rows and columns");
     }
-    double count = (double)(mm ? mm->k : op->as.each.size);
+    double count = (double)(mm ? mm->k : tn_op_each(op) ? op->as.each.size : 0);
     *bounds = (tni_bounds){.op = op,
-                           .data = data,
-                           .numerics = numerics,
-                           .work = work_of(op, numerics),
+                           .output = what->output,
+                           .data = what->data,
+                           .numerics = what->numerics,
+                           .work = work_of(op, what->numerics),
                            .sum = gathered(mm && tni_dtype_is_complex(mm->acc) ? 4 * count : count),
                            .rows = norms,
                            .columns = norms ? norms + mm->m : NULL};
-    return TN_OK;
+    return tn_op_attention(op) ? tni_attention_bounds_begin(bounds, err) : TN_OK;
 }
 
 void tni_bounds_end(tni_bounds *bounds)
 {
+    tni_attention_bounds_end(bounds);
     tni_release(bounds->rows);
     bounds->rows = bounds->columns = NULL;
 }

@@ -18,30 +18,33 @@
  *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), r^2 the mean
  *                   of squares and s what is divided by: variances from sums of squares pass
  *     rotary        4 u (|x| + |y|) max(|cos|, |sin|)
+ *     attention     see bounds_attention.h
  *
  * To all but 0 comes the last rounding, 2 |e| roundoffs of out's dtype and its least number. */
 #ifndef TNI_DISPATCH_BOUNDS_H
 #define TNI_DISPATCH_BOUNDS_H
 
+#include "compare.h"
 #include "element.h"
-#include "ops/op.h"
 #include "tenon/module/kernel.h"
 #include "walk.h"
 
+struct tni_attention_bounds;
+
 typedef struct tni_bounds {
     const tn_op *op;
+    int32_t output; /* the operand that is looked at */
     void *const *data;
     uint64_t numerics;
-    double work;                          /* u */
-    double sum;                           /* g(n) */
-    double *rows, *columns;               /* norms of the matrices at hand; owned */
-    double greatest, total, mean, square; /* of the row at hand: |x|, sum of |x|, x, x^2 */
+    double work;                            /* u */
+    double sum;                             /* g(n) */
+    double *rows, *columns;                 /* norms of the matrices at hand; owned */
+    struct tni_attention_bounds *attention; /* of attention; owned */
+    double greatest, total, mean, square;   /* of the row at hand: |x|, sum of |x|, x, x^2 */
 } tni_bounds;
 
-/* Of an op whose operands lie in host memory, that of the output as it was before; both are lent. The
- * numerics are the kernel's. TN_OUT_OF_MEMORY, with nothing to be ended. */
-tn_status tni_bounds_begin(tni_bounds *bounds, const tn_op *op, void *const *data,
-                           uint64_t numerics, tn_error *err);
+/* What is compared is lent. TN_OUT_OF_MEMORY, with nothing to be ended. */
+tn_status tni_bounds_begin(tni_bounds *bounds, const tni_comparand *what, tn_error *err);
 void tni_bounds_end(tni_bounds *bounds);
 
 /* For one output. Places come in their order, from the first on. */

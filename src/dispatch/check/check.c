@@ -26,28 +26,51 @@ typedef struct scene {
     tni_oracle oracle;
     bool sampled;
     void *before[TN_OP_OPERANDS_MAX]; /* operands, in host memory */
-    void *after[TN_OP_OPERANDS_MAX];  /* the same with the output as it came from the device */
-    unsigned char *block;             /* that it came in */
-    unsigned char *expected;          /* outputs of the last part */
+    void *after[TN_OP_OPERANDS_MAX];  /* the same with outputs as they came from the device */
+    unsigned char *block[TN_OP_OPERANDS_MAX]; /* that they came in; NULL for what is only read */
+    void *expected[TN_OP_OPERANDS_MAX];       /* outputs of the last part */
     tni_difference difference;
 } scene;
+
+static bool is_output(const scene *s, int32_t index)
+{
+    const tn_op *op = s->trial->op;
+    return op->operand[index].dtype && tni_op_writes(tni_op_class_of(op->kind), index);
+}
 
 /* Makes room for a part's outputs. */
 static tn_status make_room(scene *s, const tn_op *piece, tn_error *err)
 {
-    const tn_layout *layout = &piece->operand[s->operands.output];
-    size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
-    tni_release(s->expected);
-    s->expected = tni_alloc_aligned(bytes, TN_OP_ALIGNMENT_MAX);
-    return s->expected ? TN_OK : tni_no_memory(err, where, "the reference's outputs");
+    for (int32_t i = 0; i < piece->count; i++) {
+        const tn_layout *layout = &piece->operand[i];
+        if (!is_output(s, i))
+            continue;
+        size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
+        tni_release(s->expected[i]);
+        s->expected[i] = tni_alloc_aligned(bytes, TN_OP_ALIGNMENT_MAX);
+        if (!s->expected[i])
+            return tni_no_memory(err, where, "the reference's outputs");
+    }
+    return TN_OK;
+}
+
+/* One output of a part, held against the reference's. */
+static tn_status compare_output(scene *s, const tni_part *part, const tni_comparand *what,
+                                tn_error *err)
+{
+    int64_t at = s->difference.at;
+    bool worse = false;
+    tn_status status = tni_compare(what, &s->difference, &worse, err);
+    if (!status)
+        s->difference.at =
+            worse ? tni_part_place(s->trial->op, part, what->output, s->difference.at) : at;
+    return status;
 }
 
 static tn_status look_at(void *user, const tni_part *part, tn_error *err)
 {
     scene *s = user;
     void *data[TN_OP_OPERANDS_MAX], *found[TN_OP_OPERANDS_MAX];
-    int64_t at = s->difference.at;
-    bool worse = false;
     tn_op piece;
     tn_status status = tni_part_take(s->trial->op, s->after, part, &piece, found, err);
     if (!status)
@@ -56,23 +79,38 @@ static tn_status look_at(void *user, const tni_part *part, tn_error *err)
         status = make_room(s, &piece, err);
     if (!status)
         status = tni_oracle_ask(&s->oracle, &piece, data, s->expected, err);
-    const tni_comparand what = {.op = &piece,
-                                .data = data,
-                                .found = found[s->operands.output],
-                                .expected = s->expected,
-                                .numerics = tni_plan_kernel(s->trial->plan)->row->numerics};
-    if (!status)
-        status = tni_compare(&what, &s->difference, &worse, err);
-    if (!status)
-        s->difference.at = worse ? tni_part_place(s->trial->op, part, s->difference.at) : at;
+    for (int32_t i = 0; i < piece.count && !status; i++) {
+        const tni_comparand what = {.op = &piece,
+                                    .output = i,
+                                    .data = data,
+                                    .found = found[i],
+                                    .expected = s->expected[i],
+                                    .numerics = tni_plan_kernel(s->trial->plan)->row->numerics};
+        if (is_output(s, i))
+            status = compare_output(s, part, &what, err);
+    }
     return status;
 }
 
-/* Fills the operands in, runs the kernel, and fetches its output. */
+/* Fetches outputs from the device. */
+static tn_status fetch_outputs(scene *s, tn_stream *stream, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < s->trial->op->count && !status; i++) {
+        const tni_operand *out = tni_operands_at(&s->operands, i);
+        if (!is_output(s, i) || !out->host)
+            continue;
+        s->block[i] = tni_alloc(out->bytes);
+        status = s->block[i] ? tni_operands_download(&s->operands, i, stream, s->block[i], err)
+                             : tni_no_memory(err, where, "a copy of the output");
+    }
+    return status;
+}
+
+/* Fills the operands in, runs the kernel, and fetches its outputs. */
 static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
 {
     const tni_trial *t = s->trial;
-    const tni_operand *out = tni_operands_at(&s->operands, s->operands.output);
     tni_problem problem;
     tn_status status = tni_operands_fill(&s->operands, t->seed, false, err);
     if (!status)
@@ -84,12 +122,7 @@ static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
                           &(tni_call_args){.stream = stream}, err);
     if (!status)
         status = tn_stream_synchronize(stream, err);
-    if (status || !out->host)
-        return status;
-    s->block = tni_alloc(out->bytes);
-    if (!s->block)
-        return tni_no_memory(err, where, "a copy of the output");
-    return tni_operands_download(&s->operands, s->operands.output, stream, s->block, err);
+    return status ? status : fetch_outputs(s, stream, err);
 }
 
 /* Says of a block which byte of it changed that should not have. */
@@ -109,18 +142,18 @@ static void compare_bytes(const scene *s, int32_t index, const unsigned char *no
              (int64_t)at - (int64_t)operand->first, name);
 }
 
-/* Whether anything around the outputs was written. They are put back to what they were on the way. */
-static void compare_around(scene *s, tn_check_result *out)
+/* Whether anything around an output was written. It is put back to what it was on the way. */
+static void compare_around(scene *s, int32_t index, tn_check_result *out)
 {
-    const tni_operand *written = tni_operands_at(&s->operands, s->operands.output);
-    const tn_layout *layout = &s->trial->op->operand[s->operands.output];
+    const tni_operand *written = tni_operands_at(&s->operands, index);
+    const tn_layout *layout = &s->trial->op->operand[index];
     int64_t size = tni_dtype_bytes(layout->dtype);
     tni_place place = {{0}};
     do {
         int64_t at = (int64_t)written->first + tni_place_in(&place, layout) * size;
-        memcpy(s->block + at, written->host + at, (size_t)size);
+        memcpy(s->block[index] + at, written->host + at, (size_t)size);
     } while (tni_place_next(&place, layout));
-    compare_bytes(s, s->operands.output, s->block, out);
+    compare_bytes(s, index, s->block[index], out);
 }
 
 /* Whether an operand that is only read was written. */
@@ -141,11 +174,11 @@ static tn_status compare_guards(scene *s, tn_stream *stream, tn_check_result *ou
 {
     const tni_operand *written = tni_operands_at(&s->operands, s->operands.output);
     tn_status status = TN_OK;
-    if (s->block)
-        compare_around(s, out);
     for (int32_t i = 0; i < s->trial->op->count && !status; i++) {
         const tni_operand *operand = &s->operands.operand[i];
-        if (operand->host && operand != written)
+        if (s->block[i])
+            compare_around(s, i, out);
+        else if (operand->host && operand != written)
             status = compare_input(s, i, stream, out, err);
     }
     return status;
@@ -166,31 +199,35 @@ static void tell(const scene *s, tn_check_result *out)
     out->seed = s->trial->seed;
     out->text[0] = '\0';
     if (d->wrong > 0)
-        tni_difference_tell(d, out->text, sizeof out->text);
+        tni_difference_tell(d, s->trial->op, out->text, sizeof out->text);
 }
 
+/* Of the output that is farthest off. */
 static tn_status dump(const scene *s, const tn_check_result *result, tn_error *err)
 {
+    int32_t output = s->difference.at < 0 ? s->operands.output : s->difference.output;
     const tni_dump what = {.path = s->trial->dump,
                            .operands = &s->operands,
                            .kernel = result->kernel,
                            .seed = s->trial->seed,
-                           .found = s->block,
-                           .expected = s->sampled ? NULL : s->expected};
+                           .output = output,
+                           .found = s->block[output],
+                           .expected = s->sampled ? NULL : s->expected[output]};
     return result->ok || !what.path ? TN_OK : tni_dump_write(&what, err);
 }
 
 static tn_status play(scene *s, tn_stream *stream, tn_check_result *out, tn_error *err)
 {
     const tni_trial *t = s->trial;
-    int32_t output = s->operands.output;
     tn_status status = run_kernel(s, stream, err);
     if (status)
         return status;
     tni_operands_on_host(&s->operands, s->before);
     memcpy(s->after, s->before, sizeof s->after);
-    if (s->block)
-        s->after[output] = s->block + tni_operands_at(&s->operands, output)->first;
+    for (int32_t i = 0; i < t->op->count; i++) {
+        if (s->block[i])
+            s->after[i] = s->block[i] + tni_operands_at(&s->operands, i)->first;
+    }
     status = tni_parts_visit(t->op, s->sampled, t->seed, look_at, s, err);
     if (status)
         return status;
@@ -213,8 +250,10 @@ tn_status tni_trial_run(const tni_trial *trial, tn_check_result *out, tn_error *
         status = play(&s, stream, out, err);
     tni_oracle_end(&s.oracle);
     tni_operands_release(&s.operands);
-    tni_release(s.block);
-    tni_release(s.expected);
+    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++) {
+        tni_release(s.block[i]);
+        tni_release(s.expected[i]);
+    }
     return status;
 }
 

@@ -27,13 +27,14 @@ tn_status tni_kernel_for(const char *name, const tn_op *op, const tn_device *dev
 /* A seed that was not given before; never 0. */
 uint64_t tni_seed_fresh(void);
 
-/* Writes inputs and outputs to a file, in the text form. `found` is the output's block as it came from
- * the device; `expected` is dense, or NULL. */
+/* Writes operands to a file, in the text form. `found` is the block of one output as it came from the
+ * device; `expected` is dense, or NULL. */
 typedef struct tni_dump {
     const char *path;
     const tni_operands *operands;
     const char *kernel;
     uint64_t seed;
+    int32_t output;
     const void *found;
     const void *expected;
 } tni_dump;

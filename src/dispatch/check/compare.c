@@ -19,6 +19,7 @@ static double part_of(double found, double expected, double bound)
 /* One output, in its place among all of them. */
 typedef struct output {
     tn_dtype dtype;
+    int32_t operand;
     const char *found, *expected;
     int64_t at;
 } output;
@@ -35,6 +36,7 @@ static void judge(const output *o, double bound, bool by_bytes, tni_difference *
                             .bound = bound,
                             .found = real ? f.re : f.im,
                             .expected = real ? e.re : e.im,
+                            .output = o->operand,
                             .at = o->at};
     if (by_bytes && memcmp(o->found, o->expected, (size_t)tni_dtype_bytes(o->dtype)) != 0)
         out->error = INFINITY;
@@ -57,7 +59,7 @@ static bool add(const tni_difference *one, tni_difference *io)
 tn_status tni_compare(const tni_comparand *what, tni_difference *difference, bool *out_worse,
                       tn_error *err)
 {
-    const tn_layout *out = &what->op->operand[tni_op_class_of(what->op->kind)->output];
+    const tn_layout *out = &what->op->operand[what->output];
     int64_t size = tni_dtype_bytes(out->dtype), at = 0;
     bool whole = tni_dtype_is_integer(out->dtype);
     tni_place place = {{0}};
@@ -65,11 +67,12 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     *out_worse = false;
     if (tni_layout_elements(out) == 0)
         return TN_OK;
-    tn_status status = tni_bounds_begin(&bounds, what->op, what->data, what->numerics, err);
+    tn_status status = tni_bounds_begin(&bounds, what, err);
     if (status)
         return status;
     do {
         output o = {.dtype = out->dtype,
+                    .operand = what->output,
                     .found = (const char *)what->found + tni_place_in(&place, out) * size,
                     .expected = (const char *)what->expected + at * size,
                     .at = at};
@@ -84,11 +87,18 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     return TN_OK;
 }
 
-void tni_difference_tell(const tni_difference *difference, char *out, size_t size)
+/* "output" where there is but one. */
+static const char *name_of(const tn_op *op, int32_t index)
+{
+    const tni_op_class *class = tni_op_class_of(op->kind);
+    return class->outputs & (class->outputs - 1) ? class->operands[index] : "output";
+}
+
+void tni_difference_tell(const tni_difference *difference, const tn_op *op, char *out, size_t size)
 {
     snprintf(out, size,
-             "output %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
+             "%s %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "
              "%" PRId64 " of %" PRId64 " are wrong",
-             difference->at, difference->found, difference->expected, difference->bound,
-             difference->wrong, difference->checked);
+             name_of(op, difference->output), difference->at, difference->found,
+             difference->expected, difference->bound, difference->wrong, difference->checked);
 }

@@ -77,8 +77,8 @@ tn_status tni_dump_write(const tni_dump *dump, tn_error *err)
 {
     const tni_operands *operands = dump->operands;
     const tni_op_class *class = tni_op_class_of(operands->op->kind);
-    const tn_layout *out = &operands->op->operand[operands->output];
-    const tni_operand *written = tni_operands_at(operands, operands->output);
+    const tn_layout *out = &operands->op->operand[dump->output];
+    const tni_operand *written = tni_operands_at(operands, dump->output);
     void *host[TN_OP_OPERANDS_MAX];
     tn_layout dense = *out;
     tni_buffer text = {0};

@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "device/tensor/tensor.h"
 #include "element.h"
+#include "tables.h"
 #include "tenon/machine.h"
 #include "tenon/random.h"
 #include "walk.h"
@@ -139,6 +140,11 @@ static double draw(source *from)
     return from->status ? 0 : from->numbers[--from->left];
 }
 
+static double draw_one(void *user)
+{
+    return draw(user);
+}
+
 /* What an operand is filled with. */
 typedef struct spread {
     double low, high;
@@ -160,6 +166,16 @@ static spread spread_of_unary(const tn_op *op)
     }
 }
 
+/* Weights of a forward pass come to about 1. */
+static spread spread_of_attention(const tn_op *op, int32_t operand)
+{
+    double keys = log((double)op->as.attention.keys + 1);
+    if (operand == TN_ATTENTION_MASK)
+        return (spread){.low = -4, .high = 0};
+    return operand == TN_ATTENTION_LSE ? (spread){.low = keys, .high = keys + 1}
+                                       : (spread){.low = -1, .high = 1};
+}
+
 static spread spread_of_floats(const tn_op *op, int32_t operand)
 {
     switch (op->kind) {
@@ -173,6 +189,8 @@ static spread spread_of_floats(const tn_op *op, int32_t operand)
     case TN_OP_NORM:
         return operand == TN_NORM_WEIGHT ? (spread){.low = 0.5, .high = 1.5}
                                          : (spread){.low = -1, .high = 1};
+    case TN_OP_ATTENTION:
+    case TN_OP_ATTENTION_BACKWARD: return spread_of_attention(op, operand);
     default: return (spread){.low = -1, .high = 1};
     }
 }
@@ -225,11 +243,16 @@ static tn_status fill_block(tni_operands *operands, int32_t index, bool plain, s
 {
     const tn_layout *layout = &operands->op->operand[index];
     tni_operand *block = &operands->operand[index];
-    bool poison = index == operands->output && !tni_op_reads_output(operands->op);
+    bool poison = tni_op_writes(tni_op_class_of(operands->op->kind), index) &&
+                  !tni_op_reads_output(operands->op);
     size_t size = (size_t)tni_dtype_bytes(layout->dtype);
     spread in = spread_of(operands->op, index, plain);
     tni_place place = {{0}};
     memset(block->host, GUARD_BYTE, block->bytes);
+    if (tni_op_has_table(operands->op, index)) {
+        tni_table_fill(operands, index, draw_one, from);
+        return from->status;
+    }
     do {
         unsigned char *at =
             block->host + ((int64_t)block->first + tni_place_in(&place, layout) * (int64_t)size);

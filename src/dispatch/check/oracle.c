@@ -39,15 +39,19 @@ static tn_status plan_for(tni_oracle *oracle, const tn_op *op, tn_error *err)
     return status;
 }
 
-/* The same op with an output that is dense and apart from its operands. */
+/* The same op with outputs that are dense and apart from its operands. */
 static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);
     *out = *op;
     if (class->may_be_in_place)
         out->uses &= ~(uint64_t)TN_EACH_USES_IN_PLACE;
-    tni_layout_dense(&out->operand[class->output]);
-    out->operand[class->output].alignment = tni_dtype_bytes(op->operand[class->output].dtype);
+    for (int32_t i = 0; i < op->count; i++) {
+        if (!op->operand[i].dtype || !tni_op_writes(class, i))
+            continue;
+        tni_layout_dense(&out->operand[i]);
+        out->operand[i].alignment = tni_dtype_bytes(op->operand[i].dtype);
+    }
     return tni_op_settle(out, err);
 }
 
@@ -62,13 +66,13 @@ static void gather(const tn_layout *layout, const char *from, char *to)
     } while (tni_place_next(&place, layout));
 }
 
-tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *out,
+tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
                          tn_error *err)
 {
-    int32_t output = tni_op_class_of(op->kind)->output;
+    const tni_op_class *class = tni_op_class_of(op->kind);
     tni_problem problem = {.device = oracle->device};
     const tni_call_args args = {.stream = tn_stream_default(oracle->device)};
-    if (tni_layout_elements(&op->operand[output]) == 0)
+    if (tni_op_is_empty(op))
         return TN_OK;
     tn_status status = set_apart(op, &problem.op, err);
     if (!status)
@@ -76,8 +80,11 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
     if (status)
         return status;
     memcpy(problem.data, data, (size_t)op->count * sizeof *data);
-    problem.data[output] = out;
+    for (int32_t i = 0; i < op->count; i++) {
+        if (op->operand[i].dtype && tni_op_writes(class, i))
+            problem.data[i] = out[i];
+    }
     if (tni_op_reads_output(op))
-        gather(&op->operand[output], data[output], out);
+        gather(&op->operand[class->output], data[class->output], out[class->output]);
     return tni_plan_run(oracle->plan, tni_context_defaults(), &problem, &args, err);
 }

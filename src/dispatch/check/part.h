@@ -15,8 +15,8 @@ typedef struct tni_part {
 tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
                         void *out_data[TN_OP_OPERANDS_MAX], tn_error *err);
 
-/* An output of the part, counted as in a dense tensor, as one of the whole. */
-int64_t tni_part_place(const tn_op *op, const tni_part *part, int64_t at);
+/* A number of an output of the part, counted as in a dense tensor, as one of the whole. */
+int64_t tni_part_place(const tn_op *op, const tni_part *part, int32_t output, int64_t at);
 
 /* Visits all outputs as one part; or with `sampled` the corners, of a matmul's first and last matrix the
  * edges as far as 10^8 operations go, and 4096 outputs at random, by the seed: whole rows of ops on rows,

@@ -15,7 +15,8 @@ static const char where[] = "debug.sample";
 struct tni_sample {
     void *data[TN_OP_OPERANDS_MAX];  /* first elements, in what was copied */
     char *block[TN_OP_OPERANDS_MAX]; /* owned */
-    char *found;                     /* room for the output, as long as its block; owned */
+    char *found[TN_OP_OPERANDS_MAX]; /* of outputs: room for them, as long as their blocks; owned */
+    void *expected[TN_OP_OPERANDS_MAX]; /* the same, dense; owned */
     size_t bytes[TN_OP_OPERANDS_MAX];
     int64_t low[TN_OP_OPERANDS_MAX];
 };
@@ -29,10 +30,11 @@ bool tni_sample_count(int64_t every)
 
 void tni_sample_release(tni_sample *sample)
 {
-    for (int32_t i = 0; sample && i < TN_OP_OPERANDS_MAX; i++)
+    for (int32_t i = 0; sample && i < TN_OP_OPERANDS_MAX; i++) {
         tni_release(sample->block[i]);
-    if (sample)
-        tni_release(sample->found);
+        tni_release(sample->found[i]);
+        tni_release(sample->expected[i]);
+    }
     tni_release(sample);
 }
 
@@ -72,18 +74,34 @@ static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t in
                  sample->block[index], err);
 }
 
+static bool is_output(const tn_op *op, int32_t index)
+{
+    return op->operand[index].dtype && tni_op_writes(tni_op_class_of(op->kind), index);
+}
+
+static tn_status make_room(tni_sample *sample, const tn_op *op, int32_t index, tn_error *err)
+{
+    const tn_layout *layout = &op->operand[index];
+    size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
+    sample->found[index] = tni_alloc_aligned(sample->bytes[index] + 1, TN_OP_ALIGNMENT_MAX);
+    sample->expected[index] = tni_alloc_aligned(bytes + 1, TN_OP_ALIGNMENT_MAX);
+    return sample->found[index] && sample->expected[index]
+               ? TN_OK
+               : tni_no_memory(err, where, "a copy of the output");
+}
+
 tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
                            tn_error *err)
 {
-    const int32_t output = tni_op_class_of(problem->op.kind)->output;
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
     tn_status status = TN_OK;
     if (!made)
         return tni_no_memory(err, where, "a sample");
-    for (int32_t i = 0; i < problem->op.count && !status; i++)
+    for (int32_t i = 0; i < problem->op.count && !status; i++) {
         status = keep(made, problem, i, stream, err);
-    if (!status && !(made->found = tni_alloc_aligned(made->bytes[output] + 1, TN_OP_ALIGNMENT_MAX)))
-        status = tni_no_memory(err, where, "a copy of the output");
+        if (!status && is_output(&problem->op, i))
+            status = make_room(made, &problem->op, i, err);
+    }
     if (status)
         tni_sample_release(made);
     else
@@ -91,44 +109,55 @@ tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sa
     return status;
 }
 
-/* A call that was sampled, and what the reference made of it. */
+/* A call that was sampled. */
 typedef struct sampled {
-    const tni_sample *sample;
+    tni_sample *sample;
     const tni_plan *plan;
     const tni_problem *problem;
     tn_stream *stream;
-    int32_t output;
-    char *expected; /* dense; owned */
 } sampled;
 
+/* Outputs in host memory: what they lie in, and their first elements. */
+typedef struct outputs {
+    char *block[TN_OP_OPERANDS_MAX]; /* owned, or NULL for what nobody owns here */
+    char *first[TN_OP_OPERANDS_MAX]; /* NULL for what is no output, or has no elements */
+} outputs;
+
+static void outputs_release(outputs *found)
+{
+    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++)
+        tni_release(found->block[i]);
+}
+
 /* Computes what the call should have given, from what was kept before it. */
-static tn_status expect(sampled *s, tn_error *err)
+static tn_status expect(const sampled *s, tn_error *err)
 {
     const tn_op *op = &s->problem->op;
-    const tn_layout *layout = &op->operand[s->output];
-    size_t bytes = (size_t)(tni_layout_elements(layout) * tni_dtype_bytes(layout->dtype));
     tni_oracle oracle = {0};
-    s->expected = tni_alloc_aligned(bytes, TN_OP_ALIGNMENT_MAX);
-    if (!s->expected)
-        return tni_no_memory(err, where, "the right output");
     tn_status status = tni_oracle_begin(&oracle, op->kind, err);
     if (!status)
-        status = tni_oracle_ask(&oracle, op, s->sample->data, s->expected, err);
+        status = tni_oracle_ask(&oracle, op, s->sample->data, s->sample->expected, err);
     tni_oracle_end(&oracle);
     return status;
 }
 
-/* Holds an output, by its first element, against what is expected. */
-static tn_status hold(const sampled *s, const char *found, tni_difference *out, tn_error *err)
+/* Holds the outputs against what is expected. */
+static tn_status hold(const sampled *s, const outputs *found, tni_difference *out, tn_error *err)
 {
-    const tni_comparand what = {.op = &s->problem->op,
-                                .data = s->sample->data,
-                                .found = found,
-                                .expected = s->expected,
-                                .numerics = tni_plan_kernel(s->plan)->row->numerics};
+    tn_status status = TN_OK;
     bool worse;
     *out = (tni_difference){.at = -1};
-    return tni_compare(&what, out, &worse, err);
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const tni_comparand what = {.op = &s->problem->op,
+                                    .output = i,
+                                    .data = s->sample->data,
+                                    .found = found->first[i],
+                                    .expected = s->sample->expected[i],
+                                    .numerics = tni_plan_kernel(s->plan)->row->numerics};
+        if (what.found)
+            status = tni_compare(&what, out, &worse, err);
+    }
+    return status;
 }
 
 /* Puts what was kept into blocks that nobody else has. */
@@ -136,7 +165,7 @@ static void put_back(const sampled *s, tni_operands *to)
 {
     for (int32_t i = 0; i < s->problem->op.count; i++) {
         tni_operand *block = &to->operand[i];
-        if (!block->host)
+        if (!block->host || !s->sample->block[i])
             continue;
         memset(block->host, 0, block->bytes);
         memcpy(block->host + ((int64_t)block->first + s->sample->low[i]), s->sample->block[i],
@@ -144,26 +173,40 @@ static void put_back(const sampled *s, tni_operands *to)
     }
 }
 
-/* Runs the same plan once more on what was kept. */
-static tn_status run_again(const sampled *s, tni_operands *operands, char **out_found,
-                           tn_error *err)
+static tn_status download(const sampled *s, const tni_operands *operands, outputs *out,
+                          tn_error *err)
 {
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const tni_operand *operand = tni_operands_at(operands, i);
+        if (!operand->host || !is_output(&s->problem->op, i))
+            continue;
+        out->block[i] = tni_alloc_aligned(operand->bytes, TN_OP_ALIGNMENT_MAX);
+        if (!out->block[i])
+            return tni_no_memory(err, where, "a copy of the output");
+        out->first[i] = out->block[i] + operand->first;
+        status = tni_operands_download(operands, i, s->stream, out->block[i], err);
+    }
+    return status;
+}
+
+/* Runs the same plan once more on what was kept. */
+static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
+{
+    tni_operands operands = {0};
     tni_problem problem;
-    tn_status status = tni_operands_create(&s->problem->op, s->problem->device, operands, err);
-    if (status)
-        return status;
-    put_back(s, operands);
-    const tni_operand *out = tni_operands_at(operands, s->output);
-    *out_found = tni_alloc_aligned(out->bytes, TN_OP_ALIGNMENT_MAX);
-    if (!*out_found)
-        return tni_no_memory(err, where, "a copy of the output");
-    status = tni_operands_upload(operands, s->stream, err);
-    tni_operands_on_device(operands, &problem);
+    tn_status status = tni_operands_create(&s->problem->op, s->problem->device, &operands, err);
+    if (!status) {
+        put_back(s, &operands);
+        status = tni_operands_upload(&operands, s->stream, err);
+    }
+    tni_operands_on_device(&operands, &problem);
     if (!status)
         status = tni_plan_run(s->plan, tni_context_defaults(), &problem,
                               &(tni_call_args){.stream = s->stream}, err);
     if (!status)
-        status = tni_operands_download(operands, s->output, s->stream, *out_found, err);
+        status = download(s, &operands, out, err);
+    tni_operands_release(&operands);
     return status;
 }
 
@@ -171,16 +214,14 @@ static tn_status run_again(const sampled *s, tni_operands *operands, char **out_
  * else wrote to the operands meanwhile. */
 static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
 {
-    tni_operands operands = {0};
     tni_difference difference;
-    char *found = NULL;
-    tn_status status = run_again(s, &operands, &found, err);
+    outputs found = {.block = {0}};
+    tn_status status = run_again(s, &found, err);
     if (!status)
-        status = hold(s, found + tni_operands_at(&operands, s->output)->first, &difference, err);
+        status = hold(s, &found, &difference, err);
     if (!status)
         *out_wrong = difference.wrong > 0;
-    tni_operands_release(&operands);
-    tni_release(found);
+    outputs_release(&found);
     return status;
 }
 
@@ -219,7 +260,7 @@ static tn_status accuse(const sampled *s, const tni_difference *difference, tn_e
     char told[192];
     tn_error why = {0};
     tn_status again = repeat(s, &wrong, &why);
-    tni_difference_tell(difference, told, sizeof told);
+    tni_difference_tell(difference, &s->problem->op, told, sizeof told);
     tni_problem_write(&s->problem->op, id, &problem);
     tni_buffer_format(&text, "%s on %s: %s; ", tni_plan_kernel(s->plan)->row->name, id, told);
     tell_again(again, wrong, &why, tni_buffer_text(&problem), &text);
@@ -233,21 +274,34 @@ static tn_status accuse(const sampled *s, const tni_difference *difference, tn_e
     return status;
 }
 
+/* Fetches what the call gave. */
+static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
+{
+    tni_sample *sample = s->sample;
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
+        const char *at = s->problem->data[i];
+        if (!at || !is_output(&s->problem->op, i))
+            continue;
+        status = fetch(s->problem->device, s->stream, at + sample->low[i], sample->bytes[i],
+                       sample->found[i], err);
+        out->first[i] = sample->found[i] - sample->low[i];
+    }
+    return status;
+}
+
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err)
 {
-    const int32_t output = tni_op_class_of(problem->op.kind)->output;
-    const char *at = problem->data[output];
-    sampled s = {sample, plan, problem, stream, output, NULL};
-    tni_difference difference = {.at = -1};
-    tn_status status = fetch(problem->device, stream, at + sample->low[output],
-                             sample->bytes[output], sample->found, err);
+    const sampled s = {sample, plan, problem, stream};
+    tni_difference difference;
+    outputs found = {.block = {0}};
+    tn_status status = fetch_outputs(&s, &found, err);
     if (!status)
         status = expect(&s, err);
     if (!status)
-        status = hold(&s, sample->found - sample->low[output], &difference, err);
+        status = hold(&s, &found, &difference, err);
     if (!status && difference.wrong > 0)
         status = accuse(&s, &difference, err);
-    tni_release(s.expected);
     return status;
 }

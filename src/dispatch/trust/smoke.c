@@ -143,11 +143,76 @@ static const char *const rotary[] = {
     "kind=halves,shape=5x16,out=f32",   NULL,
 };
 
+static const char *const attention[] = {
+    "b=2,h=3,l=65,d=64",
+    "b=1,h=2,l=64,d=128,mask=causal",
+    "!b=1,h=2,lq=17,lk=33,d=40",
+    "b=1,h=1,l=1,d=1",
+    "b=1,h=2,lq=9,lk=0,d=24,lse=1",
+    "b=2,h=2,l=35,d=24,mask=bool,lse=1",
+    "b=3,h=2,l=35,d=24,mask=padding,lse=1",
+    "b=2,h=2,l=35,d=24,mask=causal;additive",
+    "b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+    "b=2,h=2,l=70,d=16,mask=window:9;3",
+    "b=2,h=2,lq=33,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+    "b=1,h=4,hk=1,lq=1,lk=300,d=64,lse=1",
+    "b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
+    "b=2,h=2,l=70,d=48,dv=72,layout=blhd",
+    "b=1,h=2,l=9,d=24,sq=864;432;48;2",
+    "b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+    "b=1,h=2,l=35,d=24,sink=1,lse=1",
+    "b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+    "b=1,h=2,l=35,d=24,out=f32",
+    "h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
+    "h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+    "b=3,h=2,l=35,d=24,used=1,lse=1",
+    "b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
+    "b=1,h=1,l=130,d=256",
+    NULL,
+};
+
+static const char *const attention_backward[] = {
+    "b=2,h=3,l=65,d=64",
+    "b=1,h=2,l=64,d=128,mask=causal",
+    "!b=1,h=2,lq=17,lk=33,d=40",
+    "b=1,h=1,l=1,d=1",
+    "b=2,h=2,l=35,d=24,mask=bool",
+    "b=2,h=2,l=35,d=24,mask=causal;additive",
+    "b=2,h=2,l=40,d=16,mask=window:9;3",
+    "b=2,h=2,lq=33,lk=40,d=16,mask=window-tl:-1;7,shift=5",
+    "b=1,h=4,hk=2,lq=19,lk=37,d=32,mask=causal-br",
+    "b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+    "b=1,h=2,l=9,d=24,sq=864;432;48;2",
+    "b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+    "b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+    NULL,
+};
+
+static const char *const attention_merge[] = {
+    "b=2,h=3,l=17,d=64,lse=1",
+    "b=1,h=2,l=33,d=40",
+    "!b=1,h=1,l=7,d=5,lse=1",
+    "b=2,h=3,l=17,d=64,layout=blhd",
+    "b=1,h=2,l=9,d=24,si=864;432;48;2,lse=1",
+    "b=1,h=2,l=9,d=24,out=f32",
+    "b=1,h=2,l=9,d=24,out=bf16",
+    NULL,
+};
+
 static const char *const *const all[TN_OP_COUNT] = {
-    [TN_OP_MATMUL] = matmul, [TN_OP_PERMUTE] = permute, [TN_OP_CAST] = cast,
-    [TN_OP_FILL] = fill,     [TN_OP_UNARY] = unary,     [TN_OP_BINARY] = binary,
-    [TN_OP_REDUCE] = reduce, [TN_OP_SOFTMAX] = softmax, [TN_OP_NORM] = norm,
+    [TN_OP_MATMUL] = matmul,
+    [TN_OP_PERMUTE] = permute,
+    [TN_OP_CAST] = cast,
+    [TN_OP_FILL] = fill,
+    [TN_OP_UNARY] = unary,
+    [TN_OP_BINARY] = binary,
+    [TN_OP_REDUCE] = reduce,
+    [TN_OP_SOFTMAX] = softmax,
+    [TN_OP_NORM] = norm,
     [TN_OP_ROTARY] = rotary,
+    [TN_OP_ATTENTION] = attention,
+    [TN_OP_ATTENTION_BACKWARD] = attention_backward,
+    [TN_OP_ATTENTION_MERGE] = attention_merge,
 };
 
 size_t tni_smoke_count(int32_t op)

@@ -6,7 +6,7 @@ typedef struct four {
 } four;
 
 struct plan {
-    __m256i key0[TNI_PHILOX_ROUNDS], key1[TNI_PHILOX_ROUNDS];
+    __m256i key0[TN_PHILOX_ROUNDS], key1[TN_PHILOX_ROUNDS];
     __m256i mix, mix0, mix2, word3;
 };
 
@@ -23,23 +23,23 @@ static struct plan plan_of(const tni_fill_source *source)
                         .mix0 = spread(begun.mix0),
                         .mix2 = spread(begun.mix2),
                         .word3 = spread(begun.word3)};
-    for (int i = 0; i < TNI_PHILOX_ROUNDS; i++) {
+    for (int i = 0; i < TN_PHILOX_ROUNDS; i++) {
         plan.key0[i] = spread(key0);
         plan.key1[i] = spread(key1);
-        key0 += TNI_PHILOX_STEP_0;
-        key1 += TNI_PHILOX_STEP_1;
+        key0 += TN_PHILOX_STEP_0;
+        key1 += TN_PHILOX_STEP_1;
     }
     return plan;
 }
 
 static inline __m256i times0(__m256i x)
 {
-    return _mm256_mul_epu32(x, spread(TNI_PHILOX_FACTOR_0));
+    return _mm256_mul_epu32(x, spread(TN_PHILOX_FACTOR_0));
 }
 
 static inline __m256i times1(__m256i x)
 {
-    return _mm256_mul_epu32(x, spread(TNI_PHILOX_FACTOR_1));
+    return _mm256_mul_epu32(x, spread(TN_PHILOX_FACTOR_1));
 }
 
 /* The upper halves, twice: shifts and shuffles are done by different units. */
@@ -77,7 +77,7 @@ static inline four step(four x, __m256i key0, __m256i key1)
 /* The last round, which leaves two words in a lane, and their way to memory. */
 static inline void store(four x, const struct plan *plan, uint32_t *words)
 {
-    __m256i key0 = plan->key0[TNI_PHILOX_ROUNDS - 1], key1 = plan->key1[TNI_PHILOX_ROUNDS - 1];
+    __m256i key0 = plan->key0[TN_PHILOX_ROUNDS - 1], key1 = plan->key1[TN_PHILOX_ROUNDS - 1];
     four y = step(x, key0, key1);
     __m256i q = _mm256_blend_epi32(y.x0, _mm256_slli_epi64(y.x1, 32), 0xAA);
     __m256i p = _mm256_blend_epi32(y.x2, _mm256_slli_epi64(y.x3, 32), 0xAA);
@@ -92,7 +92,7 @@ static void make(const void *how, uint64_t block, uint32_t words[GROUP])
     for (uint32_t at = 0; at < GROUP_BLOCKS; at += 8) {
         uint32_t low = (uint32_t)block + at;
         four a = start(plan, low), b = start(plan, low + 4);
-        for (int i = 2; i < TNI_PHILOX_ROUNDS - 1; i++) {
+        for (int i = 2; i < TN_PHILOX_ROUNDS - 1; i++) {
             a = step(a, plan->key0[i], plan->key1[i]);
             b = step(b, plan->key0[i], plan->key1[i]);
         }

@@ -6,7 +6,7 @@ typedef struct eight {
 } eight;
 
 struct plan {
-    __m512i key0[TNI_PHILOX_ROUNDS], key1[TNI_PHILOX_ROUNDS];
+    __m512i key0[TN_PHILOX_ROUNDS], key1[TN_PHILOX_ROUNDS];
     __m512i mix, mix0, mix2, word3;
 };
 
@@ -23,23 +23,23 @@ static struct plan plan_of(const tni_fill_source *source)
                         .mix0 = spread(begun.mix0),
                         .mix2 = spread(begun.mix2),
                         .word3 = spread(begun.word3)};
-    for (int i = 0; i < TNI_PHILOX_ROUNDS; i++) {
+    for (int i = 0; i < TN_PHILOX_ROUNDS; i++) {
         plan.key0[i] = spread(key0);
         plan.key1[i] = spread(key1);
-        key0 += TNI_PHILOX_STEP_0;
-        key1 += TNI_PHILOX_STEP_1;
+        key0 += TN_PHILOX_STEP_0;
+        key1 += TN_PHILOX_STEP_1;
     }
     return plan;
 }
 
 static inline __m512i times0(__m512i x)
 {
-    return _mm512_mul_epu32(x, spread(TNI_PHILOX_FACTOR_0));
+    return _mm512_mul_epu32(x, spread(TN_PHILOX_FACTOR_0));
 }
 
 static inline __m512i times1(__m512i x)
 {
-    return _mm512_mul_epu32(x, spread(TNI_PHILOX_FACTOR_1));
+    return _mm512_mul_epu32(x, spread(TN_PHILOX_FACTOR_1));
 }
 
 /* The upper halves, twice: shifts and shuffles are done by different units. */
@@ -78,7 +78,7 @@ static inline eight step(eight x, __m512i key0, __m512i key1)
 static inline void store(eight x, const struct plan *plan, uint32_t *words)
 {
     const __mmask16 lower = 0x5555;
-    __m512i key0 = plan->key0[TNI_PHILOX_ROUNDS - 1], key1 = plan->key1[TNI_PHILOX_ROUNDS - 1];
+    __m512i key0 = plan->key0[TN_PHILOX_ROUNDS - 1], key1 = plan->key1[TN_PHILOX_ROUNDS - 1];
     __m512i p = _mm512_rol_epi64(times0(x.x0), 32);
     __m512i q = _mm512_shuffle_epi32(times1(x.x2), _MM_PERM_CDAB);
     q = _mm512_mask_ternarylogic_epi32(q, lower, x.x1, key0, 0x96);
@@ -94,7 +94,7 @@ static void make(const void *how, uint64_t block, uint32_t words[GROUP])
     uint32_t low = (uint32_t)block;
     eight a = start(plan, low), b = start(plan, low + 8);
     eight c = start(plan, low + 16), d = start(plan, low + 24);
-    for (int i = 2; i < TNI_PHILOX_ROUNDS - 1; i++) {
+    for (int i = 2; i < TN_PHILOX_ROUNDS - 1; i++) {
         __m512i key0 = plan->key0[i], key1 = plan->key1[i];
         a = step(a, key0, key1);
         b = step(b, key0, key1);

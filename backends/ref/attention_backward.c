@@ -1,0 +1,46 @@
+/* attention-backward: dq by rows of queries, dk and dv by rows of keys, so that each is summed by one thread
+ * in one order. Scores are made twice for that. Of f64 it is computed in long double, of other floats in
+ * double. */
+#include "attention.h"
+
+#include "real_double.h"
+
+#include "attention_gradients.h"
+
+#include "real_end.h"
+
+#include "real_long.h"
+
+#include "attention_gradients.h"
+
+#include "real_end.h"
+
+static tn_status run_attention_backward(const tn_run *run, tn_error *err)
+{
+    tni_ref_attention_job job = tni_ref_attention_begin(run);
+    const bool in_long = job.element[TN_ATTENTION_Q]->dtype == TN_F64;
+    job.query_blocks = tni_ref_block_count(job.at->queries);
+    job.key_blocks = tni_ref_block_count(job.at->keys);
+    job.blocks =
+        job.at->batch * (job.at->heads * job.query_blocks + job.at->groups * job.key_blocks);
+    job.bytes = in_long ? room_long(job.at) : room_double(job.at);
+    job.compute = in_long ? compute_long : compute_double;
+    return tni_ref_attention_compute(&job, err);
+}
+
+const tn_kernel_row tni_ref_attention_backward = {
+    .struct_size = sizeof tni_ref_attention_backward,
+    .name = "cpu.attention-backward.ref",
+    .platform = "cpu",
+    .backend = "ref",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .version = 1,
+    .dtypes = tni_ref_float_dtypes,
+    .numerics = TNI_REF_REPEATS,
+    .honours = TNI_REF_ATTENTION_USES,
+    .free_dims = TNI_REF_ATTENTION_DIMS,
+    .flops_per_us = 3000,
+    .bytes_per_us = 500,
+    .overhead_us = 1,
+    .run = run_attention_backward,
+};

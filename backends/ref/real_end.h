@@ -1,0 +1,3 @@
+#undef REAL
+#undef OF
+#undef MATH

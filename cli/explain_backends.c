@@ -1,0 +1,96 @@
+/* The backends of a decision on attention, as text and as JSON. */
+#include "explain.h"
+
+#include "candidates.h"
+
+enum { INDENT = 2, VERDICT = 12, STEP = 2 };
+
+static int columns_of(const tn_backend *backend)
+{
+    return text_columns(backend->name) + (backend->family[0] ? STEP : 0);
+}
+
+static int measure(const tn_decision *decision)
+{
+    enum { LEAST = 7 };
+    int width = LEAST;
+    for (size_t i = 0; i < tn_decision_backend_count(decision); i++) {
+        int columns = columns_of(tn_decision_backend(decision, i));
+        width = columns > width ? columns : width;
+    }
+    return width;
+}
+
+/* What stands behind the verdict: the kernel, or why there is none. */
+static void tell(const tn_backend *backend, text_line *out)
+{
+    bool missing = !backend->kernel[0] && backend->why && backend->why->code == TN_REFUSE_LIBRARY;
+    if (backend->kernel[0])
+        text_add_item(out, "%s", backend->kernel);
+    if (missing)
+        text_add_item(out, "%s", backend->why->text);
+    else if (backend->why) {
+        text_add_item(out, "%s", "");
+        phrase_refusal(backend->why, out);
+    }
+}
+
+static void print_backend(const tn_backend *backend, int width)
+{
+    const tn_candidate like = {.verdict = backend->verdict};
+    int step = backend->family[0] ? STEP : 0;
+    text_line line = {0};
+    printf("%*s%s", INDENT + step, "", paint(PAINT_STRONG));
+    text_cell(backend->name, width - step);
+    tell(backend, &line);
+    printf("%s  %s%-*s%s", paint(PAINT_NONE), paint(paint_of_candidate(&like)),
+           line.length ? VERDICT : 0, tn_verdict_name(backend->verdict), paint(PAINT_NONE));
+    text_wrapped_on(INDENT + width + 2 + VERDICT, "", 0, line.text);
+}
+
+void explained_print_backends(const tn_decision *decision)
+{
+    int width = measure(decision);
+    if (tn_decision_backend_count(decision) == 0)
+        return;
+    printf("%s%*s%-*s  %-*skernel, or why not%s\n", paint(PAINT_SOFT), INDENT, "", width, "backend",
+           VERDICT, "verdict", paint(PAINT_NONE));
+    for (size_t i = 0; i < tn_decision_backend_count(decision); i++)
+        print_backend(tn_decision_backend(decision, i), width);
+    putchar('\n');
+}
+
+static void write_conditions(json *to, const tn_sdpa_report *report)
+{
+    if (!report) {
+        json_null(to, "conditions");
+        return;
+    }
+    json_begin_list(to, "conditions");
+    for (size_t i = 0; i < report->count; i++) {
+        const tn_sdpa_check *check = &report->checks[i];
+        json_begin_object(to, NULL);
+        json_text(to, "name", check->name);
+        json_text(to, "outcome", tn_sdpa_outcome_name(check->outcome));
+        explained_write_why(to, check->why.code ? &check->why : NULL);
+        json_end_object(to);
+    }
+    json_end_list(to);
+}
+
+void explained_write_backends(json *to, const tn_decision *decision)
+{
+    json_begin_list(to, "backends");
+    for (size_t i = 0; i < tn_decision_backend_count(decision); i++) {
+        const tn_backend *backend = tn_decision_backend(decision, i);
+        json_begin_object(to, NULL);
+        json_text(to, "name", backend->name);
+        json_known_text(to, "family", backend->family);
+        json_text(to, "verdict", tn_verdict_name(backend->verdict));
+        json_known_text(to, "kernel", backend->kernel);
+        explained_write_why(to, backend->why);
+        write_conditions(to, backend->conditions);
+        json_end_object(to);
+    }
+    json_end_list(to);
+}

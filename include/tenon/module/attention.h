@@ -1,0 +1,167 @@
+/* Attention, for authors of kernels whose tables lie in memory they can read: which keys a query sees,
+ * where sequences lie, which page a key is on, which weights dropout keeps.
+ *
+ *     tn_sequence s;
+ *     if (tn_attention_check(run, err))
+ *         return TN_INVALID_ARGUMENT;
+ *     for (int64_t b = 0; b < at->batch; b++) {
+ *         tn_attention_sequence(run, b, &s, NULL);
+ *         for (int64_t i = 0; i < s.queries; i++) {
+ *             int64_t first, count = tn_attention_seen(at, i, s.queries, s.keys, &first);
+ *             ...
+ *
+ * Thread-safety: functions of their arguments, from any thread. */
+#ifndef TENON_MODULE_ATTENTION_H
+#define TENON_MODULE_ATTENTION_H
+
+#include "kernel.h"
+#include "philox.h"
+
+TN_BEGIN_DECLS
+
+/* Where a sequence lies. Its query i is row first_query + i of [batch] of Q, OUT and LSE; its key j is row
+ * first_key + j of [batch] of K and V, unless it is on a page. */
+typedef struct tn_sequence {
+    int64_t batch; /* 0 of what is packed */
+    int64_t first_query;
+    int64_t first_key;
+    int64_t queries;
+    int64_t keys;
+} tn_sequence;
+
+/* How many keys query i of a sequence sees by its place, of `keys`, from *out_first on. */
+static inline int64_t tn_attention_seen(const tn_attention_op *at, int64_t i, int64_t queries,
+                                        int64_t keys, int64_t *out_first)
+{
+    int64_t place = i + at->shift + (at->corner == TN_CORNER_BOTTOM_RIGHT ? keys - queries : 0);
+    int64_t first = at->left < 0 || place <= at->left ? 0 : place - at->left;
+    int64_t end = at->right < 0 || at->right >= keys - place ? keys : place + at->right + 1;
+    *out_first = first;
+    return end > first ? end - first : 0;
+}
+
+/* An element of a table of i32, which need not be aligned. */
+static inline int64_t tn_attention_entry_(const tn_run *run, int32_t operand, int64_t i, int64_t j)
+{
+    const tn_layout *layout = &run->op->operand[operand];
+    const char *first = (const char *)tn_operand(run, operand);
+    int64_t offset = i * layout->stride[0] + (layout->rank > 1 ? j * layout->stride[1] : 0);
+    int32_t value;
+    memcpy(&value, first + offset * (int64_t)sizeof value, sizeof value);
+    return value;
+}
+
+static inline int tn_attention_has_(const tn_run *run, int32_t operand)
+{
+    return run->op->kind == TN_OP_ATTENTION && run->op->operand[operand].dtype != TN_DTYPE_NONE;
+}
+
+/* Entry i of a table of one dimension, when it is from `least` to `most`. */
+static inline tn_status tn_attention_take_(const tn_run *run, int32_t operand, const char *name,
+                                           int64_t i, int64_t least, int64_t most, int64_t *out,
+                                           tn_error *err)
+{
+    int64_t found = tn_attention_entry_(run, operand, i, 0);
+    if (found < least || found > most)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                       "%s[%lld] needs %lld to %lld, found %lld", name, (long long)i,
+                       (long long)least, (long long)most, (long long)found);
+    *out = found;
+    return TN_OK;
+}
+
+/* Where sequence b begins in one of `total` rows, and how many of at most `most` it has. */
+static inline tn_status tn_attention_span_(const tn_run *run, int32_t operand, const char *name,
+                                           int64_t b, int64_t total, int64_t most,
+                                           int64_t *out_first, int64_t *out_count, tn_error *err)
+{
+    int64_t first = 0, end = 0;
+    tn_status status = tn_attention_take_(run, operand, name, b, 0, total, &first, err);
+    if (status)
+        return status;
+    most = most < total - first ? most : total - first;
+    status = tn_attention_take_(run, operand, name, b + 1, first, first + most, &end, err);
+    if (status)
+        return status;
+    *out_first = first;
+    *out_count = end - first;
+    return TN_OK;
+}
+
+/* Sequence b of a run of attention or attention-backward. TN_INVALID_ARGUMENT for starts that fall, lie
+ * outside or are farther apart than the op says, and for a length that is more than there are keys. */
+static inline tn_status tn_attention_sequence(const tn_run *run, int64_t b, tn_sequence *out,
+                                              tn_error *err)
+{
+    const tn_op *op = run->op;
+    const tn_attention_op *at = &op->as.attention;
+    tn_sequence s = {b, 0, 0, at->queries, at->keys};
+    tn_status status = TN_OK;
+    if (tn_attention_has_(run, TN_ATTENTION_STARTS_Q)) {
+        s.batch = 0;
+        status = tn_attention_span_(run, TN_ATTENTION_STARTS_Q, "starts_q", b,
+                                    op->operand[TN_ATTENTION_Q].shape[2], at->queries,
+                                    &s.first_query, &s.queries, err);
+    }
+    if (!status && tn_attention_has_(run, TN_ATTENTION_STARTS_K))
+        status = tn_attention_span_(run, TN_ATTENTION_STARTS_K, "starts_k", b,
+                                    op->operand[TN_ATTENTION_K].shape[2], at->keys, &s.first_key,
+                                    &s.keys, err);
+    if (!status && tn_attention_has_(run, TN_ATTENTION_LENGTHS))
+        status =
+            tn_attention_take_(run, TN_ATTENTION_LENGTHS, "lengths", b, 0, s.keys, &s.keys, err);
+    if (!status)
+        *out = s;
+    return status;
+}
+
+/* The page, of the first dimension of K and V, that has keys p * page and on of sequence b.
+ * TN_INVALID_ARGUMENT when there is no such page. */
+static inline tn_status tn_attention_page(const tn_run *run, int64_t b, int64_t p, int64_t *out,
+                                          tn_error *err)
+{
+    int64_t last = run->op->operand[TN_ATTENTION_K].shape[0] - 1;
+    int64_t found = tn_attention_entry_(run, TN_ATTENTION_PAGES, b, p);
+    if (found < 0 || found > last)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                       "pages[%lld][%lld] needs 0 to %lld, found %lld", (long long)b, (long long)p,
+                       (long long)last, (long long)found);
+    *out = found;
+    return TN_OK;
+}
+
+/* All sequences of a run and the pages of the keys that are seen; of pages whose keys no query sees by
+ * its place, the table may have anything. What passes here fails in neither function above. */
+static inline tn_status tn_attention_check(const tn_run *run, tn_error *err)
+{
+    const tn_attention_op *at = &run->op->as.attention;
+    tn_status status = TN_OK;
+    for (int64_t b = 0; b < at->batch && !status; b++) {
+        tn_sequence s;
+        int64_t first, last, page;
+        status = tn_attention_sequence(run, b, &s, err);
+        if (status || at->page == 0 || s.queries == 0)
+            continue;
+        (void)tn_attention_seen(at, 0, s.queries, s.keys, &first);
+        int64_t end = tn_attention_seen(at, s.queries - 1, s.queries, s.keys, &last);
+        end = end + last < s.keys ? end + last : s.keys;
+        for (int64_t j = first; j < end && !status; j += at->page - j % at->page)
+            status = tn_attention_page(run, b, j / at->page, &page, err);
+    }
+    return status;
+}
+
+/* Whether dropout keeps the weight of key j for query i of head h in sequence b. */
+static inline int tn_attention_keeps(const tn_attention_op *at, int64_t b, int64_t h, int64_t i,
+                                     int64_t j)
+{
+    uint64_t row = ((uint64_t)b * (uint64_t)at->heads + (uint64_t)h) * (uint64_t)at->queries;
+    uint64_t place = (row + (uint64_t)i) * (uint64_t)at->keys + (uint64_t)j;
+    uint32_t words[TN_PHILOX_WORDS];
+    tn_philox_block(at->seed, 0, at->offset + place / TN_PHILOX_WORDS, words);
+    return (double)tn_philox_uniform(words[place % TN_PHILOX_WORDS]) >= at->dropout;
+}
+
+TN_END_DECLS
+
+#endif

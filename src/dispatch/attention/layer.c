@@ -1,0 +1,404 @@
+/* Which backend computes a layer of attention: who asks, by which strength, and what the answer is. */
+#include "backends.h"
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/words.h"
+#include "dispatch/decision.h"
+#include "dispatch/judge.h"
+#include "names.h"
+#include "ops/fields.h"
+#include "settings/context.h"
+#include "tenon/dtype.h"
+#include "wish.h"
+
+#include <inttypes.h>
+
+static const char where[] = "tn_attention_backend";
+
+/* One question on the way to its answer. */
+typedef struct layer {
+    const tn_attention_backend_args *args;
+    tn_context *base;    /* counted: lends the names of what a setting asks for */
+    tn_context *context; /* counted: the same with what the call asks for       */
+    tn_device *device;
+    tn_op op, gradients; /* the second of a layer that is trained */
+    tni_choice *choice, *backward;
+    tni_backend_bounds bounds;
+    tni_backend_wish wish; /* that holds for it; TN_PERMIT: nobody asks */
+    int32_t from;          /* TN_BACKEND_FROM_... */
+    char origin[256];
+} layer;
+
+static tn_status check_number(const char *name, int32_t number, int32_t least, tn_error *err)
+{
+    if (number >= least && number < TN_BACKEND_COUNT)
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "%s needs a backend's number, %d to %d, found %d", name, (int)least,
+                   TN_BACKEND_COUNT - 1, (int)number);
+}
+
+static tn_status check_supported(const tn_attention_backend_args *args, tn_error *err)
+{
+    tn_status status = TN_OK;
+    if ((args->supported != NULL) != (args->supported_count > 0))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "supported needs a list and its count, or neither; a layer that supports no "
+                       "backend asks for none");
+    for (size_t i = 0; i < args->supported_count && !status; i++)
+        status = check_number("supported", args->supported[i], 1, err);
+    return status;
+}
+
+static tn_status check_args(const tn_attention_backend_args *args, tn_error *err)
+{
+    if (!args || !TN_HAS(args, tn_attention_backend_args, reserved))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "args is NULL, or its struct_size too small");
+    tn_status status = check_number("backend", args->backend, TN_BACKEND_AUTOMATIC, err);
+    if (!status)
+        status = check_number("layer_default", args->layer_default, 0, err);
+    if (!status)
+        status = check_supported(args, err);
+    if (status)
+        return status;
+    bool none = args->backend == TN_BACKEND_NO_ATTENTION;
+    if (args->strength != 0 && args->strength != TN_REQUIRE &&
+        (args->strength != TN_PREFER || none))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
+                       none ? "NO_ATTENTION is required or not asked for"
+                            : "strength needs TN_REQUIRE or TN_PREFER");
+    if (args->layer_default == TN_BACKEND_NO_ATTENTION || args->reserved)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
+                       args->reserved ? "reserved is not 0"
+                                      : "layer_default cannot be NO_ATTENTION");
+    if (!tn_dtype_name(args->dtype))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dtype is none");
+    return TN_OK;
+}
+
+static tn_status find_device(const tn_attention_backend_args *args, tn_device **out, tn_error *err)
+{
+    *out = args->device;
+    if (args->device)
+        return TN_OK;
+    return args->platform ? tn_platform_device_get(args->platform, 0, out, err)
+                          : tn_device_get("best", out, err);
+}
+
+static int64_t or_else(int64_t value, int64_t other)
+{
+    return value ? value : other;
+}
+
+static void write_mask(const tn_attention_backend_args *args, tni_buffer *out)
+{
+    static const char *const words[] = {"none", "causal", "causal-br", "window"};
+    bool known = args->mask >= 0 && args->mask < TN_MASK_COUNT;
+    tni_buffer_format(out, ",mask=%s", known ? words[args->mask] : "unknown");
+    if (args->mask == TN_MASK_WINDOW)
+        tni_buffer_format(out, ":%" PRId64 ";%" PRId64, args->window_left, args->window_right);
+    if (!args->mask_dtype)
+        return;
+    const char *dtype = tn_dtype_name(args->mask_dtype);
+    bool is_bool = args->mask_dtype == TN_BOOL;
+    tni_buffer_format(out, ";%s", is_bool ? "bool" : "additive");
+    if (!is_bool)
+        tni_buffer_format(out, ",mdtype=%s", dtype ? dtype : "unknown");
+}
+
+/* As an op, by its text: what is wrong with it is told in the words that every problem has. */
+static tn_status make_op(const tn_attention_backend_args *args, bool gradients, tn_op *out,
+                         tn_error *err)
+{
+    enum { LENGTH = 1024 };
+    char device[4];
+    tni_buffer text = {0};
+    int64_t heads = or_else(args->heads, 1), queries = or_else(args->queries, LENGTH);
+    tni_buffer_format(&text,
+                      "%s:%s:b=%" PRId64 ",h=%" PRId64 ",hk=%" PRId64 ",lq=%" PRId64 ",lk=%" PRId64
+                      ",d=%" PRId64 ",dv=%" PRId64,
+                      gradients ? "attention-backward" : "attention", tn_dtype_name(args->dtype),
+                      or_else(args->batch, 1), heads, or_else(args->groups, heads), queries,
+                      or_else(args->keys, queries), args->head_size,
+                      or_else(args->value_size, args->head_size));
+    write_mask(args, &text);
+    if (args->dropout != 0)
+        tni_write_real(&text, "dropout", args->dropout);
+    if (args->training && !gradients)
+        tni_buffer_format(&text, ",lse=1");
+    tn_status status =
+        text.failed ? tni_no_memory(err, where, "a problem's text")
+                    : tni_problem_parse(tni_buffer_text(&text), out, device, sizeof device, err);
+    tni_buffer_release(&text);
+    return status;
+}
+
+/* "flash_attn,torch_sdpa": what is preferred, and behind it what the layer has as its default. */
+static void join_names(const layer *l, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < l->wish.count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "," : "", l->wish.names[i]);
+    if (l->args->layer_default && used < size)
+        (void)snprintf(out + used, size - used, "%s%s", used ? "," : "",
+                       tni_backend_facts_of(l->args->layer_default)->name);
+}
+
+static tn_status derive(layer *l, int32_t strength, const char *names, tn_error *err)
+{
+    const tn_change change = tn_with_attention_backend(strength, names);
+    tn_context *made = NULL;
+    tn_status status = tn_context_derive(l->base, &change, 1, &made, err);
+    if (status)
+        return status;
+    tn_context_release(l->context);
+    l->context = made;
+    return TN_OK;
+}
+
+/* Who asks, and for what. */
+static void hear(layer *l)
+{
+    const tn_attention_backend_args *args = l->args;
+    tn_origin origin = {.struct_size = sizeof origin};
+    tni_backend_wished(l->context, &l->wish);
+    bool asks = l->wish.strength == TN_REQUIRE || l->wish.strength == TN_PREFER;
+    const char *text = "automatic";
+    l->from = TN_BACKEND_FROM_AUTOMATIC;
+    if (args->backend > 0) {
+        l->wish = (tni_backend_wish){.strength = args->strength ? args->strength : TN_REQUIRE,
+                                     .count = 1,
+                                     .names = {tni_backend_facts_of(args->backend)->name}};
+        l->from = TN_BACKEND_FROM_ARGUMENT;
+        text = "argument";
+    } else if (args->backend == TN_BACKEND_AUTOMATIC) {
+        l->wish = (tni_backend_wish){.strength = TN_PERMIT};
+        text = "argument: automatic";
+    } else if (asks) {
+        (void)tn_setting_origin(l->context, TN_SETTING_ATTENTION_BACKEND, &origin, NULL);
+        l->from = TN_BACKEND_FROM_SETTING;
+        text = origin.text;
+    } else if (args->layer_default) {
+        l->wish = (tni_backend_wish){.strength = TN_PREFER};
+        l->from = TN_BACKEND_FROM_LAYER;
+        text = "layer";
+    }
+    tn_text_fit(l->origin, sizeof l->origin, text);
+}
+
+/* Puts what is asked for into the context, as the nearest of all that ask. */
+static tn_status ask(layer *l, tn_error *err)
+{
+    char names[512];
+    hear(l);
+    if (l->args->backend == TN_BACKEND_AUTOMATIC)
+        return derive(l, TN_REQUIRE, "any", err);
+    if (l->wish.strength == TN_PREFER) {
+        join_names(l, names, sizeof names);
+        return derive(l, TN_PREFER, names, err);
+    }
+    return l->from == TN_BACKEND_FROM_ARGUMENT ? derive(l, TN_REQUIRE, l->wish.names[0], err)
+                                               : TN_OK;
+}
+
+static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_error *err)
+{
+    const tni_question question = {l->context, op, l->device, NULL};
+    *out = tni_alloc(sizeof **out);
+    return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
+}
+
+/* Everything up to the decisions. What was made is released by the caller, also on failure. */
+static tn_status prepare(layer *l, const tn_context *context, const tn_attention_backend_args *args,
+                         tn_error *err)
+{
+    *l = (layer){.args = args};
+    tn_status status = check_args(args, err);
+    if (status)
+        return status;
+    l->base = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
+    l->context = tn_context_retain(l->base);
+    l->bounds.supported = args->supported;
+    l->bounds.supported_count = args->supported_count;
+    status = find_device(args, &l->device, err);
+    if (!status)
+        status = make_op(args, false, &l->op, err);
+    if (!status)
+        status = ask(l, err);
+    if (!status)
+        status = decide(l, &l->op, &l->choice, err);
+    if (status || !args->training)
+        return status;
+    status = make_op(args, true, &l->gradients, err);
+    if (!status)
+        status = decide(l, &l->gradients, &l->backward, err);
+    l->bounds.backward = l->backward;
+    return status;
+}
+
+static void end(layer *l)
+{
+    tn_context_release(l->context);
+    tn_context_release(l->base);
+    tni_release(l->choice);
+    tni_release(l->backward);
+}
+
+static bool is_by_wish(int32_t code)
+{
+    return code == TN_REFUSE_RULE || code == TN_REFUSE_SETTING || code == TN_REFUSE_LOCK ||
+           code == TN_REFUSE_PRECISION || code == TN_REFUSE_DETERMINISM;
+}
+
+static void list_supported(const layer *l, char *out, size_t size)
+{
+    const char *names[TN_BACKEND_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < l->bounds.supported_count && count < TN_BACKEND_COUNT; i++)
+        names[count++] = tn_attention_backend_name(l->bounds.supported[i]);
+    tni_words_join(names, count, out, size);
+}
+
+/* No kernel is picked: why what was required is not, or why nothing is. */
+static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
+{
+    const tni_question question = {l->context, &l->op, l->device, NULL};
+    bool required = l->wish.strength == TN_REQUIRE && l->wish.count > 0;
+    const tn_backend *row = required ? tni_backends_find(all, l->wish.names[0]) : NULL;
+    char supported[160];
+    if (row && row->why)
+        return tn_fail(err, is_by_wish(row->why->code) ? TN_REFUSED : TN_UNSUPPORTED, 0, where,
+                       "%s is required (%s) and cannot be taken on %s: %s: %s", row->name,
+                       l->origin, l->device->id, tn_refusal_name(row->why->code), row->why->text);
+    if (l->choice->admitted == 0)
+        return tni_choice_refused(&question, l->choice, err);
+    list_supported(l, supported, sizeof supported);
+    return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                   "nothing that the layer supports (%s)%s can be taken on %s", supported,
+                   l->backward ? " with gradients" : "", l->device->id);
+}
+
+static const char *first_preferred(const layer *l)
+{
+    return l->wish.count > 0        ? l->wish.names[0]
+           : l->args->layer_default ? tni_backend_facts_of(l->args->layer_default)->name
+                                    : "";
+}
+
+/* Whether it is taken by a name that was asked for: a kernel goes by several. */
+static bool is_taken_by(const tni_backend_pick *pick, const char *name)
+{
+    int32_t number = TN_BACKEND_NONE;
+    bool numbered = tn_attention_backend_find(name, &number, NULL) == TN_OK;
+    return numbered ? number == pick->number : tni_backend_is(&pick->taken->kernel->names, name);
+}
+
+static bool is_asked_for(const layer *l, const tni_backend_pick *pick)
+{
+    for (size_t i = 0; i < l->wish.count; i++) {
+        if (is_taken_by(pick, l->wish.names[i]))
+            return true;
+    }
+    return l->wish.count == 0 && is_taken_by(pick, first_preferred(l));
+}
+
+/* Something else was preferred. */
+static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_choice *out)
+{
+    const tn_backend *row = tni_backends_find(all, first_preferred(l));
+    bool by_layer = l->wish.count > 0 && out->backend && out->backend == l->args->layer_default;
+    out->fell_back = 1;
+    out->from = by_layer ? TN_BACKEND_FROM_LAYER : TN_BACKEND_FROM_AUTOMATIC;
+    tn_text_fit(out->origin, sizeof out->origin, by_layer ? "layer" : "automatic");
+    if (row && row->why)
+        out->why = *row->why;
+    else
+        (void)tni_refuse(&out->why, row ? TN_REFUSE_RULE : TN_REFUSE_LIBRARY,
+                         row ? "order" : "kernel", 1, 0, "%s",
+                         row ? "rules put others before it" : "no kernel there goes by it");
+}
+
+static void tell(const layer *l, const tni_backend_pick *pick, const tni_backends *all,
+                 tn_attention_choice *out)
+{
+    *out = (tn_attention_choice){.struct_size = out->struct_size,
+                                 .name = pick->name,
+                                 .kernel = pick->taken->kernel->row->name,
+                                 .backend = pick->number,
+                                 .sdp = tni_backend_sdp(&pick->taken->kernel->names),
+                                 .from = l->from,
+                                 .why.struct_size = sizeof out->why};
+    tn_text_fit(out->origin, sizeof out->origin, l->origin);
+    if (l->wish.strength == TN_PREFER && !is_asked_for(l, pick))
+        tell_fallback(l, all, out);
+}
+
+/* For who wants no attention there is nothing to decide. */
+static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *err)
+{
+    char supported[160];
+    list_supported(l, supported, sizeof supported);
+    if (!tni_backend_is_supported(&l->bounds, TN_BACKEND_NO_ATTENTION))
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "NO_ATTENTION is required (%s), and the layer supports %s", l->origin,
+                       supported);
+    *out = (tn_attention_choice){.struct_size = out->struct_size,
+                                 .name = tn_attention_backend_name(TN_BACKEND_NO_ATTENTION),
+                                 .kernel = "",
+                                 .backend = TN_BACKEND_NO_ATTENTION,
+                                 .sdp = -1,
+                                 .from = l->from,
+                                 .why.struct_size = sizeof out->why};
+    tn_text_fit(out->origin, sizeof out->origin, l->origin);
+    return TN_OK;
+}
+
+static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
+{
+    const tni_question question = {l->context, &l->op, l->device, NULL};
+    tni_backend_wish wish;
+    tni_backends *all = NULL;
+    tni_backend_pick pick;
+    tni_backend_wished(l->context, &wish);
+    if (tni_backend_wishes_none(&wish))
+        return tell_none(l, out, err);
+    tn_status status = tni_backends_make(&question, l->choice, &l->bounds, &all, err);
+    if (status)
+        return status;
+    tni_backend_pick_of(&question, l->choice, &l->bounds, &pick);
+    if (pick.taken)
+        tell(l, &pick, all, out);
+    else
+        status = refuse(l, all, err);
+    tni_backends_release(all);
+    return status;
+}
+
+tn_status tn_attention_backend(const tn_context *context, const tn_attention_backend_args *args,
+                               tn_attention_choice *out, tn_error *err)
+{
+    layer l;
+    if (!out || !TN_HAS(out, tn_attention_choice, why))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out is NULL, or its struct_size too small");
+    tn_status status = prepare(&l, context, args, err);
+    if (!status)
+        status = answer(&l, out, err);
+    end(&l);
+    return status;
+}
+
+tn_status tn_attention_backend_explain(const tn_context *context,
+                                       const tn_attention_backend_args *args, tn_decision **out,
+                                       tn_error *err)
+{
+    layer l;
+    tn_status status = prepare(&l, context, args, err);
+    if (!status)
+        status = tni_explain_within(l.context, &l.op, l.device, &l.bounds, out, err);
+    end(&l);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* Parameters of scaled-dot-product attention: from an op, from tensors, as they come in. */
+#include "conditions.h"
+
+#include "device/tensor/tensor.h"
+#include "ops/op.h"
+#include "settings/context.h"
+#include "tenon/dtype.h"
+
+enum { BATCH, HEADS, LENGTH, SIZE };
+
+static bool is_plainly_causal(const tn_attention_op *at)
+{
+    return at->left < 0 && at->right == 0 && at->shift == 0 &&
+           (at->corner == TN_CORNER_TOP_LEFT || at->queries == at->keys);
+}
+
+/* The word of the first feature that upstream's attention does not have; NULL for none. */
+static const char *foreign_word(const tn_op *op)
+{
+    const uint64_t known = TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+                           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_LSE |
+                           TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
+                           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES;
+    uint64_t foreign = op->uses & ~known;
+    if (is_plainly_causal(&op->as.attention))
+        foreign &= ~(uint64_t)TN_ATTENTION_USES_WINDOW;
+    const char *const *word = tni_op_class_of(op->kind)->uses;
+    while (foreign && !(foreign & 1) && word[1]) {
+        foreign >>= 1;
+        word++;
+    }
+    return foreign ? *word : NULL;
+}
+
+bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out,
+                    const char **out_word)
+{
+    const tn_attention_op *at = &op->as.attention;
+    bool packed = op->uses & TN_ATTENTION_USES_PACKED;
+    *out_word = foreign_word(op);
+    *out = (tn_sdpa_params){.struct_size = sizeof *out,
+                            .dropout = at->dropout,
+                            .is_causal = is_plainly_causal(at),
+                            .enable_gqa = at->groups != at->heads};
+    tn_sdpa_tensor *const to[] = {&out->query, &out->key, &out->value, &out->attn_mask};
+    static const int32_t from[] = {TN_ATTENTION_Q, TN_ATTENTION_K, TN_ATTENTION_V,
+                                   TN_ATTENTION_MASK};
+    for (int32_t i = 0; i < 4; i++) {
+        *to[i] = (tn_sdpa_tensor){.device = device,
+                                  .layout = op->operand[from[i]],
+                                  .nested = packed && i < 3,
+                                  .requires_grad = training && i < 3};
+        if (packed && i < 3) {
+            to[i]->layout.shape[BATCH] = at->batch;
+            to[i]->layout.shape[LENGTH] = i == 0 ? at->queries : at->keys;
+        }
+    }
+    return !*out_word;
+}
+
+static tn_status take(const tn_tensor *tensor, const char *name, tn_sdpa_tensor *out, tn_error *err)
+{
+    static const char where[] = "tn_sdpa_params_get";
+    tni_layout extent;
+    tn_status status = tni_tensor_measure(tensor, where, name, &extent, err);
+    if (status)
+        return status;
+    if (tensor->ndim > TN_OP_RANK_MAX)
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s has %d dimensions; %d are the most here",
+                       name, (int)tensor->ndim, TN_OP_RANK_MAX);
+    *out = (tn_sdpa_tensor){.layout.dtype = tensor->dtype, .layout.rank = tensor->ndim};
+    for (int32_t i = 0; i < tensor->ndim; i++)
+        out->layout.shape[i] = tensor->shape[i];
+    tni_layout_dense(&out->layout);
+    for (int32_t i = 0; tensor->strides && i < tensor->ndim; i++)
+        out->layout.stride[i] = tensor->strides[i];
+    uintptr_t bits = (uintptr_t)tni_tensor_first(tensor) | TN_OP_ALIGNMENT_MAX;
+    out->layout.alignment = (int64_t)(bits & (~bits + 1));
+    return tni_tensor_device_of(tensor, where, &out->device, err);
+}
+
+tn_status tn_sdpa_params_get(const tn_tensor *query, const tn_tensor *key, const tn_tensor *value,
+                             const tn_tensor *attn_mask, double dropout, int32_t is_causal,
+                             int32_t enable_gqa, tn_sdpa_params *out, tn_error *err)
+{
+    tn_sdpa_params made = {.dropout = dropout, .is_causal = is_causal, .enable_gqa = enable_gqa};
+    if (!out || !TN_HAS(out, tn_sdpa_params, permits))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa_params_get",
+                       "out is NULL, or its struct_size too small");
+    tn_status status = take(query, "query", &made.query, err);
+    if (!status)
+        status = take(key, "key", &made.key, err);
+    if (!status)
+        status = take(value, "value", &made.value, err);
+    if (!status && attn_mask)
+        status = take(attn_mask, "attn_mask", &made.attn_mask, err);
+    if (status)
+        return status;
+    made.struct_size = out->struct_size;
+    *out = made;
+    return TN_OK;
+}
+
+/* Parameters that can be asked about, with every device in its place. */
+static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_params *out,
+                       tn_error *err)
+{
+    static const char *const names[] = {"query", "key", "value", "attn_mask"};
+    if (!params || !TN_HAS(params, tn_sdpa_params, permits))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "params is NULL, or its struct_size too small");
+    *out = *params;
+    tn_sdpa_tensor *const of[] = {&out->query, &out->key, &out->value, &out->attn_mask};
+    if (!out->query.device)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "query.device is NULL");
+    for (int32_t i = 0; i < 4; i++) {
+        of[i]->device = of[i]->device ? of[i]->device : out->query.device;
+        const tn_layout *layout = &of[i]->layout;
+        if (i < 3 && !tn_dtype_name(layout->dtype))
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has no dtype", names[i]);
+        if (layout->rank < 0 || layout->rank > TN_OP_RANK_MAX)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                           "%s needs 0 to %d dimensions, found %d", names[i], TN_OP_RANK_MAX,
+                           (int)layout->rank);
+    }
+    if (!(out->dropout >= 0 && out->dropout <= 1))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dropout needs 0 to 1, found %g",
+                       out->dropout);
+    return TN_OK;
+}
+
+static tn_status can_use(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
+                         const char *where, tn_sdpa_report *out, tn_error *err)
+{
+    tn_sdpa_params sound;
+    if (!out || !TN_HAS(out, tn_sdpa_report, checks))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out is NULL, or its struct_size too small");
+    tn_status status = check(params, where, &sound, err);
+    if (!status)
+        tni_sdpa_ask(tni_context_or_current(context), &sound, sdp, out);
+    return status;
+}
+
+tn_status tn_can_use_flash_attention(const tn_context *context, const tn_sdpa_params *params,
+                                     tn_sdpa_report *out, tn_error *err)
+{
+    return can_use(context, params, TN_SDP_FLASH, "tn_can_use_flash_attention", out, err);
+}
+
+tn_status tn_can_use_efficient_attention(const tn_context *context, const tn_sdpa_params *params,
+                                         tn_sdpa_report *out, tn_error *err)
+{
+    return can_use(context, params, TN_SDP_MEM_EFFICIENT, "tn_can_use_efficient_attention", out,
+                   err);
+}
+
+tn_status tn_can_use_cudnn_attention(const tn_context *context, const tn_sdpa_params *params,
+                                     tn_sdpa_report *out, tn_error *err)
+{
+    return can_use(context, params, TN_SDP_CUDNN, "tn_can_use_cudnn_attention", out, err);
+}

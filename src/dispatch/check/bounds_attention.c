@@ -1,0 +1,361 @@
+#include "bounds_attention.h"
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "tenon/module/attention.h"
+
+/* A query and a key that it sees. */
+typedef struct pair {
+    double score, error;
+    double slope; /* of the cap, at the score */
+    double keep;  /* 0, or what dropout multiplies by */
+    double mask;  /* what is added                    */
+} pair;
+
+/* Sums over a row, of each column: of the errors, the sizes and the squares of what is added up. */
+typedef struct column {
+    double errors, sizes, squares;
+} column;
+
+struct tni_attention_bounds {
+    tn_run run; /* the op and its data, as a kernel has them */
+    const tn_attention_op *at;
+    double read;     /* roundoff of f32 operands as they are read; 0: none */
+    double narrow;   /* roundoff of weights                                */
+    double log_sum;  /* the error of the row's lse                         */
+    double products; /* g(size) + 8                                        */
+    double values;   /* g(value size) + 8                                  */
+    pair *pairs;     /* of a row, by key; score -infinity: not seen        */
+    column *columns;
+};
+
+typedef struct tni_attention_bounds rows;
+
+static double least_of(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double gathered(double n)
+{
+    return least_of(2 * n, 16 * sqrt(n));
+}
+
+static double number_at(const rows *r, int32_t operand, int64_t b, int64_t h, int64_t i, int64_t c)
+{
+    const tn_layout *layout = &r->run.op->operand[operand];
+    const tni_place place = {{b, h, i, c}};
+    const char *first = r->run.data[operand];
+    return tni_element_read(layout->dtype,
+                            first + tni_place_in(&place, layout) * tni_dtype_bytes(layout->dtype))
+        .re;
+}
+
+/* Where a row of an operand is. */
+typedef struct row_at {
+    int32_t operand;
+    int64_t b, h, i;
+} row_at;
+
+/* The product of two rows, and that of their norms. */
+static double product(const rows *r, row_at x, row_at y, int64_t count, double *out_norms)
+{
+    double sum = 0, xx = 0, yy = 0;
+    for (int64_t c = 0; c < count; c++) {
+        double p = number_at(r, x.operand, x.b, x.h, x.i, c);
+        double q = number_at(r, y.operand, y.b, y.h, y.i, c);
+        sum += p * q;
+        xx += p * p;
+        yy += q * q;
+    }
+    *out_norms = sqrt(xx) * sqrt(yy);
+    return sum;
+}
+
+/* One head's sequence. */
+typedef struct scene {
+    tn_sequence s;
+    int64_t b, h, group;
+} scene;
+
+static row_at query_of(const scene *in, int32_t operand, int64_t i)
+{
+    return (row_at){operand, in->s.batch, in->h, in->s.first_query + i};
+}
+
+static row_at key_of(const rows *r, const scene *in, int32_t operand, int64_t j)
+{
+    int64_t page = 0;
+    if (!r->at->page)
+        return (row_at){operand, in->s.batch, in->group, in->s.first_key + j};
+    (void)tn_attention_page(&r->run, in->b, j / r->at->page, &page, NULL);
+    return (row_at){operand, page, in->group, j % r->at->page};
+}
+
+static bool add_mask(const rows *r, const scene *in, int64_t i, int64_t j, pair *io)
+{
+    tn_dtype dtype = r->run.op->operand[TN_ATTENTION_MASK].dtype;
+    if (!dtype)
+        return true;
+    double mask = number_at(r, TN_ATTENTION_MASK, in->b, in->h, i, j);
+    if (dtype == TN_BOOL)
+        return mask != 0;
+    io->mask = mask;
+    io->score += mask;
+    return mask > -(double)INFINITY;
+}
+
+static void judge_pair(const rows *r, const scene *in, int64_t i, int64_t j, double u, pair *out)
+{
+    const tn_attention_op *at = r->at;
+    double norms, dot = product(r, query_of(in, TN_ATTENTION_Q, i),
+                                key_of(r, in, TN_ATTENTION_K, j), at->size, &norms);
+    double read = 4 * r->read * least_of(1, 8 / sqrt((double)at->size + 1));
+    *out = (pair){.score = at->scale * dot, .slope = 1, .keep = 1};
+    out->error = (r->products * u + read) * fabs(at->scale) * norms;
+    if (at->softcap != 0) {
+        double turned = tanh(out->score / at->softcap);
+        out->score = at->softcap * turned;
+        out->slope = 1 - turned * turned;
+        out->error += 8 * u * at->softcap;
+    }
+    if (!add_mask(r, in, i, j, out)) {
+        *out = (pair){.score = -(double)INFINITY};
+        return;
+    }
+    out->error += 4 * u * (fabs(out->score) + fabs(out->mask));
+    if (at->dropout != 0)
+        out->keep = tn_attention_keeps(at, in->b, in->h, i, j) ? 1 / (1 - at->dropout) : 0;
+}
+
+/* The pairs of query i; those it does not see by its place too. */
+static void judge_query(const rows *r, const scene *in, int64_t i, double u)
+{
+    int64_t first, count = tn_attention_seen(r->at, i, in->s.queries, in->s.keys, &first);
+    for (int64_t j = 0; j < in->s.keys; j++) {
+        if (j >= first && j < first + count)
+            judge_pair(r, in, i, j, u, &r->pairs[j]);
+        else
+            r->pairs[j] = (pair){.score = -(double)INFINITY};
+    }
+}
+
+static void add(column *to, double value, double error)
+{
+    to->errors += error;
+    to->sizes += fabs(value);
+    to->squares += value * value;
+}
+
+static double bound_of(const rows *r, const column *of, double count, double u)
+{
+    double narrow = r->narrow > r->read ? r->narrow : r->read;
+    return of->errors + gathered(count) * u * of->sizes +
+           least_of(4 * narrow * of->sizes, 16 * narrow * sqrt(of->squares));
+}
+
+static double sink_of(const rows *r, const scene *in)
+{
+    const tn_layout *layout = &r->run.op->operand[TN_ATTENTION_SINKS];
+    if (r->run.op->kind != TN_OP_ATTENTION || !layout->dtype)
+        return -(double)INFINITY;
+    return number_at(r, TN_ATTENTION_SINKS, in->h, 0, 0, 0);
+}
+
+/* Out and lse of one query. */
+static void take_forward(rows *r, const scene *in, int64_t i, double u)
+{
+    double greatest = sink_of(r, in), sum, log_sum = 0, n = (double)in->s.keys;
+    judge_query(r, in, i, u);
+    for (int64_t j = 0; j < in->s.keys; j++)
+        greatest = r->pairs[j].score > greatest ? r->pairs[j].score : greatest;
+    sum = sink_of(r, in) > -(double)INFINITY ? exp(sink_of(r, in) - greatest) : 0;
+    for (int64_t j = 0; j < in->s.keys; j++)
+        sum += r->pairs[j].score > -(double)INFINITY ? exp(r->pairs[j].score - greatest) : 0;
+    for (int64_t j = 0; j < in->s.keys && sum > 0; j++) {
+        if (r->pairs[j].score > -(double)INFINITY)
+            log_sum += exp(r->pairs[j].score - greatest) / sum * r->pairs[j].error;
+    }
+    r->log_sum = sum > 0 ? log_sum + (16 + gathered(n)) * u : 0;
+    for (int64_t j = 0; j < in->s.keys && sum > 0; j++) {
+        const pair *p = &r->pairs[j];
+        if (p->score == -(double)INFINITY)
+            continue;
+        double weight = exp(p->score - greatest) / sum * p->keep;
+        double error = p->error + r->log_sum + (16 + 2 * fabs(p->score - greatest)) * u;
+        row_at v = key_of(r, in, TN_ATTENTION_V, j);
+        for (int64_t c = 0; c < r->at->value_size; c++) {
+            double value = weight * number_at(r, v.operand, v.b, v.h, v.i, c);
+            add(&r->columns[c], value, fabs(value) * error);
+        }
+    }
+}
+
+/* A weight and the gradient of its score, with their errors. */
+typedef struct gradient {
+    double weight, weight_error;
+    double score, score_error;
+} gradient;
+
+static gradient gradient_of(const rows *r, const scene *in, int64_t i, int64_t j, double u)
+{
+    pair p;
+    double lse = number_at(r, TN_ATTENTION_LSE, in->b, in->h, i, 0), value_norms, out_norms;
+    row_at given = query_of(in, TN_ATTENTION_DOUT, i);
+    judge_pair(r, in, i, j, u, &p);
+    if (p.score == -(double)INFINITY)
+        return (gradient){0};
+    double dp = p.keep * product(r, given, key_of(r, in, TN_ATTENTION_V, j), r->at->value_size,
+                                 &value_norms);
+    double delta =
+        product(r, given, query_of(in, TN_ATTENTION_OUT, i), r->at->value_size, &out_norms);
+    double weight = exp(p.score - lse), both = fabs(dp) + fabs(delta);
+    double error = p.error + 2 * u * fabs(lse) + (16 + 2 * fabs(p.score - lse)) * u;
+    double read = r->values * u + 4 * r->read;
+    gradient g = {.weight = p.keep * weight, .weight_error = p.keep * weight * error};
+    g.score = weight * (dp - delta) * p.slope * r->at->scale;
+    g.score_error = fabs(r->at->scale) * weight *
+                    (both * (error + 16 * u) + read * (p.keep * value_norms + out_norms));
+    return g;
+}
+
+static bool sees(const rows *r, const scene *in, int64_t i, int64_t j)
+{
+    int64_t first, count = tn_attention_seen(r->at, i, in->s.queries, in->s.keys, &first);
+    return j >= first && j < first + count;
+}
+
+/* Adds what one pair gives to a gradient's row: of dq along keys, of dk and dv along queries. */
+static void add_gradient(rows *r, const scene *in, int32_t output, int64_t i, int64_t j, double u)
+{
+    bool of_values = output == TN_ATTENTION_DV;
+    if (!sees(r, in, i, j))
+        return;
+    gradient g = gradient_of(r, in, i, j, u);
+    row_at from = output == TN_ATTENTION_DQ
+                      ? key_of(r, in, TN_ATTENTION_K, j)
+                      : query_of(in, of_values ? TN_ATTENTION_DOUT : TN_ATTENTION_Q, i);
+    int64_t count = of_values ? r->at->value_size : r->at->size;
+    double factor = of_values ? g.weight : g.score;
+    double error = of_values ? g.weight_error : g.score_error;
+    for (int64_t c = 0; c < count; c++) {
+        double x = number_at(r, from.operand, from.b, from.h, from.i, c);
+        add(&r->columns[c], factor * x, error * fabs(x));
+    }
+}
+
+static void take_backward(rows *r, int32_t output, const tni_place *place, double u)
+{
+    const tn_attention_op *at = r->at;
+    int64_t share = at->groups > 0 ? at->heads / at->groups : 1, row = place->index[2];
+    scene in = {.s = {place->index[0], 0, 0, at->queries, at->keys}, .b = place->index[0]};
+    if (output == TN_ATTENTION_DQ) {
+        in.h = place->index[1];
+        in.group = in.h / share;
+        for (int64_t j = 0; j < at->keys; j++)
+            add_gradient(r, &in, output, row, j, u);
+        return;
+    }
+    in.group = place->index[1];
+    for (in.h = in.group * share; in.h < (in.group + 1) * share; in.h++) {
+        for (int64_t i = 0; i < at->queries; i++)
+            add_gradient(r, &in, output, i, row, u);
+    }
+}
+
+/* The sequence that a row of out belongs to; false for a row between sequences, which nobody writes. */
+static bool find_scene(const rows *r, const tni_place *place, scene *out, int64_t *out_query)
+{
+    const tn_attention_op *at = r->at;
+    *out = (scene){.h = place->index[1]};
+    out->group = at->groups > 0 ? out->h / (at->heads / at->groups) : 0;
+    for (out->b = 0; out->b < at->batch; out->b++) {
+        if (tn_attention_sequence(&r->run, out->b, &out->s, NULL))
+            return false;
+        *out_query = place->index[2] - out->s.first_query;
+        if (out->s.batch == place->index[0] && *out_query >= 0 && *out_query < out->s.queries)
+            return true;
+    }
+    return false;
+}
+
+double tni_attention_bound(tni_bounds *bounds, const tni_place *place, double size)
+{
+    rows *r = bounds->attention;
+    const tn_attention_op *at = r->at;
+    int32_t output = bounds->output;
+    bool backward = bounds->op->kind == TN_OP_ATTENTION_BACKWARD;
+    bool lse = !backward && output == TN_ATTENTION_LSE;
+    int64_t widest = at->size > at->value_size ? at->size : at->value_size, query;
+    scene in;
+    if (lse || place->index[3] == 0) {
+        memset(r->columns, 0, (size_t)(widest + 1) * sizeof r->columns[0]);
+        r->log_sum = 0;
+        if (backward)
+            take_backward(r, output, place, bounds->work);
+        else if (find_scene(r, place, &in, &query))
+            take_forward(r, &in, query, bounds->work);
+    }
+    if (lse)
+        return r->log_sum > 0 ? r->log_sum + 4 * bounds->work * size : 0;
+    bool along_keys = !backward || output == TN_ATTENTION_DQ;
+    double count = (double)(along_keys ? at->keys : at->queries * (at->heads / at->groups));
+    return bound_of(r, &r->columns[place->index[3]], count, bounds->work);
+}
+
+tn_status tni_attention_bounds_begin(tni_bounds *bounds, tn_error *err)
+{
+    const tn_attention_op *at = &bounds->op->as.attention;
+    tn_dtype dtype = bounds->op->operand[TN_ATTENTION_Q].dtype;
+    int64_t widest = at->size > at->value_size ? at->size : at->value_size;
+    rows *made = tni_alloc_zeroed(1, sizeof *made);
+    if (made) {
+        made->pairs = tni_alloc_zeroed((size_t)at->keys + 1, sizeof made->pairs[0]);
+        made->columns = tni_alloc_zeroed((size_t)widest + 1, sizeof made->columns[0]);
+    }
+    bounds->attention = made;
+    if (!made || !made->pairs || !made->columns) {
+        tni_attention_bounds_end(bounds);
+        return tni_no_memory(err, "tn_check", "the bounds of a row");
+    }
+    made->run = (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
+    made->at = at;
+    made->products = gathered((double)at->size) + 8;
+    made->values = gathered((double)at->value_size) + 8;
+    if (dtype == TN_F32)
+        made->read = bounds->numerics & TN_NUM_ROUNDS_F32_BF16   ? 0x1p-8
+                     : bounds->numerics & TN_NUM_ROUNDS_F32_TF32 ? 0x1p-11
+                                                                 : 0;
+    made->narrow = dtype == TN_F16 || dtype == TN_BF16 ? tni_dtype_roundoff(dtype) : 0;
+    return TN_OK;
+}
+
+void tni_attention_bounds_end(tni_bounds *bounds)
+{
+    if (!bounds->attention)
+        return;
+    tni_release(bounds->attention->pairs);
+    tni_release(bounds->attention->columns);
+    tni_release(bounds->attention);
+    bounds->attention = NULL;
+}
+
+static double size_at(const tni_bounds *bounds, int32_t operand, const tni_place *place)
+{
+    const tn_layout *layout = &bounds->op->operand[operand];
+    const char *first = bounds->data[operand];
+    double x = tni_element_read(layout->dtype, first + tni_place_in(place, layout) *
+                                                           tni_dtype_bytes(layout->dtype))
+                   .re;
+    return tni_is_infinite(x) ? 0 : fabs(x);
+}
+
+double tni_merge_bound(const tni_bounds *bounds, const tni_place *place, double size)
+{
+    bool lse = bounds->output == TN_MERGE_LSE;
+    double a = size_at(bounds, lse ? TN_MERGE_LSE_IN : TN_MERGE_IN, place);
+    double b = size_at(bounds, lse ? TN_MERGE_LSE_OTHER : TN_MERGE_OTHER, place);
+    if (lse)
+        return tni_is_infinite(size) ? 0 : 16 * bounds->work * (1 + a + b);
+    return 64 * bounds->work * (a + b);
+}
