@@ -6,6 +6,9 @@
 
 #include "tenon/tenon.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 /* Of bf16 rows whose instructions take subnormal numbers as 0. */
 static bool flushes(const tn_kernel_row *row)
 {
@@ -80,7 +83,7 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
 /* With scratch memory as the core gives it, between guards. */
 static void run_on(const tn_kernel_row *row, cpu_case *it, int32_t threads)
 {
-    enum { GUARD = 64 };
+    enum { GUARD = 64, NANS = 0xFF }; /* NaNs, of any float */
     tn_refusal why;
     it->op.struct_size = sizeof it->op;
     it->op.kind = TN_OP_MATMUL;
@@ -93,7 +96,7 @@ static void run_on(const tn_kernel_row *row, cpu_case *it, int32_t threads)
     uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
     size_t whole = ((size_t)bytes + GUARD + 63) / 64 * 64;
     unsigned char *room = aligned_alloc(64, whole);
-    memset(room, CPU_POISON, whole);
+    memset(room, NANS, whole);
     const tn_run run = {.struct_size = sizeof run,
                         .row = row,
                         .op = &it->op,
@@ -104,7 +107,7 @@ static void run_on(const tn_kernel_row *row, cpu_case *it, int32_t threads)
                         .threads = threads};
     assert_int_equal(row->run(&run, NULL), TN_OK);
     for (size_t i = (size_t)bytes; i < whole; i++)
-        assert_int_equal(room[i], CPU_POISON);
+        assert_int_equal(room[i], NANS);
     free(room);
     cpu_check_guards(it);
 }
@@ -483,6 +486,53 @@ static void a_row_does_not_depend_on_others(void **state)
     each_row(check_rows_alone);
 }
 
+/* Moves A or B, which is dense, to where memory begins or ends. */
+static void *move_to_edge(cpu_case *it, int32_t operand, bool end, size_t *out_bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = it->memory[operand].bytes;
+    const size_t whole = (bytes + page - 1) / page * page;
+    *out_bytes = whole + 2 * page;
+    char *pages = mmap(NULL, *out_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page, whole, PROT_READ | PROT_WRITE), 0);
+    char *to = pages + page + (end ? whole - bytes : 0);
+    memcpy(to, it->memory[operand].low, bytes);
+    free(it->memory[operand].block);
+    it->memory[operand] = (cpu_memory){.low = (unsigned char *)to, .bytes = bytes, .first = to};
+    it->data[operand] = to;
+    return pages;
+}
+
+static void check_edges(const tn_kernel_row *row)
+{
+    static const int64_t sizes[] = {1, 3, 5, 13, 17, 35, 70};
+    for (int c = 0; c < 60; c++) {
+        const shapes s = {
+            usual_out(row->dtypes[0]),
+            one_of(sizes, 7),
+            one_of(sizes, 7),
+            one_of(sizes, 7) * (1 + c % 5),
+            {c & 1 ? CPU_TURNED : CPU_DENSE, c & 2 ? CPU_TURNED : CPU_DENSE, CPU_DENSE},
+            0};
+        cpu_case it;
+        size_t bytes[2];
+        make(&it, row->dtypes[0], &s);
+        void *a = move_to_edge(&it, TN_MATMUL_A, c & 4, &bytes[0]);
+        void *b = move_to_edge(&it, TN_MATMUL_B, c & 4, &bytes[1]);
+        run_on(row, &it, 1);
+        check_all(row, &it, NULL);
+        munmap(a, bytes[0]);
+        munmap(b, bytes[1]);
+        cpu_end(&it);
+    }
+}
+
+static void nothing_beside_operands_is_read(void **state)
+{
+    (void)state;
+    each_row(check_edges);
+}
+
 /* NaN and infinity in A and B come out where they belong. */
 static void check_specials(const tn_kernel_row *row)
 {
@@ -697,6 +747,7 @@ int main(void)
         cmocka_unit_test(batches),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(nothing_beside_operands_is_read),
         cmocka_unit_test(nans_stay_where_they_are),
         cmocka_unit_test(subnormals_count_or_are_zero),
         cmocka_unit_test(what_does_not_go_together_is_refused),

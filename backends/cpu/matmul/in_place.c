@@ -58,19 +58,36 @@ static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, i
 {
     const int32_t log2 = kernels->width_log2;
     const int64_t size = kernels->packed.acc_size;
-    const char *const a = tile->a, *const b = tile->b;
+    const char *const a = tile->a;
     char *const to = tile->to;
-    for (int64_t column = 0; column < n; column += width) {
+    for (int64_t column = 0;;) {
         const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
         const int64_t height = share(m, kernels->tile_rows[more]);
-        tile->b = b + column * size;
+        const int64_t a_next = height * tile->a_row * size, to_next = height * tile->to_row * size;
+        tni_mm_tile_fn *const *const sum = kernels->tile[more];
+        int64_t left = m;
         tile->last = columns - (more << log2);
-        for (int64_t row = 0; row < m; row += height) {
-            tile->a = a + row * tile->a_row * size;
-            tile->to = to + (row * tile->to_row + column) * size;
-            kernels->tile[more][least(height, m - row) - 1](tile);
+        for (; left > height; left -= height) {
+            sum[height - 1](tile);
+            tile->a = (const char *)tile->a + a_next;
+            tile->to = (char *)tile->to + to_next;
         }
+        sum[left - 1](tile);
+        column += width;
+        if (column >= n)
+            break;
+        tile->a = a;
+        tile->b = (const char *)tile->b + width * size;
+        tile->to = to + column * size;
     }
+}
+
+/* A number that is put where it goes by itself: several of them in one vector would wait for the products of
+ * the call before. */
+static inline int64_t alone(int64_t x)
+{
+    __asm__("" : "+r"(x));
+    return x;
 }
 
 bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
@@ -85,9 +102,9 @@ bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
         return false;
     tni_mm_tile tile = {.a = run->data[TN_MATMUL_A],
                         .b = run->data[TN_MATMUL_B],
-                        .a_row = a->stride[row],
+                        .a_row = alone(a->stride[row]),
                         .a_step = a->stride[column],
-                        .b_step = b->stride[row],
+                        .b_step = alone(b->stride[row]),
                         .depth = k,
                         .last = n,
                         .to = run->data[TN_MATMUL_OUT],

@@ -5,17 +5,21 @@
 #include "../kernels/vector.h"
 
 /* UNROLLED stands before loops whose bounds the compiler knows, so that arrays of vectors become registers;
- * SPECIAL before functions that are compiled once for each set of constants they are called with. Not where speed is
- * not what a build is for: sanitizers look at every access, and would at each of those. */
+ * UNROLLED_2 before others; SPECIAL before functions that are compiled for each set of constants they are
+ * called with. Not where speed is not what a build is for: sanitizers look at every access, and would at
+ * each of those. */
 #if TN_MODULE_BUILT_WITH || !defined(__OPTIMIZE__)
 #define UNROLLED
+#define UNROLLED_2
 #define SPECIAL static __attribute__((unused))
 #elif defined(__clang__)
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#define SPECIAL  INLINE
+#define UNROLLED   _Pragma("clang loop unroll(full)")
+#define UNROLLED_2 _Pragma("clang loop unroll_count(2)")
+#define SPECIAL    INLINE
 #else
-#define UNROLLED _Pragma("GCC unroll 32")
-#define SPECIAL  INLINE
+#define UNROLLED   _Pragma("GCC unroll 32")
+#define UNROLLED_2 _Pragma("GCC unroll 2")
+#define SPECIAL    INLINE
 #endif
 
 #if defined(__AVX512F__)

@@ -15,14 +15,21 @@
 #define EACH_14(X, v) EACH_12(X, v) X(13, v) X(14, v)
 #define EACH_16(X, v) EACH_14(X, v) X(15, v) X(16, v)
 
-#if LANES == 16
+#if LANES == 16 /* 32 registers */
 #define TILE_ROWS        14
 #define TILE_SUMS_MOST   28
 #define PACKED_EACH      EACH_14
 #define IN_PLACE_EACH(X) EACH_16(X, 1) EACH_14(X, 2) EACH_9(X, 3) EACH_6(X, 4)
 #define IN_PLACE_VECTORS 4
 #define IN_PLACE_ROWS    16, 14, 9, 6
-#else
+#elif defined(__aarch64__) /* 32 registers */
+#define TILE_ROWS        12
+#define TILE_SUMS_MOST   24
+#define PACKED_EACH      EACH_12
+#define IN_PLACE_EACH(X) EACH_16(X, 1) EACH_12(X, 2) EACH_8(X, 3) EACH_6(X, 4)
+#define IN_PLACE_VECTORS 4
+#define IN_PLACE_ROWS    16, 12, 8, 6
+#else /* 16 registers */
 #define TILE_ROWS        6
 #define TILE_SUMS_MOST   12
 #define PACKED_EACH      EACH_6

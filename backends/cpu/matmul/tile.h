@@ -21,7 +21,8 @@ typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
 SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
 {
     const REAL *a = t->a, *b = t->b;
-    for (int64_t p = t->depth; p > 0; p--) {
+    UNROLLED_2 for (int64_t p = t->depth; p > 0; p--)
+    {
         VECTOR y[TNI_MM_TILE_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
         ADD_PRODUCTS(a[i])
@@ -39,24 +40,27 @@ SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, co
 SPECIAL void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
                              const bool whole, int64_t last)
 {
-    const int64_t size = sizeof(REAL), row = t->a_row * size, a_step = t->a_step * size;
+    const int64_t size = sizeof(REAL), row = t->a_row * size;
     const F(mask) some = F(mask_first)(t->last);
-    const REAL *b = t->b;
-    const char *a[(TNI_MM_TILE_ROWS + 3) / 4];
-    int64_t thrice = 3 * row;
+    const char *b = t->b, *a[(TNI_MM_TILE_ROWS + 3) / 4];
+    int64_t thrice = 3 * row, a_step = t->a_step * size, b_step = t->b_step * size;
     OPAQUE(thrice);
+    OPAQUE(a_step);
+    OPAQUE(b_step);
     UNROLLED for (int i = 0; i < rows; i += 4)
     {
         a[i / 4] = (const char *)t->a + i * row;
         OPAQUE(a[i / 4]);
     }
-    for (int64_t p = t->depth; p > 0; p--) {
+    UNROLLED_2 for (int64_t p = t->depth; p > 0; p--)
+    {
         VECTOR y[TNI_MM_TILE_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] =
-            whole ? F(load)(b + (j + 1 < vectors ? j * WIDTH : last)) : F(load_some)(b, some);
+            whole ? F(load)((const REAL *)(const void *)b + (j + 1 < vectors ? j * WIDTH : last))
+                  : F(load_some)((const REAL *)(const void *)b, some);
         ADD_PRODUCTS(*(const REAL *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)))
         UNROLLED for (int i = 0; i < rows; i += 4) a[i / 4] += a_step;
-        b += t->b_step;
+        b += b_step;
     }
 }
 
