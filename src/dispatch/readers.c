@@ -15,8 +15,7 @@ static const tn_setting of_plans[] = {TN_SETTING_PLAN_CACHE_SIZE,
 static const tni_setting_reader plans = {"plans", of_plans};
 static const tni_setting_reader matmul = {"matmul", tni_matmul_settings};
 static const tni_setting_reader attention = {"attention", tni_attention_settings};
-static const tn_setting of_sdpa[] = {TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY,
-                                     TN_SETTING_INFERENCE, -1};
+static const tn_setting of_sdpa[] = {TN_SETTING_INFERENCE, -1};
 static const tni_setting_reader sdpa = {"attention conditions", of_sdpa};
 static const tni_setting_reader each = {"elementwise and row operators", tni_each_settings};
 

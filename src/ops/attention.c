@@ -434,6 +434,7 @@ static void free_dims(tn_op *op, uint64_t dims)
 
 /* The switches of attention hold on every platform. */
 const tn_setting tni_attention_settings[] = {TNI_SETTINGS_OF_PLANS,
+                                             TNI_SETTINGS_OF_PRODUCTS,
                                              TN_SETTING_CUDA_FLASH_SDP,
                                              TN_SETTING_CUDA_MEM_EFFICIENT_SDP,
                                              TN_SETTING_CUDA_MATH_SDP,
@@ -441,6 +442,7 @@ const tn_setting tni_attention_settings[] = {TNI_SETTINGS_OF_PLANS,
                                              TN_SETTING_CUDA_OVERRIDEABLE_SDP,
                                              TN_SETTING_CUDA_SDP_PRIORITY,
                                              TN_SETTING_CUDA_ALLOW_FP16_BF16_REDUCTION_MATH_SDP,
+                                             TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY,
                                              TN_SETTING_ATTENTION_BACKEND,
                                              -1};
 

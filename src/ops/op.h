@@ -43,11 +43,11 @@ typedef struct tni_op_class {
     const char *const *operands; /* their names in messages and in the problem's text, NULL-ended */
     uint32_t optional;           /* a bit for each operand that may be absent */
     uint32_t outputs;            /* a bit for each operand that is written */
-    int32_t output;       /* the first of them */
-    bool may_be_in_place; /* it may be the first operand: same memory, same layout */
-    int32_t group;        /* TNI_OPS_..., of those that read the same settings */
-    const tn_setting *settings; /* that plans are told apart by, ended by -1 */
-    const char *const *uses;    /* a word for each bit, NULL-ended */
+    int32_t output;              /* the first of them */
+    bool may_be_in_place;        /* it may be the first operand: same memory, same layout */
+    int32_t group;               /* TNI_OPS_..., of those that read the same settings */
+    const tn_setting *settings;  /* that plans are told apart by, ended by -1 */
+    const char *const *uses;     /* a word for each bit, NULL-ended */
 
     /* From a problem's text: takes the fields it knows and makes the layouts, dense where no strides
      * are said; what follows from them is left to `settle`. */
@@ -106,6 +106,13 @@ tn_status tni_op_settle(tn_op *op, tn_error *err);
     TN_SETTING_FP32_PRECISION, TN_SETTING_DETERMINISM, TN_SETTING_CUDNN_DETERMINISTIC, \
         TN_SETTING_MKLDNN_DETERMINISTIC, TN_SETTING_RULES, TN_SETTING_TUNING_ENABLED,  \
         TN_SETTING_TUNING_LIMIT, TN_SETTING_ADMISSION, TN_SETTING_WORKSPACE_LIMIT
+
+/* And how far products of f32 may be rounded, with the views of it. */
+#define TNI_SETTINGS_OF_PRODUCTS                                                   \
+    TN_SETTING_CUDA_FP32_PRECISION, TN_SETTING_CUDA_MATMUL_FP32_PRECISION,         \
+        TN_SETTING_MKLDNN_FP32_PRECISION, TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION, \
+        TN_SETTING_CUDNN_FP32_PRECISION, TN_SETTING_CUDA_MATMUL_ALLOW_TF32,        \
+        TN_SETTING_MKLDNN_ALLOW_TF32, TN_SETTING_FLOAT32_MATMUL_PRECISION
 
 /* The same without data, from text: the op is settled. *out_device, of `size` bytes, gets what stands
  * behind the '@', "" for nothing. */

@@ -5,6 +5,8 @@
 
 #include "device/description.h"
 #include "device/platform/platforms.h"
+#include "dispatch/judge.h"
+#include "settings/context.h"
 
 /* Kernels for devices that are only described. By platform and dtype, the faster one first:
  *     cuda    f32   tf32 rounds to tf32; plain
@@ -14,7 +16,7 @@
  *     opencl  f32   dnn-tf32 of mkldnn; plain
  *             f64   dnn-loose of mkldnn; steady promises run-to-run
  * Of attention on cuda, plain is math and the slowest of each; besides it
- *             f32   flash; ck of ck
+ *             f32   flash; ck of ck; tf32 is math and rounds to tf32
  *             f16   narrow is math and sums in 16 bits; efficient
  *             bf16  fused of cudnn's family; f64   foreign is overrideable */
 static tn_status run(const tn_run *r, tn_error *err)
@@ -80,6 +82,8 @@ ATTENTION(sdp_fused, 9, .name = "cuda.attention.fused", .dtypes = DTYPES(TN_BF16
           .backend = "cudnn");
 ATTENTION(sdp_foreign, 9, .name = "cuda.attention.foreign", .dtypes = DTYPES(TN_F64),
           .backend = "overrideable");
+ATTENTION(sdp_tf32, 9, .name = "cuda.attention.tf32", .dtypes = DTYPES(TN_F32), .backend = "math",
+          .numerics = TN_NUM_ROUNDS_F32_TF32, .honours = TN_ATTENTION_USES_SOFTCAP);
 ATTENTION(sdp_plain, 1, .name = "cuda.attention.plain",
           .dtypes = DTYPES(TN_F32, TN_F16, TN_BF16, TN_F64), .backend = "math",
           .honours = TN_ATTENTION_USES_SOFTCAP);
@@ -88,7 +92,7 @@ static const tn_kernel_row *const kernels[] = {
     &cuda_tf32,     &cuda_narrow, &cuda_plain, &cuda_lt,      &cuda_blas,
     &cuda_loose,    &cuda_steady, &dnn_tf32,   &opencl_plain, &dnn_loose,
     &opencl_steady, &sdp_flash,   &sdp_ck,     &sdp_narrow,   &sdp_efficient,
-    &sdp_fused,     &sdp_foreign, &sdp_plain,  NULL};
+    &sdp_fused,     &sdp_foreign, &sdp_tf32,   &sdp_plain,    NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "absent",
@@ -161,6 +165,13 @@ static const struct {
     {TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION, "mkldnn.matmul.fp32_precision=tf32", f32_board,
      "plain", "dnn-tf32"},
     {TN_SETTING_MKLDNN_ALLOW_TF32, "mkldnn.allow_tf32=true", f32_board, "plain", "dnn-tf32"},
+    {TN_SETTING_CUDA_FP32_PRECISION, "cuda.fp32_precision=tf32", attend_capped, "plain", "tf32"},
+    {TN_SETTING_CUDA_MATMUL_FP32_PRECISION, "cuda.matmul.fp32_precision=tf32", attend_capped,
+     "plain", "tf32"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_TF32, "cuda.matmul.allow_tf32=true", attend_capped, "plain",
+     "tf32"},
+    {TN_SETTING_FLOAT32_MATMUL_PRECISION, "float32_matmul_precision=high", attend_capped, "plain",
+     "tf32"},
     {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION,
      "cuda.matmul.allow_fp16_reduced_precision_reduction=false", f16_lab, "narrow", "plain"},
     {TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
@@ -328,6 +339,27 @@ static const struct {
     {TN_SETTING_MAY_CROSS_DEVICES, show_crossing},
 };
 
+/* What plans of the problem's op are told apart by. */
+static uint64_t hash_for(const char *problem)
+{
+    tn_op op;
+    char device[16];
+    assert_int_equal(tni_problem_parse(problem, &op, device, sizeof device, NULL), TN_OK);
+    return tni_context_hash(tni_context_or_current(NULL), tni_op_class_of(op.kind));
+}
+
+/* Another kernel is chosen, and a plan that was made before does not stand for it. */
+static void show_choice(const char *problem, const char *change, const char *before,
+                        const char *after)
+{
+    reset(NULL);
+    assert_string_equal(choice(problem), before);
+    uint64_t hash = hash_for(problem);
+    set(change);
+    assert_string_equal(choice(problem), after);
+    assert_int_not_equal(hash_for(problem), hash);
+}
+
 bool show_effect_on_plans(tn_setting setting)
 {
     bool shown = false;
@@ -337,9 +369,7 @@ bool show_effect_on_plans(tn_setting setting)
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         if (choices[i].setting != setting)
             continue;
-        assert_string_equal(choice(choices[i].problem), choices[i].before);
-        set(choices[i].change);
-        assert_string_equal(choice(choices[i].problem), choices[i].after);
+        show_choice(choices[i].problem, choices[i].change, choices[i].before, choices[i].after);
         shown = true;
     }
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {

@@ -234,6 +234,10 @@ typedef struct tn_each_op {
  * reads group h / (heads / groups). MASK is [batch, heads, queries, keys], with strides of 0 where it is
  * broadcast: of bool, true is seen; of floats, it is added. SINKS is [heads].
  *
+ * A mask of floats hides a key with -infinity, as one of bool does with false. What is hidden, by a mask or by
+ * its place, is not seen: it counts nowhere, whatever K and V hold there. A key that is seen and whose score
+ * comes to -infinity has the weight 0.
+ *
  * Packed, sequences lie one behind the other: Q, OUT and LSE have one batch and all queries, K and V all
  * keys; STARTS_Q and STARTS_K are [batch + 1] of i32, where each begins and the last ends. LENGTHS are
  * [batch] of i32: so many keys of each are there, the rest is never read. PAGES is [batch, pages of a
