@@ -1,0 +1,316 @@
+#include "forward.h"
+
+#include "../matmul/blocking.h"
+#include "layout.h"
+#include "split.h"
+
+#include <stdatomic.h>
+
+/* Units that are packed together, and what their rows' tasks share. */
+typedef struct crew {
+    const tni_at_set *set;
+    const tni_at_problem *problem;
+    const tni_at_layout *layout;
+    char *packed; /* of the first unit of the wave */
+    char *tasks;  /* room of each slot */
+    int64_t first, units;
+    int64_t count; /* of things to do, which slots take one by one */
+    _Atomic int64_t next;
+} crew;
+
+/* Where a unit's panels are. */
+typedef struct panels {
+    char *k, *v;
+    uint8_t *odd; /* of each panel of keys */
+} panels;
+
+/* A slot's room. */
+typedef struct desk {
+    char *q;
+    char *room;
+    char *bias;
+    tni_at_state state; /* of all rows of a task */
+} desk;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static panels panels_at(const tni_at_layout *l, char *packed)
+{
+    return (panels){packed, packed + l->k_bytes, (uint8_t *)packed + l->k_bytes + l->v_bytes};
+}
+
+static desk desk_at(const tni_at_layout *l, char *memory)
+{
+    desk d = {.q = memory};
+    d.room = d.q + l->q_bytes;
+    d.bias = d.room + l->room_bytes;
+    d.state.most = d.bias + l->bias_bytes;
+    d.state.sums = (char *)d.state.most + l->most_bytes;
+    d.state.values = (char *)d.state.sums + l->sums_bytes;
+    d.state.value_row = l->value_row;
+    return d;
+}
+
+/* Panels `first` to `end` of a unit's keys. */
+static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, int64_t end,
+                        const panels *to)
+{
+    const tni_at_problem *p = c->problem;
+    const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
+    tni_at_pack job = {.k = k,
+                       .v = v,
+                       .k_step = p->k.element,
+                       .v_step = p->v.element,
+                       .size = p->at->size,
+                       .value_size = p->at->value_size,
+                       .v_panel = c->layout->v_panel};
+    for (int64_t panel = first; panel < end; panel++) {
+        const int64_t key = panel * c->set->keys;
+        int64_t from = key < unit->from ? unit->from : key;
+        int64_t to_key = least(key + c->set->keys, unit->to);
+        tni_at_keys(p, unit, &p->k, from, to_key - from, k + (from - key));
+        tni_at_keys(p, unit, &p->v, from, to_key - from, v + (from - key));
+        for (int64_t n = 0; n < from - key; n++) { /* not seen, but before one that is */
+            k[n] = k[from - key];
+            v[n] = v[from - key];
+        }
+        job.keys = to_key - key;
+        job.k_to = to->k + panel * c->layout->k_panel;
+        job.v_to = to->v + key * c->set->v_line;
+        to->odd[panel] = !c->set->pack(&job);
+    }
+}
+
+static bool any_odd(const uint8_t *odd, int64_t panels)
+{
+    for (int64_t i = 0; i < panels; i++) {
+        if (odd[i])
+            return true;
+    }
+    return false;
+}
+
+/* The step's rows through the keys of a block that any of them sees. */
+static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, const panels *at,
+                       const desk *d)
+{
+    const tni_at_problem *p = c->problem;
+    const int64_t panel = c->set->keys;
+    s->key = from / panel * panel;
+    s->keys = (to - s->key + panel - 1) / panel * panel;
+    s->k = at->k + s->key / panel * c->layout->k_panel;
+    s->v = at->v + s->key * c->set->v_line;
+    s->odd = any_odd(at->odd + s->key / panel, s->keys / panel);
+    s->bias = NULL;
+    if (p->mask.dtype || !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys)) {
+        s->bias = d->bias;
+        s->bias_row = c->layout->block;
+        for (int64_t r = 0; r < s->rows; r++)
+            tni_at_bias(c->set, p, s->unit, s->row + r, s->key, s->keys,
+                        d->bias + r * s->bias_row * c->set->real);
+    }
+    c->set->step(s);
+}
+
+static void take_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows, char *to)
+{
+    const char *from[TNI_AT_ROWS_MOST];
+    for (int64_t r = 0; r < rows; r++)
+        from[r] = tni_at_row(c->problem, unit, &c->problem->q, row + r);
+    c->set->take(from, c->problem->q.element, c->problem->at->size, rows, to);
+}
+
+/* Panel n of a task's rows. */
+static tni_at_step panel_step(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
+                              int64_t at, const desk *d)
+{
+    const tni_at_layout *l = c->layout;
+    tni_at_step s = {.problem = c->problem,
+                     .unit = unit,
+                     .row = row + at,
+                     .rows = rows,
+                     .q = d->q + at * l->q_row,
+                     .v_panel = l->v_panel,
+                     .room = d->room};
+    s.state = (tni_at_state){.most = (char *)d->state.most + at * c->set->real,
+                             .sums = (char *)d->state.sums + at * c->set->lanes * c->set->real,
+                             .values = (char *)d->state.values + at * l->value_row * c->set->real,
+                             .value_row = l->value_row};
+    return s;
+}
+
+/* Rows `row` and on of a unit, whose keys are packed. Panels are about as high as each other. */
+static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
+                         const panels *at, const desk *d)
+{
+    const int64_t count = (rows + c->set->rows - 1) / c->set->rows, block = c->layout->block;
+    int64_t from, to, first, end;
+    tni_at_state_clear(c->set, rows, &d->state);
+    for (int64_t n = 0; n < count; n++) {
+        const int64_t at_row = rows * n / count;
+        take_rows(c, unit, row + at_row, rows * (n + 1) / count - at_row,
+                  d->q + at_row * c->layout->q_row);
+    }
+    tni_at_reach(c->problem, unit, row, rows, &first, &end);
+    for (int64_t key = first / block * block; key < end; key += block) {
+        for (int64_t n = 0; n < count; n++) {
+            const int64_t at_row = rows * n / count;
+            tni_at_step s = panel_step(c, unit, row, rows * (n + 1) / count - at_row, at_row, d);
+            tni_at_reach(c->problem, unit, s.row, s.rows, &from, &to);
+            from = from > key ? from : key;
+            to = least(to, key + block);
+            if (from < to)
+                block_step(c, &s, from, to, at, d);
+        }
+    }
+    for (int64_t n = 0; n < count; n++) {
+        const int64_t at_row = rows * n / count;
+        tni_at_step s = panel_step(c, unit, row, rows * (n + 1) / count - at_row, at_row, d);
+        c->set->finish(&s);
+    }
+}
+
+static int64_t parts(int64_t whole, int64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* Packs a piece of a unit's keys. */
+static void pack_item(crew *c, int64_t item, char *slot)
+{
+    const tni_at_layout *l = c->layout;
+    const int64_t index = item / l->pieces, first = item % l->pieces * l->piece;
+    tni_at_unit unit;
+    (void)slot;
+    tni_at_unit_read(c->problem, c->first + index, &unit);
+    if (!tni_at_is_packed(c->set, c->problem, unit.rows) || unit.from == unit.to)
+        return;
+    const int64_t begin = unit.from / c->set->keys, end = parts(unit.to, c->set->keys);
+    const panels to = panels_at(l, c->packed + index * l->packed);
+    pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to);
+}
+
+/* Computes some rows of a unit: the last ones first, as those see the most keys. */
+static void rows_item(crew *c, int64_t item, char *slot)
+{
+    const tni_at_layout *l = c->layout;
+    const int64_t index = item / l->row_tasks;
+    const int64_t row = (l->row_tasks - 1 - item % l->row_tasks) * l->task_rows;
+    tni_at_unit unit;
+    tni_at_unit_read(c->problem, c->first + index, &unit);
+    if (!tni_at_is_packed(c->set, c->problem, unit.rows) || row >= unit.rows)
+        return;
+    const panels at = panels_at(l, c->packed + index * l->packed);
+    const desk d = desk_at(l, slot);
+    compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
+}
+
+/* A whole unit, whose panels lie behind the desk. */
+static void unit_item(crew *c, int64_t item, char *slot)
+{
+    const tni_at_layout *l = c->layout;
+    tni_at_unit unit;
+    tni_at_unit_read(c->problem, item, &unit);
+    if (!tni_at_is_packed(c->set, c->problem, unit.rows))
+        return;
+    const panels at = panels_at(l, slot + l->desk);
+    const desk d = desk_at(l, slot);
+    if (unit.from < unit.to)
+        pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at);
+    for (int64_t row = 0; row < unit.rows; row += l->task_rows)
+        compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
+}
+
+typedef void item_fn(crew *c, int64_t item, char *slot);
+
+typedef struct shift {
+    crew *crew;
+    item_fn *item;
+} shift;
+
+static void slot_task(void *user, int64_t slot)
+{
+    const shift *s = user;
+    crew *c = s->crew;
+    char *room = c->tasks + slot * c->layout->slot;
+    if (c->set->begin)
+        c->set->begin();
+    for (;;) {
+        int64_t item = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed);
+        if (item >= c->count)
+            break;
+        s->item(c, item, room);
+    }
+    if (c->set->end)
+        c->set->end();
+}
+
+static void share(crew *c, int64_t count, item_fn *item)
+{
+    const tn_host *host = c->problem->run->host;
+    shift s = {c, item};
+    c->count = count;
+    atomic_store_explicit(&c->next, 0, memory_order_relaxed);
+    if (c->layout->slots > 1 && count > 1)
+        host->parallel_for(host->self, c->layout->slots, slot_task, &s);
+    else
+        slot_task(&s, 0);
+}
+
+static void compute_packed(const tni_at_set *set, const tni_at_problem *problem,
+                           const tni_at_layout *layout)
+{
+    crew c = {.set = set,
+              .problem = problem,
+              .layout = layout,
+              .tasks = problem->run->workspace,
+              .packed = (char *)problem->run->workspace + layout->slots * layout->slot};
+    if (layout->alone) {
+        share(&c, problem->units, unit_item);
+        return;
+    }
+    for (; c.first < problem->units; c.first += layout->wave) {
+        c.units = least(layout->wave, problem->units - c.first);
+        share(&c, c.units * layout->pieces, pack_item);
+        share(&c, c.units * layout->row_tasks, rows_item);
+    }
+}
+
+uint64_t tni_at_forward_workspace(const tni_at_set *set, const tn_op *op, int32_t threads)
+{
+    tni_at_problem problem;
+    tni_at_layout layout;
+    tni_at_read(op, NULL, &problem);
+    uint64_t packed = 0; /* enough for fewer threads too */
+    for (int32_t n = threads > 1 ? threads : 1; n > 0; n--) {
+        if (!tni_at_layout_make(set, &problem, n, &layout))
+            return UINT64_MAX;
+        packed = (uint64_t)layout.bytes > packed ? (uint64_t)layout.bytes : packed;
+    }
+    const uint64_t split = tni_at_split_workspace(set, &problem);
+    return packed > split ? packed : split;
+}
+
+tn_status tni_at_forward(const tni_at_set *set, const tn_run *run, tn_error *err)
+{
+    tni_at_problem problem;
+    tni_at_layout layout;
+    tn_status status = tn_attention_check(run, err);
+    if (status)
+        return status;
+    tni_at_read(run->op, run, &problem);
+    const int64_t block = tni_at_block(set, &problem, tni_mm_cache(run->host));
+    tni_at_split(set, &problem, block);
+    for (int32_t threads = run->threads > 1 ? run->threads : 1; threads > 0; threads--) {
+        if (tni_at_layout_make(set, &problem, threads, &layout) &&
+            (uint64_t)layout.bytes <= run->workspace_bytes)
+            break;
+    }
+    layout.block = block;
+    if (layout.bytes > 0)
+        compute_packed(set, &problem, &layout);
+    return TN_OK;
+}
