@@ -74,8 +74,8 @@ static void F(few_step)(const tni_at_step *step)
         const int64_t n = s.keys - j < WIDTH ? s.keys - j : WIDTH;
         for (int64_t r = 0; r < s.rows; r++)
             F(store)
-            (scores + r * F(SCORE_ROW) + j,
-             F(few_scores)((const REAL *)(const void *)(s.q + r * q_row), s.k_at + j, n, size));
+        (scores + r * F(SCORE_ROW) + j,
+         F(few_scores)((const REAL *)(const void *)(s.q + r * q_row), s.k_at + j, n, size));
     }
     for (int64_t r = 0; r < s.rows; r++) {
         (void)F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
@@ -89,7 +89,7 @@ static void F(few_step)(const tni_at_step *step)
         F(drop)(&s, scores);
     for (int64_t r = 0; r < s.rows; r++)
         F(few_values)
-        (&s, scores + r * F(SCORE_ROW), shrink[r], (REAL *)s.state.values + r * s.state.value_row);
+    (&s, scores + r * F(SCORE_ROW), shrink[r], (REAL *)s.state.values + r * s.state.value_row);
 }
 
 static void F(merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,

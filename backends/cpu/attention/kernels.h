@@ -48,7 +48,9 @@ typedef struct tni_at_step {
     int64_t v_panel;         /* bytes from one of those to the next                             */
     const char *const *k_at; /* of `few` instead: rows of K and V as they are                   */
     const char *const *v_at;
-    const void *bias; /* of the set's real; NULL: each row sees each key and nothing is added     */
+    const void
+        *bias; /* of the set's real; NULL: each row sees each key and nothing is added; of `few`
+                         always there when the problem is natural */
     int64_t bias_row; /* elements from row to row                                                */
     bool odd;         /* some values are not finite: they may not meet weights of 0               */
     tni_at_state state;

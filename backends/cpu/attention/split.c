@@ -96,7 +96,7 @@ static void keys_step(const crowd *c, tni_at_step *s, int64_t from, int64_t to, 
     tni_at_keys(p, s->unit, &p->k, from, s->keys, k);
     tni_at_keys(p, s->unit, &p->v, from, s->keys, v);
     s->bias = NULL;
-    if (p->mask.dtype || !tni_at_all_seen(p, s->unit, 0, s->rows, from, s->keys)) {
+    if (p->natural || p->mask.dtype || !tni_at_all_seen(p, s->unit, 0, s->rows, from, s->keys)) {
         s->bias = bias;
         s->bias_row = TNI_AT_BLOCK_MOST;
         for (int64_t r = 0; r < s->rows; r++)

@@ -102,7 +102,7 @@ static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL
         F(store)(shrink + r, F(weight)(F(load)(shrink + r)));
     for (int64_t r = 0; r < s->rows; r++)
         F(weigh_row)
-        (scores + r * F(SCORE_ROW), s->keys, is->factor, base[r], shrink[r], sums + r * WIDTH);
+    (scores + r * F(SCORE_ROW), s->keys, is->factor, base[r], shrink[r], sums + r * WIDTH);
 }
 
 /* Weights that dropout does not keep become 0. */
