@@ -56,7 +56,7 @@ static desk desk_at(const tni_at_layout *l, char *memory)
 
 /* Panels `first` to `end` of a unit's keys. */
 static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, int64_t end,
-                        const panels *to)
+                        const panels *to, char *room)
 {
     const tni_at_problem *p = c->problem;
     const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
@@ -66,7 +66,8 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
                        .v_step = p->v.element,
                        .size = p->at->size,
                        .value_size = p->at->value_size,
-                       .v_panel = c->layout->v_panel};
+                       .v_panel = c->layout->v_panel,
+                       .room = room};
     for (int64_t panel = first; panel < end; panel++) {
         const int64_t key = panel * c->set->keys;
         int64_t from = key < unit->from ? unit->from : key;
@@ -84,9 +85,9 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
     }
 }
 
-static bool any_odd(const uint8_t *odd, int64_t panels)
+static bool any_odd(const uint8_t *odd, int64_t count)
 {
-    for (int64_t i = 0; i < panels; i++) {
+    for (int64_t i = 0; i < count; i++) {
         if (odd[i])
             return true;
     }
@@ -105,7 +106,8 @@ static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, 
     s->v = at->v + s->key * c->set->v_line;
     s->odd = any_odd(at->odd + s->key / panel, s->keys / panel);
     s->bias = NULL;
-    if (p->mask.dtype || !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys)) {
+    if (p->mask.dtype ||
+        (!c->set->looks && !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys))) {
         s->bias = d->bias;
         s->bias_row = c->layout->block;
         for (int64_t r = 0; r < s->rows; r++)
@@ -142,6 +144,13 @@ static tni_at_step panel_step(const crew *c, const tni_at_unit *unit, int64_t ro
     return s;
 }
 
+/* Where panel n begins of `count` that some rows have. */
+static int64_t panel_row(const tni_at_set *set, int64_t rows, int64_t n, int64_t count)
+{
+    const int64_t row = (rows + set->whole - 1) / set->whole * n / count * set->whole;
+    return least(row, rows);
+}
+
 /* Rows `row` and on of a unit, whose keys are packed. Panels are about as high as each other. */
 static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
                          const panels *at, const desk *d)
@@ -150,15 +159,16 @@ static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, in
     int64_t from, to, first, end;
     tni_at_state_clear(c->set, rows, &d->state);
     for (int64_t n = 0; n < count; n++) {
-        const int64_t at_row = rows * n / count;
-        take_rows(c, unit, row + at_row, rows * (n + 1) / count - at_row,
+        const int64_t at_row = panel_row(c->set, rows, n, count);
+        take_rows(c, unit, row + at_row, panel_row(c->set, rows, n + 1, count) - at_row,
                   d->q + at_row * c->layout->q_row);
     }
     tni_at_reach(c->problem, unit, row, rows, &first, &end);
     for (int64_t key = first / block * block; key < end; key += block) {
         for (int64_t n = 0; n < count; n++) {
-            const int64_t at_row = rows * n / count;
-            tni_at_step s = panel_step(c, unit, row, rows * (n + 1) / count - at_row, at_row, d);
+            const int64_t at_row = panel_row(c->set, rows, n, count);
+            tni_at_step s =
+                panel_step(c, unit, row, panel_row(c->set, rows, n + 1, count) - at_row, at_row, d);
             tni_at_reach(c->problem, unit, s.row, s.rows, &from, &to);
             from = from > key ? from : key;
             to = least(to, key + block);
@@ -167,8 +177,9 @@ static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, in
         }
     }
     for (int64_t n = 0; n < count; n++) {
-        const int64_t at_row = rows * n / count;
-        tni_at_step s = panel_step(c, unit, row, rows * (n + 1) / count - at_row, at_row, d);
+        const int64_t at_row = panel_row(c->set, rows, n, count);
+        tni_at_step s =
+            panel_step(c, unit, row, panel_row(c->set, rows, n + 1, count) - at_row, at_row, d);
         c->set->finish(&s);
     }
 }
@@ -184,13 +195,13 @@ static void pack_item(crew *c, int64_t item, char *slot)
     const tni_at_layout *l = c->layout;
     const int64_t index = item / l->pieces, first = item % l->pieces * l->piece;
     tni_at_unit unit;
-    (void)slot;
     tni_at_unit_read(c->problem, c->first + index, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || unit.from == unit.to)
         return;
     const int64_t begin = unit.from / c->set->keys, end = parts(unit.to, c->set->keys);
     const panels to = panels_at(l, c->packed + index * l->packed);
-    pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to);
+    pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to,
+                desk_at(l, slot).room);
 }
 
 /* Computes some rows of a unit: the last ones first, as those see the most keys. */
@@ -219,7 +230,7 @@ static void unit_item(crew *c, int64_t item, char *slot)
     const panels at = panels_at(l, slot + l->desk);
     const desk d = desk_at(l, slot);
     if (unit.from < unit.to)
-        pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at);
+        pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at, d.room);
     for (int64_t row = 0; row < unit.rows; row += l->task_rows)
         compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
@@ -290,7 +301,7 @@ uint64_t tni_at_forward_workspace(const tni_at_set *set, const tn_op *op, int32_
             return UINT64_MAX;
         packed = (uint64_t)layout.bytes > packed ? (uint64_t)layout.bytes : packed;
     }
-    const uint64_t split = tni_at_split_workspace(set, &problem);
+    const uint64_t split = tni_at_split_workspace(set->thin ? set->thin : set, &problem);
     return packed > split ? packed : split;
 }
 
@@ -303,7 +314,7 @@ tn_status tni_at_forward(const tni_at_set *set, const tn_run *run, tn_error *err
         return status;
     tni_at_read(run->op, run, &problem);
     const int64_t block = tni_at_block(set, &problem, tni_mm_cache(run->host));
-    tni_at_split(set, &problem, block);
+    tni_at_split(set->thin ? set->thin : set, &problem, block);
     for (int32_t threads = run->threads > 1 ? run->threads : 1; threads > 0; threads--) {
         if (tni_at_layout_make(set, &problem, threads, &layout) &&
             (uint64_t)layout.bytes <= run->workspace_bytes)

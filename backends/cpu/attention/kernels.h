@@ -14,7 +14,7 @@
 #include "problem.h"
 
 /* Most keys of a panel, most rows of one, and most keys of a block; all sets keep to them. */
-enum { TNI_AT_KEYS_MOST = 64, TNI_AT_ROWS_MOST = 64, TNI_AT_BLOCK_MOST = 512 };
+enum { TNI_AT_KEYS_MOST = 64, TNI_AT_ROWS_MOST = 256, TNI_AT_BLOCK_MOST = 512 };
 
 /* One panel of keys: rows of K and V, to the forms that the set computes with. Keys that a panel lacks have
  * zeros there. */
@@ -26,6 +26,7 @@ typedef struct tni_at_pack {
     char *k_to;
     char *v_to;      /* of the first panel of columns            */
     int64_t v_panel; /* bytes from one of those to the next      */
+    char *room;      /* as a step has                            */
 } tni_at_pack;
 
 /* What rows have come to. Of a row `sums` has set->lanes numbers, to be added up at the end, and `values`
@@ -48,13 +49,13 @@ typedef struct tni_at_step {
     int64_t v_panel;         /* bytes from one of those to the next                             */
     const char *const *k_at; /* of `few` instead: rows of K and V as they are                   */
     const char *const *v_at;
-    const void
-        *bias; /* of the set's real; NULL: each row sees each key and nothing is added; of `few`
-                         always there when the problem is natural */
+    /* Of the set's real; NULL: each row sees each key and nothing is added, but for places that the set
+     * looks at itself. Of `few` always there when the problem is natural. */
+    const void *bias;
     int64_t bias_row; /* elements from row to row                                                */
     bool odd;         /* some values are not finite: they may not meet weights of 0               */
     tni_at_state state;
-    char *room; /* set->room bytes, aligned to 64 */
+    char *room; /* tni_at_room bytes, aligned to 64 */
 } tni_at_step;
 
 typedef struct tni_at_set {
@@ -64,11 +65,17 @@ typedef struct tni_at_set {
     int32_t lanes;   /* numbers of a row's sums                               */
     int32_t real;    /* bytes of the numbers of a state and of a bias         */
     int32_t few;     /* rows of a unit that are computed without packing      */
+    int32_t whole;   /* rows that lie together in Q and in a state: panels begin at multiples, and
+                        there is room for whole ones                          */
+    int32_t panels;  /* of rows, that a task has                              */
+    bool looks;      /* steps look at places themselves; a bias is for masks  */
+    const struct tni_at_set *thin; /* what few rows are computed by; NULL: this one */
     /* Bytes of a row of Q, a panel of keys, a key in a panel of columns, room of a step. */
     int64_t (*q_row)(int64_t size);
     int64_t (*k_panel)(int64_t size);
     int64_t v_line;
     int64_t room;
+    int64_t room_more; /* for each element of a key and of its value, and 32 */
     /* Copies rows of Q. */
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     /* False when values are not finite. */
@@ -84,6 +91,12 @@ typedef struct tni_at_set {
     void (*begin)(void); /* before and after a thread's steps; may be NULL */
     void (*end)(void);
 } tni_at_set;
+
+/* Bytes of a step's room. */
+static inline int64_t tni_at_room(const tni_at_set *set, const tn_attention_op *at)
+{
+    return (set->room + set->room_more * (at->size + at->value_size + 32) + 63) / 64 * 64;
+}
 
 /* A bias of the set's real, for a row and some keys. */
 static inline void tni_at_bias(const tni_at_set *set, const tni_at_problem *problem,

@@ -4,8 +4,8 @@
 
 /* Bytes of the panels of a unit that a task packs for itself, and of all units that are packed together. */
 enum { ALONE_BYTES = 1 << 20, WAVE_BYTES = 32 << 20 };
-/* Panels of rows of a task; tasks that each thread should have; bytes that a task packs. */
-enum { TASK_PANELS = 16, TASKS_OF_A_THREAD = 4, PIECE_BYTES = 128 << 10 };
+/* Tasks that each thread should have; bytes that a task packs. */
+enum { TASKS_OF_A_THREAD = 4, PIECE_BYTES = 128 << 10 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -37,6 +37,7 @@ int64_t tni_at_block(const tni_at_set *set, const tni_at_problem *p, int64_t cac
 int64_t tni_at_state_bytes(const tni_at_set *set, int64_t rows, int64_t value_size,
                            int64_t *out_most, int64_t *out_sums, int64_t *out_value_row)
 {
+    rows = parts(rows, set->whole) * set->whole;
     *out_value_row = parts(value_size, set->columns) * set->columns;
     *out_most = line(rows * set->real);
     *out_sums = line(rows * set->lanes * set->real);
@@ -45,6 +46,7 @@ int64_t tni_at_state_bytes(const tni_at_set *set, int64_t rows, int64_t value_si
 
 void tni_at_state_clear(const tni_at_set *set, int64_t rows, const tni_at_state *state)
 {
+    rows = parts(rows, set->whole) * set->whole;
     for (int64_t r = 0; r < rows; r++) {
         if (set->real == sizeof(double))
             ((double *)state->most)[r] = -(double)INFINITY;
@@ -72,7 +74,7 @@ static void lay_desk(const tni_at_set *set, const tn_attention_op *at, tni_at_la
     const int64_t rows = out->task_rows;
     out->q_row = set->q_row(at->size);
     out->q_bytes = line(rows * out->q_row);
-    out->room_bytes = line(set->room);
+    out->room_bytes = tni_at_room(set, at);
     out->bias_bytes = line((int64_t)set->rows * TNI_AT_BLOCK_MOST * set->real);
     out->desk = out->q_bytes + out->room_bytes + out->bias_bytes +
                 tni_at_state_bytes(set, rows, at->value_size, &out->most_bytes, &out->sums_bytes,
@@ -86,10 +88,10 @@ static void cut_rows(const tni_at_set *set, const tni_at_problem *p, int32_t thr
 {
     const int64_t rows = most(1, p->at->queries * p->sharers), panels = parts(rows, set->rows);
     const int64_t wanted = threads > 1 ? (int64_t)threads * TASKS_OF_A_THREAD : 1;
-    int64_t tasks = parts(panels, TASK_PANELS);
+    int64_t tasks = parts(panels, set->panels);
     if (!out->alone && p->units * tasks < wanted)
         tasks = least(panels, parts(wanted, most(1, p->units)));
-    out->task_rows = parts(rows, tasks);
+    out->task_rows = parts(parts(rows, tasks), set->whole) * set->whole;
     out->row_tasks = parts(rows, out->task_rows);
 }
 

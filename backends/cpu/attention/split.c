@@ -13,7 +13,7 @@ typedef struct crowd {
     int64_t rows;                                     /* most of a unit */
     int64_t parts;                                    /* most of a unit */
     int64_t most_bytes, sums_bytes, value_row, state; /* of the state of a part */
-    int64_t q_row, desk;                              /* of a part's queries, room and bias */
+    int64_t q_row, room, desk;                        /* of a part's queries, room and bias */
     int64_t first, units;                             /* of the wave */
     int64_t wave;
 } crowd;
@@ -49,8 +49,8 @@ static crowd crowd_of(const tni_at_set *set, const tni_at_problem *p)
     c.state =
         tni_at_state_bytes(set, c.rows, at->value_size, &c.most_bytes, &c.sums_bytes, &c.value_row);
     c.q_row = set->q_row(at->size);
-    c.desk =
-        line(c.rows * c.q_row) + line(set->room) + line(c.rows * TNI_AT_BLOCK_MOST * set->real);
+    c.room = tni_at_room(set, at);
+    c.desk = line(c.rows * c.q_row) + c.room + line(c.rows * TNI_AT_BLOCK_MOST * set->real);
     c.wave = STATES_BYTES / (c.parts * (c.state + c.desk));
     c.wave = least(p->units, c.wave > 0 ? c.wave : 1);
     return c;
@@ -132,7 +132,7 @@ static void part_task(void *user, int64_t item)
     int64_t from = first > unit.from ? first : unit.from, end = least(first + step, unit.to);
     for (int64_t to; from < end; from = to) {
         to = least(end, (from / c->block + 1) * c->block);
-        keys_step(c, &s, from, to, room + line(set->room));
+        keys_step(c, &s, from, to, room + c->room);
     }
 }
 
