@@ -1,9 +1,10 @@
 /* From scores to weights, of 32 rows at a time: a line of scores has a key's score of each row, so that what a
  * row has come to is a lane of a vector.
  *
- * Scores are in the measure of base 2: a weight is 2^(score - base), within 2^-18 of it, 0 below 2^-126 or so.
- * A row's base is a whole number that is at least its greatest score less SLACK: it changes seldom, and by
- * powers of two, which shrink exactly. Weights are rounded to bf16, to nearest; sums are of weights before that. */
+ * Scores are in the measure of base 2: a weight is 2^(score - base), within 2^-18 of it, 0 below 2^-126. A row's
+ * base is its greatest score when that was last more than SLACK above the base before: it seldom changes, and
+ * of few keys it is the greatest, whose weight is 1. Weights are rounded to bf16, to nearest; sums are of
+ * weights before that. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 
@@ -124,31 +125,6 @@ INLINE void find_greatest(const float *scores, int64_t keys, vf *out)
     HALVES out[h] = greater_f32(most[0][h], most[1][h]);
 }
 
-/* What weights are counted from, and what shrinks what they were counted from before. */
-typedef struct bases {
-    vf base[2], shrink[2];
-    bool grown; /* else nothing shrinks */
-} bases;
-
-/* `most` has -infinity for rows that have seen nothing. */
-INLINE void raise(float *most, const vf *found, float factor, bases *out)
-{
-    const __m512 one = _mm512_set1_ps(1), slack = _mm512_set1_ps(SLACK);
-    out->grown = false;
-    HALVES
-    {
-        const __m512 before = (__m512)load_f32(most + h * LANES);
-        const __m512 x = (__m512)(found[h] * splat_f32(factor));
-        const __mmask16 more = _mm512_cmp_ps_mask(x, _mm512_add_ps(before, slack), _CMP_GT_OQ);
-        const __m512 now = _mm512_mask_roundscale_ps(before, more, x, _MM_FROUND_TO_POS_INF);
-        const __mmask16 none = _mm512_cmp_ps_mask(now, (__m512)NOTHING, _CMP_EQ_OQ);
-        out->grown = out->grown || more;
-        out->shrink[h] = (vf)_mm512_mask_scalef_ps(one, more, one, _mm512_sub_ps(before, now));
-        out->base[h] = (vf)_mm512_mask_mov_ps(now, none, _mm512_setzero_ps());
-        store_f32(most + h * LANES, (vf)now);
-    }
-}
-
 /* 2^(score - base). The power of the whole part is the instruction's. */
 INLINE vf weight(vf score, vf factor, vf base)
 {
@@ -159,6 +135,32 @@ INLINE vf weight(vf score, vf factor, vf base)
     p = fma_f32(p, f, splat_f32(0x1.62d166p-1f));
     p = fma_f32(p, f, splat_f32(0x1.00002cp+0f));
     return (vf)_mm512_scalef_ps((__m512)p, x);
+}
+
+/* What weights are counted from, and what shrinks what they were counted from before. */
+typedef struct bases {
+    vf base[2], shrink[2];
+    bool grown; /* else nothing shrinks */
+} bases;
+
+/* `most` has -infinity for rows that have seen nothing. */
+INLINE void raise(float *most, const vf *found, float factor, bases *out)
+{
+    const __m512 slack = _mm512_set1_ps(SLACK);
+    out->grown = false;
+    HALVES
+    {
+        const __m512 before = (__m512)load_f32(most + h * LANES);
+        const __m512 x = (__m512)(found[h] * splat_f32(factor));
+        const __mmask16 more = _mm512_cmp_ps_mask(x, _mm512_add_ps(before, slack), _CMP_GT_OQ);
+        const __m512 now = _mm512_mask_mov_ps(before, more, x);
+        const __mmask16 none = _mm512_cmp_ps_mask(now, (__m512)NOTHING, _CMP_EQ_OQ);
+        const vf shrink = weight((vf)before, splat_f32(1), (vf)now);
+        out->grown = out->grown || more;
+        out->shrink[h] = (vf)_mm512_mask_mov_ps(_mm512_set1_ps(1), more, (__m512)shrink);
+        out->base[h] = (vf)_mm512_mask_mov_ps(now, none, _mm512_setzero_ps());
+        store_f32(most + h * LANES, (vf)now);
+    }
 }
 
 /* Pairs of bf16, a's first. A NaN may be lost: sums have it. */
