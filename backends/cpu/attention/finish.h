@@ -16,21 +16,25 @@ static double F(divide_by)(const tni_at_problem *p, double sink, double most, do
     return all / shrink * (1 - p->at->dropout);
 }
 
+/* Elements first to first + n of a row, at most a vector. */
+INLINE void F(row_put)(VECTOR v, char *row, int64_t step, int64_t first, int64_t n)
+{
+    REAL *at = (REAL *)(void *)row + first;
+    if (step != (int64_t)sizeof(REAL))
+        for (int64_t i = 0; i < WIDTH && i < n; i++)
+            memcpy(row + (first + i) * step, (const char *)&v + i * (int64_t)sizeof(REAL),
+                   sizeof(REAL));
+    else if (n >= WIDTH)
+        F(store)(at, v);
+    else
+        F(store_some)(at, F(mask_first)(n), v);
+}
+
 static void F(write_row)(const tni_at_problem *p, const REAL *values, REAL by, char *to)
 {
-    const int64_t n = p->at->value_size, step = p->out.element;
-    for (int64_t c = 0; c < n; c += WIDTH) {
-        const VECTOR v = F(load)(values + c) * F(splat)(by);
-        REAL *at = (REAL *)(void *)to + c;
-        if (step != (int64_t)sizeof(REAL))
-            for (int64_t i = 0; i < WIDTH && c + i < n; i++)
-                memcpy(to + (c + i) * step, (const char *)&v + i * (int64_t)sizeof(REAL),
-                       sizeof(REAL));
-        else if (n - c >= WIDTH)
-            F(store)(at, v);
-        else
-            F(store_some)(at, F(mask_first)(n - c), v);
-    }
+    const int64_t n = p->at->value_size;
+    for (int64_t c = 0; c < n; c += WIDTH)
+        F(row_put)(F(load)(values + c) * F(splat)(by), to, p->out.element, c, n - c);
 }
 
 static void F(zero_row)(const tni_at_problem *p, char *to)

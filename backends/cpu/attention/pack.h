@@ -46,17 +46,29 @@ INLINE VECTOR F(pack_line)(const tni_at_pack *job, int64_t key, VECTOR odd)
     return odd;
 }
 
-static bool F(pack)(const tni_at_pack *job)
+/* A panel of K, turned. */
+static void F(pack_turned)(const tni_at_pack *job)
 {
     REAL *to = (REAL *)(void *)job->k_to;
-    VECTOR odd = {0};
     for (int64_t key = 0; key < COLUMNS; key += WIDTH) {
         for (int64_t d = 0; d < job->size; d += WIDTH)
             F(pack_square)(job, key, d, to + key + d * COLUMNS);
     }
+}
+
+/* Of V, its lines. False when not all of it is finite. */
+static bool F(pack_lines)(const tni_at_pack *job)
+{
+    VECTOR odd = {0};
     for (int64_t key = 0; key < COLUMNS; key++)
         odd = F(pack_line)(job, key, odd);
     return F(total)(odd) == 0;
+}
+
+static bool F(pack)(const tni_at_pack *job)
+{
+    F(pack_turned)(job);
+    return F(pack_lines)(job);
 }
 
 static int64_t F(q_row)(int64_t size)

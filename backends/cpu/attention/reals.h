@@ -21,12 +21,14 @@
 
 #if defined(ATTENTION_F32)
 #include "../kernels/family_f32.h"
-#define UNIT UNIT_f32
-#define SET  NAME(f32, ISA)
+#define UNIT     UNIT_f32
+#define SET      NAME(f32, ISA)
+#define BACK_SET NAME(back_f32, ISA)
 #else
 #include "../kernels/family_f64.h"
-#define UNIT UNIT_f64
-#define SET  NAME(f64, ISA)
+#define UNIT     UNIT_f64
+#define SET      NAME(f64, ISA)
+#define BACK_SET NAME(back_f64, ISA)
 #endif
 
 #include "pack.h"
@@ -36,6 +38,8 @@
 
 #include "few.h"
 #include "finish.h"
+
+#include "backward_steps.h"
 
 const tni_at_set SET = {
     .rows = TILE_ROWS,

@@ -37,7 +37,24 @@ SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t
     }
 }
 
-/* A job of either kind: what the sums go to; of values, by what they are shrunk before. */
+/* The same of an A whose rows are together and whose steps are a_row apart. */
+SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int64_t depth,
+                                F(tile_sums) sum, const int rows, const int vectors)
+{
+    for (int64_t p = depth; p > 0; p--) {
+        VECTOR y[2];
+        UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        UNROLLED for (int i = 0; i < rows; i++)
+        {
+            const VECTOR x = F(splat)(a[i]);
+            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x, y[j], sum[i][j]);
+        }
+        a += a_row;
+        b += COLUMNS;
+    }
+}
+
+/* A job of any kind: what the sums go to; of values, by what they are shrunk before. */
 typedef struct F(tile) {
     const REAL *a, *b;
     int64_t a_row, depth;
@@ -74,6 +91,20 @@ SPECIAL void F(tile_values)(const F(tile) * t, const int rows, const int vectors
         F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
     }
 }
+/* Adds to what is there. */
+SPECIAL void F(tile_turned)(const F(tile) * t, const int rows, const int vectors)
+{
+    F(tile_sums) sum;
+    EACH_SUM
+    {
+        sum[i][j] = F(load)(t->to + i * t->to_row + j * WIDTH);
+    }
+    F(tile_add_turned)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    EACH_SUM
+    {
+        F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
+    }
+}
 #undef EACH_SUM
 
 typedef void F(tile_fn)(const F(tile) * tile);
@@ -90,6 +121,14 @@ typedef void F(tile_fn)(const F(tile) * tile);
     static void F(values_##rows##_2)(const F(tile) * tile) \
     {                                                      \
         F(tile_values)(tile, rows, 2);                     \
+    }                                                      \
+    static void F(turned_##rows##_1)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_turned)(tile, rows, 1);                     \
+    }                                                      \
+    static void F(turned_##rows##_2)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_turned)(tile, rows, 2);                     \
     }
 EACH_HEIGHT(TILES)
 #undef TILES
@@ -97,9 +136,15 @@ EACH_HEIGHT(TILES)
 #define SCORES(rows)   [rows - 1] = F(scores_##rows),
 #define VALUES_1(rows) [rows - 1] = F(values_##rows##_1),
 #define VALUES_2(rows) [rows - 1] = F(values_##rows##_2),
+#define TURNED_1(rows) [rows - 1] = F(turned_##rows##_1),
+#define TURNED_2(rows) [rows - 1] = F(turned_##rows##_2),
 static F(tile_fn) *const F(score_tiles)[TILE_ROWS] = {EACH_HEIGHT(SCORES)};
 static F(tile_fn) *const
     F(value_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(VALUES_1)}, {EACH_HEIGHT(VALUES_2)}};
+static F(tile_fn) *const
+    F(turned_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(TURNED_1)}, {EACH_HEIGHT(TURNED_2)}};
 #undef SCORES
 #undef VALUES_1
 #undef VALUES_2
+#undef TURNED_1
+#undef TURNED_2
