@@ -7,9 +7,14 @@ enum { WAVE_BYTES = 64 << 20 };
 
 enum { ROWS = TNI_AT_BACK_ROWS, KEYS = TNI_AT_BACK_KEYS };
 
+/* Blocks of rows that a block of keys meets in a round: more than one, so that keys stay in the cache, where rows
+ * are enough for several rounds. */
+enum { TOGETHER_MOST = 4, ROUNDS = 8 };
+
 /* Where things of a unit lie, in bytes from its first; those of a thread follow those of all units. */
-typedef struct plan {
+typedef struct scheme {
     int64_t row_blocks, key_blocks;
+    int64_t together, bundles;         /* row blocks of a bundle, and bundles */
     int64_t size_row, value_row;       /* bytes of a row as `take` leaves it  */
     int64_t sums_row, value_sums_row;  /* elements of a row of sums           */
     int64_t size_turned, value_turned; /* bytes of a turned panel             */
@@ -22,12 +27,12 @@ typedef struct plan {
     int64_t slopes, bias, keep, room; /* of a thread                         */
     int64_t desk;
     int64_t wave, slots, bytes;
-} plan;
+} scheme;
 
 typedef struct crew {
     const tni_at_back_set *set;
     const tni_at_problem *problem;
-    const plan *plan;
+    const scheme *plan;
     char *units, *desks;
     int64_t first; /* unit of the wave */
     int64_t round;
@@ -56,7 +61,7 @@ static int64_t take(int64_t *end, int64_t bytes)
     return begin;
 }
 
-static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, plan *out)
+static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, scheme *out)
 {
     const tn_attention_op *at = p->at;
     const int64_t columns = set->columns, real = set->real;
@@ -88,16 +93,18 @@ static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, plan 
 
 /* False when the bytes cannot be counted. */
 static bool plan_make(const tni_at_back_set *set, const tni_at_problem *p, int32_t threads,
-                      plan *out)
+                      scheme *out)
 {
     const tn_attention_op *at = p->at;
     const double lines = (double)at->keys + (double)at->queries * (double)p->sharers + 1024;
     const int64_t panel = (int64_t)set->rows * TNI_AT_SLOPE_ROW * set->real;
-    *out = (plan){0};
+    *out = (scheme){0};
     if (!(lines * (double)(at->size + at->value_size + 64) < 1e15))
         return false;
     out->row_blocks = parts(at->queries * p->sharers, ROWS);
     out->key_blocks = parts(at->keys, KEYS);
+    out->together = most(1, least(TOGETHER_MOST, out->row_blocks / ROUNDS));
+    out->bundles = parts(out->row_blocks, out->together);
     plan_unit(set, p, out);
     out->slopes = take(&out->desk, (int64_t)KEYS * TNI_AT_SLOPE_ROW * set->real);
     out->bias = take(&out->desk, panel);
@@ -143,7 +150,7 @@ static bool pack_forms(const crew *c, const char *const *from, int64_t count,
 static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, char *to)
 {
     const tni_at_problem *p = c->problem;
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const int64_t row = block * ROWS, rows = least(ROWS, unit->rows - row), real = c->set->real;
     const char *q[ROWS], *dout[ROWS];
     for (int64_t r = 0; r < rows; r++) {
@@ -166,7 +173,7 @@ static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, ch
 static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, char *to)
 {
     const tni_at_problem *p = c->problem;
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const int64_t key = block * KEYS, keys = least(KEYS, p->at->keys - key), real = c->set->real;
     const char *k[KEYS], *v[KEYS];
     tni_at_keys(p, unit, &p->k, key, keys, k);
@@ -246,7 +253,7 @@ static void fill_keep(const sheet *s, char *to)
 static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *unit, char *desk,
                        int64_t first)
 {
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const tni_at_problem *p = c->problem;
     step->keys = s->keys;
     step->k = unit + l->k + s->key * l->size_row;
@@ -269,7 +276,7 @@ static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *u
 /* dq of the step's rows, a panel at a time, from keys `from` to `to`. */
 static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk, bool odd)
 {
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const int64_t count = parts(s->rows, c->set->rows), real = c->set->real;
     for (int64_t n = 0; n < count; n++) {
         const int64_t at = s->rows * n / count;
@@ -291,7 +298,7 @@ static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk, 
 static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int64_t row_block,
                  char *memory, char *desk)
 {
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const tni_at_problem *p = c->problem;
     const int64_t row = row_block * ROWS, rows = least(ROWS, unit->rows - row), real = c->set->real;
     int64_t from, to;
@@ -331,20 +338,20 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
 static void round_item(void *user, int64_t item, int64_t slot)
 {
     const crew *c = user;
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     const int64_t key_block = item % l->key_blocks, index = item / l->key_blocks;
-    const int64_t row_block = (key_block + c->round) % most(l->key_blocks, l->row_blocks);
+    const int64_t bundle = (key_block + c->round) % most(l->key_blocks, l->bundles);
+    const int64_t first = bundle * l->together, end = least(first + l->together, l->row_blocks);
     tni_at_unit unit;
-    if (row_block >= l->row_blocks)
-        return;
     tni_at_unit_read(c->problem, c->first + index, &unit);
-    meet(c, &unit, key_block, row_block, unit_at(c, index), c->desks + slot * l->desk);
+    for (int64_t row_block = first; row_block < end; row_block++)
+        meet(c, &unit, key_block, row_block, unit_at(c, index), c->desks + slot * l->desk);
 }
 
 static void write_rows(const crew *c, const tni_at_unit *unit, int64_t row, const char *from)
 {
     const tni_at_problem *p = c->problem;
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     for (int64_t r = row; r < least(row + ROWS, unit->rows); r++)
         c->set->write(from + l->dq + r * l->sums_row * c->set->real, p->at->scale, p->at->size,
                       tni_at_row(p, unit, &p->dq, r), p->dq.element);
@@ -353,7 +360,7 @@ static void write_rows(const crew *c, const tni_at_unit *unit, int64_t row, cons
 static void write_keys(const crew *c, const tni_at_unit *unit, int64_t key, const char *from)
 {
     const tni_at_problem *p = c->problem;
-    const plan *l = c->plan;
+    const scheme *l = c->plan;
     for (int64_t j = key; j < least(key + KEYS, p->at->keys); j++) {
         c->set->write(from + l->dk + j * l->sums_row * c->set->real, p->at->scale, p->at->size,
                       tni_at_key(p, unit, &p->dk, j), p->dk.element);
@@ -378,7 +385,7 @@ static void write_item(void *user, int64_t item, int64_t slot)
 uint64_t tni_at_backward_workspace(const tni_at_back_set *set, const tn_op *op, int32_t threads)
 {
     tni_at_problem problem;
-    plan plan;
+    scheme plan;
     uint64_t bytes = 0; /* enough for fewer threads too */
     tni_at_read(op, NULL, &problem);
     for (int32_t n = threads > 1 ? threads : 1; n > 0; n--) {
@@ -392,7 +399,7 @@ uint64_t tni_at_backward_workspace(const tni_at_back_set *set, const tn_op *op, 
 void tni_at_backward(const tni_at_back_set *set, const tn_run *run)
 {
     tni_at_problem problem;
-    plan plan;
+    scheme plan;
     tni_at_read(run->op, run, &problem);
     for (int32_t n = run->threads > 1 ? run->threads : 1; n > 0; n--) {
         if (plan_make(set, &problem, n, &plan) && (uint64_t)plan.bytes <= run->workspace_bytes)
@@ -403,7 +410,7 @@ void tni_at_backward(const tni_at_back_set *set, const tn_run *run)
               .plan = &plan,
               .units = run->workspace,
               .desks = (char *)run->workspace + plan.wave * plan.unit};
-    const int64_t rounds = most(plan.row_blocks, plan.key_blocks);
+    const int64_t rounds = most(plan.bundles, plan.key_blocks);
     for (; c.first < problem.units; c.first += plan.wave) {
         const int64_t units = least(plan.wave, problem.units - c.first);
         const int64_t blocks = units * (plan.row_blocks + plan.key_blocks);

@@ -50,7 +50,7 @@ static void F(finish)(const tni_at_step *s)
     const REAL *most = s->state.most, *sums = s->state.sums;
     for (int64_t r = 0; r < s->rows; r++) {
         const double sink = tni_at_sink(p, tni_at_head_of(p, s->unit, s->row + r));
-        const double sum = F(total)(F(load)(sums + r * WIDTH));
+        const double sum = F(lanes_sum)(F(load)(sums + r * WIDTH));
         double lse, by = F(divide_by)(p, sink, (double)most[r], sum, &lse);
         char *out = tni_at_row(p, s->unit, &p->out, s->row + r);
         const REAL *values = (const REAL *)s->state.values + r * s->state.value_row;

@@ -2,9 +2,8 @@
 
 #include "../matmul/blocking.h"
 #include "layout.h"
+#include "share.h"
 #include "split.h"
-
-#include <stdatomic.h>
 
 /* Units that are packed together, and what their rows' tasks share. */
 typedef struct crew {
@@ -14,8 +13,6 @@ typedef struct crew {
     char *packed; /* of the first unit of the wave */
     char *tasks;  /* room of each slot */
     int64_t first, units;
-    int64_t count; /* of things to do, which slots take one by one */
-    _Atomic int64_t next;
 } crew;
 
 /* Where a unit's panels are. */
@@ -125,63 +122,79 @@ static void take_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64
     c->set->take(from, c->problem->q.element, c->problem->at->size, rows, to);
 }
 
-/* Panel n of a task's rows. */
-static tni_at_step panel_step(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
-                              int64_t at, const desk *d)
+/* Some rows of a unit, whose keys are packed: panels of them are about as high as each other. */
+typedef struct stack {
+    const crew *crew;
+    const tni_at_unit *unit;
+    int64_t row, rows;
+    int64_t count; /* of panels */
+    const panels *at;
+    const desk *desk;
+} stack;
+
+/* Where panel n of a stack begins. */
+static int64_t panel_row(const stack *k, int64_t n)
 {
-    const tni_at_layout *l = c->layout;
-    tni_at_step s = {.problem = c->problem,
-                     .unit = unit,
-                     .row = row + at,
-                     .rows = rows,
-                     .q = d->q + at * l->q_row,
-                     .v_panel = l->v_panel,
-                     .room = d->room};
-    s.state = (tni_at_state){.most = (char *)d->state.most + at * c->set->real,
-                             .sums = (char *)d->state.sums + at * c->set->lanes * c->set->real,
-                             .values = (char *)d->state.values + at * l->value_row * c->set->real,
-                             .value_row = l->value_row};
-    return s;
+    const int64_t whole = k->crew->set->whole;
+    return least((k->rows + whole - 1) / whole * n / k->count * whole, k->rows);
 }
 
-/* Where panel n begins of `count` that some rows have. */
-static int64_t panel_row(const tni_at_set *set, int64_t rows, int64_t n, int64_t count)
+/* A step of panel n. */
+static tni_at_step panel_step(const stack *k, int64_t n)
 {
-    const int64_t row = (rows + set->whole - 1) / set->whole * n / count * set->whole;
-    return least(row, rows);
+    const tni_at_layout *l = k->crew->layout;
+    const tni_at_state *state = &k->desk->state;
+    const int64_t at = panel_row(k, n), real = k->crew->set->real;
+    return (tni_at_step){.problem = k->crew->problem,
+                         .unit = k->unit,
+                         .row = k->row + at,
+                         .rows = panel_row(k, n + 1) - at,
+                         .q = k->desk->q + at * l->q_row,
+                         .v_panel = l->v_panel,
+                         .room = k->desk->room,
+                         .state = {.most = (char *)state->most + at * real,
+                                   .sums = (char *)state->sums + at * k->crew->set->lanes * real,
+                                   .values = (char *)state->values + at * l->value_row * real,
+                                   .value_row = l->value_row}};
 }
 
-/* Rows `row` and on of a unit, whose keys are packed. Panels are about as high as each other. */
+/* All panels through a block of keys. */
+static void through_block(const stack *k, int64_t key)
+{
+    for (int64_t n = 0; n < k->count; n++) {
+        tni_at_step s = panel_step(k, n);
+        int64_t from, to;
+        tni_at_reach(k->crew->problem, k->unit, s.row, s.rows, &from, &to);
+        from = from > key ? from : key;
+        to = least(to, key + k->crew->layout->block);
+        if (from < to)
+            block_step(k->crew, &s, from, to, k->at, k->desk);
+    }
+}
+
 static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
                          const panels *at, const desk *d)
 {
-    const int64_t count = (rows + c->set->rows - 1) / c->set->rows, block = c->layout->block;
-    int64_t from, to, first, end;
-    tni_at_state_clear(c->set, rows, &d->state);
-    for (int64_t n = 0; n < count; n++) {
-        const int64_t at_row = panel_row(c->set, rows, n, count);
-        take_rows(c, unit, row + at_row, panel_row(c->set, rows, n + 1, count) - at_row,
-                  d->q + at_row * c->layout->q_row);
+    const tni_at_set *set = c->set;
+    const stack k = {c, unit, row, rows, (rows + set->rows - 1) / set->rows, at, d};
+    const int64_t block = c->layout->block;
+    int64_t first, end;
+    if (set->begin)
+        set->begin();
+    tni_at_state_clear(set, rows, &d->state);
+    for (int64_t n = 0; n < k.count; n++) {
+        const int64_t from = panel_row(&k, n);
+        take_rows(c, unit, row + from, panel_row(&k, n + 1) - from, d->q + from * c->layout->q_row);
     }
     tni_at_reach(c->problem, unit, row, rows, &first, &end);
-    for (int64_t key = first / block * block; key < end; key += block) {
-        for (int64_t n = 0; n < count; n++) {
-            const int64_t at_row = panel_row(c->set, rows, n, count);
-            tni_at_step s =
-                panel_step(c, unit, row, panel_row(c->set, rows, n + 1, count) - at_row, at_row, d);
-            tni_at_reach(c->problem, unit, s.row, s.rows, &from, &to);
-            from = from > key ? from : key;
-            to = least(to, key + block);
-            if (from < to)
-                block_step(c, &s, from, to, at, d);
-        }
+    for (int64_t key = first / block * block; key < end; key += block)
+        through_block(&k, key);
+    for (int64_t n = 0; n < k.count; n++) {
+        const tni_at_step s = panel_step(&k, n);
+        set->finish(&s);
     }
-    for (int64_t n = 0; n < count; n++) {
-        const int64_t at_row = panel_row(c->set, rows, n, count);
-        tni_at_step s =
-            panel_step(c, unit, row, panel_row(c->set, rows, n + 1, count) - at_row, at_row, d);
-        c->set->finish(&s);
-    }
+    if (set->end)
+        set->end();
 }
 
 static int64_t parts(int64_t whole, int64_t part)
@@ -190,8 +203,9 @@ static int64_t parts(int64_t whole, int64_t part)
 }
 
 /* Packs a piece of a unit's keys. */
-static void pack_item(crew *c, int64_t item, char *slot)
+static void pack_item(void *user, int64_t item, int64_t slot)
 {
+    const crew *c = user;
     const tni_at_layout *l = c->layout;
     const int64_t index = item / l->pieces, first = item % l->pieces * l->piece;
     tni_at_unit unit;
@@ -201,12 +215,13 @@ static void pack_item(crew *c, int64_t item, char *slot)
     const int64_t begin = unit.from / c->set->keys, end = parts(unit.to, c->set->keys);
     const panels to = panels_at(l, c->packed + index * l->packed);
     pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to,
-                desk_at(l, slot).room);
+                desk_at(l, c->tasks + slot * l->slot).room);
 }
 
 /* Computes some rows of a unit: the last ones first, as those see the most keys. */
-static void rows_item(crew *c, int64_t item, char *slot)
+static void rows_item(void *user, int64_t item, int64_t slot)
 {
+    const crew *c = user;
     const tni_at_layout *l = c->layout;
     const int64_t index = item / l->row_tasks;
     const int64_t row = (l->row_tasks - 1 - item % l->row_tasks) * l->task_rows;
@@ -215,78 +230,44 @@ static void rows_item(crew *c, int64_t item, char *slot)
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || row >= unit.rows)
         return;
     const panels at = panels_at(l, c->packed + index * l->packed);
-    const desk d = desk_at(l, slot);
+    const desk d = desk_at(l, c->tasks + slot * l->slot);
     compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
 
 /* A whole unit, whose panels lie behind the desk. */
-static void unit_item(crew *c, int64_t item, char *slot)
+static void unit_item(void *user, int64_t item, int64_t slot)
 {
+    const crew *c = user;
     const tni_at_layout *l = c->layout;
     tni_at_unit unit;
     tni_at_unit_read(c->problem, item, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows))
         return;
-    const panels at = panels_at(l, slot + l->desk);
-    const desk d = desk_at(l, slot);
+    const panels at = panels_at(l, c->tasks + slot * l->slot + l->desk);
+    const desk d = desk_at(l, c->tasks + slot * l->slot);
     if (unit.from < unit.to)
         pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at, d.room);
     for (int64_t row = 0; row < unit.rows; row += l->task_rows)
         compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
 
-typedef void item_fn(crew *c, int64_t item, char *slot);
-
-typedef struct shift {
-    crew *crew;
-    item_fn *item;
-} shift;
-
-static void slot_task(void *user, int64_t slot)
-{
-    const shift *s = user;
-    crew *c = s->crew;
-    char *room = c->tasks + slot * c->layout->slot;
-    if (c->set->begin)
-        c->set->begin();
-    for (;;) {
-        int64_t item = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed);
-        if (item >= c->count)
-            break;
-        s->item(c, item, room);
-    }
-    if (c->set->end)
-        c->set->end();
-}
-
-static void share(crew *c, int64_t count, item_fn *item)
-{
-    const tn_host *host = c->problem->run->host;
-    shift s = {c, item};
-    c->count = count;
-    atomic_store_explicit(&c->next, 0, memory_order_relaxed);
-    if (c->layout->slots > 1 && count > 1)
-        host->parallel_for(host->self, c->layout->slots, slot_task, &s);
-    else
-        slot_task(&s, 0);
-}
-
 static void compute_packed(const tni_at_set *set, const tni_at_problem *problem,
                            const tni_at_layout *layout)
 {
+    const tn_run *run = problem->run;
     crew c = {.set = set,
               .problem = problem,
               .layout = layout,
-              .tasks = problem->run->workspace,
-              .packed = (char *)problem->run->workspace + layout->slots * layout->slot};
+              .tasks = run->workspace,
+              .packed = (char *)run->workspace + layout->slots * layout->slot};
     if (layout->alone) {
-        share(&c, problem->units, unit_item);
+        tni_at_share(run, layout->slots, problem->units, unit_item, &c);
         return;
     }
     for (; c.first < problem->units; c.first += layout->wave) {
         c.units = least(layout->wave, problem->units - c.first);
-        share(&c, c.units * layout->pieces, pack_item);
-        share(&c, c.units * layout->row_tasks, rows_item);
+        tni_at_share(run, layout->slots, c.units * layout->pieces, pack_item, &c);
+        tni_at_share(run, layout->slots, c.units * layout->row_tasks, rows_item, &c);
     }
 }
 

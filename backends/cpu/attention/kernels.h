@@ -88,7 +88,7 @@ typedef struct tni_at_set {
                   int64_t value_size);
     /* Writes out and lse of the step's rows. */
     void (*finish)(const tni_at_step *step);
-    void (*begin)(void); /* before and after a thread's steps; may be NULL */
+    void (*begin)(void); /* before and after the steps of some rows; may be NULL */
     void (*end)(void);
 } tni_at_set;
 

@@ -62,7 +62,7 @@ static bool F(pack_lines)(const tni_at_pack *job)
     VECTOR odd = {0};
     for (int64_t key = 0; key < COLUMNS; key++)
         odd = F(pack_line)(job, key, odd);
-    return F(total)(odd) == 0;
+    return F(lanes_sum)(odd) == 0;
 }
 
 static bool F(pack)(const tni_at_pack *job)

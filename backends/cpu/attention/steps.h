@@ -45,7 +45,7 @@ static REAL F(dress_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int6
         F(store)(scores + j, x);
         most = F(greater)(x, most);
     }
-    return F(most)(most);
+    return F(lanes_most)(most);
 }
 
 static REAL F(greatest)(const REAL *scores, int64_t keys)
@@ -55,7 +55,7 @@ static REAL F(greatest)(const REAL *scores, int64_t keys)
         a = F(greater)(F(load)(scores + j), a);
         b = F(greater)(F(load)(scores + j + WIDTH), b);
     }
-    return F(most)(F(greater)(b, a));
+    return F(lanes_most)(F(greater)(b, a));
 }
 
 /* The greatest score is raised to `found`, in the measure of weights. Returns what is subtracted from

@@ -28,16 +28,36 @@ INLINE vf weight_f32(vf x)
 
 INLINE vd weight_f64(vd x)
 {
-    return exp_below_f64(x);
+    for (int i = 0; i < DOUBLES; i++)
+        x[i] = x[i] < -746 ? 0 : exp(x[i]);
+    return x;
 }
 
 #define UNIT_f32 1.44269504088896340736 /* log2 e */
 #define UNIT_f64 1.0
 
-/* The sum of the lanes, in one order. */
-INLINE double total_f32(vf v)
-{
-    return total_f64(wide_f32(v));
-}
+/* The sum of the lanes, in one order, and the greatest one, if none is a NaN. */
+#define LANE_FOLDS(real, vector, name)                                              \
+    INLINE double lanes_sum_##name(vector v)                                        \
+    {                                                                               \
+        real lanes[sizeof v / sizeof(real)];                                        \
+        double sum = 0;                                                             \
+        memcpy(lanes, &v, sizeof lanes);                                            \
+        for (size_t i = 0; i < sizeof lanes / sizeof(real); i++)                    \
+            sum += (double)lanes[i];                                                \
+        return sum;                                                                 \
+    }                                                                               \
+    INLINE real lanes_most_##name(vector v)                                         \
+    {                                                                               \
+        real lanes[sizeof v / sizeof(real)];                                        \
+        memcpy(lanes, &v, sizeof lanes);                                            \
+        for (size_t half = sizeof lanes / sizeof(real) / 2; half > 0; half /= 2)    \
+            for (size_t i = 0; i < half; i++)                                       \
+                lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half]; \
+        return lanes[0];                                                            \
+    }
+LANE_FOLDS(float, vf, f32)
+LANE_FOLDS(double, vd, f64)
+#undef LANE_FOLDS
 
 #endif
