@@ -50,6 +50,12 @@ extern const struct tn_kernel_row tni_cpu_module_matmul_openblas;
 extern const struct tn_kernel_row tni_cpu_module_matmul_plain;
 extern const struct tn_kernel_row tni_cpu_module_matmul_avx2;
 extern const struct tn_kernel_row tni_cpu_module_matmul_avx512;
+extern const struct tn_kernel_row tni_cpu_module_attention_plain;
+extern const struct tn_kernel_row tni_cpu_module_attention_backward_plain;
+extern const struct tn_kernel_row tni_cpu_module_attention_avx2;
+extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx2;
+extern const struct tn_kernel_row tni_cpu_module_attention_avx512;
+extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx512;
 
 /* Tells the sink how hwloc sees the machine; opens hwloc for it. TN_UNAVAILABLE, with the reason,
  * when hwloc is not to be had. */

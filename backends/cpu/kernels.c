@@ -158,11 +158,17 @@ const tn_kernel_row *const tni_cpu_module_kernels[] = {
     &tni_cpu_module_matmul_onednn_int8,
 #if defined(TENON_ISA_AVX512)
     &tni_cpu_module_matmul_avx512,
+    &tni_cpu_module_attention_avx512,
+    &tni_cpu_module_attention_backward_avx512,
 #endif
 #if defined(TENON_ISA_AVX2)
     &tni_cpu_module_matmul_avx2,
+    &tni_cpu_module_attention_avx2,
+    &tni_cpu_module_attention_backward_avx2,
 #endif
     &tni_cpu_module_matmul_plain,
+    &tni_cpu_module_attention_plain,
+    &tni_cpu_module_attention_backward_plain,
     TNI_MM_LOW_LIST(POINT_LOW)
 #if defined(TENON_ISA_AVX512)
         OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)

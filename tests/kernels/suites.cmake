@@ -29,6 +29,8 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   tenon_test(kernels/cpu_libraries TIMEOUT 120 LABELS libraries)
 endif()
 tenon_test(kernels/cpu_large TIMEOUT 120 LABELS concurrency)
+tenon_test(kernels/cpu_attention TIMEOUT 240 LABELS concurrency)
+tenon_test(kernels/cpu_attention_backward TIMEOUT 240 LABELS concurrency)
 tenon_test(kernels/cpu_matmul TIMEOUT 240 LABELS concurrency)
 tenon_test(kernels/cpu_matmul_low TIMEOUT 240 LABELS concurrency hw)
 

@@ -1,0 +1,194 @@
+/* Of a family: steps of attention-backward. Vectors are of rows, so keys are what a tile has rows of. */
+
+/* What all pairs of a step have in common, and the next vector of rows. */
+typedef struct F(back) {
+    NUMBERS is;
+    const REAL *less, *delta, *bias, *keep;
+} F(back);
+
+/* Products s = k . q and p = v . dout become a weight, with what was dropped as 0, and a slope. Where there is
+ * a bias, what is not seen has neither, whatever s and p are. */
+INLINE void F(back_pair)(const F(back) * b, int64_t i, VECTOR *s, VECTOR *p)
+{
+    const VECTOR nothing = F(splat)(-(REAL)INFINITY), zero = {0};
+    const NUMBERS *is = &b->is;
+    VECTOR x = *s, bend = F(splat)(1);
+    if (is->natural)
+        x *= F(splat)(is->scale);
+    if (is->cap != 0) {
+        const VECTOR t = F(tanh)(x * F(splat)(is->caps));
+        x = t * F(splat)(is->cap);
+        bend -= t * t;
+    }
+    if (b->bias) {
+        const VECTOR add = F(load)(b->bias + i);
+        x = F(choose)(add == nothing, nothing, x + add);
+    }
+    const VECTOR weight = F(weight)(F(fma)(x, F(splat)(is->factor), F(load)(b->less + i)));
+    const VECTOR keep = b->keep ? F(load)(b->keep + i) : F(splat)(1);
+    VECTOR slope = weight * (*p * keep - F(load)(b->delta + i));
+    if (is->cap != 0)
+        slope *= bend;
+    if (b->bias)
+        slope = F(choose)(weight == zero, zero, slope);
+    *s = b->keep ? weight * keep : weight;
+    *p = slope;
+}
+
+/* Scores become weights, and products of values slopes, of one key. */
+static void F(back_row)(const F(back) * b, int64_t rows, REAL *scores, const REAL *products,
+                        REAL *slopes)
+{
+    for (int64_t i = 0; i < rows; i += WIDTH) {
+        VECTOR s = F(load)(scores + i), p = F(load)(products + i);
+        F(back_pair)(b, i, &s, &p);
+        F(store)(scores + i, s);
+        F(store)(slopes + i, p);
+    }
+}
+
+/* to[keys][] += a[keys][rows] lines, where 0 meets nothing; `a` is `across` elements from key to key and
+ * `along` from row to row. */
+static void F(back_carefully)(const REAL *a, int64_t across, int64_t along, int64_t keys,
+                              int64_t rows, const char *lines, int64_t panel, int64_t columns,
+                              REAL *to, int64_t to_row)
+{
+    for (int64_t j = 0; j < keys; j++) {
+        for (int64_t c = 0; c < columns; c++) {
+            const REAL *b = (const REAL *)(const void *)(lines + c / COLUMNS * panel) + c % COLUMNS;
+            REAL sum = to[j * to_row + c];
+            for (int64_t i = 0; i < rows; i++) {
+                const REAL x = a[j * across + i * along];
+                if (x != 0)
+                    sum += x * b[i * COLUMNS];
+            }
+            to[j * to_row + c] = sum;
+        }
+    }
+}
+
+/* The products of some keys' rows with all panels of rows of the unit. */
+static void F(back_products)(const char *from, int64_t size, const char *turned, int64_t keys,
+                             int64_t rows, REAL *to)
+{
+    const int64_t panel = F(k_panel)(size);
+    F(tile)
+    tile = {.a = (const REAL *)(const void *)from,
+            .a_row = F(q_row)(size) / (int64_t)sizeof(REAL),
+            .depth = size,
+            .to_row = TNI_AT_SLOPE_ROW};
+    for (int64_t i = 0; i < rows; i += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(turned + i / COLUMNS * panel);
+        tile.to = to + i;
+        F(score_tiles)[keys - 1](&tile);
+    }
+}
+
+/* to += a lines, of keys by rows. */
+static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *lines, int64_t panel,
+                        int64_t columns, REAL *to, int64_t to_row)
+{
+    REAL ones[TILE_ROWS];
+    F(tile)
+    tile = {.a = a, .a_row = TNI_AT_SLOPE_ROW, .depth = rows, .to_row = to_row, .shrink = ones};
+    for (int i = 0; i < TILE_ROWS; i++)
+        ones[i] = 1;
+    for (int64_t c = 0; c < columns; c += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(lines + c / COLUMNS * panel);
+        tile.to = to + c;
+        F(value_tiles)[columns - c > WIDTH][keys - 1](&tile);
+    }
+}
+
+static void F(back_keys)(const tni_at_back *s)
+{
+    const tn_attention_op *at = s->problem->at;
+    REAL *scores = (REAL *)(void *)s->room, *products = scores + TILE_ROWS * TNI_AT_SLOPE_ROW;
+    REAL *slopes = s->slopes;
+    F(back) b = {.is = F(numbers_of)(s->problem), .less = s->less, .delta = s->delta};
+    F(back_products)(s->k, at->size, s->q_turned, s->keys, s->rows, scores);
+    F(back_products)(s->v, at->value_size, s->dout_turned, s->keys, s->rows, products);
+    for (int64_t j = 0; j < s->keys; j++) {
+        const int64_t first = j * TNI_AT_SLOPE_ROW;
+        b.bias = s->bias ? (const REAL *)s->bias + first : NULL;
+        b.keep = s->keep ? (const REAL *)s->keep + first : NULL;
+        F(back_row)(&b, s->rows, scores + first, products + first, slopes + first);
+    }
+    if (s->odd && (s->bias || s->keep)) {
+        F(back_carefully)
+        (scores, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->dout_lines, s->dout_panel,
+         at->value_size, s->dv, s->dv_row);
+        F(back_carefully)
+        (slopes, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->q_lines, s->q_panel, at->size, s->dk,
+         s->dk_row);
+        return;
+    }
+    F(back_add)
+    (scores, s->keys, s->rows, s->dout_lines, s->dout_panel, at->value_size, s->dv, s->dv_row);
+    F(back_add)(slopes, s->keys, s->rows, s->q_lines, s->q_panel, at->size, s->dk, s->dk_row);
+}
+
+static void F(back_rows)(const tni_at_back_rows *s)
+{
+    F(tile)
+    tile = {.a = s->slopes, .a_row = TNI_AT_SLOPE_ROW, .depth = s->keys, .to_row = s->dq_row};
+    if (s->odd) {
+        F(back_carefully)
+        (s->slopes, 1, TNI_AT_SLOPE_ROW, s->rows, s->keys, s->k_lines, s->k_panel, s->size, s->dq,
+         s->dq_row);
+        return;
+    }
+    for (int64_t c = 0; c < s->size; c += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(s->k_lines + c / COLUMNS * s->k_panel);
+        tile.to = (REAL *)s->dq + c;
+        F(turned_tiles)[s->size - c > WIDTH][s->rows - 1](&tile);
+    }
+}
+
+/* Behind the last row there are rows that see nothing. */
+static void F(back_begin)(const tni_at_problem *p, const tni_at_unit *unit, int64_t row,
+                          int64_t rows, void *out_less, void *out_delta)
+{
+    REAL *less = out_less, *delta = out_delta;
+    const REAL nothing = -(REAL)INFINITY;
+    for (int64_t r = 0; r < (rows + COLUMNS - 1) / COLUMNS * COLUMNS; r++) {
+        less[r] = nothing;
+        delta[r] = 0;
+        if (r >= rows)
+            continue;
+        const char *out = tni_at_row(p, unit, &p->out, row + r);
+        const char *dout = tni_at_row(p, unit, &p->dout, row + r);
+        double sum = 0;
+        REAL x, y;
+        for (int64_t d = 0; d < p->at->value_size; d++) {
+            memcpy(&x, out + d * p->out.element, sizeof x);
+            memcpy(&y, dout + d * p->dout.element, sizeof y);
+            sum += (double)x * (double)y;
+        }
+        delta[r] = (REAL)sum;
+        memcpy(&x, tni_at_row(p, unit, &p->lse, row + r), sizeof x);
+        less[r] = x == nothing ? nothing : (REAL)(-(double)x * UNIT);
+    }
+}
+
+static void F(back_write)(const void *from, double by, int64_t size, char *to, int64_t step)
+{
+    const REAL *sums = from;
+    for (int64_t c = 0; c < size; c += WIDTH)
+        F(row_put)(F(load)(sums + c) * F(splat)((REAL)by), to, step, c, size - c);
+}
+
+const tni_at_back_set BACK_SET = {
+    .rows = TILE_ROWS,
+    .columns = COLUMNS,
+    .real = sizeof(REAL),
+    .room = 2 * TILE_ROWS * TNI_AT_SLOPE_ROW * sizeof(REAL),
+    .row = F(q_row),
+    .take = F(take),
+    .turn = F(pack_turned),
+    .lines = F(pack_lines),
+    .begin_rows = F(back_begin),
+    .keys_step = F(back_keys),
+    .rows_step = F(back_rows),
+    .write = F(back_write),
+};

@@ -1,0 +1,165 @@
+/* Of a family: few rows, with keys and values as they lie in memory. Elements of their rows are together. */
+
+/* Keys ahead of which values are fetched. */
+enum { F(AHEAD) = 8 };
+
+/* Scores of one row and WIDTH keys or fewer. Of as many keys that are `next`, if any, elements `from` to `to`
+ * are fetched. */
+INLINE VECTOR F(few_scores)(const REAL *q, const char *const *k, int64_t keys, int64_t size,
+                            const char *const *next, int64_t from, int64_t to)
+{
+    VECTOR sum[WIDTH];
+    UNROLLED for (int i = 0; i < WIDTH; i++) sum[i] = (VECTOR){0};
+    int64_t d = 0;
+    if (keys == WIDTH)
+        for (; d + WIDTH <= size; d += WIDTH) {
+            const VECTOR x = F(load)(q + d);
+            UNROLLED for (int i = 0; i < WIDTH; i++)
+            {
+                if (next && d >= from && d < to)
+                    __builtin_prefetch((const REAL *)(const void *)next[i] + d);
+                sum[i] = F(fma)(F(load)((const REAL *)(const void *)k[i] + d), x, sum[i]);
+            }
+        }
+    for (; d < size; d += WIDTH) {
+        const VECTOR x = F(load)(q + d);
+        for (int i = 0; i < WIDTH && i < keys; i++)
+            sum[i] = F(fma)(F(row_part)(k[i], sizeof(REAL), d, size - d), x, sum[i]);
+    }
+    F(transpose)(sum);
+    VECTOR all = sum[0];
+    UNROLLED for (int i = 1; i < WIDTH; i++) all += sum[i];
+    return all;
+}
+
+/* Rows and vectors of columns that are summed together: about half of what registers hold. */
+#if LANES == 16
+#define FEW_ROWS 4
+#else
+#define FEW_ROWS 2
+#endif
+#define FEW_SUMS (4 * FEW_ROWS)
+
+/* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
+ * there are. Weights of 0 are left alone where that is `careful`. */
+SPECIAL void F(few_columns)(const tni_at_step *s, const REAL *weights, const REAL *shrink,
+                            int64_t row, int64_t column, const int rows, const int vectors,
+                            const bool whole, const bool careful)
+{
+    const int64_t left = s->problem->at->value_size - column;
+    REAL *to = (REAL *)s->state.values + row * s->state.value_row + column;
+    VECTOR sum[FEW_ROWS][8];
+    UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < vectors; v++) sum[r][v] =
+        v * WIDTH < left
+            ? F(load)(to + r * s->state.value_row + v * WIDTH) * F(splat)(shrink[row + r])
+            : (VECTOR){0};
+    for (int64_t j = 0; j < s->keys; j++) {
+        const REAL *from = (const REAL *)(const void *)s->v_at[j] + column;
+        const char *ahead = s->v_at[j + F(AHEAD) < s->keys ? j + F(AHEAD) : j];
+        UNROLLED for (int v = 0; v < vectors; v++)
+        {
+            VECTOR y = {0};
+            if (whole || (v + 1) * WIDTH <= left)
+                y = F(load)(from + v * WIDTH);
+            else if (v * WIDTH < left)
+                y = F(load_some)(from + v * WIDTH, F(mask_first)(left - v * WIDTH));
+            if (whole)
+                __builtin_prefetch((const REAL *)(const void *)ahead + column + v * WIDTH);
+            UNROLLED for (int r = 0; r < rows; r++)
+            {
+                const REAL weight = weights[(row + r) * F(SCORE_ROW) + j];
+                if (!careful || weight != 0)
+                    sum[r][v] = F(fma)(F(splat)(weight), y, sum[r][v]);
+            }
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int v = 0; v < vectors; v++) if (v * WIDTH < left)
+            F(store)(to + r * s->state.value_row + v * WIDTH, sum[r][v]);
+}
+
+SPECIAL void F(few_rows)(const tni_at_step *s, const REAL *weights, const REAL *shrink, int64_t row,
+                         const int rows, const int vectors)
+{
+    const int64_t columns = s->problem->at->value_size, step = vectors * WIDTH;
+    const bool careful = s->bias || s->problem->at->dropout != 0;
+    for (int64_t c = 0; c < columns; c += step) {
+        if (careful)
+            F(few_columns)(s, weights, shrink, row, c, rows, vectors, false, true);
+        else if (columns - c >= step)
+            F(few_columns)(s, weights, shrink, row, c, rows, vectors, true, false);
+        else
+            F(few_columns)(s, weights, shrink, row, c, rows, vectors, false, false);
+    }
+}
+
+static void F(few_values)(const tni_at_step *s, const REAL *weights, const REAL *shrink)
+{
+    int64_t row = 0;
+    for (; row + FEW_ROWS <= s->rows; row += FEW_ROWS)
+        F(few_rows)(s, weights, shrink, row, FEW_ROWS, 4);
+    for (; row + 2 <= s->rows; row += 2)
+        F(few_rows)(s, weights, shrink, row, 2, FEW_SUMS / 2);
+    if (row < s->rows)
+        F(few_rows)(s, weights, shrink, row, 1, 8);
+}
+
+/* -infinity behind the last key, up to whole pairs of vectors. Returns how many keys there are then. */
+static int64_t F(few_pad)(REAL *row, int64_t keys)
+{
+    const int64_t whole = (keys + COLUMNS - 1) / COLUMNS * COLUMNS;
+    for (int64_t j = keys; j < whole; j++)
+        row[j] = -(REAL)INFINITY;
+    return whole;
+}
+
+/* Scores of a row and up to WIDTH keys, `at` and on. */
+INLINE void F(few_score_row)(const tni_at_step *s, int64_t row, int64_t at, int64_t keys,
+                             const char *const *next)
+{
+    const int64_t size = s->problem->at->size;
+    const REAL *q = (const REAL *)(const void *)(s->q + row * F(q_row)(size));
+    REAL *scores = (REAL *)(void *)s->room + row * F(SCORE_ROW);
+    const int64_t from = size * row / s->rows, to = size * (row + 1) / s->rows;
+    F(store)(scores + at, F(few_scores)(q, s->k_at + at, keys, size, next, from, to));
+}
+
+static void F(few_step)(const tni_at_step *step)
+{
+    tni_at_step s = *step;
+    const NUMBERS is = F(numbers_of)(s.problem);
+    _Alignas(64) REAL shrink[TNI_AT_ROWS_MOST];
+    REAL *scores = (REAL *)(void *)s.room;
+    for (int64_t j = 0; j < s.keys; j += WIDTH) {
+        const int64_t n = s.keys - j < WIDTH ? s.keys - j : WIDTH;
+        const char *const *next = s.keys - j >= 2 * WIDTH ? s.k_at + j + WIDTH : NULL;
+        for (int64_t r = 0; r < s.rows; r++)
+            F(few_score_row)(&s, r, j, n, next);
+    }
+    for (int64_t r = 0; r < s.rows; r++) {
+        (void)F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
+        if (s.bias)
+            (void)F(few_pad)((REAL *)(uintptr_t)s.bias + r * s.bias_row, s.keys);
+    }
+    s.keys = (s.keys + COLUMNS - 1) / COLUMNS * COLUMNS;
+    F(weigh)(&s, &is, scores, shrink);
+    s.keys = step->keys;
+    if (s.problem->at->dropout != 0)
+        F(drop)(&s, scores);
+    F(few_values)(&s, scores, shrink);
+}
+
+static void F(merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,
+                     int64_t value_size)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        REAL *most = (REAL *)to->most + r, before = *most, found = ((const REAL *)other->most)[r];
+        const REAL base = F(raise)(most, found);
+        const VECTOR a = F(weight)(F(splat)(before - base)), b = F(weight)(F(splat)(found - base));
+        REAL *sums = (REAL *)to->sums + r * WIDTH, *values = (REAL *)to->values + r * to->value_row;
+        const REAL *more = (const REAL *)other->values + r * other->value_row;
+        F(store)(sums, F(load)(sums) * a + F(load)((const REAL *)other->sums + r * WIDTH) * b);
+        for (int64_t c = 0; c < value_size; c += WIDTH)
+            F(store)(values + c, F(load)(values + c) * a + F(load)(more + c) * b);
+    }
+}

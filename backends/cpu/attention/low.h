@@ -1,0 +1,32 @@
+/* Attention of 16-bit floats: what instruction sets have for it.
+ *
+ * AMX, and AVX-512 with dot products of pairs, multiply bf16 as it is: scores and sums are f32, weights are
+ * rounded to bf16. All else is widened to f32 and computed as f32 is. */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_H
+#define TENON_BACKENDS_CPU_ATTENTION_LOW_H
+
+#include "kernels.h"
+
+enum { TNI_AT_LOW_SIZE = 512 }; /* most elements of a row that is widened; whole vectors */
+
+/* Instead of what a set of f32 has, for rows of another dtype. */
+typedef struct tni_at_half {
+    void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
+    bool (*pack)(const tni_at_pack *job);
+    void (*few_step)(const tni_at_step *step);
+    void (*finish)(const tni_at_step *step);
+} tni_at_half;
+
+#define TNI_AT_LOW_DECLARE_(isa)                     \
+    extern const tni_at_half tni_at_half_bf16_##isa; \
+    extern const tni_at_half tni_at_half_f16_##isa;
+TNI_AT_LOW_DECLARE_(plain)
+TNI_AT_LOW_DECLARE_(avx2)
+TNI_AT_LOW_DECLARE_(avx512)
+#undef TNI_AT_LOW_DECLARE_
+
+/* What few rows are computed by is not theirs: see rows_low.c. */
+extern const tni_at_set tni_at_bf16_avx512_bf16;
+extern const tni_at_set tni_at_bf16_amx;
+
+#endif

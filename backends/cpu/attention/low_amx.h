@@ -1,0 +1,106 @@
+/* Squares multiplied in AMX's registers: two of each factor, four of sums. Registers belong to a thread, which
+ * begins and ends with them. */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
+#define TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
+
+#include "low_items.h"
+
+/* Numbers of registers, which instructions want as literals. */
+#define SUM_00 0
+#define SUM_01 1
+#define SUM_10 2
+#define SUM_11 3
+#define A_0    4
+#define A_1    5
+#define B_0    6
+#define B_1    7
+
+enum { LINE_BYTES = SIDE * 4, HALF_BYTES = 64, LOWER_BYTES = SIDE / 2 * LINE_BYTES };
+
+/* The compiler does not know that registers are loaded from memory and stored there. */
+INLINE void settle(const void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+static void begin(void)
+{
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } form = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        form.bytes[i] = 64;
+        form.rows[i] = 16;
+    }
+    settle(&form);
+    _tile_loadconfig(&form);
+}
+
+static void end(void)
+{
+    _tile_release();
+}
+
+/* a has rows of 64 bytes, b lines of 32 pairs. */
+INLINE void multiply_square(const char *a, const char *b)
+{
+    settle(b);
+    _tile_loadd(B_0, b, LINE_BYTES);
+    _tile_loadd(A_0, a, 64);
+    _tile_dpbf16ps(SUM_00, A_0, B_0);
+    _tile_loadd(B_1, b + HALF_BYTES, LINE_BYTES);
+    _tile_dpbf16ps(SUM_01, A_0, B_1);
+    _tile_loadd(A_1, a + SQUARE_BYTES / 2, 64);
+    _tile_dpbf16ps(SUM_10, A_1, B_0);
+    _tile_dpbf16ps(SUM_11, A_1, B_1);
+}
+
+INLINE void load_sums(const char *from)
+{
+    settle(from);
+    _tile_loadd(SUM_00, from, LINE_BYTES);
+    _tile_loadd(SUM_01, from + HALF_BYTES, LINE_BYTES);
+    _tile_loadd(SUM_10, from + LOWER_BYTES, LINE_BYTES);
+    _tile_loadd(SUM_11, from + LOWER_BYTES + HALF_BYTES, LINE_BYTES);
+}
+
+INLINE void store_sums(char *to)
+{
+    _tile_stored(SUM_00, to, LINE_BYTES);
+    _tile_stored(SUM_01, to + HALF_BYTES, LINE_BYTES);
+    _tile_stored(SUM_10, to + LOWER_BYTES, LINE_BYTES);
+    _tile_stored(SUM_11, to + LOWER_BYTES + HALF_BYTES, LINE_BYTES);
+    settle(to);
+}
+
+INLINE void multiply_scores(work *w)
+{
+    const item *it = w->next;
+    char *to = (char *)(it->scores + w->part * SIDE * SIDE);
+    if (w->step == 0) {
+        _tile_zero(SUM_00);
+        _tile_zero(SUM_01);
+        _tile_zero(SUM_10);
+        _tile_zero(SUM_11);
+    }
+    multiply_square(it->k + (w->part * w->steps + w->step) * SQUARE_BYTES,
+                    it->q + w->step * SQUARE_BYTES);
+    if (go_on(w, it->keys / SIDE, w->steps, &w->next))
+        store_sums(to);
+}
+
+INLINE void multiply_values(work *w)
+{
+    const item *it = w->last;
+    char *to = (char *)(it->values + w->part * SIDE * SIDE);
+    if (w->step == 0)
+        load_sums(to);
+    multiply_square(it->v + w->part * w->v_panel + w->step * SQUARE_BYTES,
+                    it->weights + w->step * SQUARE_BYTES);
+    if (go_on(w, w->parts, it->keys / SIDE, &w->last))
+        store_sums(to);
+}
+
+#endif

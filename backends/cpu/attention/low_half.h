@@ -1,0 +1,119 @@
+/* 16-bit floats as the kernels of f32 compute with them: rows are widened where they are read, and narrowed where
+ * they are written. Before it: ISA. */
+#include "../kernels/block.h"
+#include "low.h"
+#include "sets.h"
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b)  JOIN_(a, b)
+
+static const tni_at_set *const base = &JOIN(tni_at_f32_, ISA);
+
+/* A row of `size` elements, at most TNI_AT_LOW_SIZE. */
+static void widen_row(tn_dtype dtype, const char *from, int64_t step, int64_t size, float *to)
+{
+    const strand row = {(char *)(uintptr_t)from, dtype, 2, step / 2, 0, false};
+    (void)take_f32(&row, 0, size, to);
+}
+
+/* Rows one behind the other; where they are goes to out_at. Returns what lies behind them. */
+static float *widen_rows(tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
+                         int64_t rows, float *to, const char **out_at)
+{
+    for (int64_t r = 0; r < rows; r++, to += whole(size)) {
+        widen_row(dtype, from[r], step, size, to);
+        out_at[r] = (const char *)to;
+    }
+    return to;
+}
+
+static void take(tn_dtype dtype, const char *const *from, int64_t step, int64_t size, int64_t rows,
+                 char *to)
+{
+    _Alignas(64) float room[TNI_AT_LOW_SIZE];
+    const char *at = (const char *)room;
+    for (int64_t r = 0; r < rows; r++) {
+        widen_row(dtype, from[r], step, size, room);
+        base->take(&at, sizeof(float), size, 1, to + r * base->q_row(size));
+    }
+}
+
+static bool pack(tn_dtype dtype, const tni_at_pack *job)
+{
+    const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
+    tni_at_pack wide = *job;
+    float *room = (float *)(void *)(job->room + base->room);
+    room = widen_rows(dtype, job->k, job->k_step, job->size, job->keys, room, k);
+    (void)widen_rows(dtype, job->v, job->v_step, job->value_size, job->keys, room, v);
+    wide.k = k;
+    wide.v = v;
+    wide.k_step = wide.v_step = sizeof(float);
+    return base->pack(&wide);
+}
+
+/* As many keys at a time as a panel has, so that what they are widened to stays near. */
+static void few_step(tn_dtype dtype, const tni_at_step *s)
+{
+    const tn_attention_op *at = s->problem->at;
+    const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
+    tni_at_step part = *s;
+    part.k_at = k;
+    part.v_at = v;
+    for (int64_t j = 0; j < s->keys; j += base->keys) {
+        float *room = (float *)(void *)(s->room + base->room);
+        part.key = s->key + j;
+        part.keys = s->keys - j < base->keys ? s->keys - j : base->keys;
+        part.bias = s->bias ? (const float *)s->bias + j : NULL;
+        room = widen_rows(dtype, s->k_at + j, 2, at->size, part.keys, room, k);
+        (void)widen_rows(dtype, s->v_at + j, 2, at->value_size, part.keys, room, v);
+        base->few_step(&part);
+    }
+}
+
+/* A row at a time goes to a room, but for out of f32. */
+static void finish(tn_dtype dtype, const tni_at_step *s)
+{
+    _Alignas(64) float room[TNI_AT_LOW_SIZE];
+    const tni_at_problem *p = s->problem;
+    tni_at_problem wide = *p;
+    tni_at_step row = *s;
+    if (p->out.dtype == TN_F32) {
+        base->finish(s);
+        return;
+    }
+    wide.out = (tni_at_side){.data = (char *)room, .dtype = TN_F32, .size = 4, .element = 4};
+    row.problem = &wide;
+    row.rows = 1;
+    for (int64_t r = 0; r < s->rows; r++, row.row++) {
+        const strand out = {
+            tni_at_row(p, s->unit, &p->out, row.row), dtype, 2, p->out.element / 2, 0, false};
+        base->finish(&row);
+        give_f32(&out, 0, p->at->value_size, room);
+        row.state.most = (float *)row.state.most + 1;
+        row.state.sums = (float *)row.state.sums + base->lanes;
+        row.state.values = (float *)row.state.values + row.state.value_row;
+    }
+}
+
+#define HALF(name, number)                                                                     \
+    static void take_##name(const char *const *from, int64_t step, int64_t size, int64_t rows, \
+                            char *to)                                                          \
+    {                                                                                          \
+        take(number, from, step, size, rows, to);                                              \
+    }                                                                                          \
+    static bool pack_##name(const tni_at_pack *job)                                            \
+    {                                                                                          \
+        return pack(number, job);                                                              \
+    }                                                                                          \
+    static void few_step_##name(const tni_at_step *s)                                          \
+    {                                                                                          \
+        few_step(number, s);                                                                   \
+    }                                                                                          \
+    static void finish_##name(const tni_at_step *s)                                            \
+    {                                                                                          \
+        finish(number, s);                                                                     \
+    }                                                                                          \
+    const tni_at_half JOIN(tni_at_half_##name##_, ISA) = {take_##name, pack_##name,            \
+                                                          few_step_##name, finish_##name};
+HALF(bf16, TN_BF16)
+HALF(f16, TN_F16)

@@ -1,0 +1,27 @@
+/* The set of bf16 as it is. Before it: multiply_scores and multiply_values (low_pipe.h); BEGIN and END, what
+ * a thread does before and after its steps, or NULL; SET, its name. */
+#include "low.h"
+#include "low_finish.h"
+#include "low_pipe.h"
+
+const tni_at_set SET = {
+    .rows = TNI_AT_ROWS_MOST,
+    .keys = PANEL_KEYS,
+    .columns = SIDE,
+    .lanes = 1,
+    .real = sizeof(float),
+    .few = 6,
+    .whole = SIDE,
+    .panels = 1,
+    .looks = true,
+    .q_row = q_row,
+    .k_panel = k_panel,
+    .v_line = 64,
+    .room = 2 * (SCORES_BYTES + WEIGHTS_BYTES),
+    .take = take,
+    .pack = pack,
+    .step = step,
+    .finish = finish,
+    .begin = BEGIN,
+    .end = END,
+};

@@ -1,0 +1,92 @@
+/* Of a family: rows of Q, K and V to the forms that tiles read. */
+
+/* A row's elements first to first + n, and zeros. */
+INLINE VECTOR F(row_part)(const char *row, int64_t step, int64_t first, int64_t n)
+{
+    if (step == (int64_t)sizeof(REAL)) {
+        const REAL *at = (const REAL *)(const void *)row + first;
+        return n >= WIDTH ? F(load)(at) : F(load_some)(at, F(mask_first)(n));
+    }
+    VECTOR v = {0};
+    for (int64_t i = 0; i < WIDTH && i < n; i++)
+        memcpy((char *)&v + i * (int64_t)sizeof(REAL), row + (first + i) * step, sizeof(REAL));
+    return v;
+}
+
+/* WIDTH keys by WIDTH elements, turned. */
+INLINE void F(pack_square)(const tni_at_pack *job, int64_t key, int64_t d, REAL *to)
+{
+    const int64_t n = job->size - d;
+    VECTOR x[WIDTH];
+    UNROLLED for (int i = 0; i < WIDTH; i++) x[i] =
+        key + i < job->keys ? F(row_part)(job->k[key + i], job->k_step, d, n) : (VECTOR){0};
+    F(transpose)(x);
+    UNROLLED for (int i = 0; i < WIDTH; i++)
+    {
+        if (i < n)
+            F(store)(to + i * COLUMNS, x[i]);
+    }
+}
+
+/* V's panels of columns: one line of each key. Returns NaNs where a value was not finite. */
+INLINE VECTOR F(pack_line)(const tni_at_pack *job, int64_t key, VECTOR odd)
+{
+    for (int64_t c = 0; c < job->value_size; c += COLUMNS) {
+        REAL *to = (REAL *)(void *)(job->v_to + c / COLUMNS * job->v_panel) + key * COLUMNS;
+        UNROLLED for (int j = 0; j < 2; j++)
+        {
+            const int64_t n = job->value_size - c - j * WIDTH;
+            VECTOR v = {0};
+            if (key < job->keys && n > 0)
+                v = F(row_part)(job->v[key], job->v_step, c + j * WIDTH, n);
+            F(store)(to + j * WIDTH, v);
+            odd = F(fma)(v, (VECTOR){0}, odd);
+        }
+    }
+    return odd;
+}
+
+/* A panel of K, turned. */
+static void F(pack_turned)(const tni_at_pack *job)
+{
+    REAL *to = (REAL *)(void *)job->k_to;
+    for (int64_t key = 0; key < COLUMNS; key += WIDTH) {
+        for (int64_t d = 0; d < job->size; d += WIDTH)
+            F(pack_square)(job, key, d, to + key + d * COLUMNS);
+    }
+}
+
+/* Of V, its lines. False when not all of it is finite. */
+static bool F(pack_lines)(const tni_at_pack *job)
+{
+    VECTOR odd = {0};
+    for (int64_t key = 0; key < COLUMNS; key++)
+        odd = F(pack_line)(job, key, odd);
+    return F(lanes_sum)(odd) == 0;
+}
+
+static bool F(pack)(const tni_at_pack *job)
+{
+    F(pack_turned)(job);
+    return F(pack_lines)(job);
+}
+
+static int64_t F(q_row)(int64_t size)
+{
+    return (size + WIDTH - 1) / WIDTH * (int64_t)sizeof(VECTOR);
+}
+
+static int64_t F(k_panel)(int64_t size)
+{
+    return size * COLUMNS * (int64_t)sizeof(REAL);
+}
+
+static void F(take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to)
+{
+    const int64_t row = F(q_row)(size);
+    for (int64_t r = 0; r < rows; r++) {
+        REAL *at = (REAL *)(void *)(to + r * row);
+        for (int64_t d = 0; d < size; d += WIDTH)
+            F(store)(at + d, F(row_part)(from[r], step, d, size - d));
+    }
+}

@@ -1,0 +1,108 @@
+/* The module's own attention and attention-backward of f32 and f64: a row for each instruction set. */
+#include "../cpu.h"
+#include "backward.h"
+#include "forward.h"
+#include "sets.h"
+
+static const tni_at_set *set_for(const tn_op *op, const tni_at_set *f32, const tni_at_set *f64)
+{
+    return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
+}
+
+static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_set *f32,
+                                           const tni_at_back_set *f64)
+{
+    return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
+}
+
+/* Masks, sinks and tables are read as they are. */
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"q",    "k",    "v",  "out", "lse",
+                                        "mask", "dout", "dq", "dk",  "dv"};
+    const tn_op *op = query->op;
+    const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
+    const int32_t last = row->op == TN_OP_ATTENTION ? TN_ATTENTION_LSE : TN_ATTENTION_DV;
+    for (int32_t i = TN_ATTENTION_K; i <= last; i++) {
+        if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
+            return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
+    }
+    return TN_OK;
+}
+
+static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
+
+/* Nothing is left out but what 16-bit floats have alone. */
+#define HONOURS_BACK                                                                    \
+    (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |   \
+     TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT | \
+     TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET)
+#define HONOURS                                                                                  \
+    (HONOURS_BACK | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_PACKED | \
+     TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES)
+#define DIMS                                                                      \
+    (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
+     TN_ATTENTION_DIM_KEYS)
+
+/*  Instruction set, what it needs, operations/us and bytes/us of one core. */
+#define RUNS(isa)                                                                                 \
+    static tn_status run_##isa(const tn_run *run, tn_error *err)                                  \
+    {                                                                                             \
+        return tni_at_forward(set_for(run->op, &tni_at_f32_##isa, &tni_at_f64_##isa), run, err);  \
+    }                                                                                             \
+    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)              \
+    {                                                                                             \
+        (void)row;                                                                                \
+        return tni_at_forward_workspace(set_for(query->op, &tni_at_f32_##isa, &tni_at_f64_##isa), \
+                                        query->op, query->threads);                               \
+    }                                                                                             \
+    static tn_status run_back_##isa(const tn_run *run, tn_error *err)                             \
+    {                                                                                             \
+        (void)err;                                                                                \
+        tni_at_backward(back_set_for(run->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa),    \
+                        run);                                                                     \
+        return TN_OK;                                                                             \
+    }                                                                                             \
+    static uint64_t workspace_back_##isa(const tn_kernel_row *row, const tn_query *query)         \
+    {                                                                                             \
+        (void)row;                                                                                \
+        return tni_at_backward_workspace(                                                         \
+            back_set_for(query->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa), query->op,   \
+            query->threads);                                                                      \
+    }
+
+#define ROW(symbol, word, kind, uses, isa, function, needs, flops, bytes) \
+    const tn_kernel_row symbol = {                                        \
+        .struct_size = sizeof(tn_kernel_row),                             \
+        .name = "cpu." word "." #isa,                                     \
+        .platform = "cpu",                                                \
+        .backend = "FLASH_ATTN",                                          \
+        .op = kind,                                                       \
+        .version = 1,                                                     \
+        .dtypes = dtypes,                                                 \
+        .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,           \
+        .honours = uses,                                                  \
+        .free_dims = DIMS,                                                \
+        .cpu_needs = needs,                                               \
+        .flops_per_us = flops,                                            \
+        .bytes_per_us = bytes,                                            \
+        .overhead_us = 1,                                                 \
+        .admit = admit,                                                   \
+        .workspace = workspace_##function,                                \
+        .run = run_##function,                                            \
+    };
+
+#define ROWS(isa, needs, flops, bytes)                                                           \
+    RUNS(isa)                                                                                    \
+    ROW(tni_cpu_module_attention_##isa, "attention", TN_OP_ATTENTION, HONOURS, isa, isa, needs,  \
+        flops, bytes)                                                                            \
+    ROW(tni_cpu_module_attention_backward_##isa, "attention-backward", TN_OP_ATTENTION_BACKWARD, \
+        HONOURS_BACK, isa, back_##isa, needs, flops, bytes)
+
+ROWS(plain, 0, 1e4, 8e3)
+#if defined(TENON_ISA_AVX2)
+ROWS(avx2, TENON_ISA_AVX2, 5e4, 1e4)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROWS(avx512, TENON_ISA_AVX512, 1e5, 1e4)
+#endif

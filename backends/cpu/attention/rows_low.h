@@ -1,0 +1,46 @@
+/* The rows of attention of bf16 and f16. */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
+#define TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
+
+#include "low.h"
+
+typedef struct tni_at_low_row {
+    tn_kernel_row row;     /* first: it is what its functions are given          */
+    const tni_at_set *own; /* NULL: all is widened                               */
+    const tni_at_set *base;
+    const tni_at_half *half; /* instead of base's, for what is widened, or few rows */
+} tni_at_low_row;
+
+/*  Every row of this build, the preferred ones first: dtype, instruction set. */
+#define TNI_AT_LOW_LIST(X)    \
+    TNI_AT_LOW_AMX(X)         \
+    TNI_AT_LOW_AVX512_BF16(X) \
+    TNI_AT_LOW_AVX512(X)      \
+    TNI_AT_LOW_AVX2(X)        \
+    X(bf16, plain) X(f16, plain)
+#if defined(TENON_ISA_AMX)
+#define TNI_AT_LOW_AMX(X) X(bf16, amx)
+#else
+#define TNI_AT_LOW_AMX(X)
+#endif
+#if defined(TENON_ISA_AVX512_BF16)
+#define TNI_AT_LOW_AVX512_BF16(X) X(bf16, avx512_bf16)
+#else
+#define TNI_AT_LOW_AVX512_BF16(X)
+#endif
+#if defined(TENON_ISA_AVX512)
+#define TNI_AT_LOW_AVX512(X) X(bf16, avx512) X(f16, avx512)
+#else
+#define TNI_AT_LOW_AVX512(X)
+#endif
+#if defined(TENON_ISA_AVX2)
+#define TNI_AT_LOW_AVX2(X) X(bf16, avx2) X(f16, avx2)
+#else
+#define TNI_AT_LOW_AVX2(X)
+#endif
+
+#define TNI_AT_LOW_DECLARE_(dtype, isa) extern const tni_at_low_row tni_at_low_##dtype##_##isa;
+TNI_AT_LOW_LIST(TNI_AT_LOW_DECLARE_)
+#undef TNI_AT_LOW_DECLARE_
+
+#endif

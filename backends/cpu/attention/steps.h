@@ -1,0 +1,180 @@
+/* Of a family: steps of rows through packed keys. */
+
+enum { F(SCORE_ROW) = TNI_AT_BLOCK_MOST + WIDTH }; /* so that rows do not share sets of the cache */
+
+/* What all rows of a step have in common. */
+typedef struct F(numbers) {
+    REAL factor;    /* from scores to the measure of weights       */
+    REAL scale;     /* of the products, where scores are natural   */
+    REAL cap, caps; /* softcap, and 1 / softcap; 0: none        */
+    bool natural;
+} F(numbers);
+#define NUMBERS F(numbers)
+
+static NUMBERS F(numbers_of)(const tni_at_problem *p)
+{
+    const double scale = p->at->scale, cap = p->at->softcap;
+    return (NUMBERS){.factor = (REAL)(p->natural ? UNIT : scale * UNIT),
+                     .scale = (REAL)scale,
+                     .cap = (REAL)cap,
+                     .caps = (REAL)(cap != 0 ? 1 / cap : 0),
+                     .natural = p->natural};
+}
+
+/* Products become scores, -infinity where they do not count. */
+INLINE VECTOR F(dress)(const NUMBERS *is, VECTOR x, const REAL *bias)
+{
+    const VECTOR nothing = F(splat)(-(REAL)INFINITY);
+    if (is->natural)
+        x *= F(splat)(is->scale);
+    if (is->cap != 0)
+        x = F(tanh)(x * F(splat)(is->caps)) * F(splat)(is->cap);
+    if (bias) {
+        const VECTOR add = F(load)(bias);
+        x = F(choose)(add == nothing, nothing, x + add);
+    }
+    return x;
+}
+
+/* A row's scores, and the greatest of them. */
+static REAL F(dress_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int64_t keys)
+{
+    VECTOR most = F(splat)(-(REAL)INFINITY);
+    for (int64_t j = 0; j < keys; j += WIDTH) {
+        const VECTOR x = F(dress)(is, F(load)(scores + j), bias ? bias + j : NULL);
+        F(store)(scores + j, x);
+        most = F(greater)(x, most);
+    }
+    return F(lanes_most)(most);
+}
+
+static REAL F(greatest)(const REAL *scores, int64_t keys)
+{
+    VECTOR a = F(load)(scores), b = F(load)(scores + WIDTH);
+    for (int64_t j = COLUMNS; j < keys; j += COLUMNS) {
+        a = F(greater)(F(load)(scores + j), a);
+        b = F(greater)(F(load)(scores + j + WIDTH), b);
+    }
+    return F(lanes_most)(F(greater)(b, a));
+}
+
+/* The greatest score is raised to `found`, in the measure of weights. Returns what is subtracted from
+ * scores: the greatest one, 0 when there is none. */
+INLINE REAL F(raise)(REAL *most, REAL found)
+{
+    const REAL nothing = -(REAL)INFINITY;
+    *most = found > *most ? found : *most;
+    return *most == nothing ? 0 : *most;
+}
+
+/* Scores become weights; those of a row are added to its sums. */
+static void F(weigh_row)(REAL *scores, int64_t keys, REAL factor, REAL base, REAL shrink,
+                         REAL *sums)
+{
+    const VECTOR by = F(splat)(factor), less = F(splat)(-base);
+    VECTOR a = {0}, b = {0};
+    for (int64_t j = 0; j < keys; j += COLUMNS) {
+        const VECTOR x = F(weight)(F(fma)(F(load)(scores + j), by, less));
+        const VECTOR y = F(weight)(F(fma)(F(load)(scores + j + WIDTH), by, less));
+        F(store)(scores + j, x);
+        F(store)(scores + j + WIDTH, y);
+        a += x;
+        b += y;
+    }
+    F(store)(sums, F(fma)(F(load)(sums), F(splat)(shrink), a + b));
+}
+
+/* Of all rows; `shrink` has whole vectors. */
+static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL *shrink)
+{
+    REAL *most = s->state.most, *sums = s->state.sums;
+    REAL base[TNI_AT_ROWS_MOST];
+    for (int64_t r = 0; r < s->rows; r++) {
+        const REAL *bias = s->bias ? (const REAL *)s->bias + r * s->bias_row : NULL;
+        REAL *row = scores + r * F(SCORE_ROW);
+        REAL found =
+            bias || is->natural ? F(dress_row)(is, row, bias, s->keys) : F(greatest)(row, s->keys);
+        const REAL before = most[r];
+        base[r] = F(raise)(&most[r], found * is->factor);
+        shrink[r] = before - base[r];
+    }
+    for (int64_t r = 0; r < s->rows; r += WIDTH)
+        F(store)(shrink + r, F(weight)(F(load)(shrink + r)));
+    for (int64_t r = 0; r < s->rows; r++)
+        F(weigh_row)
+    (scores + r * F(SCORE_ROW), s->keys, is->factor, base[r], shrink[r], sums + r * WIDTH);
+}
+
+/* Weights that dropout does not keep become 0. */
+static void F(drop)(const tni_at_step *s, REAL *scores)
+{
+    uint8_t keeps[TNI_AT_BLOCK_MOST];
+    for (int64_t r = 0; r < s->rows; r++) {
+        REAL *row = scores + r * F(SCORE_ROW);
+        tni_at_keeps(s->problem, s->unit, s->row + r, s->key, s->keys, keeps);
+        for (int64_t j = 0; j < s->keys; j++)
+            row[j] = keeps[j] ? row[j] : 0;
+    }
+}
+
+/* Values that weights of 0 leave alone. */
+static void F(add_carefully)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
+{
+    const int64_t columns = s->problem->at->value_size;
+    for (int64_t r = 0; r < s->rows; r++) {
+        REAL *to = (REAL *)s->state.values + r * s->state.value_row;
+        for (int64_t c = 0; c < columns; c++) {
+            const REAL *v =
+                (const REAL *)(const void *)(s->v + c / COLUMNS * s->v_panel) + c % COLUMNS;
+            REAL sum = to[c] * shrink[r];
+            for (int64_t j = 0; j < s->keys; j++) {
+                const REAL weight = scores[r * F(SCORE_ROW) + j];
+                if (weight != 0)
+                    sum += weight * v[j * COLUMNS];
+            }
+            to[c] = sum;
+        }
+    }
+}
+
+static void F(add_values)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
+{
+    const int64_t columns = s->problem->at->value_size;
+    F(tile)
+    tile = {.a = scores,
+            .a_row = F(SCORE_ROW),
+            .depth = s->keys,
+            .to_row = s->state.value_row,
+            .shrink = shrink};
+    for (int64_t c = 0; c < columns; c += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(s->v + c / COLUMNS * s->v_panel);
+        tile.to = (REAL *)s->state.values + c;
+        F(value_tiles)[columns - c > WIDTH][s->rows - 1](&tile);
+    }
+}
+
+static void F(step)(const tni_at_step *s)
+{
+    const tn_attention_op *at = s->problem->at;
+    const NUMBERS is = F(numbers_of)(s->problem);
+    const int64_t panel = F(k_panel)(at->size);
+    _Alignas(64) REAL shrink[TNI_AT_ROWS_MOST];
+    REAL *scores = (REAL *)(void *)s->room;
+    F(tile)
+    tile = {.a = (const REAL *)(const void *)s->q,
+            .a_row = F(q_row)(at->size) / (int64_t)sizeof(REAL),
+            .depth = at->size,
+            .to_row = F(SCORE_ROW)};
+    for (int64_t j = 0; j < s->keys; j += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(s->k + j / COLUMNS * panel);
+        tile.to = scores + j;
+        F(score_tiles)[s->rows - 1](&tile);
+    }
+    F(weigh)(s, &is, scores, shrink);
+    if (at->dropout != 0)
+        F(drop)(s, scores);
+    if (s->odd && (s->bias || at->dropout != 0))
+        F(add_carefully)(s, scores, shrink);
+    else
+        F(add_values)(s, scores, shrink);
+}

@@ -1,0 +1,150 @@
+/* Of a family: products of panels, in registers. A's rows are as they are, B is a panel of COLUMNS columns, and
+ * a tile is up to TILE_ROWS rows of A by one or two vectors of B. */
+
+/* The sums, of which `rows` by `vectors` are used: both are constants wherever they are arguments. */
+typedef VECTOR F(tile_sums)[TILE_ROWS][2];
+
+#define EACH_SUM UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++)
+
+/* A value that the compiler knows nothing of, so that it does not work out one address from another, step
+ * by step. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
+
+/* Four rows of A share a pointer. */
+SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t depth,
+                         F(tile_sums) sum, const int rows, const int vectors)
+{
+    const int64_t row = a_row * (int64_t)sizeof(REAL);
+    const char *a[(TILE_ROWS + 3) / 4];
+    int64_t thrice = 3 * row;
+    OPAQUE(thrice);
+    UNROLLED for (int i = 0; i < rows; i += 4)
+    {
+        a[i / 4] = (const char *)from + i * row;
+        OPAQUE(a[i / 4]);
+    }
+    for (int64_t p = depth; p > 0; p--) {
+        VECTOR y[2];
+        UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        UNROLLED for (int i = 0; i < rows; i++)
+        {
+            const VECTOR x = F(splat)(
+                *(const REAL *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)));
+            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x, y[j], sum[i][j]);
+        }
+        UNROLLED for (int i = 0; i < rows; i += 4) a[i / 4] += sizeof(REAL);
+        b += COLUMNS;
+    }
+}
+
+/* The same of an A whose rows are together and whose steps are a_row apart. */
+SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int64_t depth,
+                                F(tile_sums) sum, const int rows, const int vectors)
+{
+    for (int64_t p = depth; p > 0; p--) {
+        VECTOR y[2];
+        UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        UNROLLED for (int i = 0; i < rows; i++)
+        {
+            const VECTOR x = F(splat)(a[i]);
+            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x, y[j], sum[i][j]);
+        }
+        a += a_row;
+        b += COLUMNS;
+    }
+}
+
+/* A job of any kind: what the sums go to; of values, by what they are shrunk before. */
+typedef struct F(tile) {
+    const REAL *a, *b;
+    int64_t a_row, depth;
+    REAL *to;
+    int64_t to_row;
+    const REAL *shrink;
+} F(tile);
+
+SPECIAL void F(tile_scores)(const F(tile) * t, const int rows)
+{
+    const int vectors = 2;
+    F(tile_sums) sum;
+    EACH_SUM
+    {
+        sum[i][j] = (VECTOR){0};
+    }
+    F(tile_add)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    EACH_SUM
+    {
+        F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
+    }
+}
+
+SPECIAL void F(tile_values)(const F(tile) * t, const int rows, const int vectors)
+{
+    F(tile_sums) sum;
+    EACH_SUM
+    {
+        sum[i][j] = F(load)(t->to + i * t->to_row + j * WIDTH) * F(splat)(t->shrink[i]);
+    }
+    F(tile_add)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    EACH_SUM
+    {
+        F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
+    }
+}
+/* Adds to what is there. */
+SPECIAL void F(tile_turned)(const F(tile) * t, const int rows, const int vectors)
+{
+    F(tile_sums) sum;
+    EACH_SUM
+    {
+        sum[i][j] = F(load)(t->to + i * t->to_row + j * WIDTH);
+    }
+    F(tile_add_turned)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    EACH_SUM
+    {
+        F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
+    }
+}
+#undef EACH_SUM
+
+typedef void F(tile_fn)(const F(tile) * tile);
+
+#define TILES(rows)                                        \
+    static void F(scores_##rows)(const F(tile) * tile)     \
+    {                                                      \
+        F(tile_scores)(tile, rows);                        \
+    }                                                      \
+    static void F(values_##rows##_1)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_values)(tile, rows, 1);                     \
+    }                                                      \
+    static void F(values_##rows##_2)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_values)(tile, rows, 2);                     \
+    }                                                      \
+    static void F(turned_##rows##_1)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_turned)(tile, rows, 1);                     \
+    }                                                      \
+    static void F(turned_##rows##_2)(const F(tile) * tile) \
+    {                                                      \
+        F(tile_turned)(tile, rows, 2);                     \
+    }
+EACH_HEIGHT(TILES)
+#undef TILES
+
+#define SCORES(rows)   [rows - 1] = F(scores_##rows),
+#define VALUES_1(rows) [rows - 1] = F(values_##rows##_1),
+#define VALUES_2(rows) [rows - 1] = F(values_##rows##_2),
+#define TURNED_1(rows) [rows - 1] = F(turned_##rows##_1),
+#define TURNED_2(rows) [rows - 1] = F(turned_##rows##_2),
+static F(tile_fn) *const F(score_tiles)[TILE_ROWS] = {EACH_HEIGHT(SCORES)};
+static F(tile_fn) *const
+    F(value_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(VALUES_1)}, {EACH_HEIGHT(VALUES_2)}};
+static F(tile_fn) *const
+    F(turned_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(TURNED_1)}, {EACH_HEIGHT(TURNED_2)}};
+#undef SCORES
+#undef VALUES_1
+#undef VALUES_2
+#undef TURNED_1
+#undef TURNED_2

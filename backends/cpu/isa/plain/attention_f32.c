@@ -1,0 +1,3 @@
+#define ISA plain
+#define ATTENTION_F32
+#include "../../attention/reals.h"

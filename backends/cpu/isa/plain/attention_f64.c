@@ -1,0 +1,3 @@
+#define ISA plain
+#define ATTENTION_F64
+#include "../../attention/reals.h"

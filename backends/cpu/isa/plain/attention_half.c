@@ -1,0 +1,2 @@
+#define ISA plain
+#include "../../attention/low_half.h"

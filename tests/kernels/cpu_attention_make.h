@@ -1,0 +1,143 @@
+/* Rows of the processor's own attention, run as the core does and held against the reference. */
+#ifndef TENON_TEST_KERNELS_CPU_ATTENTION_MAKE_H
+#define TENON_TEST_KERNELS_CPU_ATTENTION_MAKE_H
+
+#include "attention_make.h"
+
+#include "tenon/module/cpu.h"
+
+#include "os/cpu.h"
+
+tn_module_entry_fn tni_cpu_module_entry;
+
+static const tn_dtype reals[] = {TN_F32, TN_F64};
+static const tn_kernel_row *rows[8];
+static int row_count;
+
+static inline void own_loop(void *self, int64_t count, tn_task *task, void *user)
+{
+    (void)self;
+    tn_parallel_for(count, task, user);
+}
+
+static const tn_host own_host = {.struct_size = sizeof own_host, .parallel_for = own_loop};
+
+static inline int find_rows(int32_t op)
+{
+    const tn_module *module = NULL;
+    row_count = 0;
+    assert_int_equal(tni_cpu_module_entry(&own_host, &module, NULL), TN_OK);
+    for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
+        if ((*row)->op != op || (*row)->dtypes[0] != TN_F32)
+            continue;
+        if ((*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features()))
+            rows[row_count++] = *row;
+        else
+            print_message("%s cannot run here\n", (*row)->name);
+    }
+    return row_count;
+}
+
+/* As the core does: with the memory that the row asks for, and not a byte more. */
+static inline tn_status run_row(const tn_kernel_row *row, call *c, int32_t threads, tn_error *err)
+{
+    void *data[TN_OP_OPERANDS_MAX] = {NULL};
+    for (int32_t i = 0; i < c->op.count; i++) {
+        c->op.operand[i] = c->o[i].layout.dtype ? c->o[i].layout : (tn_layout){.dtype = 0};
+        if (c->o[i].layout.dtype && elements_of(&c->o[i].layout) > 0)
+            data[i] = c->o[i].first;
+    }
+    const tn_query query = {.struct_size = sizeof query, .op = &c->op, .threads = threads};
+    tn_refusal why = {.struct_size = sizeof why};
+    assert_int_equal(row->admit(row, &query, &why), TN_OK);
+    const uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
+    char *room = NULL;
+    assert_true(bytes < UINT64_C(1) << 32);
+    if (bytes > 0) {
+        room = aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64);
+        assert_non_null(room);
+        memset(room, 0xFF, (size_t)(bytes + 127) / 64 * 64); /* NaNs */
+    }
+    const tn_run run = {.struct_size = sizeof run,
+                        .row = row,
+                        .op = &c->op,
+                        .data = data,
+                        .host = &own_host,
+                        .workspace = room,
+                        .workspace_bytes = bytes,
+                        .threads = threads};
+    tn_status status = row->run(&run, err);
+    for (uint64_t i = bytes; room && i < (bytes + 127) / 64 * 64; i++)
+        assert_int_equal((unsigned char)room[i], 0xFF);
+    free(room);
+    return status;
+}
+
+static inline void compute_by(const tn_kernel_row *row, call *c, int32_t threads)
+{
+    tn_error err = {0};
+    if (run_row(row, c, threads, &err))
+        fail_msg("%s: %s", row->name, err.message);
+}
+
+/* Another one with the same inputs and outputs of its own. */
+static inline call twin_of(const call *c, const int32_t *outputs, int count)
+{
+    call twin = *c;
+    for (int n = 0; n < count; n++) {
+        operand *o = &twin.o[outputs[n]];
+        if (o->layout.dtype)
+            *o = make_poisoned(o->layout.dtype, o->layout.rank, o->layout.shape, DENSE);
+    }
+    return twin;
+}
+
+static inline void twin_drop(call *twin, const int32_t *outputs, int count)
+{
+    for (int n = 0; n < count; n++)
+        drop(&twin->o[outputs[n]]);
+}
+
+/* How far a result may be from the reference: roundings of a row's scores and values, u each. */
+static inline long double slack_of(const call *c)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    const long double u = c->o[TN_ATTENTION_Q].layout.dtype == TN_F64 ? 0x1p-53L : 0x1p-24L;
+    long double score = fabsl((long double)at->scale) * (long double)at->size * 4 * 4;
+    return u * (64 + 8 * score + 4 * sqrtl((long double)at->keys)) / (1 - (long double)at->dropout);
+}
+
+static inline void assert_close(const call *c, const call *want, int32_t which, const char *name)
+{
+    const operand *found = &c->o[which], *wanted = &want->o[which];
+    const long double slack = slack_of(c);
+    for (int64_t e = 0; e < elements_of(&found->layout); e++) {
+        long double x = value_at(found, e, 0), y = value_at(wanted, e, 0);
+        if (is_nan(x) && is_nan(y))
+            continue;
+        if (is_inf(y) ? x != y : !(fabsl(x - y) <= slack * (4 + fabsl(y))))
+            fail_msg("%s: operand %d, element %lld: %Lg is not %Lg, off by %Lg of %Lg", name, which,
+                     (long long)e, x, y, x - y, slack);
+    }
+}
+
+/* Up to `most`, more often near multiples of tiles. */
+static inline int64_t roll_size(int64_t most)
+{
+    static const int64_t near[] = {1,  6,  8,  13, 14, 15, 16,  17,  28,
+                                   31, 32, 33, 63, 64, 65, 127, 128, 129};
+    int64_t size = dice(3) ? 1 + (int64_t)dice((uint64_t)most) : near[dice(18)];
+    return size < most ? size : most;
+}
+
+static inline void roll_wide_window(tn_attention_op *at)
+{
+    if (dice(2))
+        return;
+    at->corner = (int32_t)dice(2);
+    at->right = dice(2) ? 0 : (int64_t)dice((uint64_t)at->keys + 2) - 1;
+    at->left = dice(2) ? -1 : (int64_t)dice((uint64_t)at->keys + 2) - 1;
+    at->shift = dice(3) ? 0 : (int64_t)dice(9) - 4;
+}
+
+#endif
