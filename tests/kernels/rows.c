@@ -182,6 +182,17 @@ static void check_all(subject *s, const char *const *fields)
         check_fields(s, "", fields[i]);
 }
 
+/* Other thirds of them for every kernel and dtype where each costs much. */
+static void check_attentions(subject *s, const char *const *fields)
+{
+    static size_t turn;
+    turn++;
+    for (size_t i = 0; fields[i]; i++) {
+        if (!test_reduced() || (i + turn) % 3 == 0)
+            check_fields(s, "", fields[i]);
+    }
+}
+
 static void check_shapes(subject *s, const char *prefix)
 {
     for (size_t i = 0; shapes[i]; i++)
@@ -219,10 +230,10 @@ static void check_op(subject *s)
     switch (s->kernel->row->op) {
     case TN_OP_MATMUL: check_all(s, matmuls); break;
     case TN_OP_ATTENTION:
-        check_all(s, attentions);
-        check_all(s, forwards);
+        check_attentions(s, attentions);
+        check_attentions(s, forwards);
         break;
-    case TN_OP_ATTENTION_BACKWARD: check_all(s, attentions); break;
+    case TN_OP_ATTENTION_BACKWARD: check_attentions(s, attentions); break;
     case TN_OP_ATTENTION_MERGE: check_all(s, merges); break;
     case TN_OP_CAST: check_casts(s); break;
     case TN_OP_FILL: check_shapes(s, "value=3,"); break;
