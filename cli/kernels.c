@@ -11,6 +11,8 @@ static const char *const problems[] = {
     "matmul:f32:m=512,n=512,k=512",
     "matmul:f64:m=96,n=96,k=96",
     "matmul:bf16:m=96,n=96,k=96",
+    "matmul:f16:m=96,n=96,k=96",
+    "matmul:c64:m=64,n=64,k=64",
     "matmul:i8:m=96,n=96,k=96",
     "permute:f32:shape=256x256,order=1;0",
     "cast:f32:shape=65536,to=bf16",
@@ -22,6 +24,10 @@ static const char *const problems[] = {
     "norm:f32:kind=layer,shape=64x1024,weight=1,bias=1",
     "norm:bf16:kind=rms,shape=64x1024,weight=1",
     "rotary:f32:kind=halves,shape=64x8x64",
+    "attention:f32:b=1,h=2,l=128,d=64",
+    "attention:bf16:b=1,h=2,l=128,d=64,mask=causal",
+    "attention-backward:f32:b=1,h=2,l=64,d=64",
+    "attention-merge:f32:b=1,h=2,l=128,d=64",
 };
 enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 

@@ -71,10 +71,10 @@ const char *name_of_trial(const trials *of, size_t problem, size_t index)
     return name ? name : taken ? taken->kernel : "-";
 }
 
-/* Numbers that were found to be wrong while it ran are a failure that was found. */
+/* Numbers that are wrong, and a device that fails while it runs, are failures that were found. */
 int code_of_trial(tn_status status)
 {
-    return status == TN_CORRUPT ? EXIT_FAILURES_FOUND : code_of_status(status);
+    return status == TN_CORRUPT || status == TN_IO ? EXIT_FAILURES_FOUND : code_of_status(status);
 }
 
 bool trial_is_quarantined(const char *problem, const char *kernel, char out_name[TRIAL_NAME])

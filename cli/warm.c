@@ -83,15 +83,21 @@ static bool is_lock(const char *begin, size_t size)
     return false;
 }
 
-/* The whole file and an end behind it, to be freed. 0, or errno. */
+/* The whole file and an end behind it, to be freed. 0, or errno: EFBIG for more than a list of problems would
+ * ever be. */
 static int read_all(FILE *file, char **out, size_t *out_size)
 {
+    const size_t most = (size_t)64 << 20;
     size_t room = 1 << 16, size = 0;
     char *text = malloc(room + 1);
     while (text) {
         size += fread(text + size, 1, room - size, file);
         if (size < room)
             break;
+        if (room >= most) {
+            free(text);
+            return EFBIG;
+        }
         room *= 2;
         char *larger = realloc(text, room + 1);
         if (!larger)

@@ -17,7 +17,8 @@ TN_BEGIN_DECLS
  *
  * A is [..., m, k], B is [..., k, n], out is [..., m, n], of any strides; with transpose_a or _b set, A is
  * [..., k, m], B is [..., n, k]. Dimensions before the last two broadcast: those that are missing or 1
- * serve all. A bias broadcasts to out's shape. Vectors are matrices with a dimension of 1. */
+ * serve all. A bias broadcasts to out's shape. Vectors are matrices with a dimension of 1. With beta 0, what is in
+ * out is not read; with alpha 0, whether NaNs and infinities of A and B count is left to the kernel. */
 typedef struct tn_matmul_args {
     size_t struct_size;
     const tn_tensor *a;

@@ -9,7 +9,8 @@
 TN_BEGIN_DECLS
 
 /* Makes the plan of a problem ahead: opens the library, tests the kernel where that is due, times
- * candidates where that is wished. With plan.only_prepared nothing else runs. */
+ * candidates where that is wished. With plan.only_prepared, what no plan serves that was made so, or by an earlier
+ * call, is refused. */
 TN_API tn_status tn_prepare(const tn_context *context, const char *problem, tn_error *err);
 
 /* How the plans of a device stand. */

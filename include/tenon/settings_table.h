@@ -156,7 +156,7 @@
     X(BYTES, PLAN_CACHE_BYTES, plan_cache_bytes, "plan.cache_bytes", 0, 268435456, 0, INT64_MAX,   \
       "0.1", "memory that kept plans may use for each device")                                     \
     X(BOOL, PLAN_ONLY_PREPARED, plan_only_prepared, "plan.only_prepared", 0, 0, 0, 1, "0.1",       \
-      "a problem that was not prepared is an error")                                               \
+      "a problem whose plan is not there yet is an error")                                         \
     X(BOOL, TUNING_ENABLED, tuning_enabled, "tuning.enabled", 0, 0, 0, 1, "0.1",                   \
       "candidates are timed for each new problem and the fastest is kept")                         \
     X(INT, TUNING_LIMIT, tuning_limit, "tuning.limit", 0, 10, 0, 10000, "0.1",                     \

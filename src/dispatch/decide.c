@@ -234,10 +234,17 @@ static bool workspace_permits(const tni_asking *asking, const tn_kernel_row *row
                       "workspace.limit=%" PRId64 " permits it", needed);
 }
 
+bool tni_choice_is_fixed(const tni_question *question)
+{
+    return tn_setting_value(question->context, TN_SETTING_DETERMINISM) >= TN_BATCH_INVARIANT;
+}
+
 static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_contender *to)
 {
     double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
     to->predicted_us = row->overhead_us + (compute > move ? compute : move);
+    to->order_us =
+        tni_choice_is_fixed(asking->question) ? 1 / row->flops_per_us : to->predicted_us;
 }
 
 static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64_t *out_version,
@@ -333,7 +340,7 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
         return a->tuned_us > 0;
     if (a->level_us != b->level_us)
         return a->level_us < b->level_us;
-    return a->predicted_us < b->predicted_us;
+    return a->order_us < b->order_us;
 }
 
 /* Keeps the order of equals. */

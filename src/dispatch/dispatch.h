@@ -23,6 +23,8 @@ typedef struct tni_contender {
     int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
     tni_judgement judged;
     double predicted_us;
+    double order_us; /* what it is compared by where nothing was measured: predicted_us, or a time that does
+                        not depend on the sizes where the choice may not */
     double tuned_us; /* 0: not known */
     double level_us; /* what tuned_us is compared by: times that tie have one */
     uint64_t workspace;
@@ -36,6 +38,10 @@ typedef struct tni_choice {
     size_t count;
     size_t admitted; /* so many could be taken */
 } tni_choice;
+
+/* Whether the choice may depend on neither sizes nor measured times: a kernel's results do not change with the
+ * rest of a batch where each batch gets the same kernel. */
+bool tni_choice_is_fixed(const tni_question *question);
 
 /* Asks the system for instructions that it gives a process only on request, when a kernel that may be
  * taken for the question lacks nothing else. It is asked once; what tni_cpu_features says may change. */

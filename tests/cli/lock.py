@@ -256,6 +256,9 @@ class Warm(Case):
         document = self.document("warm", self.write(f"{SOFTMAX}\0more\n"), code=1)
         self.assertIn("a byte that is 0", document["results"][0]["message"])
 
+    def test_a_list_without_end(self):
+        self.assertIn("/dev/zero", self.refuse("warm", "/dev/zero"))
+
     def test_a_list_from_a_pipe(self):
         done = script.run("sh", "-c", f'echo {SOFTMAX} | "$0" warm /dev/stdin', script.build.tenon)
         self.assertIn("1 of 1 problem prepared", done.stdout)

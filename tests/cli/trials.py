@@ -39,6 +39,20 @@ class Case(script.Case):
         return [r["kernel"] for r in rows if r["verdict"] not in ("refused", "quarantined")]
 
 
+class Failures(Case):
+    def test_a_device_that_fails_is_a_failure_that_was_found(self):
+        path = script.write_text(
+            self.place("broken.device"),
+            "[device broken]\nplatform = described\nmemory = 1 GiB\nbehaviour.fail_run = 1\n")
+        self.tenon("check", MATMUL + "@broken", "--device-file", path, "--set", "admission=never",
+                   code=1)
+
+    def test_one_call_may_be_all_there_is_time_for(self):
+        (row,) = self.document("bench", "matmul:f32:m=64,n=64,k=64", "--kernel", "cpu.matmul.ref",
+                               "--seconds", "1e-7")["results"]
+        self.assertEqual(row["runs"], 1)
+
+
 class Check(Case):
     def test_the_kernel_that_is_taken(self):
         (row,) = self.document("check", MATMUL)["results"]

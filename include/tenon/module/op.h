@@ -56,7 +56,8 @@ typedef struct tn_layout {
 /* matmul: out = activation(alpha * A B + beta * out + bias). A is [batch..., m, k], B [batch..., k, n],
  * out [batch..., m, n], all of one rank: what is broadcast has stride 0, what is transposed has the
  * strides of that. A bias has out's shape and strides of 0 where it is broadcast. With beta 0, what is
- * in out is never read. Sums are made in `acc`, and all else up to the last rounding. */
+ * in out is never read; with alpha 0, A and B may be read or not. Sums are made in `acc`, and all else up to
+ * the last rounding. */
 enum { TN_MATMUL_A = 0, TN_MATMUL_B, TN_MATMUL_OUT, TN_MATMUL_BIAS, TN_MATMUL_OPERANDS };
 
 /* gelu: x/2 (1 + erf(x/sqrt 2)); gelu-tanh: its tanh form; silu: x / (1 + exp(-x)). */

@@ -81,16 +81,27 @@ static tn_status run_calls(stand *s, const tni_plan *plan, int32_t calls, double
     return status;
 }
 
+/* Calls that are not counted, and what the last ones took; one alone where that is all the time there is. */
+static tn_status warm_up(stand *s, const tni_plan *plan, double most_ns, double *out_ns,
+                         tn_error *err)
+{
+    tn_status status = run_calls(s, plan, 1, out_ns, err);
+    for (int32_t i = 0; i < WARM_CALLS && *out_ns <= most_ns && !status; i++)
+        status = run_calls(s, plan, 1 + (int32_t)s->set_count / WARM_CALLS, out_ns, err);
+    return status;
+}
+
 /* How many calls make a sample, and how many samples there is time for. A sample is long enough for the
- * clock, and all of them take about the time that is given. */
+ * clock, and all of them take about the time that is given; of a kernel whose one call takes longer than that,
+ * there is one. */
 static tn_status calibrate(stand *s, double seconds, tn_error *err)
 {
     const double sample_least = 2e4;
     double ns = 0, slowest = 0, turns = s->plans[SECOND] ? 3 : 2;
     tn_status status = TN_OK;
     for (int32_t turn = FIRST; turn <= SECOND && !status; turn++) {
-        for (int32_t i = 0; i < WARM_CALLS && s->plans[turn] && !status; i++)
-            status = run_calls(s, s->plans[turn], 1 + (int32_t)s->set_count / WARM_CALLS, &ns, err);
+        if (s->plans[turn])
+            status = warm_up(s, s->plans[turn], seconds * 1e9, &ns, err);
         slowest = ns > slowest ? ns : slowest;
     }
     slowest = slowest < 1 ? 1 : slowest;
@@ -99,7 +110,8 @@ static tn_status calibrate(stand *s, double seconds, tn_error *err)
     double calls = ceil(sample / slowest);
     s->calls = calls > CALLS_MOST ? CALLS_MOST : (int32_t)calls;
     double rounds = seconds * 1e9 / (turns * slowest * s->calls);
-    s->rounds = rounds < ROUNDS_LEAST  ? ROUNDS_LEAST
+    int32_t least = slowest > seconds * 1e9 ? 1 : ROUNDS_LEAST;
+    s->rounds = rounds < least         ? least
                 : rounds > ROUNDS_MOST ? ROUNDS_MOST
                                        : (int32_t)rounds;
     return status;

@@ -70,7 +70,7 @@ static void end_turn(void)
 
 static bool is_wished(const tni_question *question)
 {
-    return !question->only && !question->device->plans_only &&
+    return !question->only && !question->device->plans_only && !tni_choice_is_fixed(question) &&
            tn_setting_value(question->context, TN_SETTING_TUNING_ENABLED);
 }
 
