@@ -7,6 +7,7 @@
 #include "os/cpu.h"
 #include "os/parallel.h"
 #include "settings/context.h"
+#include "settings/table.h"
 
 #include <inttypes.h>
 
@@ -134,6 +135,7 @@ static bool rules_permit(tni_contender *to)
         return true;
     const tni_rule *rule = to->judged.rule;
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
+    bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
     const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
                                  " by the rule ",
                                  tn_strength_name(rule->strength),
@@ -141,6 +143,8 @@ static bool rules_permit(tni_contender *to)
                                  rule->text,
                                  " of the ",
                                  tn_level_name(rule->level),
+                                 by_switch ? ", which is written by " : "",
+                                 by_switch ? tni_setting_row_of(rule->setting)->facts.key : "",
                                  NULL};
     return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
