@@ -46,8 +46,8 @@ tenon_isa_define(x86 avx512_bf16 FLAGS ${flags_avx512} -mavx512bf16
                                  NEEDS ${needs_avx512} AVX512_BF16)
 tenon_isa_define(x86 avx512_fp16 FLAGS ${flags_avx512} -mavx512fp16
                                  NEEDS ${needs_avx512} AVX512_FP16)
-tenon_isa_define(x86 amx FLAGS ${flags_avx512} -mamx-tile -mamx-int8 -mamx-bf16
-                         NEEDS ${needs_avx512} AMX_TILE AMX_INT8 AMX_BF16)
+tenon_isa_define(x86 amx FLAGS ${flags_avx512} -mavx512bf16 -mamx-tile -mamx-int8 -mamx-bf16
+                         NEEDS ${needs_avx512} AVX512_BF16 AMX_TILE AMX_INT8 AMX_BF16)
 # gcc 12 has SHA-2 in `crypto` only; no compiler makes up the AES instructions that come with it.
 tenon_isa_define(arm arm_sha2 FLAGS -march=armv8-a+crypto NEEDS NEON ARM_SHA2)
 tenon_isa_define(arm arm_fp16 FLAGS -march=armv8.2-a+fp16 NEEDS NEON ARM_FP16)

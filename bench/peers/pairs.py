@@ -12,14 +12,16 @@ import time
 ROUNDS, REPEATS, WIDEST = 31, 5, 0.05
 
 
-def seconds(operation):
-    """How long it takes: by its own word, if it has one."""
+def seconds(operation, pause=0):
+    """How long it takes, after a pause: by its own word, if it has one."""
+    if pause:
+        time.sleep(pause)
     start = time.perf_counter_ns()
     told = operation()
     return (time.perf_counter_ns() - start) / 1e9 if told is None else told
 
 
-def measure(ours, rival):
+def measure(ours, rival, pause=0):
     """Seconds of each side, round by round; (ours, rival, ours again)."""
     sides, taken = (ours, rival, ours), ([], [], [])
     for side in sides:
@@ -27,7 +29,7 @@ def measure(ours, rival):
     for turn in range(ROUNDS):
         for i in range(len(sides)):
             which = (i + turn) % len(sides)
-            taken[which].append(seconds(sides[which]))
+            taken[which].append(seconds(sides[which], pause))
     return taken
 
 
@@ -45,21 +47,22 @@ def verdict(ratio, spread, aim):
     return "reached" if ratio >= aim * (1 - spread) else "not reached"
 
 
-def compare(name, work, ours, rival_name, rival, aim):
-    """Prints one row. `work` is in bytes; `rival` is None where it is lacking."""
+def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0):
+    """Prints one row. `work` is what an operation does, in billionths of the unit; `rival` is None where it is
+    lacking. Before each operation there is a pause of so many seconds."""
     if rival is None:
         print(f"{name:<52} lacking: {rival_name}  aim ratio >= {aim:g}  "
               "not reached: the rival is lacking", flush=True)
         return
     spread = float("inf")
     for _ in range(REPEATS):
-        taken = measure(ours, rival)
+        taken = measure(ours, rival, pause)
         spread = spread_of(taken[0], taken[2])
         if spread <= WIDEST:
             break
     ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
     rates = [work / statistics.median(side) / 1e9 for side in taken]
-    print(f"{name:<52} ours {rates[0]:6.2f} GB/s  {rival_name} {rates[1]:6.2f} GB/s  "
+    print(f"{name:<52} ours {rates[0]:6.2f} {unit}  {rival_name} {rates[1]:6.2f} {unit}  "
           f"ratio {ratio:.2f}  A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  "
           f"{verdict(ratio, spread, aim)}",
           flush=True)

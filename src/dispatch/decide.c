@@ -141,6 +141,7 @@ static bool rules_permit(tni_contender *to)
     if (row->kind == TN_VALUE_BOOL)
         return tni_refuse_words(&to->why, TN_REFUSE_RULE, "switch", off);
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
+    bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
     const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
                                  " by the rule ",
                                  tn_strength_name(rule->strength),
@@ -148,6 +149,8 @@ static bool rules_permit(tni_contender *to)
                                  rule->text,
                                  " of the ",
                                  tn_level_name(rule->level),
+                                 by_switch ? ", which is written by " : "",
+                                 by_switch ? tni_setting_row_of(rule->setting)->facts.key : "",
                                  NULL};
     return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }

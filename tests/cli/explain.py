@@ -299,6 +299,9 @@ class Text(Case):
                 "asks for",
             ("--set", "rules=forbid:library:openblas", MATMUL):
                 "rule: it is forbidden by the rule forbid:library:openblas of the process",
+            ("--set", "mkldnn.enabled=false", MATMUL):
+                "rule: it is forbidden by the rule forbid:library:mkldnn of the process, which is "
+                "written by mkldnn.enabled",
             ("--set", "rules=require:cpu.matmul.ref", MATMUL):
                 "rule: another one is asked for by the rule require:cpu.matmul.ref of the process",
         }

@@ -63,7 +63,7 @@ static void fill(cpu_case *it, int32_t operand)
     }
 }
 
-static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
+static void lay_out(cpu_case *it, tn_dtype dtype, const shapes *s)
 {
     const int64_t a[] = {s->m, s->k}, b[] = {s->k, s->n}, out[] = {s->m, s->n};
     *it = (cpu_case){.op = {.uses = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_OUT_DTYPE,
@@ -76,6 +76,11 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     cpu_add_lying(it, TN_MATMUL_A, dtype, 2, a, s->lies[0], s->shift);
     cpu_add_lying(it, TN_MATMUL_B, dtype, 2, b, s->lies[1], s->shift);
     cpu_add_lying(it, TN_MATMUL_OUT, s->out, 2, out, s->lies[2], s->shift);
+}
+
+static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
+{
+    lay_out(it, dtype, s);
     fill(it, TN_MATMUL_A);
     fill(it, TN_MATMUL_B);
 }
@@ -486,6 +491,60 @@ static void a_row_does_not_depend_on_others(void **state)
     each_row(check_rows_alone);
 }
 
+/* Row i of A is i % 3 - 1 times a row of signs, row p of B the p-th sign times numbers from -2 to 2: sums are
+ * k times the product of two whole numbers, in any order. */
+static void fill_signs(cpu_case *it)
+{
+    const tn_matmul_op *op = &it->op.as.matmul;
+    const size_t a_row = it->memory[TN_MATMUL_A].bytes / (size_t)op->m;
+    const size_t b_row = it->memory[TN_MATMUL_B].bytes / (size_t)op->k;
+    unsigned char *a = it->memory[TN_MATMUL_A].low, *b = it->memory[TN_MATMUL_B].low;
+    unsigned char *rows = malloc(2 * b_row);
+    for (int64_t j = 0; j < 2 * op->n; j++)
+        cpu_put(it, TN_MATMUL_B, j, (double)(j % op->n % 5 - 2) * (j < op->n ? 1 : -1));
+    memcpy(rows, b, 2 * b_row);
+    for (int64_t p = 0; p < op->k; p++) {
+        const int sign = (int)(cpu_random() % 2);
+        for (int64_t i = 0; i < 3; i++)
+            cpu_put(it, TN_MATMUL_A, i * op->k + p, (double)(i - 1) * (sign ? -1 : 1));
+        memcpy(b + (size_t)p * b_row, rows + (size_t)sign * b_row, b_row);
+    }
+    for (int64_t i = 3; i < op->m; i++)
+        memcpy(a + (size_t)i * a_row, a + (size_t)(i % 3) * a_row, a_row);
+    free(rows);
+}
+
+/* More than is packed at once, in rows and in columns. */
+static void check_slabs(const tn_kernel_row *row)
+{
+    static const int64_t sizes[][2] = {{20, 1100}, {1100, 20}};
+    for (int c = 0; c < 4 && !strstr(row->name, ".plain"); c++) {
+        const bool bytes = row->dtypes[0] == TN_I8;
+        const shapes s = {bytes && c / 2 ? TN_F32 : usual_out(row->dtypes[0]),
+                          sizes[c % 2][0],
+                          sizes[c % 2][1],
+                          bytes ? 32000 : 16000,
+                          {0, 0, 0},
+                          0};
+        cpu_case it;
+        lay_out(&it, row->dtypes[0], &s);
+        fill_signs(&it);
+        run_on(row, &it, c / 2 ? 9 : 1);
+        for (int64_t at = 0; at < s.m * s.n; at++)
+            check_element(row, &it, NULL, at,
+                          (long double)((at / s.n % 3 - 1) * (at % s.n % 5 - 2) * s.k), 0);
+        cpu_end(&it);
+    }
+}
+
+static void large_products_are_made_of_slabs(void **state)
+{
+    (void)state;
+    if (test_reduced())
+        skip();
+    each_row(check_slabs);
+}
+
 /* Moves A or B, which is dense, to where memory begins or ends. */
 static void *move_to_edge(cpu_case *it, int32_t operand, bool end, size_t *out_bytes)
 {
@@ -747,6 +806,7 @@ int main(void)
         cmocka_unit_test(batches),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(large_products_are_made_of_slabs),
         cmocka_unit_test(nothing_beside_operands_is_read),
         cmocka_unit_test(nans_stay_where_they_are),
         cmocka_unit_test(subnormals_count_or_are_zero),

@@ -10,6 +10,7 @@
 #include "tenon/tenon.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -460,13 +461,28 @@ static bool a_link_to_it_is_no_matter(void)
     return fine;
 }
 
+/* Whether a library at a long path is refused. */
+static bool is_refused_far_away(void)
+{
+    char folder[] = "/tmp/tenon-test-XXXXXX", deep[256], path[300];
+    bool made = mkdtemp(folder) != NULL;
+    snprintf(deep, sizeof deep, "%s/%0200d", folder, 0);
+    snprintf(path, sizeof path, "%s/libneedy.so", deep);
+    made = made && mkdir(deep, 0700) == 0 && symlink(needy, path) == 0;
+    bool refused = made && tni_library_openmp_check(path, NULL) == TN_INCOMPATIBLE;
+    (void)unlink(path);
+    (void)rmdir(deep);
+    (void)rmdir(folder);
+    return refused;
+}
+
 static bool another_run_time_is_refused(void)
 {
     tn_error err = {0};
     bool loaded = dlopen(STAND_INS "/libomp.so.5", RTLD_NOW) != NULL;
     return loaded && tni_library_openmp_check(needy, &err) == TN_INCOMPATIBLE &&
            says(err.message, "/libneedy.so needs the OpenMP run-time libgomp.so.1, and ") &&
-           says(err.message, "/libomp.so.5 is in this process") &&
+           says(err.message, "/libomp.so.5 is in this process") && is_refused_far_away() &&
            tni_library_openmp_check(STAND_INS "/libdnnl.so.2", NULL) == TN_OK &&
            tni_library_openmp_check("libnowhere.so.1", NULL) == TN_OK;
 }

@@ -1,24 +1,6 @@
 /* Of a family: see kernels/family_f32.h. */
 
-#define EACH(expression)                     \
-    for (int64_t i = 0; i < n; i += WIDTH) { \
-        VECTOR v = F(load)(x + i);           \
-        F(store)(x + i, expression);         \
-    }                                        \
-    break
-
-static void F(activate)(int32_t activation, REAL *x, int64_t n)
-{
-    const VECTOR zero = {0};
-    switch (activation) {
-    case TN_ACT_RELU: EACH(F(choose)(v < zero, zero, v));
-    case TN_ACT_GELU: EACH(F(gelu)(v));
-    case TN_ACT_GELU_TANH: EACH(F(gelu_tanh)(v));
-    case TN_ACT_SILU: EACH(F(silu)(v));
-    default: break;
-    }
-}
-#undef EACH
+#include "../kernels/activate.h"
 
 static void F(finish_row)(const tni_finish_job *job, int64_t row)
 {

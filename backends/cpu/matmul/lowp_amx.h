@@ -45,9 +45,16 @@ static void configure(int64_t rows)
     _tile_loadconfig(&form);
 }
 
+/* Memory that is brought into the second cache while a tile is summed: some lines at every step. */
+typedef struct fetch {
+    uintptr_t at;
+    int64_t lines; /* of 64 bytes */
+} fetch;
+
 /* One tile, whose sums are read from and written to rows of whole registers. */
 typedef struct tile {
     const char *a, *b;
+    fetch ahead[2];
     int64_t steps;    /* of sixteen units           */
     const char *from; /* sums to begin with; NULL: 0 */
     char *to;
@@ -85,11 +92,18 @@ INLINE void end_tile(const tile *t, const bool tall, const bool wide)
     settle(t->to);
 }
 
+INLINE void fetch_some(fetch *ahead)
+{
+    for (int64_t i = 0; i < ahead->lines; i++, ahead->at += ROW_BYTES)
+        _mm_prefetch((const char *)ahead->at, _MM_HINT_T1);
+}
+
 /* `tall` and `wide` are constants: more than sixteen rows, and columns. */
 INLINE void sum_tile(const tile *t, const bool tall, const bool wide)
 {
     enum { A_STEP = TILE * ROW_BYTES, B_STEP = SIDE * TILE * 4 };
     const char *a = t->a, *b = t->b;
+    fetch first = t->ahead[0], second = t->ahead[1];
     begin_tile(t, tall, wide);
     for (int64_t s = t->steps; s > 0; s--, a += A_STEP, b += B_STEP) {
         _tile_stream_loadd(B_0, b, TILE * 4);
@@ -105,6 +119,8 @@ INLINE void sum_tile(const tile *t, const bool tall, const bool wide)
             if (wide)
                 MULTIPLY(SUM_11, A_1, B_1);
         }
+        fetch_some(&first);
+        fetch_some(&second);
     }
     end_tile(t, tall, wide);
 }
@@ -126,6 +142,27 @@ static void copy_rows(char *to, int64_t to_row, const char *from, int64_t from_r
 {
     for (int64_t i = 0; i < rows; i++)
         memcpy(to + i * to_row, from + i * from_row, (size_t)(4 * columns));
+}
+
+/* The part of `bytes` that is fetched by tile `index` of `count`, over `steps`. */
+static fetch share_of(const char *from, int64_t bytes, int64_t index, int64_t count, int64_t steps)
+{
+    const int64_t part = (bytes / count + ROW_BYTES - 1) / ROW_BYTES * ROW_BYTES;
+    const int64_t lines = part / ROW_BYTES;
+    if (!from || steps == 0)
+        return (fetch){0, 0};
+    return (fetch){(uintptr_t)from + (uintptr_t)(index * part), (lines + steps - 1) / steps};
+}
+
+/* The tiles of a row fetch the next row's panel, and all together the panels of B that come next. */
+static void look_ahead(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column, tile *t)
+{
+    const int64_t down = (job->rows + TILE - 1) / TILE, across = (job->columns + TILE - 1) / TILE;
+    const int64_t i = row / TILE, j = column / TILE;
+    const char *next = i + 1 < down ? job->a + (i + 1) * job->a_panel : job->next_a;
+    t->ahead[0] = share_of(next, job->a_panel, j, across, steps);
+    t->ahead[1] =
+        share_of(job->next_b, across * job->b_panel, i * across + j, down * across, steps);
 }
 
 /* The tile of a block that begins at that row and column. What is no whole tile, and what is to be finished,
@@ -160,6 +197,7 @@ static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int6
         t.to = room;
         t.to_row = room_row;
     }
+    look_ahead(job, steps, row, column, &t);
     sum_any_tile(&t, rows > SIDE, columns > SIDE);
     if (finished)
         finish_sums(f, (void *)room, TILE, rows, columns, out,

@@ -40,17 +40,6 @@ INLINE void write_some(tn_dtype dtype, char *to, int64_t n, vf v)
         memcpy(to, &half, (size_t)(n * 2));
 }
 
-INLINE vf activated(int32_t activation, vf v)
-{
-    switch (activation) {
-    case TN_ACT_RELU: return choose_f32(v < (vf){0}, (vf){0}, v);
-    case TN_ACT_GELU: return gelu_f32(v);
-    case TN_ACT_GELU_TANH: return gelu_tanh_f32(v);
-    case TN_ACT_SILU: return silu_f32(v);
-    default: return v;
-    }
-}
-
 /* One row. A bias has one number for it, or its columns are together. */
 INLINE void finish_together(const tni_mm_finish *f, const tn_dtype dtype, const float *sums,
                             int64_t columns, char *out, const char *bias)
@@ -67,7 +56,7 @@ INLINE void finish_together(const tni_mm_finish *f, const tn_dtype dtype, const 
             v += read_some(dtype, bias + j * size, n);
         else if (bias)
             v += splat_f32(read_some(dtype, bias, 1)[0]);
-        write_some(dtype, to, n, activated(f->activation, v));
+        write_some(dtype, to, n, activated_f32(f->activation, v));
     }
 }
 

@@ -23,6 +23,7 @@ typedef struct work {
     int64_t a_lines, b_lines;           /* of a piece of packing               */
     int64_t a_pieces, b_pieces;         /* of one chunk                        */
     tni_mm_cut cut;
+    int64_t tasks; /* that its blocks are shared out to   */
 } work;
 
 static int64_t least(int64_t a, int64_t b)
@@ -92,10 +93,49 @@ static void pack_task(void *user, int64_t index)
         pack_a(w, index / pieces, (piece - w->b_pieces) * w->a_lines);
 }
 
-/* One block of the slab: all chunks that are packed. */
-static void block_task(void *user, int64_t index)
+/* Where unfinished sums of a block lie: in out, in the slab's or in the task's own. */
+static void place_sums(const work *w, int64_t task, int64_t row, int64_t column, tni_mm_block *job)
 {
-    const work *w = user;
+    const tni_mm_slab *slab = &w->slab;
+    if (!slab->apart) {
+        job->sums = job->out;
+        job->sums_row = w->product->out.row;
+    } else if (slab->deep) {
+        job->sums = w->sums + task * slab->sums;
+        job->sums_row = (w->cut.columns + 15) / 16 * 16;
+    } else {
+        job->sums_row = (slab->columns + 15) / 16 * 16;
+        job->sums = w->sums + (row * job->sums_row + column) * w->set->acc_size;
+    }
+}
+
+/* Panels of a chunk that a block begins with. */
+static const char *a_of(const work *w, int64_t block, int64_t chunk)
+{
+    int64_t row = block / w->cut.across * w->cut.rows;
+    return w->a + chunk * w->slab.a_chunk + row / w->set->rows * w->slab.a_panel;
+}
+
+static const char *b_of(const work *w, int64_t block, int64_t chunk)
+{
+    int64_t column = block % w->cut.across * w->cut.columns;
+    return w->b + chunk * w->slab.b_chunk + column / w->set->columns * w->slab.b_panel;
+}
+
+/* What the task goes on with: the next chunk, or its next block. */
+static void place_next(const work *w, int64_t block, int64_t chunk, int64_t chunks,
+                       tni_mm_block *job)
+{
+    int64_t after = chunk + 1 < chunks ? chunk + 1 : 0;
+    block += after > 0 ? 0 : w->tasks;
+    bool any = block < w->cut.down * w->cut.across;
+    job->next_a = any ? a_of(w, block, after) : NULL;
+    job->next_b = any ? b_of(w, block, after) : NULL;
+}
+
+/* One block of the slab: all chunks that are packed. */
+static void compute_block(const work *w, int64_t task, int64_t index)
+{
     const tni_mm_side *out = &w->product->out, *bias = &w->product->bias;
     int64_t row = index / w->cut.across * w->cut.rows;
     int64_t column = index % w->cut.across * w->cut.columns;
@@ -108,17 +148,25 @@ static void block_task(void *user, int64_t index)
                         .out = w->at.out + (down * out->row + over * out->column) * out->size};
     if (w->at.bias)
         job.bias = w->at.bias + (down * bias->row + over * bias->column) * bias->size;
-    job.sums_row = w->sums ? (w->slab.columns + 15) / 16 * 16 : out->row;
-    job.sums = w->sums ? w->sums + (row * job.sums_row + column) * w->set->acc_size : job.out;
+    place_sums(w, task, row, column, &job);
     int64_t chunks = w->depth > 0 ? parts(w->depth, w->set->depth) : 1;
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        job.a = w->a + chunk * w->slab.a_chunk + row / w->set->rows * w->slab.a_panel;
-        job.b = w->b + chunk * w->slab.b_chunk + column / w->set->columns * w->slab.b_panel;
+        job.a = a_of(w, index, chunk);
+        job.b = b_of(w, index, chunk);
+        place_next(w, index, chunk, chunks, &job);
         job.depth = chunk_depth(w, chunk);
         job.first = w->first == 0 && chunk == 0;
         job.last = w->first + w->depth == w->product->k && chunk + 1 == chunks;
         w->set->block(&job);
     }
+}
+
+/* Every so many blocks of the slab. */
+static void block_task(void *user, int64_t index)
+{
+    const work *w = user;
+    for (int64_t block = index; block < w->cut.down * w->cut.across; block += w->tasks)
+        compute_block(w, index, block);
 }
 
 static int64_t piece_lines(int64_t panel, int64_t lines)
@@ -133,14 +181,17 @@ static void compute_slab(work *w)
     w->a_lines = piece_lines(w->slab.a_panel, w->set->rows);
     w->b_lines = piece_lines(w->slab.b_panel, w->set->columns);
     w->a_pieces = parts(w->rows, w->a_lines);
-    w->b_pieces = parts(w->columns, w->b_lines);
+    w->b_pieces = w->slab.deep && w->row > 0 ? 0 : parts(w->columns, w->b_lines); /* it still is */
     for (w->first = 0; w->first == 0 || w->first < k; w->first += step) {
         w->depth = least(step, k - w->first);
         if (w->depth > 0)
             each(w, (w->a_pieces + w->b_pieces) * parts(w->depth, w->set->depth), pack_task);
-        tni_mm_cut_make(w->set, w->rows, w->columns, w->depth, w->threads, tni_mm_cache(w->host),
-                        &w->cut);
-        each(w, w->cut.down * w->cut.across, block_task);
+        tni_mm_cut_make(w->set, &w->slab, w->rows, w->columns, w->depth, w->threads,
+                        tni_mm_cache(w->host), &w->cut);
+        w->tasks = w->cut.down * w->cut.across;
+        if (w->slab.apart && w->slab.deep)
+            w->tasks = least(w->tasks, w->slab.slots);
+        each(w, w->tasks, block_task);
     }
 }
 
@@ -148,8 +199,8 @@ static void compute_slab(work *w)
 static void compute_matrix(work *w, char *room)
 {
     const tni_mm_product *p = w->product;
-    w->sums = w->slab.sums > 0 ? room : NULL;
-    w->a = room + w->slab.sums;
+    w->sums = room;
+    w->a = room + w->slab.slots * w->slab.sums;
     w->b = w->a + w->slab.chunks * w->slab.a_chunk;
     for (w->column = 0; w->column < p->n; w->column += w->slab.columns) {
         w->columns = least(w->slab.columns, p->n - w->column);
@@ -176,20 +227,23 @@ void tni_mm_finish_make(const tni_mm_product *p, tn_dtype acc, tni_mm_finish *ou
                  op->alpha == 1 && op->beta == 0;
 }
 
-/* How many matrices are computed side by side. */
-static int64_t slots_for(const tni_mm_product *p, const tni_mm_slab *slab, int32_t threads)
+/* How many matrices are computed side by side, each by one thread, and what is packed of one at a time. */
+static int64_t slots_for(const tni_mm_set *set, const tni_mm_product *p, int32_t threads,
+                         tni_mm_slab *out)
 {
-    if (p->matrices < 2 || threads < 2 || slab->bytes > SIDE_BY_SIDE_BYTES)
-        return 1;
-    return least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
+    tni_mm_slab_make(set, p, 1, out);
+    if (p->matrices > 1 && threads > 1 && out->bytes <= SIDE_BY_SIDE_BYTES)
+        return least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
+    tni_mm_slab_make(set, p, threads, out);
+    return 1;
 }
 
 uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
                                  int32_t threads)
 {
     tni_mm_slab slab;
-    tni_mm_slab_make(set, product, &slab);
-    return (uint64_t)(slots_for(product, &slab, threads) * slab.bytes);
+    int64_t slots = slots_for(set, product, threads, &slab);
+    return (uint64_t)(slots * slab.bytes);
 }
 
 /* Matrices of a batch, shared out to slots of scratch memory. */
@@ -211,12 +265,21 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
+/* As many slots of sums as there is memory for. */
+static void fit_slots(tni_mm_slab *slab, int64_t bytes)
+{
+    int64_t more = slab->bytes - bytes;
+    if (more <= 0 || slab->slots < 2)
+        return;
+    int64_t less = parts(more, slab->sums);
+    slab->slots = less < slab->slots ? slab->slots - less : 1;
+}
+
 void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
 {
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
-    tni_mm_slab_make(set, product, &w.slab);
+    int64_t slots = slots_for(set, product, run->threads, &w.slab);
     tni_mm_finish_make(product, set->acc, &w.finish);
-    int64_t slots = slots_for(product, &w.slab, run->threads);
     if (w.slab.bytes > 0)
         slots = least(slots, (int64_t)run->workspace_bytes / w.slab.bytes);
     if (slots > 1) {
@@ -225,6 +288,7 @@ void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, con
         return;
     }
     w.threads = run->threads;
+    fit_slots(&w.slab, (int64_t)run->workspace_bytes);
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
         compute_matrix(&w, run->workspace);

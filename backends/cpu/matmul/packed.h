@@ -45,14 +45,15 @@ typedef struct tni_mm_finish {
 /* A block of out: rows by columns tiles, for one chunk of k. The first element of the block is at the
  * first line of both the panels `a` and the panels `b`. */
 typedef struct tni_mm_block {
-    const char *a, *b;        /* packed panels                                               */
-    int64_t a_panel, b_panel; /* bytes from panel to panel                                   */
-    int64_t rows, columns;    /* of out; the last panels may be used in part                 */
-    int64_t depth;            /* elements along k, as they were packed; 0 when k is: then a and b
+    const char *a, *b;           /* packed panels                                               */
+    int64_t a_panel, b_panel;    /* bytes from panel to panel                                   */
+    const char *next_a, *next_b; /* panels that come after these, to be fetched; or NULL      */
+    int64_t rows, columns;       /* of out; the last panels may be used in part                 */
+    int64_t depth;               /* elements along k, as they were packed; 0 when k is: then a and b
                                  are not read                                                */
-    bool first, last;         /* chunk of k                                                  */
-    char *sums;               /* of the chunks before, dtype acc, columns together; may be out */
-    int64_t sums_row;         /* elements from row to row of sums                            */
+    bool first, last;            /* chunk of k                                                  */
+    char *sums;                  /* of the chunks before, dtype acc, columns together; may be out */
+    int64_t sums_row;            /* elements from row to row of sums                            */
     const tni_mm_finish *finish;
     char *out;        /* of the block's first element */
     const char *bias; /* likewise; or NULL            */

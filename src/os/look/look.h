@@ -10,7 +10,7 @@ typedef struct tni_look {
     int32_t holds;  /* 1 it is there, 0 it is not, -1 it could not be looked at            */
     int32_t count;  /* how many, where several count; else 1 or 0                          */
     int32_t denied; /* 1 when it is there, but this process may not open it for use        */
-    char text[160]; /* what was found, for people: "present", "absent", "2 devices, the first
+    char text[512]; /* what was found, for people: "present", "absent", "2 devices, the first
                        0000:3b:00.0 (10de:2335)", "/usr/lib/.../libcuda.so.1", ... cut to fit */
 } tni_look;
 
