@@ -41,7 +41,9 @@ static uint64_t pair(int32_t a, int32_t b)
 /* A bit for each; all of them where the layer has no list. */
 static uint64_t supported_by(const tn_attention_backend_args *args)
 {
-    uint64_t bits = args->supported ? 0 : UINT64_MAX;
+    uint64_t bits = 0;
+    if (!args->supported)
+        return UINT64_MAX;
     for (size_t i = 0; i < args->supported_count; i++)
         bits |= UINT64_C(1) << args->supported[i];
     return bits;
