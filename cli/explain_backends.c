@@ -3,7 +3,7 @@
 
 #include "candidates.h"
 
-enum { INDENT = 2, VERDICT = 12, STEP = 2 };
+enum { INDENT = 2, VERDICT = 12, STEP = 2, OUTCOME = 11 };
 
 static int columns_of(const tn_backend *backend)
 {
@@ -48,6 +48,37 @@ static void print_backend(const tn_backend *backend, int width)
     text_wrapped_on(INDENT + width + 2 + VERDICT, "", 0, line.text);
 }
 
+/* The names of the conditions that have an outcome: "holds: rank, dtype". */
+static void print_outcome(const tn_sdpa_report *report, int32_t outcome, int column)
+{
+    text_line line = {0};
+    for (size_t i = 0; i < report->count; i++) {
+        if (report->checks[i].outcome == outcome)
+            text_add_item(&line, "%s", report->checks[i].name);
+    }
+    if (line.length > 0)
+        text_wrapped(column, tn_sdpa_outcome_name(outcome), OUTCOME, line.text);
+}
+
+/* Upstream's lists of one of the family, once each. */
+static void print_conditions(const tn_decision *decision)
+{
+    bool any = false;
+    for (size_t i = 0; i < tn_decision_backend_count(decision); i++) {
+        const tn_backend *backend = tn_decision_backend(decision, i);
+        if (!backend->conditions || !backend->family[0])
+            continue;
+        printf("%*s%supstream's conditions of %s%s\n", INDENT, "", paint(PAINT_SOFT), backend->name,
+               paint(PAINT_NONE));
+        print_outcome(backend->conditions, TN_SDPA_FAILS, 2 * INDENT);
+        print_outcome(backend->conditions, TN_SDPA_HOLDS, 2 * INDENT);
+        print_outcome(backend->conditions, TN_SDPA_NOT_ASKED, 2 * INDENT);
+        any = true;
+    }
+    if (any)
+        putchar('\n');
+}
+
 void explained_print_backends(const tn_decision *decision)
 {
     int width = measure(decision);
@@ -58,6 +89,7 @@ void explained_print_backends(const tn_decision *decision)
     for (size_t i = 0; i < tn_decision_backend_count(decision); i++)
         print_backend(tn_decision_backend(decision, i), width);
     putchar('\n');
+    print_conditions(decision);
 }
 
 static void write_conditions(json *to, const tn_sdpa_report *report)

@@ -59,7 +59,7 @@ typedef struct tn_attention_args {
     int32_t mask;   /* TN_MASK_... */
     int32_t layout; /* TN_LAYOUT_... of q, k, v, out */
     uint32_t set;
-    uint32_t reserved;
+    int32_t backend; /* TN_BACKEND_... that is required; 0: what settings ask for, or the fastest */
     tn_stream *stream; /* NULL: the thread's current one of the tensors' device */
     void *workspace;   /* on that device; NULL: the stream's own */
     uint64_t workspace_bytes;
@@ -90,7 +90,7 @@ typedef struct tn_attention_backward_args {
     int32_t mask;
     int32_t layout;
     uint32_t set;
-    uint32_t reserved;
+    int32_t backend;
     tn_stream *stream;
     void *workspace;
     uint64_t workspace_bytes;

@@ -5,7 +5,7 @@
  * scaled-dot-product attention, by "flash" and TORCH_SDPA; the others of the family are in sdpa.h. Who asks,
  * the nearest first:
  *
- *     the call           a request of tn_attention_backend
+ *     the call           a request of tn_attention_backend, and tn_attention_args.backend
  *     a setting          attention.backend, of whatever level: a context, a scope, the process,
  *                        TENON_ATTENTION_BACKEND, the file
  *     the layer          its default
@@ -23,28 +23,6 @@
 #include "explain.h"
 
 TN_BEGIN_DECLS
-
-/* Numbers are never reused. */
-enum {
-    TN_BACKEND_AUTOMATIC = -1, /* of a request: whatever computes best, and no setting is asked */
-    TN_BACKEND_NONE = 0,       /* of a request: none; of an answer: a backend without a number  */
-    TN_BACKEND_FLASH_ATTN = 1,
-    TN_BACKEND_SLIDING_TILE_ATTN = 2,
-    TN_BACKEND_TORCH_SDPA = 3, /* one of its family: sdpa.h */
-    TN_BACKEND_SAGE_ATTN = 4,
-    TN_BACKEND_VIDEO_SPARSE_ATTN = 5,
-    TN_BACKEND_NO_ATTENTION = 6, /* for models that must have none: every call is refused */
-    TN_BACKEND_SAGE_ATTN_THREE = 7,
-    TN_BACKEND_ATTN_QAT_INFER = 8,
-    TN_BACKEND_ATTN_QAT_TRAIN = 9,
-    TN_BACKEND_VIDEO_SPARSE_ATTN_H3 = 10,
-    TN_BACKEND_BSA_ATTN = 11,
-    TN_BACKEND_VMOBA_ATTN = 12,
-    TN_BACKEND_SLA_ATTN = 13,
-    TN_BACKEND_SAGE_SLA_ATTN = 14,
-    TN_BACKEND_NABLA_ATTN = 15,
-    TN_BACKEND_COUNT
-};
 
 /* "FLASH_ATTN" for TN_BACKEND_FLASH_ATTN, and back; case does not count. "unknown"; TN_NOT_FOUND with the
  * nearest. Static text. */
@@ -103,9 +81,9 @@ TN_ENDS_WITH(tn_attention_choice, why);
 
 /* Which backend computes the layer. TN_REFUSED for one that is required and kept out by settings;
  * TN_UNSUPPORTED when no kernel here is it, or can, or the layer does not support it; TN_NOT_FOUND for a name
- * of attention.backend that nobody knows. It is decided anew in each call, by everything that holds then, in
- * about ten microseconds; nothing is kept that could be out of date. Opens libraries as tn_explain does. Set
- * out->struct_size first. */
+ * of attention.backend that nobody knows. An answer is kept by everything that it follows from, settings,
+ * rules, modules, verdicts and timings among it, so that it is never out of date; what fell back, and errors,
+ * are found anew. Opens libraries as tn_explain does. Set out->struct_size first. */
 TN_API tn_status tn_attention_backend(const tn_context *context,
                                       const tn_attention_backend_args *args,
                                       tn_attention_choice *out, tn_error *err);

@@ -44,7 +44,8 @@ static bool waits_for_permission(const tni_question *question, const tni_kernel 
         return false;
     if (question->only)
         return kernel == question->only;
-    tni_rules_judge(question->context->rules, &kernel->names, &judged);
+    tni_rules_judge_but(question->context->rules, &kernel->names, tni_backend_unheard(question->op),
+                        &judged);
     return judged.says != TNI_JUDGED_FORBIDDEN && judged.says != TNI_JUDGED_PASSED_OVER;
 }
 
@@ -286,11 +287,11 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
     bool free = q->only != NULL; /* rules, lock and trust do not count */
     int64_t version = -1;
     if (!free)
-        tni_rules_judge(q->context->rules, &kernel->names, &to->judged);
+        tni_attention_judge(q, to);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
         !features_permit(asking, kernel->row, &to->why) ||
-        (!free && (!tni_numerics_permit(q, kernel, &to->why) ||
-                   !tni_attention_permits(q, &to->why) || !rules_permit(to))))
+        (!free && (!tni_numerics_permit(q, kernel, &to->why) || !tni_attention_permits(q, to) ||
+                   !rules_permit(to))))
         return;
     if (!is_capable(asking, kernel, &version, to))
         return;

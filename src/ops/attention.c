@@ -396,6 +396,12 @@ static void cost(const tn_op *op, double *out_flops, double *out_bytes)
         *out_bytes += tni_layout_bytes(&op->operand[i]);
 }
 
+const char *const tni_attention_backends[TN_BACKEND_COUNT + 1] = {
+#define NAME(NAME, number) [number] = #NAME,
+    TN_BACKEND_LIST(NAME)
+#undef NAME
+};
+
 static size_t words(const tn_op *op, uint64_t *out)
 {
     const tn_attention_op *at = &op->as.attention;
@@ -404,7 +410,7 @@ static size_t words(const tn_op *op, uint64_t *out)
     out[2] = (uint64_t)at->left;
     out[3] = (uint64_t)at->right;
     out[4] = (uint64_t)at->shift;
-    out[5] = (uint64_t)at->corner;
+    out[5] = (uint64_t)at->corner | (uint64_t)at->backend << 32;
     out[6] = (uint64_t)at->batch; /* which the layouts of what is packed do not show */
     return 7;
 }

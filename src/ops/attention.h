@@ -28,6 +28,9 @@ bool tni_attention_is_packed(const tn_op *op, int32_t operand);
 double tni_attention_scale(int64_t size);
 tn_dtype tni_attention_lse(tn_dtype dtype);
 
+/* A backend's name, by TN_BACKEND_...; NULL for none, and a NULL behind the last. */
+extern const char *const tni_attention_backends[TN_BACKEND_COUNT + 1];
+
 /* [batch, heads, ...] of the two ways to lie. */
 void tni_attention_turn(tn_layout *layout, int32_t way);
 

@@ -9,15 +9,15 @@ typedef struct numbers {
     double scale, softcap, dropout;
     uint64_t seed, offset;
     int64_t left, right;
-    int32_t mask, layout;
-    uint32_t set, reserved;
+    int32_t mask, layout, backend;
+    uint32_t set;
 } numbers;
 
-#define NUMBERS_OF(args)                                                                          \
-    {                                                                                             \
-        (args)->scale, (args)->softcap, (args)->dropout, (args)->seed, (args)->offset,            \
-            (args)->window_left, (args)->window_right, (args)->mask, (args)->layout, (args)->set, \
-            (args)->reserved                                                                      \
+#define NUMBERS_OF(args)                                                               \
+    {                                                                                  \
+        (args)->scale, (args)->softcap, (args)->dropout, (args)->seed, (args)->offset, \
+            (args)->window_left, (args)->window_right, (args)->mask, (args)->layout,   \
+            (args)->backend, (args)->set                                               \
     }
 
 /* A side of a window that is not one's: as it was, or without bound. */
@@ -33,11 +33,15 @@ static tn_status take_numbers(const tni_op_class *class, const numbers *from, tn
                              .softcap = from->softcap,
                              .dropout = from->dropout,
                              .seed = from->seed,
-                             .offset = from->offset};
-    if (from->reserved || (from->set & ~TN_ATTENTION_SET_SCALE))
+                             .offset = from->offset,
+                             .backend = from->backend};
+    if (from->set & ~TN_ATTENTION_SET_SCALE)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "args->%s has bits that this version does not know",
-                       from->reserved ? "reserved" : "set");
+                       "args->set has bits that this version does not know");
+    if (from->backend < 0 || from->backend >= TN_BACKEND_COUNT)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "backend needs 0 (any) to %d, found %d", TN_BACKEND_COUNT - 1,
+                       (int)from->backend);
     if (!tni_attention_see(out, from->mask, from->left, from->right))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
                        "mask needs 0 (none) to %d, found %d", TN_MASK_COUNT - 1, (int)from->mask);

@@ -6,9 +6,11 @@
  *     scale softcap dropout seed offset shift
  *     varlen=l1;l2;...  of queries, varlenk of keys where they differ; NxL stands for N of L
  *     used=1  lengths of keys are given     page  keys of a page, pool  pages there are
+ *     backend=NAME  that it is asked for by
  */
 #include "attention.h"
 #include "base/checked.h"
+#include "base/words.h"
 #include "fields.h"
 #include "tenon/dtype.h"
 
@@ -353,6 +355,25 @@ static tn_status parse_sinks(tni_fields *fields, tn_dtype dtype, tn_dtype *out, 
     return TN_OK;
 }
 
+/* A name; case does not count. */
+static tn_status parse_backend(tni_fields *fields, int32_t *out, tn_error *err)
+{
+    const char *const *names = tni_attention_backends + 1;
+    const char *value = tni_fields_take(fields, "backend");
+    char hint[TNI_HINT];
+    if (!value)
+        return TN_OK;
+    for (int32_t i = 0; names[i]; i++) {
+        if (tni_words_same(names[i], value)) {
+            *out = i + 1;
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "problem",
+                   "%.160s: no attention backend \"%.40s\"%s", fields->problem, value,
+                   tni_words_hint(tni_words_nearest(value, names, TN_BACKEND_COUNT - 1), hint));
+}
+
 tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err)
 {
     sizes s = {.pool = -1, .out = dtype};
@@ -372,6 +393,8 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
         status = parse_sinks(fields, dtype, &s.sinks, err);
     if (!status)
         status = parse_numbers(fields, at, s.size, err);
+    if (!status)
+        status = parse_backend(fields, &at->backend, err);
     if (status)
         return status;
     s.lse |= backward;
@@ -548,6 +571,8 @@ void tni_attention_write(const tn_op *op, tni_buffer *out)
         if (s.pool != s.batch * each)
             tni_write_integer(out, "pool", s.pool);
     }
+    if (at->backend)
+        tni_write_word(out, "backend", tni_attention_backends[at->backend]);
     for (int32_t i = 0; i < op->count; i++) {
         if (op->operand[i].dtype)
             tni_write_strides(out, stride_key(op, i), &op->operand[i], &dense[i]);

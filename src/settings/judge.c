@@ -18,6 +18,7 @@ typedef struct question {
     const tni_candidate *candidate;
     int32_t kind;
     bool soft;
+    tn_setting but; /* the row that is not heard; -1: none */
 } question;
 
 /* Of rules that say the same, the first in the list holds. */
@@ -59,6 +60,8 @@ static int32_t kind_of(const tni_rule *rule)
 static bool has_say(const tni_rule *rule, const question *q)
 {
     int32_t kind = kind_of(rule);
+    if (rule->setting == q->but)
+        return false;
     if (rule->strength == TN_PERMIT ? !permits(rule) : is_soft(rule) != q->soft)
         return false;
     if (q->kind == TNI_SELECT_ANY)
@@ -164,11 +167,17 @@ static void rank(const tni_rules *rules, const tni_judgement *by, const tni_rule
 
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out)
 {
+    tni_rules_judge_but(rules, candidate, -1, out);
+}
+
+void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate, tn_setting but,
+                         tni_judgement *out)
+{
     enum { QUESTIONS = 2 * TNI_SELECT_COUNT };
     tni_judgement by[QUESTIONS], order = {.says = TNI_JUDGED_FREE};
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
     for (int32_t i = 0; i < QUESTIONS; i++) {
-        const question q = {rules, candidate, i / 2, i % 2};
+        const question q = {rules, candidate, i / 2, i % 2, but};
         answer(&q, &by[i]);
         bool counts = q.kind != TNI_SELECT_ANY || by[i].says == TNI_JUDGED_PASSED_OVER;
         if (!by[i].rule || !counts)

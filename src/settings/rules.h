@@ -145,4 +145,8 @@ typedef struct tni_judgement {
 } tni_judgement;
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out);
 
+/* The same without what one row says: whoever asks nearer has taken its place. -1: none. */
+void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate, tn_setting but,
+                         tni_judgement *out);
+
 #endif

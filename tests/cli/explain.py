@@ -119,6 +119,27 @@ class Backends(Case):
         for row in rows:
             self.assertRegex(text, rf"(?m)^ +{row['name']} +{row['verdict']}( |$)")
 
+    def test_a_long_video(self):
+        """Every backend has a kernel or a reason, whatever the processor has."""
+        problem = "attention:bf16:b=1,h=24,l=32760,d=128,mask=causal@cpu"
+        rows = self.document(problem)["backends"]
+        self.assertLessEqual(set(self.NAMES + self.FAMILY), {row["name"] for row in rows})
+        for row in rows:
+            self.assertTrue(row["kernel"] or row["why"]["text"], row)
+        rows = {row["name"]: row for row in rows}
+        self.assertEqual(rows["TORCH_SDPA"]["verdict"] in ("chosen", "admitted"), True)
+        self.assertIn("no kernel on cpu yet", rows["SAGE_ATTN"]["why"]["text"])
+        self.assertIn("it is of cuda alone", rows["cudnn"]["why"]["text"])
+        self.assertIn("it is of cuda and rocm alone", rows["mem_efficient"]["why"]["text"])
+
+    def test_a_problem_asks(self):
+        document = self.document(self.CPU.replace("@", ",backend=NO_ATTENTION@"), code=4)
+        self.assertIn("no attention may run, as the problem asks for NO_ATTENTION", document["message"])
+        document = self.document(self.CPU.replace("@", ",backend=torch_sdpa@"))
+        self.assertIn(",backend=TORCH_SDPA@cpu:0", document["problem"])
+        told = self.refuse(self.CPU.replace("@", ",backend=FLASH_ATN@"))
+        self.assertIn('no attention backend "FLASH_ATN"; did you mean FLASH_ATTN?', told)
+
     def test_are_of_attention_alone(self):
         self.assertEqual(self.document(MATMUL)["backends"], [])
         self.assertNotIn("backend ", self.text(MATMUL).split("\n\n")[2])
@@ -132,7 +153,8 @@ class Backends(Case):
                          "chosen")
         document = self.document(self.CPU, code=4, TENON_ATTENTION_BACKEND="NO_ATTENTION")
         self.assertEqual(document["status"], "refused")
-        self.assertIn("NO_ATTENTION (environment: TENON_ATTENTION_BACKEND)", document["message"])
+        self.assertIn("attention.backend (environment: TENON_ATTENTION_BACKEND) asks for NO_ATTENTION",
+                      document["message"])
         document = self.document(self.CPU, code=3, TENON_ATTENTION_BACKEND="SAGE_ATTN")
         self.assertIn("no kernel on cpu yet that goes by SAGE_ATTN", document["message"])
         told = self.refuse(self.CPU, code=2, TENON_ATTENTION_BACKEND="SAGE_ATN")
@@ -150,6 +172,17 @@ class Backends(Case):
             self.assertEqual(outcomes.pop("kernel"), "fails")
             self.assertEqual(set(outcomes.values()), {"holds", "not-asked"})
             self.assertIn("upstream's other conditions hold", rows[name]["why"]["text"])
+        text = self.text("--device-file", file, problem, code=None)
+        for name in ("flash", "mem_efficient", "cudnn"):
+            if rows[name]["kernel"]:
+                continue
+            told = re.search(rf"upstream's conditions of {name}\n((?: {{4}}.*\n)+)", text).group(1)
+            found = {"holds": set(), "fails": set(), "not-asked": set()}
+            for outcome, names in re.findall(r"(?m)^ {4}(\S+) +((?:.|\n {15})*)", told):
+                found[outcome] = set(re.split(r",\s+", names.strip()))
+            for row in rows[name]["conditions"]:
+                self.assertIn(row["name"], found[row["outcome"]])
+            self.assertEqual(sum(map(len, found.values())), len(rows[name]["conditions"]))
         wide = self.document("--device-file", file, problem.replace("d=128", "d=320"), code=None)
         flash = next(row for row in wide["backends"] if row["name"] == "flash")
         if not flash["kernel"]:

@@ -363,7 +363,7 @@ static void no_attention_is_an_answer(void **state)
     reset("attention.backend");
 }
 
-static tn_status attend(tn_error *err)
+static tn_status attend_by(int32_t backend, tn_error *err)
 {
     static float data[4][2 * 8];
     const int64_t shape[] = {1, 1, 2, 8};
@@ -374,10 +374,17 @@ static tn_status attend(tn_error *err)
         assert_int_equal(
             tn_tensor_wrap(cpu, data[i], TN_F32, shape, NULL, 4, NULL, NULL, &t[i], err), TN_OK);
     tn_status status = tn_attention(
-        NULL, TN_ARGS(attention, .q = &t[0], .k = &t[1], .v = &t[2], .out = &t[3]), err);
+        NULL,
+        TN_ARGS(attention, .q = &t[0], .k = &t[1], .v = &t[2], .out = &t[3], .backend = backend),
+        err);
     for (int i = 0; i < 4; i++)
         tn_tensor_release(&t[i]);
     return status;
+}
+
+static tn_status attend(tn_error *err)
+{
+    return attend_by(TN_BACKEND_NONE, err);
 }
 
 static void calls_go_by_it(void **state)
@@ -390,14 +397,14 @@ static void calls_go_by_it(void **state)
     enter(&scope, "attention.backend=NO_ATTENTION");
     assert_int_equal(attend(&err), TN_REFUSED);
     assert_contains(err.message,
-                    "no attention may run, as attention.backend is NO_ATTENTION (scope)");
+                    "no attention may run, as attention.backend (scope) asks for NO_ATTENTION");
     assert_contains(err.message, "attention:f32:");
     tn_scope_leave(&scope);
     assert_int_equal(attend(&err), TN_OK);
     enter(&scope, "attention.backend=NABLA_ATTN");
     assert_int_equal(attend(&err), TN_UNSUPPORTED);
     assert_contains(err.message, "no kernel on cpu yet that goes by NABLA_ATTN, which "
-                                 "attention.backend requires (scope); those there are: ");
+                                 "attention.backend (scope) asks for; those there are: ");
     tn_scope_leave(&scope);
     enter(&scope, "attention.backend=NABLA_ATN");
     assert_int_equal(attend(&err), TN_NOT_FOUND);
@@ -412,6 +419,91 @@ static void calls_go_by_it(void **state)
     enter(&scope, "attention.backend=TORCH_SDPA");
     assert_int_equal(attend(&err), TN_OK);
     tn_scope_leave(&scope);
+}
+
+/* Whether an answer was found anew. */
+static bool asks_anew(const tn_attention_backend_args *args)
+{
+    int before = attention_rows_asked;
+    (void)choose(args);
+    return attention_rows_asked > before;
+}
+
+/* Each change that an answer could follow from gives another question, and taking it back the same. */
+static void answers_are_kept_by_all_they_follow_from(void **state)
+{
+    static const char *const changes[] = {"attention.backend=FLASH_ATTN",
+                                          "attention.backend=prefer:FLASH_ATTN",
+                                          "cuda.math_sdp=false",
+                                          "cuda.sdp_priority=flash",
+                                          "cuda.cudnn_sdp=false",
+                                          "rules=avoid:attention/backend:math",
+                                          "determinism=run-to-run",
+                                          "fp32_precision=tf32",
+                                          "cuda.matmul.fp32_precision=tf32",
+                                          "mkldnn.matmul.fp32_precision=tf32",
+                                          "cuda.preferred_rocm_fa_library=ck",
+                                          "workspace.limit=1000000",
+                                          "cuda.allow_fp16_bf16_reduction_math_sdp=true"};
+    static const int32_t some[] = {TN_BACKEND_FLASH_ATTN, TN_BACKEND_TORCH_SDPA};
+    const tn_attention_backend_args *plain = LAYER("pod", .heads = 3);
+    const tn_attention_backend_args *const others[] = {
+        LAYER("pod", .heads = 4),
+        LAYER("pod", .heads = 3, .groups = 1),
+        LAYER("pod", .heads = 3, .batch = 2),
+        LAYER("pod", .heads = 3, .queries = 2),
+        LAYER("pod", .heads = 3, .keys = 2),
+        LAYER("pod", .heads = 3, .mask = TN_MASK_CAUSAL),
+        LAYER("pod", .heads = 3, .mask = TN_MASK_WINDOW, .window_left = 5),
+        LAYER("pod", .heads = 3, .mask = TN_MASK_WINDOW, .window_right = 5),
+        LAYER("pod", .heads = 3, .backend = TN_BACKEND_FLASH_ATTN),
+        LAYER("pod", .heads = 3, .backend = TN_BACKEND_AUTOMATIC),
+        LAYER("pod", .heads = 3, .layer_default = TN_BACKEND_FLASH_ATTN),
+        LAYER("pod", .heads = 3, .supported = some, .supported_count = 2),
+        LAYER("pod", .heads = 3, .supported = some, .supported_count = 1),
+        TN_ARGS(attention_backend, .device = described("pod"), .head_size = 64, .heads = 3,
+                .dtype = TN_BF16),
+        TN_ARGS(attention_backend, .device = described("pod"), .head_size = 72, .heads = 3,
+                .dtype = TN_F32)};
+    (void)state;
+    reset(NULL);
+    set("admission=never");
+    (void)choose(plain);
+    assert_false(asks_anew(plain));
+    set("cudnn.benchmark=true"); /* which attention does not read */
+    assert_false(asks_anew(plain));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char key[64];
+        (void)asks_anew(plain);
+        set(changes[i]);
+        if (!asks_anew(plain))
+            fail_msg("%s changes nothing", changes[i]);
+        assert_false(asks_anew(plain));
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(changes[i], "="), changes[i]);
+        reset(key);
+        assert_string_equal(taken(plain), "FLASH_ATTN automatic");
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (!asks_anew(others[i]))
+            fail_msg("layer %zu is taken for another", i);
+    }
+    reset("cudnn.benchmark");
+}
+
+/* The same wish from elsewhere has the same answer, but not the same origin. */
+static void an_answer_says_who_asked(void **state)
+{
+    const tn_attention_backend_args *plain = LAYER("pod", .heads = 5);
+    tn_scope scope = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        set("attention.backend=FLASH_ATTN");
+        assert_string_equal(taken(plain), "FLASH_ATTN process");
+        reset("attention.backend");
+        enter(&scope, "attention.backend=FLASH_ATTN");
+        assert_string_equal(taken(plain), "FLASH_ATTN scope");
+        tn_scope_leave(&scope);
+    }
 }
 
 /* "flash" of tpu.attention.flash; "" when nothing is taken. */
@@ -466,6 +558,62 @@ static void switches_and_their_order_govern_dispatch(void **state)
     assert_string_equal(kernel_for(own, "cuda.overrideable_sdp=false"), "");
     assert_string_equal(kernel_for(own, "attention.backend=TORCH_SDPA"), "own");
     assert_string_equal(kernel_for(own, "cuda.math_sdp=false"), "own");
+}
+
+/* What a call itself asks for takes the place of the setting, and lifts no switch. */
+static void problems_ask_too(void **state)
+{
+    static const char flash[] = "attention:f32:b=1,h=1,l=8,d=8,backend=FLASH_ATTN@pod",
+                      family[] = "attention:f32:b=1,h=1,l=8,d=8,backend=TORCH_SDPA@pod",
+                      sage[] = "attention:f32:b=1,h=1,l=8,d=8,backend=SAGE_ATTN@pod",
+                      none[] = "attention:f32:b=1,h=1,l=8,d=8,backend=NO_ATTENTION@pod",
+                      back[] = "attention-backward:f32:b=1,h=1,l=8,d=8,backend=FLASH_ATTN@pod";
+    tn_decision *d = NULL;
+    const char *message = NULL;
+    tn_error err = {0};
+    (void)state;
+    assert_string_equal(kernel_for(flash, NULL), "flash");
+    assert_string_equal(kernel_for(flash, "attention.backend=math"), "flash");
+    assert_string_equal(kernel_for(flash, "attention.backend=NO_ATTENTION"), "flash");
+    assert_string_equal(kernel_for(flash, "attention.backend=forbid:FLASH_ATTN"), "flash");
+    assert_string_equal(kernel_for(flash, "cuda.flash_sdp=false"), "");
+    assert_string_equal(kernel_for(flash, "rules=forbid:attention/backend:flash"), "");
+    assert_string_equal(kernel_for(family, "attention.backend=math"), "flash");
+    assert_string_equal(kernel_for(family, "cuda.sdp_priority=math"), "plain");
+    assert_string_equal(kernel_for(sage, NULL), "");
+    assert_string_equal(kernel_for(none, NULL), "");
+    assert_string_equal(kernel_for(back, NULL), "");
+    assert_int_equal(tn_explain(NULL, sage, &d, &err), TN_OK);
+    assert_int_equal(tn_decision_status(d, &message), TN_UNSUPPORTED);
+    assert_contains(message, "no kernel on tpu yet that goes by SAGE_ATTN, which the problem asks "
+                             "for; those there are: FLASH_ATTN, TORCH_SDPA");
+    tn_decision_release(d);
+    assert_int_equal(tn_explain(NULL, none, &d, &err), TN_OK);
+    assert_int_equal(tn_decision_status(d, &message), TN_REFUSED);
+    assert_contains(message, "no attention may run, as the problem asks for NO_ATTENTION");
+    tn_decision_release(d);
+    assert_int_equal(tn_explain(NULL,
+                                "attention:f32:b=1,h=1,l=8,d=8,softcap=9,backend=FLASH_ATTN@pod",
+                                &d, &err),
+                     TN_OK);
+    assert_int_equal(tn_decision_status(d, &message), TN_REFUSED);
+    assert_contains(message, "tpu.attention.flash: feature: the problem uses softcap");
+    tn_decision_release(d);
+}
+
+/* A plan that was made for one request does not stand for another. */
+static void calls_ask_too(void **state)
+{
+    tn_error err = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(attend_by(TN_BACKEND_NONE, &err), TN_OK);
+        assert_int_equal(attend_by(TN_BACKEND_TORCH_SDPA, &err), TN_OK);
+        assert_int_equal(attend_by(TN_BACKEND_NO_ATTENTION, &err), TN_REFUSED);
+        assert_int_equal(attend_by(TN_BACKEND_VMOBA_ATTN, &err), TN_UNSUPPORTED);
+        assert_contains(err.message, "backend=VMOBA_ATTN");
+        assert_int_equal(attend_by(TN_BACKEND_COUNT, &err), TN_INVALID_ARGUMENT);
+    }
 }
 
 /* Who asks for a backend has said nothing of the switches, which stay off, nor of the order. */
@@ -589,7 +737,10 @@ static void every_backend_has_its_reason(void **state)
     assert_string_equal(backend_in(d, "math")->family, "TORCH_SDPA");
     assert_string_equal(backend_in(d, "math")->kernel, "tpu.attention.plain");
     assert_int_equal(backend_in(d, "math")->number, TN_SDP_MATH);
-    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "no kernel on tpu yet");
+    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
+                   "no kernel on tpu: it is of cuda alone");
+    assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
+                   "it is of cuda and rocm alone");
     assert_backend(d, "NO_ATTENTION", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "who asks for it");
     assert_backend(d, "BSA_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "no kernel on tpu yet");
     assert_backend(d, "ACME_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_DTYPE, "it computes with f64");
@@ -611,7 +762,8 @@ static void every_backend_has_its_reason(void **state)
     tn_decision_release(d);
     d = explained(problem, "attention.backend=NO_ATTENTION");
     assert_backend(d, "NO_ATTENTION", TN_VERDICT_CHOSEN, 0, "");
-    assert_backend(d, "math", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "is NO_ATTENTION (call)");
+    assert_backend(d, "math", TN_VERDICT_REFUSED, TN_REFUSE_RULE,
+                   "attention.backend (call) asks for NO_ATTENTION");
     tn_decision_release(d);
     d = explained("matmul:f32:m=8,n=8,k=8@cpu:0", NULL);
     assert_int_equal(tn_decision_backend_count(d), 0);
@@ -795,7 +947,11 @@ int main(void)
         cmocka_unit_test(a_layer_that_is_trained_has_gradients),
         cmocka_unit_test(no_attention_is_an_answer),
         cmocka_unit_test(calls_go_by_it),
+        cmocka_unit_test(answers_are_kept_by_all_they_follow_from),
+        cmocka_unit_test(an_answer_says_who_asked),
         cmocka_unit_test(switches_and_their_order_govern_dispatch),
+        cmocka_unit_test(problems_ask_too),
+        cmocka_unit_test(calls_ask_too),
         cmocka_unit_test(a_request_lifts_no_switch),
         cmocka_unit_test(an_order_is_no_list_of_wishes),
         cmocka_unit_test(the_reference_counts_as_math),

@@ -58,8 +58,17 @@ static const tn_dtype floats[] = {TN_F32, TN_F16, TN_BF16, 0}, f64[] = {TN_F64, 
                                        __VA_ARGS__}
 #define FORWARD(word, on, speed, ...) KERNEL(word, on, speed, .op = TN_OP_ATTENTION, __VA_ARGS__)
 
+int attention_rows_asked;
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row, (void)query, (void)why;
+    attention_rows_asked++;
+    return TN_OK;
+}
+
 FORWARD(tpu_flash, "tpu", 9, .name = "tpu.attention.flash", .backend = "FLASH_ATTN",
-        .dtypes = f32_bf16,
+        .dtypes = f32_bf16, .admit = admit, .numerics = TN_NUM_RUN_TO_RUN,
         .honours = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_LSE);
 FORWARD(tpu_narrow, "tpu", 99, .name = "tpu.attention.narrow", .backend = "math", .dtypes = halves,
         .numerics = TN_NUM_REDUCED_REDUCTION, .honours = ~UINT64_C(0));

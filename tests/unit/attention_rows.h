@@ -24,6 +24,9 @@
 
 extern bool attention_rows_of_gpus;
 
+/* How often tpu's flash was asked whether it takes a problem. */
+extern int attention_rows_asked;
+
 /* Registers kernels and devices, once for the process; nothing is tested before it is taken. */
 void attention_rows(void);
 

@@ -366,7 +366,9 @@ static void arguments_are_checked(void **state)
     refused(&args, TN_INVALID_ARGUMENT, "args->struct_size needs at least");
     REFUSED(TN_INVALID_ARGUMENT, "k: the tensor is NULL", .q = &q.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "args->set has bits", PLAIN, .set = 2);
-    REFUSED(TN_INVALID_ARGUMENT, "args->reserved has bits", PLAIN, .reserved = 1);
+    REFUSED(TN_INVALID_ARGUMENT, "backend needs 0 (any) to 15, found 16", PLAIN, .backend = 16);
+    REFUSED(TN_INVALID_ARGUMENT, "backend needs 0 (any) to 15, found -1", PLAIN,
+            .backend = TN_BACKEND_AUTOMATIC);
     REFUSED(TN_INVALID_ARGUMENT, "mask needs 0 (none) to 3, found 4", PLAIN, .mask = 4);
     REFUSED(TN_INVALID_ARGUMENT, "layout needs 0 (bhld) or 1 (blhd), found -1", PLAIN,
             .layout = -1);

@@ -12,6 +12,7 @@ static void roll_numbers(tn_attention_op *at)
     (void)tni_attention_see(at, place, roll(-1, 5), roll(0, 3) ? roll(-1, 5) : INT64_MAX);
     at->corner = roll(0, 3) ? at->corner : TN_CORNER_TOP_LEFT;
     at->shift = roll(0, 3) ? 0 : roll(-20, 20);
+    at->backend = roll(0, 2) ? 0 : (int32_t)roll(0, TN_BACKEND_COUNT - 1);
     at->scale = roll(0, 2) ? 1 : roll_real();
     at->softcap = PICK(caps);
     at->dropout = PICK(drops);
@@ -203,6 +204,10 @@ static void texts_are_read(void **state)
     assert_int_equal(op.as.attention.shift, -3);
     assert_int_equal(op.uses,
                      TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_OFFSET);
+    parse("attention:f32:h=1,l=4,d=4,backend=nabla_attn", &op);
+    assert_int_equal(op.as.attention.backend, TN_BACKEND_NABLA_ATTN);
+    parse("attention-backward:f32:h=1,l=4,d=4,backend=FLASH_ATTN", &op);
+    assert_int_equal(op.as.attention.backend, TN_BACKEND_FLASH_ATTN);
     parse("attention:f32:h=1,l=4,d=4,shift=5", &op); /* of no window there is no place */
     assert_true(op.as.attention.shift == 0 && op.uses == 0);
     parse("attention-merge:f16:h=3,l=4,d=5,lse=1,out=f32,layout=blhd", &op);
@@ -213,6 +218,11 @@ static void texts_are_refused(void **state)
 {
     (void)state;
     expect_refused("attention:f32:l=4,d=4", "h is missing");
+    expect_refused("attention:f32:h=1,l=4,d=4,backend=SAGE_ATN",
+                   "no attention backend \"SAGE_ATN\"; did you mean SAGE_ATTN?");
+    expect_refused("attention:f32:h=1,l=4,d=4,backend=flash", "no attention backend \"flash\"");
+    expect_refused("attention-merge:f32:b=1,h=1,l=4,d=4,backend=FLASH_ATTN",
+                   "attention-merge has no field \"backend\"");
     expect_refused("attention:f32:h=1,l=4", "d is missing");
     expect_refused("attention:f32:h=1,d=4", "l is missing");
     expect_refused("attention:f32:h=1,d=4,lk=3", "lq is missing");

@@ -11,6 +11,7 @@
 #include "tenon/tenon.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdatomic.h>
 
 static char scratch[SCRATCH_PATH];
@@ -66,7 +67,34 @@ static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
 ROW(a);
 ROW(b);
 ROW(c);
-static const tn_kernel_row *const kernels[] = {&a, &b, &c, NULL};
+
+/* Merges dense parts; all of its outputs but the last are right. */
+static tn_status merge(const tn_run *run, tn_error *err)
+{
+    const float *in[] = {tn_operand(run, TN_MERGE_IN), tn_operand(run, TN_MERGE_OTHER)};
+    const float *lse_in[] = {tn_operand(run, TN_MERGE_LSE_IN), tn_operand(run, TN_MERGE_LSE_OTHER)};
+    float *out = tn_operand(run, TN_MERGE_OUT), *lse = tn_operand(run, TN_MERGE_LSE);
+    const int64_t size = run->op->operand[TN_MERGE_OUT].shape[3];
+    (void)err;
+    for (int64_t i = 0; i < run->op->as.each.elements; i++) {
+        double x = exp((double)lse_in[0][i / size]), y = exp((double)lse_in[1][i / size]);
+        out[i] = (float)((x * (double)in[0][i] + y * (double)in[1][i]) / (x + y));
+        lse[i / size] = (float)log(x + y) + 0.5F;
+    }
+    return TN_OK;
+}
+
+static const tn_kernel_row half_right = {.struct_size = sizeof half_right,
+                                         .name = "cpu.attention-merge.half-right",
+                                         .platform = "cpu",
+                                         .op = TN_OP_ATTENTION_MERGE,
+                                         .version = 1,
+                                         .dtypes = only_f32,
+                                         .flops_per_us = 1,
+                                         .bytes_per_us = 1,
+                                         .overhead_us = 1000,
+                                         .run = merge};
+static const tn_kernel_row *const kernels[] = {&a, &b, &c, &half_right, NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "stranger",
@@ -287,12 +315,42 @@ static void no_verdict_without_an_answer(void **state)
     tn_context_release(context);
 }
 
+/* Also where what is wrong is not the first of them. */
+static void every_output_is_compared(void **state)
+{
+    static float in[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, lse_in[2][1], out[4], lse[1];
+    int64_t shape[] = {1, 1, 1, 4};
+    float *const data[] = {in[0], lse_in[0], in[1], lse_in[1], out, lse};
+    tn_context *context = context_of("cpu.attention-merge.half-right");
+    tn_tensor t[TN_MERGE_OPERANDS];
+    tn_error err = {0};
+    (void)state;
+    for (int i = 0; i < TN_MERGE_OPERANDS; i++)
+        t[i] = (tn_tensor){
+            .data = data[i],
+            .device_type = TN_DLPACK_CPU,
+            .ndim = data[i] == lse_in[0] || data[i] == lse_in[1] || data[i] == lse ? 3 : 4,
+            .dtype = TN_F32,
+            .shape = shape};
+    const tn_attention_merge_args *args =
+        TN_ARGS(attention_merge, .in = &t[TN_MERGE_IN], .lse_in = &t[TN_MERGE_LSE_IN],
+                .other = &t[TN_MERGE_OTHER], .lse_other = &t[TN_MERGE_LSE_OTHER],
+                .out = &t[TN_MERGE_OUT], .lse = &t[TN_MERGE_LSE]);
+    assert_int_equal(tn_attention_merge(context, args, &err), TN_CORRUPT);
+    assert_contains(err.message, "cpu.attention-merge.half-right on cpu:0: lse 0 is 1.19");
+    assert_contains(err.message,
+                    "1 of 5 are wrong; asked again with the same operands, it is wrong "
+                    "again; attention-merge:f32:");
+    assert_int_equal(tn_attention_merge(context, args, &err), TN_REFUSED); /* in quarantine now */
+    tn_context_release(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chance_is_told_and_no_more),   cmocka_unit_test(wrong_again_is_out),
         cmocka_unit_test(threads_are_not_mixed_up),     cmocka_unit_test(devices_are_not_mixed_up),
-        cmocka_unit_test(no_verdict_without_an_answer),
+        cmocka_unit_test(no_verdict_without_an_answer), cmocka_unit_test(every_output_is_compared),
     };
     set_up();
     int failed = run_suite("unit.sample", tests);

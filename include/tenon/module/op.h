@@ -313,6 +313,33 @@ enum {
 };
 enum { TN_CORNER_TOP_LEFT = 0, TN_CORNER_BOTTOM_RIGHT = 1 };
 
+/* Names that attention is asked for by: TORCH_SDPA is one of a family (sdpa.h), under NO_ATTENTION every call
+ * is refused. Numbers are never reused. */
+#define TN_BACKEND_LIST(X)      \
+    X(FLASH_ATTN, 1)            \
+    X(SLIDING_TILE_ATTN, 2)     \
+    X(TORCH_SDPA, 3)            \
+    X(SAGE_ATTN, 4)             \
+    X(VIDEO_SPARSE_ATTN, 5)     \
+    X(NO_ATTENTION, 6)          \
+    X(SAGE_ATTN_THREE, 7)       \
+    X(ATTN_QAT_INFER, 8)        \
+    X(ATTN_QAT_TRAIN, 9)        \
+    X(VIDEO_SPARSE_ATTN_H3, 10) \
+    X(BSA_ATTN, 11)             \
+    X(VMOBA_ATTN, 12)           \
+    X(SLA_ATTN, 13)             \
+    X(SAGE_SLA_ATTN, 14)        \
+    X(NABLA_ATTN, 15)
+enum {
+    TN_BACKEND_AUTOMATIC = -1, /* of a request: whatever computes best, and no setting is asked */
+    TN_BACKEND_NONE = 0,       /* of a request: none; of an answer: a backend without a number  */
+#define TN_OP_WORD_(NAME, number) TN_BACKEND_##NAME = number,
+    TN_BACKEND_LIST(TN_OP_WORD_)
+#undef TN_OP_WORD_
+        TN_BACKEND_COUNT
+};
+
 typedef struct tn_attention_op {
     int64_t batch;         /* sequences                                             */
     int64_t heads, groups; /* of Q; of K and V                                      */
@@ -320,8 +347,8 @@ typedef struct tn_attention_op {
     int64_t size, value_size;
     int64_t page; /* keys of a page; 0: none                               */
     int64_t left, right, shift;
-    int32_t corner; /* TN_CORNER_...                                         */
-    int32_t reserved;
+    int32_t corner;  /* TN_CORNER_...                                         */
+    int32_t backend; /* TN_BACKEND_... that it is asked for by; 0: any        */
     double scale, softcap, dropout;
     uint64_t seed, offset;
 } tn_attention_op;

@@ -98,7 +98,7 @@ void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
 {
     tni_backend_wish wish;
     *out = (tni_backend_pick){0};
-    tni_backend_wished(question->context, &wish);
+    tni_backend_wished(question, &wish);
     for (size_t i = 0; i < choice->admitted; i++) {
         if (take_any(&choice->candidates[i], &wish, bounds, out))
             return;
@@ -154,10 +154,26 @@ static void show_contender(const draft *d, tn_backend *row, tn_refusal *why,
         row->verdict = TN_VERDICT_REFUSED;
 }
 
+/* Whose alone one of the family is; NULL where every platform could have it. */
+static const char *owners_of(int32_t sdp)
+{
+    static const char *const owners[TNI_SDP_COUNT] = {[TN_SDP_MEM_EFFICIENT] = "cuda and rocm",
+                                                      [TN_SDP_CUDNN] = "cuda",
+                                                      [TN_SDP_OVERRIDEABLE] =
+                                                          "platforms out of tree"};
+    return owners[sdp];
+}
+
 static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     const tni_backend_facts *facts = row->family[0] ? NULL : tni_backend_facts_of(row->number);
     const char *platform = d->question->device->platform->name;
+    const char *owners = row->family[0] ? owners_of(row->number) : NULL;
+    if (owners && !strstr(owners, platform)) {
+        (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
+                         "no kernel on %s: it is of %s alone", platform, owners);
+        return;
+    }
     (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "no kernel on %s yet%s%s%s", platform,
                      facts ? " (" : "", facts ? facts->about : "", facts ? ")" : "");
 }
@@ -277,7 +293,7 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
         return tni_no_memory(err, "tn_explain", "the backends");
     d.to->count = 0;
     d.to->reports = NULL;
-    tni_backend_wished(question->context, &wish);
+    tni_backend_wished(question, &wish);
     d.none_wished = tni_backend_wishes_none(&wish);
     tni_backend_pick_of(question, choice, bounds, &d.pick);
     tn_status status = ask_conditions(&d, err);

@@ -1,4 +1,5 @@
 /* Which backend computes a layer of attention: who asks, by which strength, and what the answer is. */
+#include "answers.h"
 #include "backends.h"
 
 #include "base/alloc.h"
@@ -164,7 +165,7 @@ static void hear(layer *l)
 {
     const tn_attention_backend_args *args = l->args;
     tn_origin origin = {.struct_size = sizeof origin};
-    tni_backend_wished(l->context, &l->wish);
+    tni_backend_wished(&(tni_question){.context = l->context, .op = &l->op}, &l->wish);
     bool asks = l->wish.strength == TN_REQUIRE || l->wish.strength == TN_PREFER;
     const char *text = "automatic";
     l->from = TN_BACKEND_FROM_AUTOMATIC;
@@ -193,7 +194,6 @@ static void hear(layer *l)
 static tn_status ask(layer *l, tn_error *err)
 {
     char names[512];
-    hear(l);
     if (l->args->backend == TN_BACKEND_AUTOMATIC)
         return derive(l, TN_REQUIRE, "any", err);
     if (l->wish.strength == TN_PREFER) {
@@ -211,9 +211,10 @@ static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_er
     return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
 }
 
-/* Everything up to the decisions. What was made is released by the caller, also on failure. */
-static tn_status prepare(layer *l, const tn_context *context, const tn_attention_backend_args *args,
-                         tn_error *err)
+/* Who asks for what, on which device. What is made from here on is released by the caller, also on
+ * failure. */
+static tn_status begin(layer *l, const tn_context *context, const tn_attention_backend_args *args,
+                       tn_error *err)
 {
     *l = (layer){.args = args};
     tn_status status = check_args(args, err);
@@ -223,9 +224,15 @@ static tn_status prepare(layer *l, const tn_context *context, const tn_attention
     l->context = tn_context_retain(l->base);
     l->bounds.supported = args->supported;
     l->bounds.supported_count = args->supported_count;
-    status = find_device(args, &l->device, err);
-    if (!status)
-        status = make_op(args, false, &l->op, err);
+    hear(l);
+    return find_device(args, &l->device, err);
+}
+
+/* The decisions. */
+static tn_status prepare(layer *l, tn_error *err)
+{
+    const tn_attention_backend_args *args = l->args;
+    tn_status status = make_op(args, false, &l->op, err);
     if (!status)
         status = ask(l, err);
     if (!status)
@@ -362,7 +369,7 @@ static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
     tni_backend_wish wish;
     tni_backends *all = NULL;
     tni_backend_pick pick;
-    tni_backend_wished(l->context, &wish);
+    tni_backend_wished(&question, &wish);
     if (tni_backend_wishes_none(&wish))
         return tell_none(l, out, err);
     tn_status status = tni_backends_make(&question, l->choice, &l->bounds, &all, err);
@@ -377,6 +384,23 @@ static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
     return status;
 }
 
+/* By what is kept, or anew. What fell back is not kept: the reason follows from more than the answer. */
+static tn_status answer_again(layer *l, tn_attention_choice *out, tn_error *err)
+{
+    tni_answer_key key;
+    tni_answer_key_make(l->base, l->device, l->args, &key);
+    if (tni_answer_find(&key, out)) {
+        tn_text_fit(out->origin, sizeof out->origin, l->origin);
+        return TN_OK;
+    }
+    tn_status status = prepare(l, err);
+    if (!status)
+        status = answer(l, out, err);
+    if (!status && !out->fell_back)
+        tni_answer_keep(&key, out);
+    return status;
+}
+
 tn_status tn_attention_backend(const tn_context *context, const tn_attention_backend_args *args,
                                tn_attention_choice *out, tn_error *err)
 {
@@ -384,9 +408,9 @@ tn_status tn_attention_backend(const tn_context *context, const tn_attention_bac
     if (!out || !TN_HAS(out, tn_attention_choice, why))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out is NULL, or its struct_size too small");
-    tn_status status = prepare(&l, context, args, err);
+    tn_status status = begin(&l, context, args, err);
     if (!status)
-        status = answer(&l, out, err);
+        status = answer_again(&l, out, err);
     end(&l);
     return status;
 }
@@ -396,7 +420,9 @@ tn_status tn_attention_backend_explain(const tn_context *context,
                                        tn_error *err)
 {
     layer l;
-    tn_status status = prepare(&l, context, args, err);
+    tn_status status = begin(&l, context, args, err);
+    if (!status)
+        status = prepare(&l, err);
     if (!status)
         status = tni_explain_within(l.context, &l.op, l.device, &l.bounds, out, err);
     end(&l);

@@ -8,11 +8,30 @@
 static const char where[] = "attention.backend";
 static const char none_at_all[] = "no_attention";
 
-void tni_backend_wished(const tn_context *context, tni_backend_wish *out)
+enum { ORIGIN = 128 };
+
+/* The name that an op asks for; NULL for none. */
+static const char *asked_by(const tn_op *op)
 {
+    const tn_attention_op *at = tn_op_attention(op);
+    return at && at->backend ? tni_backend_facts_of(at->backend)->name : NULL;
+}
+
+tn_setting tni_backend_unheard(const tn_op *op)
+{
+    return asked_by(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
+}
+
+void tni_backend_wished(const tni_question *question, tni_backend_wish *out)
+{
+    const tni_rules *rules = question->context->rules;
+    const char *asked = asked_by(question->op);
     *out = (tni_backend_wish){.strength = TN_PERMIT};
-    for (size_t i = 0; i < tni_rules_count(context->rules); i++) {
-        const tni_rule *rule = tni_rules_at(context->rules, i);
+    if (asked)
+        *out = (tni_backend_wish){
+            .strength = TN_REQUIRE, .level = TN_LEVEL_CALL, .count = 1, .names = {asked}};
+    for (size_t i = 0; !asked && i < tni_rules_count(rules); i++) {
+        const tni_rule *rule = tni_rules_at(rules, i);
         if (rule->setting != TN_SETTING_ATTENTION_BACKEND || rule->shadowed ||
             rule->strength == TN_PERMIT || out->count == TNI_WISHED_MOST)
             continue;
@@ -26,7 +45,7 @@ void tni_backend_wished(const tn_context *context, tni_backend_wish *out)
 bool tni_backend_wishes_none(const tni_backend_wish *wish)
 {
     return wish->strength == TN_REQUIRE && wish->count == 1 &&
-           strcmp(wish->names[0], none_at_all) == 0;
+           tni_words_same(wish->names[0], none_at_all);
 }
 
 static bool is_attention(const tni_question *question)
@@ -34,11 +53,16 @@ static bool is_attention(const tni_question *question)
     return tni_op_class_of(question->op->kind)->group == TNI_OPS_ATTENTION;
 }
 
-/* Where attention.backend is said: "environment: TENON_ATTENTION_BACKEND". */
-static void tell_origin(const tn_context *context, tn_origin *out)
+/* Who asks: "attention.backend (environment: TENON_ATTENTION_BACKEND)", "the problem". */
+static void tell_origin(const tni_question *question, char *out, size_t size)
 {
-    *out = (tn_origin){.struct_size = sizeof *out};
-    (void)tn_setting_origin(context, TN_SETTING_ATTENTION_BACKEND, out, NULL);
+    tn_origin origin = {.struct_size = sizeof origin};
+    if (asked_by(question->op)) {
+        tn_text_fit(out, size, "the problem");
+        return;
+    }
+    (void)tn_setting_origin(question->context, TN_SETTING_ATTENTION_BACKEND, &origin, NULL);
+    snprintf(out, size, "attention.backend (%.100s)", origin.text);
 }
 
 tn_status tni_attention_check(const tni_question *question, tn_error *err)
@@ -46,9 +70,9 @@ tn_status tni_attention_check(const tni_question *question, tn_error *err)
     tni_backend_wish wish;
     if (question->only || !is_attention(question))
         return TN_OK;
-    tni_backend_wished(question->context, &wish);
+    tni_backend_wished(question, &wish);
     for (size_t i = 0; i < wish.count; i++) {
-        if (strcmp(wish.names[i], none_at_all) == 0 && !tni_backend_wishes_none(&wish))
+        if (tni_words_same(wish.names[i], none_at_all) && !tni_backend_wishes_none(&wish))
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                            "attention.backend: NO_ATTENTION stands alone, and is required");
         if (!tni_backend_is_known(wish.names[i]))
@@ -57,18 +81,34 @@ tn_status tni_attention_check(const tni_question *question, tn_error *err)
     return TN_OK;
 }
 
-bool tni_attention_permits(const tni_question *question, tn_refusal *why)
+void tni_attention_judge(const tni_question *question, tni_contender *to)
 {
+    const char *asked = asked_by(question->op);
+    tni_rules_judge_but(question->context->rules, &to->kernel->names,
+                        tni_backend_unheard(question->op), &to->judged);
+    bool kept_out =
+        to->judged.says == TNI_JUDGED_FORBIDDEN || to->judged.says == TNI_JUDGED_PASSED_OVER;
+    if (asked && !kept_out && tni_backend_is(&to->kernel->names, asked))
+        to->judged.says = TNI_JUDGED_REQUIRED;
+}
+
+bool tni_attention_permits(const tni_question *question, tni_contender *to)
+{
+    const char *asked = asked_by(question->op);
     tni_backend_wish wish;
-    tn_origin origin;
+    char origin[ORIGIN];
     if (!is_attention(question))
         return true;
-    tni_backend_wished(question->context, &wish);
-    if (!tni_backend_wishes_none(&wish))
+    tni_backend_wished(question, &wish);
+    if (tni_backend_wishes_none(&wish)) {
+        tell_origin(question, origin, sizeof origin);
+        return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
+                          "%s asks for NO_ATTENTION", origin);
+    }
+    if (!asked)
         return true;
-    tell_origin(question->context, &origin);
-    return tni_refuse(why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
-                      "attention.backend is NO_ATTENTION (%.120s)", origin.text);
+    return tni_backend_is(&to->kernel->names, asked) ||
+           tni_refuse(&to->why, TN_REFUSE_RULE, "backend", 1, 0, "the problem asks for %s", asked);
 }
 
 static bool has_kernel(const tni_choice *choice, const char *name)
@@ -96,14 +136,13 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
                                 tn_error *err)
 {
     tni_backend_wish wish;
-    tn_origin origin;
-    char present[128];
+    char present[128], origin[ORIGIN];
     tni_buffer text = {0};
     tn_status status = TN_OK;
     if (question->only || !is_attention(question))
         return TN_OK;
-    tni_backend_wished(question->context, &wish);
-    tell_origin(question->context, &origin);
+    tni_backend_wished(question, &wish);
+    tell_origin(question, origin, sizeof origin);
     tni_problem_write(question->op, question->device->id, &text);
     bool missing = wish.strength == TN_REQUIRE && wish.count > 0 &&
                    question->op->kind != TN_OP_ATTENTION_MERGE;
@@ -112,15 +151,14 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
     list_present(choice, present, sizeof present);
     if (tni_backend_wishes_none(&wish))
         status = tn_fail(err, TN_REFUSED, 0, where,
-                         "no attention may run, as attention.backend is NO_ATTENTION (%.100s); "
-                         "%.200s",
-                         origin.text, tni_buffer_text(&text));
+                         "no attention may run, as %s asks for NO_ATTENTION; %.200s", origin,
+                         tni_buffer_text(&text));
     else if (missing)
         status = tn_fail(err, TN_UNSUPPORTED, 0, where,
-                         "no kernel on %s yet that goes by %s, which attention.backend requires "
-                         "(%.100s); those there are: %s; %.200s",
+                         "no kernel on %s yet that goes by %s, which %s asks for; those there are: "
+                         "%s; %.200s",
                          question->device->platform->name, tni_backend_spelling(wish.names[0]),
-                         origin.text, present[0] ? present : "none", tni_buffer_text(&text));
+                         origin, present[0] ? present : "none", tni_buffer_text(&text));
     tni_buffer_release(&text);
     return status;
 }

@@ -1,0 +1,110 @@
+#include "answers.h"
+
+#include "device/stream/life.h"
+#include "dispatch/judge.h"
+#include "os/cpu.h"
+#include "os/fork.h"
+#include "os/thread.h"
+
+enum { PLACES = 64 };
+
+static struct {
+    tni_mutex lock;
+    struct {
+        tni_answer_key key;
+        tn_attention_choice choice; /* struct_size 0: none yet */
+    } places[PLACES];
+} kept = {.lock = TNI_MUTEX_INIT};
+static tni_once watched = TNI_ONCE_INIT;
+
+static void lock(void)
+{
+    tni_mutex_lock(&kept.lock);
+}
+
+static void unlock(void)
+{
+    tni_mutex_unlock(&kept.lock);
+}
+
+static void watch(void)
+{
+    static const tni_fork_hook hook = {lock, unlock, unlock};
+    tni_fork_watch(&hook);
+}
+
+static uint64_t pair(int32_t a, int32_t b)
+{
+    return (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
+}
+
+/* A bit for each; all of them where the layer has no list. */
+static uint64_t supported_by(const tn_attention_backend_args *args)
+{
+    uint64_t bits = 0;
+    if (!args->supported)
+        return UINT64_MAX;
+    for (size_t i = 0; i < args->supported_count; i++)
+        bits |= UINT64_C(1) << args->supported[i];
+    return bits;
+}
+
+void tni_answer_key_make(const tn_context *context, const tn_device *device,
+                         const tn_attention_backend_args *args, tni_answer_key *out)
+{
+    uint64_t dropout;
+    memcpy(&dropout, &args->dropout, sizeof dropout);
+    *out = (tni_answer_key){{
+        pair(device->ordinal, (int32_t)tni_life_of(device)),
+        tni_context_hash(context, &tni_attention_class),
+        tni_dispatch_generation(),
+        tni_cpu_features(),
+        supported_by(args),
+        (uint64_t)args->head_size,
+        (uint64_t)args->value_size,
+        (uint64_t)args->heads,
+        (uint64_t)args->groups,
+        (uint64_t)args->batch,
+        (uint64_t)args->queries,
+        (uint64_t)args->keys,
+        (uint64_t)args->window_left,
+        (uint64_t)args->window_right,
+        dropout,
+        (uint64_t)args->dtype << 32 | args->mask_dtype,
+        pair(args->mask, args->training),
+        pair(args->backend, args->strength),
+        (uint64_t)args->layer_default,
+    }};
+}
+
+static size_t place_of(const tni_answer_key *key)
+{
+    uint64_t hash = 1;
+    for (size_t i = 0; i < TNI_ANSWER_WORDS; i++)
+        hash = tni_hash_mix(hash, key->words[i]);
+    return (size_t)(hash % PLACES);
+}
+
+bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)
+{
+    size_t i = place_of(key), size = out->struct_size;
+    tni_once_run(&watched, watch);
+    lock();
+    bool found =
+        kept.places[i].choice.struct_size > 0 && memcmp(&kept.places[i].key, key, sizeof *key) == 0;
+    if (found)
+        *out = kept.places[i].choice;
+    unlock();
+    out->struct_size = size;
+    return found;
+}
+
+void tni_answer_keep(const tni_answer_key *key, const tn_attention_choice *choice)
+{
+    size_t i = place_of(key);
+    tni_once_run(&watched, watch);
+    lock();
+    kept.places[i].key = *key;
+    kept.places[i].choice = *choice;
+    unlock();
+}
