@@ -1,48 +1,24 @@
 /* The processor's own attention of bf16 and f16, every row that runs here, by the criterion of FlashAttention's
  * tests: the greatest error, against the reference's f64, is at most twice that of the formula evaluated
  * plainly in the operands' dtype. Rows that do not run here are named. */
-#include "attention_make.h"
-
-#include "tenon/module/cpu.h"
-
-#include "os/cpu.h"
+#include "cpu_attention_make.h"
 
 #include <time.h>
 
-tn_module_entry_fn tni_cpu_module_entry;
+static const int32_t written[] = {TN_ATTENTION_OUT, TN_ATTENTION_LSE};
+enum { WRITTEN = 2 };
 
-static const int32_t results[] = {TN_ATTENTION_OUT, TN_ATTENTION_LSE};
-enum { RESULTS = 2, ROWS_MOST = 16 };
-
-static const tn_kernel_row *rows[ROWS_MOST];
-static int row_count;
-
-static void loop(void *self, int64_t count, tn_task *task, void *user)
-{
-    (void)self;
-    tn_parallel_for(count, task, user);
-}
-
-static tn_status no_facts(void *self, tn_machine_facts *out, tn_error *err)
-{
-    (void)self;
-    (void)out;
-    return tn_fail(err, TN_UNAVAILABLE, 0, "test", "nothing is known of this machine");
-}
-
-static const tn_host host = {.struct_size = sizeof host, .parallel_for = loop, .machine = no_facts};
-
-static void find_rows(void)
+static void find_low_rows(void)
 {
     const tn_module *module = NULL;
     (void)tni_cpu_amx_request();
-    assert_int_equal(tni_cpu_module_entry(&host, &module, NULL), TN_OK);
+    assert_int_equal(tni_cpu_module_entry(&own_host, &module, NULL), TN_OK);
     row_count = 0;
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
         const tn_dtype dtype = (*row)->dtypes[0];
         if ((*row)->op != TN_OP_ATTENTION || (dtype != TN_BF16 && dtype != TN_F16))
             continue;
-        assert_true(row_count < ROWS_MOST);
+        assert_true(row_count < (int)(sizeof rows / sizeof rows[0]));
         if ((*row)->cpu_needs & ~tni_cpu_features())
             print_message("%s cannot run here\n", (*row)->name);
         else
@@ -51,65 +27,23 @@ static void find_rows(void)
     assert_true(row_count >= 2);
 }
 
-/* As the core does: with the memory that the row asks for, and not a byte more. */
-static tn_status run_row(const tn_kernel_row *row, call *c, int32_t threads, tn_error *err)
-{
-    void *data[TN_OP_OPERANDS_MAX] = {NULL};
-    for (int32_t i = 0; i < c->op.count; i++) {
-        c->op.operand[i] = c->o[i].layout.dtype ? c->o[i].layout : (tn_layout){.dtype = 0};
-        if (c->o[i].layout.dtype && elements_of(&c->o[i].layout) > 0)
-            data[i] = c->o[i].first;
-    }
-    const tn_query query = {.struct_size = sizeof query, .op = &c->op, .threads = threads};
-    tn_refusal why = {.struct_size = sizeof why};
-    if (row->admit(row, &query, &why))
-        fail_msg("%s refuses: %s needs %lld, found %lld", row->name, why.what,
-                 (long long)why.needed, (long long)why.found);
-    const uint64_t bytes = row->workspace(row, &query);
-    const size_t all = ((size_t)bytes + 127) / 64 * 64;
-    assert_true(bytes < UINT64_C(1) << 32);
-    unsigned char *room = aligned_alloc(64, all);
-    assert_non_null(room);
-    memset(room, 0xFF, all); /* NaNs */
-    const tn_run run = {.struct_size = sizeof run,
-                        .row = row,
-                        .op = &c->op,
-                        .data = data,
-                        .host = &host,
-                        .workspace = room,
-                        .workspace_bytes = bytes,
-                        .threads = threads};
-    tn_status status = row->run(&run, err);
-    for (size_t i = (size_t)bytes; i < all; i++)
-        assert_int_equal(room[i], 0xFF);
-    free(room);
-    return status;
-}
-
-static void compute_by(const tn_kernel_row *row, call *c, int32_t threads)
-{
-    tn_error err = {0};
-    if (run_row(row, c, threads, &err))
-        fail_msg("%s: %s", row->name, err.message);
-}
-
 /* Another one with the same inputs, and outputs of its own; out is of that dtype, 0: the same. */
-static call twin_of(const call *c, tn_dtype out, int kind)
+static call other_of(const call *c, tn_dtype out, int kind)
 {
-    call twin = *c;
-    for (int n = 0; n < RESULTS; n++) {
-        const tn_layout like = c->o[results[n]].layout;
-        const tn_dtype dtype = out && results[n] == TN_ATTENTION_OUT ? out : like.dtype;
+    call other = *c;
+    for (int n = 0; n < WRITTEN; n++) {
+        const tn_layout like = c->o[written[n]].layout;
+        const tn_dtype dtype = out && written[n] == TN_ATTENTION_OUT ? out : like.dtype;
         if (like.dtype)
-            twin.o[results[n]] = make_poisoned(dtype, like.rank, like.shape, kind);
+            other.o[written[n]] = make_poisoned(dtype, like.rank, like.shape, kind);
     }
-    return twin;
+    return other;
 }
 
-static void twin_drop(call *twin)
+static void other_drop(call *other)
 {
-    for (int n = 0; n < RESULTS; n++)
-        drop(&twin->o[results[n]]);
+    for (int n = 0; n < WRITTEN; n++)
+        drop(&other->o[written[n]]);
 }
 
 /* To nearest even with as many digits as the dtype has; exponents have no bounds. */
@@ -129,7 +63,7 @@ typedef struct desk {
     double *k, *v, *score, *q;
 } desk;
 
-static double *reals(int64_t count)
+static double *doubles(int64_t count)
 {
     double *memory = malloc((size_t)(count + 1) * sizeof *memory);
     assert_non_null(memory);
@@ -140,10 +74,10 @@ static desk desk_of(const call *c)
 {
     const tn_attention_op *at = &c->op.as.attention;
     return (desk){.dtype = c->o[TN_ATTENTION_Q].layout.dtype,
-                  .k = reals(at->keys * at->size),
-                  .v = reals(at->keys * at->value_size),
-                  .score = reals(at->keys),
-                  .q = reals(at->size)};
+                  .k = doubles(at->keys * at->size),
+                  .v = doubles(at->keys * at->value_size),
+                  .score = doubles(at->keys),
+                  .q = doubles(at->size)};
 }
 
 static void desk_drop(desk *d)
@@ -265,44 +199,26 @@ static void assert_lse(const tn_kernel_row *row, const call *found, const call *
 static void check(const call *c, int32_t threads, double roundings)
 {
     const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
-    call want = twin_of(c, TN_F32, DENSE);
+    call want = other_of(c, TN_F32, DENSE);
     double most, plain;
     call_compute(&want, 1);
     plain = plain_error(c, &want, &most);
     for (int n = 0; n < row_count; n++) {
         if (rows[n]->dtypes[0] != dtype)
             continue;
-        call found = twin_of(c, 0, (int)dice(REPEATED));
+        call found = other_of(c, 0, (int)dice(REPEATED));
         compute_by(rows[n], &found, threads);
         assert_out(rows[n], &found, &want,
                    2 * plain + roundings * (double)ulp(dtype, (long double)most) + 1e-7);
         if (c->o[TN_ATTENTION_LSE].layout.dtype)
             assert_lse(rows[n], &found, &want);
-        for (int i = 0; i < RESULTS; i++) {
-            if (c->o[results[i]].layout.dtype)
-                assert_outside_untouched(&found.o[results[i]]);
+        for (int i = 0; i < WRITTEN; i++) {
+            if (c->o[written[i]].layout.dtype)
+                assert_outside_untouched(&found.o[written[i]]);
         }
-        twin_drop(&found);
+        other_drop(&found);
     }
-    twin_drop(&want);
-}
-
-/* Up to `most`, more often near multiples of tiles. */
-static int64_t roll_size(int64_t most)
-{
-    static const int64_t near[] = {1, 6, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257};
-    int64_t size = dice(3) ? 1 + (int64_t)dice((uint64_t)most) : near[dice(16)];
-    return size < most ? size : most;
-}
-
-static void roll_places(tn_attention_op *at)
-{
-    if (dice(2))
-        return;
-    at->corner = (int32_t)dice(2);
-    at->right = dice(2) ? 0 : (int64_t)dice((uint64_t)at->keys + 2) - 1;
-    at->left = dice(2) ? -1 : (int64_t)dice((uint64_t)at->keys + 2) - 1;
-    at->shift = dice(3) ? 0 : (int64_t)dice(9) - 4;
+    other_drop(&want);
 }
 
 static call roll_call(void)
@@ -328,7 +244,7 @@ static call roll_call(void)
         roll_mask(&c);
     if (paged || dice(3) == 0)
         roll_lengths(&c);
-    roll_places(at);
+    roll_wide_window(at);
     if (dice(3) == 0)
         c.o[TN_ATTENTION_SINKS] =
             make_random(dice(2) ? TN_F32 : dtype, 1, &at->heads, (int)dice(LAYOUTS));
@@ -448,7 +364,7 @@ static void rows_that_see_nothing(void **state)
     for (int turn = 0; turn < 8 * row_count; turn++) {
         const tn_kernel_row *row = rows[turn / 8];
         const int64_t queries = turn % 2 ? 70 : 3;
-        call c = hiding_call(row->dtypes[0], queries, turn / 2 % 2), found = twin_of(&c, 0, DENSE);
+        call c = hiding_call(row->dtypes[0], queries, turn / 2 % 2), found = other_of(&c, 0, DENSE);
         compute_by(row, &found, 2);
         for (int64_t r = 0; r < 2 * queries; r++) {
             const long double lse = value_at(&found.o[TN_ATTENTION_LSE], r, 0);
@@ -457,7 +373,7 @@ static void rows_that_see_nothing(void **state)
                 assert_int_equal(load_bits(element_at(&found.o[TN_ATTENTION_OUT], e), 2), 0);
         }
         check(&c, 1, 1);
-        twin_drop(&found);
+        other_drop(&found);
         call_drop(&c);
     }
 }
@@ -489,13 +405,13 @@ static void odd_numbers(void **state)
         check(&c, 2, 1);
         put_bool(&c.o[TN_ATTENTION_MASK], 100 + 40, true); /* query 1 sees key 40 */
         put_number(&c.o[TN_ATTENTION_K], 40 * 33, (double)NAN);
-        call found = twin_of(&c, 0, DENSE);
+        call found = other_of(&c, 0, DENSE);
         compute_by(row, &found, 2);
         for (int64_t e = 0; e < queries * 20; e++)
             assert_int_equal(is_nan(value_at(&found.o[TN_ATTENTION_OUT], e, 0)), e / 20 == 1);
         for (int64_t r = 0; r < queries; r++)
             assert_int_equal(is_nan(value_at(&found.o[TN_ATTENTION_LSE], r, 0)), r == 1);
-        twin_drop(&found);
+        other_drop(&found);
         call_drop(&c);
     }
 }
@@ -517,7 +433,7 @@ static void assert_same_bits(const tn_kernel_row *row, const call *a, const call
 /* A batch's first sequence alone. */
 static call first_of(const call *c)
 {
-    call first = twin_of(c, 0, DENSE);
+    call first = other_of(c, 0, DENSE);
     first.op.as.attention.batch = 1;
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++)
         first.o[o].layout.shape[0] = 1;
@@ -537,18 +453,18 @@ static void threads_and_batch_change_no_bit(void **state)
         c.op.as.attention.right = turn % 2 ? 0 : -1;
         c.op.as.attention.left = turn % 4 == 1 ? 60 : -1;
         c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
-        call one = twin_of(&c, 0, DENSE), first = first_of(&c);
+        call one = other_of(&c, 0, DENSE), first = first_of(&c);
         compute_by(row, &one, 1);
         for (int32_t threads = 2; threads <= 8; threads += threads - 1) {
-            call many = twin_of(&c, 0, DENSE);
+            call many = other_of(&c, 0, DENSE);
             compute_by(row, &many, threads);
             assert_same_bits(row, &one, &many, z[0] * z[1] * z[2]);
-            twin_drop(&many);
+            other_drop(&many);
         }
         compute_by(row, &first, 2);
         assert_same_bits(row, &one, &first, z[1] * z[2]);
-        twin_drop(&first);
-        twin_drop(&one);
+        other_drop(&first);
+        other_drop(&one);
         call_drop(&c);
     }
 }
@@ -571,13 +487,13 @@ static void assert_refused(call *c, const char *what, int32_t code, int64_t need
 }
 
 /* An operand's dtype that no row takes, in place of its own. */
-static void assert_dtype_refused(call *c, int32_t operand, const char *what, tn_dtype needed,
+static void assert_dtype_refused(call *c, int32_t which, const char *what, tn_dtype needed,
                                  tn_dtype found)
 {
-    const tn_dtype own = c->o[operand].layout.dtype;
-    c->o[operand].layout.dtype = found;
+    const tn_dtype own = c->o[which].layout.dtype;
+    c->o[which].layout.dtype = found;
     assert_refused(c, what, TN_REFUSE_DTYPE, needed, found);
-    c->o[operand].layout.dtype = own;
+    c->o[which].layout.dtype = own;
 }
 
 static void what_is_refused(void **state)
@@ -612,6 +528,6 @@ int main(void)
     const char *given = getenv("TENON_TEST_SEED");
     dice_state = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) | 1;
     print_message("seed %llu\n", (unsigned long long)dice_state);
-    find_rows();
+    find_low_rows();
     return run_suite("kernels.cpu_attention_low", tests);
 }
