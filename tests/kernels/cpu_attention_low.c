@@ -335,6 +335,26 @@ static void far_scores(void **state)
     }
 }
 
+/* Roundings of weights to their dtype even out: values of 1 give 1. */
+static void weights_are_rounded_to_nearest(void **state)
+{
+    enum { KEYS = 1500, QUERIES = 40 };
+    (void)state;
+    for (int n = 0; n < row_count; n++) {
+        call c = call_of(rows[n]->dtypes[0], 1, 1, 1, QUERIES, KEYS, 16, 16);
+        call found = other_of(&c, TN_F32, DENSE);
+        const uint64_t one = rows[n]->dtypes[0] == TN_BF16 ? 0x3f80 : 0x3c00;
+        for (int64_t e = 0; e < KEYS * 16; e++)
+            store_bits(element_at(&c.o[TN_ATTENTION_V], e), 2, one);
+        found.op.as.attention.scale = 0.05; /* so that none of them stands out */
+        compute_by(rows[n], &found, 1);
+        for (int64_t e = 0; e < QUERIES * 16; e++)
+            assert_true(fabsl(value_at(&found.o[TN_ATTENTION_OUT], e, 0) - 1) < 0x1p-12L);
+        other_drop(&found);
+        call_drop(&c);
+    }
+}
+
 static void put_bool(operand *o, int64_t index, bool value)
 {
     store_bits(element_at(o, index), 1, value);
@@ -520,10 +540,15 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_op_is_near_the_reference),    cmocka_unit_test(sizes_at_edges),
-        cmocka_unit_test(long_rows_and_many_keys),         cmocka_unit_test(far_scores),
-        cmocka_unit_test(rows_that_see_nothing),           cmocka_unit_test(odd_numbers),
-        cmocka_unit_test(threads_and_batch_change_no_bit), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(any_op_is_near_the_reference),
+        cmocka_unit_test(sizes_at_edges),
+        cmocka_unit_test(long_rows_and_many_keys),
+        cmocka_unit_test(far_scores),
+        cmocka_unit_test(weights_are_rounded_to_nearest),
+        cmocka_unit_test(rows_that_see_nothing),
+        cmocka_unit_test(odd_numbers),
+        cmocka_unit_test(threads_and_batch_change_no_bit),
+        cmocka_unit_test(what_is_refused),
     };
     const char *given = getenv("TENON_TEST_SEED");
     dice_state = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) | 1;
