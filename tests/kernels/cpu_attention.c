@@ -77,10 +77,288 @@ static void any_op_is_that_of_the_reference(void **state)
     }
 }
 
+/* One below, at and one above tiles, panels, blocks of keys and the rows that are few. */
+static void sizes_at_edges(void **state)
+{
+    static const int64_t lengths[] = {1, 5, 6, 7, 8, 9, 13, 14, 15, 31, 32, 33, 63, 64, 65};
+    static const int64_t long_ones[] = {255, 256, 257, 512, 513};
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int n = 0; n < 15; n++) {
+        for (int m = 0; m < 20; m++) {
+            const int64_t keys = m < 15 ? lengths[m] : long_ones[m - 15];
+            call c = call_of(reals[m % 2], 1, 1, 1, lengths[n], keys, lengths[(n + m) % 15],
+                             lengths[(n * 3 + m) % 15]);
+            if ((n + m) % 3 == 0) {
+                c.op.as.attention.right = 0;
+                c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+            }
+            check(&c, 2);
+            call_drop(&c);
+        }
+    }
+}
+
+/* Blocks, parts and tasks of several: rows that are many, few with many keys, heads that are many. */
+static void long_ones(void **state)
+{
+    static const int64_t sizes[][6] = {{1, 1, 1, 300, 700, 20}, {1, 2, 1, 3, 2500, 16},
+                                       {2, 1, 1, 1, 1025, 33},  {40, 2, 2, 20, 30, 8},
+                                       {1, 1, 1, 20, 70000, 2}, {1, 8, 1, 1, 70000, 3}};
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int n = 0; n < (test_reduced() ? 4 : 6); n++) {
+        const int64_t *s = sizes[n];
+        for (int turn = 0; turn < 3; turn++) {
+            call c = call_of(reals[turn % 2], s[0], s[1], s[2], s[3], s[4], s[5], s[5]);
+            c.op.as.attention.right = turn == 1 ? 0 : -1;
+            c.op.as.attention.left = turn == 2 ? s[4] / 3 : -1;
+            c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+            check(&c, 3);
+            call_drop(&c);
+        }
+    }
+}
+
+/* The same bits on any number of threads, and in any batch. */
+static void threads_and_batches_change_no_bit(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < (test_reduced() ? 3 : 12); turn++) {
+        static const int64_t sizes[][2] = {{50, 300}, {300, 90}, {2, 3000}};
+        const int64_t *s = sizes[turn % 3];
+        call c = call_of(reals[turn % 2], 3, 4, turn % 4 < 2 ? 4 : 2, s[0], s[1], 24, 40);
+        roll_wide_window(&c.op.as.attention);
+        for (int n = 0; n < row_count; n++) {
+            call one = twin_of(&c, results, RESULTS), last;
+            compute_by(rows[n], &one, 1);
+            for (int32_t threads = 2; threads < 18; threads += 5) {
+                call many = twin_of(&c, results, RESULTS);
+                compute_by(rows[n], &many, threads);
+                for (int i = 0; i < RESULTS; i++)
+                    assert_memory_equal(one.o[results[i]].memory, many.o[results[i]].memory,
+                                        one.o[results[i]].size);
+                twin_drop(&many, results, RESULTS);
+            }
+            last = c; /* the last sequence by itself */
+            last.op.as.attention.batch = 1;
+            for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++) {
+                last.o[o].layout.shape[0] = 1;
+                last.o[o].first += 2 * c.o[o].layout.stride[0] * bytes_of(c.o[o].layout.dtype);
+            }
+            compute_by(rows[n], &last, 2);
+            for (int i = 0; i < RESULTS; i++) {
+                const operand *of = &last.o[results[i]];
+                const size_t bytes =
+                    (size_t)(elements_of(&of->layout) * bytes_of(of->layout.dtype));
+                assert_memory_equal(of->first,
+                                    one.o[results[i]].first + (of->first - c.o[results[i]].first),
+                                    bytes);
+            }
+            twin_drop(&one, results, RESULTS);
+        }
+        call_drop(&c);
+    }
+}
+
+static double plain_exp(double x)
+{
+    return (double)expf((float)x);
+}
+
+/* A row by the formula, each step rounded to f32. */
+static void plain_row(const call *c, int64_t h, int64_t i, float *score, float *out)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    const float *q = (const float *)(const void *)c->o[TN_ATTENTION_Q].first;
+    const float *k = (const float *)(const void *)c->o[TN_ATTENTION_K].first;
+    const float *v = (const float *)(const void *)c->o[TN_ATTENTION_V].first;
+    float greatest = -INFINITY, sum = 0;
+    q += (h * at->queries + i) * at->size;
+    k += h * at->keys * at->size;
+    v += h * at->keys * at->value_size;
+    for (int64_t j = 0; j < at->keys; j++) {
+        float dot = 0;
+        for (int64_t d = 0; d < at->size; d++)
+            dot += q[d] * k[j * at->size + d];
+        score[j] = dot * (float)at->scale;
+        greatest = score[j] > greatest ? score[j] : greatest;
+    }
+    for (int64_t j = 0; j < at->keys; j++) {
+        score[j] = (float)plain_exp((double)(score[j] - greatest));
+        sum += score[j];
+    }
+    for (int64_t d = 0; d < at->value_size; d++) {
+        out[d] = 0;
+        for (int64_t j = 0; j < at->keys; j++)
+            out[d] += score[j] / sum * v[j * at->value_size + d];
+    }
+}
+
+/* Numbers as a normal distribution has them, times `by`. */
+static void fill_normal(operand *o, double by)
+{
+    float *to = (float *)(void *)o->first;
+    for (int64_t e = 0; e < elements_of(&o->layout); e++) {
+        double sum = 0;
+        for (int n = 0; n < 12; n++)
+            sum += (double)dice(1 << 24) / (1 << 24) - 0.5;
+        to[e] = (float)(sum * by);
+    }
+}
+
+/* Errors are at most twice those of the plain formula in f32, scores of 80 and more included. */
+static void errors_are_those_of_the_formula(void **state)
+{
+    static const int64_t sizes[][3] = {
+        {113, 203, 64}, {128, 217, 128}, {64, 800, 40}, {3, 799, 59}};
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 8; turn++) {
+        const int64_t *s = sizes[turn % 4];
+        call c = call_of(TN_F32, 1, 2, 2, s[0], s[1], s[2], s[2]), want;
+        c.op.as.attention.scale = 1 / sqrt((double)s[2]);
+        fill_normal(&c.o[TN_ATTENTION_Q], turn < 4 ? 1 : 30);
+        fill_normal(&c.o[TN_ATTENTION_K], 1);
+        fill_normal(&c.o[TN_ATTENTION_V], 1);
+        want = twin_of(&c, results, RESULTS);
+        call_compute(&want, 1);
+        float *score = malloc((size_t)s[1] * sizeof *score), out[128];
+        const float *wanted = (const float *)(const void *)want.o[TN_ATTENTION_OUT].first;
+        double plain = 0;
+        assert_non_null(score);
+        for (int64_t r = 0; r < 2 * s[0]; r++) {
+            plain_row(&c, r / s[0], r % s[0], score, out);
+            for (int64_t d = 0; d < s[2]; d++)
+                plain = fmax(plain, fabs((double)out[d] - (double)wanted[r * s[2] + d]));
+        }
+        for (int n = 0; n < row_count; n++) {
+            const float *found = (const float *)(const void *)c.o[TN_ATTENTION_OUT].first;
+            compute_by(rows[n], &c, 2);
+            double worst = 0;
+            for (int64_t e = 0; e < 2 * s[0] * s[2]; e++)
+                worst = fmax(worst, fabs((double)found[e] - (double)wanted[e]));
+            if (worst > 2 * plain + 1e-7)
+                fail_msg("%s: off by %g, the formula by %g", rows[n]->name, worst, plain);
+        }
+        free(score);
+        twin_drop(&want, results, RESULTS);
+        call_drop(&c);
+    }
+}
+
+static bool row_is_nan(const call *c, int64_t row)
+{
+    const int64_t columns = c->op.as.attention.value_size;
+    const bool nan = is_nan(value_at(&c->o[TN_ATTENTION_OUT], row * columns, 0));
+    for (int64_t d = 0; d < columns; d++)
+        assert_int_equal(is_nan(value_at(&c->o[TN_ATTENTION_OUT], row * columns + d, 0)), nan);
+    assert_int_equal(is_nan(value_at(&c->o[TN_ATTENTION_LSE], row, 0)), nan);
+    return nan;
+}
+
+/* The key at place `odd` is a NaN, in K and V; a query before it does not see it. */
+static void odd_numbers_stay_with_those_who_see_them(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 12; turn++) {
+        const int64_t queries = turn % 3 ? 45 : 4, odd = turn % 3 ? 20 : 2;
+        call c = call_of(reals[turn % 2], 1, 1, 1, queries, queries + 7, 17, 33);
+        c.op.as.attention.right = 0;
+        for (int64_t d = 0; d < 33; d++) {
+            if (d < 17)
+                put_number(&c.o[TN_ATTENTION_K], odd * 17 + d, NAN);
+            put_number(&c.o[TN_ATTENTION_V], odd * 33 + d, turn < 6 ? NAN : -(double)INFINITY);
+        }
+        for (int n = 0; n < row_count; n++) {
+            compute_by(rows[n], &c, 2);
+            for (int64_t i = 0; i < queries; i++)
+                assert_int_equal(row_is_nan(&c, i), i >= odd);
+        }
+        call_drop(&c);
+    }
+}
+
+static void rows_that_see_nothing(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 8; turn++) {
+        const int64_t queries = turn % 2 ? 60 : 6, keys = queries / 2;
+        call c = call_of(reals[turn / 2 % 2], 1, 2, turn % 3 ? 1 : 2, queries, keys, 4, 19);
+        c.op.as.attention.right = 0; /* the first half lies before all keys */
+        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        if (turn >= 4)
+            c.o[TN_ATTENTION_SINKS] = make_random(TN_F32, 1, (const int64_t[]){2}, DENSE);
+        for (int n = 0; n < row_count; n++) {
+            compute_by(rows[n], &c, 2);
+            for (int64_t r = 0; r < 2 * queries; r++) {
+                long double lse = value_at(&c.o[TN_ATTENTION_LSE], r, 0);
+                if (r % queries >= queries - keys)
+                    continue;
+                assert_true(lse == (turn < 4 ? -(long double)INFINITY
+                                             : value_at(&c.o[TN_ATTENTION_SINKS], r / queries, 0)));
+                for (int64_t d = 0; d < 19; d++)
+                    assert_true(value_at(&c.o[TN_ATTENTION_OUT], r * 19 + d, 0) == 0);
+            }
+        }
+        check(&c, 1);
+        call_drop(&c);
+    }
+}
+
+/* Scores of -infinity weigh nothing, those of infinity are NaNs, as with the reference. */
+static void infinite_scores(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 8; turn++) {
+        const int64_t queries = turn % 2 ? 40 : 1;
+        call c = call_of(reals[turn / 2 % 2], 1, 1, 1, queries, 9, 1, 4);
+        for (int64_t j = 0; j < 9; j++)
+            put_number(&c.o[TN_ATTENTION_K], j, 1 + (double)j);
+        for (int64_t i = 0; i < queries; i += 3)
+            put_number(&c.o[TN_ATTENTION_Q], i, turn < 4 ? -(double)INFINITY : (double)INFINITY);
+        check(&c, 2);
+        compute_by(rows[0], &c, 1);
+        assert_int_equal(row_is_nan(&c, 0), turn >= 4);
+        call_drop(&c);
+    }
+}
+
+/* Tables that do not fit are refused before anything is written. */
+static void wrong_tables_are_refused(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int n = 0; n < row_count; n++) {
+        call c = call_of(TN_F32, 2, 1, 1, 20, 8, 4, 4);
+        tn_error err = {0};
+        c.o[TN_ATTENTION_LENGTHS] = make(TN_I32, 1, (const int64_t[]){2}, DENSE);
+        put_i32(&c.o[TN_ATTENTION_LENGTHS], 0, 8);
+        put_i32(&c.o[TN_ATTENTION_LENGTHS], 1, 9);
+        assert_int_equal(run_row(rows[n], &c, 2, &err), TN_INVALID_ARGUMENT);
+        assert_string_equal(err.where, rows[n]->name);
+        assert_contains(err.message, "lengths[1] needs 0 to 8, found 9");
+        assert_untouched(&c);
+        call_drop(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_op_is_that_of_the_reference),
+        cmocka_unit_test(sizes_at_edges),
+        cmocka_unit_test(long_ones),
+        cmocka_unit_test(threads_and_batches_change_no_bit),
+        cmocka_unit_test(errors_are_those_of_the_formula),
+        cmocka_unit_test(odd_numbers_stay_with_those_who_see_them),
+        cmocka_unit_test(rows_that_see_nothing),
+        cmocka_unit_test(infinite_scores),
+        cmocka_unit_test(wrong_tables_are_refused),
     };
     return run_suite("kernels.cpu_attention", tests);
 }

@@ -70,10 +70,99 @@ static void any_op_is_that_of_the_reference(void **state)
     }
 }
 
+/* One below, at and one above tiles and blocks, and several blocks of both. */
+static void sizes_at_edges(void **state)
+{
+    static const int64_t sizes[][3] = {{127, 255, 15}, {128, 256, 16}, {129, 257, 17},
+                                       {1, 1, 1},      {14, 32, 31},   {15, 33, 32},
+                                       {600, 40, 33},  {40, 1100, 5}};
+    (void)state;
+    find_rows(TN_OP_ATTENTION_BACKWARD);
+    for (int n = 0; n < 8; n++) {
+        for (int turn = 0; turn < 2; turn++) {
+            const int64_t *s = sizes[n];
+            call forward = call_of(reals[turn], 1, 2, 1 + n % 2, s[0], s[1], s[2], s[2] + 1);
+            forward.op.as.attention.right = n % 3 ? -1 : 0;
+            call_compute(&forward, 1);
+            call c = back_of(&forward);
+            check(&c, 2);
+            call_drop(&c);
+        }
+    }
+}
+
+static void threads_change_no_bit(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION_BACKWARD);
+    for (int turn = 0; turn < (test_reduced() ? 2 : 6); turn++) {
+        call forward = call_of(reals[turn % 2], 2, 2, 1 + turn / 2 % 2, turn % 3 ? 300 : 1100,
+                               turn % 3 ? 700 : 300, 24, 20);
+        roll_wide_window(&forward.op.as.attention);
+        call_compute(&forward, 1);
+        call c = back_of(&forward);
+        for (int n = 0; n < row_count; n++) {
+            call one = twin_of(&c, results, RESULTS);
+            compute_by(rows[n], &one, 1);
+            for (int32_t threads = 2; threads < 18; threads += 5) {
+                call many = twin_of(&c, results, RESULTS);
+                compute_by(rows[n], &many, threads);
+                for (int i = 0; i < RESULTS; i++)
+                    assert_memory_equal(one.o[results[i]].memory, many.o[results[i]].memory,
+                                        one.o[results[i]].size);
+                twin_drop(&many, results, RESULTS);
+            }
+            twin_drop(&one, results, RESULTS);
+        }
+        call_drop(&c);
+    }
+}
+
+/* Queries before `odd` do not see that key, whose numbers are NaNs, and no one sees the last. */
+static void what_is_not_seen_has_no_part(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION_BACKWARD);
+    for (int turn = 0; turn < 4; turn++) {
+        const int64_t keys = 41, odd = 40, shape[] = {1, 1, 30, keys};
+        call forward = call_of(reals[turn % 2], 1, 1, 1, 30, keys, 18, 9);
+        operand *mask = &forward.o[TN_ATTENTION_MASK];
+        *mask = make(TN_BOOL, 4, shape, DENSE);
+        for (int64_t n = 0; n < 30 * keys; n++) /* query 0 sees nothing, nobody the last key */
+            *element_at(mask, n) = n >= keys && n % keys != odd;
+        for (int64_t d = 0; d < 18; d++) {
+            put_number(&forward.o[TN_ATTENTION_K], odd * 18 + d, NAN);
+            put_number(&forward.o[TN_ATTENTION_Q], d, NAN);
+            if (d < 9)
+                put_number(&forward.o[TN_ATTENTION_V], odd * 9 + d, NAN);
+        }
+        call_compute(&forward, 1);
+        call c = back_of(&forward);
+        for (int64_t d = 0; d < 9; d++)
+            put_number(&c.o[TN_ATTENTION_DOUT], d, turn < 2 ? 0.5 : (double)INFINITY);
+        for (int n = 0; n < row_count; n++) {
+            compute_by(rows[n], &c, 2);
+            for (int i = 0; i < RESULTS; i++) {
+                const operand *o = &c.o[results[i]];
+                for (int64_t e = 0; e < elements_of(&o->layout); e++)
+                    assert_false(is_nan(value_at(o, e, 0)));
+            }
+            for (int64_t d = 0; d < 18; d++) {
+                assert_true(value_at(&c.o[TN_ATTENTION_DQ], d, 0) == 0);
+                assert_true(value_at(&c.o[TN_ATTENTION_DK], odd * 18 + d, 0) == 0);
+            }
+        }
+        call_drop(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_op_is_that_of_the_reference),
+        cmocka_unit_test(sizes_at_edges),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(what_is_not_seen_has_no_part),
     };
     return run_suite("kernels.cpu_attention_backward", tests);
 }

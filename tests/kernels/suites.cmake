@@ -31,6 +31,7 @@ endif()
 tenon_test(kernels/cpu_large TIMEOUT 120 LABELS concurrency)
 tenon_test(kernels/cpu_attention TIMEOUT 240 LABELS concurrency)
 tenon_test(kernels/cpu_attention_backward TIMEOUT 240 LABELS concurrency)
+tenon_test(kernels/cpu_attention_low TIMEOUT 240 LABELS concurrency hw)
 tenon_test(kernels/cpu_matmul TIMEOUT 240 LABELS concurrency)
 tenon_test(kernels/cpu_matmul_low TIMEOUT 240 LABELS concurrency hw)
 

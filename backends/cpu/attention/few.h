@@ -17,8 +17,8 @@ INLINE VECTOR F(few_scores)(const REAL *q, const char *const *k, int64_t keys, i
             UNROLLED for (int i = 0; i < WIDTH; i++)
             {
                 if (next && d >= from && d < to)
-                    __builtin_prefetch((const REAL *)(const void *)next[i] + d);
-                sum[i] = F(fma)(F(load)((const REAL *)(const void *)k[i] + d), x, sum[i]);
+                    __builtin_prefetch(next[i] + d * (int64_t)sizeof(REAL));
+                sum[i] = F(fma)(F(load)(k[i] + d * (int64_t)sizeof(REAL)), x, sum[i]);
             }
         }
     for (; d < size; d += WIDTH) {
@@ -54,17 +54,17 @@ SPECIAL void F(few_columns)(const tni_at_step *s, const REAL *weights, const REA
             ? F(load)(to + r * s->state.value_row + v * WIDTH) * F(splat)(shrink[row + r])
             : (VECTOR){0};
     for (int64_t j = 0; j < s->keys; j++) {
-        const REAL *from = (const REAL *)(const void *)s->v_at[j] + column;
+        const char *from = s->v_at[j] + column * (int64_t)sizeof(REAL);
         const char *ahead = s->v_at[j + F(AHEAD) < s->keys ? j + F(AHEAD) : j];
         UNROLLED for (int v = 0; v < vectors; v++)
         {
             VECTOR y = {0};
             if (whole || (v + 1) * WIDTH <= left)
-                y = F(load)(from + v * WIDTH);
+                y = F(load)(from + v * (int64_t)sizeof(VECTOR));
             else if (v * WIDTH < left)
-                y = F(load_some)(from + v * WIDTH, F(mask_first)(left - v * WIDTH));
+                y = F(part_load)(from + v * (int64_t)sizeof(VECTOR), left - v * WIDTH);
             if (whole)
-                __builtin_prefetch((const REAL *)(const void *)ahead + column + v * WIDTH);
+                __builtin_prefetch(ahead + (column + v * WIDTH) * (int64_t)sizeof(REAL));
             UNROLLED for (int r = 0; r < rows; r++)
             {
                 const REAL weight = weights[(row + r) * F(SCORE_ROW) + j];
@@ -104,13 +104,12 @@ static void F(few_values)(const tni_at_step *s, const REAL *weights, const REAL 
         F(few_rows)(s, weights, shrink, row, 1, 8);
 }
 
-/* -infinity behind the last key, up to whole pairs of vectors. Returns how many keys there are then. */
-static int64_t F(few_pad)(REAL *row, int64_t keys)
+/* -infinity behind the last key, up to whole pairs of vectors. */
+static void F(few_pad)(REAL *row, int64_t keys)
 {
     const int64_t whole = (keys + COLUMNS - 1) / COLUMNS * COLUMNS;
     for (int64_t j = keys; j < whole; j++)
         row[j] = -(REAL)INFINITY;
-    return whole;
 }
 
 /* Scores of a row and up to WIDTH keys, `at` and on. */
@@ -137,9 +136,9 @@ static void F(few_step)(const tni_at_step *step)
             F(few_score_row)(&s, r, j, n, next);
     }
     for (int64_t r = 0; r < s.rows; r++) {
-        (void)F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
+        F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
         if (s.bias)
-            (void)F(few_pad)((REAL *)(uintptr_t)s.bias + r * s.bias_row, s.keys);
+            F(few_pad)((REAL *)(uintptr_t)s.bias + r * s.bias_row, s.keys);
     }
     s.keys = (s.keys + COLUMNS - 1) / COLUMNS * COLUMNS;
     F(weigh)(&s, &is, scores, shrink);

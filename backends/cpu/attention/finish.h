@@ -19,7 +19,7 @@ static double F(divide_by)(const tni_at_problem *p, double sink, double most, do
 /* Elements first to first + n of a row, at most a vector. */
 INLINE void F(row_put)(VECTOR v, char *row, int64_t step, int64_t first, int64_t n)
 {
-    REAL *at = (REAL *)(void *)row + first;
+    char *at = row + first * step;
     if (step != (int64_t)sizeof(REAL))
         for (int64_t i = 0; i < WIDTH && i < n; i++)
             memcpy(row + (first + i) * step, (const char *)&v + i * (int64_t)sizeof(REAL),
@@ -27,7 +27,7 @@ INLINE void F(row_put)(VECTOR v, char *row, int64_t step, int64_t first, int64_t
     else if (n >= WIDTH)
         F(store)(at, v);
     else
-        F(store_some)(at, F(mask_first)(n), v);
+        F(part_store)(at, n, v);
 }
 
 static void F(write_row)(const tni_at_problem *p, const REAL *values, REAL by, char *to)

@@ -9,15 +9,25 @@
 
 static const tni_at_set *const base = &JOIN(tni_at_f32_, ISA);
 
-/* A row of `size` elements, at most TNI_AT_LOW_SIZE. */
-static void widen_row(tn_dtype dtype, const char *from, int64_t step, int64_t size, float *to)
+INLINE vf widen(const tn_dtype dtype, const char *from)
 {
-    const strand row = {(char *)(uintptr_t)from, dtype, 2, step / 2, 0, false};
-    (void)take_f32(&row, 0, size, to);
+    return dtype == TN_BF16 ? widen_bf16(load_u16(from)) : widen_f16(load_u16(from));
+}
+
+/* A row of `size` elements, at most TNI_AT_LOW_SIZE. */
+INLINE void widen_row(const tn_dtype dtype, const char *from, int64_t step, int64_t size, float *to)
+{
+    const int64_t whole_ones = step == 2 ? size / LANES * LANES : 0;
+    for (int64_t i = 0; i < whole_ones; i += LANES)
+        store_f32(to + i, widen(dtype, from + 2 * i));
+    if (whole_ones < size) {
+        const strand row = {(char *)(uintptr_t)from, dtype, 2, step / 2, 0, false};
+        (void)take_f32(&row, whole_ones, size - whole_ones, to + whole_ones);
+    }
 }
 
 /* Rows one behind the other; where they are goes to out_at. Returns what lies behind them. */
-static float *widen_rows(tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
+INLINE float *widen_rows(const tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
                          int64_t rows, float *to, const char **out_at)
 {
     for (int64_t r = 0; r < rows; r++, to += whole(size)) {
@@ -27,8 +37,8 @@ static float *widen_rows(tn_dtype dtype, const char *const *from, int64_t step, 
     return to;
 }
 
-static void take(tn_dtype dtype, const char *const *from, int64_t step, int64_t size, int64_t rows,
-                 char *to)
+INLINE void take(const tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
+                 int64_t rows, char *to)
 {
     _Alignas(64) float room[TNI_AT_LOW_SIZE];
     const char *at = (const char *)room;
@@ -38,7 +48,7 @@ static void take(tn_dtype dtype, const char *const *from, int64_t step, int64_t 
     }
 }
 
-static bool pack(tn_dtype dtype, const tni_at_pack *job)
+INLINE bool pack(const tn_dtype dtype, const tni_at_pack *job)
 {
     const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
     tni_at_pack wide = *job;
@@ -52,14 +62,14 @@ static bool pack(tn_dtype dtype, const tni_at_pack *job)
 }
 
 /* As many keys at a time as a panel has, so that what they are widened to stays near. */
-static void few_step(tn_dtype dtype, const tni_at_step *s)
+INLINE void few_step(const tn_dtype dtype, const tni_at_step *s)
 {
     const tn_attention_op *at = s->problem->at;
     const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
     tni_at_step part = *s;
     part.k_at = k;
     part.v_at = v;
-    for (int64_t j = 0; j < s->keys; j += base->keys) {
+    for (int64_t j = 0; j < s->keys; j += part.keys) {
         float *room = (float *)(void *)(s->room + base->room);
         part.key = s->key + j;
         part.keys = s->keys - j < base->keys ? s->keys - j : base->keys;

@@ -1,11 +1,32 @@
 /* Of a family: rows of Q, K and V to the forms that tiles read. */
 
+/* The first n elements, fewer than a vector, of what need not be aligned; and zeros. */
+INLINE VECTOR F(part_load)(const char *from, int64_t n)
+{
+#if LANES == 4
+    VECTOR v = {0};
+    memcpy(&v, from, (size_t)n * sizeof(REAL));
+    return v;
+#else
+    return F(load_some)((const REAL *)(const void *)from, F(mask_first)(n));
+#endif
+}
+
+INLINE void F(part_store)(char *to, int64_t n, VECTOR v)
+{
+#if LANES == 4
+    memcpy(to, &v, (size_t)n * sizeof(REAL));
+#else
+    F(store_some)((REAL *)(void *)to, F(mask_first)(n), v);
+#endif
+}
+
 /* A row's elements first to first + n, and zeros. */
 INLINE VECTOR F(row_part)(const char *row, int64_t step, int64_t first, int64_t n)
 {
     if (step == (int64_t)sizeof(REAL)) {
-        const REAL *at = (const REAL *)(const void *)row + first;
-        return n >= WIDTH ? F(load)(at) : F(load_some)(at, F(mask_first)(n));
+        const char *at = row + first * step;
+        return n >= WIDTH ? F(load)(at) : F(part_load)(at, n);
     }
     VECTOR v = {0};
     for (int64_t i = 0; i < WIDTH && i < n; i++)

@@ -45,6 +45,15 @@ static tn_status refuse(tn_refusal *why, const char *what, int32_t code, int64_t
     return TN_UNSUPPORTED;
 }
 
+/* Of a row of Q and K, or of V. */
+static tn_status admit_size(int64_t size, const char *what, tn_refusal *why)
+{
+    if (size >= 1 && size <= TNI_AT_LOW_SIZE)
+        return TN_OK;
+    return refuse(why, what, TN_REFUSE_SHAPE, size < 1 ? 1 : TNI_AT_LOW_SIZE, size,
+                  "1 to 512 elements are computed with; longer rows are left to other kernels");
+}
+
 /* Masks, sinks and tables are read as they are. */
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
@@ -62,12 +71,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         return refuse(why, "out", TN_REFUSE_DTYPE, dtype, out, "out is of q's dtype or f32");
     if (lse && lse != TN_F32)
         return refuse(why, "lse", TN_REFUSE_DTYPE, TN_F32, lse, "lse is f32");
-    if (at->size > TNI_AT_LOW_SIZE)
-        return refuse(why, "size", TN_REFUSE_SHAPE, TNI_AT_LOW_SIZE, at->size,
-                      "split the heads: more elements than that are left to other kernels");
-    if (at->value_size > TNI_AT_LOW_SIZE)
-        return refuse(why, "value_size", TN_REFUSE_SHAPE, TNI_AT_LOW_SIZE, at->value_size,
-                      "split the heads: more elements than that are left to other kernels");
+    if (admit_size(at->size, "size", why) || admit_size(at->value_size, "value_size", why))
+        return TN_UNSUPPORTED;
     return TN_OK;
 }
 

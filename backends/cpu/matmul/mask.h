@@ -106,8 +106,7 @@ INLINE void store_some_f64(double *to, mask_f64 some, vd v)
         vector v = {0};                                                 \
         if ((size_t)some * sizeof(real) == sizeof v)                    \
             return load_##name(from);                                   \
-        for (int64_t i = 0; i < some; i++)                              \
-            v[i] = from[i];                                             \
+        memcpy(&v, from, (size_t)some * sizeof(real));                  \
         return v;                                                       \
     }                                                                   \
     INLINE void store_some_##name(real *to, mask_##name some, vector v) \
@@ -116,8 +115,7 @@ INLINE void store_some_f64(double *to, mask_f64 some, vd v)
             store_##name(to, v);                                        \
             return;                                                     \
         }                                                               \
-        for (int64_t i = 0; i < some; i++)                              \
-            to[i] = v[i];                                               \
+        memcpy(to, &v, (size_t)some * sizeof(real));                    \
     }
 MASK(float, vf, f32)
 MASK(double, vd, f64)

@@ -1,0 +1,558 @@
+/* The processor's own attention of bf16 and f16, every row that runs here, by the criterion of FlashAttention's
+ * tests: the greatest error, against the reference's f64, is at most twice that of the formula evaluated
+ * plainly in the operands' dtype. Rows that do not run here are named. */
+#include "cpu_attention_make.h"
+
+#include <time.h>
+
+static const int32_t written[] = {TN_ATTENTION_OUT, TN_ATTENTION_LSE};
+enum { WRITTEN = 2 };
+
+static void find_low_rows(void)
+{
+    const tn_module *module = NULL;
+    (void)tni_cpu_amx_request();
+    assert_int_equal(tni_cpu_module_entry(&own_host, &module, NULL), TN_OK);
+    row_count = 0;
+    for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
+        const tn_dtype dtype = (*row)->dtypes[0];
+        if ((*row)->op != TN_OP_ATTENTION || (dtype != TN_BF16 && dtype != TN_F16))
+            continue;
+        assert_true(row_count < (int)(sizeof rows / sizeof rows[0]));
+        if ((*row)->cpu_needs & ~tni_cpu_features())
+            print_message("%s cannot run here\n", (*row)->name);
+        else
+            rows[row_count++] = *row;
+    }
+    assert_true(row_count >= 2);
+}
+
+/* Another one with the same inputs, and outputs of its own; out is of that dtype, 0: the same. */
+static call other_of(const call *c, tn_dtype out, int kind)
+{
+    call other = *c;
+    for (int n = 0; n < WRITTEN; n++) {
+        const tn_layout like = c->o[written[n]].layout;
+        const tn_dtype dtype = out && written[n] == TN_ATTENTION_OUT ? out : like.dtype;
+        if (like.dtype)
+            other.o[written[n]] = make_poisoned(dtype, like.rank, like.shape, kind);
+    }
+    return other;
+}
+
+static void other_drop(call *other)
+{
+    for (int n = 0; n < WRITTEN; n++)
+        drop(&other->o[written[n]]);
+}
+
+/* To nearest even with as many digits as the dtype has; exponents have no bounds. */
+static double rounded(tn_dtype dtype, double x)
+{
+    const int digits = dtype == TN_BF16 ? 8 : 11;
+    int exponent;
+    if (x == 0 || is_nan(x) || is_inf(x))
+        return x;
+    (void)frexp(x, &exponent);
+    return ldexp(nearbyint(ldexp(x, digits - exponent)), exponent - digits);
+}
+
+/* The keys and values of one head, a query, and its scores. */
+typedef struct desk {
+    tn_dtype dtype;
+    double *k, *v, *score, *q;
+} desk;
+
+static double *doubles(int64_t count)
+{
+    double *memory = malloc((size_t)(count + 1) * sizeof *memory);
+    assert_non_null(memory);
+    return memory;
+}
+
+static desk desk_of(const call *c)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    return (desk){.dtype = c->o[TN_ATTENTION_Q].layout.dtype,
+                  .k = doubles(at->keys * at->size),
+                  .v = doubles(at->keys * at->value_size),
+                  .score = doubles(at->keys),
+                  .q = doubles(at->size)};
+}
+
+static void desk_drop(desk *d)
+{
+    free(d->k);
+    free(d->v);
+    free(d->score);
+    free(d->q);
+}
+
+static void read_head(const call *c, const head *in, desk *d)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    for (int64_t j = 0; j < in->keys; j++) {
+        for (int64_t e = 0; e < at->size; e++)
+            d->k[j * at->size + e] = (double)key_value(c, TN_ATTENTION_K, in, j, e);
+        for (int64_t e = 0; e < at->value_size; e++)
+            d->v[j * at->value_size + e] = (double)key_value(c, TN_ATTENTION_V, in, j, e);
+    }
+}
+
+/* A score, each step to which is rounded; -infinity: not seen. */
+static double plain_score(const call *c, const head *in, const desk *d, int64_t i, int64_t j)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    double x = 0;
+    if (!is_seen(c, in, i, j))
+        return -(double)INFINITY;
+    for (int64_t e = 0; e < at->size; e++)
+        x += d->q[e] * d->k[j * at->size + e];
+    x = rounded(d->dtype, rounded(d->dtype, x) * at->scale);
+    if (at->softcap != 0)
+        x = rounded(d->dtype, at->softcap * tanh(rounded(d->dtype, x / at->softcap)));
+    if (has(c, TN_ATTENTION_MASK) && c->o[TN_ATTENTION_MASK].layout.dtype != TN_BOOL)
+        x = rounded(d->dtype, x + (double)mask_value(c, in, i, j));
+    return x;
+}
+
+/* A row's scores become its weights. */
+static void plain_weights(const call *c, const head *in, desk *d, int64_t i, const float *numbers)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    double sink = -(double)INFINITY, most, sum;
+    if (has(c, TN_ATTENTION_SINKS))
+        sink = (double)value_at(&c->o[TN_ATTENTION_SINKS], in->h, 0);
+    most = sink;
+    for (int64_t j = 0; j < in->keys; j++) {
+        d->score[j] = plain_score(c, in, d, i, j);
+        most = d->score[j] > most ? d->score[j] : most;
+    }
+    most = is_inf(most) ? 0 : most;
+    sum = rounded(d->dtype, exp(sink - most));
+    for (int64_t j = 0; j < in->keys; j++)
+        sum += d->score[j] = rounded(d->dtype, exp(d->score[j] - most));
+    for (int64_t j = 0; j < in->keys; j++) {
+        d->score[j] = rounded(d->dtype, sum > 0 ? d->score[j] / sum : 0);
+        if (at->dropout != 0)
+            d->score[j] = rounded(d->dtype, d->score[j] * (double)kept(at, numbers, in, i, j));
+    }
+}
+
+/* The greatest error of the plain evaluation; *out_most is the greatest of what is wanted. */
+static double plain_error(const call *c, const call *want, double *out_most)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    float *numbers = at->dropout != 0 ? dropout_numbers(at) : NULL;
+    desk d = desk_of(c);
+    double error = 0;
+    *out_most = 0;
+    for (int64_t n = 0; n < at->batch * at->heads; n++) {
+        const head in = head_of(c, n / at->heads, n % at->heads);
+        read_head(c, &in, &d);
+        for (int64_t i = 0; i < in.queries; i++) {
+            for (int64_t e = 0; e < at->size; e++)
+                d.q[e] = (double)query_value(c, TN_ATTENTION_Q, &in, i, e);
+            plain_weights(c, &in, &d, i, numbers);
+            for (int64_t e = 0; e < at->value_size; e++) {
+                double x = 0, y = (double)query_value(want, TN_ATTENTION_OUT, &in, i, e);
+                for (int64_t j = 0; j < in.keys; j++)
+                    x += d.score[j] != 0 ? d.score[j] * d.v[j * at->value_size + e] : 0;
+                error = fmax(error, fabs(rounded(d.dtype, x) - y));
+                *out_most = fmax(*out_most, fabs(y));
+            }
+        }
+    }
+    desk_drop(&d);
+    free(numbers);
+    return error;
+}
+
+static void assert_out(const tn_kernel_row *row, const call *found, const call *want, double most)
+{
+    for (int64_t e = 0; e < elements_of(&want->o[TN_ATTENTION_OUT].layout); e++) {
+        const long double x = value_at(&found->o[TN_ATTENTION_OUT], e, 0);
+        const long double y = value_at(&want->o[TN_ATTENTION_OUT], e, 0);
+        if (!(is_nan(x) && is_nan(y)) && !(fabsl(x - y) <= (long double)most))
+            fail_msg("%s: element %lld: %Lg is not %Lg, off by %Lg of %g", row->name, (long long)e,
+                     x, y, x - y, most);
+    }
+}
+
+/* Scores are summed in f32, and powers of two are within 2^-18. */
+static void assert_lse(const tn_kernel_row *row, const call *found, const call *want)
+{
+    const tn_attention_op *at = &found->op.as.attention;
+    const long double score = fabsl((long double)at->scale) * (long double)at->size * 16;
+    for (int64_t e = 0; e < elements_of(&want->o[TN_ATTENTION_LSE].layout); e++) {
+        const long double x = value_at(&found->o[TN_ATTENTION_LSE], e, 0);
+        const long double y = value_at(&want->o[TN_ATTENTION_LSE], e, 0);
+        const long double slack = 0x1p-17L + 0x1p-24L * (64 + 8 * score + 4 * fabsl(y));
+        if (!(is_nan(x) && is_nan(y)) && (is_inf(y) ? x != y : !(fabsl(x - y) <= slack)))
+            fail_msg("%s: lse %lld: %Lg is not %Lg, off by %Lg of %Lg", row->name, (long long)e, x,
+                     y, x - y, slack);
+    }
+}
+
+/* Every row of the dtype is near the reference, and writes nothing else. `roundings` of the dtype are let
+ * pass beside twice the plain evaluation's error, where that may be 0 by chance. */
+static void check(const call *c, int32_t threads, double roundings)
+{
+    const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
+    call want = other_of(c, TN_F32, DENSE);
+    double most, plain;
+    call_compute(&want, 1);
+    plain = plain_error(c, &want, &most);
+    for (int n = 0; n < row_count; n++) {
+        if (rows[n]->dtypes[0] != dtype)
+            continue;
+        call found = other_of(c, 0, (int)dice(REPEATED));
+        compute_by(rows[n], &found, threads);
+        assert_out(rows[n], &found, &want,
+                   2 * plain + roundings * (double)ulp(dtype, (long double)most) + 1e-7);
+        if (c->o[TN_ATTENTION_LSE].layout.dtype)
+            assert_lse(rows[n], &found, &want);
+        for (int i = 0; i < WRITTEN; i++) {
+            if (c->o[written[i]].layout.dtype)
+                assert_outside_untouched(&found.o[written[i]]);
+        }
+        other_drop(&found);
+    }
+    other_drop(&want);
+}
+
+static call roll_call(void)
+{
+    const tn_dtype dtype = dice(3) ? TN_BF16 : TN_F16;
+    const int64_t groups = 1 + (int64_t)dice(2), sharers = 1 + (int64_t)dice(dice(2) ? 3 : 1);
+    const int64_t size = roll_size(70);
+    call c =
+        call_of(dtype, 1 + (int64_t)dice(2), groups * sharers, groups, roll_size(dice(8) ? 30 : 4),
+                roll_size(dice(3) ? 140 : 300), size, dice(2) ? size : roll_size(70));
+    tn_attention_op *at = &c.op.as.attention;
+    const bool paged = dice(4) == 0, packed = dice(4) == 0;
+    if (dice(3) == 0)
+        drop(&c.o[TN_ATTENTION_LSE]);
+    if (dice(3) == 0)
+        c.o[TN_ATTENTION_OUT].layout.dtype = TN_F32;
+    roll_numbers(at);
+    if (paged)
+        roll_pages(&c);
+    if (packed)
+        roll_packed(&c, paged);
+    if (!paged && !packed)
+        roll_mask(&c);
+    if (paged || dice(3) == 0)
+        roll_lengths(&c);
+    roll_wide_window(at);
+    if (dice(3) == 0)
+        c.o[TN_ATTENTION_SINKS] =
+            make_random(dice(2) ? TN_F32 : dtype, 1, &at->heads, (int)dice(LAYOUTS));
+    for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_V; o++)
+        call_lay(&c, o, dice(2) ? DENSE : (int)dice(LAYOUTS));
+    for (int32_t o = TN_ATTENTION_OUT; o <= TN_ATTENTION_LSE; o++) {
+        if (c.o[o].memory)
+            call_lay(&c, o, DENSE);
+    }
+    return c;
+}
+
+static void any_op_is_near_the_reference(void **state)
+{
+    const int turns = test_reduced() ? 40 : 600;
+    (void)state;
+    for (int turn = 0; turn < turns; turn++) {
+        call c = roll_call();
+        check(&c, 1 + (int32_t)dice(4), 1);
+        call_drop(&c);
+    }
+}
+
+/* Lengths and sizes at those of squares, panels, items and blocks, and beside them. */
+static void sizes_at_edges(void **state)
+{
+    static const int64_t edges[] = {31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
+    const int turns = test_reduced() ? 4 : 24;
+    (void)state;
+    for (int turn = 0; turn < turns; turn++) {
+        const int64_t queries = edges[turn % 12], keys = edges[dice(12)];
+        const int64_t size = edges[dice(9)], value_size = dice(2) ? size : edges[dice(9)];
+        call c = call_of(turn % 3 ? TN_BF16 : TN_F16, 1, 2, 1, queries, keys, size, value_size);
+        c.op.as.attention.scale = 1 / sqrt((double)size);
+        if (dice(2)) {
+            c.op.as.attention.right = 0;
+            c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        }
+        check(&c, 2, 0);
+        call_drop(&c);
+    }
+}
+
+/* The largest heads, and many keys for few queries: those are split. */
+static void long_rows_and_many_keys(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        const tn_dtype dtype = turn % 2 ? TN_F16 : TN_BF16;
+        call large = call_of(dtype, 1, 1, 1, 9, 70, 512, 512);
+        call many = call_of(dtype, 1, 4, 1, turn < 2 ? 1 : 9, test_reduced() ? 1100 : 3333, 40, 24);
+        large.op.as.attention.scale = 1 / sqrt(512.0);
+        many.op.as.attention.scale = 1 / sqrt(40.0);
+        check(&large, 2, 0);
+        check(&many, 3, 0);
+        call_drop(&large);
+        call_drop(&many);
+    }
+}
+
+/* One number in all elements of a row of bf16. */
+static void fill_row(operand *o, int64_t row, double value)
+{
+    const int64_t size = o->layout.shape[o->layout.rank - 1];
+    const float narrow = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    for (int64_t e = 0; e < size; e++)
+        store_bits(element_at(o, row * size + e), 2, bits >> 16);
+}
+
+/* Scores from -90 to 90, growing, falling and mixed: what was summed before shrinks, again and again. */
+static void far_scores(void **state)
+{
+    enum { KEYS = 400, QUERIES = 40 };
+    (void)state;
+    for (int turn = 0; turn < 3; turn++) {
+        call c = call_of(TN_BF16, 1, 1, 1, QUERIES, KEYS, 32, 32);
+        c.op.as.attention.scale = 1;
+        for (int64_t i = 0; i < QUERIES; i++)
+            fill_row(&c.o[TN_ATTENTION_Q], i, i % 2 ? 1 : -0.5);
+        for (int64_t j = 0; j < KEYS; j++) {
+            const int64_t place = turn == 0 ? j : turn == 1 ? KEYS - j : j * 37 % KEYS;
+            fill_row(&c.o[TN_ATTENTION_K], j, ((double)place / (KEYS / 2) - 1) * 2.8125);
+        }
+        check(&c, 1, 0);
+        call_drop(&c);
+    }
+}
+
+/* Roundings of weights to their dtype even out: values of 1 give 1. */
+static void weights_are_rounded_to_nearest(void **state)
+{
+    enum { KEYS = 1500, QUERIES = 40 };
+    (void)state;
+    for (int n = 0; n < row_count; n++) {
+        call c = call_of(rows[n]->dtypes[0], 1, 1, 1, QUERIES, KEYS, 16, 16);
+        call found = other_of(&c, TN_F32, DENSE);
+        const uint64_t one = rows[n]->dtypes[0] == TN_BF16 ? 0x3f80 : 0x3c00;
+        for (int64_t e = 0; e < KEYS * 16; e++)
+            store_bits(element_at(&c.o[TN_ATTENTION_V], e), 2, one);
+        found.op.as.attention.scale = 0.05; /* so that none of them stands out */
+        compute_by(rows[n], &found, 1);
+        for (int64_t e = 0; e < QUERIES * 16; e++)
+            assert_true(fabsl(value_at(&found.o[TN_ATTENTION_OUT], e, 0) - 1) < 0x1p-12L);
+        other_drop(&found);
+        call_drop(&c);
+    }
+}
+
+static void put_bool(operand *o, int64_t index, bool value)
+{
+    store_bits(element_at(o, index), 1, value);
+}
+
+/* Of every three rows the second sees nothing, by a mask of bool or of floats. */
+static call hiding_call(tn_dtype dtype, int64_t queries, bool of_bool)
+{
+    call c = call_of(dtype, 1, 2, 2, queries, 90, 16, 16);
+    const int64_t shape[] = {1, 2, queries, 90};
+    operand *mask = &c.o[TN_ATTENTION_MASK];
+    *mask = make_random(of_bool ? TN_BOOL : TN_F32, 4, shape, DENSE);
+    for (int64_t n = 0; n < 2 * queries * 90; n++) {
+        const bool hidden = n / 90 % 3 == 1;
+        if (of_bool)
+            put_bool(mask, n, !hidden && n % 90 != 5);
+        else if (hidden)
+            put_number(mask, n, -(double)INFINITY);
+    }
+    return c;
+}
+
+/* Those are 0 and -infinity, to the bit. */
+static void rows_that_see_nothing(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 8 * row_count; turn++) {
+        const tn_kernel_row *row = rows[turn / 8];
+        const int64_t queries = turn % 2 ? 70 : 3;
+        call c = hiding_call(row->dtypes[0], queries, turn / 2 % 2), found = other_of(&c, 0, DENSE);
+        compute_by(row, &found, 2);
+        for (int64_t r = 0; r < 2 * queries; r++) {
+            const long double lse = value_at(&found.o[TN_ATTENTION_LSE], r, 0);
+            assert_true((lse == -(long double)INFINITY) == (r % 3 == 1));
+            for (int64_t e = r * 16; e < r * 16 + 16 && r % 3 == 1; e++)
+                assert_int_equal(load_bits(element_at(&found.o[TN_ATTENTION_OUT], e), 2), 0);
+        }
+        check(&c, 1, 1);
+        other_drop(&found);
+        call_drop(&c);
+    }
+}
+
+/* Keys and values that no query sees, with anything in them. */
+static call odd_call(tn_dtype dtype, int64_t queries, double odd)
+{
+    call c = call_of(dtype, 1, 1, 1, queries, 100, 33, 20);
+    const int64_t shape[] = {1, 1, queries, 100};
+    c.o[TN_ATTENTION_MASK] = make_random(TN_BOOL, 4, shape, DENSE);
+    for (int64_t n = 0; n < queries * 100; n++)
+        put_bool(&c.o[TN_ATTENTION_MASK], n, n % 100 != 40 && n % 100 != 80);
+    for (int64_t e = 0; e < 33; e++)
+        put_number(&c.o[TN_ATTENTION_K], 40 * 33 + e, odd);
+    for (int64_t e = 0; e < 20; e++)
+        put_number(&c.o[TN_ATTENTION_V], 80 * 20 + e, odd);
+    return c;
+}
+
+/* They change nothing; where one row sees a NaN, it becomes one and no other does. */
+static void odd_numbers(void **state)
+{
+    static const double odd[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    (void)state;
+    for (int turn = 0; turn < 6 * row_count; turn++) {
+        const tn_kernel_row *row = rows[turn / 6];
+        const int64_t queries = turn % 2 ? 70 : 2;
+        call c = odd_call(row->dtypes[0], queries, odd[turn % 3]);
+        check(&c, 2, 1);
+        put_bool(&c.o[TN_ATTENTION_MASK], 100 + 40, true); /* query 1 sees key 40 */
+        put_number(&c.o[TN_ATTENTION_K], 40 * 33, (double)NAN);
+        call found = other_of(&c, 0, DENSE);
+        compute_by(row, &found, 2);
+        for (int64_t e = 0; e < queries * 20; e++)
+            assert_int_equal(is_nan(value_at(&found.o[TN_ATTENTION_OUT], e, 0)), e / 20 == 1);
+        for (int64_t r = 0; r < queries; r++)
+            assert_int_equal(is_nan(value_at(&found.o[TN_ATTENTION_LSE], r, 0)), r == 1);
+        other_drop(&found);
+        call_drop(&c);
+    }
+}
+
+/* The first `count` rows. */
+static void assert_same_bits(const tn_kernel_row *row, const call *a, const call *b, int64_t count)
+{
+    const int64_t size = a->op.as.attention.value_size;
+    for (int64_t e = 0; e < count * size; e++) {
+        if (load_bits(element_at(&a->o[TN_ATTENTION_OUT], e), 2) !=
+            load_bits(element_at(&b->o[TN_ATTENTION_OUT], e), 2))
+            fail_msg("%s: element %lld differs", row->name, (long long)e);
+    }
+    for (int64_t e = 0; e < count; e++)
+        assert_int_equal(load_bits(element_at(&a->o[TN_ATTENTION_LSE], e), 4),
+                         load_bits(element_at(&b->o[TN_ATTENTION_LSE], e), 4));
+}
+
+/* A batch's first sequence alone. */
+static call first_of(const call *c)
+{
+    call first = other_of(c, 0, DENSE);
+    first.op.as.attention.batch = 1;
+    for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++)
+        first.o[o].layout.shape[0] = 1;
+    return first;
+}
+
+/* However many threads there are, and whatever else is in the batch. */
+static void threads_and_batch_change_no_bit(void **state)
+{
+    static const int64_t shapes[][5] = {
+        {3, 2, 300, 300, 64}, {1, 1, 700, 140, 40}, {1, 2, 1, 2500, 32}, {9, 3, 40, 50, 24}};
+    (void)state;
+    for (int turn = 0; turn < 4 * row_count; turn++) {
+        const tn_kernel_row *row = rows[turn / 4];
+        const int64_t *z = shapes[turn % 4];
+        call c = call_of(row->dtypes[0], z[0], z[1], 1, z[2], z[3], z[4], z[4]);
+        c.op.as.attention.right = turn % 2 ? 0 : -1;
+        c.op.as.attention.left = turn % 4 == 1 ? 60 : -1;
+        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        call one = other_of(&c, 0, DENSE), first = first_of(&c);
+        compute_by(row, &one, 1);
+        for (int32_t threads = 2; threads <= 8; threads += threads - 1) {
+            call many = other_of(&c, 0, DENSE);
+            compute_by(row, &many, threads);
+            assert_same_bits(row, &one, &many, z[0] * z[1] * z[2]);
+            other_drop(&many);
+        }
+        compute_by(row, &first, 2);
+        assert_same_bits(row, &one, &first, z[1] * z[2]);
+        other_drop(&first);
+        other_drop(&one);
+        call_drop(&c);
+    }
+}
+
+static void assert_refused(call *c, const char *what, int32_t code, int64_t needed, int64_t found)
+{
+    const tn_query query = {.struct_size = sizeof query, .op = &c->op, .threads = 1};
+    for (int32_t i = 0; i < c->op.count; i++)
+        c->op.operand[i] = c->o[i].layout;
+    for (int n = 0; n < row_count; n++) {
+        tn_refusal why = {.struct_size = sizeof why};
+        if (rows[n]->dtypes[0] != c->o[TN_ATTENTION_Q].layout.dtype)
+            continue;
+        assert_int_equal(rows[n]->admit(rows[n], &query, &why), TN_UNSUPPORTED);
+        assert_string_equal(why.what, what);
+        assert_int_equal(why.code, code);
+        assert_int_equal(why.needed, needed);
+        assert_int_equal(why.found, found);
+    }
+}
+
+/* An operand's dtype that no row takes, in place of its own. */
+static void assert_dtype_refused(call *c, int32_t which, const char *what, tn_dtype needed,
+                                 tn_dtype found)
+{
+    const tn_dtype own = c->o[which].layout.dtype;
+    c->o[which].layout.dtype = found;
+    assert_refused(c, what, TN_REFUSE_DTYPE, needed, found);
+    c->o[which].layout.dtype = own;
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        const tn_dtype dtype = turn ? TN_F16 : TN_BF16;
+        call c = call_of(dtype, 1, 1, 1, 2, 2, 4, 4);
+        assert_dtype_refused(&c, TN_ATTENTION_K, "k", dtype, TN_F32);
+        assert_dtype_refused(&c, TN_ATTENTION_V, "v", dtype, TN_F64);
+        assert_dtype_refused(&c, TN_ATTENTION_OUT, "out", dtype, TN_F64);
+        assert_dtype_refused(&c, TN_ATTENTION_LSE, "lse", TN_F32, TN_F64);
+        c.op.as.attention.size = 513;
+        assert_refused(&c, "size", TN_REFUSE_SHAPE, 512, 513);
+        c.op.as.attention.size = 0;
+        assert_refused(&c, "size", TN_REFUSE_SHAPE, 1, 0);
+        c.op.as.attention.size = 512;
+        c.op.as.attention.value_size = 513;
+        assert_refused(&c, "value_size", TN_REFUSE_SHAPE, 512, 513);
+        call_drop(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_op_is_near_the_reference),
+        cmocka_unit_test(sizes_at_edges),
+        cmocka_unit_test(long_rows_and_many_keys),
+        cmocka_unit_test(far_scores),
+        cmocka_unit_test(weights_are_rounded_to_nearest),
+        cmocka_unit_test(rows_that_see_nothing),
+        cmocka_unit_test(odd_numbers),
+        cmocka_unit_test(threads_and_batch_change_no_bit),
+        cmocka_unit_test(what_is_refused),
+    };
+    const char *given = getenv("TENON_TEST_SEED");
+    dice_state = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) | 1;
+    print_message("seed %llu\n", (unsigned long long)dice_state);
+    find_low_rows();
+    return run_suite("kernels.cpu_attention_low", tests);
+}
