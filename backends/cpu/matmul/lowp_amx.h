@@ -46,15 +46,15 @@ static void configure(int64_t rows)
 }
 
 /* Memory that is brought into the second cache while a tile is summed: some lines at every step. */
-typedef struct fetch {
+typedef struct stretch {
     uintptr_t at;
     int64_t lines; /* of 64 bytes */
-} fetch;
+} stretch;
 
 /* One tile, whose sums are read from and written to rows of whole registers. */
 typedef struct tile {
     const char *a, *b;
-    fetch ahead[2];
+    stretch ahead[2];
     int64_t steps;    /* of sixteen units           */
     const char *from; /* sums to begin with; NULL: 0 */
     char *to;
@@ -92,7 +92,7 @@ INLINE void end_tile(const tile *t, const bool tall, const bool wide)
     settle(t->to);
 }
 
-INLINE void fetch_some(fetch *ahead)
+INLINE void fetch_some(stretch *ahead)
 {
     for (int64_t i = 0; i < ahead->lines; i++, ahead->at += ROW_BYTES)
         _mm_prefetch((const char *)ahead->at, _MM_HINT_T1);
@@ -103,7 +103,7 @@ INLINE void sum_tile(const tile *t, const bool tall, const bool wide)
 {
     enum { A_STEP = TILE * ROW_BYTES, B_STEP = SIDE * TILE * 4 };
     const char *a = t->a, *b = t->b;
-    fetch first = t->ahead[0], second = t->ahead[1];
+    stretch first = t->ahead[0], second = t->ahead[1];
     begin_tile(t, tall, wide);
     for (int64_t s = t->steps; s > 0; s--, a += A_STEP, b += B_STEP) {
         _tile_stream_loadd(B_0, b, TILE * 4);
@@ -145,13 +145,14 @@ static void copy_rows(char *to, int64_t to_row, const char *from, int64_t from_r
 }
 
 /* The part of `bytes` that is fetched by tile `index` of `count`, over `steps`. */
-static fetch share_of(const char *from, int64_t bytes, int64_t index, int64_t count, int64_t steps)
+static stretch share_of(const char *from, int64_t bytes, int64_t index, int64_t count,
+                        int64_t steps)
 {
     const int64_t part = (bytes / count + ROW_BYTES - 1) / ROW_BYTES * ROW_BYTES;
     const int64_t lines = part / ROW_BYTES;
     if (!from || steps == 0)
-        return (fetch){0, 0};
-    return (fetch){(uintptr_t)from + (uintptr_t)(index * part), (lines + steps - 1) / steps};
+        return (stretch){0, 0};
+    return (stretch){(uintptr_t)from + (uintptr_t)(index * part), (lines + steps - 1) / steps};
 }
 
 /* The tiles of a row fetch the next row's panel, and all together the panels of B that come next. */
