@@ -333,8 +333,7 @@ class Text(Case):
             ("--set", "rules=forbid:library:openblas", MATMUL):
                 "rule: it is forbidden by the rule forbid:library:openblas of the process",
             ("--set", "mkldnn.enabled=false", MATMUL):
-                "rule: it is forbidden by the rule forbid:library:mkldnn of the process, which is "
-                "written by mkldnn.enabled",
+                "rule: mkldnn.enabled is off, by the process",
             ("--set", "rules=require:cpu.matmul.ref", MATMUL):
                 "rule: another one is asked for by the rule require:cpu.matmul.ref of the process",
         }
