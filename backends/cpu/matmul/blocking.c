@@ -54,8 +54,7 @@ void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t th
     *out = (tni_mm_slab){.rows = least(p->m, apart ? SUMS_ROWS : SLAB_LINES),
                          .columns = least(p->n, apart ? SUMS_COLUMNS : SLAB_LINES),
                          .deep = lines >= DEEP_LINES && (apart || threads >= DEEP_THREADS),
-                         .apart = apart,
-                         .slots = 1};
+                         .apart = apart};
     if (out->deep)
         share_lines(p, lines, out);
     out->a_panel = tni_mm_panel(set->rows, depth, set->group, set->a_size, set->a_more);
@@ -65,13 +64,13 @@ void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t th
     int64_t fit = SLAB_BYTES / (out->a_chunk + out->b_chunk + 1);
     out->chunks = out->deep ? chunks : least(chunks, fit > 0 ? fit : 1);
     if (apart && out->deep) {
-        out->slots = tasks_for(threads);
-        out->sums = round_up(
-            (DEEP_BLOCK + set->rows) * round_up(DEEP_BLOCK + set->columns, 16) * set->acc_size, 64);
+        int64_t high = DEEP_BLOCK + set->rows, wide = round_up(DEEP_BLOCK + set->columns, 16);
+        int64_t all = (out->rows + high) * (out->columns + wide);
+        out->sums = round_up(least(tasks_for(threads) * high * wide, all) * set->acc_size, 64);
     } else if (apart) {
         out->sums = round_up(out->rows * round_up(out->columns, 16) * set->acc_size, 64);
     }
-    out->bytes = out->slots * out->sums + out->chunks * (out->a_chunk + out->b_chunk);
+    out->bytes = out->sums + out->chunks * (out->a_chunk + out->b_chunk);
 }
 
 /* About equal parts of `whole`, each a multiple of `tile` and at most `most`. */

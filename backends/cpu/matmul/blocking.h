@@ -13,8 +13,7 @@ typedef struct tni_mm_slab {
     int64_t a_panel, b_panel; /* bytes of a panel of one chunk                          */
     int64_t a_chunk, b_chunk; /* bytes of all panels of one chunk                       */
     bool apart;               /* unfinished sums are not kept in out                    */
-    int64_t slots;            /* of such sums: one for each task, or 1 for the slab     */
-    int64_t sums;             /* bytes of a slot                                        */
+    int64_t sums;             /* bytes for them: of blocks under way, or of the slab    */
     int64_t bytes;            /* of scratch memory                                      */
 } tni_mm_slab;
 

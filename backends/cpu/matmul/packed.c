@@ -24,6 +24,7 @@ typedef struct work {
     int64_t a_pieces, b_pieces;         /* of one chunk                        */
     tni_mm_cut cut;
     int64_t tasks; /* that its blocks are shared out to   */
+    int64_t slot;  /* bytes of a task's own sums          */
 } work;
 
 static int64_t least(int64_t a, int64_t b)
@@ -101,7 +102,7 @@ static void place_sums(const work *w, int64_t task, int64_t row, int64_t column,
         job->sums = job->out;
         job->sums_row = w->product->out.row;
     } else if (slab->deep) {
-        job->sums = w->sums + task * slab->sums;
+        job->sums = w->sums + task * w->slot;
         job->sums_row = (w->cut.columns + 15) / 16 * 16;
     } else {
         job->sums_row = (slab->columns + 15) / 16 * 16;
@@ -189,8 +190,9 @@ static void compute_slab(work *w)
         tni_mm_cut_make(w->set, &w->slab, w->rows, w->columns, w->depth, w->threads,
                         tni_mm_cache(w->host), &w->cut);
         w->tasks = w->cut.down * w->cut.across;
+        w->slot = w->cut.rows * ((w->cut.columns + 15) / 16 * 16) * w->set->acc_size;
         if (w->slab.apart && w->slab.deep)
-            w->tasks = least(w->tasks, w->slab.slots);
+            w->tasks = least(w->tasks, w->slab.sums / w->slot);
         each(w, w->tasks, block_task);
     }
 }
@@ -200,7 +202,7 @@ static void compute_matrix(work *w, char *room)
 {
     const tni_mm_product *p = w->product;
     w->sums = room;
-    w->a = room + w->slab.slots * w->slab.sums;
+    w->a = room + w->slab.sums;
     w->b = w->a + w->slab.chunks * w->slab.a_chunk;
     for (w->column = 0; w->column < p->n; w->column += w->slab.columns) {
         w->columns = least(w->slab.columns, p->n - w->column);
@@ -265,16 +267,6 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
-/* As many slots of sums as there is memory for. */
-static void fit_slots(tni_mm_slab *slab, int64_t bytes)
-{
-    int64_t more = slab->bytes - bytes;
-    if (more <= 0 || slab->slots < 2)
-        return;
-    int64_t less = parts(more, slab->sums);
-    slab->slots = less < slab->slots ? slab->slots - less : 1;
-}
-
 void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
 {
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
@@ -288,7 +280,8 @@ void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, con
         return;
     }
     w.threads = run->threads;
-    fit_slots(&w.slab, (int64_t)run->workspace_bytes);
+    if (w.slab.bytes > (int64_t)run->workspace_bytes) /* planned for fewer threads */
+        w.slab.sums -= w.slab.bytes - (int64_t)run->workspace_bytes;
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
         compute_matrix(&w, run->workspace);

@@ -115,10 +115,10 @@ enum {
     ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 2e4, 0.4)
 #define WIDENED(type, isa, needs, flops)                                   \
     ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
-        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.4)
+        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.8)
 /* Few rows are packed like many, which takes longer than reading them. */
-#define TILED(type, isa, needs, flops) \
-    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, 8e3, 0.8)
+#define TILED(type, isa, needs, flops, bytes, overhead) \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, bytes, overhead)
 
 OWN(i8, plain, 0, 40e3)
 WIDENED(bf16, plain, 0, 20e3)
@@ -141,11 +141,11 @@ OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3)
 #endif
 #if defined(TENON_ISA_AVX512_BF16)
 /* Twice as fast as f32 on some processors; half as fast on others, which have AMX. */
-TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3)
+TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3, 8e3, 0.35)
 #endif
 #if defined(TENON_ISA_AMX)
-TILED(i8, amx, TENON_ISA_AMX, 1500e3)
-TILED(bf16, amx, TENON_ISA_AMX, 800e3)
+TILED(i8, amx, TENON_ISA_AMX, 1500e3, 19e3, 0.4)
+TILED(bf16, amx, TENON_ISA_AMX, 800e3, 14e3, 0.4)
 #endif
 #if defined(TENON_ISA_ARM_DOTPROD)
 OWN(i8, arm_dotprod, TENON_ISA_ARM_DOTPROD, 150e3)

@@ -11,8 +11,9 @@ enum { PARALLEL_BYTES = 256 * 1024 };
 /* Columns that are finished at once. */
 enum { FINISH_COLUMNS = 64 };
 
-/* Elements of B from which it is better read so than packed. */
-enum { TURNED_LEAST = 2048 };
+/* Elements of B from which it is better read so than packed; where A and B have changed places, rows of A up to
+ * which, and columns of B from which, that is better than in place. */
+enum { TURNED_LEAST = 2048, TURNED_ROWS = 2, TURNED_COLUMNS = 16 };
 
 /* So few sums of so many products are better made chunk beside chunk. */
 enum { FEW = 16, CHAIN = 8 * TNI_MM_DEPTH };
@@ -59,8 +60,12 @@ bool tni_mm_is_thin(tni_mm_product *p)
     if (p->k < 1 || (p->m > TNI_MM_THIN && p->n > TNI_MM_THIN))
         return false;
     tni_mm_product it = *p;
-    if (it.m > it.n)
+    bool changed = it.m > it.n;
+    if (changed)
         tni_mm_turn(&it);
+    if (changed && (it.m > TURNED_ROWS || it.n < TURNED_COLUMNS) && is_turned(&it) &&
+        tni_mm_is_in_place(p))
+        return false;
     bool few = it.m * it.n <= FEW && it.k >= CHAIN;
     bool thin = is_together(&it) ? few || !tni_mm_is_in_place(&it)
                                  : is_turned(&it) && it.n >= TURNED_LEAST / it.k;

@@ -48,4 +48,44 @@ SQUARE(f64, vd, vl, 2, LOW_2, HIGH_2)
 #endif
 #undef SQUARE
 
+/* A square of rows that are `row` elements apart, turned: x[i] has element i of each of them. */
+INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
+{
+    UNROLLED for (int i = 0; i < LANES; i++) x[i] = load_f32(from + i * row);
+    transpose_f32(x);
+}
+
+#if LANES == 16
+
+/* Quarters of a vector from rows that many apart, so that what is left to turn is inside of quarters: loads that
+ * keep the other quarters take turns with shuffles, which one port alone does. Of f32, loads would be too many. */
+INLINE __m512d load_quarters(const double *from, int64_t apart)
+{
+    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd(from));
+    v = _mm512_mask_broadcast_f64x2(v, 0x0c, _mm_loadu_pd(from + apart));
+    v = _mm512_mask_broadcast_f64x2(v, 0x30, _mm_loadu_pd(from + 2 * apart));
+    return _mm512_mask_broadcast_f64x2(v, 0xc0, _mm_loadu_pd(from + 3 * apart));
+}
+
+INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
+{
+    UNROLLED for (int i = 0; i < 8; i += 2)
+    {
+        const __m512d a = load_quarters(from + i, 2 * row);
+        const __m512d b = load_quarters(from + row + i, 2 * row);
+        x[i] = (vd)_mm512_unpacklo_pd(a, b);
+        x[i + 1] = (vd)_mm512_unpackhi_pd(a, b);
+    }
+}
+
+#else
+
+INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
+{
+    UNROLLED for (int i = 0; i < LANES / 2; i++) x[i] = load_f64(from + i * row);
+    transpose_f64(x);
+}
+
+#endif
+
 #endif
