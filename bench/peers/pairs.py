@@ -38,8 +38,8 @@ def spread_of(ours, again):
     return max((high - low) / 2, abs(middle - 1))
 
 
-def compare(name, work, ours, rival_name, rival, aim):
-    """Prints one row. `work` is in bytes; `rival` is None where it is lacking."""
+def compare(name, work, ours, rival_name, rival, aim, unit="GB/s"):
+    """Prints one row. `work` is in bytes, or what else `unit` says; `rival` is None where it is lacking."""
     if rival is None:
         print(f"{name:<52} lacking: {rival_name}  aim ratio >= {aim:g}  "
               "not reached: the rival is lacking", flush=True)
@@ -54,6 +54,6 @@ def compare(name, work, ours, rival_name, rival, aim):
     rates = [work / statistics.median(side) / 1e9 for side in taken]
     verdict = ("not measurable here" if spread > WIDEST
                else "reached" if ratio >= aim * (1 - spread) else "not reached")
-    print(f"{name:<52} ours {rates[0]:6.2f} GB/s  {rival_name} {rates[1]:6.2f} GB/s  "
+    print(f"{name:<52} ours {rates[0]:6.2f} {unit}  {rival_name} {rates[1]:6.2f} {unit}  "
           f"ratio {ratio:.2f}  A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  {verdict}",
           flush=True)

@@ -41,11 +41,14 @@ INLINE vd weight_f64(vd x)
     INLINE double lanes_sum_##name(vector v)                                        \
     {                                                                               \
         real lanes[sizeof v / sizeof(real)];                                        \
-        double sum = 0;                                                             \
+        double sums[sizeof v / sizeof(real)];                                       \
         memcpy(lanes, &v, sizeof lanes);                                            \
         for (size_t i = 0; i < sizeof lanes / sizeof(real); i++)                    \
-            sum += (double)lanes[i];                                                \
-        return sum;                                                                 \
+            sums[i] = (double)lanes[i];                                             \
+        for (size_t half = sizeof lanes / sizeof(real) / 2; half > 0; half /= 2)    \
+            for (size_t i = 0; i < half; i++)                                       \
+                sums[i] += sums[i + half];                                          \
+        return sums[0];                                                             \
     }                                                                               \
     INLINE real lanes_most_##name(vector v)                                         \
     {                                                                               \
