@@ -1,19 +1,20 @@
 /* Of a family: from what rows have come to, to out and lse. */
 
-/* What a row's values are divided by, 0: nothing counts; and its lse. */
-static double F(divide_by)(const tni_at_problem *p, double sink, double most, double sum,
-                           double *out_lse)
+/* What a row has come to, with its sink as one more weight; in natural measure. */
+typedef struct F(account) {
+    double greatest; /* score                                            */
+    double shrink;   /* of what was summed before the sink was looked at */
+    double sum;      /* of the weights                                   */
+} F(account);
+
+static F(account) F(account_of)(double sink, double most, double sum)
 {
     const double nothing = -(double)INFINITY;
-    *out_lse = sink;
-    if (most == nothing && sum == 0)
-        return 0;
     most = most == nothing ? 0 : most / UNIT;
-    const double greatest = sink > most ? sink : most;
-    const double shrink = exp(most - greatest);
-    const double all = sum * shrink + (sink == nothing ? 0 : exp(sink - greatest));
-    *out_lse = greatest + log(all);
-    return all / shrink * (1 - p->at->dropout);
+    if (sink == nothing)
+        return (F(account)){most, 1, sum};
+    const double greatest = sink > most ? sink : most, shrink = exp(most - greatest);
+    return (F(account)){greatest, shrink, sum * shrink + exp(sink - greatest)};
 }
 
 /* Elements first to first + n of a row, at most a vector. */
@@ -44,6 +45,13 @@ static void F(zero_row)(const tni_at_problem *p, char *to)
         memcpy(to + c * p->out.element, &zero, sizeof zero);
 }
 
+static void F(write_lse)(const tni_at_step *s, int64_t row, double lse)
+{
+    const REAL rounded = (REAL)lse;
+    if (s->problem->lse.dtype)
+        memcpy(tni_at_row(s->problem, s->unit, &s->problem->lse, row), &rounded, sizeof rounded);
+}
+
 static void F(finish)(const tni_at_step *s)
 {
     const tni_at_problem *p = s->problem;
@@ -51,16 +59,17 @@ static void F(finish)(const tni_at_step *s)
     for (int64_t r = 0; r < s->rows; r++) {
         const double sink = tni_at_sink(p, tni_at_head_of(p, s->unit, s->row + r));
         const double sum = F(lanes_sum)(F(load)(sums + r * WIDTH));
-        double lse, by = F(divide_by)(p, sink, (double)most[r], sum, &lse);
         char *out = tni_at_row(p, s->unit, &p->out, s->row + r);
-        const REAL *values = (const REAL *)s->state.values + r * s->state.value_row;
-        if (by == 0)
+        if (most[r] == -(REAL)INFINITY && sum == 0) {
             F(zero_row)(p, out);
-        else
-            F(write_row)(p, values, (REAL)(1 / by), out);
-        if (p->lse.dtype) {
-            const REAL rounded = (REAL)lse;
-            memcpy(tni_at_row(p, s->unit, &p->lse, s->row + r), &rounded, sizeof rounded);
+            F(write_lse)(s, s->row + r, sink);
+            continue;
         }
+        const F(account) all = F(account_of)(sink, (double)most[r], sum);
+        F(write_row)
+        (p, (const REAL *)s->state.values + r * s->state.value_row,
+         (REAL)(all.shrink / (all.sum * (1 - p->at->dropout))), out);
+        if (p->lse.dtype)
+            F(write_lse)(s, s->row + r, all.greatest + log(all.sum));
     }
 }

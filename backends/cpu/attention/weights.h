@@ -7,7 +7,7 @@
 
 #include "../kernels/math.h"
 
-/* 2^x of x <= 1, within 2.1 ulp; 0 below -126, a NaN stays one. */
+/* 2^x of x <= 1, within 2.1 ulp with fma and 2.3 without; 0 below -126, a NaN stays one. */
 INLINE vf weight_f32(vf x)
 {
     const vf round = splat_f32(0x1.8p23f);
@@ -41,11 +41,14 @@ INLINE vd weight_f64(vd x)
     INLINE double lanes_sum_##name(vector v)                                        \
     {                                                                               \
         real lanes[sizeof v / sizeof(real)];                                        \
-        double sum = 0;                                                             \
+        double sums[sizeof v / sizeof(real)];                                       \
         memcpy(lanes, &v, sizeof lanes);                                            \
         for (size_t i = 0; i < sizeof lanes / sizeof(real); i++)                    \
-            sum += (double)lanes[i];                                                \
-        return sum;                                                                 \
+            sums[i] = (double)lanes[i];                                             \
+        for (size_t half = sizeof lanes / sizeof(real) / 2; half > 0; half /= 2)    \
+            for (size_t i = 0; i < half; i++)                                       \
+                sums[i] += sums[i + half];                                          \
+        return sums[0];                                                             \
     }                                                                               \
     INLINE real lanes_most_##name(vector v)                                         \
     {                                                                               \
