@@ -205,7 +205,7 @@ class Fields(Case):
 
 
 class Unknown(Case):
-    """A rule about a library that is misspelt can never be met, and says so."""
+    """A rule about a library or a kernel that is misspelt can never be met, and forbids nothing: that is said."""
 
     def test_names_the_nearest(self):
         for setting, name in (("matmul.library=opneblas", "matmul.library"),
@@ -215,10 +215,33 @@ class Unknown(Case):
             self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean openblas\?\n$")
             self.assertIn("not known: " + said, " ".join(done.stdout.split()))
 
+    def test_names_the_nearest_kernel(self):
+        for rule, code in (("forbid:cpu.matmul.opnblas", 0), ("require:cpu.matmul.opnblas", 4),
+                           ("avoid:matmul/kernel:cpu.matmul.opnblas", 0)):
+            said = 'rules: no kernel "cpu.matmul.opnblas"; '
+            done = self.tenon(MATMUL, "--set", f"rules={rule}", code=code)
+            self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean "
+                                          r"cpu\.matmul\.openblas\?\n$")
+            self.assertIn("not known: " + said, " ".join(done.stdout.split()))
+            done = self.tenon("--json", MATMUL, "--set", f"rules={rule}", code=code)
+            (problem,) = json.loads(done.stdout)["problems"]
+            self.assertTrue(problem.startswith(said), problem)
+
+    def test_names_what_a_name_alone_is_near_to(self):
+        done = self.tenon(MATMUL, "--set", "rules=forbid:opnblas")
+        self.assertEqual(done.stderr, 'tenon: settings: rules: no kernel, library, backend, platform or language '
+                                      '"opnblas" is known here; did you mean openblas?\n')
+
+    def test_is_said_once(self):
+        done = self.tenon(MATMUL, "--set", "rules=forbid:cpu.no", TENON_RULES="avoid:cpu.no")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
     def test_is_silent_of_what_is_known(self):
         """Which need not be here."""
         self.text(MATMUL, "--set", "matmul.library=prefer:mkl,openblas", "--set",
-                  "rules=avoid:library:cublas,avoid:matmul/library:x*")
+                  "rules=avoid:library:cublas,avoid:matmul/library:x*,avoid:cpu.no*,avoid:language:triton,"
+                  "avoid:mkl,avoid:cuda,avoid:flash_attn,avoid:cpu.matmul.openblas,avoid:softmax/library:mkl,"
+                  "avoid:backend:nobody")
 
 
 class DryRun(Case):
