@@ -152,13 +152,23 @@ static bool rules_permit(tni_contender *to)
     return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
-/* Shortens a text by its last clauses. */
-static void drop_clauses(char *text, size_t room)
+/* Shortens a text: by what the words behind it say too, then at its end. A clause of which too little would
+ * stay goes whole. */
+static void shorten(char *text, size_t room)
 {
-    while (strlen(text) > room) {
-        char *end = strrchr(text, ';');
-        text[end ? (size_t)(end - text) : room] = '\0';
+    enum { CLAUSE_LEAST = 32 };
+    static const char needless[] = "cannot open shared object file: ";
+    char copy[sizeof(tn_error)];
+    char *found;
+    while (strlen(text) > room && (found = strstr(text, needless))) {
+        const char *rest = found + strlen(needless);
+        memmove(found, rest, strlen(rest) + 1);
     }
+    while (strlen(text) > room && (found = strrchr(text, ';')) &&
+           (size_t)(found - text) + CLAUSE_LEAST > room)
+        *found = '\0';
+    tn_text_fit(copy, sizeof copy, text);
+    tn_text_fit(text, room + 1, copy);
 }
 
 /* What would bring a kernel's library; "" for nothing. */
@@ -183,7 +193,7 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
         said[length - end - 2] = '\0';
         room -= end + 2;
     }
-    drop_clauses(said, room);
+    shorten(said, room);
     return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s%s%s", said,
                       has ? "; " : "", has ? remedy : "");
 }

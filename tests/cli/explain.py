@@ -350,6 +350,17 @@ class Text(Case):
             self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
 
 
+    def test_a_library_that_is_absent_was_sought_somewhere(self):
+        """Whatever the length of the reason, places and remedy are both told, as far as there is room."""
+        for path, places in ((None, "the system's library cache and folders"),
+                             ("/nowhere/" + "x" * 200, r"LD_LIBRARY_PATH \(/nowhere/x*\.\.\.")):
+            rows = self.document("matmul:f32:m=256,n=256,k=256", LD_LIBRARY_PATH=path)["candidates"]
+            texts = [row["why"]["text"] for row in rows if row["why"] and row["why"]["code"] == "library"]
+            for text in texts:
+                if "No such file" in text:
+                    self.assertRegex(text, rf": [^;]*No such file or directory; sought in {places}; install ")
+
+
 class Codes(Case):
     def test_refused_by_settings(self):
         document = self.document("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
