@@ -120,7 +120,7 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
             reason = tni_cpu_why_not(i);
     }
     if (asking->question->device->plans_only)
-        reason = "no description says that a processor has them";
+        reason = "the description has no such features";
     else if (!(lacks & ~tni_cpu_detected()))
         reason = "cpu.isa_mask hides them";
     tni_cpu_features_write(lacks, words, sizeof words);
@@ -375,7 +375,7 @@ static void ask(const tni_question *question, tni_asking *out)
     bool here = is_cpu_here(question->device);
     *out = (tni_asking){.question = question,
                         .class = tni_op_class_of(question->op->kind),
-                        .cpu_features = here ? tni_cpu_features() : 0,
+                        .cpu_features = here ? tni_cpu_features() : question->device->cpu_features,
                         .threads = threads_of(question->device)};
     out->class->cost(question->op, &out->flops, &out->bytes);
 }

@@ -361,6 +361,28 @@ class Text(Case):
                     self.assertRegex(text, rf": [^;]*No such file or directory; sought in {places}; install ")
 
 
+class Described(Case):
+    """A processor that is not here is judged by its description."""
+
+    def explain(self, problem, *lines):
+        path = script.write_text(self.place("x.device"), "\n".join(["[device x]", "platform = cpu", *lines, ""]))
+        rows = self.document("--device-file", path, problem + "@x")["candidates"]
+        return {row["kernel"]: row for row in rows}
+
+    def test_features_permit_kernels(self):
+        for line, refused in (("features = f16c, fma, avx2", {"avx512"}), ("", {"avx2", "avx512"})):
+            rows = self.explain(SOFTMAX, "architecture = x86_64", line)
+            if "cpu.softmax.avx512" not in rows:
+                self.skipTest("this build has no kernels for x86_64")
+            for level in ("avx2", "avx512"):
+                why = rows[f"cpu.softmax.{level}"]["why"]
+                self.assertEqual(why is not None, level in refused, why)
+                if why:
+                    self.assertEqual((why["code"], why["what"]), ("device", "instructions"))
+                    self.assertIn(f"{level}", why["text"])
+                    self.assertIn("the description has no such features", why["text"])
+
+
 class Codes(Case):
     def test_refused_by_settings(self):
         document = self.document("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
