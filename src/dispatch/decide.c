@@ -198,15 +198,30 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
                       has ? "; " : "", has ? remedy : "");
 }
 
-/* Opens the library, which stays open. On a device for planning only it is taken as there. */
+/* Whether a library could be there on a device for planning only: it is taken as there, unless the
+ * processor is described as one that it is not made for. */
+static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_refusal *why)
+{
+    const char *found = asking->question->device->properties.architecture;
+    const tni_library_known *known = kernel->library ? kernel->library->known : NULL;
+    if (!known || known->kind != TNI_LIBRARY_X86 || !found[0] || strcmp(found, "x86_64") == 0)
+        return true;
+    const char *const words[] = {known->name, " is made for x86_64, and the description says ",
+                                 found, NULL};
+    return tni_refuse_words(why, TN_REFUSE_LIBRARY, known->name, words);
+}
+
+/* Opens the library, which stays open. */
 static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
                             int64_t *out_version, tn_refusal *why)
 {
     void *self;
     tn_error err;
     *out_version = -1;
-    if (!kernel->row->library || asking->question->device->plans_only)
+    if (!kernel->row->library)
         return true;
+    if (asking->question->device->plans_only)
+        return library_fits(asking, kernel, why);
     if (!kernel->library)
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
                           "no module here offers %s", kernel->row->library);

@@ -383,6 +383,19 @@ class Described(Case):
                     self.assertIn("the description has no such features", why["text"])
 
 
+    def test_a_library_made_for_another_processor(self):
+        for architecture, fits in (("aarch64", False), ("x86_64", True), (None, True)):
+            rows = self.explain(MATMUL, f"architecture = {architecture}" if architecture else "")
+            if "cpu.matmul.mkl" not in rows:
+                self.skipTest("this build has no kernels of mkl")
+            self.assertIsNone(rows["cpu.matmul.openblas"]["why"])
+            why = rows["cpu.matmul.mkl"]["why"]
+            self.assertEqual(why is None, fits, why)
+            if why:
+                self.assertEqual((why["code"], why["what"]), ("library", "mkl"))
+                self.assertIn("mkl is made for x86_64, and the description says aarch64", why["text"])
+
+
 class Codes(Case):
     def test_refused_by_settings(self):
         document = self.document("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
