@@ -4,6 +4,7 @@
 #include "document.h"
 #include "phrases.h"
 #include "report.h"
+#include "rules.h"
 
 int add_device_files(const option_values *files)
 {
@@ -75,6 +76,7 @@ int run_devices(const command *self, int count, char **arguments)
         return code;
     if (findings_gather(FIND_PLATFORMS | (as_json ? 0 : FIND_MACHINE), &found, &err))
         return report_error(&err);
+    rules_say_unknown();
     if (as_json)
         write_all(&found, self->name);
     else

@@ -6,6 +6,7 @@
 #include "phrases.h"
 #include "progress.h"
 #include "report.h"
+#include "rules.h"
 
 typedef struct doctor_wish {
     bool as_json;
@@ -152,6 +153,7 @@ int run_doctor(const command *self, int count, char **arguments)
         return code;
     if (gather(&wish, &found, &err))
         return report_error(&err);
+    rules_say_unknown();
     code = tell(self, &wish, &found);
     if (code == EXIT_DONE)
         code = findings_count_broken(&found) ? EXIT_FAILURES_FOUND : code_of_choice(&found);

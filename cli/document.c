@@ -1,5 +1,7 @@
 #include "document.h"
 
+#include "rules.h"
+
 #include <math.h>
 
 static void write_numbers(json *to, const tn_device_properties *properties)
@@ -351,11 +353,17 @@ void write_kernels(json *to, const findings *found)
     json_end_list(to);
 }
 
+static void write_unknown(void *to, const char *text)
+{
+    json_text(to, NULL, text);
+}
+
 void write_problems(json *to)
 {
     const char *problem;
     json_begin_list(to, "problems");
     for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
         json_text(to, NULL, problem);
+    rules_find_unknown(write_unknown, to);
     json_end_list(to);
 }

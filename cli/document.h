@@ -12,6 +12,7 @@ void write_topology(json *to, const findings *found);
 void write_modules(json *to, const findings *found); /* and the places */
 void write_libraries(json *to, const findings *found);
 void write_kernels(json *to, const findings *found);
-void write_problems(json *to); /* what of environment and file is not followed */
+void write_problems(
+    json *to); /* what of environment and file is not followed, and names that are not known */
 
 #endif

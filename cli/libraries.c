@@ -2,6 +2,7 @@
 #include "document.h"
 #include "options.h"
 #include "report.h"
+#include "rules.h"
 
 /* Want of memory is a fault; everything else is what there is to know of a library. */
 static tn_status try_all(tn_error *err)
@@ -31,6 +32,7 @@ int run_libraries(const command *self, int count, char **arguments)
         return code;
     if ((try && try_all(&err)) || findings_gather(FIND_LIBRARIES, &found, &err))
         return report_error(&err);
+    rules_say_unknown();
     if (as_json) {
         json to = {0};
         json_begin_document(&to, self->name);

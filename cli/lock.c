@@ -161,11 +161,32 @@ static tn_status gather_written(const tn_lock_write_args *args, written *out, tn
     return status;
 }
 
+static bool is_untested(const tn_candidate *taken)
+{
+    return taken && taken->verdict == TN_VERDICT_UNTESTED;
+}
+
+static void print_end(const lock_wish *wish, const written *all)
+{
+    const char *file = wish->words.texts[1];
+    text_line line = {0};
+    size_t untested = 0;
+    for (size_t i = 0; i < all->count; i++)
+        untested += is_untested(tn_decision_chosen(all->decisions[i]));
+    text_add(&line, "%zu problem%s written to %s", all->count, plural((int64_t)all->count), file);
+    if (untested > 0)
+        text_add(
+            &line,
+            "; %zu untested: what fails its test at the first call is refused; `tenon warm %s` "
+            "tests ahead",
+            untested, file);
+    text_wrapped(0, "", 0, line.text);
+}
+
 static void tell_written(const command *self, const lock_wish *wish, const written *all)
 {
     static const char kind[] = "written";
     json to = {0};
-    text_line end = {0};
     if (wish->as_json)
         begin_document(&to, self, wish, 0);
     for (size_t i = 0; i < all->count; i++) {
@@ -174,20 +195,18 @@ static void tell_written(const command *self, const lock_wish *wish, const writt
                            .locked = taken ? taken->kernel : "",
                            .found = ""};
         text_line line = {0};
-        text_add(&line, "%s: %s", row.problem, row.locked);
+        text_add(&line, "%s: %s%s", row.problem, row.locked,
+                 is_untested(taken) ? ", untested" : "");
         row.text = line.text;
         if (wish->as_json)
             write_row(&to, kind, &row);
         else
-            print_row(kind, PAINT_GOOD, row.text);
+            print_row(kind, is_untested(taken) ? PAINT_ODD : PAINT_GOOD, row.text);
     }
-    if (wish->as_json) {
+    if (wish->as_json)
         end_document(&to);
-        return;
-    }
-    text_add(&end, "%zu problem%s written to %s", all->count, plural((int64_t)all->count),
-             wish->words.texts[1]);
-    text_wrapped(0, "", 0, end.text);
+    else
+        print_end(wish, all);
 }
 
 static int write_lock(const command *self, const lock_wish *wish)

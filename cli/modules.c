@@ -2,6 +2,7 @@
 #include "document.h"
 #include "options.h"
 #include "report.h"
+#include "rules.h"
 
 int run_modules(const command *self, int count, char **arguments)
 {
@@ -17,6 +18,7 @@ int run_modules(const command *self, int count, char **arguments)
         return code;
     if ((fresh && tn_module_verdicts_ignore(&err)) || findings_gather(FIND_MODULES, &found, &err))
         return report_error(&err);
+    rules_say_unknown();
     if (as_json) {
         json to = {0};
         json_begin_document(&to, self->name);

@@ -3,6 +3,7 @@
 
 #include "document.h"
 #include "options.h"
+#include "rules.h"
 #include "text.h"
 
 typedef struct settings_wish {
@@ -249,5 +250,8 @@ int run_settings(const command *self, int count, char **arguments)
     const struct action *action = wish.words.count ? find_action(wish.words.texts[0]) : &actions[0];
     if (!action || !is_sound(self, action, &wish))
         return EXIT_WRONG_USE;
-    return action->run(self, &wish);
+    code = action->run(self, &wish);
+    if (code == EXIT_DONE)
+        rules_say_unknown();
+    return code;
 }

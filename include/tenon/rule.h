@@ -60,6 +60,12 @@ TN_API const char *tn_strength_name(int32_t strength); /* "require"; "unknown" *
 TN_API size_t tn_rule_count(const tn_context *context);
 TN_API tn_status tn_rule_at(const tn_context *context, size_t index, tn_rule *out, tn_error *err);
 
+/* Whether what a selector names is known: a kernel that a module offers, a library that a module offers
+ * or Tenon knows, a name alone of any kind. TN_NOT_FOUND with the nearest, as a rule of a misspelt name
+ * asks for what can never be taken and forbids nothing; TN_INVALID_ARGUMENT for what is no selector. Names
+ * that end in '*', and those of the other kinds, are not looked up. Finds modules first. */
+TN_API tn_status tn_selector_check(const char *selector, tn_error *err);
+
 TN_END_DECLS
 
 #endif

@@ -173,6 +173,7 @@ static tn_status make_one(described *d, const tni_description *description, tn_e
     tni_release(device->origin);
     device->origin = tni_buffer_take(&origin);
     tn_text_fit(device->section, sizeof device->section, description->view.name);
+    device->cpu_features = description->cpu_features;
     d->devices.items[d->devices.count++] = device;
     return device->origin ? TN_OK : tni_no_memory(err, where, "an origin");
 }

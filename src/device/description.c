@@ -39,6 +39,7 @@ struct draft {
     const char *platform; /* NULL until it is said */
     uint32_t platform_line;
     int64_t count;
+    uint64_t cpu_features;
     tn_device_properties properties;
 };
 
@@ -113,6 +114,13 @@ static bool read_dtypes(const struct key *key, const char *text, struct draft *o
     return tni_value_dtypes(text, out->properties.dtypes, need);
 }
 
+static bool read_features(const struct key *key, const char *text, struct draft *out,
+                          tni_need *need)
+{
+    (void)key;
+    return tni_value_features(text, &out->cpu_features, need);
+}
+
 /* The greatest value of a number: what has a unit may be as great as it likes, what switches is 0
  * or 1, what counts fits into 32 bits. */
 #define MOST_OF(field, unit) \
@@ -140,6 +148,7 @@ static const struct key keys[] = {
     TEXT_KEY(architecture, read_text),
     {.word = "capability", .read = read_capability, .known = TN_DEVICE_KNOWS(capability)},
     {.word = "dtypes", .read = read_dtypes},
+    {.word = "features", .read = read_features},
     TN_DEVICE_NUMBER_LIST(NUMBER_KEY)};
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
@@ -245,6 +254,16 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                   (int)draft->count, own);
 }
 
+/* Kernels of no other platform ask for instructions. */
+static tn_status check_features(const reader *r, const tni_form_section *in,
+                                const struct draft *draft)
+{
+    if (!draft->cpu_features || strcmp(draft->platform, "cpu") == 0)
+        return TN_OK;
+    return refuse(r, line_of(in, "features"), "features: needs platform = cpu, found \"%s\"",
+                  draft->platform);
+}
+
 static void add_own(const reader *r, const tni_form_entry *entry)
 {
     size_t at = r->into->entry_count++;
@@ -273,6 +292,8 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
     }
     if (!status && !out->platform)
         status = refuse(r, in->line, "found no platform, needs one, as in platform = cuda");
+    if (!status)
+        status = check_features(r, in, out);
     return status ? status : check_equal(r, in, out);
 }
 
@@ -325,6 +346,7 @@ static tn_status add_items(const reader *r, uint32_t line, const char *name,
         memset(item, 0, sizeof *item);
         item->description.platform = draft->platform;
         item->description.properties = draft->properties;
+        item->description.cpu_features = draft->cpu_features;
         item->description.view.struct_size = sizeof item->description.view;
         item->description.view.entries = into->entries + first_entry;
         item->description.view.entry_count = into->entry_count - first_entry;

@@ -9,6 +9,7 @@ typedef struct tni_description {
     const char *platform;            /* "cuda", "described": legal, but perhaps unknown */
     const char *platform_origin;     /* "file:line" of it */
     tn_device_properties properties; /* what `view` points to */
+    uint64_t cpu_features;           /* of a processor: TN_CPU_BIT(...) */
     tn_description view;
 } tni_description;
 

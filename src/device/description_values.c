@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/dtype.h"
 #include "base/words.h"
+#include "os/cpu.h"
 
 #include <inttypes.h>
 
@@ -222,7 +223,7 @@ bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need)
 }
 
 #define ONE(name, word, code, bits) +1
-enum { DTYPES = 0 TN_DTYPE_LIST(ONE), LONGEST_DTYPE = 24 };
+enum { DTYPES = 0 TN_DTYPE_LIST(ONE), LONGEST_WORD = 24 };
 #undef ONE
 
 TN_STATIC_ASSERT(DTYPES < TN_DEVICE_DTYPES_MAX, "a list of every dtype has room for its end");
@@ -236,15 +237,15 @@ static bool needs_dtype(tni_need *need, const char *word)
 }
 
 /* The word up to a comma or the end, without blanks at its ends; *at moves past it and the comma,
- * or becomes NULL. A word too long is cut: no dtype is as long. */
-static void take_word(const char **at, char word[LONGEST_DTYPE])
+ * or becomes NULL. A word too long is cut: no dtype or feature is as long. */
+static void take_word(const char **at, char word[LONGEST_WORD])
 {
     size_t length = strcspn(*at, ","), begin = 0, end = length;
     while (begin < end && (*at)[begin] == ' ')
         begin++;
     while (end > begin && (*at)[end - 1] == ' ')
         end--;
-    size_t size = end - begin < LONGEST_DTYPE ? end - begin : LONGEST_DTYPE - 1;
+    size_t size = end - begin < LONGEST_WORD ? end - begin : LONGEST_WORD - 1;
     memcpy(word, *at + begin, size);
     word[size] = '\0';
     *at = (*at)[length] ? *at + length + 1 : NULL;
@@ -255,7 +256,7 @@ bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_
     tn_dtype read[TN_DEVICE_DTYPES_MAX] = {0};
     size_t count = 0;
     while (text) {
-        char word[LONGEST_DTYPE];
+        char word[LONGEST_WORD];
         take_word(&text, word);
         tn_dtype dtype = tni_dtype_find(word);
         if (!dtype)
@@ -267,5 +268,34 @@ bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_
         read[count++] = dtype;
     }
     memcpy(out, read, sizeof read);
+    return true;
+}
+
+static bool needs_feature(tni_need *need, const char *word)
+{
+    const char *names[TN_CPU_FEATURE_COUNT];
+    for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++)
+        names[i] = tni_cpu_feature_name(i);
+    const char *nearest = tni_words_nearest(word, names, TN_CPU_FEATURE_COUNT);
+    if (nearest)
+        return needs(need, "features of a processor separated by commas; did you mean %s?",
+                     nearest);
+    return needs(need, "features of a processor separated by commas, as in fma, avx2");
+}
+
+bool tni_value_features(const char *text, uint64_t *out, tni_need *need)
+{
+    uint64_t read = 0;
+    while (text) {
+        char word[LONGEST_WORD];
+        int i = 0;
+        take_word(&text, word);
+        while (i < TN_CPU_FEATURE_COUNT && strcmp(tni_cpu_feature_name(i), word) != 0)
+            i++;
+        if (i == TN_CPU_FEATURE_COUNT)
+            return needs_feature(need, word);
+        read |= UINT64_C(1) << i;
+    }
+    *out = read;
     return true;
 }

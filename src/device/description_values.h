@@ -39,4 +39,7 @@ bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need);
 /* Words of TN_DTYPE_LIST separated by commas, each once; `out` is ended by 0. */
 bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_need *need);
 
+/* Words of TN_CPU_FEATURE_LIST separated by commas; `out` has their bits. */
+bool tni_value_features(const char *text, uint64_t *out, tni_need *need);
+
 #endif

@@ -76,7 +76,8 @@ struct tn_device {
     struct tni_memory *_Atomic memory; /* its book of allocations; owned, NULL until it is needed */
     tni_loss *loss; /* owned: calls on a device that does not change may find it lost */
     tn_device_properties properties;
-    char fault[192]; /* what is wrong with what its platform told of it; "" for nothing */
+    uint64_t cpu_features; /* TN_CPU_BIT(...) of a described processor; 0 of any other device */
+    char fault[192];       /* what is wrong with what its platform told of it; "" for nothing */
 };
 
 /* What calls on a device go through: the row and the self of its module. */

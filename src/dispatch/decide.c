@@ -121,7 +121,7 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
             reason = tni_cpu_why_not(i);
     }
     if (asking->question->device->plans_only)
-        reason = "no description says that a processor has them";
+        reason = "the description has no such features";
     else if (!(lacks & ~tni_cpu_detected()))
         reason = "cpu.isa_mask hides them";
     tni_cpu_features_write(lacks, words, sizeof words);
@@ -156,13 +156,23 @@ static bool rules_permit(tni_contender *to)
     return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
-/* Shortens a text by its last clauses. */
-static void drop_clauses(char *text, size_t room)
+/* Shortens a text: by what the words behind it say too, then at its end. A clause of which too little would
+ * stay goes whole. */
+static void shorten(char *text, size_t room)
 {
-    while (strlen(text) > room) {
-        char *end = strrchr(text, ';');
-        text[end ? (size_t)(end - text) : room] = '\0';
+    enum { CLAUSE_LEAST = 32 };
+    static const char needless[] = "cannot open shared object file: ";
+    char copy[sizeof(tn_error)];
+    char *found;
+    while (strlen(text) > room && (found = strstr(text, needless))) {
+        const char *rest = found + strlen(needless);
+        memmove(found, rest, strlen(rest) + 1);
     }
+    while (strlen(text) > room && (found = strrchr(text, ';')) &&
+           (size_t)(found - text) + CLAUSE_LEAST > room)
+        *found = '\0';
+    tn_text_fit(copy, sizeof copy, text);
+    tn_text_fit(text, room + 1, copy);
 }
 
 /* What would bring a kernel's library; "" for nothing. */
@@ -187,20 +197,35 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
         said[length - end - 2] = '\0';
         room -= end + 2;
     }
-    drop_clauses(said, room);
+    shorten(said, room);
     return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s%s%s", said,
                       has ? "; " : "", has ? remedy : "");
 }
 
-/* Opens the library, which stays open. On a device for planning only it is taken as there. */
+/* Whether a library could be there on a device for planning only: it is taken as there, unless the
+ * processor is described as one that it is not made for. */
+static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_refusal *why)
+{
+    const char *found = asking->question->device->properties.architecture;
+    const tni_library_known *known = kernel->library ? kernel->library->known : NULL;
+    if (!known || known->kind != TNI_LIBRARY_X86 || !found[0] || strcmp(found, "x86_64") == 0)
+        return true;
+    const char *const words[] = {known->name, " is made for x86_64, and the description says ",
+                                 found, NULL};
+    return tni_refuse_words(why, TN_REFUSE_LIBRARY, known->name, words);
+}
+
+/* Opens the library, which stays open. */
 static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
                             int64_t *out_version, tn_refusal *why)
 {
     void *self;
     tn_error err;
     *out_version = -1;
-    if (!kernel->row->library || asking->question->device->plans_only)
+    if (!kernel->row->library)
         return true;
+    if (asking->question->device->plans_only)
+        return library_fits(asking, kernel, why);
     if (!kernel->library)
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
                           "no module here offers %s", kernel->row->library);
@@ -376,7 +401,7 @@ static void ask(const tni_question *question, tni_asking *out)
     bool here = is_cpu_here(question->device);
     *out = (tni_asking){.question = question,
                         .class = tni_op_class_of(question->op->kind),
-                        .cpu_features = here ? tni_cpu_features() : 0,
+                        .cpu_features = here ? tni_cpu_features() : question->device->cpu_features,
                         .threads = threads_of(question->device)};
     out->class->cost(question->op, &out->flops, &out->bytes);
 }

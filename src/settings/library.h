@@ -16,7 +16,8 @@
 enum {
     TNI_LIBRARY_FOREIGN = 0, /* of use to whoever brings a module for it */
     TNI_LIBRARY_PART,        /* of Tenon                                 */
-    TNI_LIBRARY_OPENMP       /* whatever run-times the process has       */
+    TNI_LIBRARY_OPENMP,      /* whatever run-times the process has       */
+    TNI_LIBRARY_X86          /* as the first, made for x86_64 alone      */
 };
 typedef struct tni_library_known {
     const char *name;

@@ -31,7 +31,7 @@ const tni_library_known tni_libraries_known[] = {
     /* Those that the module cpu has rows for. */
     {"blis", "cpu", "matrix products", NULL, NULL, NULL, 0},
     {"hwloc", "cpu", "how the machine is built", NULL, NULL, NULL, 0},
-    {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, 0},
+    {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, TNI_LIBRARY_X86},
     {"mkldnn", "cpu", "neural-network operators, oneDNN", NULL, NULL, NULL, 0},
     {"openblas", "cpu", "matrix products and factorisations", NULL, NULL, NULL, 0},
 

@@ -238,7 +238,7 @@ class Fields(Case):
 
 
 class Unknown(Case):
-    """A rule about a library that is misspelt can never be met, and says so."""
+    """A rule about a library or a kernel that is misspelt can never be met, and forbids nothing: that is said."""
 
     def test_names_the_nearest(self):
         for setting, name in (("matmul.library=opneblas", "matmul.library"),
@@ -248,10 +248,33 @@ class Unknown(Case):
             self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean openblas\?\n$")
             self.assertIn("not known: " + said, " ".join(done.stdout.split()))
 
+    def test_names_the_nearest_kernel(self):
+        for rule, code in (("forbid:cpu.matmul.opnblas", 0), ("require:cpu.matmul.opnblas", 4),
+                           ("avoid:matmul/kernel:cpu.matmul.opnblas", 0)):
+            said = 'rules: no kernel "cpu.matmul.opnblas"; '
+            done = self.tenon(MATMUL, "--set", f"rules={rule}", code=code)
+            self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean "
+                                          r"cpu\.matmul\.openblas\?\n$")
+            self.assertIn("not known: " + said, " ".join(done.stdout.split()))
+            done = self.tenon("--json", MATMUL, "--set", f"rules={rule}", code=code)
+            (problem,) = json.loads(done.stdout)["problems"]
+            self.assertTrue(problem.startswith(said), problem)
+
+    def test_names_what_a_name_alone_is_near_to(self):
+        done = self.tenon(MATMUL, "--set", "rules=forbid:opnblas")
+        self.assertEqual(done.stderr, 'tenon: settings: rules: no kernel, library, backend, platform or language '
+                                      '"opnblas" is known here; did you mean openblas?\n')
+
+    def test_is_said_once(self):
+        done = self.tenon(MATMUL, "--set", "rules=forbid:cpu.no", TENON_RULES="avoid:cpu.no")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
     def test_is_silent_of_what_is_known(self):
         """Which need not be here."""
         self.text(MATMUL, "--set", "matmul.library=prefer:mkl,openblas", "--set",
-                  "rules=avoid:library:cublas,avoid:matmul/library:x*")
+                  "rules=avoid:library:cublas,avoid:matmul/library:x*,avoid:cpu.no*,avoid:language:triton,"
+                  "avoid:mkl,avoid:cuda,avoid:flash_attn,avoid:cpu.matmul.openblas,avoid:softmax/library:mkl,"
+                  "avoid:backend:nobody")
 
 
 class DryRun(Case):
@@ -360,6 +383,52 @@ class Text(Case):
     def test_fits_the_width(self):
         for line in self.text(MATMUL, SOFTMAX).splitlines():
             self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
+
+
+    def test_a_library_that_is_absent_was_sought_somewhere(self):
+        """Whatever the length of the reason, places and remedy are both told, as far as there is room."""
+        for path, places in ((None, "the system's library cache and folders"),
+                             ("/nowhere/" + "x" * 200, r"LD_LIBRARY_PATH \(/nowhere/x*\.\.\.")):
+            rows = self.document("matmul:f32:m=256,n=256,k=256", LD_LIBRARY_PATH=path)["candidates"]
+            texts = [row["why"]["text"] for row in rows if row["why"] and row["why"]["code"] == "library"]
+            for text in texts:
+                if "No such file" in text:
+                    self.assertRegex(text, rf": [^;]*No such file or directory; sought in {places}; install ")
+
+
+class Described(Case):
+    """A processor that is not here is judged by its description."""
+
+    def explain(self, problem, *lines):
+        path = script.write_text(self.place("x.device"), "\n".join(["[device x]", "platform = cpu", *lines, ""]))
+        rows = self.document("--device-file", path, problem + "@x")["candidates"]
+        return {row["kernel"]: row for row in rows}
+
+    def test_features_permit_kernels(self):
+        for line, refused in (("features = f16c, fma, avx2", {"avx512"}), ("", {"avx2", "avx512"})):
+            rows = self.explain(SOFTMAX, "architecture = x86_64", line)
+            if "cpu.softmax.avx512" not in rows:
+                self.skipTest("this build has no kernels for x86_64")
+            for level in ("avx2", "avx512"):
+                why = rows[f"cpu.softmax.{level}"]["why"]
+                self.assertEqual(why is not None, level in refused, why)
+                if why:
+                    self.assertEqual((why["code"], why["what"]), ("device", "instructions"))
+                    self.assertIn(f"{level}", why["text"])
+                    self.assertIn("the description has no such features", why["text"])
+
+
+    def test_a_library_made_for_another_processor(self):
+        for architecture, fits in (("aarch64", False), ("x86_64", True), (None, True)):
+            rows = self.explain(MATMUL, f"architecture = {architecture}" if architecture else "")
+            if "cpu.matmul.mkl" not in rows:
+                self.skipTest("this build has no kernels of mkl")
+            self.assertIsNone(rows["cpu.matmul.openblas"]["why"])
+            why = rows["cpu.matmul.mkl"]["why"]
+            self.assertEqual(why is None, fits, why)
+            if why:
+                self.assertEqual((why["code"], why["what"]), ("library", "mkl"))
+                self.assertIn("mkl is made for x86_64, and the description says aarch64", why["text"])
 
 
 class Codes(Case):

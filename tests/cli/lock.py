@@ -60,6 +60,18 @@ class Lock(Case):
         self.assertIn(f"  written      {SOFTMAX}@cpu:0: {self.chosen(SOFTMAX)}\n", text)
         self.assertIn(f"2 problems written to {path}", text)
 
+    def test_says_what_is_untested(self):
+        path = self.place("a.lock")
+        write = ("lock", "write", path, SOFTMAX, SOFTMAX + "@cpu", "--set", "admission=always")
+        chosen = self.document("explain", SOFTMAX, "--set", "admission=always")["chosen"]
+        told = f"{SOFTMAX}@cpu:0: {chosen}"
+        self.assertIn(f"  written      {told}, untested\n", self.text(*write))
+        self.assertIn(f"1 problem written to {path}; 1 untested: ", " ".join(self.text(*write).split()))
+        (row,) = self.document(*write)["rows"]
+        self.assertEqual((row["locked"], row["text"]), (chosen, told + ", untested"))
+        self.tenon("warm", path, "--set", "admission=always")
+        self.assertIn(f"  written      {told}\n1 problem written to {path}\n", self.text(*write))
+
     def test_who_may_read_it_is_up_to_the_umask(self):
         """A lock is made to be shared."""
         for mask, mode in (("022", 0o644), ("027", 0o640)):

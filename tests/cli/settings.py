@@ -457,5 +457,33 @@ class Document(Case):
             self.assertIn("--markdown belongs to list", self.refuse("settings", *arguments))
 
 
+class Unknown(Case):
+    """A rule whose name nobody knows holds, and every command says that it speaks of nothing."""
+
+    SAID = {"matmul.library=opnblas": r'matmul\.library: no library "opnblas": [^\n]*; did you mean openblas\?',
+            "rules=forbid:library:opnblas": r'rules: no library "opnblas": [^\n]*; did you mean openblas\?',
+            "rules=forbid:cpu.matmul.opnblas":
+                r'rules: no kernel "cpu\.matmul\.opnblas"; [^\n]*; did you mean cpu\.matmul\.openblas\?'}
+
+    def test_set_says_so(self):
+        for change, said in self.SAID.items():
+            done = self.tenon("settings", "set", change)
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, rf"^tenon: settings: {said}\n$")
+            (problem,) = json.loads(self.tenon("settings", "set", change, "--json").stdout)["problems"]
+            self.assertRegex(problem, rf"^{said}$")
+
+    def test_other_commands_say_so(self):
+        change, said = list(self.SAID.items())[-1]
+        for command in (("settings",), ("settings", "get", "rules"), ("devices",), ("libraries",), ("modules",),
+                        ("doctor", "--quick")):
+            done = self.tenon(*command, TENON_RULES=change.split("=")[1])
+            self.assertRegex(done.stderr, rf"^tenon: settings: {said}\n$", command)
+
+    def test_set_is_silent_of_what_is_known(self):
+        for change in ("matmul.library=mkl", "rules=forbid:library:openblas,avoid:cpu.matmul.*,forbid:cpu.matmul.ref"):
+            self.well("settings", "set", change)
+
+
 if __name__ == "__main__":
     script.main()

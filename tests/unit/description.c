@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "device/description.h"
 #include "os/file.h"
+#include "tenon/module/cpu.h"
 
 static tn_status parse(const char *text, tni_descriptions **out, tn_error *err)
 {
@@ -95,6 +96,19 @@ static void every_key_is_read(void **state)
     assert_int_equal(p->triton_capable, 1);
     assert_true(p->known ==
                 (TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1)));
+    tni_descriptions_release(all);
+}
+
+static void a_processor_has_features(void **state)
+{
+    tni_descriptions *all =
+        parsed("[device]\nfeatures = fma, avx2 ,avx512-bf16\nplatform = cpu\ncount = 2\n"
+               "[device]\nplatform = cpu\n");
+    (void)state;
+    const uint64_t bits = TN_CPU_BIT(FMA) | TN_CPU_BIT(AVX2) | TN_CPU_BIT(AVX512_BF16);
+    assert_true(tni_descriptions_get(all, 0)->cpu_features == bits);
+    assert_true(tni_descriptions_get(all, 1)->cpu_features == bits);
+    assert_true(tni_descriptions_get(all, 2)->cpu_features == 0);
     tni_descriptions_release(all);
 }
 
@@ -215,6 +229,10 @@ static void bad_values_are_refused(void **state)
         {"dtypes = f32 f64", "\"f32 f64\"", "needs dtypes separated by commas"},
         {"dtypes = f32, i8, f32", "\"f32, i8, f32\"", "needs each dtype once; f32 comes again"},
         {"dtypes = floating-point-of-any-kind", "\"floating", "as in bf16, f16, f32"},
+        {"features = fma, avx22", "features = \"fma, avx22\": ", "did you mean avx2?"},
+        {"features = avx2,", "\"avx2,\"", "needs features of a processor separated by commas"},
+        {"features =", "\"\"", "as in fma, avx2"},
+        {"features = avx2", "features: ", "needs platform = cpu, found \"x\""},
         {"name =", "name = \"\": ", "needs 1 to 127 bytes of text"},
         {"name = \"a\\tb\"", "\"a?b\"", "needs one line of text"},
         {"architecture = 0123456789012345678901234567890x", "\"0123", "needs 1 to 31 bytes"},
@@ -527,6 +545,7 @@ static void the_page_has_every_key(void **state)
         "architecture",
         "capability",
         "dtypes",
+        "features",
         "behaviour.fail_alloc",
         "behaviour.fail_copy",
         "behaviour.lose_after",
@@ -539,6 +558,11 @@ static void the_page_has_every_key(void **state)
         TN_DTYPE_LIST(ROW)
 #undef ROW
     };
+    static const char *const features[] = {
+#define ROW(name, bit, word) word,
+        TN_CPU_FEATURE_LIST(ROW)
+#undef ROW
+    };
     char *page = page_text();
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -548,6 +572,8 @@ static void the_page_has_every_key(void **state)
     }
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
         assert_contains(page, dtypes[i]);
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
+        assert_contains(page, features[i]);
     tni_release(page);
 }
 
@@ -576,6 +602,7 @@ int main(void)
         cmocka_unit_test(want_of_memory_is_said),
         cmocka_unit_test(shipped_descriptions_are_sound),
         cmocka_unit_test(the_example_of_the_page_is_sound),
+        cmocka_unit_test(a_processor_has_features),
         cmocka_unit_test(the_page_has_every_key),
         cmocka_unit_test(files_that_cannot_be_read_say_why),
     };

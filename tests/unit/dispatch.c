@@ -388,9 +388,50 @@ static void the_cpu_multiplies(void **state)
     tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out), tn_tensor_release(&toys);
 }
 
+static void a_selector_names_what_is_known(void **state)
+{
+    static const char *const known[] = {"toy.matmul.fast",
+                                        "TOY.MATMUL.FAST",
+                                        "softmax/toy.matmul.fast",
+                                        "kernel:toy.matmul.no*",
+                                        "library:mkl",
+                                        "softmax/library:mkl",
+                                        "mkl",
+                                        "toy",
+                                        "cuda",
+                                        "flash_attn",
+                                        "language:nobodys",
+                                        "platform:nobodys",
+                                        "backend:nobodys",
+                                        "no*"};
+    static const struct {
+        const char *selector, *said, *nearest;
+    } unknown[] = {
+        {"toy.matmul.fats", "no kernel \"toy.matmul.fats\"", "did you mean toy.matmul.fast?"},
+        {"matmul/kernel:fast", "no kernel \"fast\"", ""},
+        {"library:mlk", "no library \"mlk\"", "did you mean mkl?"},
+        {"matmul/mlk", "or language \"mlk\" is known here", "did you mean mkl?"},
+    };
+    tn_error err;
+    (void)state;
+    toy_device();
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (tn_selector_check(known[i], &err))
+            fail_msg("%s: %s", known[i], err.message);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        assert_int_equal(tn_selector_check(unknown[i].selector, &err), TN_NOT_FOUND);
+        assert_contains(err.message, unknown[i].said);
+        assert_contains(err.message, unknown[i].nearest);
+    }
+    assert_int_equal(tn_selector_check("kernel:", &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_selector_check(NULL, &err), TN_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_selector_names_what_is_known),
         cmocka_unit_test(verdicts_have_reasons),
         cmocka_unit_test(the_fastest_that_is_permitted_is_taken),
         cmocka_unit_test(decisions_name_the_rule),
