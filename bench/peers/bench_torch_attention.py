@@ -1,4 +1,4 @@
-"""tn_attention of f32 on the processor beside PyTorch's scaled_dot_product_attention, forward.
+"""tn_attention on the processor beside PyTorch's scaled_dot_product_attention, forward.
 
     python3 bench/peers/bench_torch_attention.py BUILD
 
@@ -19,9 +19,14 @@ try:
 except ImportError:
     torch = None
 
-# batch, heads, length, size, aim
-ROWS = ((1, 16, 4096, 64, 1.25), (1, 8, 4096, 128, 1.25), (1, 2, 16384, 128, 1.25),
-        (64, 12, 128, 64, 1.4))
+# dtype, batch, heads, length, size, aim
+ROWS = (("f32", 1, 16, 4096, 64, 1.25), ("f32", 1, 8, 4096, 128, 1.25),
+        ("f32", 1, 2, 16384, 128, 1.25), ("f32", 64, 12, 128, 64, 1.4),
+        ("bf16", 1, 16, 4096, 64, 1.2), ("bf16", 1, 8, 4096, 128, 1.2),
+        ("bf16", 1, 2, 16384, 128, 1.2), ("bf16", 64, 12, 128, 64, 1.2))
+
+# How far both may be apart: roundings of out, and of weights.
+SLACK = {"f32": {"atol": 1e-5, "rtol": 1e-4}, "bf16": {"atol": 1e-2, "rtol": 2e-2}}
 
 
 class Arguments(ctypes.Structure):
@@ -40,9 +45,9 @@ class Arguments(ctypes.Structure):
                 ("workspace_bytes", ctypes.c_uint64)]
 
 
-def ours_of(tenon, tensors):
+def ours_of(tenon, dtype, tensors):
     """A call of tn_attention with q, k, v and out."""
-    wrapped = [tenon.wrap(t.data_ptr(), "f32", t.shape, released=lambda t=t: t) for t in tensors]
+    wrapped = [tenon.wrap(t.data_ptr(), dtype, t.shape, released=lambda t=t: t) for t in tensors]
     arguments = Arguments(struct_size=ctypes.sizeof(Arguments))
     for name, tensor in zip(("q", "k", "v", "out"), wrapped):
         setattr(arguments, name, ctypes.cast(ctypes.pointer(tensor.struct), ctypes.c_void_p))
@@ -55,27 +60,28 @@ def ours_of(tenon, tensors):
     return attend
 
 
-def measure(tenon, batch, heads, length, size, aim):
-    q, k, v = (torch.randn(batch, heads, length, size) for _ in range(3))
+def measure(tenon, dtype, batch, heads, length, size, aim):
+    q, k, v = (torch.randn(batch, heads, length, size)
+               .to(torch.float32 if dtype == "f32" else torch.bfloat16) for _ in range(3))
     out = torch.empty_like(q)
     theirs = []
-    ours = ours_of(tenon, (q, k, v, out))
+    ours = ours_of(tenon, dtype, (q, k, v, out))
 
     def attend():
         theirs[:] = [torch.nn.functional.scaled_dot_product_attention(q, k, v)]
 
     ours()
     attend()
-    if not torch.allclose(out, theirs[0], atol=1e-5, rtol=1e-4):
+    if not torch.allclose(out, theirs[0], **SLACK[dtype]):
         raise SystemExit("bench: tn_attention and PyTorch differ")
-    pairs.compare(f"tn_attention, f32 ({batch},{heads},{length},{size})",
+    pairs.compare(f"tn_attention, {dtype} ({batch},{heads},{length},{size})",
                   4 * batch * heads * length**2 * size, ours, "PyTorch", attend, aim, "GFLOP/s")
 
 
 def main():
     if torch is None:
-        for batch, heads, length, size, aim in ROWS:
-            pairs.compare(f"tn_attention, f32 ({batch},{heads},{length},{size})", 0, None,
+        for dtype, batch, heads, length, size, aim in ROWS:
+            pairs.compare(f"tn_attention, {dtype} ({batch},{heads},{length},{size})", 0, None,
                           "PyTorch (pip: torch)", None, aim)
         return
     tenon = harness.Library(sys.argv[1])
