@@ -272,8 +272,7 @@ static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_cont
 {
     double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
     to->predicted_us = row->overhead_us + (compute > move ? compute : move);
-    to->order_us =
-        tni_choice_is_fixed(asking->question) ? 1 / row->flops_per_us : to->predicted_us;
+    to->order_us = tni_choice_is_fixed(asking->question) ? 1 / row->flops_per_us : to->predicted_us;
 }
 
 static bool is_capable(const tni_asking *asking, const tni_kernel *kernel, int64_t *out_version,

@@ -23,8 +23,7 @@ typedef struct tni_contender {
     int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
     tni_judgement judged;
     double predicted_us;
-    double order_us; /* what it is compared by where nothing was measured: predicted_us, or a time that does
-                        not depend on the sizes where the choice may not */
+    double order_us; /* predicted_us, or what does not depend on the sizes */
     double tuned_us; /* 0: not known */
     double level_us; /* what tuned_us is compared by: times that tie have one */
     uint64_t workspace;

@@ -86,6 +86,8 @@ void tni_table_fill(tni_operands *operands, int32_t index, double (*draw)(void *
                      .first = first_of(operands, index),
                      .draw = draw,
                      .user = user};
+    if (!t.first) /* it is empty */
+        return;
     switch (index) {
     case TN_ATTENTION_STARTS_Q:
         fill_starts(&t, op->operand[TN_ATTENTION_Q].shape[2], op->as.attention.queries);
