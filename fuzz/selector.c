@@ -89,9 +89,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (rest)
             *rest++ = '\0';
     }
-    const tni_candidate candidate = {
-        lines[OP], lines[KERNEL], lines[LIBRARY], lines[BACKEND], lines[PLATFORM], lines[LANGUAGE],
-        ""};
+    const tni_candidate candidate = {.op = lines[OP],
+                                     .kernel = lines[KERNEL],
+                                     .library = lines[LIBRARY],
+                                     .backend = lines[BACKEND],
+                                     .platform = lines[PLATFORM],
+                                     .language = lines[LANGUAGE],
+                                     .library_other = ""};
     bool is_a = take(lines[A], rooms[0], &a), is_b = take(lines[B], rooms[1], &b);
     if (is_a && is_b) {
         check_pair(&a, &b, &candidate);
