@@ -111,9 +111,7 @@ static tn_status calibrate(stand *s, double seconds, tn_error *err)
     s->calls = calls > CALLS_MOST ? CALLS_MOST : (int32_t)calls;
     double rounds = seconds * 1e9 / (turns * slowest * s->calls);
     int32_t least = slowest > seconds * 1e9 ? 1 : ROUNDS_LEAST;
-    s->rounds = rounds < least         ? least
-                : rounds > ROUNDS_MOST ? ROUNDS_MOST
-                                       : (int32_t)rounds;
+    s->rounds = rounds < least ? least : rounds > ROUNDS_MOST ? ROUNDS_MOST : (int32_t)rounds;
     return status;
 }
 
