@@ -12,20 +12,28 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Bytes from one place of a dimension to the next; 0 where there is no next one, whatever its stride. */
+static int64_t step_of(const tn_layout *layout, int32_t dimension, int64_t size)
+{
+    if (layout->shape[dimension] <= 1)
+        return 0;
+    return (int64_t)((uint64_t)layout->stride[dimension] * (uint64_t)size);
+}
+
 static tni_at_side side_of(const tn_op *op, const tn_run *run, int32_t operand)
 {
     const tn_layout *layout = &op->operand[operand];
-    const int64_t *stride = layout->stride;
     if (operand >= op->count || layout->dtype == TN_DTYPE_NONE)
         return (tni_at_side){0};
     const int64_t size = (int64_t)(layout->dtype >> 8 & 255) / 8;
-    return (tni_at_side){.data = run ? tn_operand(run, operand) : NULL,
-                         .dtype = layout->dtype,
-                         .size = size,
-                         .batch = stride[0] * size,
-                         .head = stride[1] * size,
-                         .row = stride[2] * size,
-                         .element = layout->rank > 3 ? stride[3] * size : size};
+    return (tni_at_side){
+        .data = run ? tn_operand(run, operand) : NULL,
+        .dtype = layout->dtype,
+        .size = size,
+        .batch = step_of(layout, 0, size),
+        .head = step_of(layout, 1, size),
+        .row = step_of(layout, 2, size),
+        .element = layout->rank > 3 && layout->shape[3] > 1 ? step_of(layout, 3, size) : size};
 }
 
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
