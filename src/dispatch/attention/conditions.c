@@ -103,10 +103,29 @@ static bool is_not_nested(const tni_sdpa *s, tn_refusal *why)
                       "sequences of several lengths are packed here: tn_attention_args.starts_q");
 }
 
+/* No machine has more, and sizes that are computed from less do not overflow. An empty dimension counts as 1: others
+ * of the operand are no smaller for it. */
+static tn_status check_size(const tn_layout *layout, tn_error *err)
+{
+    const double most = 281474976710656.0; /* 256 TiB */
+    double bytes = (double)(layout->dtype >> 8 & 255) / 8;
+    for (int32_t i = 0; i < layout->rank; i++) {
+        if (layout->shape[i] < 0)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa",
+                           "a dimension needs 0 or more, found %lld", (long long)layout->shape[i]);
+        bytes *= layout->shape[i] > 1 ? (double)layout->shape[i] : 1;
+    }
+    return bytes <= most
+               ? TN_OK
+               : tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa",
+                         "an operand would take %.3g bytes, of at most %.3g", bytes, most);
+}
+
 static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
 {
     const tn_layout *q = tni_sdpa_q(s), *v = tni_sdpa_v(s);
     const int64_t shape[] = {q->shape[BATCH], q->shape[HEADS], q->shape[LENGTH], v->shape[SIZE]};
+    tn_status status = TN_OK;
     tni_op_begin(out, &tni_attention_class);
     out->operand[TN_ATTENTION_Q] = *q;
     out->operand[TN_ATTENTION_K] = *tni_sdpa_k(s);
@@ -114,10 +133,13 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
     tni_layout_make(&out->operand[TN_ATTENTION_OUT], q->dtype, shape, 4);
     if (s->is & TNI_SDPA_MASKED)
         out->operand[TN_ATTENTION_MASK] = s->params->attn_mask.layout;
-    for (int32_t i = 0; i < out->count; i++) {
+    for (int32_t i = 0; i < out->count && !status; i++) {
         tn_layout *layout = &out->operand[i];
         layout->alignment = layout->alignment > 0 ? layout->alignment : TN_OP_ALIGNMENT_MAX;
+        status = layout->dtype ? check_size(layout, err) : TN_OK;
     }
+    if (status)
+        return status;
     tn_attention_op *at = &out->as.attention;
     *at = (tn_attention_op){.scale = tni_attention_scale(q->shape[SIZE]),
                             .dropout = s->params->dropout};
