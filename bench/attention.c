@@ -3,6 +3,7 @@
  * beside reading its keys and values. Rows are called as the dispatcher calls them, the best that this processor
  * runs. */
 #include "harness.h"
+#include "reading.h"
 
 #include "os/bind.h"
 #include "os/cpu.h"
@@ -247,26 +248,14 @@ static void measure_causal(void)
     end(&dense);
 }
 
-static volatile float read_sum;
-
-/* A sum in lanes, which no one can make without reading. */
 static void read_piece(void *user, int64_t index)
 {
-    typedef float lanes __attribute__((vector_size(64)));
     const work *w = user;
     const tn_layout *k = &w->op.operand[TN_ATTENTION_K];
     const int64_t bytes = k->shape[1] * k->stride[1] * (int64_t)sizeof(float);
     const int64_t first = index * READ_PIECE;
     const char *from = w->data[first < bytes ? TN_ATTENTION_K : TN_ATTENTION_V];
-    lanes sum[4] = {{0}, {0}, {0}, {0}};
-    for (int64_t at = first % bytes; at < first % bytes + READ_PIECE; at += (int64_t)sizeof sum) {
-        lanes v[4];
-        memcpy(v, from + at, sizeof v);
-        for (int i = 0; i < 4; i++)
-            sum[i] += v[i];
-    }
-    sum[0] += sum[1] + sum[2] + sum[3];
-    read_sum = sum[0][0];
+    bench_read(from + first % bytes, READ_PIECE, 0);
 }
 
 static void read_keys(void *user, int64_t times)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    ROUNDS = 31,        /* of each side in turn */
+    ROUNDS = 31,        /* of each side in turn, unless the figure says fewer */
     REPEATS = 5,        /* of everything while the spread is too wide */
     BESIDE = 4,         /* calibrators at most */
     SIDES = 3 + BESIDE, /* ours, the rival, ours again, calibrators */
@@ -23,6 +23,7 @@ static const double widest = 0.05;
 struct sample {
     double ns[SIDES][ROUNDS];
     int64_t times[SIDES];
+    int rounds;
 };
 
 struct result {
@@ -39,12 +40,28 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The value that `part` of them do not exceed. */
-static double quantile(const double *values, double part)
+static double quantile(const double *values, int count, double part)
 {
     double sorted[ROUNDS];
-    memcpy(sorted, values, sizeof sorted);
-    qsort(sorted, ROUNDS, sizeof sorted[0], by_value);
-    return sorted[(int)(part * (ROUNDS - 1) + 0.5)];
+    memcpy(sorted, values, (size_t)count * sizeof sorted[0]);
+    qsort(sorted, (size_t)count, sizeof sorted[0], by_value);
+    return sorted[(int)(part * (count - 1) + 0.5)];
+}
+
+/* Nanoseconds of so many operations, less what settling takes. */
+static int64_t run_timed(const bench_side *side, int64_t times)
+{
+    int64_t took = 0;
+    for (int64_t left = times; left > 0;) {
+        int64_t now = side->most && side->most < left ? side->most : left;
+        int64_t start = tni_clock_ns();
+        side->run(side->user, now);
+        took += tni_clock_ns() - start;
+        if (side->settle)
+            side->settle(side->user);
+        left -= now;
+    }
+    return took;
 }
 
 /* Nanoseconds an operation, after a tenth as many to warm up. */
@@ -52,10 +69,8 @@ static double run_once(const bench_side *side, int64_t times)
 {
     if (side->begin)
         side->begin(side->user);
-    side->run(side->user, times / 10 + 1);
-    int64_t start = tni_clock_ns();
-    side->run(side->user, times);
-    int64_t took = tni_clock_ns() - start;
+    (void)run_timed(side, times / 10 + 1);
+    int64_t took = run_timed(side, times);
     if (side->end)
         side->end(side->user);
     return (double)took / (double)times;
@@ -76,7 +91,7 @@ static void measure(const bench_side *sides, struct sample *out)
     for (int side = 0; side < SIDES; side++)
         out->times[side] = sides[side].run ? fit(&sides[side]) : 0;
     out->times[AGAIN] = out->times[OURS];
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < out->rounds; round++)
         for (int i = 0; i < SIDES; i++) {
             int side = (i + round) % SIDES;
             out->ns[side][round] = sides[side].run ? run_once(&sides[side], out->times[side]) : 0;
@@ -88,24 +103,25 @@ static void measure(const bench_side *sides, struct sample *out)
 static double spread_of(const struct sample *sample)
 {
     double ratios[ROUNDS];
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < sample->rounds; i++)
         ratios[i] = sample->ns[OURS][i] / sample->ns[AGAIN][i];
-    double half = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2;
-    return fmax(half, fabs(quantile(ratios, 0.5) - 1));
+    double half =
+        (quantile(ratios, sample->rounds, 0.75) - quantile(ratios, sample->rounds, 0.25)) / 2;
+    return fmax(half, fabs(quantile(ratios, sample->rounds, 0.5) - 1));
 }
 
 static struct result judge(const struct sample *sample)
 {
     struct result result = {.spread = spread_of(sample)};
     double ratios[ROUNDS], added[ROUNDS];
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < sample->rounds; i++) {
         ratios[i] = sample->ns[RIVAL][i] / sample->ns[OURS][i];
         added[i] = sample->ns[OURS][i] - sample->ns[RIVAL][i];
     }
     for (int side = 0; side < SIDES; side++)
-        result.ns[side] = quantile(sample->ns[side], 0.5);
-    result.ratio = quantile(ratios, 0.5);
-    result.added = quantile(added, 0.5);
+        result.ns[side] = quantile(sample->ns[side], sample->rounds, 0.5);
+    result.ratio = quantile(ratios, sample->rounds, 0.5);
+    result.added = quantile(added, sample->rounds, 0.5);
     return result;
 }
 
@@ -161,6 +177,7 @@ void bench_run(const bench_figure *figure)
     static struct sample sample;
     bench_side sides[SIDES] = {[OURS] = figure->ours, [AGAIN] = figure->ours};
     struct result result = {.spread = HUGE_VAL};
+    sample.rounds = figure->rounds ? figure->rounds : ROUNDS;
     if (figure->rival.name)
         sides[RIVAL] = figure->rival;
     for (int i = 0; figure->beside && i < BESIDE && figure->beside[i].name; i++)

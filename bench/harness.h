@@ -11,13 +11,17 @@
 typedef void bench_fn(void *user, int64_t times);
 
 /* `begin` and `end` stand around every sample, untimed, and may be NULL: what a side keeps running,
- * such as threads, must not outlast its turn and slow the next one down. */
+ * such as threads, must not outlast its turn and slow the next one down. What is queued for a device is
+ * done `most` at a time, with `settle` untimed after each time, which waits: a full queue would be timed
+ * otherwise. */
 typedef struct bench_side {
     const char *name;
     bench_fn *run; /* NULL: it is lacking here, and `name` says what would bring it */
     void *user;
     void (*begin)(void *user);
     void (*end)(void *user);
+    int64_t most; /* 0: all at once */
+    void (*settle)(void *user);
 } bench_side;
 
 enum {
@@ -34,6 +38,7 @@ typedef struct bench_figure {
     bench_side ours;
     bench_side rival;         /* a name of NULL: none is named */
     const bench_side *beside; /* calibrators, ended by a name of NULL; or NULL */
+    int rounds;               /* of each side in turn; 0: 31; at least 15, at most 31 */
 } bench_figure;
 
 /* Measures and prints one row, with a row for each calibrator under it. */

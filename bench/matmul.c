@@ -5,6 +5,7 @@
  * OpenBLAS takes the kernels of the processor's instruction set, by OPENBLAS_CORETYPE, which releases do not
  * always find themselves. */
 #include "harness.h"
+#include "reading.h"
 
 #include "os/bind.h"
 #include "os/cpu.h"
@@ -242,46 +243,6 @@ static void measure_batches(void)
     }
 }
 
-static volatile float read_sum;
-
-/* Sums in lanes, which no one can make without reading: eight runs of memory side by side, which is faster than one
- * after the other, each `ahead` bytes before it is asked for. */
-enum { RUNS = 8 };
-#define READ(name, attribute)                                                \
-    attribute static void name(const char *from, int64_t run, int64_t ahead) \
-    {                                                                        \
-        typedef float lanes __attribute__((vector_size(64)));                \
-        lanes sum[RUNS] = {{0}};                                             \
-        for (int64_t at = 0; at < run; at += 64) {                           \
-            for (int i = 0; i < RUNS; i++) {                                 \
-                lanes v;                                                     \
-                __builtin_prefetch(from + i * run + at + ahead);             \
-                memcpy(&v, from + i * run + at, sizeof v);                   \
-                sum[i] += v;                                                 \
-            }                                                                \
-        }                                                                    \
-        for (int i = 1; i < RUNS; i++)                                       \
-            sum[0] += sum[i];                                                \
-        read_sum = sum[0][0];                                                \
-    }
-READ(read_baseline, )
-#if defined(__x86_64__)
-READ(read_avx2, __attribute__((target("avx2"))))
-READ(read_avx512, __attribute__((target("avx512f"))))
-#endif
-
-static void read_best(const char *from, int64_t run, int64_t ahead)
-{
-#if defined(__x86_64__)
-    if (tni_cpu_features() & TN_CPU_BIT(AVX512F))
-        read_avx512(from, run, ahead);
-    else if (tni_cpu_features() & TN_CPU_BIT(AVX2))
-        read_avx2(from, run, ahead);
-    else
-#endif
-        read_baseline(from, run, ahead);
-}
-
 /* A matrix that is read in pieces, each of one thread. */
 typedef struct reading {
     const product *of;
@@ -291,9 +252,8 @@ typedef struct reading {
 static void read_piece(void *user, int64_t index)
 {
     const reading *it = user;
-    const int64_t bytes = it->of->op.as.matmul.k * it->of->op.as.matmul.n * 4;
-    const int64_t run = bytes / it->pieces / RUNS / 64 * 64;
-    read_best(it->of->data[1] + index * RUNS * run, run, it->ahead);
+    const int64_t bytes = it->of->op.as.matmul.k * it->of->op.as.matmul.n * 4 / it->pieces;
+    bench_read(it->of->data[1] + index * bytes, bytes, it->ahead);
 }
 
 static void read_matrix(void *user, int64_t times)

@@ -1,7 +1,7 @@
 /* Products of i8 and bf16 beside those of f32 of the same sizes, all by the processor's own kernels and on as
  * many threads: i8 by dot products of bytes is promised to be three times as fast. bf16 by AMX is held against
- * the time that PyTorch 2.11 took for it on the machine of docs/benchmarks.md, and against oneDNN where that
- * is installed. Rows are called as the dispatcher calls them. */
+ * oneDNN too where that is installed, and against PyTorch by bench/peers/bench_torch_matmul.py. Rows are called
+ * as the dispatcher calls them. */
 #include "harness.h"
 
 #include "os/bind.h"
@@ -197,35 +197,6 @@ static void compare(const char *name, const char *const *ours, tn_dtype in,
     end(&other);
 }
 
-/* What PyTorch's matmul took there, on 2 threads and on 16; else in proportion to the lesser. */
-static double pytorch_ms(void)
-{
-    const double flops = 2.0 * SIDE_MOST * SIDE_MOST * SIDE_MOST;
-    return flops / 1e6 / (threads >= 16 ? 4123 : 597.0 / 2 * threads);
-}
-
-static void measure_bf16(void)
-{
-    static const char name[] = "bf16 2048 cubed, AMX";
-    product mine, f32;
-    const bool here = prepare(&mine, first_of(amx_bf16), TN_BF16, SIDE_MOST);
-    const bool has_f32 = prepare(&f32, first_of(own_f32), TN_F32, SIDE_MOST);
-    const bench_side beside[] = {{.name = "own f32", .run = has_f32 ? run : NULL, .user = &f32},
-                                 {0}};
-    const bench_figure figure = {.name = name,
-                                 .kind = BENCH_TIME,
-                                 .aim = pytorch_ms(),
-                                 .unit = "ms",
-                                 .ours = {.name = *amx_bf16, .run = run, .user = &mine},
-                                 .beside = has_f32 ? beside : NULL};
-    if (here)
-        bench_run(&figure);
-    else
-        printf("%s: %s does not run here\n", name, *amx_bf16);
-    end(&mine);
-    end(&f32);
-}
-
 /* Bytes that are small numbers in every dtype; of bf16 and f32, none is subnormal. */
 static bool fill_memory(void)
 {
@@ -250,7 +221,8 @@ int main(void)
         compare("i8 1024 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 1024, 3);
         compare("i8 2048 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 2048, 3);
         compare("i8 2048 cubed, AMX", amx_i8, TN_I8, own_f32, TN_F32, 2048, 6);
-        measure_bf16();
+        compare("bf16 1024 cubed, AMX", amx_bf16, TN_BF16, own_f32, TN_F32, 1024, 4);
+        compare("bf16 2048 cubed, AMX", amx_bf16, TN_BF16, own_f32, TN_F32, 2048, 4);
         compare("bf16 2048 cubed, AMX, beside oneDNN", amx_bf16, TN_BF16, onednn_bf16, TN_BF16,
                 2048, 1);
     } else {

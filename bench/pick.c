@@ -1,5 +1,5 @@
 /* What the dispatcher picks beside the best of what it could have, on 200 random products: f32, f64, bf16 and i8,
- * B as it is or transposed. Untuned it goes by the three figures of each row, tuned by what it timed itself.
+ * B as it is or transposed. Untuned it goes by what rows predict of themselves, tuned by what it timed itself.
  * Candidates run in turn, each as its least time of several samples; what is outside its aim is timed again, longer,
  * before it counts. A seed may be given. */
 #include "harness.h"

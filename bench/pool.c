@@ -156,15 +156,21 @@ int main(void)
 {
     bool there = rival_open();
     const char *name = there ? "pthreadpool" : "pthreadpool (Debian: libpthreadpool0)";
-    bench_side calibrators[] = {
-        {"a word to another thread and back", ask, NULL, talk_begin, talk_end}, {.name = NULL}};
+    bench_side calibrators[] = {{.name = "a word to another thread and back",
+                                 .run = ask,
+                                 .begin = talk_begin,
+                                 .end = talk_end},
+                                {.name = NULL}};
     bench_figure empty = {
         .name = "pool dispatch of an empty task on 2 threads",
         .kind = BENCH_TIME,
         .aim = 3,
         .unit = "us",
-        .ours = {"tenon", ours_empty, NULL, ours_begin, ours_end},
-        .rival = {name, there ? rival_empty : NULL, NULL, rival_begin, rival_end},
+        .ours = {.name = "tenon", .run = ours_empty, .begin = ours_begin, .end = ours_end},
+        .rival = {.name = name,
+                  .run = there ? rival_empty : NULL,
+                  .begin = rival_begin,
+                  .end = rival_end},
         .beside = calibrators,
     };
     bench_figure both = empty;

@@ -96,8 +96,11 @@ int main(void)
     const bench_side beside[] = {
         {.name = "ordinary stores", .run = store},
         {.name = "non-temporal stores (SSE2)", .run = store_past_caches},
-        {"the fill, in the nearest cache", fill_near, NULL, one_thread, all_threads},
-        {"normal f32 instead", normals, NULL, one_thread, all_threads},
+        {.name = "the fill, in the nearest cache",
+         .run = fill_near,
+         .begin = one_thread,
+         .end = all_threads},
+        {.name = "normal f32 instead", .run = normals, .begin = one_thread, .end = all_threads},
         {.name = NULL},
     };
     const bench_figure fill = {
@@ -105,8 +108,8 @@ int main(void)
         .kind = BENCH_RATIO,
         .aim = 0.6,
         .unit = "ms",
-        .ours = {"tenon", ours, NULL, one_thread, all_threads},
-        .rival = {"memset", set, NULL, NULL, NULL},
+        .ours = {.name = "tenon", .run = ours, .begin = one_thread, .end = all_threads},
+        .rival = {.name = "memset", .run = set, .begin = NULL, .end = NULL},
         .beside = beside,
     };
     buffer = aligned_alloc(4096, (size_t)PIECES * PIECE);

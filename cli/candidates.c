@@ -1,6 +1,7 @@
 #include "candidates.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 bool candidate_may_run(const tn_candidate *candidate)
 {
@@ -26,7 +27,9 @@ double candidate_us(const tn_candidate *candidate)
 
 const char *candidate_us_source(const tn_candidate *candidate)
 {
-    return candidate->tuned_us > 0 ? "measured" : "predicted";
+    if (candidate->tuned_us > 0)
+        return "measured";
+    return strcmp(candidate->predicted_by, "cost") == 0 ? "modelled" : "predicted";
 }
 
 /* Three digits that count, and no exponent. */

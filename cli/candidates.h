@@ -11,7 +11,8 @@ int paint_of_candidate(const tn_candidate *candidate);
 /* Chosen, admitted or untested: it could be taken. */
 bool candidate_may_run(const tn_candidate *candidate);
 
-/* The time it is ordered by, and how that is known: as measured, else as predicted. */
+/* The time it is ordered by, and how that is known: "measured", else "modelled" by the row's cost, else
+ * "predicted" by its figures. */
 double candidate_us(const tn_candidate *candidate);
 const char *candidate_us_source(const tn_candidate *candidate);
 

@@ -246,6 +246,7 @@ static void write_candidate(json *to, const tn_candidate *candidate)
     json_known_text(to, "overruled", candidate->overruled);
     json_integer(to, "standing", candidate->standing);
     json_number(to, "predicted_us", candidate->predicted_us);
+    json_text(to, "predicted_by", candidate->predicted_by);
     if (candidate->tuned_us > 0)
         json_number(to, "tuned_us", candidate->tuned_us);
     else

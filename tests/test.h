@@ -23,14 +23,18 @@
 #else
 
 typedef void (*CMUnitTestFunction)(void **state);
+typedef int (*CMFixtureFunction)(void **state);
 struct CMUnitTest {
     const char *name;
     CMUnitTestFunction test_func;
+    CMFixtureFunction setup_func;
+    CMFixtureFunction teardown_func;
 };
-#define cmocka_unit_test(f) \
-    {                       \
-#f, f               \
+#define cmocka_unit_test_setup_teardown(f, before, after) \
+    {                                                     \
+#f, f, before, after                              \
     }
+#define cmocka_unit_test(f) cmocka_unit_test_setup_teardown(f, NULL, NULL)
 
 static jmp_buf test_escape_;
 enum { TEST_FAILED_ = 1, TEST_SKIPPED_ = 2 };
@@ -100,10 +104,16 @@ static inline int test_run_all_(const char *suite, const struct CMUnitTest *test
     volatile int failed = 0, skipped = 0;
     printf("[==========] %s: Running %zu test(s).\n", suite, count);
     for (volatile size_t i = 0; i < count; i++) {
-        void *state = NULL;
+        static void *state; /* that a jump leaves as it is */
+        state = NULL;
         int outcome = setjmp(test_escape_);
-        if (outcome == 0)
+        if (outcome == 0) {
+            if (tests[i].setup_func && tests[i].setup_func(&state) != 0)
+                fail_msg("%s: not set up", tests[i].name);
             tests[i].test_func(&state);
+        }
+        if (tests[i].teardown_func)
+            (void)tests[i].teardown_func(&state);
         failed += outcome == TEST_FAILED_;
         skipped += outcome == TEST_SKIPPED_;
         printf("[ %s ] %s\n",
@@ -138,7 +148,7 @@ static inline int test_contains_(const char *text, const char *part)
 }
 #define assert_contains(text, part) assert_true(test_contains_(text, part))
 
-/* The heavier shape and repeat counts are divided by this under the sanitizers, which set it. */
+/* The heavier shape and repeat counts are divided by this under sanitizers and emulators, which set it. */
 static inline int test_reduced(void)
 {
     const char *value = getenv("TN_TEST_REDUCED");

@@ -13,12 +13,12 @@ ROUNDS, REPEATS, WIDEST = 31, 5, 0.05
 
 
 def seconds(operation, pause=0):
-    """How long it takes, after a pause: by its own word, if it has one."""
+    """How long it takes, after a pause: by its own word, if it gives a number."""
     if pause:
         time.sleep(pause)
     start = time.perf_counter_ns()
     told = operation()
-    return (time.perf_counter_ns() - start) / 1e9 if told is None else told
+    return told if isinstance(told, float) else (time.perf_counter_ns() - start) / 1e9
 
 
 def measure(ours, rival, pause=0):

@@ -32,6 +32,7 @@ extern const suite_case cases_copy[];
 extern const suite_case cases_fill[];
 extern const suite_case cases_tensor[];
 extern const suite_case cases_dlpack[];
+extern const suite_case cases_graph[];
 extern const suite_case cases_worker[];
 extern const suite_case cases_lost[];
 

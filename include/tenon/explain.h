@@ -48,14 +48,16 @@ typedef struct tn_candidate {
         *overruled;      /* a farther rule that the one above goes before; "" for none           */
     int32_t verdict;     /* TN_VERDICT_...                                                       */
     int32_t standing;    /* 1: preferred, 0: free, -1: avoided                                   */
-    double predicted_us; /* by the row's three figures                                           */
+    double predicted_us; /* before anything is measured; see predicted_by                        */
     double tuned_us;     /* as measured; 0 when it was not                                       */
     uint64_t workspace_bytes;
     uint64_t numerics; /* TN_NUM_...                                                           */
     const tn_refusal
         *why; /* NULL unless it is refused or in quarantine                           */
+    const char
+        *predicted_by; /* "figures": the row's three; "cost": its own function of the problem */
 } tn_candidate;
-TN_ENDS_WITH(tn_candidate, why);
+TN_ENDS_WITH(tn_candidate, predicted_by);
 
 typedef struct tn_decision tn_decision;
 

@@ -47,6 +47,26 @@ TN_API tn_status tn_matmul_explain(const tn_context *context, const tn_matmul_ar
 TN_API tn_status tn_matmul_prepare(const tn_context *context, const tn_matmul_args *args,
                                    tn_error *err);
 
+/* A B that many products have in common, as weights are.
+ *
+ * tn_matmul_pack chooses a kernel for `args` as tn_matmul would, and keeps a copy of B with what that kernel makes
+ * of it, so that no call has to: the given one may be changed or freed, which shows in no result. tn_matmul_packed
+ * then computes with it: args as they were, but for the data of A, bias and out, the values of alpha and beta where
+ * they were neither 1 nor 0, stream and workspace; `b` is NULL. Settings are those that B was packed under. When
+ * its kernel may no longer be taken, a call is refused, and B is to be packed again.
+ *
+ * Thread-safety: Safe; one may serve many threads at once. It is released when none uses it any more, on the
+ * stream neither. */
+typedef struct tn_packed tn_packed;
+TN_API tn_status tn_matmul_pack(const tn_context *context, const tn_matmul_args *args,
+                                tn_packed **out, tn_error *err);
+TN_API tn_status tn_matmul_packed(const tn_packed *packed, const tn_matmul_args *args,
+                                  tn_error *err);
+TN_API void tn_packed_release(tn_packed *packed);             /* accepts NULL */
+TN_API const char *tn_packed_kernel(const tn_packed *packed); /* "" for NULL */
+/* Of the copy, and of what the kernel made of it: 0 where it reads the copy. 0 for NULL. */
+TN_API uint64_t tn_packed_bytes(const tn_packed *packed, uint64_t *out_of_kernel);
+
 TN_END_DECLS
 
 #endif

@@ -95,10 +95,10 @@ tn_sdpa_outcome_name(int32_t outcome); /* "holds", "fails", "not-asked"; "unknow
 
 /* One condition. Frozen. */
 typedef struct tn_sdpa_check {
-    const char *name; /* "head-dim". Static text.                                             */
+    const char *name; /* "head-size". Static text.                                            */
     int32_t outcome;  /* TN_SDPA_...                                                          */
     int32_t reserved;
-    tn_refusal why; /* code 0 unless it fails; the text may then say what was taken as given  */
+    tn_refusal why; /* where it fails; else code 0, and the text may say what was assumed      */
 } tn_sdpa_check;
 
 #define TN_SDPA_CHECKS_MAX 40

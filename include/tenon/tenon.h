@@ -30,6 +30,7 @@
 #include "elementwise.h"
 #include "event.h"
 #include "explain.h"
+#include "graph.h"
 #include "library.h"
 #include "lock.h"
 #include "log.h"

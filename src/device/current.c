@@ -36,6 +36,16 @@ int32_t tn_device_current(const tn_platform *platform)
     return entry ? entry->index : 0;
 }
 
+/* By a call that is open. To zero all of what it may say would take longer than the call itself. */
+static tn_status make_current(const tni_call *call, const char *where, tn_error *err)
+{
+    tn_error said;
+    said.native_code = 0;
+    said.where[0] = said.message[0] = '\0';
+    return tni_device_settle(
+        call, where, call->row->device_activate(call->self, call->device, &said), &said, err);
+}
+
 /* Initialises the device and makes it the vendor's current one, where there is such a thing. One that
  * cannot be used is refused, but for one that is for planning only. */
 static tn_status activate(const tn_device *device, const char *where, tn_error *err)
@@ -46,27 +56,31 @@ static tn_status activate(const tn_device *device, const char *where, tn_error *
     if (!device->offer->platform->row->device_activate && tni_device_is_usable(device))
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, err);
-    if (status || !call.row->device_activate)
-        return status;
-    tn_error said = {0};
-    return tni_device_settle(&call, where, call.row->device_activate(call.self, call.device, &said),
-                             &said, err);
+    return status || !call.row->device_activate ? status : make_current(&call, where, err);
+}
+
+static bool is_initialized(const tni_call *call)
+{
+    return !call->row->device_is_initialized ||
+           call->row->device_is_initialized(call->self, call->device);
 }
 
 int32_t tn_device_is_initialized(const tn_device *device)
 {
     tni_call call;
     return tni_device_open(device, "tn_device_is_initialized", &call, NULL) == TN_OK &&
-           (!call.row->device_is_initialized ||
-            call.row->device_is_initialized(call.self, call.device));
+           is_initialized(&call);
 }
 
 /* Takes the vendor's current device along where that initialises nothing. What fails here is left to
  * the device's first use. */
 static void follow(const tn_device *device)
 {
-    if (tn_device_is_initialized(device))
-        (void)activate(device, "tn_device_maybe_exchange", NULL);
+    static const char where[] = "tn_device_maybe_exchange";
+    tni_call call;
+    if (tni_device_open(device, where, &call, NULL) == TN_OK && call.row->device_activate &&
+        is_initialized(&call))
+        (void)make_current(&call, where, NULL);
 }
 
 /* The place is there before the module is called, so that nothing can fail after it, and is looked up
@@ -131,8 +145,8 @@ tn_status tn_device_default(tn_device **out, tn_error *err)
                   : tn_platform_device_get(platform, tn_device_current(platform), out, err);
 }
 
-/* A positive number that a guard has room for. */
-static int32_t number_of_thread(void)
+/* A guard has room for it. */
+int32_t tni_current_thread(void)
 {
     static _Thread_local int32_t mine;
     static _Atomic uint32_t last;
@@ -143,7 +157,7 @@ static int32_t number_of_thread(void)
 
 bool tni_guard_is_of_this_thread(const tn_device_guard *guard)
 {
-    return guard->entered && guard->entered == number_of_thread();
+    return guard->entered && guard->entered == tni_current_thread();
 }
 
 tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err)
@@ -164,7 +178,8 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
     else if (device)
         status = exchange(device, true, where, &previous, err);
     if (!status)
-        *guard = (tn_device_guard){device ? device->platform : NULL, previous, number_of_thread()};
+        *guard =
+            (tn_device_guard){device ? device->platform : NULL, previous, tni_current_thread()};
     return status;
 }
 

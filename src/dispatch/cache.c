@@ -330,10 +330,14 @@ static tn_status not_prepared(const tni_question *question, tn_error *err)
 {
     tni_buffer text = {0};
     tni_problem_write(question->op, question->device->id, &text);
-    tn_status status = tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
-                               "plan.only_prepared is set, and this process prepared nothing for "
-                               "%s; prepare it with tn_prepare",
-                               tni_buffer_text(&text));
+    tn_status status =
+        tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
+                question->recorded
+                    ? "a graph is being recorded, and no plan is at hand for %s; call it once "
+                      "before, or prepare it with tn_prepare"
+                    : "plan.only_prepared is set, and this process prepared nothing for %s; "
+                      "prepare it with tn_prepare",
+                tni_buffer_text(&text));
     tni_buffer_release(&text);
     return status;
 }
@@ -431,6 +435,8 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
                       tn_error *err)
 {
     size_t index = 0;
+    if (question->recorded)
+        return not_prepared(question, err);
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_no_memory(err, "plan", "a choice");

@@ -1,6 +1,7 @@
 #include "cross.h"
 
 #include "base/log.h"
+#include "device/graph/graph.h"
 #include "device/tensor/tensor.h"
 #include "settings/context.h"
 #include "tenon/stream.h"
@@ -44,6 +45,9 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
     const char *lowest = (const char *)tni_tensor_first(s->tensor) + s->extent.low;
     uint64_t bytes = (uint64_t)(s->extent.high - s->extent.low);
     void **memory = &c->copies[c->count];
+    if (tn_graph_is_recording(c->stream))
+        return tni_graph_refuse(
+            c->stream, where, "operands of another device would be copied for this one call", err);
     tn_status status = tn_memory_alloc(c->device, bytes + TN_OP_ALIGNMENT_MAX, where, memory, err);
     if (!status)
         status = tn_stream_synchronize(tn_stream_current(s->device), err);

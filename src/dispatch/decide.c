@@ -11,6 +11,7 @@
 #include "settings/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static const tn_layout *first_operand(const tn_op *op)
 {
@@ -130,17 +131,17 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
                       *reason ? "; " : "", reason);
 }
 
-static bool rules_permit(tni_contender *to)
+bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
 {
-    int32_t says = to->judged.says;
+    int32_t says = judged->says;
     if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
         return true;
-    const tni_rule *rule = to->judged.rule;
+    const tni_rule *rule = judged->rule;
     const tni_setting_row *row = tni_setting_row_of(rule->setting);
     const char *const off[] = {row->facts.key, " is off, by the ", tn_level_name(rule->level),
                                NULL};
     if (row->kind == TN_VALUE_BOOL)
-        return tni_refuse_words(&to->why, TN_REFUSE_RULE, "switch", off);
+        return tni_refuse_words(why, TN_REFUSE_RULE, "switch", off);
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
     bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
     const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
@@ -151,9 +152,9 @@ static bool rules_permit(tni_contender *to)
                                  " of the ",
                                  tn_level_name(rule->level),
                                  by_switch ? ", which is written by " : "",
-                                 by_switch ? tni_setting_row_of(rule->setting)->facts.key : "",
+                                 by_switch ? row->facts.key : "",
                                  NULL};
-    return tni_refuse_words(&to->why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
+    return tni_refuse_words(why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
 /* Shortens a text: by what the words behind it say too, then at its end. A clause of which too little would
@@ -268,10 +269,24 @@ bool tni_choice_is_fixed(const tni_question *question)
     return tn_setting_value(question->context, TN_SETTING_DETERMINISM) >= TN_BATCH_INVARIANT;
 }
 
+/* What the row's own function says; 0 where it has none, or nothing to say. */
+static double cost_of(const tni_asking *asking, const tn_kernel_row *row)
+{
+    const tn_op *op = asking->question->op;
+    tn_query query;
+    if (!row->cost || op->uses & ~row->honours || !computes_with(row, first_operand(op)->dtype))
+        return 0;
+    tni_query_make(asking, -1, &query);
+    double us = row->cost(row, &query);
+    return us > 0 && us < HUGE_VAL ? us : 0;
+}
+
 static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_contender *to)
 {
     double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
-    to->predicted_us = row->overhead_us + (compute > move ? compute : move);
+    double own = cost_of(asking, row);
+    to->by_cost = own > 0;
+    to->predicted_us = to->by_cost ? own : row->overhead_us + (compute > move ? compute : move);
     to->order_us = tni_choice_is_fixed(asking->question) ? 1 / row->flops_per_us : to->predicted_us;
 }
 
@@ -314,8 +329,9 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         tni_attention_judge(q, to);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
         !features_permit(asking, kernel->row, &to->why) ||
-        (!free && (!tni_numerics_permit(q, kernel, &to->why) || !tni_attention_permits(q, to) ||
-                   !rules_permit(to))))
+        (!free &&
+         (!tni_numerics_permit(q, kernel, &to->why) ||
+          !tni_attention_permits(q, asking->wish, to) || !tni_rules_permit(&to->judged, &to->why))))
         return;
     if (!is_capable(asking, kernel, &version, to))
         return;
@@ -427,6 +443,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
 {
     const tni_kernel *const *kernels;
     tni_asking asking;
+    tni_backend_wish wish;
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
     if (!status)
@@ -435,6 +452,10 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
         return status;
     tni_decide_request(question);
     ask(question, &asking);
+    if (asking.class->group == TNI_OPS_ATTENTION) {
+        tni_backend_wished(question, &wish);
+        asking.wish = &wish;
+    }
     judge_all(&asking, kernels, out);
     sort(out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))

@@ -61,7 +61,8 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .tuned_us = v->tuned_us,
                           .workspace_bytes = v->workspace,
                           .numerics = v->kernel->row->numerics,
-                          .why = v->why.code ? &v->why : NULL};
+                          .why = v->why.code ? &v->why : NULL,
+                          .predicted_by = v->by_cost ? "cost" : "figures"};
 }
 
 /* What a call would say of the first candidate, and what rules would rather have. */

@@ -13,8 +13,9 @@ typedef struct tni_question {
     const tn_op *op;
     tn_device *device;
     const tni_kernel
-        *only; /* the one kernel that may be taken, whatever rules, lock and trust say of
+        *only;     /* the one kernel that may be taken, whatever rules, lock and trust say of
                                it: it is neither tested nor timed; NULL: any */
+    bool recorded; /* for a graph: a plan that is not at hand is not made, which could run things */
 } tni_question;
 
 /* One candidate as it was judged. */
@@ -23,6 +24,7 @@ typedef struct tni_contender {
     int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
     tni_judgement judged;
     double predicted_us;
+    bool by_cost;    /* predicted_us, by the row's function */
     double order_us; /* predicted_us, or what does not depend on the sizes */
     double tuned_us; /* 0: not known */
     double level_us; /* what tuned_us is compared by: times that tie have one */
@@ -85,6 +87,11 @@ typedef struct tni_call_args {
 } tni_call_args;
 tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
                        const tni_call_args *args, tn_error *err);
+
+/* With what the kernel's `pack` made of B; or NULL. */
+tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
+                              const tni_problem *problem, const void *packed,
+                              const tni_call_args *args, tn_error *err);
 
 /* A call: a face's arguments, whose struct is the class's. */
 typedef struct tni_asked {

@@ -12,7 +12,11 @@ typedef struct tni_asking {
     int32_t threads;
     double flops;
     double bytes;
+    const struct tni_backend_wish *wish; /* of attention; NULL for other ops */
 } tni_asking;
+
+/* False, and why, when rules forbid what they judged, or ask for another. */
+bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why);
 
 /* Whether what the kernel does to numbers is allowed: precision, determinism, narrow sums. */
 bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why);

@@ -1,5 +1,6 @@
 /* Running a plan: from tensors to the kernel. */
-#include "device/stream/scratch.h"
+#include "base/alloc.h"
+#include "device/graph/graph.h"
 #include "device/stream/trail.h"
 #include "dispatch/check/sample.h"
 #include "os/parallel.h"
@@ -8,7 +9,8 @@
 #include "settings/context.h"
 #include "tenon/stream.h"
 
-/* The caller's scratch memory, or the stream's: *out_taken is to be given back then. */
+/* The caller's scratch memory, or the stream's: *out_taken is to be given back then; or the graph's that is
+ * being recorded. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
                                 const char *face, tn_run *run, tni_scratch **out_taken,
                                 tn_error *err)
@@ -26,6 +28,8 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
                        TN_OP_ALIGNMENT_MAX, (unsigned long long)args->workspace_bytes,
                        (int)((uintptr_t)args->workspace & -(uintptr_t)args->workspace &
                              (TN_OP_ALIGNMENT_MAX - 1)));
+    if (tni_graph_of(stream))
+        return tni_graph_scratch(tni_graph_of(stream), plan->workspace, face, &run->workspace, err);
     tn_status status = tni_scratch_take(stream, plan->workspace, face, out_taken, err);
     if (!status)
         run->workspace = (*out_taken)->memory;
@@ -67,41 +71,118 @@ static void leave_trace(const tni_plan *plan, tn_stream *stream)
     tni_trail_add(stream, &trace);
 }
 
+static inline tn_run begin(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
+                           const tn_stream *stream)
+{
+    return (tn_run){.struct_size = sizeof(tn_run),
+                    .row = plan->kernel->row,
+                    .op = &problem->op,
+                    .data = problem->data,
+                    .stream = stream->native,
+                    .platform = call->self,
+                    .library = plan->library,
+                    .plan = plan->state->made_with.plan,
+                    .host = &plan->kernel->record->host,
+                    .device = call->device,
+                    .threads = tni_parallel_threads_hint()};
+}
+
+static inline tn_status call_kernel(const tn_run *run, const tni_plan *plan, const tni_call *call,
+                                    const tni_problem *problem, tn_error *err)
+{
+    tn_error said;
+    said.status = TN_OK;
+    said.native_code = 0;
+    said.where[0] = said.message[0] = '\0';
+    tn_status status = run->row->run(run, &said);
+    return status ? failed(call, plan, problem, status, &said, err) : TN_OK;
+}
+
+/* A call as a graph makes it again. */
+typedef struct step {
+    tni_plan *plan;
+    tni_problem problem;
+    void *workspace;
+} step;
+
+static tn_status run_step(void *object, tn_stream *stream, tn_error *err)
+{
+    const step *s = object;
+    tni_call call;
+    tn_status status = tni_device_open(s->plan->device, "tn_graph_run", &call, err);
+    if (status)
+        return status;
+    tn_run run = begin(s->plan, &call, &s->problem, stream);
+    run.workspace = s->workspace;
+    run.workspace_bytes = s->plan->workspace;
+    return call_kernel(&run, s->plan, &call, &s->problem, err);
+}
+
+static void write_step(const void *object, tni_buffer *out)
+{
+    write_trace(((const step *)object)->plan, out);
+}
+
+static void release_step(void *object)
+{
+    tni_plan_release(((step *)object)->plan);
+    tni_release(object);
+}
+
+/* Where the platform records, the kernel is called once, for it to see; else the graph calls it. */
+static tn_status record(const tn_run *run, const tni_plan *plan, const tni_call *call,
+                        const tni_problem *problem, tn_graph *graph, tn_error *err)
+{
+    const char *face = tni_op_class_of(problem->op.kind)->where;
+    step *s = tni_alloc(sizeof *s);
+    if (!s)
+        return tni_no_memory(err, face, "a step of a graph");
+    *s = (step){tni_plan_retain((tni_plan *)(uintptr_t)plan), *problem, run->workspace};
+    tn_status status = graph->native ? call_kernel(run, plan, call, problem, err) : TN_OK;
+    if (status) {
+        release_step(s);
+        return status;
+    }
+    return tni_graph_add(graph, &(tni_graph_step){s, run_step, write_step, release_step}, face,
+                         err);
+}
+
 static tn_status run(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
-                     const tni_call_args *args, tn_stream *stream, tn_error *err)
+                     const void *packed, const tni_call_args *args, tn_stream *stream,
+                     tn_error *err)
 {
     const char *face = tni_op_class_of(problem->op.kind)->where;
     tni_scratch *taken = NULL;
-    tn_error said;
-    tn_run run = {.struct_size = sizeof run,
-                  .row = plan->kernel->row,
-                  .op = &problem->op,
-                  .data = problem->data,
-                  .stream = stream->native,
-                  .platform = call->self,
-                  .library = plan->library,
-                  .plan = plan->state->made_with.plan,
-                  .host = &plan->kernel->record->host,
-                  .device = call->device,
-                  .threads = tni_parallel_threads_hint()};
+    tn_graph *graph = tni_graph_of(stream);
+    tn_run run = begin(plan, call, problem, stream);
+    run.packed = packed;
+    if (graph && packed)
+        return tni_graph_refuse(stream, face, "of a packed B the graph could not keep the memory",
+                                err);
     if (plan->workspace > 0) {
         tn_status status = find_workspace(plan, args, stream, face, &run, &taken, err);
         if (status)
             return status;
     }
-    said.status = TN_OK;
-    said.native_code = 0;
-    said.where[0] = said.message[0] = '\0';
-    tn_status status = run.row->run(&run, &said);
+    if (graph)
+        return record(&run, plan, call, problem, graph, err);
+    tn_status status = call_kernel(&run, plan, call, problem, err);
     if (taken)
         tni_scratch_give(stream, taken);
     if (tni_row_has_streams(call->row))
         leave_trace(plan, stream);
-    return status ? failed(call, plan, problem, status, &said, err) : TN_OK;
+    return status;
 }
 
 tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
                        const tni_call_args *args, tn_error *err)
+{
+    return tni_plan_run_packed(plan, context, problem, NULL, args, err);
+}
+
+tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
+                              const tni_problem *problem, const void *packed,
+                              const tni_call_args *args, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(problem->op.kind);
     tn_stream *stream;
@@ -113,17 +194,18 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
                        (unsigned long long)args->workspace_bytes);
     tn_status status = tni_device_open(plan->device, class->where, &call, err);
     if (!status)
-        status = tni_stream_for(args->stream, plan->device, class->where, &stream, err);
+        status = tni_stream_for_step(args->stream, plan->device, class->where, &stream, err);
     if (status || tni_op_is_empty(&problem->op))
         return status;
     tni_sample *sample = NULL;
-    if (tni_sample_is_due(context))
+    const bool recorded = tni_graph_of(stream) != NULL;
+    if (!recorded && tni_sample_is_due(context))
         status = tni_sample_begin(problem, stream, &sample, err);
     if (!status && plan->kernel->talker)
         tni_library_heed(plan->kernel->talker, context);
     if (!status)
-        status = run(plan, &call, problem, args, stream, err);
-    if (!status && context->value[TN_SETTING_DEBUG_SYNC])
+        status = run(plan, &call, problem, packed, args, stream, err);
+    if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC])
         status = tn_stream_synchronize(stream, err);
     if (!status && sample)
         status = tni_sample_compare(sample, plan, problem, stream, err);
@@ -131,17 +213,25 @@ tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tn
     return status;
 }
 
+static bool is_recorded(const tni_call_args *args, const tni_problem *problem)
+{
+    tn_stream *stream = args->stream ? args->stream : tn_stream_current(problem->device);
+    return stream && tni_graph_of(stream);
+}
+
 tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err)
 {
     tni_lease lease;
     tni_call_args args;
-    const tni_question question = {
-        .context = asked->context, .op = &problem->op, .device = problem->device};
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    const tni_question question = {.context = asked->context,
+                                   .op = &problem->op,
+                                   .device = problem->device,
+                                   .recorded = tni_graph_any() && is_recorded(&args, problem)};
     tn_status status = tni_lease_take(&question, false, &lease, err);
     if (status)
         return status;
     tni_recall_keep(asked, problem, lease.plan);
-    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
     status = tni_plan_run(lease.plan, asked->context, problem, &args, err);
     tni_lease_end(&lease);
     return status;

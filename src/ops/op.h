@@ -139,6 +139,11 @@ tn_status tni_layout_broadcast(tn_layout *layout, const int64_t *shape, int32_t 
 void tni_layout_make(tn_layout *out, tn_dtype dtype, const int64_t *shape, int32_t rank);
 void tni_layout_dense(tn_layout *layout); /* strides that follow from the shape */
 
+struct tni_layout;
+/* A tensor's, as it is there, and what it extends over. */
+tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char *name,
+                          tn_layout *out, struct tni_layout *out_extent, tn_error *err);
+
 /* Where strides say nothing they have one value: 1 in dimensions of one element or none, and those of
  * a dense layout where there is no element at all. */
 void tni_layout_tidy(tn_layout *layout);

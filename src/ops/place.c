@@ -17,17 +17,15 @@ static int64_t alignment_of(const void *address)
     return (int64_t)(bits & (~bits + 1));
 }
 
-static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
+tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char *name,
+                          tn_layout *out, tni_layout *out_extent, tn_error *err)
 {
-    const tn_tensor *tensor = p->tensors[index];
-    const char *where = p->class->where, *name = p->class->operands[index];
-    tn_status status = tni_tensor_measure(tensor, where, name, &p->extent[index], p->err);
+    tn_status status = tni_tensor_measure(tensor, where, name, out_extent, err);
     if (status || !tensor) /* the second is never without the first */
         return status ? status : TN_INTERNAL;
     if (tensor->ndim > TN_OP_RANK_MAX)
-        return tn_fail(p->err, TN_UNSUPPORTED, 0, where,
-                       "%s has %d dimensions; %d are the most here", name, (int)tensor->ndim,
-                       TN_OP_RANK_MAX);
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s has %d dimensions; %d are the most here",
+                       name, (int)tensor->ndim, TN_OP_RANK_MAX);
     out->dtype = tensor->dtype;
     out->rank = tensor->ndim;
     for (int32_t i = 0; i < tensor->ndim; i++)
@@ -37,9 +35,18 @@ static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
             out->stride[i] = tensor->strides[i];
     } else
         tni_layout_dense(out);
-    *out_data = p->extent[index].elements ? tni_tensor_first(tensor) : NULL;
-    out->alignment = alignment_of(*out_data);
+    out->alignment = alignment_of(out_extent->elements ? tni_tensor_first(tensor) : NULL);
     return TN_OK;
+}
+
+static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
+{
+    const tn_tensor *tensor = p->tensors[index];
+    tn_status status = tni_layout_take(tensor, p->class->where, p->class->operands[index], out,
+                                       &p->extent[index], p->err);
+    if (!status && tensor) /* the second is never without the first */
+        *out_data = p->extent[index].elements ? tni_tensor_first(tensor) : NULL;
+    return status;
 }
 
 static tn_status find_device(const places *p, tn_device **out)

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "os/bind.h"
+#include "os/cache/cache.h"
 #include "os/machine/machine.h"
 #include "os/parallel.h"
 #include "os/thread.h"
@@ -83,6 +84,29 @@ static tn_status host_machine(void *self, tn_machine_facts *out, tn_error *err)
     return tni_machine_facts_read(out, err);
 }
 
+static tn_status host_cache_get(void *self, const char *kind, const void *key, size_t key_size,
+                                void **out, size_t *out_size, tn_error *err)
+{
+    (void)self;
+    tni_cache *cache = tni_cache_open_default("compiled code");
+    tn_status status = cache ? tni_cache_get(cache, kind, key, key_size, out, out_size, err)
+                             : tn_fail(err, TN_NOT_FOUND, 0, "cache", "nothing is kept");
+    tni_cache_release(cache);
+    return status;
+}
+
+static tn_status host_cache_put(void *self, const char *kind, const void *key, size_t key_size,
+                                const void *data, size_t size, tn_error *err)
+{
+    (void)self;
+    tni_cache *cache = tni_cache_open_default("compiled code");
+    tn_status status =
+        cache ? tni_cache_put(cache, kind, key, key_size, data, size, err)
+              : tn_fail(err, TN_UNAVAILABLE, 0, "cache", "there is no cache directory");
+    tni_cache_release(cache);
+    return status;
+}
+
 void tni_host_fill(tni_record *record)
 {
     record->host = (tn_host){
@@ -96,5 +120,7 @@ void tni_host_fill(tni_record *record)
         .library_bind = host_library_bind,
         .parallel_for = host_parallel_for,
         .machine = host_machine,
+        .cache_get = host_cache_get,
+        .cache_put = host_cache_put,
     };
 }

@@ -171,6 +171,17 @@ static tn_status check_events(const check *at, const tn_platform_row *row)
     return status;
 }
 
+static tn_status check_graphs(const check *at, const tn_platform_row *row)
+{
+    const bool present[] = {row->graph_begin != NULL, row->graph_end != NULL,
+                            row->graph_run != NULL, row->graph_destroy != NULL};
+    tn_status status =
+        GROUP(at, "graphs", "graph_begin", "graph_end", "graph_run", "graph_destroy");
+    if (!status && row->graph_begin && !row->stream_create)
+        status = refuse(at, "graph_begin needs streams: stream_create is NULL");
+    return status;
+}
+
 static tn_status check_pairs(const check *at, const tn_platform_row *row)
 {
     const struct {
@@ -195,6 +206,8 @@ static tn_status check_groups(const check *at, const tn_platform_row *row)
     tn_status status = check_streams(at, row);
     if (!status)
         status = check_events(at, row);
+    if (!status)
+        status = check_graphs(at, row);
     return status ? status : check_pairs(at, row);
 }
 
@@ -280,6 +293,9 @@ static tn_status check_kernel(check *at, const void *any)
     if (!row->plan != !row->plan_release)
         return refuse(at, "plan and plan_release come together: %s is NULL",
                       row->plan ? "plan_release" : "plan");
+    if (!row->pack != !row->pack_release)
+        return refuse(at, "pack and pack_release come together: %s is NULL",
+                      row->pack ? "pack_release" : "pack");
     if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
         return refuse(at, "%s needs a figure above 0, found %g",
                       is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
@@ -319,7 +335,7 @@ typedef struct row_kind {
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, device_reset), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+    platforms = {"platform", TN_UP_TO(tn_platform_row, random), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, verbose), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},

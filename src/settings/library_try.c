@@ -85,6 +85,16 @@ static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, 
     return status;
 }
 
+/* With what the module has to say; what it was told by an attempt that failed has another status. */
+static void say_open(const tni_library_offer *offer, tn_error *said, tni_library_trial *out)
+{
+    bool says = said->status == TN_OK && said->message[0];
+    said->message[sizeof said->message - 1] = '\0';
+    tni_words_clean(said->message);
+    tni_library_say(out->reason, sizeof out->reason, "opened for module %s%s%s",
+                    offer->record->name, says ? "; " : "", says ? said->message : "");
+}
+
 /* On failure *err says what is not a verdict. */
 static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *out, tn_error *err)
 {
@@ -101,8 +111,7 @@ static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *ou
     }
     out->stage = TNI_TRIAL_OPEN;
     if (offer->row->files)
-        tni_library_say(out->reason, sizeof out->reason, "opened for module %s",
-                        offer->record->name);
+        say_open(offer, &why, out);
     ask_version(offer->row, out);
     return TN_OK;
 }

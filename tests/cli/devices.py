@@ -108,7 +108,12 @@ class Described(Case):
         self.assertRegex(text, r"(?m)^  [ *] cuda:\d+ +NVIDIA Big .* 9\.0  +80 GiB  +unknown$")
         self.assertIn(f"132 multiprocessors, plans only, described in {path}",
                       " ".join(text.split()))
-        self.assertEqual(text, self.text(f"--device-file={path}"))
+        self.assertEqual(self.at_rest(text), self.at_rest(self.text(f"--device-file={path}")))
+
+    @staticmethod
+    def at_rest(text):
+        """Without the processor's free memory, which other programs change between two runs."""
+        return re.sub(r"(?m)^(.* cpu:0 .*GiB) +\S+ [KMG]iB$", r"\1", text)
 
     def test_document(self):
         path = self.describe()
@@ -253,7 +258,8 @@ class Surroundings(Case):
         if "libtenon" not in done.stderr:
             self.skipTest("the loader does not tell what it opens")
         own = {name for name in opened if os.path.basename(name).startswith("tenon-")}
-        self.assertEqual(opened - own, set())
+        drivers = {"libcuda.so.1", "libnvidia-ml.so.1"}  # which a platform's probe asks
+        self.assertEqual({n for n in opened - own if os.path.basename(n) not in drivers}, set())
         self.assertNotIn("hwloc", done.stderr)
 
     def run_on_terminal(self, **changes):

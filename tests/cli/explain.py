@@ -59,6 +59,7 @@ class Document(Case):
             for row in rows:
                 self.assertIn(row["verdict"], VERDICTS)
                 self.assertGreater(row["predicted_us"], 0)
+                self.assertIn(row["predicted_by"], ["figures", "cost"])
                 self.assertEqual(row["why"] is not None,
                                  row["verdict"] in ("refused", "quarantined"), row)
                 self.assertTrue(row["kernel"].startswith(row["platform"] + "."))
@@ -333,7 +334,7 @@ class Text(Case):
         self.assertIn("settings  all at their defaults\n", text)
         for row in self.document("matmul:bf16:m=4,n=4,k=4")["candidates"]:
             self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +{row['verdict']} +[\d.]+ "
-                                   r"(ns|us|ms|s) +(predicted|measured)")
+                                   r"(ns|us|ms|s) +(predicted|modelled|measured)")
             if row["why"]:
                 self.assertIn(f"{row['why']['code']}: {row['why']['text']}", flat)
         self.assertRegex(text, r"(?m)^taken: \S+$")

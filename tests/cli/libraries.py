@@ -15,6 +15,14 @@ import script
 OF_CPU = ("blis", "hwloc", "mkl", "mkldnn", "openblas")
 
 
+def offered():
+    """Libraries that a module of this build goes through, and which module."""
+    rows = {name: "cpu" for name in OF_CPU}
+    if script.build.values.get("TENON_CUDA") == "ON":
+        rows.update(cublaslt="cuda", nvrtc="cuda")
+    return rows
+
+
 class Case(script.Case):
     def ask(self, *options, **changes):
         done = script.run(script.build.tenon, "libraries", *options,
@@ -35,8 +43,8 @@ class Libraries(Case):
             self.assertIs(row["enabled"], True, name)
             self.assertGreaterEqual(row["kernels"], 0)
             self.assertNotEqual(row["reason"], "", name)
-            self.assertEqual(row["available"] == "untried", name in OF_CPU, name)
-            self.assertEqual(row["module"], "cpu" if name in OF_CPU else None)
+            self.assertEqual(row["available"] == "untried", name in offered(), name)
+            self.assertEqual(row["module"], offered().get(name))
             if row["path"]:
                 self.assertTrue(os.path.exists(row["path"]), row)
             if row["available"] == "no":
@@ -111,7 +119,8 @@ class Doctor(Case):
         return bool(row["built"] or row["path"] or row["available"] == "yes")
 
     def test_quick_opens_none(self):
-        self.assertEqual(re.findall(r"^  (\S+) +untried ", self.section(), re.M), list(OF_CPU))
+        self.assertEqual(re.findall(r"^  (\S+) +untried ", self.section(), re.M),
+                         sorted(offered()))
 
     def test_says_what_libraries_says(self):
         """The rows of a library that code here goes through, word for word."""

@@ -5,7 +5,7 @@
 A session is a comment with lines for a shell, then what they write. Each begins in an empty folder, which is
 its home, with nothing kept yet and the descriptions that ship in `devices/`. What belongs to the machine and
 not to the choice is shown as it was found and not compared: the lines about device, build and libraries, the
-versions of libraries, times that were measured, and the numbers of a test. The sessions speak of OpenBLAS and
+versions of libraries, times that were measured or modelled, and the numbers of a test. The sessions speak of OpenBLAS and
 of described devices; where either is absent they are skipped.
 """
 
@@ -30,7 +30,7 @@ MACHINE = [
     (r"(?m)^(device|tenon|libraries) .*(?:\n {10}.*)*", r"\1"),
     (r"(openblas) [0-9.]+", r"\1"),
     (r"(not usable here:)\s+[\w,]+(?:; cpu.isa_mask hides them)?", r"\1"),
-    (r" +[0-9.]+ [num]?s +measured", " T measured"),
+    (r" +[0-9.]+ [num]?s +(measured|modelled)", r" T \1"),
     (r"\bin [0-9.]+ [num]?s\b", "in T"),
     (r"-?[0-9]+\.[0-9]+(e[-+][0-9]+)?(?=[,; ]|$)", "N"),
     (r"[0-9.]+(e[-+][0-9]+)?(?= apart)", "N"),

@@ -39,3 +39,4 @@ tenon_test(fault/attention SOURCES unit/attention_rows.c DEFINITIONS SOURCE_FOLD
 tenon_test(fault/dispatch SOURCES unit/toy.c)
 tenon_test(fault/check TIMEOUT 240)
 tenon_test(fault/files)
+tenon_test(fault/graphs)

@@ -167,6 +167,20 @@ static double plain_exp(double x)
     return (double)expf((float)x);
 }
 
+/* What is added to a score: -infinity where query i of head h does not see key j. */
+static float plain_mask(const call *c, int64_t h, int64_t i, int64_t j)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    const operand *mask = &c->o[TN_ATTENTION_MASK];
+    int64_t first, count = tn_attention_seen(at, i, at->queries, at->keys, &first);
+    if (j < first || j >= first + count)
+        return -INFINITY;
+    if (!mask->layout.dtype)
+        return 0;
+    const long double x = value_at(mask, (h * at->queries + i) * at->keys + j, 0);
+    return mask->layout.dtype == TN_BOOL ? (x != 0 ? 0 : -INFINITY) : (float)x;
+}
+
 /* A row by the formula, each step rounded to f32. */
 static void plain_row(const call *c, int64_t h, int64_t i, float *score, float *out)
 {
@@ -182,9 +196,10 @@ static void plain_row(const call *c, int64_t h, int64_t i, float *score, float *
         float dot = 0;
         for (int64_t d = 0; d < at->size; d++)
             dot += q[d] * k[j * at->size + d];
-        score[j] = dot * (float)at->scale;
+        score[j] = dot * (float)at->scale + plain_mask(c, h, i, j);
         greatest = score[j] > greatest ? score[j] : greatest;
     }
+    greatest = greatest == -INFINITY ? 0 : greatest;
     for (int64_t j = 0; j < at->keys; j++) {
         score[j] = (float)plain_exp((double)(score[j] - greatest));
         sum += score[j];
@@ -192,7 +207,7 @@ static void plain_row(const call *c, int64_t h, int64_t i, float *score, float *
     for (int64_t d = 0; d < at->value_size; d++) {
         out[d] = 0;
         for (int64_t j = 0; j < at->keys; j++)
-            out[d] += score[j] / sum * v[j * at->value_size + d];
+            out[d] += sum > 0 ? score[j] / sum * v[j * at->value_size + d] : 0;
     }
 }
 
@@ -208,6 +223,17 @@ static void fill_normal(operand *o, double by)
     }
 }
 
+/* The greatest difference, or `so_far`; a NaN is greater than all. */
+static double farthest(const float *found, const float *wanted, int64_t count, double so_far)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double error = fabs((double)found[i] - (double)wanted[i]);
+        if (so_far == so_far && !(error <= so_far))
+            so_far = error;
+    }
+    return so_far;
+}
+
 /* The greatest error of the plain formula for a call, and of each kernel; `size` is that of heads. */
 static void find_errors(call *c, int64_t size, double *plain, double *worst)
 {
@@ -219,17 +245,28 @@ static void find_errors(call *c, int64_t size, double *plain, double *worst)
     assert_non_null(score);
     for (int64_t r = 0; r < 2 * queries; r++) {
         plain_row(c, r / queries, r % queries, score, out);
-        for (int64_t d = 0; d < size; d++)
-            *plain = fmax(*plain, fabs((double)out[d] - (double)wanted[r * size + d]));
+        *plain = farthest(out, wanted + r * size, size, *plain);
     }
     for (int n = 0; n < row_count; n++) {
         const float *found = (const float *)(const void *)c->o[TN_ATTENTION_OUT].first;
         compute_by(rows[n], c, 2);
-        for (int64_t e = 0; e < 2 * queries * size; e++)
-            worst[n] = fmax(worst[n], fabs((double)found[e] - (double)wanted[e]));
+        worst[n] = farthest(found, wanted, 2 * queries * size, worst[n]);
     }
     free(score);
     twin_drop(&want, results, RESULTS);
+}
+
+/* What queries see: all, causal from either corner, a window, and what masks of two kinds let them. */
+enum { MASKS = 6 };
+static void put_mask(call *c, int which)
+{
+    tn_attention_op *at = &c->op.as.attention;
+    const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
+    at->right = which == 0 || which > 3 ? -1 : which == 3 ? 17 : 0;
+    at->left = which == 3 ? 40 : -1;
+    at->corner = which == 2 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
+    if (which > 3)
+        c->o[TN_ATTENTION_MASK] = make_random(which == 4 ? TN_BOOL : TN_F32, 4, shape, DENSE);
 }
 
 /* Errors are at most twice those of the plain formula in f32, scores of 80 and more included. A row's errors come
@@ -241,22 +278,58 @@ static void errors_are_those_of_the_formula(void **state)
     enum { ROWS = 100 };
     (void)state;
     find_rows(TN_OP_ATTENTION);
-    for (int turn = 0; turn < 8; turn++) {
+    for (int turn = 0; turn < 8 * MASKS; turn += test_reduced() ? 5 : 1) {
         const int64_t *s = sizes[turn % 4];
         double plain = 0, worst[sizeof rows / sizeof rows[0]] = {0};
         for (int64_t done = 0; done < ROWS; done += 2 * s[0]) {
             call c = call_of(TN_F32, 1, 2, 2, s[0], s[1], s[2], s[2]);
             c.op.as.attention.scale = 1 / sqrt((double)s[2]);
-            fill_normal(&c.o[TN_ATTENTION_Q], turn < 4 ? 1 : 30);
+            put_mask(&c, turn / 8);
+            fill_normal(&c.o[TN_ATTENTION_Q], turn / 4 % 2 ? 30 : 1);
             fill_normal(&c.o[TN_ATTENTION_K], 1);
             fill_normal(&c.o[TN_ATTENTION_V], 1);
             find_errors(&c, s[2], &plain, worst);
             call_drop(&c);
         }
         for (int n = 0; n < row_count; n++) {
-            if (worst[n] > 2 * plain + 1e-7)
+            if (!(worst[n] <= 2 * plain + 1e-7))
                 fail_msg("%s: off by %g, the formula by %g", rows[n]->name, worst[n], plain);
         }
+    }
+}
+
+/* Of two keys with scores 0 and x < 0 and values 0 and 1, out is w / (1 + w) with w = exp(x): as exact as w is.
+ * The kernels' 2^x is off by at most 2.3 ulp of f32 and 1.3 of f64, an ulp being 2 u at most; x, log2 e times x
+ * and 1 / (1 + w) are rounded, and so is the product. */
+static void weights_are_as_exact_as_is_said(void **state)
+{
+    enum { QUERIES = 256 };
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 8; turn++) {
+        const tn_dtype dtype = reals[turn % 2];
+        const long double u = dtype == TN_F64 ? 0x1p-53L : 0x1p-24L;
+        const double most = turn / 2 % 2 ? 1 : dtype == TN_F64 ? 690 : 85;
+        call c = call_of(dtype, 1, 1, 1, QUERIES, 2, 1, 1);
+        c.op.as.attention.scale = 1;
+        for (int64_t j = 0; j < 2; j++) {
+            put_number(&c.o[TN_ATTENTION_K], j, (double)j);
+            put_number(&c.o[TN_ATTENTION_V], j, (double)j);
+        }
+        for (int64_t i = 0; i < QUERIES; i++)
+            put_number(&c.o[TN_ATTENTION_Q], i, -most * (double)dice(1u << 30) / (1u << 30));
+        for (int n = 0; n < row_count; n++) {
+            compute_by(rows[n], &c, 1);
+            for (int64_t i = 0; i < QUERIES; i++) {
+                const long double x = value_at(&c.o[TN_ATTENTION_Q], i, 0), w = expl(x);
+                const long double found = value_at(&c.o[TN_ATTENTION_OUT], i, 0);
+                const long double ulps = 2 * (dtype == TN_F64 ? 1.3L : 2.3L) + 4 + 3 * fabsl(x);
+                if (!(fabsl(found * (1 + w) / w - 1) <= ulps * u))
+                    fail_msg("%s: %Lg of %Lg, off by %Lg u", rows[n]->name, found, x,
+                             (found * (1 + w) / w - 1) / u);
+            }
+        }
+        call_drop(&c);
     }
 }
 
@@ -367,6 +440,7 @@ int main(void)
         cmocka_unit_test(long_ones),
         cmocka_unit_test(threads_and_batches_change_no_bit),
         cmocka_unit_test(errors_are_those_of_the_formula),
+        cmocka_unit_test(weights_are_as_exact_as_is_said),
         cmocka_unit_test(odd_numbers_stay_with_those_who_see_them),
         cmocka_unit_test(rows_that_see_nothing),
         cmocka_unit_test(infinite_scores),

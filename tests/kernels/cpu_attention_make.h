@@ -30,11 +30,13 @@ static inline int find_rows(int32_t op)
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
         if ((*row)->op != op || (*row)->dtypes[0] != TN_F32)
             continue;
-        if ((*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features()))
+        if ((*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features())) {
+            assert_true(row_count < (int)(sizeof rows / sizeof rows[0]));
             rows[row_count++] = *row;
-        else
+        } else
             print_message("%s cannot run here\n", (*row)->name);
     }
+    assert_true(row_count > 0);
     return row_count;
 }
 

@@ -139,32 +139,41 @@ static void add_bias(cpu_case *it, int64_t row, int64_t column)
     it->op.uses |= TN_MATMUL_USES_BIAS;
 }
 
-/* As the core does: with the memory that the row asks for, and not a byte more. */
-static void run(const tn_kernel_row *row, cpu_case *it, int32_t threads)
+/* As the core does: with the memory that the row asks for, and not a byte more, neither before it nor behind.
+ * It was asked for `planned` threads. */
+static void run_planned(const tn_kernel_row *row, cpu_case *it, int32_t planned, int32_t threads,
+                        size_t guard)
 {
-    const tn_query query = {.struct_size = sizeof query, .op = &it->op, .threads = threads};
+    const tn_query query = {.struct_size = sizeof query, .op = &it->op, .threads = planned};
     tn_refusal why;
     tn_error err;
     it->op.struct_size = sizeof it->op;
     it->op.kind = TN_OP_MATMUL;
     assert_int_equal(it->op.uses & ~row->honours, 0);
     assert_int_equal(cpu_admit(row, it, &why), TN_OK);
-    size_t bytes = (size_t)row->workspace(row, &query);
-    unsigned char *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
-    memset(memory, CPU_POISON, (bytes + 127) / 64 * 64);
+    size_t bytes = (size_t)row->workspace(row, &query), whole = (2 * guard + bytes + 63) / 64 * 64;
+    unsigned char *memory = aligned_alloc(64, whole);
+    memset(memory, CPU_POISON, whole);
     const tn_run it_runs = {.struct_size = sizeof it_runs,
                             .row = row,
                             .op = &it->op,
                             .data = it->data,
-                            .workspace = bytes ? memory : NULL,
+                            .workspace = bytes ? memory + guard : NULL,
                             .workspace_bytes = bytes,
                             .host = &cpu_host,
                             .threads = threads};
     assert_int_equal(row->run(&it_runs, &err), TN_OK);
-    for (size_t i = bytes; i < (bytes + 127) / 64 * 64; i++)
-        assert_int_equal(memory[i], CPU_POISON);
+    size_t at = 0;
+    while (at < whole && ((at >= guard && at < guard + bytes) || memory[at] == CPU_POISON))
+        at++;
+    assert_int_equal(at, whole);
     free(memory);
     cpu_check_guards(it);
+}
+
+static void run(const tn_kernel_row *row, cpu_case *it, int32_t threads)
+{
+    run_planned(row, it, threads, threads, 64);
 }
 
 static void copy_out(const cpu_case *it, cpu_case *out)
@@ -243,12 +252,14 @@ static void every_tile(void **state)
     (void)state;
     for (int64_t m = 1; m <= 17; m++) {
         for (int64_t n = 1; n <= 66; n += n < 18 ? 1 : 5) {
-            const shapes s = {m, n, 5, 0, 0, 0, m % 2};
-            cpu_case it;
-            make(&it, dtype_of((int)n), &s);
-            for (int r = 0; r < row_count; r++)
-                check(rows[r], &it, 1, 2000);
-            cpu_end(&it);
+            for (int c = 0; c < 2; c++) {
+                const shapes s = {m, n, 5, 0, 0, m % 3 ? CPU_DENSE : CPU_PADDED, m % 2};
+                cpu_case it;
+                make(&it, dtype_of(c), &s);
+                for (int r = 0; r < row_count; r++)
+                    check(rows[r], &it, 1, 2000);
+                cpu_end(&it);
+            }
         }
     }
 }
@@ -345,10 +356,11 @@ static void everything_after_the_sum(void **state)
 /* One dimension of a batch, several, folded ones; what is broadcast and what runs backwards. */
 static void batches(void **state)
 {
-    static const int64_t sizes[][3] = {{5, 6, 7}, {33, 20, 17}, {80, 90, 70}, {3, 700, 300}};
+    static const int64_t sizes[][3] = {{5, 6, 7},     {33, 20, 17}, {80, 90, 70},
+                                       {3, 700, 300}, {7, 8, 9},    {6, 4, 5}};
     (void)state;
-    for (int c = 0; c < 4 * 5 * 2; c++) {
-        const int64_t m = sizes[c % 4][0], n = sizes[c % 4][1], k = sizes[c % 4][2];
+    for (int c = 0; c < 6 * 5 * 2; c++) {
+        const int64_t m = sizes[c % 6][0], n = sizes[c % 6][1], k = sizes[c % 6][2];
         const int64_t strides[][3][4] = {
             {{3 * m * k, m * k, k, 1}, {3 * k * n, k * n, n, 1}, {3 * m * n, m * n, n, 1}},
             {{0, 0, k, 1}, {3 * k * n, k * n, n, 1}, {3 * m * n, m * n, n, 1}},
@@ -357,13 +369,13 @@ static void batches(void **state)
             {{m * k, 2 * m * k, k, 1}, {0, k * n, n, 1}, {-3 * m * n, m * n, n, 1}},
         };
         const int64_t a[] = {2, 3, m, k}, b[] = {2, 3, k, n}, out[] = {2, 3, m, n};
-        const tn_dtype dtype = dtype_of(c / 20);
+        const tn_dtype dtype = dtype_of(c / 30);
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST |
                                       TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES,
                               .as.matmul = {m, n, k, 6, 2, 0, dtype, 0, 1, 0}}};
-        cpu_add(&it, TN_MATMUL_A, dtype, 4, a, strides[c / 4 % 5][0], 0);
-        cpu_add(&it, TN_MATMUL_B, dtype, 4, b, strides[c / 4 % 5][1], 1);
-        cpu_add(&it, TN_MATMUL_OUT, dtype, 4, out, strides[c / 4 % 5][2], 0);
+        cpu_add(&it, TN_MATMUL_A, dtype, 4, a, strides[c / 6 % 5][0], 0);
+        cpu_add(&it, TN_MATMUL_B, dtype, 4, b, strides[c / 6 % 5][1], 1);
+        cpu_add(&it, TN_MATMUL_OUT, dtype, 4, out, strides[c / 6 % 5][2], 0);
         cpu_fill(&it, TN_MATMUL_A, -1, 1);
         cpu_fill(&it, TN_MATMUL_B, -1, 1);
         for (int r = 0; r < row_count; r++)
@@ -374,13 +386,10 @@ static void batches(void **state)
 
 static void many_matrices_on_threads(void **state)
 {
-    static const int64_t sizes[][4] = {{1201, 16, 15, 24},
-                                       {500, 4, 4, 4},
-                                       {40, 100, 110, 90},
-                                       {12, 150, 150, 260},
-                                       {9, 1, 900, 300}};
+    static const int64_t sizes[][4] = {{1201, 16, 15, 24}, {500, 4, 4, 4},      {300, 9, 8, 11},
+                                       {40, 100, 110, 90}, {12, 150, 150, 260}, {9, 1, 900, 300}};
     (void)state;
-    for (int c = 0; c < 10; c += test_reduced() ? 3 : 1) {
+    for (int c = 0; c < 12; c += test_reduced() ? 3 : 1) {
         const int64_t count = sizes[c / 2][0], m = sizes[c / 2][1], n = sizes[c / 2][2];
         const int64_t k = sizes[c / 2][3];
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
@@ -422,6 +431,33 @@ static void threads_do_not_change_a_bit(void **state)
             }
         }
         free(first);
+        cpu_end(&it);
+    }
+}
+
+/* Memory that was asked for fewer threads than there are now, of a product and of a batch. */
+static void threads_that_were_not_planned_for(void **state)
+{
+    enum { GUARD = 16 << 20, THREADS = 16 };
+    static const int64_t sizes[][4] = {{1, 300, 310, 2100}, {5, 150, 150, 260}};
+    (void)state;
+    for (int c = 0; c < 4; c++) {
+        const int64_t *size = sizes[c / 2], count = size[0], m = size[1], n = size[2], k = size[3];
+        const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
+        const tn_dtype dtype = dtype_of(c);
+        cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BETA,
+                              .as.matmul = {m, n, k, count, 1, 0, dtype, 0, 1, 0}}};
+        cpu_add(&it, TN_MATMUL_A, dtype, 3, a, NULL, 0);
+        cpu_add(&it, TN_MATMUL_B, dtype, 3, b, NULL, 0);
+        cpu_add(&it, TN_MATMUL_OUT, dtype, 3, out, NULL, 0);
+        cpu_fill(&it, TN_MATMUL_A, -1, 1);
+        cpu_fill(&it, TN_MATMUL_B, -1, 1);
+        for (int32_t planned = 1; planned < THREADS; planned += 6) {
+            memset(it.memory[TN_MATMUL_OUT].low, CPU_POISON, it.memory[TN_MATMUL_OUT].bytes);
+            it.op.uses ^= TN_MATMUL_USES_BETA;
+            run_planned(rows[0], &it, planned, THREADS, GUARD);
+            compare(rows[0], &it, &it, 100);
+        }
         cpu_end(&it);
     }
 }
@@ -558,6 +594,7 @@ int main(void)
         cmocka_unit_test(batches),
         cmocka_unit_test(many_matrices_on_threads),
         cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(threads_that_were_not_planned_for),
         cmocka_unit_test(sums_of_nothing),
         cmocka_unit_test(numbers_that_are_not_ordinary),
         cmocka_unit_test(strides_far_apart),

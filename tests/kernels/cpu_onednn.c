@@ -113,6 +113,34 @@ static void compute(const tn_kernel_row *row, cpu_case *it, int32_t threads)
     cpu_check_guards(it);
 }
 
+/* The same with B packed ahead, and gone when it is run; false where that is refused. */
+static bool compute_packed(const tn_kernel_row *row, cpu_case *it, int32_t threads)
+{
+    void *data[TN_OP_OPERANDS_MAX] = {NULL}, *packed = NULL;
+    uint64_t bytes = 0;
+    tn_error err;
+    tn_run run = run_of(row, it, threads);
+    void *const *all = run.data;
+    make_plan(&run);
+    data[TN_MATMUL_B] = all[TN_MATMUL_B];
+    run.data = data;
+    tn_status status = row->pack(&run, &packed, &bytes, &err);
+    if (!status) {
+        assert_true(bytes >= (uint64_t)(it->op.as.matmul.n * it->op.as.matmul.k));
+        memcpy(data, all, TN_MATMUL_OPERANDS * sizeof data[0]);
+        data[TN_MATMUL_B] = NULL;
+        run.packed = packed;
+        if (row->run(&run, &err))
+            fail_msg("%s: %s", row->name, err.message);
+        row->pack_release(&run, packed);
+        cpu_check_guards(it);
+    } else if (status != TN_UNSUPPORTED) {
+        fail_msg("%s: %s", row->name, err.message);
+    }
+    row->plan_release(&run, run.plan);
+    return status == TN_OK;
+}
+
 static double activated(int32_t activation, double x)
 {
     switch (activation) {
@@ -250,6 +278,52 @@ static void threads_do_not_change_a_bit(void **state)
         free(first);
         cpu_end(&it);
     }
+}
+
+static void check_packed(size_t r)
+{
+    static const shapes cases[] = {{1, 16, 64, 0, 0, 0},
+                                   {16, 33, 7, 0, 2, 1},
+                                   {33, 16, 64, 2, 0, 0},
+                                   {128, 200, 96, 3, 1, 0},
+                                   {300, 520, 250, 0, 0, 0}};
+    const tn_kernel_row *row = open_row(rows[r].name);
+    int done = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        shapes s = cases[i];
+        cpu_case it;
+        make(&it, r, &s);
+        if (!is_refused(row, &it) && compute_packed(row, &it, 2)) {
+            check_all(&it, r);
+            cpu_check_gaps(&it, TN_MATMUL_OUT);
+            done++;
+        }
+        cpu_end(&it);
+    }
+    assert_true(done >= 3);
+}
+
+static void a_packed_b_serves_in_its_place(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        const tn_kernel_row *row = cpu_row(rows[r].name);
+        if (cpu_can(row))
+            check_packed(r);
+    }
+}
+
+/* Out by columns makes A of B; batches have many. */
+static void what_cannot_be_packed_is_read_where_it_is(void **state)
+{
+    const tn_kernel_row *row = open_row("cpu.matmul.onednn");
+    shapes s = {33, 16, 64, 4, 0, 0};
+    cpu_case it;
+    (void)state;
+    make(&it, 0, &s);
+    if (!is_refused(row, &it))
+        assert_false(compute_packed(row, &it, 2));
+    cpu_end(&it);
 }
 
 static void everything_after_the_sum(void **state)
@@ -475,6 +549,8 @@ int main(void)
         cmocka_unit_test(awkward_shapes_of_bf16),
         cmocka_unit_test(awkward_shapes_of_i8),
         cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(a_packed_b_serves_in_its_place),
+        cmocka_unit_test(what_cannot_be_packed_is_read_where_it_is),
         cmocka_unit_test(everything_after_the_sum),
         cmocka_unit_test(batches),
         cmocka_unit_test(the_greatest_sums_of_i8_are_exact),

@@ -1,6 +1,8 @@
 /* From a call to a kernel: who is asked, who is refused and why, what is kept. */
 #include "toy.h"
 
+#include <math.h>
+
 /* "fast" of toy.matmul.fast. */
 static const char *short_choice(const tn_context *context, const char *problem)
 {
@@ -92,6 +94,50 @@ static void the_fastest_that_is_permitted_is_taken(void **state)
     /* A wish that cannot be met falls back only when it is no request. */
     assert_string_equal(choice_with("rules=prefer:toy.matmul.tf32", dense), "fast");
     assert_string_equal(choice_with("rules=require:toy.matmul.tf32", dense), "");
+}
+
+/* What fast is predicted to take, when its function says `us`. */
+static double fast_us(double us, const char *by)
+{
+    atomic_store(&toy.cost_us, us);
+    tn_decision *d = explain(NULL, dense);
+    const tn_candidate *fast = candidate(d, "toy.matmul.fast");
+    double predicted = fast->predicted_us;
+    assert_string_equal(fast->predicted_by, by);
+    assert_string_equal(candidate(d, "toy.matmul.slow")->predicted_by, "figures");
+    atomic_store(&toy.cost_us, 0);
+    tn_decision_release(d);
+    return predicted;
+}
+
+static void a_row_may_predict_its_time(void **state)
+{
+    const double nonsense[] = {-1, 0, NAN, INFINITY, -INFINITY};
+    (void)state;
+    toy_device();
+    assert_string_equal(short_choice(NULL, dense), "fast");
+    double figures = fast_us(0, "figures");
+    assert_true(figures == 2.0 * 8 * 8 * 8 / 1e4);
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
+        assert_true(fast_us(nonsense[i], "figures") == figures);
+    assert_true(fast_us(1e9, "cost") == 1e9);
+    atomic_store(&toy.cost_us, 1e9);
+    assert_string_equal(short_choice(NULL, dense), "slow");
+    atomic_store(&toy.cost_us, 1e-9);
+    assert_string_equal(short_choice(NULL, dense), "fast");
+    atomic_store(&toy.cost_us, 0);
+}
+
+static void a_row_is_asked_only_of_what_it_computes(void **state)
+{
+    (void)state;
+    toy_device();
+    int64_t before = atomic_load(&toy.cost_asked);
+    assert_string_equal(short_choice(NULL, "matmul:f64:m=8,n=8,k=8@toy:0"), "slow");
+    tn_decision_release(explain(NULL, "matmul:f32:m=8,n=8,k=8,act=relu@toy:0"));
+    assert_int_equal(atomic_load(&toy.cost_asked), before);
+    assert_string_equal(short_choice(NULL, dense), "fast");
+    assert_int_equal(atomic_load(&toy.cost_asked), before + 1);
 }
 
 static void decisions_name_the_rule(void **state)
@@ -434,6 +480,8 @@ int main(void)
         cmocka_unit_test(a_selector_names_what_is_known),
         cmocka_unit_test(verdicts_have_reasons),
         cmocka_unit_test(the_fastest_that_is_permitted_is_taken),
+        cmocka_unit_test(a_row_may_predict_its_time),
+        cmocka_unit_test(a_row_is_asked_only_of_what_it_computes),
         cmocka_unit_test(decisions_name_the_rule),
         cmocka_unit_test(plans_are_kept_and_shared),
         cmocka_unit_test(bounds_are_kept),

@@ -342,8 +342,14 @@ static void check_faults(const fault *faults, size_t count)
     }
 }
 
+static void end(void *self, int32_t device, void *what)
+{
+    (void)self, (void)device, (void)what;
+}
+
 static void bad_platforms_are_refused(void **state)
 {
+    void (*const ends)(void *, int32_t, void *) = end;
     static const tn_evidence_row
         sound = {.struct_size = sizeof sound, .what = "/x", .look = 1, .shows = 1},
         sizeless = {.struct_size = 8, .what = "/x", .look = 1, .shows = 1},
@@ -357,7 +363,7 @@ static void bad_platforms_are_refused(void **state)
     static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
         SET(platform.struct_size, size_t, sizeof good.platform - 1,
-            "platform row 1: struct_size needs at least 336, found 335"),
+            "platform row 1: struct_size needs at least 376, found 375"),
         TEXT(platform.name, NULL,
              "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
         TEXT(platform.name, "best", "name needs another word: \"best\" chooses a device"),
@@ -383,6 +389,10 @@ static void bad_platforms_are_refused(void **state)
         NO_FUNCTION(platform.memory_alloc, "memory_alloc is NULL"),
         NO_FUNCTION(platform.memory_free, "memory_free is NULL"),
         NO_FUNCTION(platform2.copy, "platform row 2 \"acme2\": copy is NULL"),
+        {offsetof(rows, platform.graph_destroy), sizeof ends, &ends,
+         "graphs need all their functions or none: graph_destroy is there, graph_begin is NULL"},
+        {offsetof(rows, platform.stream_destroy), sizeof ends, &ends,
+         "streams need all their functions or none: stream_destroy is there, stream_create is NULL"},
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
@@ -458,6 +468,8 @@ static void bad_kernels_are_refused(void **state)
             "cpu_needs has unknown bits 0x4000000000000000"),
         SET(kernel.plan_release, release_function, plan_release,
             "plan and plan_release come together: plan is NULL"),
+        SET(kernel.pack_release, release_function, plan_release,
+            "pack and pack_release come together: pack is NULL"),
         SET(kernel.flops_per_us, double, 0, "flops_per_us needs a figure above 0, found 0"),
         SET(kernel.flops_per_us, double, __builtin_nan(""), "flops_per_us needs a figure above 0"),
         SET(kernel.bytes_per_us, double, -1, "bytes_per_us needs a figure above 0, found -1"),

@@ -556,8 +556,9 @@ static void settings_count(void **state)
     tn_scope_leave(&scope);
     enter(&scope, "attention.backend=math");
     ask(FLASH, "h200", "", &report);
-    assert_contains(check_of(&report, "enabled")->why.text,
-                    "attention.backend says require:attention/backend:math, by the scope");
+    assert_contains(
+        check_of(&report, "enabled")->why.text,
+        "another one is asked for by the rule require:attention/backend:math of the scope");
     tn_scope_leave(&scope);
     assert_int_equal(outcome(FLASH, "sm86", "grad=1 d=200", "training"), TN_SDPA_FAILS);
     enter(&scope, "inference=true");

@@ -168,12 +168,14 @@ static tn_status run(const tn_run *r, tn_error *err)
     toy.last_workspace = r->workspace;
     if (fails)
         return tn_fail(err, fails, 3, "toyGemm", "the toy gave 3");
+    const void *from = r->packed ? r->packed : r->data[1];
+    atomic_fetch_add(&toy.packed_runs, r->packed != NULL);
     for (int64_t i = 0; i < mm->m; i++) {
         for (int64_t j = 0; j < mm->n; j++) {
             double sum = lie;
             for (int64_t p = 0; p < mm->k; p++)
                 sum += get(r->data[0], a->dtype, i * a->stride[0] + p * a->stride[1]) *
-                       get(r->data[1], b->dtype, p * b->stride[0] + j * b->stride[1]);
+                       get(from, b->dtype, p * b->stride[0] + j * b->stride[1]);
             put(r->data[2], out->dtype, i * out->stride[0] + j * out->stride[1], sum);
         }
     }
@@ -212,6 +214,40 @@ static void plan_release(const tn_run *r, void *made)
     free(made);
 }
 
+static double cost(const tn_kernel_row *row, const tn_query *q)
+{
+    (void)row;
+    assert_int_equal(q->op->operand[TN_MATMUL_A].dtype, TN_F32);
+    atomic_fetch_add(&toy.cost_asked, 1);
+    return atomic_load(&toy.cost_us);
+}
+
+/* B of a dense op, as it is. */
+static tn_status pack(const tn_run *r, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_matmul_op *mm = tn_op_matmul(r->op);
+    const size_t bytes = (size_t)(mm->n * mm->k) * sizeof(float);
+    tn_status fails = atomic_exchange(&toy.pack_fails, TN_OK);
+    assert_null(r->data[0]);
+    assert_null(r->data[2]);
+    if (fails)
+        return tn_fail(err, fails, 4, "toyPack", "the toy gave 4");
+    *out = malloc(bytes);
+    if (!*out)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "toy", "no memory");
+    memcpy(*out, r->data[1], bytes);
+    *out_bytes = bytes;
+    atomic_fetch_add(&toy.packs, 1);
+    return TN_OK;
+}
+
+static void pack_release(const tn_run *r, void *made)
+{
+    (void)r;
+    atomic_fetch_sub(&toy.packs, 1);
+    free(made);
+}
+
 static const tn_dtype f32[] = {TN_F32, 0}, floats[] = {TN_F32, TN_F64, 0};
 enum { PLAIN = TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_BROADCAST };
 
@@ -227,7 +263,8 @@ enum { PLAIN = TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES | TN_MATMUL_USE
                                        __VA_ARGS__}
 KERNEL(tf32, .dtypes = f32, .numerics = TN_NUM_ROUNDS_F32_TF32, .flops_per_us = 1e6);
 KERNEL(fast, .dtypes = f32, .flops_per_us = 1e4, .admit = admit, .workspace = workspace,
-       .plan = plan, .plan_release = plan_release, .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N);
+       .plan = plan, .plan_release = plan_release, .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N,
+       .cost = cost, .pack = pack, .pack_release = pack_release);
 KERNEL(slow, .dtypes = floats, .numerics = TN_NUM_RUN_TO_RUN, .flops_per_us = 1e2);
 
 static const tn_platform_row *const platforms[] = {&platform, NULL};

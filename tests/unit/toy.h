@@ -26,6 +26,11 @@ typedef struct toy_state {
     _Atomic bool lose;       /* the next wait finds the device lost   */
     _Atomic int lies;        /* so many runs give one more than is right */
     _Atomic tn_status fails; /* what the next run gives               */
+    _Atomic double cost_us;  /* what toy.matmul.fast says of its time; 0 at first */
+    _Atomic int64_t cost_asked;
+    _Atomic int64_t packs;        /* made by toy.matmul.fast and not given back */
+    _Atomic int64_t packed_runs;  /* with one                                   */
+    _Atomic tn_status pack_fails; /* what the next pack gives                   */
 } toy_state;
 extern toy_state toy;
 

@@ -1,5 +1,6 @@
 #include "backward.h"
 
+#include "../sizes.h"
 #include "share.h"
 
 /* Of units whose forms are kept together. */
@@ -37,21 +38,6 @@ typedef struct crew {
     int64_t first; /* unit of the wave */
     int64_t round;
 } crew;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
 
 /* Takes so many bytes, in whole lines of the cache; returns where they begin. */
 static int64_t take(int64_t *end, int64_t bytes)
@@ -315,8 +301,7 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
                         .dout_turned = memory + l->dout_turned + row * p->at->value_size * real,
                         .q_lines = memory + l->q_lines + line,
                         .dout_lines = memory + l->dout_lines + line,
-                        .q_panel = l->rows_panel,
-                        .dout_panel = l->rows_panel,
+                        .rows_panel = l->rows_panel,
                         .less = memory + l->less + row * real,
                         .delta = memory + l->delta + row * real,
                         .odd = memory[l->odd_rows + row_block],

@@ -25,7 +25,7 @@ typedef struct tni_at_back {
     const char *k, *v;                  /* rows, as `take` leaves them                  */
     const char *q_turned, *dout_turned; /* panels of columns                            */
     const char *q_lines, *dout_lines;   /* the first panel of columns                   */
-    int64_t q_panel, dout_panel;        /* bytes from one of those to the next          */
+    int64_t rows_panel;                 /* bytes from one of those to the next          */
     const void *less, *delta;           /* of each row, in whole panels: -lse, and delta */
     const void *bias, *keep;            /* of keys, TNI_AT_SLOPE_ROW apart; or NULL     */
     bool odd;                           /* some of q or dout is not finite              */

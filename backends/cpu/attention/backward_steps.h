@@ -90,7 +90,12 @@ static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *l
 {
     REAL ones[TILE_ROWS];
     F(tile)
-    tile = {.a = a, .a_row = TNI_AT_SLOPE_ROW, .depth = rows, .to_row = to_row, .shrink = ones};
+    tile = {.a = a,
+            .a_row = TNI_AT_SLOPE_ROW,
+            .b_step = COLUMNS,
+            .depth = rows,
+            .to_row = to_row,
+            .shrink = ones};
     for (int i = 0; i < TILE_ROWS; i++)
         ones[i] = 1;
     for (int64_t c = 0; c < columns; c += COLUMNS) {
@@ -116,16 +121,16 @@ static void F(back_keys)(const tni_at_back *s)
     }
     if (s->odd && (s->bias || s->keep)) {
         F(back_carefully)
-        (scores, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->dout_lines, s->dout_panel,
+        (scores, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->dout_lines, s->rows_panel,
          at->value_size, s->dv, s->dv_row);
         F(back_carefully)
-        (slopes, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->q_lines, s->q_panel, at->size, s->dk,
+        (slopes, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->q_lines, s->rows_panel, at->size, s->dk,
          s->dk_row);
         return;
     }
     F(back_add)
-    (scores, s->keys, s->rows, s->dout_lines, s->dout_panel, at->value_size, s->dv, s->dv_row);
-    F(back_add)(slopes, s->keys, s->rows, s->q_lines, s->q_panel, at->size, s->dk, s->dk_row);
+    (scores, s->keys, s->rows, s->dout_lines, s->rows_panel, at->value_size, s->dv, s->dv_row);
+    F(back_add)(slopes, s->keys, s->rows, s->q_lines, s->rows_panel, at->size, s->dk, s->dk_row);
 }
 
 static void F(back_rows)(const tni_at_back_rows *s)

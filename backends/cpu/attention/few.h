@@ -1,12 +1,43 @@
-/* Of a family: few rows, with keys and values as they lie in memory. Elements of their rows are together. */
+/* Of a family: few rows, with keys and values as they lie in memory. Elements of their rows are together, and are
+ * of the dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats that are widened
+ * to f32. */
 
 /* Keys ahead of which values are fetched. */
 enum { F(AHEAD) = 8 };
 
+INLINE int64_t F(few_bytes)(const tn_dtype form)
+{
+    return (int64_t)(form >> 8 & 255) / 8;
+}
+
+/* A vector of a row's elements, the first of which is `at`. */
+INLINE VECTOR F(few_load)(const tn_dtype form, const char *row, int64_t at)
+{
+#if defined(ATTENTION_F32)
+    if (form == TN_BF16)
+        return widen_bf16(load_u16(row + 2 * at));
+    if (form == TN_F16)
+        return widen_f16(load_u16(row + 2 * at));
+#endif
+    return F(load)(row + at * F(few_bytes)(form));
+}
+
+/* The first n of them, or all, and zeros. */
+INLINE VECTOR F(few_part)(const tn_dtype form, const char *row, int64_t at, int64_t n)
+{
+    if (n >= WIDTH)
+        return F(few_load)(form, row, at);
+    if (form == TYPE)
+        return F(part_load)(row + at * (int64_t)sizeof(REAL), n);
+    char some[sizeof(VECTOR)] = {0};
+    memcpy(some, row + 2 * at, (size_t)n * 2);
+    return F(few_load)(form, some, 0);
+}
+
 /* Scores of one row and WIDTH keys or fewer. Of as many keys that are `next`, if any, elements `from` to `to`
  * are fetched. */
-INLINE VECTOR F(few_scores)(const REAL *q, const char *const *k, int64_t keys, int64_t size,
-                            const char *const *next, int64_t from, int64_t to)
+INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *const *k, int64_t keys,
+                            int64_t size, const char *const *next, int64_t from, int64_t to)
 {
     VECTOR sum[WIDTH];
     UNROLLED for (int i = 0; i < WIDTH; i++) sum[i] = (VECTOR){0};
@@ -17,14 +48,14 @@ INLINE VECTOR F(few_scores)(const REAL *q, const char *const *k, int64_t keys, i
             UNROLLED for (int i = 0; i < WIDTH; i++)
             {
                 if (next && d >= from && d < to)
-                    __builtin_prefetch(next[i] + d * (int64_t)sizeof(REAL));
-                sum[i] = F(fma)(F(load)(k[i] + d * (int64_t)sizeof(REAL)), x, sum[i]);
+                    __builtin_prefetch(next[i] + d * F(few_bytes)(form));
+                sum[i] = F(fma)(F(few_load)(form, k[i], d), x, sum[i]);
             }
         }
     for (; d < size; d += WIDTH) {
         const VECTOR x = F(load)(q + d);
         for (int i = 0; i < WIDTH && i < keys; i++)
-            sum[i] = F(fma)(F(row_part)(k[i], sizeof(REAL), d, size - d), x, sum[i]);
+            sum[i] = F(fma)(F(few_part)(form, k[i], d, size - d), x, sum[i]);
     }
     F(transpose)(sum);
     VECTOR all = sum[0];
@@ -42,9 +73,9 @@ INLINE VECTOR F(few_scores)(const REAL *q, const char *const *k, int64_t keys, i
 
 /* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
  * there are. Weights of 0 are left alone where that is `careful`. */
-SPECIAL void F(few_columns)(const tni_at_step *s, const REAL *weights, const REAL *shrink,
-                            int64_t row, int64_t column, const int rows, const int vectors,
-                            const bool whole, const bool careful)
+SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
+                            const REAL *shrink, int64_t row, int64_t column, const int rows,
+                            const int vectors, const bool whole, const bool careful)
 {
     const int64_t left = s->problem->at->value_size - column;
     REAL *to = (REAL *)s->state.values + row * s->state.value_row + column;
@@ -54,17 +85,17 @@ SPECIAL void F(few_columns)(const tni_at_step *s, const REAL *weights, const REA
             ? F(load)(to + r * s->state.value_row + v * WIDTH) * F(splat)(shrink[row + r])
             : (VECTOR){0};
     for (int64_t j = 0; j < s->keys; j++) {
-        const char *from = s->v_at[j] + column * (int64_t)sizeof(REAL);
+        const char *from = s->v_at[j];
         const char *ahead = s->v_at[j + F(AHEAD) < s->keys ? j + F(AHEAD) : j];
         UNROLLED for (int v = 0; v < vectors; v++)
         {
             VECTOR y = {0};
             if (whole || (v + 1) * WIDTH <= left)
-                y = F(load)(from + v * (int64_t)sizeof(VECTOR));
+                y = F(few_load)(form, from, column + v * WIDTH);
             else if (v * WIDTH < left)
-                y = F(part_load)(from + v * (int64_t)sizeof(VECTOR), left - v * WIDTH);
-            if (whole)
-                __builtin_prefetch(ahead + (column + v * WIDTH) * (int64_t)sizeof(REAL));
+                y = F(few_part)(form, from, column + v * WIDTH, left - v * WIDTH);
+            if (whole && v * WIDTH * F(few_bytes)(form) % 64 == 0)
+                __builtin_prefetch(ahead + (column + v * WIDTH) * F(few_bytes)(form));
             UNROLLED for (int r = 0; r < rows; r++)
             {
                 const REAL weight = weights[(row + r) * F(SCORE_ROW) + j];
@@ -78,30 +109,31 @@ SPECIAL void F(few_columns)(const tni_at_step *s, const REAL *weights, const REA
             F(store)(to + r * s->state.value_row + v * WIDTH, sum[r][v]);
 }
 
-SPECIAL void F(few_rows)(const tni_at_step *s, const REAL *weights, const REAL *shrink, int64_t row,
-                         const int rows, const int vectors)
+SPECIAL void F(few_rows)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
+                         const REAL *shrink, int64_t row, const int rows, const int vectors)
 {
     const int64_t columns = s->problem->at->value_size, step = vectors * WIDTH;
     const bool careful = s->bias || s->problem->at->dropout != 0;
     for (int64_t c = 0; c < columns; c += step) {
         if (careful)
-            F(few_columns)(s, weights, shrink, row, c, rows, vectors, false, true);
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, true);
         else if (columns - c >= step)
-            F(few_columns)(s, weights, shrink, row, c, rows, vectors, true, false);
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, true, false);
         else
-            F(few_columns)(s, weights, shrink, row, c, rows, vectors, false, false);
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, false);
     }
 }
 
-static void F(few_values)(const tni_at_step *s, const REAL *weights, const REAL *shrink)
+SPECIAL void F(few_values)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
+                           const REAL *shrink)
 {
     int64_t row = 0;
     for (; row + FEW_ROWS <= s->rows; row += FEW_ROWS)
-        F(few_rows)(s, weights, shrink, row, FEW_ROWS, 4);
+        F(few_rows)(form, s, weights, shrink, row, FEW_ROWS, 4);
     for (; row + 2 <= s->rows; row += 2)
-        F(few_rows)(s, weights, shrink, row, 2, FEW_SUMS / 2);
+        F(few_rows)(form, s, weights, shrink, row, 2, FEW_SUMS / 2);
     if (row < s->rows)
-        F(few_rows)(s, weights, shrink, row, 1, 8);
+        F(few_rows)(form, s, weights, shrink, row, 1, 8);
 }
 
 /* -infinity behind the last key, up to whole pairs of vectors. */
@@ -113,17 +145,17 @@ static void F(few_pad)(REAL *row, int64_t keys)
 }
 
 /* Scores of a row and up to WIDTH keys, `at` and on. */
-INLINE void F(few_score_row)(const tni_at_step *s, int64_t row, int64_t at, int64_t keys,
-                             const char *const *next)
+INLINE void F(few_score_row)(const tn_dtype form, const tni_at_step *s, int64_t row, int64_t at,
+                             int64_t keys, const char *const *next)
 {
     const int64_t size = s->problem->at->size;
     const REAL *q = (const REAL *)(const void *)(s->q + row * F(q_row)(size));
     REAL *scores = (REAL *)(void *)s->room + row * F(SCORE_ROW);
     const int64_t from = size * row / s->rows, to = size * (row + 1) / s->rows;
-    F(store)(scores + at, F(few_scores)(q, s->k_at + at, keys, size, next, from, to));
+    F(store)(scores + at, F(few_scores)(form, q, s->k_at + at, keys, size, next, from, to));
 }
 
-static void F(few_step)(const tni_at_step *step)
+SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step)
 {
     tni_at_step s = *step;
     const NUMBERS is = F(numbers_of)(s.problem);
@@ -133,7 +165,7 @@ static void F(few_step)(const tni_at_step *step)
         const int64_t n = s.keys - j < WIDTH ? s.keys - j : WIDTH;
         const char *const *next = s.keys - j >= 2 * WIDTH ? s.k_at + j + WIDTH : NULL;
         for (int64_t r = 0; r < s.rows; r++)
-            F(few_score_row)(&s, r, j, n, next);
+            F(few_score_row)(form, &s, r, j, n, next);
     }
     for (int64_t r = 0; r < s.rows; r++) {
         F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
@@ -145,8 +177,25 @@ static void F(few_step)(const tni_at_step *step)
     s.keys = step->keys;
     if (s.problem->at->dropout != 0)
         F(drop)(&s, scores);
-    F(few_values)(&s, scores, shrink);
+    F(few_values)(form, &s, scores, shrink);
 }
+
+static void F(few_step)(const tni_at_step *step)
+{
+    F(few_step_of)(TYPE, step);
+}
+
+#if defined(ATTENTION_F32)
+static void few_step_bf16(const tni_at_step *step)
+{
+    F(few_step_of)(TN_BF16, step);
+}
+
+static void few_step_f16(const tni_at_step *step)
+{
+    F(few_step_of)(TN_F16, step);
+}
+#endif
 
 static void F(merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,
                      int64_t value_size)

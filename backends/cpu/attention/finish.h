@@ -58,7 +58,7 @@ static void F(finish)(const tni_at_step *s)
     const REAL *most = s->state.most, *sums = s->state.sums;
     for (int64_t r = 0; r < s->rows; r++) {
         const double sink = tni_at_sink(p, tni_at_head_of(p, s->unit, s->row + r));
-        const double sum = F(lanes_sum)(F(load)(sums + r * WIDTH));
+        const double sum = total_f64(F(wide)(F(load)(sums + r * WIDTH)));
         char *out = tni_at_row(p, s->unit, &p->out, s->row + r);
         if (most[r] == -(REAL)INFINITY && sum == 0) {
             F(zero_row)(p, out);

@@ -1,6 +1,7 @@
 #include "forward.h"
 
 #include "../matmul/blocking.h"
+#include "../sizes.h"
 #include "layout.h"
 #include "share.h"
 #include "split.h"
@@ -12,10 +13,10 @@ typedef struct crew {
     const tni_at_layout *layout;
     char *packed; /* of the first unit of the wave */
     char *tasks;  /* room of each slot */
-    int64_t first, units;
+    int64_t first;
 } crew;
 
-/* Where a unit's panels are. */
+/* Where a unit's panels are, or its V. */
 typedef struct panels {
     char *k, *v;
     uint8_t *odd; /* of each panel of keys */
@@ -29,14 +30,12 @@ typedef struct desk {
     tni_at_state state; /* of all rows of a task */
 } desk;
 
-static int64_t least(int64_t a, int64_t b)
+static panels panels_at(const crew *c, const tni_at_unit *unit, char *packed)
 {
-    return a < b ? a : b;
-}
-
-static panels panels_at(const tni_at_layout *l, char *packed)
-{
-    return (panels){packed, packed + l->k_bytes, (uint8_t *)packed + l->k_bytes + l->v_bytes};
+    const tni_at_layout *l = c->layout;
+    char *v =
+        l->v_bytes > 0 ? packed + l->k_bytes : tni_at_key(c->problem, unit, &c->problem->v, 0);
+    return (panels){packed, v, (uint8_t *)packed + l->k_bytes + l->v_bytes};
 }
 
 static desk desk_at(const tni_at_layout *l, char *memory)
@@ -77,7 +76,7 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
         }
         job.keys = to_key - key;
         job.k_to = to->k + panel * c->layout->k_panel;
-        job.v_to = to->v + key * c->set->v_line;
+        job.v_to = c->layout->v_bytes > 0 ? to->v + key * c->layout->v_line : NULL;
         to->odd[panel] = !c->set->pack(&job);
     }
 }
@@ -100,7 +99,7 @@ static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, 
     s->key = from / panel * panel;
     s->keys = (to - s->key + panel - 1) / panel * panel;
     s->k = at->k + s->key / panel * c->layout->k_panel;
-    s->v = at->v + s->key * c->set->v_line;
+    s->v = at->v + s->key * c->layout->v_line;
     s->odd = any_odd(at->odd + s->key / panel, s->keys / panel);
     s->bias = NULL;
     if (p->mask.dtype ||
@@ -130,6 +129,7 @@ typedef struct stack {
     int64_t count; /* of panels */
     const panels *at;
     const desk *desk;
+    const char *q;
 } stack;
 
 /* Where panel n of a stack begins. */
@@ -149,8 +149,10 @@ static tni_at_step panel_step(const stack *k, int64_t n)
                          .unit = k->unit,
                          .row = k->row + at,
                          .rows = panel_row(k, n + 1) - at,
-                         .q = k->desk->q + at * l->q_row,
+                         .q = k->q + at * l->q_row,
+                         .q_row = l->q_row,
                          .v_panel = l->v_panel,
+                         .v_line = l->v_line,
                          .room = k->desk->room,
                          .state = {.most = (char *)state->most + at * real,
                                    .sums = (char *)state->sums + at * k->crew->set->lanes * real,
@@ -176,13 +178,21 @@ static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, in
                          const panels *at, const desk *d)
 {
     const tni_at_set *set = c->set;
-    const stack k = {c, unit, row, rows, (rows + set->rows - 1) / set->rows, at, d};
+    const bool copied = c->layout->q_bytes > 0;
+    const stack k = {c,
+                     unit,
+                     row,
+                     rows,
+                     (rows + set->rows - 1) / set->rows,
+                     at,
+                     d,
+                     copied ? d->q : tni_at_row(c->problem, unit, &c->problem->q, row)};
     const int64_t block = c->layout->block;
     int64_t first, end;
     if (set->begin)
         set->begin();
     tni_at_state_clear(set, rows, &d->state);
-    for (int64_t n = 0; n < k.count; n++) {
+    for (int64_t n = 0; copied && n < k.count; n++) {
         const int64_t from = panel_row(&k, n);
         take_rows(c, unit, row + from, panel_row(&k, n + 1) - from, d->q + from * c->layout->q_row);
     }
@@ -197,11 +207,6 @@ static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, in
         set->end();
 }
 
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
 /* Packs a piece of a unit's keys. */
 static void pack_item(void *user, int64_t item, int64_t slot)
 {
@@ -213,7 +218,7 @@ static void pack_item(void *user, int64_t item, int64_t slot)
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || unit.from == unit.to)
         return;
     const int64_t begin = unit.from / c->set->keys, end = parts(unit.to, c->set->keys);
-    const panels to = panels_at(l, c->packed + index * l->packed);
+    const panels to = panels_at(c, &unit, c->packed + index * l->packed);
     pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to,
                 desk_at(l, c->tasks + slot * l->slot).room);
 }
@@ -229,7 +234,7 @@ static void rows_item(void *user, int64_t item, int64_t slot)
     tni_at_unit_read(c->problem, c->first + index, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || row >= unit.rows)
         return;
-    const panels at = panels_at(l, c->packed + index * l->packed);
+    const panels at = panels_at(c, &unit, c->packed + index * l->packed);
     const desk d = desk_at(l, c->tasks + slot * l->slot);
     compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
@@ -243,7 +248,7 @@ static void unit_item(void *user, int64_t item, int64_t slot)
     tni_at_unit_read(c->problem, item, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows))
         return;
-    const panels at = panels_at(l, c->tasks + slot * l->slot + l->desk);
+    const panels at = panels_at(c, &unit, c->tasks + slot * l->slot + l->desk);
     const desk d = desk_at(l, c->tasks + slot * l->slot);
     if (unit.from < unit.to)
         pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at, d.room);
@@ -265,9 +270,9 @@ static void compute_packed(const tni_at_set *set, const tni_at_problem *problem,
         return;
     }
     for (; c.first < problem->units; c.first += layout->wave) {
-        c.units = least(layout->wave, problem->units - c.first);
-        tni_at_share(run, layout->slots, c.units * layout->pieces, pack_item, &c);
-        tni_at_share(run, layout->slots, c.units * layout->row_tasks, rows_item, &c);
+        const int64_t units = least(layout->wave, problem->units - c.first);
+        tni_at_share(run, layout->slots, units * layout->pieces, pack_item, &c);
+        tni_at_share(run, layout->slots, units * layout->row_tasks, rows_item, &c);
     }
 }
 

@@ -24,7 +24,7 @@ typedef struct tni_at_pack {
     int64_t k_step, v_step;          /* bytes from element to element            */
     int64_t size, value_size;
     char *k_to;
-    char *v_to;      /* of the first panel of columns            */
+    char *v_to;      /* of the first panel of columns; NULL: V is not packed */
     int64_t v_panel; /* bytes from one of those to the next      */
     char *room;      /* as a step has                            */
 } tni_at_pack;
@@ -43,10 +43,12 @@ typedef struct tni_at_step {
     const tni_at_unit *unit;
     int64_t row, rows;       /* of the unit                                                     */
     int64_t key, keys;       /* whole panels from key on, but for `few`                         */
-    const char *q;           /* the rows, as `take` left them                                   */
+    const char *q;           /* the rows, as `take` left them, or as they are in memory         */
+    int64_t q_row;           /* bytes from one to the next                                      */
     const char *k;           /* panels from key on, set->k_panel apart                          */
     const char *v;           /* the first panel of columns, from key on                         */
     int64_t v_panel;         /* bytes from one of those to the next                             */
+    int64_t v_line;          /* bytes from key to key                                           */
     const char *const *k_at; /* of `few` instead: rows of K and V as they are                   */
     const char *const *v_at;
     /* Of the set's real; NULL: each row sees each key and nothing is added, but for places that the set
@@ -69,6 +71,7 @@ typedef struct tni_at_set {
                         there is room for whole ones                          */
     int32_t panels;  /* of rows, that a task has                              */
     bool looks;      /* steps look at places themselves; a bias is for masks  */
+    bool in_place;   /* steps read rows of Q, and of V, at any distance       */
     const struct tni_at_set *thin; /* what few rows are computed by; NULL: this one */
     /* Bytes of a row of Q, a panel of keys, a key in a panel of columns, room of a step. */
     int64_t (*q_row)(int64_t size);
@@ -83,6 +86,9 @@ typedef struct tni_at_set {
     void (*step)(const tni_at_step *step);
     /* A step of few rows and any number of keys up to a block, where elements of rows are together. */
     void (*few_step)(const tni_at_step *step);
+    /* The same of f32, for keys and values of 16 bits, which are widened; NULL in other sets. */
+    void (*few_step_bf16)(const tni_at_step *step);
+    void (*few_step_f16)(const tni_at_step *step);
     /* Adds what rows have come to over other keys. */
     void (*merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,
                   int64_t value_size);

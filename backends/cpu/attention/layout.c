@@ -1,31 +1,13 @@
 #include "layout.h"
 
+#include "../sizes.h"
+
 #include <math.h>
 
 /* Bytes of the panels of a unit that a task packs for itself, and of all units that are packed together. */
 enum { ALONE_BYTES = 1 << 20, WAVE_BYTES = 32 << 20 };
 /* Tasks that each thread should have; bytes that a task packs. */
 enum { TASKS_OF_A_THREAD = 4, PIECE_BYTES = 128 << 10 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
-static int64_t line(int64_t bytes)
-{
-    return parts(bytes, 64) * 64;
-}
 
 int64_t tni_at_block(const tni_at_set *set, const tni_at_problem *p, int64_t cache)
 {
@@ -57,23 +39,47 @@ void tni_at_state_clear(const tni_at_set *set, int64_t rows, const tni_at_state 
     memset(state->values, 0, (size_t)(rows * state->value_row * set->real));
 }
 
-static void lay_panels(const tni_at_set *set, const tn_attention_op *at, tni_at_layout *out)
+/* Rows one behind the other are read where they are, when each is a row of Q. */
+static bool q_stays(const tni_at_set *set, const tni_at_problem *p)
 {
+    return set->in_place && p->sharers == 1 && p->q.element == p->q.size &&
+           p->q.row == p->at->size * p->q.size;
+}
+
+/* Values too, in whole vectors, when no weight is 0 but for its score: those need not be finite. */
+static bool v_stays(const tni_at_set *set, const tni_at_problem *p)
+{
+    const tn_attention_op *at = p->at;
+    return set->in_place && p->v.element == p->v.size && p->v.row == at->value_size * p->v.size &&
+           at->value_size % (set->columns / 2) == 0 && at->page == 0 && !p->mask.dtype &&
+           at->dropout == 0 && at->left < 0 && at->right < 0;
+}
+
+static void lay_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
+{
+    const tn_attention_op *at = p->at;
     const int64_t panels = parts(at->keys, set->keys);
     out->k_panel = set->k_panel(at->size);
     out->k_bytes = panels * out->k_panel;
+    out->v_line = set->v_line;
     out->v_panel = panels * set->keys * set->v_line + 64; /* next to each other they share sets */
     out->v_bytes = parts(at->value_size, set->columns) * out->v_panel;
+    if (v_stays(set, p)) {
+        out->v_line = p->v.row;
+        out->v_panel = set->v_line;
+        out->v_bytes = 0;
+    }
     out->packed = out->k_bytes + out->v_bytes + line(panels);
     out->piece = most(1, PIECE_BYTES / most(1, out->k_panel));
     out->pieces = parts(panels, out->piece);
 }
 
-static void lay_desk(const tni_at_set *set, const tn_attention_op *at, tni_at_layout *out)
+static void lay_desk(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
 {
+    const tn_attention_op *at = p->at;
     const int64_t rows = out->task_rows;
-    out->q_row = set->q_row(at->size);
-    out->q_bytes = line(rows * out->q_row);
+    out->q_row = q_stays(set, p) ? p->q.row : set->q_row(at->size);
+    out->q_bytes = q_stays(set, p) ? 0 : line(rows * out->q_row);
     out->room_bytes = tni_at_room(set, at);
     out->bias_bytes = line((int64_t)set->rows * TNI_AT_BLOCK_MOST * set->real);
     out->desk = out->q_bytes + out->room_bytes + out->bias_bytes +
@@ -99,17 +105,18 @@ bool tni_at_layout_make(const tni_at_set *set, const tni_at_problem *p, int32_t 
                         tni_at_layout *out)
 {
     const tn_attention_op *at = p->at;
-    const double elements = (double)(at->keys + 64) * (double)(at->size + at->value_size + 64);
+    const double width = (double)at->size + (double)at->value_size + 64;
+    const double rows = (double)at->queries * (double)at->heads;
     *out = (tni_at_layout){0};
-    if (!(elements < 1e15 && (double)at->queries * (double)at->heads < 1e15))
+    if (!((double)at->keys * width < 1e15 && rows * width < 1e15))
         return false;
     if (p->units == 0 || !tni_at_is_packed(set, p, at->queries * p->sharers))
         return true;
-    lay_panels(set, at, out);
+    lay_panels(set, p, out);
     out->alone = out->packed <= ALONE_BYTES &&
                  (threads <= 1 || p->units >= (int64_t)threads * TASKS_OF_A_THREAD);
     cut_rows(set, p, threads, out);
-    lay_desk(set, at, out);
+    lay_desk(set, p, out);
     out->slots = least(most(1, threads), out->alone ? p->units : p->units * out->row_tasks);
     out->slot = out->desk + (out->alone ? out->packed : 0);
     out->wave = least(p->units, most(parts(threads, out->row_tasks), WAVE_BYTES / out->packed));

@@ -10,11 +10,11 @@ typedef struct tni_at_layout {
     int64_t block; /* keys that rows go through at a time: whole panels */
     /* Bytes of a unit's panels, which are `packed` in all. */
     int64_t k_panel, k_bytes;
-    int64_t v_panel, v_bytes;
+    int64_t v_panel, v_line, v_bytes; /* the last is 0 when V stays where it is */
     int64_t packed;
     int64_t piece, pieces; /* panels that are packed by one task, and tasks of a unit */
     /* A task's desk: bytes of each thing on it. */
-    int64_t q_row, q_bytes;
+    int64_t q_row, q_bytes; /* the last is 0 when Q stays where it is */
     int64_t room_bytes, bias_bytes;
     int64_t most_bytes, sums_bytes, value_row;
     int64_t desk;

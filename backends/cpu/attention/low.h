@@ -13,7 +13,6 @@ enum { TNI_AT_LOW_SIZE = 512 }; /* most elements of a row that is widened; whole
 typedef struct tni_at_half {
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     bool (*pack)(const tni_at_pack *job);
-    void (*few_step)(const tni_at_step *step);
     void (*finish)(const tni_at_step *step);
 } tni_at_half;
 

@@ -3,39 +3,14 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
 
+#include "../kernels/amx.h"
 #include "low_items.h"
-
-/* Numbers of registers, which instructions want as literals. */
-#define SUM_00 0
-#define SUM_01 1
-#define SUM_10 2
-#define SUM_11 3
-#define A_0    4
-#define A_1    5
-#define B_0    6
-#define B_1    7
 
 enum { LINE_BYTES = SIDE * 4, HALF_BYTES = 64, LOWER_BYTES = SIDE / 2 * LINE_BYTES };
 
-/* The compiler does not know that registers are loaded from memory and stored there. */
-INLINE void settle(const void *memory)
-{
-    __asm__ volatile("" : : "r"(memory) : "memory");
-}
-
 static void begin(void)
 {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } form = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        form.bytes[i] = 64;
-        form.rows[i] = 16;
-    }
-    settle(&form);
-    _tile_loadconfig(&form);
+    amx_begin(AMX_ROWS);
 }
 
 static void end(void)

@@ -54,7 +54,7 @@ static void finish(const tni_at_step *s)
     const tni_at_problem *p = s->problem;
     const float *most = s->state.most, *sums = s->state.sums;
     for (int64_t row = 0; row < s->rows; row += LANES) {
-        const int64_t rows = least_of(LANES, s->rows - row);
+        const int64_t rows = least(LANES, s->rows - row);
         const float *values = (const float *)s->state.values + row % SIDE;
         float by[LANES] = {0};
         char *to[LANES];

@@ -61,25 +61,6 @@ INLINE bool pack(const tn_dtype dtype, const tni_at_pack *job)
     return base->pack(&wide);
 }
 
-/* As many keys at a time as a panel has, so that what they are widened to stays near. */
-INLINE void few_step(const tn_dtype dtype, const tni_at_step *s)
-{
-    const tn_attention_op *at = s->problem->at;
-    const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
-    tni_at_step part = *s;
-    part.k_at = k;
-    part.v_at = v;
-    for (int64_t j = 0; j < s->keys; j += part.keys) {
-        float *room = (float *)(void *)(s->room + base->room);
-        part.key = s->key + j;
-        part.keys = s->keys - j < base->keys ? s->keys - j : base->keys;
-        part.bias = s->bias ? (const float *)s->bias + j : NULL;
-        room = widen_rows(dtype, s->k_at + j, 2, at->size, part.keys, room, k);
-        (void)widen_rows(dtype, s->v_at + j, 2, at->value_size, part.keys, room, v);
-        base->few_step(&part);
-    }
-}
-
 /* A row at a time goes to a room, but for out of f32. */
 static void finish(tn_dtype dtype, const tni_at_step *s)
 {
@@ -115,15 +96,10 @@ static void finish(tn_dtype dtype, const tni_at_step *s)
     {                                                                                          \
         return pack(number, job);                                                              \
     }                                                                                          \
-    static void few_step_##name(const tni_at_step *s)                                          \
-    {                                                                                          \
-        few_step(number, s);                                                                   \
-    }                                                                                          \
     static void finish_##name(const tni_at_step *s)                                            \
     {                                                                                          \
         finish(number, s);                                                                     \
     }                                                                                          \
-    const tni_at_half JOIN(tni_at_half_##name##_, ISA) = {take_##name, pack_##name,            \
-                                                          few_step_##name, finish_##name};
+    const tni_at_half JOIN(tni_at_half_##name##_, ISA) = {take_##name, pack_##name, finish_##name};
 HALF(bf16, TN_BF16)
 HALF(f16, TN_F16)

@@ -2,6 +2,7 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_ITEMS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_ITEMS_H
 
+#include "../sizes.h"
 #include "low_weights.h"
 
 /* Keys of an item, which ends at multiples of them: what rows come to does not depend on where steps begin. */
@@ -26,11 +27,6 @@ typedef struct work {
     const item *next, *last; /* NULL: none, or done                       */
     int64_t part, step;      /* of keys and elements; of columns and keys */
 } work;
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Goes on from one square to the next, of `parts` by `steps`. True after the last step of a part; after the
  * last part all begins anew and *of is NULL. */

@@ -53,15 +53,15 @@ static bool next_item(pipe *p, item *out)
 {
     const tni_at_step *s = p->s;
     for (; p->row < s->rows; p->row += SIDE, p->key = s->key) {
-        const int64_t rows = least_of(SIDE, s->rows - p->row);
+        const int64_t rows = least(SIDE, s->rows - p->row);
         int64_t from, to;
         tni_at_reach(s->problem, s->unit, s->row + p->row, rows, &from, &to);
-        to = least_of(to, s->key + s->keys);
+        to = least(to, s->key + s->keys);
         if (p->key < from)
             p->key = from / SIDE * SIDE;
         if (p->key >= to)
             continue;
-        const int64_t key = p->key, end = least_of(to, (key / ITEM_KEYS + 1) * ITEM_KEYS);
+        const int64_t key = p->key, end = least(to, (key / ITEM_KEYS + 1) * ITEM_KEYS);
         p->key = (key / ITEM_KEYS + 1) * ITEM_KEYS;
         make_item(p, p->row, rows, key, end, out);
         return true;

@@ -83,13 +83,13 @@ static bool F(pack_lines)(const tni_at_pack *job)
     VECTOR odd = {0};
     for (int64_t key = 0; key < COLUMNS; key++)
         odd = F(pack_line)(job, key, odd);
-    return F(lanes_sum)(odd) == 0;
+    return total_f64(F(wide)(odd)) == 0;
 }
 
 static bool F(pack)(const tni_at_pack *job)
 {
     F(pack_turned)(job);
-    return F(pack_lines)(job);
+    return !job->v_to || F(pack_lines)(job);
 }
 
 static int64_t F(q_row)(int64_t size)

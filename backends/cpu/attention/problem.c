@@ -1,16 +1,8 @@
 #include "problem.h"
 
+#include "../sizes.h"
+
 #include <math.h>
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Bytes from one place of a dimension to the next; 0 where there is no next one, whatever its stride. */
 static int64_t step_of(const tn_layout *layout, int32_t dimension, int64_t size)
@@ -25,7 +17,7 @@ static tni_at_side side_of(const tn_op *op, const tn_run *run, int32_t operand)
     const tn_layout *layout = &op->operand[operand];
     if (operand >= op->count || layout->dtype == TN_DTYPE_NONE)
         return (tni_at_side){0};
-    const int64_t size = (int64_t)(layout->dtype >> 8 & 255) / 8;
+    const int64_t size = dtype_bytes(layout->dtype);
     return (tni_at_side){
         .data = run ? tn_operand(run, operand) : NULL,
         .dtype = layout->dtype,
@@ -231,7 +223,7 @@ double tni_at_sink(const tni_at_problem *p, int64_t head)
     const tn_layout *layout = &op->operand[TN_ATTENTION_SINKS];
     if (op->kind != TN_OP_ATTENTION || layout->dtype == TN_DTYPE_NONE)
         return -(double)INFINITY;
-    const int64_t size = (int64_t)(layout->dtype >> 8 & 255) / 8;
+    const int64_t size = dtype_bytes(layout->dtype);
     const char *at =
         (const char *)tn_operand(p->run, TN_ATTENTION_SINKS) + head * layout->stride[0] * size;
     switch (layout->dtype) {

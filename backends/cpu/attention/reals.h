@@ -21,12 +21,12 @@
 
 #if defined(ATTENTION_F32)
 #include "../kernels/family_f32.h"
-#define UNIT     UNIT_f32
+#define TYPE     TN_F32
 #define SET      NAME(f32, ISA)
 #define BACK_SET NAME(back_f32, ISA)
 #else
 #include "../kernels/family_f64.h"
-#define UNIT     UNIT_f64
+#define TYPE     TN_F64
 #define SET      NAME(f64, ISA)
 #define BACK_SET NAME(back_f64, ISA)
 #endif
@@ -50,6 +50,7 @@ const tni_at_set SET = {
     .few = TILE_ROWS < 8 ? TILE_ROWS : 8,
     .whole = 1,
     .panels = 16,
+    .in_place = true,
     .q_row = F(q_row),
     .k_panel = F(k_panel),
     .v_line = COLUMNS * sizeof(REAL),
@@ -58,6 +59,10 @@ const tni_at_set SET = {
     .pack = F(pack),
     .step = F(step),
     .few_step = F(few_step),
+#if defined(ATTENTION_F32)
+    .few_step_bf16 = few_step_bf16,
+    .few_step_f16 = few_step_f16,
+#endif
     .merge = F(merge),
     .finish = F(finish),
 };

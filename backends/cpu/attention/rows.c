@@ -32,18 +32,6 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 
 static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 
-/* Nothing is left out but what 16-bit floats have alone. */
-#define HONOURS_BACK                                                                    \
-    (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |   \
-     TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT | \
-     TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET)
-#define HONOURS                                                                                  \
-    (HONOURS_BACK | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_PACKED | \
-     TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES)
-#define DIMS                                                                      \
-    (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
-     TN_ATTENTION_DIM_KEYS)
-
 /*  Instruction set, what it needs, operations/us and bytes/us of one core. */
 #define RUNS(isa)                                                                                 \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                  \
@@ -82,7 +70,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
         .dtypes = dtypes,                                                 \
         .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,           \
         .honours = uses,                                                  \
-        .free_dims = DIMS,                                                \
+        .free_dims = TNI_AT_DIMS,                                         \
         .cpu_needs = needs,                                               \
         .flops_per_us = flops,                                            \
         .bytes_per_us = bytes,                                            \
@@ -94,10 +82,10 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 
 #define ROWS(isa, needs, flops, bytes)                                                           \
     RUNS(isa)                                                                                    \
-    ROW(tni_cpu_module_attention_##isa, "attention", TN_OP_ATTENTION, HONOURS, isa, isa, needs,  \
-        flops, bytes)                                                                            \
+    ROW(tni_cpu_module_attention_##isa, "attention", TN_OP_ATTENTION, TNI_AT_HONOURS, isa, isa,  \
+        needs, flops, bytes)                                                                     \
     ROW(tni_cpu_module_attention_backward_##isa, "attention-backward", TN_OP_ATTENTION_BACKWARD, \
-        HONOURS_BACK, isa, back_##isa, needs, flops, bytes)
+        TNI_AT_HONOURS_BACK, isa, back_##isa, needs, flops, bytes)
 
 ROWS(plain, 0, 1e4, 8e3)
 #if defined(TENON_ISA_AVX2)

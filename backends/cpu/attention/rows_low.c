@@ -4,7 +4,6 @@
  * them; weights are rounded to bf16, within 2^-18 of what they should be before. All else is computed as f32. */
 #include "rows_low.h"
 #include "forward.h"
-#include "low.h"
 #include "sets.h"
 
 /* A row, and what its functions work with. */
@@ -19,8 +18,10 @@ static void widened(const tni_at_low_row *row, tni_at_set *out)
     *out = *row->base;
     out->take = row->half->take;
     out->pack = row->half->pack;
-    out->few_step = row->half->few_step;
+    out->few_step =
+        row->row.dtypes[0] == TN_BF16 ? row->base->few_step_bf16 : row->base->few_step_f16;
     out->finish = row->half->finish;
+    out->in_place = false;
     out->room_more = out->keys * (int64_t)sizeof(float);
 }
 
@@ -93,16 +94,6 @@ static tn_status run(const tn_run *run, tn_error *err)
 static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
 static const tn_dtype dtypes_f16[] = {TN_F16, 0};
 
-#define HONOURS                                                                           \
-    (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |     \
-     TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |     \
-     TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |       \
-     TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE | \
-     TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET)
-#define DIMS                                                                      \
-    (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
-     TN_ATTENTION_DIM_KEYS)
-
 /*  Dtype, instruction set, what it needs, its own set, that of f32 and what stands instead of its; operations
  *  and bytes a core does in a microsecond. */
 #define ROW(type, isa, needs, its_set, its_base, its_half, flops, bytes) \
@@ -115,8 +106,8 @@ static const tn_dtype dtypes_f16[] = {TN_F16, 0};
                 .version = 1,                                            \
                 .dtypes = dtypes_##type,                                 \
                 .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,  \
-                .honours = HONOURS,                                      \
-                .free_dims = DIMS,                                       \
+                .honours = TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE, \
+                .free_dims = TNI_AT_DIMS,                                \
                 .cpu_needs = (needs),                                    \
                 .flops_per_us = (flops),                                 \
                 .bytes_per_us = (bytes),                                 \

@@ -4,6 +4,20 @@
 
 #include "backward_kernels.h"
 
+/* What rows honour: all, but that only those of 16-bit floats have an out of another dtype. */
+#define TNI_AT_HONOURS_BACK                                                             \
+    (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |   \
+     TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT | \
+     TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET)
+#define TNI_AT_HONOURS                                                       \
+    (TNI_AT_HONOURS_BACK | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE | \
+     TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES)
+
+/* What shapes may change without another choice of rows. */
+#define TNI_AT_DIMS                                                               \
+    (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
+     TN_ATTENTION_DIM_KEYS)
+
 #define TNI_AT_DECLARE_(isa)                            \
     extern const tni_at_set tni_at_f32_##isa;           \
     extern const tni_at_set tni_at_f64_##isa;           \

@@ -1,6 +1,8 @@
 #include "split.h"
 
+#include "../sizes.h"
 #include "layout.h"
+#include "share.h"
 
 /* Keys of a part at least, and parts of a unit at most; bytes of the states that are kept together. */
 enum { PART_KEYS = 1024, PARTS_MOST = 64, STATES_BYTES = 16 << 20 };
@@ -14,24 +16,8 @@ typedef struct crowd {
     int64_t parts;                                    /* most of a unit */
     int64_t most_bytes, sums_bytes, value_row, state; /* of the state of a part */
     int64_t q_row, room, desk;                        /* of a part's queries, room and bias */
-    int64_t first, units;                             /* of the wave */
-    int64_t wave;
+    int64_t first, wave;                              /* unit of the wave, and units of one */
 } crowd;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
-static int64_t line(int64_t bytes)
-{
-    return parts(bytes, 64) * 64;
-}
 
 /* Of so many keys: a function of them alone, so that threads change nothing. */
 static int64_t part_keys(int64_t keys)
@@ -107,12 +93,13 @@ static void keys_step(const crowd *c, tni_at_step *s, int64_t from, int64_t to, 
 }
 
 /* One part of a unit's keys. */
-static void part_task(void *user, int64_t item)
+static void part_item(void *user, int64_t item, int64_t slot)
 {
     const crowd *c = user;
     const tni_at_set *set = c->set;
     const char *rows[TNI_AT_ROWS_MOST];
     tni_at_unit unit;
+    (void)slot;
     tni_at_unit_read(c->problem, c->first + item / c->parts, &unit);
     if (tni_at_is_packed(set, c->problem, unit.rows))
         return;
@@ -122,7 +109,6 @@ static void part_task(void *user, int64_t item)
                      .unit = &unit,
                      .rows = unit.rows,
                      .q = q,
-                     .odd = true,
                      .state = state_at(c, state),
                      .room = room};
     tni_at_state_clear(set, unit.rows, &s.state);
@@ -136,10 +122,11 @@ static void part_task(void *user, int64_t item)
     }
 }
 
-static void unit_task(void *user, int64_t item)
+static void unit_item(void *user, int64_t item, int64_t slot)
 {
     const crowd *c = user;
     tni_at_unit unit;
+    (void)slot;
     tni_at_unit_read(c->problem, c->first + item, &unit);
     if (tni_at_is_packed(c->set, c->problem, unit.rows))
         return;
@@ -152,17 +139,6 @@ static void unit_task(void *user, int64_t item)
     c->set->finish(&s);
 }
 
-static void share(const crowd *c, int64_t count, tn_task *task)
-{
-    const tn_run *run = c->problem->run;
-    void *user = (void *)(uintptr_t)c;
-    if (run->threads > 1 && count > 1)
-        run->host->parallel_for(run->host->self, count, task, user);
-    else
-        for (int64_t i = 0; i < count; i++)
-            task(user, i);
-}
-
 void tni_at_split(const tni_at_set *set, const tni_at_problem *p, int64_t block)
 {
     if (!has_few(set, p))
@@ -170,8 +146,8 @@ void tni_at_split(const tni_at_set *set, const tni_at_problem *p, int64_t block)
     crowd c = crowd_of(set, p);
     c.block = block;
     for (; c.first < p->units; c.first += c.wave) {
-        c.units = least(c.wave, p->units - c.first);
-        share(&c, c.units * c.parts, part_task);
-        share(&c, c.units, unit_task);
+        const int64_t units = least(c.wave, p->units - c.first);
+        tni_at_share(p->run, p->run->threads, units * c.parts, part_item, &c);
+        tni_at_share(p->run, p->run->threads, units, unit_item, &c);
     }
 }

@@ -45,7 +45,7 @@ static REAL F(dress_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int6
         F(store)(scores + j, x);
         most = F(greater)(x, most);
     }
-    return F(lanes_most)(most);
+    return F(most)(most);
 }
 
 static REAL F(greatest)(const REAL *scores, int64_t keys)
@@ -55,7 +55,7 @@ static REAL F(greatest)(const REAL *scores, int64_t keys)
         a = F(greater)(F(load)(scores + j), a);
         b = F(greater)(F(load)(scores + j + WIDTH), b);
     }
-    return F(lanes_most)(F(greater)(b, a));
+    return F(most)(F(greater)(b, a));
 }
 
 /* The greatest score is raised to `found`, in the measure of weights. Returns what is subtracted from
@@ -143,7 +143,8 @@ static void F(add_values)(const tni_at_step *s, const REAL *scores, const REAL *
     F(tile)
     tile = {.a = scores,
             .a_row = F(SCORE_ROW),
-            .depth = s->keys,
+            .b_step = s->v_line / (int64_t)sizeof(REAL),
+            .depth = s->key + s->keys < s->unit->to ? s->keys : s->unit->to - s->key,
             .to_row = s->state.value_row,
             .shrink = shrink};
     for (int64_t c = 0; c < columns; c += COLUMNS) {
@@ -162,7 +163,7 @@ static void F(step)(const tni_at_step *s)
     REAL *scores = (REAL *)(void *)s->room;
     F(tile)
     tile = {.a = (const REAL *)(const void *)s->q,
-            .a_row = F(q_row)(at->size) / (int64_t)sizeof(REAL),
+            .a_row = s->q_row / (int64_t)sizeof(REAL),
             .depth = at->size,
             .to_row = F(SCORE_ROW)};
     for (int64_t j = 0; j < s->keys; j += COLUMNS) {

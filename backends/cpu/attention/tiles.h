@@ -10,12 +10,19 @@ typedef VECTOR F(tile_sums)[TILE_ROWS][2];
  * by step. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
+/* Steps ahead of which B is fetched: it comes from the second cache. */
+enum { F(B_AHEAD) = 16 };
+
+/* A number that need not be aligned, as those of Q where it lies. */
+typedef REAL F(loose) __attribute__((aligned(1), may_alias));
+
 /* Four rows of A share a pointer. */
-SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t depth,
-                         F(tile_sums) sum, const int rows, const int vectors)
+SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t b_step,
+                         int64_t depth, F(tile_sums) sum, const int rows, const int vectors)
 {
     const int64_t row = a_row * (int64_t)sizeof(REAL);
     const char *a[(TILE_ROWS + 3) / 4];
+    const uintptr_t ahead = (uintptr_t)(F(B_AHEAD) * b_step) * sizeof(REAL);
     int64_t thrice = 3 * row;
     OPAQUE(thrice);
     UNROLLED for (int i = 0; i < rows; i += 4)
@@ -23,17 +30,22 @@ SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t
         a[i / 4] = (const char *)from + i * row;
         OPAQUE(a[i / 4]);
     }
-    for (int64_t p = depth; p > 0; p--) {
+    UNROLLED_2 for (int64_t p = depth; p > 0; p--)
+    {
         VECTOR y[2];
-        UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        UNROLLED for (int j = 0; j < vectors; j++)
+        {
+            __builtin_prefetch((const void *)((uintptr_t)(b + j * WIDTH) + ahead));
+            y[j] = F(load)(b + j * WIDTH);
+        }
         UNROLLED for (int i = 0; i < rows; i++)
         {
             const VECTOR x = F(splat)(
-                *(const REAL *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)));
+                *(const F(loose) *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)));
             UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x, y[j], sum[i][j]);
         }
         UNROLLED for (int i = 0; i < rows; i += 4) a[i / 4] += sizeof(REAL);
-        b += COLUMNS;
+        b += b_step;
     }
 }
 
@@ -58,6 +70,7 @@ SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int
 typedef struct F(tile) {
     const REAL *a, *b;
     int64_t a_row, depth;
+    int64_t b_step; /* of values: elements from one step's to the next's */
     REAL *to;
     int64_t to_row;
     const REAL *shrink;
@@ -71,7 +84,7 @@ SPECIAL void F(tile_scores)(const F(tile) * t, const int rows)
     {
         sum[i][j] = (VECTOR){0};
     }
-    F(tile_add)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    F(tile_add)(t->a, t->a_row, t->b, COLUMNS, t->depth, sum, rows, vectors);
     EACH_SUM
     {
         F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
@@ -85,7 +98,7 @@ SPECIAL void F(tile_values)(const F(tile) * t, const int rows, const int vectors
     {
         sum[i][j] = F(load)(t->to + i * t->to_row + j * WIDTH) * F(splat)(t->shrink[i]);
     }
-    F(tile_add)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    F(tile_add)(t->a, t->a_row, t->b, t->b_step, t->depth, sum, rows, vectors);
     EACH_SUM
     {
         F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);

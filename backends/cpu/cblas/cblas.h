@@ -43,10 +43,11 @@ typedef struct tni_cblas {
                TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA | TN_MATMUL_USES_BIAS |           \
                TN_MATMUL_USES_ACTIVATION,                                                   \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-    .admit = tni_cblas_admit, .run = tni_cblas_run
+    .admit = tni_cblas_admit, .run = tni_cblas_run, .cost = tni_cblas_cost
 
 extern const tn_dtype tni_cblas_dtypes[], tni_cblas_reals[]; /* with complex ones, without */
 tn_status tni_cblas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status tni_cblas_run(const tn_run *run, tn_error *err);
+double tni_cblas_cost(const tn_kernel_row *row, const tn_query *query);
 
 #endif

@@ -1,20 +1,16 @@
 #include "tiles.h"
 
 #include "../process.h"
+#include "../sizes.h"
 
 /* Multiplications that are worth a task of their own. */
 #define GRAIN 0x1p21
 
 enum { TILE_LEAST = 64, TILE_MOST = 1 << 30 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t tiles_of(int64_t whole, int64_t tile)
 {
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return part > 0 ? (whole + part - 1) / part : 0;
+    return tile > 0 ? parts(whole, tile) : 0;
 }
 
 static int64_t half(int64_t tile)
@@ -40,7 +36,7 @@ static double depth_of(const tni_mm_product *product)
 /* What is left to split of each matrix, where there are many. */
 static int64_t share(int64_t wished, const tni_mm_product *product)
 {
-    return parts(wished, product->matrices);
+    return tiles_of(wished, product->matrices);
 }
 
 /* Whole matrices, several of them a task where one is not worth it. */
@@ -63,8 +59,8 @@ static void settle(tni_tiles *tiles, int64_t rows, int64_t columns)
 {
     tiles->rows = rows;
     tiles->columns = columns;
-    tiles->across = parts(tiles->n, columns);
-    tiles->count = parts(tiles->m, rows) * tiles->across;
+    tiles->across = tiles_of(tiles->n, columns);
+    tiles->count = tiles_of(tiles->m, rows) * tiles->across;
     tiles->group = tiles->count > 1 ? 1 : tiles->group;
 }
 
@@ -74,7 +70,7 @@ void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
     int64_t rows = p->m, columns = p->n;
     begin(p, out);
     while (((double)rows * (double)columns * k > 2 * GRAIN &&
-            parts(p->m, rows) * parts(p->n, columns) < share(wished, p) &&
+            tiles_of(p->m, rows) * tiles_of(p->n, columns) < share(wished, p) &&
             (rows > TILE_LEAST || columns > TILE_LEAST)) ||
            rows > TILE_MOST || columns > TILE_MOST) {
         if (rows > columns)
@@ -90,7 +86,7 @@ void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
     const double row = (double)p->n * depth_of(p);
     int64_t rows = p->m;
     begin(p, out);
-    while ((double)rows * row > 2 * GRAIN && parts(p->m, rows) < share(wished, p) &&
+    while ((double)rows * row > 2 * GRAIN && tiles_of(p->m, rows) < share(wished, p) &&
            rows > TILE_LEAST)
         rows = half(rows);
     while (rows > 1 && rows < p->m && p->m % rows == 1)
@@ -101,7 +97,7 @@ void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
 void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user)
 {
     int64_t count =
-        tiles->count > 1 ? tiles->matrices * tiles->count : parts(tiles->matrices, tiles->group);
+        tiles->count > 1 ? tiles->matrices * tiles->count : tiles_of(tiles->matrices, tiles->group);
     if (count > 1 && run->threads > 1) {
         run->host->parallel_for(run->host->self, count, task, user);
         return;

@@ -288,12 +288,16 @@ INLINE vd lesser_f64(vd a, vd b)
 /* Of the vector's lanes, in one order. */
 INLINE double total_f64(vd v)
 {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_pd((__m512d)v); /* halves are added, as below */
+#else
     double lanes[DOUBLES];
     memcpy(lanes, &v, sizeof lanes);
     for (int half = DOUBLES / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++)
             lanes[i] += lanes[i + half];
     return lanes[0];
+#endif
 }
 
 /* As f64, each lane of the first half with one of the second. */
@@ -320,9 +324,21 @@ INLINE vd wide_f64(vd v)
                 lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half]; \
         return lanes[0];                                                            \
     }
+MOST(int16_t, vs, i16)
+#if defined(__AVX512F__)
+INLINE float most_f32(vf v)
+{
+    return _mm512_reduce_max_ps((__m512)v);
+}
+
+INLINE double most_f64(vd v)
+{
+    return _mm512_reduce_max_pd((__m512d)v);
+}
+#else
 MOST(float, vf, f32)
 MOST(double, vd, f64)
-MOST(int16_t, vs, i16)
+#endif
 #undef MOST
 
 /* Whole numbers of 16 and 8 bits to 32 and back, where the high bits are lost. */

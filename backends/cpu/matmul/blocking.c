@@ -1,32 +1,34 @@
 #include "blocking.h"
 
+#include "../sizes.h"
+
 #include <stdatomic.h>
 
 /* Bytes that are packed at once for all of k, so that they stay in a cache that is shared; where few lines
  * would be left, fewer chunks are packed, of more lines. Then threads wait for each other once, and sums stay in
  * a core's own cache from chunk to chunk. Few threads gain nothing by it when out has the sums. */
-enum { DEEP_BYTES = 32 << 20, DEEP_LINES = 1024, DEEP_THREADS = 8, DEEP_BLOCK = 256 };
+enum { DEEP_BYTES = 32 << 20, DEEP_THREADS = 8, DEEP_BLOCK = 256 };
+/* Lines of it at least: fewer are read again too often. */
+enum { DEEP_LINES = 2560, DEEP_LINES_APART = 1024 };
 enum { SLAB_LINES = 4096, SLAB_BYTES = 2 << 20 };
 /* Of a slab whose sums are apart and not of all of k. */
 enum { SUMS_ROWS = 1024, SUMS_COLUMNS = 2048 };
 
 enum { CACHE_GUESS = 1 << 20 };
 enum { TASKS_OF_A_THREAD = 4 };
-#define GRAIN_NS 20e3 /* what is worth a task */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+/* Widths of blocks, and tasks of a thread, that are tried; what a task costs, sharing them out, and a byte that all
+ * threads read; the part of a task that the last one is late by. */
+enum { WIDTHS = 16, ROUNDS = 6 };
+#define TASK_NS  500.0
+#define SHARE_NS 8e3
+#define BYTE_NS  0.1
+#define LATE     0.25
 
-static int64_t parts(int64_t whole, int64_t part)
+/* About equal parts, none above `most`, which is a multiple of DEEP_BLOCK as they are. */
+static int64_t even(int64_t whole, int64_t most)
 {
-    return (whole + part - 1) / part;
-}
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return parts(n, to) * to;
+    return whole <= most ? whole : round_up(parts(whole, parts(whole, most)), DEEP_BLOCK);
 }
 
 /* Lines of both operands of a slab, as many as `most` together. B is packed once, A again for every slab
@@ -34,9 +36,9 @@ static int64_t round_up(int64_t n, int64_t to)
 static void share_lines(const tni_mm_product *p, int64_t most, tni_mm_slab *out)
 {
     int64_t rows = least(p->m, most / 4 / DEEP_BLOCK * DEEP_BLOCK);
-    out->columns = least(p->n, (most - rows) / DEEP_BLOCK * DEEP_BLOCK);
+    out->columns = even(p->n, (most - rows) / DEEP_BLOCK * DEEP_BLOCK);
     int64_t more = (most - out->columns) / DEEP_BLOCK * DEEP_BLOCK;
-    out->rows = least(p->m, more > rows ? more : rows);
+    out->rows = even(p->m, more > rows ? more : rows);
 }
 
 static int64_t tasks_for(int32_t threads)
@@ -53,7 +55,8 @@ void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t th
     bool apart = chunks > 1 && (!tni_mm_out_is(p, set->acc) || p->op->uses & TN_MATMUL_USES_BETA);
     *out = (tni_mm_slab){.rows = least(p->m, apart ? SUMS_ROWS : SLAB_LINES),
                          .columns = least(p->n, apart ? SUMS_COLUMNS : SLAB_LINES),
-                         .deep = lines >= DEEP_LINES && (apart || threads >= DEEP_THREADS),
+                         .deep = apart ? lines >= DEEP_LINES_APART
+                                       : lines >= DEEP_LINES && threads >= DEEP_THREADS,
                          .apart = apart};
     if (out->deep)
         share_lines(p, lines, out);
@@ -73,11 +76,27 @@ void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t th
     out->bytes = out->sums + out->chunks * (out->a_chunk + out->b_chunk);
 }
 
-/* About equal parts of `whole`, each a multiple of `tile` and at most `most`. */
-static int64_t even(int64_t whole, int64_t most, int64_t tile)
+/* About how long the thread takes that has the most to do. What a task reads comes from a cache that all share. */
+static double cut_ns(const tni_mm_set *set, const tni_mm_cut *cut, int64_t depth, int32_t threads)
 {
-    int64_t count = parts(whole, most < tile ? tile : most);
-    return round_up(parts(whole, count), tile);
+    const int64_t tasks = cut->down * cut->across;
+    const double rounds = (double)parts(tasks, most(threads, 1)), deep = (double)(depth + 1);
+    const double products = (double)cut->rows * (double)cut->columns * deep * set->cost;
+    const double bytes = (double)(cut->rows * set->a_size + cut->columns * set->b_size) * deep;
+    return (rounds + LATE) * (products + bytes * BYTE_NS) + rounds * TASK_NS +
+           (tasks > 1 ? SHARE_NS : 0);
+}
+
+/* The cut into about that many blocks, or more, so that none has more than rows_most rows and those of a tile. */
+static tni_mm_cut cut_into(const tni_mm_set *set, int64_t rows, int64_t columns, int64_t down,
+                           int64_t across, int64_t rows_most)
+{
+    tni_mm_cut cut = {.columns = round_up(parts(columns, across), set->columns)};
+    cut.across = parts(columns, cut.columns);
+    down = most(most(down, parts(rows, rows_most)), 1);
+    cut.rows = round_up(parts(rows, down), set->rows);
+    cut.down = parts(rows, cut.rows);
+    return cut;
 }
 
 void tni_mm_cut_make(const tni_mm_set *set, const tni_mm_slab *slab, int64_t rows, int64_t columns,
@@ -85,18 +104,19 @@ void tni_mm_cut_make(const tni_mm_set *set, const tni_mm_slab *slab, int64_t row
 {
     int64_t chunk = least(depth, set->depth) + 1;
     int64_t fit = slab->deep ? DEEP_BLOCK : cache / 2 / (chunk * set->b_size);
-    double work = (double)rows * (double)columns * (double)(depth + 1) * set->cost;
-    double worth = work / GRAIN_NS;
-    int64_t wanted = tasks_for(threads);
-    wanted = worth < (double)wanted ? (worth > 1 ? (int64_t)worth : 1) : wanted;
-    out->columns = even(columns, fit, set->columns);
-    out->across = parts(columns, out->columns);
-    int64_t high = parts(rows, parts(wanted, out->across));
-    out->rows = even(rows, slab->deep ? least(high, DEEP_BLOCK) : high, set->rows);
-    out->down = parts(rows, out->rows);
-    if (out->down * out->across < wanted) {
-        out->columns = even(columns, parts(columns, parts(wanted, out->down)), set->columns);
-        out->across = parts(columns, out->columns);
+    int64_t rows_most = slab->deep ? DEEP_BLOCK : rows;
+    int64_t across = parts(columns, most(fit, set->columns));
+    int64_t end = threads > 1 ? least(across + threads, parts(columns, set->columns)) : across;
+    double best = 0;
+    for (int64_t wide = across; wide <= end; wide += parts(end - across + 1, WIDTHS)) {
+        for (int64_t rounds = 0; rounds <= (threads > 1 ? ROUNDS : 0); rounds++) {
+            tni_mm_cut cut = cut_into(set, rows, columns, rounds * threads / wide, wide, rows_most);
+            double ns = cut_ns(set, &cut, depth, threads);
+            if (best == 0 || ns < best) {
+                best = ns;
+                *out = cut;
+            }
+        }
     }
 }
 

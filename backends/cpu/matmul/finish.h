@@ -1,6 +1,7 @@
 /* Of a family, after kernels/block.h and kernels/math.h: from sums to out. */
 
 #include "../kernels/activate.h"
+#include "../sizes.h"
 
 /* Most columns of a tile. */
 enum { F(FINISH_COLUMNS) = 64 };
@@ -10,7 +11,7 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
                           const char *bias)
 {
     _Alignas(64) REAL x[F(FINISH_COLUMNS)] = {0}, room[F(FINISH_COLUMNS)];
-    const strand to = {out, f->out_dtype, (int32_t)(f->out_dtype >> 8 & 255) / 8, f->out_column,
+    const strand to = {out, f->out_dtype, (int32_t)dtype_bytes(f->out_dtype), f->out_column,
                        0,   false};
     const REAL alpha = (REAL)f->alpha, beta = (REAL)f->beta;
     for (int64_t i = 0; i < n; i += WIDTH)
@@ -23,7 +24,7 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
     if (bias) {
         const strand from = {(char *)(uintptr_t)bias,
                              f->bias_dtype,
-                             (int32_t)(f->bias_dtype >> 8 & 255) / 8,
+                             (int32_t)dtype_bytes(f->bias_dtype),
                              f->bias_column,
                              0,
                              false};
@@ -39,8 +40,8 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
 static void F(finish_tile)(const tni_mm_finish *f, const REAL *sums, int64_t sums_row, int64_t rows,
                            int64_t columns, char *out, const char *bias)
 {
-    const int64_t out_row = f->out_row * ((int64_t)(f->out_dtype >> 8 & 255) / 8);
-    const int64_t bias_row = f->bias_row * ((int64_t)(f->bias_dtype >> 8 & 255) / 8);
+    const int64_t out_row = f->out_row * dtype_bytes(f->out_dtype);
+    const int64_t bias_row = f->bias_row * dtype_bytes(f->bias_dtype);
     for (int64_t i = 0; i < rows; i++)
         F(finish_row)
     (f, sums + i * sums_row, columns, out + i * out_row, bias ? bias + i * bias_row : NULL);

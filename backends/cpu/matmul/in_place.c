@@ -1,14 +1,17 @@
 #include "in_place.h"
 
+#include "../sizes.h"
+
 /* A and B together, from their first elements to their last. */
 enum { SPAN_BYTES = 1 << 20 };
 
 /* Most rows, columns and k of what is computed at once by the one who asks. */
 enum { PLAIN = 64 };
 
-/* What is worth a task, and what a matrix costs beside its multiplications. */
+/* What is worth a task, and what a matrix costs beside its multiplications: less when a tile goes on to the next. */
 #define GRAIN_NS  6e3
 #define MATRIX_NS 20.0
+#define QUEUED_NS 3.0
 enum { TASKS_OF_A_THREAD = 4 };
 
 /* A panel of B: one chunk of 2 vectors. */
@@ -26,16 +29,6 @@ typedef struct work {
     int64_t down, across;  /* tasks of a matrix                              */
     int64_t group;         /* matrices of a task, when one has several       */
 } work;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
 
 /* About equal parts, none above `most`. */
 static int64_t share(int64_t whole, int64_t most)
@@ -90,6 +83,20 @@ static inline int64_t alone(int64_t x)
     return x;
 }
 
+static inline bool is_plain(const tn_op *op)
+{
+    const tn_matmul_op *matmul = &op->as.matmul;
+    const tn_layout *b = &op->operand[TN_MATMUL_B], *out = &op->operand[TN_MATMUL_OUT];
+    const int32_t column = out->rank - 1;
+    return matmul->m <= PLAIN && matmul->n <= PLAIN && matmul->k <= PLAIN && matmul->k > 0 &&
+           b->stride[column] == 1 && out->stride[column] == 1;
+}
+
+bool tni_mm_is_plain(const tn_op *op)
+{
+    return is_plain(op);
+}
+
 bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
 {
     const tn_op *op = run->op;
@@ -97,8 +104,7 @@ bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
     const tn_layout *out = &op->operand[TN_MATMUL_OUT];
     const int64_t m = op->as.matmul.m, n = op->as.matmul.n, k = op->as.matmul.k;
     const int32_t row = out->rank - 2, column = row + 1;
-    if (m > PLAIN || n > PLAIN || k > PLAIN || k == 0 || b->stride[column] != 1 ||
-        out->stride[column] != 1)
+    if (!is_plain(op))
         return false;
     tni_mm_tile tile = {.a = run->data[TN_MATMUL_A],
                         .b = run->data[TN_MATMUL_B],
@@ -110,7 +116,8 @@ bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
                         .to = run->data[TN_MATMUL_OUT],
                         .to_row = out->stride[row],
                         .from = NULL,
-                        .from_row = 0};
+                        .from_row = 0,
+                        .queue = NULL};
     const int64_t more = (n - 1) >> kernels->width_log2;
     if (more < kernels->tile_vectors && m <= kernels->tile_rows[more]) {
         tile.last = n - (more << kernels->width_log2);
@@ -259,30 +266,50 @@ static void compute_row(const work *w, int64_t first, int64_t count)
     }
 }
 
-/* The same of matrices of one chunk whose sums are what goes to out. */
+/* Whether matrices are of one chunk, and their sums are what goes to out. */
+static bool is_one_chunk(const work *w)
+{
+    return w->finish.plain && !w->pack && w->product->k <= TNI_MM_DEPTH;
+}
+
+/* Whether a matrix is one tile. */
+static bool is_tile(const work *w)
+{
+    return w->product->n <= w->width && w->product->m <= w->height;
+}
+
+/* The same of matrices that are plain. */
 static void compute_plain_row(const work *w, int64_t first, int64_t count)
 {
     const tni_mm_product *p = w->product;
-    const int64_t a_step = count > 1 ? step_of(w, &p->a) : 0,
-                  b_step = count > 1 ? step_of(w, &p->b) : 0;
-    const int64_t out_step = count > 1 ? step_of(w, &p->out) : 0;
+    const bool one = count == 1;
+    const tni_mm_queue queue = {.count = count,
+                                .a_next = one ? 0 : step_of(w, &p->a),
+                                .b_next = one ? 0 : step_of(w, &p->b),
+                                .to_next = one ? 0 : step_of(w, &p->out)};
     const int64_t more = (p->n - 1) >> w->kernels->width_log2;
-    tni_mm_tile tile = {.a_row = p->a.row,
+    tni_mm_matrix at;
+    place(w, first, &at);
+    tni_mm_tile tile = {.a = at.a,
+                        .b = at.b,
+                        .a_row = p->a.row,
                         .a_step = p->a.column,
                         .b_step = p->b.row,
                         .depth = p->k,
                         .last = p->n - (more << w->kernels->width_log2),
-                        .to_row = p->out.row};
-    tni_mm_matrix at;
-    place(w, first, &at);
+                        .to = at.out,
+                        .to_row = p->out.row,
+                        .queue = &queue};
+    if (is_tile(w)) {
+        w->kernels->tile[more][p->m - 1](&tile);
+        return;
+    }
+    tile.queue = NULL;
     for (int64_t i = 0; i < count; i++) {
-        tile.a = at.a + i * a_step;
-        tile.b = at.b + i * b_step;
-        tile.to = at.out + i * out_step;
-        if (p->n <= w->width && p->m <= w->height)
-            w->kernels->tile[more][p->m - 1](&tile);
-        else
-            compute_plain(w->kernels, p->m, p->n, w->width, &tile);
+        tile.a = at.a + i * queue.a_next;
+        tile.b = at.b + i * queue.b_next;
+        tile.to = at.out + i * queue.to_next;
+        compute_plain(w->kernels, p->m, p->n, w->width, &tile);
     }
 }
 
@@ -295,7 +322,7 @@ static void group_task(void *user, int64_t index)
     int64_t at = index * w->group, end = least(at + w->group, p->matrices), count;
     for (; at < end; at += count) {
         count = least(end - at, inner - at % inner);
-        if (w->finish.plain && !w->pack && p->k <= TNI_MM_DEPTH)
+        if (is_one_chunk(w))
             compute_plain_row(w, at, count);
         else
             compute_row(w, at, count);
@@ -323,9 +350,10 @@ static void shape(work *w)
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)
 {
     work w = {.kernels = kernels, .product = p, .run = run};
-    double cost = (double)p->m * (double)p->n * (double)p->k * kernels->packed.cost + MATRIX_NS;
+    double cost = (double)p->m * (double)p->n * (double)p->k * kernels->packed.cost;
     tni_mm_finish_make(p, kernels->packed.acc, &w.finish);
     shape(&w);
+    cost += is_one_chunk(&w) && is_tile(&w) ? QUEUED_NS : MATRIX_NS;
     w.group = run->threads > 1 ? (int64_t)(GRAIN_NS / cost) + 1 : p->matrices;
     if (w.group > 1 || cost < 2 * GRAIN_NS || run->threads < 2 ||
         p->matrices >= run->threads * TASKS_OF_A_THREAD) {

@@ -15,6 +15,7 @@ void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *pr
 /* Computes an op that is small and uses nothing but strides of A, with the least that can be done before a
  * kernel is called; false for others. The op uses at most TNI_MM_PLAIN_USES. */
 #define TNI_MM_PLAIN_USES (TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES)
+bool tni_mm_is_plain(const tn_op *op);
 bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run);
 
 #endif

@@ -9,6 +9,13 @@
 /* Products of a chunk: A's panel stays in the first cache. */
 enum { TNI_MM_DEPTH = 256 };
 
+/* Matrices of a batch that are one tile each. */
+typedef struct tni_mm_queue {
+    int64_t count;          /* 1 and more                  */
+    int64_t a_next, b_next; /* bytes from each to the next */
+    int64_t to_next;
+} tni_mm_queue;
+
 /* A tile of out, from where the operands are. Strides are in elements. */
 typedef struct tni_mm_tile {
     const void *a, *b;
@@ -20,6 +27,7 @@ typedef struct tni_mm_tile {
     int64_t to_row;
     const void *from; /* sums that these are added to; NULL: none                */
     int64_t from_row;
+    const tni_mm_queue *queue; /* NULL: this tile alone                         */
 } tni_mm_tile;
 
 /* Writes the tile's sums. There is one for each number of rows and vectors of columns. */

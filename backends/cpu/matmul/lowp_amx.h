@@ -9,41 +9,10 @@
  *     finish_sums    finishes sums, as finish_i32 of lowp_i32.h does
  *
  * Registers belong to a thread: each block configures them, and gives them back. */
+#include "../kernels/amx.h"
 #include "lowp_units.h"
 
-enum { SIDE = 16, TILE = 2 * SIDE, REGISTERS = 8, ROW_BYTES = 64 };
-
-/* Numbers of registers, which instructions want as literals. */
-#define SUM_00 0
-#define SUM_01 1
-#define SUM_10 2
-#define SUM_11 3
-#define A_0    4
-#define A_1    5
-#define B_0    6
-#define B_1    7
-
-/* The compiler does not know that a register is loaded from memory: what was stored there is so now. */
-INLINE void settle(const void *memory)
-{
-    __asm__ volatile("" : : "r"(memory) : "memory");
-}
-
-/* Rows of every register: fewer where a block has fewer. */
-static void configure(int64_t rows)
-{
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } form = {.palette = 1};
-    for (int i = 0; i < REGISTERS; i++) {
-        form.bytes[i] = ROW_BYTES;
-        form.rows[i] = (uint8_t)(i == B_0 || i == B_1 ? SIDE : least_of(rows, SIDE));
-    }
-    settle(&form);
-    _tile_loadconfig(&form);
-}
+enum { SIDE = AMX_ROWS, TILE = 2 * SIDE, ROW_BYTES = AMX_ROW_BYTES };
 
 /* Memory that is brought into the second cache while a tile is summed: some lines at every step. */
 typedef struct stretch {
@@ -158,7 +127,7 @@ static stretch share_of(const char *from, int64_t bytes, int64_t index, int64_t 
 /* The tiles of a row fetch the next row's panel, and all together the panels of B that come next. */
 static void look_ahead(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column, tile *t)
 {
-    const int64_t down = (job->rows + TILE - 1) / TILE, across = (job->columns + TILE - 1) / TILE;
+    const int64_t down = parts(job->rows, TILE), across = parts(job->columns, TILE);
     const int64_t i = row / TILE, j = column / TILE;
     const char *next = i + 1 < down ? job->a + (i + 1) * job->a_panel : job->next_a;
     t->ahead[0] = share_of(next, job->a_panel, j, across, steps);
@@ -171,15 +140,13 @@ static void look_ahead(const tni_mm_block *job, int64_t steps, int64_t row, int6
 static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column)
 {
     const tni_mm_finish *f = job->finish;
-    const int64_t out_size = (int64_t)(f->out_dtype >> 8 & 255) / 8;
-    const int64_t bias_size = (int64_t)(f->bias_dtype >> 8 & 255) / 8;
-    const int64_t rows = least_of(job->rows - row, TILE);
-    const int64_t columns = least_of(job->columns - column, TILE);
+    const int64_t rows = least(job->rows - row, TILE);
+    const int64_t columns = least(job->columns - column, TILE);
     const bool whole = rows == TILE && columns == TILE, finished = job->last && !f->plain;
     const int64_t sums_row = job->sums_row * 4, room_row = TILE * 4;
     _Alignas(64) char room[TILE * TILE * 4];
     char *sums = job->sums + row * sums_row + column * 4;
-    char *out = job->out + (row * f->out_row + column * f->out_column) * out_size;
+    char *out = tni_mm_out_at(job, row, column);
     char *to = job->last ? out : sums;
     const int64_t to_row = job->last ? f->out_row * 4 : sums_row;
     tile t = {.a = job->a + row / TILE * job->a_panel,
@@ -201,18 +168,15 @@ static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int6
     look_ahead(job, steps, row, column, &t);
     sum_any_tile(&t, rows > SIDE, columns > SIDE);
     if (finished)
-        finish_sums(f, (void *)room, TILE, rows, columns, out,
-                    job->bias
-                        ? job->bias + (row * f->bias_row + column * f->bias_column) * bias_size
-                        : NULL);
+        finish_sums(f, (void *)room, TILE, rows, columns, out, tni_mm_bias_at(job, row, column));
     else if (!whole)
         copy_rows(to, to_row, room, room_row, rows, columns);
 }
 
 static void block(const tni_mm_block *job)
 {
-    const int64_t per = SIDE * unit_elements(UNIT), steps = (job->depth + per - 1) / per;
-    configure(job->rows);
+    const int64_t per = SIDE * unit_elements(UNIT), steps = parts(job->depth, per);
+    amx_begin(job->rows);
     for (int64_t row = 0; row < job->rows; row += TILE)
         for (int64_t column = 0; column < job->columns; column += TILE)
             block_tile(job, steps, row, column);

@@ -121,15 +121,13 @@ static tile_fn *const tiles[TILE_ROWS] = {TILE_EACH(TILE)};
 static void block_tile(const tni_mm_block *job, int64_t units, int64_t row, int64_t column)
 {
     const tni_mm_finish *f = job->finish;
-    const int64_t out_size = (int64_t)(f->out_dtype >> 8 & 255) / 8;
-    const int64_t bias_size = (int64_t)(f->bias_dtype >> 8 & 255) / 8;
-    const int64_t rows = least_of(job->rows - row, TILE_ROWS);
-    const int64_t columns = least_of(job->columns - column, TILE_COLUMNS);
+    const int64_t rows = least(job->rows - row, TILE_ROWS);
+    const int64_t columns = least(job->columns - column, TILE_COLUMNS);
     const bool wide = columns > LANES, finished = job->last && !f->plain;
     static const char nothing[TILE_COLUMNS * 4];
     _Alignas(64) char room[TILE_ROWS * TILE_COLUMNS * 4];
     char *sums = job->sums + (row * job->sums_row + column) * 4;
-    char *out = job->out + (row * f->out_row + column * f->out_column) * out_size;
+    char *out = tni_mm_out_at(job, row, column);
     const tile t = {.a = job->a + row / TILE_ROWS * job->a_panel,
                     .b = units > 0 ? job->b + column / TILE_COLUMNS * job->b_panel : nothing,
                     .units = units,
@@ -145,14 +143,12 @@ static void block_tile(const tni_mm_block *job, int64_t units, int64_t row, int6
     tiles[rows - 1](&t, wide);
     if (finished)
         finish_sums(f, (void *)room, TILE_COLUMNS, rows, columns, out,
-                    job->bias
-                        ? job->bias + (row * f->bias_row + column * f->bias_column) * bias_size
-                        : NULL);
+                    tni_mm_bias_at(job, row, column));
 }
 
 static void block(const tni_mm_block *job)
 {
-    const int64_t per = unit_elements(UNIT), units = (job->depth + per - 1) / per;
+    const int64_t per = unit_elements(UNIT), units = parts(job->depth, per);
     for (int64_t row = 0; row < job->rows; row += TILE_ROWS)
         for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS)
             block_tile(job, units, row, column);

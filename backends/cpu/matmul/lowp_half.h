@@ -103,7 +103,7 @@ static void lay(tn_dtype dtype, const tni_mm_pack *job)
             (char *)(uintptr_t)(job->from + i * job->across), dtype, 2, job->along / 2, 0, false};
         float *to = (float *)(void *)(job->to + i * job->panel);
         for (int64_t p = 0; p < job->depth; p += BLOCK)
-            (void)take_f32(&line, p, least_of(BLOCK, job->depth - p), to + p);
+            (void)take_f32(&line, p, least(BLOCK, job->depth - p), to + p);
     }
 }
 

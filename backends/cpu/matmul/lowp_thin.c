@@ -1,5 +1,7 @@
 #include "lowp.h"
 
+#include "../sizes.h"
+
 /* Of a task: columns at least; of B bytes that are worth one, and bytes of a row where columns are together;
  * sums that stay in the second cache. */
 enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, RUN_BYTES = 512, SUMS_MOST = 32768 };
@@ -18,16 +20,6 @@ typedef struct work {
     int64_t x_row, sums_row;
     int64_t columns; /* of a task */
 } work;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 bool tni_mm_low_is_thin(tni_mm_product *p)
 {
@@ -129,7 +121,7 @@ void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_
               .columns = cut(product, run->threads)};
     w.sums = w.x + laid_rows(product) * w.x_row;
     w.room = w.sums + laid_rows(product) * w.sums_row;
-    const int64_t count = (product->n + w.columns - 1) / w.columns;
+    const int64_t count = parts(product->n, w.columns);
     tni_mm_finish_make(product, acc, &w.finish);
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);

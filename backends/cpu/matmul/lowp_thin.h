@@ -76,8 +76,8 @@ INLINE void T(few_along)(const tni_mm_few *job, int64_t units, int64_t chunk, co
         part.room = job->room + 4 * column;
         for (int64_t q = 0; q < units; q += chunk) {
             T(few_places)
-            (&part, column, q, least_of(q + chunk, units), true, q == 0 ? part.sums : part.room,
-             false, rows);
+            (&part, column, q, least(q + chunk, units), true, q == 0 ? part.sums : part.room, false,
+             rows);
             if (q > 0)
                 T(few_add)(&part, 1);
         }

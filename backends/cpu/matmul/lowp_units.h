@@ -28,11 +28,6 @@ INLINE int64_t unit_element_size(int sort)
     return sort == PAIRS ? 2 : 1;
 }
 
-INLINE int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Rows become columns. */
 INLINE void turn_square(vu *x)
 {
@@ -76,7 +71,7 @@ static inline vu read_apart(int sort, const char *from, int64_t along, int64_t e
 {
     const int64_t size = unit_element_size(sort), most = LANES * unit_elements(sort);
     _Alignas(64) char room[4 * LANES] = {0};
-    elements = least_of(elements, most);
+    elements = least(elements, most);
     for (int64_t i = 0; i < elements; i++)
         memcpy(room + i * size, from + i * along, (size_t)size);
     return read_line(sort, room, most);
@@ -166,7 +161,7 @@ INLINE void read_square(int sort, int order, bool across, int want, int places,
 {
     const int64_t per = unit_elements(sort), most = places * per;
     const char *from = job->from + i * job->across + q * per * job->along;
-    const int64_t lines = least_of(job->lines - i, LANES), elements = job->depth - q * per;
+    const int64_t lines = least(job->lines - i, LANES), elements = job->depth - q * per;
     if (across && lines == LANES && elements >= most)
         UNROLLED for (int u = 0; u < places; u++) x[u] =
             read_across(sort, from + u * per * job->along, job->along, LANES, per);
@@ -174,7 +169,7 @@ INLINE void read_square(int sort, int order, bool across, int want, int places,
         UNROLLED for (int u = 0; u < places; u++) x[u] =
             u < want ? read_line(sort, from + u * job->across, most) : (vu){0};
     else
-        read_edge(sort, job, from, least_of(lines, across ? LANES : want), elements, places, x);
+        read_edge(sort, job, from, least(lines, across ? LANES : want), elements, places, x);
     if (across != (order == BY_DEPTH))
         turn_square(x);
 }
@@ -254,12 +249,12 @@ INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q,
 INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
     const int64_t group = it.units * unit_elements(it.sort);
-    const int64_t units = (job->depth + group - 1) / group * it.units;
+    const int64_t units = parts(job->depth, group) * it.units;
     const int places = it.order == BY_DEPTH ? strip_places(it.sort) : LANES;
     if (lies_across(it.sort, job)) {
         for (int64_t q = 0; q < units; q += places)
             for (int64_t i = 0; i < job->lines; i += it.width)
-                pack_panel(it, job, i, q, least_of(q + places, units), units, true, places);
+                pack_panel(it, job, i, q, least(q + places, units), units, true, places);
         return;
     }
     for (int64_t i = 0; i < job->lines; i += it.width)

@@ -1,5 +1,6 @@
 #include "packed.h"
 
+#include "../sizes.h"
 #include "blocking.h"
 
 /* Bytes that are packed by one task. */
@@ -26,16 +27,6 @@ typedef struct work {
     int64_t tasks; /* that its blocks are shared out to   */
     int64_t slot;  /* bytes of a task's own sums          */
 } work;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
 
 static void each(const work *w, int64_t count, tn_task *task)
 {
@@ -103,9 +94,9 @@ static void place_sums(const work *w, int64_t task, int64_t row, int64_t column,
         job->sums_row = w->product->out.row;
     } else if (slab->deep) {
         job->sums = w->sums + task * w->slot;
-        job->sums_row = (w->cut.columns + 15) / 16 * 16;
+        job->sums_row = round_up(w->cut.columns, 16);
     } else {
-        job->sums_row = (slab->columns + 15) / 16 * 16;
+        job->sums_row = round_up(slab->columns, 16);
         job->sums = w->sums + (row * job->sums_row + column) * w->set->acc_size;
     }
 }
@@ -176,6 +167,17 @@ static int64_t piece_lines(int64_t panel, int64_t lines)
     return (panels > 0 ? panels : 1) * lines;
 }
 
+/* Blocks, and tasks that they are shared out to, of as many chunks as are packed. */
+static void cut_slab(work *w)
+{
+    tni_mm_cut_make(w->set, &w->slab, w->rows, w->columns, w->depth, w->threads,
+                    tni_mm_cache(w->host), &w->cut);
+    w->tasks = w->cut.down * w->cut.across;
+    w->slot = w->cut.rows * round_up(w->cut.columns, 16) * w->set->acc_size;
+    if (w->slab.apart && w->slab.deep)
+        w->tasks = least(w->tasks, w->slab.sums / w->slot);
+}
+
 static void compute_slab(work *w)
 {
     int64_t k = w->product->k, step = w->slab.chunks * w->set->depth;
@@ -187,12 +189,8 @@ static void compute_slab(work *w)
         w->depth = least(step, k - w->first);
         if (w->depth > 0)
             each(w, (w->a_pieces + w->b_pieces) * parts(w->depth, w->set->depth), pack_task);
-        tni_mm_cut_make(w->set, &w->slab, w->rows, w->columns, w->depth, w->threads,
-                        tni_mm_cache(w->host), &w->cut);
-        w->tasks = w->cut.down * w->cut.across;
-        w->slot = w->cut.rows * ((w->cut.columns + 15) / 16 * 16) * w->set->acc_size;
-        if (w->slab.apart && w->slab.deep)
-            w->tasks = least(w->tasks, w->slab.sums / w->slot);
+        if (w->first == 0 || w->depth < step)
+            cut_slab(w);
         each(w, w->tasks, block_task);
     }
 }
@@ -240,12 +238,14 @@ static int64_t slots_for(const tni_mm_set *set, const tni_mm_product *p, int32_t
     return 1;
 }
 
+/* Enough for one thread as well: a run on more threads than were planned for takes what fits. */
 uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
                                  int32_t threads)
 {
     tni_mm_slab slab;
-    int64_t slots = slots_for(set, product, threads, &slab);
-    return (uint64_t)(slots * slab.bytes);
+    int64_t bytes = slots_for(set, product, threads, &slab) * slab.bytes;
+    tni_mm_slab_make(set, product, 1, &slab);
+    return (uint64_t)(bytes > slab.bytes ? bytes : slab.bytes);
 }
 
 /* Matrices of a batch, shared out to slots of scratch memory. */
@@ -267,21 +267,29 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
+/* The slots, and the slab, of as many threads as the run's memory was planned for. */
+static int64_t slots_fit(const tni_mm_set *set, const tni_mm_product *p, const tn_run *run,
+                         tni_mm_slab *out)
+{
+    for (int32_t threads = run->threads; threads > 1; threads--) {
+        int64_t slots = slots_for(set, p, threads, out);
+        if (slots * out->bytes <= (int64_t)run->workspace_bytes)
+            return slots;
+    }
+    return slots_for(set, p, 1, out);
+}
+
 void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
 {
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
-    int64_t slots = slots_for(set, product, run->threads, &w.slab);
+    int64_t slots = slots_fit(set, product, run, &w.slab);
     tni_mm_finish_make(product, set->acc, &w.finish);
-    if (w.slab.bytes > 0)
-        slots = least(slots, (int64_t)run->workspace_bytes / w.slab.bytes);
     if (slots > 1) {
         batch all = {.like = &w, .run = run, .slots = slots};
         run->host->parallel_for(run->host->self, slots, slot_task, &all);
         return;
     }
     w.threads = run->threads;
-    if (w.slab.bytes > (int64_t)run->workspace_bytes) /* planned for fewer threads */
-        w.slab.sums -= w.slab.bytes - (int64_t)run->workspace_bytes;
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
         compute_matrix(&w, run->workspace);

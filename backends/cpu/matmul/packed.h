@@ -15,6 +15,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_PACKED_H
 #define TENON_BACKENDS_CPU_MATMUL_PACKED_H
 
+#include "../sizes.h"
 #include "product.h"
 
 /* Packs a part of one operand into panels. Element (i, p) is at from + i * across + p * along, in bytes;
@@ -59,6 +60,21 @@ typedef struct tni_mm_block {
     const char *bias; /* likewise; or NULL            */
 } tni_mm_block;
 
+/* Where the element of a block at that row and column is in out. */
+static inline char *tni_mm_out_at(const tni_mm_block *job, int64_t row, int64_t column)
+{
+    const tni_mm_finish *f = job->finish;
+    return job->out + (row * f->out_row + column * f->out_column) * dtype_bytes(f->out_dtype);
+}
+
+/* The same of the bias; NULL when there is none. */
+static inline const char *tni_mm_bias_at(const tni_mm_block *job, int64_t row, int64_t column)
+{
+    const tni_mm_finish *f = job->finish;
+    const int64_t at = row * f->bias_row + column * f->bias_column;
+    return job->bias ? job->bias + at * dtype_bytes(f->bias_dtype) : NULL;
+}
+
 typedef struct tni_mm_set {
     int32_t rows, columns;  /* of a tile: lines of a panel of A, of B                          */
     int32_t depth;          /* products of a chunk; a multiple of group                        */
@@ -84,8 +100,7 @@ typedef struct tni_mm_set {
 static inline int64_t tni_mm_panel(int64_t lines, int64_t depth, int64_t group, int64_t size,
                                    int64_t more)
 {
-    int64_t whole = (depth + group - 1) / group * group;
-    return (lines * whole * size + more + 63) / 64 * 64;
+    return round_up(lines * round_up(depth, group) * size + more, 64);
 }
 
 /* What a product asks of its sums, when they are of dtype `acc`. */

@@ -1,9 +1,6 @@
 #include "product.h"
 
-static int64_t size_of(tn_dtype dtype)
-{
-    return (int64_t)(dtype >> 8 & 255) / 8;
-}
+#include "../sizes.h"
 
 /* Matrices of a batch that one B serves, and whose rows follow each other, are one matrix. */
 static void fold(const tn_op *op, tni_mm_product *out)
@@ -29,7 +26,7 @@ static tni_mm_side side_of(const tn_op *op, int32_t operand)
         return (tni_mm_side){.operand = operand};
     return (tni_mm_side){.operand = operand,
                          .dtype = layout->dtype,
-                         .size = size_of(layout->dtype),
+                         .size = dtype_bytes(layout->dtype),
                          .row = layout->stride[layout->rank - 2],
                          .column = layout->stride[layout->rank - 1]};
 }

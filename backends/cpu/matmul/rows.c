@@ -1,5 +1,6 @@
 /* The module's own matmul of f32 and f64: a row for each instruction set, and which way a product goes. */
 #include "../cpu.h"
+#include "cost.h"
 #include "in_place.h"
 #include "thin.h"
 
@@ -33,6 +34,13 @@ static uint64_t workspace_on(const tn_query *query, const tni_mm_kernels *f32,
     return tni_mm_packed_workspace(&kernels->packed, &product, query->threads);
 }
 
+static double cost_on(const tn_query *query, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
+                      double step_ns)
+{
+    const tn_dtype dtype = query->op->operand[TN_MATMUL_A].dtype;
+    return tni_mm_cost(dtype == TN_F32 ? f32 : f64, step_ns, query);
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"a", "b", "out", "bias"};
@@ -48,8 +56,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 
 static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 
-/*  Instruction set, what it needs, operations/us and bytes/us of one core. */
-#define ROW(isa, needs, flops, bytes)                                                           \
+/*  Instruction set, what it needs, operations/us and bytes/us of one core, and the nanoseconds that multiplying
+ *  and adding a vector take. */
+#define ROW(isa, needs, flops, bytes, step)                                                     \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                \
     {                                                                                           \
         (void)err;                                                                              \
@@ -59,6 +68,11 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
     {                                                                                           \
         (void)row;                                                                              \
         return workspace_on(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                       \
+    }                                                                                           \
+    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)                   \
+    {                                                                                           \
+        (void)row;                                                                              \
+        return cost_on(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);                      \
     }                                                                                           \
     const tn_kernel_row tni_cpu_module_matmul_##isa = {                                         \
         .struct_size = sizeof(tn_kernel_row),                                                   \
@@ -79,12 +93,13 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
         .admit = admit,                                                                         \
         .workspace = workspace_##isa,                                                           \
         .run = run_##isa,                                                                       \
+        .cost = cost_##isa,                                                                     \
     };
 
-ROW(plain, 0, 1.5e4, 8e3)
+ROW(plain, 0, 1.5e4, 8e3, 0.3)
 #if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 7e4, 1e4)
+ROW(avx2, TENON_ISA_AVX2, 7e4, 1e4, 0.163)
 #endif
 #if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 1.4e5, 1e4)
+ROW(avx512, TENON_ISA_AVX512, 1.4e5, 1e4, 0.163)
 #endif

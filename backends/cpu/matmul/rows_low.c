@@ -3,8 +3,7 @@
  *
  * bf16 of avx512_bf16 and amx is multiplied by instructions that take subnormal numbers as 0 and give 0 for
  * them: of operands and of sums, what is below 2^-126. All else is rounded as f32 is. */
-#include "kernels.h"
-#include "lowp.h"
+#include "cost.h"
 
 static tn_status refuse(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
                         const char *text)
@@ -89,64 +88,68 @@ enum {
     DIMS = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH
 };
 
-#define ROW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes, overhead) \
-    const tni_mm_row tni_mm_row_##type##_##isa = {                                  \
-        .row = {.struct_size = sizeof(tn_kernel_row),                               \
-                .name = "cpu.matmul." #type "." #isa,                               \
-                .platform = "cpu",                                                  \
-                .op = TN_OP_MATMUL,                                                 \
-                .version = 1,                                                       \
-                .dtypes = dtypes_##type,                                            \
-                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,             \
-                .honours = USES,                                                    \
-                .free_dims = DIMS,                                                  \
-                .cpu_needs = (needs),                                               \
-                .flops_per_us = (flops),                                            \
-                .bytes_per_us = (bytes),                                            \
-                .overhead_us = (overhead),                                          \
-                .admit = admit,                                                     \
-                .workspace = workspace,                                             \
-                .run = run},                                                        \
-        .set = &(its_set),                                                          \
-        .packs = its_packs,                                                         \
-        .thin = its_thin,                                                           \
-    };
-#define OWN(type, isa, needs, flops) \
-    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 2e4, 0.4)
-#define WIDENED(type, isa, needs, flops)                                   \
+#define ROW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes, overhead, ...) \
+    const tni_mm_row tni_mm_row_##type##_##isa = {                                       \
+        .row = {.struct_size = sizeof(tn_kernel_row),                                    \
+                .name = "cpu.matmul." #type "." #isa,                                    \
+                .platform = "cpu",                                                       \
+                .op = TN_OP_MATMUL,                                                      \
+                .version = 1,                                                            \
+                .dtypes = dtypes_##type,                                                 \
+                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,                  \
+                .honours = USES,                                                         \
+                .free_dims = DIMS,                                                       \
+                .cpu_needs = (needs),                                                    \
+                .flops_per_us = (flops),                                                 \
+                .bytes_per_us = (bytes),                                                 \
+                .overhead_us = (overhead),                                               \
+                .admit = admit,                                                          \
+                .workspace = workspace,                                                  \
+                .run = run,                                                              \
+                .cost = tni_mm_low_cost},                                                \
+        .set = &(its_set),                                                               \
+        .packs = its_packs,                                                              \
+        .thin = its_thin,                                                                \
+        __VA_ARGS__};
+#define COST(call, step, row, few) \
+    .call_ns = (call), .step_ns = (step), .row_ns = (row), .thin_ns = (few)
+#define OWN(type, isa, needs, flops, ...)                                                       \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 2e4, \
+        0.4, __VA_ARGS__)
+#define WIDENED(type, isa, needs, flops, ...)                              \
     ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
-        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.8)
+        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.8, __VA_ARGS__)
 /* Few rows are packed like many, which takes longer than reading them. */
-#define TILED(type, isa, needs, flops, bytes, overhead) \
-    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, bytes, overhead)
+#define TILED(type, isa, needs, flops, bytes, overhead, ...) \
+    ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, bytes, overhead, __VA_ARGS__)
 
-OWN(i8, plain, 0, 40e3)
-WIDENED(bf16, plain, 0, 20e3)
-WIDENED(f16, plain, 0, 20e3)
+OWN(i8, plain, 0, 40e3, COST(340, 3, 8, 0.75))
+WIDENED(bf16, plain, 0, 20e3, COST(400, 9, 33, 1.9))
+WIDENED(f16, plain, 0, 20e3, COST(400, 9, 33, 1.9))
 #if defined(TENON_ISA_AVX2)
-OWN(i8, avx2, TENON_ISA_AVX2, 110e3)
-WIDENED(bf16, avx2, TENON_ISA_AVX2, 70e3)
-WIDENED(f16, avx2, TENON_ISA_AVX2, 70e3)
+OWN(i8, avx2, TENON_ISA_AVX2, 110e3, COST(350, 1.6, 4, 0.33))
+WIDENED(bf16, avx2, TENON_ISA_AVX2, 70e3, COST(350, 3.3, 45, 0.4))
+WIDENED(f16, avx2, TENON_ISA_AVX2, 70e3, COST(350, 3.3, 45, 0.4))
 #endif
 #if defined(TENON_ISA_AVX_VNNI)
-OWN(i8, avx_vnni, TENON_ISA_AVX_VNNI, 300e3)
+OWN(i8, avx_vnni, TENON_ISA_AVX_VNNI, 300e3, COST(360, 0.76, 5.5, 0.11))
 #endif
 #if defined(TENON_ISA_AVX512)
-OWN(i8, avx512, TENON_ISA_AVX512, 150e3)
-WIDENED(bf16, avx512, TENON_ISA_AVX512, 120e3)
-WIDENED(f16, avx512, TENON_ISA_AVX512, 120e3)
+OWN(i8, avx512, TENON_ISA_AVX512, 150e3, COST(365, 4.1, 4, 0.25))
+WIDENED(bf16, avx512, TENON_ISA_AVX512, 120e3, COST(380, 6.5, 41, 0.31))
+WIDENED(f16, avx512, TENON_ISA_AVX512, 120e3, COST(380, 6.5, 41, 0.31))
 #endif
 #if defined(TENON_ISA_AVX512_VNNI)
-OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3)
+OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3, COST(365, 0.87, 4, 0.1))
 #endif
 #if defined(TENON_ISA_AVX512_BF16)
 /* Twice as fast as f32 on some processors; half as fast on others, which have AMX. */
-TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3, 8e3, 0.35)
+TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3, 8e3, 0.35, COST(430, 8.5, 26, 0))
 #endif
 #if defined(TENON_ISA_AMX)
-TILED(i8, amx, TENON_ISA_AMX, 1500e3, 19e3, 0.4)
-TILED(bf16, amx, TENON_ISA_AMX, 800e3, 14e3, 0.4)
+TILED(i8, amx, TENON_ISA_AMX, 1500e3, 19e3, 0.4, COST(680, 0.6, 27, 0))
+TILED(bf16, amx, TENON_ISA_AMX, 800e3, 14e3, 0.4, COST(750, 1.2, 16, 0))
 #endif
 #if defined(TENON_ISA_ARM_DOTPROD)
-OWN(i8, arm_dotprod, TENON_ISA_ARM_DOTPROD, 150e3)
+OWN(i8, arm_dotprod, TENON_ISA_ARM_DOTPROD, 150e3, COST(365, 0.76, 5.5, 0.11))
 #endif

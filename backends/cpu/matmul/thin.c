@@ -1,5 +1,6 @@
 #include "thin.h"
 
+#include "../sizes.h"
 #include "in_place.h"
 
 /* Bytes of a row of B that a task reads, columns of one that is together along k, and how much of those. */
@@ -35,16 +36,6 @@ typedef struct work {
     char *sums; /* [chunk][row][column] */
 } work;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t parts(int64_t whole, int64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
 static bool is_together(const tni_mm_product *p)
 {
     return p->b.column == 1 || p->n == 1;
@@ -76,7 +67,7 @@ bool tni_mm_is_thin(tni_mm_product *p)
 
 static int64_t x_bytes(const tni_mm_product *p)
 {
-    return p->a.column == 1 || p->k == 1 ? 0 : (p->m * p->k * p->a.size + 63) / 64 * 64;
+    return p->a.column == 1 || p->k == 1 ? 0 : round_up(p->m * p->k * p->a.size, 64);
 }
 
 uint64_t tni_mm_thin_workspace(const tni_mm_product *p)

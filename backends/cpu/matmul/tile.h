@@ -37,19 +37,19 @@ SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, co
 
 /* From where the operands are, `last` being where the last vector begins. Four rows of A share a pointer.
  * Loads of some lanes cost as much as a product: a first vector alone has them, unless it is `whole`. */
-SPECIAL void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
-                             const bool whole, int64_t last)
+SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char *b, F(sums) sum,
+                             const int rows, const int vectors, const bool whole, int64_t last)
 {
     const int64_t size = sizeof(REAL), row = t->a_row * size;
     const F(mask) some = F(mask_first)(t->last);
-    const char *b = t->b, *a[(TNI_MM_TILE_ROWS + 3) / 4];
+    const char *a[(TNI_MM_TILE_ROWS + 3) / 4];
     int64_t thrice = 3 * row, a_step = t->a_step * size, b_step = t->b_step * size;
     OPAQUE(thrice);
     OPAQUE(a_step);
     OPAQUE(b_step);
     UNROLLED for (int i = 0; i < rows; i += 4)
     {
-        a[i / 4] = (const char *)t->a + i * row;
+        a[i / 4] = first + i * row;
         OPAQUE(a[i / 4]);
     }
     UNROLLED_2 for (int64_t p = t->depth; p > 0; p--)
@@ -64,13 +64,14 @@ SPECIAL void F(sum_in_place)(const tni_mm_tile *t, F(sums) sum, const int rows, 
     }
 }
 
+#include "fold.h"
+
 /* Adds what was summed before, if anything, and writes. All is read before anything is written. */
-SPECIAL void F(sums_store)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors,
-                           const bool whole, int64_t last)
+SPECIAL void F(sums_store)(const tni_mm_tile *t, REAL *to, F(sums) sum, const int rows,
+                           const int vectors, const bool whole, int64_t last)
 {
     const F(mask) some = F(mask_first)(t->last);
     const REAL *from = t->from;
-    REAL *to = t->to;
     const int64_t from_row = t->from_row, to_row = t->to_row;
     if (from)
         EACH_SUM
@@ -98,28 +99,46 @@ SPECIAL void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vect
     }
     F(sum_packed)(t, sum, rows, vectors);
     if (t->last == WIDTH)
-        F(sums_store)(t, sum, rows, vectors, true, (vectors - 1) * WIDTH);
+        F(sums_store)(t, t->to, sum, rows, vectors, true, (vectors - 1) * WIDTH);
     else
-        F(sums_store)(t, sum, rows, vectors, false, (vectors - 1) * WIDTH);
+        F(sums_store)(t, t->to, sum, rows, vectors, false, (vectors - 1) * WIDTH);
 }
 
 /* The last of several vectors ends where the tile does: what it shares with the one before is computed
  * twice, to the same bits. */
-SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int vectors)
+SPECIAL void F(tiles_in_place)(const tni_mm_tile *t, const int rows, const int vectors,
+                               const bool whole)
 {
     const int64_t last = vectors > 1 ? (vectors - 2) * WIDTH + t->last : 0;
-    F(sums) sum;
-    EACH_SUM
-    {
-        sum[i][j] = (VECTOR){0};
+    const char *a = t->a, *b = t->b;
+    char *to = t->to;
+    for (int64_t left = t->queue ? t->queue->count : 1;;) {
+        F(sums) sum;
+        EACH_SUM
+        {
+            sum[i][j] = (VECTOR){0};
+        }
+        F(sum_in_place)(t, a, b, sum, rows, vectors, whole, last);
+        F(sums_store)(t, (REAL *)(void *)to, sum, rows, vectors, whole, last);
+        if (--left == 0)
+            break;
+        a += t->queue->a_next;
+        b += t->queue->b_next;
+        to += t->queue->to_next;
     }
-    if (vectors > 1 || t->last == WIDTH) {
-        F(sum_in_place)(t, sum, rows, vectors, true, last);
-        F(sums_store)(t, sum, rows, vectors, true, last);
-    } else {
-        F(sum_in_place)(t, sum, rows, vectors, false, last);
-        F(sums_store)(t, sum, rows, vectors, false, last);
-    }
+}
+
+SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int vectors)
+{
+    const int fold = vectors == 1 ? F(folds)(t) : 1;
+    if (fold == 2)
+        F(tiles_folded)(t, rows, 2);
+    else if (fold == 4)
+        F(tiles_folded)(t, rows, 4);
+    else if (vectors > 1 || t->last == WIDTH)
+        F(tiles_in_place)(t, rows, vectors, true);
+    else
+        F(tiles_in_place)(t, rows, vectors, false);
 }
 #undef EACH_SUM
 #undef ADD_PRODUCTS

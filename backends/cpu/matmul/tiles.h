@@ -39,11 +39,10 @@ static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_f
 static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
 {
     const tni_mm_finish *f = job->finish;
-    const int64_t out_size = (int64_t)(f->out_dtype >> 8 & 255) / 8;
-    int64_t rows = job->rows - row < TILE_ROWS ? job->rows - row : TILE_ROWS;
-    int64_t columns = job->columns - column < TILE_COLUMNS ? job->columns - column : TILE_COLUMNS;
+    int64_t rows = least(job->rows - row, TILE_ROWS);
+    int64_t columns = least(job->columns - column, TILE_COLUMNS);
     int wide = columns > WIDTH;
-    char *out = job->out + (row * f->out_row + column * f->out_column) * out_size;
+    char *out = tni_mm_out_at(job, row, column);
     REAL *sums = (REAL *)(void *)job->sums + row * job->sums_row + column;
     const tni_mm_tile tile = {.a = job->a + row / TILE_ROWS * job->a_panel,
                               .b = job->b + column / TILE_COLUMNS * job->b_panel,
@@ -61,10 +60,7 @@ static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
         sum(&tile);
         return;
     }
-    const int64_t bias_size = (int64_t)(f->bias_dtype >> 8 & 255) / 8;
-    const char *bias =
-        job->bias ? job->bias + (row * f->bias_row + column * f->bias_column) * bias_size : NULL;
-    F(tile_finish)(tile, sum, f, rows, columns, out, bias);
+    F(tile_finish)(tile, sum, f, rows, columns, out, tni_mm_bias_at(job, row, column));
 }
 
 /* Row by row of tiles: a panel of A stays in the first cache while the panels of B come from the second. */

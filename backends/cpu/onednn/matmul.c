@@ -12,6 +12,7 @@ enum { SEATS = 32 };
 enum { WHOLE = 0, LAST = 1, SHAPES };
 
 typedef struct ready {
+    void *b; /* packed; NULL: it is where a run says */
     tni_tiles tiles;
     size_t shapes;
     tni_dnnl_primitive primitive[SHAPES];
@@ -66,10 +67,22 @@ void tni_dnnl_plan_release(const tn_run *run, void *made)
         tni_dnnl_seat_release(dnnl, run->host, atomic_load(&it->seats[i]));
     for (size_t i = 0; i < it->shapes; i++)
         tni_dnnl_primitive_release(dnnl, &it->primitive[i]);
+    run->host->release(run->host->self, it->b);
     run->host->release(run->host->self, it);
 }
 
-static tn_status make_primitives(const tn_run *run, ready *to, tn_error *err)
+void tni_dnnl_pack_release(const tn_run *run, void *packed)
+{
+    tni_dnnl_plan_release(run, packed);
+}
+
+/* What a run computes with: primitives for B as it lies, or as it was packed. */
+static ready *ready_of(const tn_run *run)
+{
+    return run->packed ? (ready *)(uintptr_t)run->packed : run->plan;
+}
+
+static tn_status make_primitives(const tn_run *run, bool packed, ready *to, tn_error *err)
 {
     tni_mm_product product;
     tni_sides sides;
@@ -85,14 +98,15 @@ static tn_status make_primitives(const tn_run *run, ready *to, tn_error *err)
         if (i == LAST && rest == 0)
             break;
         shape(run->row, &product, &sides, i == LAST ? rest : to->tiles.rows, &one);
+        one.packed = packed;
+        one.as = packed && i == LAST ? &to->primitive[WHOLE].b : NULL;
         status = tni_dnnl_primitive_make(run->library, &one, &to->primitive[i], err);
         to->shapes += !status;
     }
     return status;
 }
 
-/* Only what oneDNN compiles is kept: operands come anew with every run, so that none is packed ahead. */
-tn_status tni_dnnl_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+static tn_status make_ready(const tn_run *run, bool packed, ready **out, tn_error *err)
 {
     tni_dnnl *dnnl = run->library;
     ready *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(ready));
@@ -100,20 +114,69 @@ tn_status tni_dnnl_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_e
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(made, 0, sizeof *made);
     int before = tni_hold_enter(&dnnl->hold, dnnl);
-    tn_status status = make_primitives(run, made, err);
+    tn_status status = make_primitives(run, packed, made, err);
     tni_hold_leave(&dnnl->hold, dnnl, before);
     if (status) {
         tni_dnnl_plan_release(run, made);
         return status;
     }
+    *out = made;
+    return TN_OK;
+}
+
+/* Only what oneDNN compiles is kept: operands come anew with every run. */
+tn_status tni_dnnl_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    ready *made = NULL;
+    tn_status status = make_ready(run, false, &made, err);
+    if (status)
+        return status;
     *out_bytes = sizeof *made + made->primitive[WHOLE].scratch_bytes * (uint64_t)run->threads;
     *out = made;
     return TN_OK;
 }
 
+static tn_status reorder(const tn_run *run, ready *to, uint64_t *out_bytes, tn_error *err)
+{
+    enum { ALIGNMENT = 64 };
+    tni_dnnl *dnnl = run->library;
+    const ready *plan = run->plan;
+    const tni_dnnl_layout *layout = &to->primitive[WHOLE].b;
+    size_t bytes = dnnl->layout_bytes(layout->at);
+    to->b = run->host->alloc(run->host->self, bytes, ALIGNMENT);
+    if (!to->b)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for %zu bytes of B",
+                       bytes);
+    int before = tni_hold_enter(&dnnl->hold, dnnl);
+    int code =
+        tni_dnnl_reorder(dnnl, &plan->primitive[WHOLE].b, run->data[TN_MATMUL_B], layout, to->b);
+    tni_hold_leave(&dnnl->hold, dnnl, before);
+    *out_bytes = sizeof *to + bytes;
+    return code ? tni_dnnl_fail(code, run->row->name, "to pack B", err) : TN_OK;
+}
+
+/* Of one matrix B that is the op's: of a product that is turned, A is. */
+tn_status tni_dnnl_pack(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    tni_mm_product product;
+    tni_sides sides;
+    ready *made = NULL;
+    if (tni_sides_describe(run->op, &product, &sides, NULL) || product.matrices != 1 ||
+        product.b.operand != TN_MATMUL_B)
+        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name, "B is not one matrix by rows");
+    tn_status status = make_ready(run, true, &made, err);
+    if (!status)
+        status = reorder(run, made, out_bytes, err);
+    if (status && made)
+        tni_dnnl_pack_release(run, made);
+    else if (!status)
+        *out = made;
+    return status;
+}
+
 static tni_dnnl_seat *take_seat(const tn_run *run)
 {
-    ready *it = run->plan;
+    ready *it = ready_of(run);
     for (size_t i = 0; i < SEATS; i++) {
         tni_dnnl_seat *seat = atomic_load_explicit(&it->seats[i], memory_order_relaxed);
         if (seat && (seat = atomic_exchange(&it->seats[i], NULL)))
@@ -124,7 +187,7 @@ static tni_dnnl_seat *take_seat(const tn_run *run)
 
 static void give_seat(const tn_run *run, tni_dnnl_seat *seat)
 {
-    ready *it = run->plan;
+    ready *it = ready_of(run);
     for (size_t i = 0; i < SEATS; i++) {
         tni_dnnl_seat *none = NULL;
         if (!atomic_load_explicit(&it->seats[i], memory_order_relaxed) &&
@@ -157,14 +220,14 @@ static void relu(const tni_mm_product *p, char *out, const tni_tile *tile)
 static void compute(void *user, const tni_tile *tile)
 {
     const job *j = user;
-    const ready *plan = j->run->plan;
+    const ready *plan = ready_of(j->run);
     const tni_mm_product *p = &j->product;
     size_t index = tile->rows == plan->tiles.rows ? WHOLE : LAST;
     tni_mm_matrix at;
     tni_mm_place(p, j->run, tile->matrix, &at);
     void *const data[] = {[TN_MATMUL_A] =
                               (void *)(uintptr_t)(at.a + tile->row * p->a.row * p->a.size),
-                          [TN_MATMUL_B] = (void *)(uintptr_t)at.b,
+                          [TN_MATMUL_B] = plan->b ? plan->b : (void *)(uintptr_t)at.b,
                           [TN_MATMUL_OUT] = at.out + tile->row * p->out.row * p->out.size,
                           [TN_MATMUL_BIAS] = (void *)(uintptr_t)at.bias};
     int none = TNI_DNNL_OK, code = tni_dnnl_seat_compute(j->run->library, j->seat,
@@ -178,7 +241,7 @@ static void compute(void *user, const tni_tile *tile)
 static void task(void *user, int64_t index)
 {
     job own = *(const job *)user;
-    const ready *plan = own.run->plan;
+    const ready *plan = ready_of(own.run);
     tni_dnnl *dnnl = own.run->library;
     own.seat = take_seat(own.run);
     if (!own.seat) {
@@ -193,7 +256,7 @@ static void task(void *user, int64_t index)
 
 tn_status tni_dnnl_run(const tn_run *run, tn_error *err)
 {
-    const ready *plan = run->plan;
+    const ready *plan = ready_of(run);
     _Atomic int code = TNI_DNNL_OK;
     job j = {.run = run, .code = &code};
     tni_sides sides;

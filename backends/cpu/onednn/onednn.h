@@ -11,7 +11,8 @@
 enum { TNI_DNNL_OK = 0, TNI_DNNL_NO_MEMORY = 1, TNI_DNNL_UNIMPLEMENTED = 3 };
 enum { TNI_DNNL_BF16 = 2, TNI_DNNL_F32, TNI_DNNL_S32, TNI_DNNL_S8 };
 enum { TNI_DNNL_ARG_A = 1, TNI_DNNL_ARG_OUT = 17, TNI_DNNL_ARG_B = 33, TNI_DNNL_ARG_BIAS = 41 };
-enum { TNI_DNNL_ARG_SCRATCH = 80 };
+enum { TNI_DNNL_ARG_SCRATCH = 80, TNI_DNNL_ARG_FROM = 1, TNI_DNNL_ARG_TO = 17 };
+enum { TNI_DNNL_TAG_ANY = 1 };
 
 /* The beginning of dnnl_version_t, with what its threads are: DNNL_RUNTIME_... */
 typedef struct tni_dnnl_version {
@@ -49,6 +50,10 @@ typedef struct tni_dnnl_shim {
     int (*lay)(const struct tni_dnnl *dnnl, const tni_dnnl_dims shape, const tni_dnnl_dims strides,
                int dtype, tni_dnnl_layout *out);
     void (*release)(const struct tni_dnnl *dnnl, tni_dnnl_layout *layout);
+    /* One that oneDNN chooses; and a copy of one that a description has. */
+    int (*leave)(const struct tni_dnnl *dnnl, const tni_dnnl_dims shape, int dtype,
+                 tni_dnnl_layout *out);
+    int (*copy)(const struct tni_dnnl *dnnl, const void *layout, tni_dnnl_layout *out);
     /* *out is a dnnl_primitive_desc_t. A bias that is not there is NULL. */
     int (*describe)(const struct tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dnnl_layout *b,
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
@@ -80,6 +85,8 @@ typedef struct tni_dnnl {
     int (*description_query)(const void *description, int what, int index, void *out);
     const void *(*description_layout)(const void *description, int what, int index);
     int (*description_destroy)(void *description);
+    int (*reorder_create)(void **out, const void *from, void *from_engine, const void *to,
+                          void *to_engine, const void *attributes); /* may be NULL */
     int (*primitive_create)(void **out, const void *description);
     int (*primitive_execute)(const void *primitive, void *stream, int count,
                              const tni_dnnl_argument *arguments);
@@ -88,6 +95,7 @@ typedef struct tni_dnnl {
     struct {
         int (*layout_init)(void *layout, int rank, const int64_t *shape, int dtype,
                            const int64_t *strides);
+        int (*layout_by_tag)(void *layout, int rank, const int64_t *shape, int dtype, int tag);
         int (*matmul_init)(void *matmul, const void *a, const void *b, const void *bias,
                            const void *out);
         int (*description_create)(void **out, const void *matmul, const void *attributes,
@@ -98,6 +106,8 @@ typedef struct tni_dnnl {
         int (*layout_create)(void **out, int rank, const int64_t *shape, int dtype,
                              const int64_t *strides);
         int (*layout_destroy)(void *layout);
+        int (*layout_by_tag)(void **out, int rank, const int64_t *shape, int dtype, int tag);
+        int (*layout_clone)(void **out, const void *layout);
         int (*matmul_create)(void **out, void *engine, const void *a, const void *b,
                              const void *bias, const void *out_layout, const void *attributes);
         int (*post_ops_append)(void *post_ops, int kind, float alpha, float beta);

@@ -13,6 +13,8 @@ typedef struct tni_dnnl_product {
     int32_t activation;         /* TN_ACT_..., but relu */
     bool has_bias;              /* of out_dtype, a number a column, one after the other */
     bool rounded;               /* f32 operands are read as bf16 */
+    bool packed;                /* B lies as oneDNN has it best: */
+    const tni_dnnl_layout *as;  /* as another primitive has it; NULL: as this one wishes */
 } tni_dnnl_product;
 
 typedef struct tni_dnnl_primitive {
@@ -29,6 +31,11 @@ typedef struct tni_dnnl_primitive {
 tn_status tni_dnnl_primitive_make(const tni_dnnl *dnnl, const tni_dnnl_product *product,
                                   tni_dnnl_primitive *out, tn_error *err);
 void tni_dnnl_primitive_release(const tni_dnnl *dnnl, tni_dnnl_primitive *primitive);
+
+/* Puts B, as `from` has it, where it lies as `to` has it; `to_data` has layout_bytes of that, aligned to 64. A
+ * dnnl_status_t. */
+int tni_dnnl_reorder(const tni_dnnl *dnnl, const tni_dnnl_layout *from, const void *from_data,
+                     const tni_dnnl_layout *to, void *to_data);
 
 /* Where a thread computes: a stream, memory objects that its data is put into, room to work. */
 typedef struct tni_dnnl_seat tni_dnnl_seat;

@@ -91,10 +91,11 @@ enum {
     AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION
 };
 
-#define ROW                                                                       \
-    .struct_size = sizeof(tn_kernel_row), .platform = "cpu", .library = "mkldnn", \
-    .op = TN_OP_MATMUL, .version = 1, .admit = admit, .plan = tni_dnnl_plan,      \
-    .plan_release = tni_dnnl_plan_release, .run = tni_dnnl_run
+#define ROW                                                                            \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cpu", .library = "mkldnn",      \
+    .op = TN_OP_MATMUL, .version = 1, .admit = admit, .plan = tni_dnnl_plan,           \
+    .plan_release = tni_dnnl_plan_release, .run = tni_dnnl_run, .cost = tni_dnnl_cost, \
+    .pack = tni_dnnl_pack, .pack_release = tni_dnnl_pack_release
 
 /* Sums are made in one order for each op, as each tile is computed by one thread. */
 const tn_kernel_row tni_cpu_module_matmul_onednn = {

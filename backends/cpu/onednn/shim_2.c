@@ -15,6 +15,24 @@ static void release(const tni_dnnl *dnnl, tni_dnnl_layout *layout)
     layout->at = NULL;
 }
 
+static int leave(const tni_dnnl *dnnl, const tni_dnnl_dims shape, int dtype, tni_dnnl_layout *out)
+{
+    int code = dnnl->of_2.layout_by_tag
+                   ? dnnl->of_2.layout_by_tag(out->room, 2, shape, dtype, TNI_DNNL_TAG_ANY)
+                   : TNI_DNNL_UNIMPLEMENTED;
+    out->at = code ? NULL : out->room;
+    return code;
+}
+
+static int copy(const tni_dnnl *dnnl, const void *layout, tni_dnnl_layout *out)
+{
+    enum { BYTES = 696 };
+    (void)dnnl;
+    memcpy(out->room, layout, BYTES);
+    out->at = out->room;
+    return TNI_DNNL_OK;
+}
+
 static int describe(const tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dnnl_layout *b,
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
                     const void *attributes, void **out)
@@ -33,4 +51,4 @@ static int activate(const tni_dnnl *dnnl, void *post_ops, int32_t activation)
     return dnnl->of_2.post_ops_append(post_ops, 1.0F, kinds[activation], alpha, 0.0F);
 }
 
-const tni_dnnl_shim tni_dnnl_shim_2 = {lay, release, describe, activate};
+const tni_dnnl_shim tni_dnnl_shim_2 = {lay, release, leave, copy, describe, activate};

@@ -14,6 +14,19 @@ static void release(const tni_dnnl *dnnl, tni_dnnl_layout *layout)
     layout->at = NULL;
 }
 
+static int leave(const tni_dnnl *dnnl, const tni_dnnl_dims shape, int dtype, tni_dnnl_layout *out)
+{
+    return dnnl->of_3.layout_by_tag
+               ? dnnl->of_3.layout_by_tag(&out->at, 2, shape, dtype, TNI_DNNL_TAG_ANY)
+               : TNI_DNNL_UNIMPLEMENTED;
+}
+
+static int copy(const tni_dnnl *dnnl, const void *layout, tni_dnnl_layout *out)
+{
+    return dnnl->of_3.layout_clone ? dnnl->of_3.layout_clone(&out->at, layout)
+                                   : TNI_DNNL_UNIMPLEMENTED;
+}
+
 static int describe(const tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dnnl_layout *b,
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
                     const void *attributes, void **out)
@@ -30,4 +43,4 @@ static int activate(const tni_dnnl *dnnl, void *post_ops, int32_t activation)
     return dnnl->of_3.post_ops_append(post_ops, kinds[activation], alpha, 0.0F);
 }
 
-const tni_dnnl_shim tni_dnnl_shim_3 = {lay, release, describe, activate};
+const tni_dnnl_shim tni_dnnl_shim_3 = {lay, release, leave, copy, describe, activate};

@@ -6,9 +6,10 @@
  * what the row declares of its numbers against the settings. What is left, `admit` decides.
  *
  * Plans are told apart by dtypes, shapes, strides, alignments, `uses` and words of the op, not by its
- * numbers (alpha, beta, epsilon, a value): so `admit`, `workspace` and `plan` do not look at those.
+ * numbers (alpha, beta, epsilon, a value): so `admit`, `workspace`, `cost` and `plan` do not look at
+ * those.
  *
- * Thread-safety: rows are constant; `admit` and `workspace` are pure; `plan` and `run` may be called
+ * Thread-safety: rows are constant; `admit`, `workspace` and `cost` are pure; `plan` and `run` may be called
  * from several threads at once. */
 #ifndef TENON_MODULE_KERNEL_H
 #define TENON_MODULE_KERNEL_H
@@ -117,10 +118,11 @@ typedef struct tn_run {
     void *workspace;   /* as many bytes as the row asked for, aligned to 64                      */
     uint64_t workspace_bytes;
     const tn_host *host;
-    int32_t device;  /* its index */
-    int32_t threads; /* that a loop of the host's uses */
+    int32_t device;     /* its index */
+    int32_t threads;    /* that a loop of the host's uses */
+    const void *packed; /* what the row's `pack` made of B; NULL: B is where `data` says */
 } tn_run;
-TN_ENDS_WITH(tn_run, threads);
+TN_ENDS_WITH(tn_run, packed);
 
 static inline void *tn_operand(const tn_run *run, int32_t operand)
 {
@@ -141,7 +143,7 @@ typedef struct tn_kernel_row {
     uint64_t free_dims;     /* the op's DIM bits that one plan serves at any value           */
     uint64_t cpu_needs;     /* of the cpu platform: TN_CPU_BIT(...) | ...; else 0            */
     double flops_per_us;    /* three figures that predict a time, on one core of a cpu;      */
-    double bytes_per_us;    /* tuning replaces them                                          */
+    double bytes_per_us;    /* `cost` may know better, and tuning replaces both              */
     double overhead_us;
     /* NULL: everything that passed the core's own tests. Pure: calls no vendor. */
     tn_status (*admit)(const struct tn_kernel_row *row, const tn_query *query, tn_refusal *why);
@@ -155,8 +157,18 @@ typedef struct tn_kernel_row {
      * elements. An input has none only of these: A and B of a matmul whose k is 0, in of a reduce, what
      * attention has of keys where there are no keys and of queries where there are no queries. */
     tn_status (*run)(const tn_run *run, tn_error *err);
+    /* Microseconds that a run is predicted to take, where three figures cannot say it for every shape: by the
+     * problem, the threads and the processor alone, as the library may not be open yet and its version is -1.
+     * Asked only of dtypes and uses that the row has; what is not above 0 and finite counts as not said. NULL:
+     * the figures, which the order of a choice that may not depend on sizes goes by in any case. Pure. */
+    double (*cost)(const struct tn_kernel_row *row, const tn_query *query);
+    /* Of a matmul whose B stays the same for many runs of one plan: makes what they then read in place of it, in
+     * run->packed; of `data`, B alone is there, and may be gone when this returns. TN_UNSUPPORTED: such an op
+     * gains nothing by it. Done when it returns. NULL: no op does. `run` also runs without. */
+    tn_status (*pack)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
+    void (*pack_release)(const tn_run *run, void *packed); /* there when `pack` is */
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, run);
+TN_ENDS_WITH(tn_kernel_row, pack_release);
 
 TN_END_DECLS
 

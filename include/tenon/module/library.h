@@ -26,7 +26,8 @@ typedef struct tn_library_row {
     const char *verbose_setting; /* the setting that makes it talk: "mkl.verbose"; or NULL   */
 
     /* Binds what the module needs of `files` with host->library_bind. *out_self is what it keeps, or
-     * NULL. NULL: the host opens `files` to see that it can. */
+     * NULL. NULL: the host opens `files` to see that it can. When it succeeds, what it writes to
+     * err by tn_fail(err, TN_OK, ...) is shown with the library: which of several files was taken. */
     tn_status (*open)(const tn_host *host, void **out_self, tn_error *err);
 
     /* As the vendor numbers it (cuDNN 9.10.2 is 91002); one that has parts alone as

@@ -14,7 +14,7 @@
 /* While the major is 0 a module must be built for exactly the host's minor; from 1.0 on, either
  * side may be the newer one. */
 #define TN_MODULE_ABI_MAJOR 0
-#define TN_MODULE_ABI_MINOR 6
+#define TN_MODULE_ABI_MINOR 7
 
 /* Which sanitizer this file is compiled with. A host and a module of different ones cannot share
  * a process, and are kept apart before the module is opened. */
@@ -84,8 +84,17 @@ typedef struct tn_host {
     /* What the machine is, and how it stands now. Set out->struct_size first. Fails only
      * for want of memory: what cannot be read is unknown and says why. */
     tn_status (*machine)(void *self, tn_machine_facts *out, tn_error *err);
+
+    /* What is kept between processes, such as compiled code, in the one cache directory: found by a kind
+     * (a word: "cubin") and a key of any bytes, which says all that the data depends on. `get` gives
+     * memory for `release`; TN_NOT_FOUND without an entry. Keeping is not promised: TN_UNAVAILABLE where
+     * there is no directory. */
+    tn_status (*cache_get)(void *self, const char *kind, const void *key, size_t key_size,
+                           void **out, size_t *out_size, tn_error *err);
+    tn_status (*cache_put)(void *self, const char *kind, const void *key, size_t key_size,
+                           const void *data, size_t size, tn_error *err);
 } tn_host;
-TN_ENDS_WITH(tn_host, machine);
+TN_ENDS_WITH(tn_host, cache_put);
 
 /* What the module gives. Lists are NULL-ended arrays of pointers, so that rows may grow; a list
  * may be NULL. Everything it points to is constant and lives as long as the process. */

@@ -54,6 +54,25 @@ typedef struct tn_fill_job {
 } tn_fill_job;
 TN_ENDS_WITH(tn_fill_job, stream);
 
+/* Writes `elements` random numbers of the generator whose seed and subsequence these are, from block
+ * `block` on, bit for bit as tn_random_fill_uniform and tn_random_fill_normal (tenon/random.h) define
+ * them. */
+enum { TN_RANDOM_UNIFORM = 1, TN_RANDOM_NORMAL };
+typedef struct tn_random_job {
+    size_t struct_size;
+    void *to; /* aligned to an element */
+    int64_t elements;
+    uint64_t seed;
+    uint64_t subsequence;
+    uint64_t block;
+    tn_dtype dtype;
+    int32_t kind; /* TN_RANDOM_... */
+    int32_t device;
+    int32_t reserved;
+    void *stream;
+} tn_random_job;
+TN_ENDS_WITH(tn_random_job, stream);
+
 /* How urgent a stream's work is; the platform has as many degrees as it has. */
 enum { TN_PRIORITY_LOW = -1, TN_PRIORITY_DEFAULT = 0, TN_PRIORITY_HIGH = 1 };
 
@@ -246,8 +265,23 @@ typedef struct tn_platform_row {
 
     /* After a loss: gives up everything that was on the device and opens it anew. NULL: it cannot. */
     tn_status (*device_reset)(void *self, int32_t device, tn_error *err);
+
+    /* Graphs, all four or none, with streams only: without them the host writes calls down and makes
+     * them again. From graph_begin on what is queued on the stream is recorded and does not run, until
+     * graph_end, which gives what graph_run runs any number of times, on any stream of the device, one
+     * run after the other; with a NULL out_graph the recording is given up. Memory is taken and kernels
+     * are planned meanwhile, as ever. graph_destroy may come while a run goes on, which ends well. */
+    tn_status (*graph_begin)(void *self, int32_t device, void *stream, tn_error *err);
+    tn_status (*graph_end)(void *self, int32_t device, void *stream, void **out_graph,
+                           tn_error *err);
+    tn_status (*graph_run)(void *self, int32_t device, void *graph, void *stream, tn_error *err);
+    void (*graph_destroy)(void *self, int32_t device, void *graph);
+
+    /* Makes random numbers on the device, in the stream's order. NULL, or TN_UNSUPPORTED and
+     * TN_UNAVAILABLE: the host makes them and copies. */
+    tn_status (*random)(void *self, const tn_random_job *job, tn_error *err);
 } tn_platform_row;
-TN_ENDS_WITH(tn_platform_row, device_reset);
+TN_ENDS_WITH(tn_platform_row, random);
 
 TN_END_DECLS
 

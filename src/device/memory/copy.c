@@ -1,7 +1,8 @@
 /* Copies between any two devices. */
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "base/words.h"
-#include "device/stream/stream.h"
+#include "device/graph/graph.h"
 #include "memory.h"
 
 static const char where[] = "tn_memory_copy";
@@ -204,6 +205,56 @@ static tn_status copy_devices(const tni_copy *copy, tn_stream *named, tn_error *
     return status ? status : tni_copy_staged(copy, to, from, where, err);
 }
 
+/* A copy that a graph makes again, from and to where it was recorded. */
+static tn_status run_step(void *object, tn_stream *stream, tn_error *err)
+{
+    const tni_copy *copy = object;
+    if (copy->to.device || copy->from.device)
+        return tni_copy_call(copy, stream, err);
+    copy_rows(copy);
+    return TN_OK;
+}
+
+static void write_step(const void *object, tni_buffer *out)
+{
+    const tni_copy *copy = object;
+    tni_buffer_format(out, "copy of %llu bytes from %s to %s",
+                      (unsigned long long)copy->bytes * copy->rows,
+                      copy->from.device ? copy->from.device->id : "the host",
+                      copy->to.device ? copy->to.device->id : "the host");
+}
+
+static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
+{
+    tn_graph *graph = tni_graph_of(stream);
+    tn_device *to = copy->to.device, *from = copy->from.device;
+    tn_status status = tni_graph_own(stream, where, err);
+    if (status)
+        return status;
+    if ((to && to != stream->device) || (from && from != stream->device))
+        return tni_graph_refuse(stream, where, "a copy to or from another device is no part of it",
+                                err);
+    tni_copy *kept = tni_alloc(sizeof *kept);
+    if (!kept)
+        return tni_no_memory(err, where, "a step of a graph");
+    *kept = *copy;
+    status = graph->native ? run_step(kept, stream, err) : TN_OK;
+    if (status) {
+        tni_release(kept);
+        return status;
+    }
+    return tni_graph_add(graph, &(tni_graph_step){kept, run_step, write_step, tni_release}, where,
+                         err);
+}
+
+/* The stream that the copy belongs to, if that one is being recorded; else NULL. */
+static tn_stream *recorded(const tn_memory_copy_args *args)
+{
+    const tn_device *device = args->to_device ? args->to_device : args->from_device;
+    tn_stream *stream = args->stream ? args->stream : tn_stream_current(device);
+    return stream && tni_graph_of(stream) ? stream : NULL;
+}
+
 static tn_status open_side(tni_side *side, tn_error *err)
 {
     return side->device ? tni_device_open(side->device, where, &side->call, err) : TN_OK;
@@ -217,7 +268,7 @@ static tn_status check_stream(const tn_memory_copy_args *args, tn_error *err)
     if (!of)
         return TN_OK;
     if (of == args->to_device || of == args->from_device)
-        return tni_stream_for(same, of, where, &same, err);
+        return tni_stream_for_step(same, of, where, &same, err);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "the stream is of %s; the copy is from %s to %s", of->id,
                    args->from_device ? args->from_device->id : "the host",
@@ -246,6 +297,9 @@ tn_status tn_memory_copy(const tn_memory_copy_args *args, tn_error *err)
     if (copy.to.device == copy.from.device && overlap(&copy))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the two sides overlap, on %s",
                        copy.to.device ? copy.to.device->id : "the host");
+    tn_stream *recording = tni_graph_any() ? recorded(args) : NULL;
+    if (recording)
+        return record(&copy, recording, err);
     if (copy.to.device && copy.from.device)
         return copy_devices(&copy, args->stream, err);
     if (copy.to.device || copy.from.device)

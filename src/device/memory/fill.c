@@ -1,6 +1,6 @@
 /* Filling memory with a pattern. */
 #include "base/alloc.h"
-#include "device/stream/stream.h"
+#include "device/graph/graph.h"
 #include "memory.h"
 
 static const char where[] = "tn_memory_fill";
@@ -119,6 +119,52 @@ static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
     return status ? status : last;
 }
 
+/* Whether the platform fills by itself. */
+static bool is_direct(const fill *f)
+{
+    return f->call.row->fill && (uintptr_t)f->to % f->pattern_bytes == 0;
+}
+
+static tn_status run_step(void *object, tn_stream *stream, tn_error *err)
+{
+    const fill *f = object;
+    if (!tni_memory_is_host(f->device))
+        return fill_direct(f, stream, err);
+    fill_host(f, f->to, (size_t)f->bytes);
+    return TN_OK;
+}
+
+static void write_step(const void *object, tni_buffer *out)
+{
+    const fill *f = object;
+    tni_buffer_format(out, "fill of %llu bytes of %s", (unsigned long long)f->bytes, f->device->id);
+}
+
+static tn_status record(const fill *f, tn_stream *stream, tn_error *err)
+{
+    tn_graph *graph = tni_graph_of(stream);
+    if (!tni_memory_is_host(f->device) && !is_direct(f))
+        return tni_graph_refuse(stream, where, "this platform is filled through the host", err);
+    fill *kept = tni_alloc(sizeof *kept);
+    if (!kept)
+        return tni_no_memory(err, where, "a step of a graph");
+    *kept = *f;
+    tn_status status = graph->native ? run_step(kept, stream, err) : TN_OK;
+    if (status) {
+        tni_release(kept);
+        return status;
+    }
+    return tni_graph_add(graph, &(tni_graph_step){kept, run_step, write_step, tni_release}, where,
+                         err);
+}
+
+/* Where it goes, if a graph is being recorded there. */
+static bool is_recorded(const fill *f, const tn_memory_fill_args *args)
+{
+    tn_stream *stream = args->stream ? args->stream : tn_stream_current(f->device);
+    return stream && tni_graph_of(stream);
+}
+
 /* A row gets patterns that begin at a multiple of their size; the host takes them as they come. */
 tn_status tn_memory_fill(const tn_memory_fill_args *args, tn_error *err)
 {
@@ -131,14 +177,15 @@ tn_status tn_memory_fill(const tn_memory_fill_args *args, tn_error *err)
         status = tni_device_open(f.device, where, &f.call, err);
     if (status)
         return status;
-    if (tni_memory_is_host(f.device)) {
+    const bool recorded = tni_graph_any() && is_recorded(&f, args);
+    if (tni_memory_is_host(f.device) && !recorded) {
         fill_host(&f, f.to, (size_t)f.bytes);
         return TN_OK;
     }
-    status = tni_stream_for(args->stream, f.device, where, &stream, err);
+    status = tni_stream_for_step(args->stream, f.device, where, &stream, err);
     if (status)
         return status;
-    return f.call.row->fill && (uintptr_t)f.to % f.pattern_bytes == 0
-               ? fill_direct(&f, stream, err)
-               : fill_staged(&f, stream, err);
+    if (recorded)
+        return record(&f, stream, err);
+    return is_direct(&f) ? fill_direct(&f, stream, err) : fill_staged(&f, stream, err);
 }

@@ -20,6 +20,9 @@ tni_current *tni_current_find(const void *of);
 /* The one there is, or a zeroed one. NULL for want of memory. */
 tni_current *tni_current_add(const void *of);
 
+/* The calling thread's number: positive, and no other thread's that lives. */
+int32_t tni_current_thread(void);
+
 /* True when the calling thread entered it and has not left it. */
 bool tni_guard_is_of_this_thread(const tn_device_guard *guard);
 

@@ -2,6 +2,7 @@
  * handle and no more: whatever is done on it is done when the call returns. */
 #include "base/alloc.h"
 #include "current.h"
+#include "device/graph/graph.h"
 #include "life.h"
 #include "scratch.h"
 #include "trail.h"
@@ -36,18 +37,25 @@ static tn_status null(const char *what, const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
 }
 
+static tn_status refuse(tn_stream *stream, const char *where, tn_error *err)
+{
+    return tni_graph_refuse(stream, where, "this would not be recorded", err);
+}
+
 tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
 {
     if (!stream)
         return null("the stream", where, err);
     tn_status status = tni_device_open(stream->device, where, out, err);
-    return status
-               ? status
-               : tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+    if (!status)
+        status = tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+    if (!status && tn_graph_is_recording(stream))
+        status = refuse((tn_stream *)(uintptr_t)stream, where, err);
+    return status;
 }
 
-tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
-                         tn_error *err)
+tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *where,
+                              tn_stream **out, tn_error *err)
 {
     if (!device)
         return null("the device", where, err);
@@ -57,6 +65,19 @@ tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is of %s, not of %s",
                        stream->device->id, device->id);
     tn_status status = tni_life_check(device, tni_life_of_stream(stream), "stream", where, err);
+    if (!status && tni_graph_of(stream))
+        status = tni_graph_own(stream, where, err);
+    if (!status)
+        *out = stream;
+    return status;
+}
+
+tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
+                         tn_error *err)
+{
+    tn_status status = tni_stream_for_step(stream, device, where, &stream, err);
+    if (!status && tni_graph_of(stream))
+        status = refuse(stream, where, err);
     if (!status)
         *out = stream;
     return status;
@@ -180,6 +201,7 @@ void tn_stream_release(tn_stream *stream)
     if (!stream || stream->kind == TNI_STREAM_STANDARD ||
         atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_acq_rel) > 1)
         return;
+    tni_graph_cancel(stream);
     tni_trail_end(stream);
     tni_scratch_end(stream);
     if (stream->kind == TNI_STREAM_OWN && stream->native &&

@@ -9,6 +9,7 @@ enum { TNI_STREAM_STANDARD, TNI_STREAM_OWN, TNI_STREAM_WRAPPED };
 
 struct tni_scratch;
 struct tni_trail;
+struct tn_graph;
 
 struct tn_stream {
     _Atomic int32_t holders; /* of the standard one: not counted, it lives with its device */
@@ -19,13 +20,19 @@ struct tn_stream {
     struct tni_scratch *_Atomic scratch; /* memory that no call uses now; or NULL */
     struct tni_scratch *_Atomic left;    /* what was outgrown and queued work may still use */
     struct tni_trail *_Atomic trail;     /* what ran last; NULL before the first */
+    struct tn_graph *_Atomic recording;  /* the graph that is being recorded; or NULL */
+    _Atomic int32_t recorder;            /* the thread that records; 0 for none */
     void *native; /* what the platform's functions take; NULL for the standard one, and where the
                      platform has no streams */
 };
 
 /* The stream that work on `device` goes to: `stream`, which must be of it (TN_INVALID_ARGUMENT), or
- * for NULL the calling thread's current one. */
+ * for NULL the calling thread's current one. TN_UNSUPPORTED while a graph is recorded on it. */
 tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
                          tn_error *err);
+
+/* The same for what can be recorded: the stream may be one that the calling thread records on. */
+tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *where,
+                              tn_stream **out, tn_error *err);
 
 #endif

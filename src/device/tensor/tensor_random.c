@@ -1,31 +1,31 @@
 /* Tensors of random numbers: in place in the host's memory, and copied anywhere else. */
 #include "tensor.h"
 
+#include "device/graph/graph.h"
 #include "device/random/generators.h"
 #include "device/random/philox.h"
 
 typedef tn_status fill_fn(tn_generator *generator, tn_dtype dtype, void *out, int64_t count,
                           tn_error *err);
 
-/* One call, for messages and for both ways. */
+/* One call, for messages and for every way. */
 typedef struct draw {
     const char *where;
     fill_fn *fill;
+    int32_t kind; /* TN_RANDOM_... */
 } draw;
 
 /* Elements that go through the host at a time: a multiple of those of a block, so that a fill in parts
  * is a fill. */
 enum { PART = 1 << 18 };
 
-/* A generator of the call's own that begins where `generator` stands, which moves on past all that
- * the call will take: at once, as any fill's blocks are taken. */
-static tn_status take(tn_generator *generator, int64_t elements, int64_t size, tn_generator *out,
-                      tn_error *err)
+/* Where `generator` stands, which moves on past all that the call will take: at once, as any fill's
+ * blocks are taken. */
+static tn_generator_state take(tn_generator *generator, const tni_layout *layout)
 {
-    uint64_t in_block = size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
-    uint64_t blocks = ((uint64_t)elements + in_block - 1) / in_block;
-    tn_generator_state state = tni_generators_take(generator, blocks);
-    return tn_generator_state_set(out, &state, err);
+    uint64_t in_block = layout->size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
+    uint64_t blocks = ((uint64_t)layout->elements + in_block - 1) / in_block;
+    return tni_generators_take(generator, blocks);
 }
 
 /* Where a part is made and goes through. */
@@ -62,23 +62,60 @@ static tn_status send_parts(const draw *d, passage *p, const tn_tensor *tensor,
     return status;
 }
 
-static tn_status send(const draw *d, tn_generator *generator, tn_device *device,
-                      const tn_tensor *tensor, const tni_layout *layout, tn_error *err)
+/* Through the host, from `state` on; NULL: from where the generator stands. */
+static tn_status send(const draw *d, tn_generator *generator, const tn_generator_state *state,
+                      tn_device *device, const tn_tensor *tensor, const tni_layout *layout,
+                      tn_error *err)
 {
+    tn_generator_state taken;
     int64_t part = layout->elements < PART ? layout->elements : PART;
     passage p = {.device = device};
     tn_status status = tn_generator_create(0, &p.generator, err);
     if (!status)
         status =
             tn_memory_host_alloc(device, (uint64_t)(part * layout->size), "random", &p.host, err);
-    if (!status)
-        status = take(generator, layout->elements, layout->size, p.generator, err);
+    if (!status) {
+        taken = state ? *state : take(generator, layout);
+        status = tn_generator_state_set(p.generator, &taken, err);
+    }
     if (!status)
         status = send_parts(d, &p, tensor, layout, err);
     if (!p.is_read) /* else it stays, until the device's memory ends */
         tn_memory_host_free(device, p.host);
     tn_generator_release(p.generator);
     return status;
+}
+
+/* By the platform, where it can; what it cannot make goes through the host, with the same numbers. */
+static tn_status make_there(const draw *d, tn_generator *generator, tn_device *device,
+                            const tn_tensor *tensor, const tni_layout *layout, tn_error *err)
+{
+    tn_error said = {0};
+    tn_stream *stream;
+    tni_call call;
+    tn_status status = tni_device_open(device, d->where, &call, err);
+    if (!status && !call.row->random)
+        return send(d, generator, NULL, device, tensor, layout, err);
+    if (!status)
+        status = tni_stream_for(NULL, device, d->where, &stream, err);
+    if (status)
+        return status;
+    const tn_generator_state state = take(generator, layout);
+    const tn_random_job job = {.struct_size = sizeof job,
+                               .to = tni_tensor_first(tensor),
+                               .elements = layout->elements,
+                               .seed = state.seed,
+                               .subsequence = state.subsequence,
+                               .block = state.offset,
+                               .dtype = tensor->dtype,
+                               .kind = d->kind,
+                               .device = call.device,
+                               .stream = stream->native};
+    bool aligned = (uintptr_t)job.to % (uintptr_t)layout->size == 0;
+    status = aligned ? call.row->random(call.self, &job, &said) : TN_UNSUPPORTED;
+    if (status == TN_UNSUPPORTED || status == TN_UNAVAILABLE)
+        return send(d, generator, &state, device, tensor, layout, err);
+    return tni_device_settle(&call, d->where, status, &said, err);
 }
 
 static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *tensor,
@@ -98,19 +135,24 @@ static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *t
         status = d->fill(NULL, tensor->dtype, NULL, 0, err);
     if (status || layout.elements == 0)
         return status;
+    if (tni_graph_any() && tn_graph_is_recording(tn_stream_current(device)))
+        return tni_graph_refuse(tn_stream_current(device), d->where,
+                                "each run of it would have the same random numbers", err);
     if (!generator)
         generator = tn_device_generator(device);
     if (tni_memory_is_host(device))
         return d->fill(generator, tensor->dtype, tni_tensor_first(tensor), layout.elements, err);
-    return send(d, generator, device, tensor, &layout, err);
+    return make_there(d, generator, device, tensor, &layout, err);
 }
 
 tn_status tn_random_uniform(tn_generator *generator, const tn_tensor *tensor, tn_error *err)
 {
-    return fill(&(draw){"tn_random_uniform", tn_random_fill_uniform}, generator, tensor, err);
+    return fill(&(draw){"tn_random_uniform", tn_random_fill_uniform, TN_RANDOM_UNIFORM}, generator,
+                tensor, err);
 }
 
 tn_status tn_random_normal(tn_generator *generator, const tn_tensor *tensor, tn_error *err)
 {
-    return fill(&(draw){"tn_random_normal", tn_random_fill_normal}, generator, tensor, err);
+    return fill(&(draw){"tn_random_normal", tn_random_fill_normal, TN_RANDOM_NORMAL}, generator,
+                tensor, err);
 }

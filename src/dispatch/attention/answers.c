@@ -79,10 +79,7 @@ void tni_answer_key_make(const tn_context *context, const tn_device *device,
 
 static size_t place_of(const tni_answer_key *key)
 {
-    uint64_t hash = 1;
-    for (size_t i = 0; i < TNI_ANSWER_WORDS; i++)
-        hash = tni_hash_mix(hash, key->words[i]);
-    return (size_t)(hash % PLACES);
+    return (size_t)(tni_hash_words(key->words, TNI_ANSWER_WORDS) % PLACES);
 }
 
 bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)

@@ -17,15 +17,6 @@ bool tni_backend_is_supported(const tni_backend_bounds *bounds, int32_t number)
     return false;
 }
 
-static int32_t number_of(const char *name)
-{
-    for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (tni_words_same(tni_backend_facts_of(i)->name, name))
-            return i;
-    }
-    return TN_BACKEND_NONE;
-}
-
 /* The best of those that go by the name: the first that could be taken, or who came farthest. */
 static const tni_contender *best_of(const tni_choice *choice, const char *name)
 {
@@ -67,8 +58,8 @@ static bool is_of_family(const char *name)
 static bool take(const tni_contender *v, const char *name, const tni_backend_bounds *bounds,
                  tni_backend_pick *out)
 {
-    int32_t number = is_of_family(name) ? TN_BACKEND_TORCH_SDPA : number_of(name);
-    const char *own = number ? tni_backend_facts_of(number)->name : v->kernel->names.backend;
+    int32_t number = is_of_family(name) ? TN_BACKEND_TORCH_SDPA : tni_backend_number(name);
+    const char *own = number ? tni_backend_name(number) : v->kernel->names.backend;
     if (!tni_backend_is(&v->kernel->names, name) || !tni_backend_is_supported(bounds, number) ||
         !has_gradients(bounds, own))
         return false;
@@ -87,7 +78,7 @@ static bool take_any(const tni_contender *v, const tni_backend_wish *wish,
     if (wish->strength == TN_REQUIRE && wish->count > 0)
         return false;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (take(v, tni_backend_facts_of(i)->name, bounds, out))
+        if (take(v, tni_backend_name(i), bounds, out))
             return true;
     }
     return take(v, v->kernel->names.backend, bounds, out);
@@ -166,7 +157,7 @@ static const char *owners_of(int32_t sdp)
 
 static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
 {
-    const tni_backend_facts *facts = row->family[0] ? NULL : tni_backend_facts_of(row->number);
+    const char *about = row->family[0] ? NULL : tni_backend_about(row->number);
     const char *platform = d->question->device->platform->name;
     const char *owners = row->family[0] ? owners_of(row->number) : NULL;
     if (owners && !strstr(owners, platform)) {
@@ -175,7 +166,7 @@ static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
         return;
     }
     (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "no kernel on %s yet%s%s%s", platform,
-                     facts ? " (" : "", facts ? facts->about : "", facts ? ")" : "");
+                     about ? " (" : "", about ? about : "", about ? ")" : "");
 }
 
 /* NO_ATTENTION has no kernel, and needs none. */
@@ -268,10 +259,9 @@ static tn_status ask_conditions(draft *d, tn_error *err)
     const tni_question *q = d->question;
     int32_t kind = q->device->platform->known->kind;
     tn_sdpa_params params;
-    const char *word;
     bool training = q->op->kind == TN_OP_ATTENTION_BACKWARD || (d->bounds && d->bounds->backward);
     if ((kind != TN_PLATFORM_CUDA && kind != TN_PLATFORM_ROCM) ||
-        !tni_sdpa_of_op(q->op, q->device, training, &params, &word))
+        !tni_sdpa_of_op(q->op, q->device, training, &params))
         return TN_OK;
     d->to->reports = tni_alloc_zeroed(3, sizeof *d->to->reports);
     if (!d->to->reports)
@@ -298,7 +288,7 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
     tni_backend_pick_of(question, choice, bounds, &d.pick);
     tn_status status = ask_conditions(&d, err);
     for (int32_t i = 1; i < TN_BACKEND_COUNT && !status; i++) {
-        add_row(&d, tni_backend_facts_of(i)->name, "", i);
+        add_row(&d, tni_backend_name(i), "", i);
         for (int32_t sdp = 0; i == TN_BACKEND_TORCH_SDPA && sdp < TNI_SDP_COUNT; sdp++)
             add_row(&d, tni_sdp_word(sdp), "TORCH_SDPA", sdp);
     }

@@ -3,9 +3,8 @@
 #include "names.h"
 
 #include "base/alloc.h"
+#include "device/tensor/tensor.h"
 #include "ops/attention.h"
-
-enum { BATCH, HEADS, LENGTH, SIZE };
 
 const char *tn_sdpa_outcome_name(int32_t outcome)
 {
@@ -103,28 +102,12 @@ static bool is_not_nested(const tni_sdpa *s, tn_refusal *why)
                       "sequences of several lengths are packed here: tn_attention_args.starts_q");
 }
 
-/* No machine has more, and sizes that are computed from less do not overflow. An empty dimension counts as 1: others
- * of the operand are no smaller for it. */
-static tn_status check_size(const tn_layout *layout, tn_error *err)
-{
-    const double most = 281474976710656.0; /* 256 TiB */
-    double bytes = (double)(layout->dtype >> 8 & 255) / 8;
-    for (int32_t i = 0; i < layout->rank; i++) {
-        if (layout->shape[i] < 0)
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa",
-                           "a dimension needs 0 or more, found %lld", (long long)layout->shape[i]);
-        bytes *= layout->shape[i] > 1 ? (double)layout->shape[i] : 1;
-    }
-    return bytes <= most
-               ? TN_OK
-               : tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa",
-                         "an operand would take %.3g bytes, of at most %.3g", bytes, most);
-}
-
 static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
 {
     const tn_layout *q = tni_sdpa_q(s), *v = tni_sdpa_v(s);
-    const int64_t shape[] = {q->shape[BATCH], q->shape[HEADS], q->shape[LENGTH], v->shape[SIZE]};
+    const int64_t shape[] = {q->shape[TNI_SDPA_DIM_BATCH], q->shape[TNI_SDPA_DIM_HEADS],
+                             q->shape[TNI_SDPA_DIM_LENGTH], v->shape[TNI_SDPA_DIM_SIZE]};
+    tni_layout measured;
     tn_status status = TN_OK;
     tni_op_begin(out, &tni_attention_class);
     out->operand[TN_ATTENTION_Q] = *q;
@@ -136,12 +119,14 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
     for (int32_t i = 0; i < out->count && !status; i++) {
         tn_layout *layout = &out->operand[i];
         layout->alignment = layout->alignment > 0 ? layout->alignment : TN_OP_ALIGNMENT_MAX;
-        status = layout->dtype ? check_size(layout, err) : TN_OK;
+        if (layout->dtype)
+            status = tni_layout_of(layout->dtype, layout->shape, layout->stride, layout->rank,
+                                   "tn_sdpa", tni_attention_class.operands[i], &measured, err);
     }
     if (status)
         return status;
     tn_attention_op *at = &out->as.attention;
-    *at = (tn_attention_op){.scale = tni_attention_scale(q->shape[SIZE]),
+    *at = (tn_attention_op){.scale = tni_attention_scale(q->shape[TNI_SDPA_DIM_SIZE]),
                             .dropout = s->params->dropout};
     (void)tni_attention_see(at, s->params->is_causal ? TN_MASK_CAUSAL : TN_MASK_NONE, 0, 0);
     return tni_op_settle(out, err);
@@ -150,7 +135,8 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
 /* What the kernels that go by the name say of the problem, once it is one. */
 static bool judge(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_refusal *why)
 {
-    const tni_question question = {s->context, op, (tn_device *)(uintptr_t)s->device, NULL};
+    const tni_question question = {
+        .context = s->context, .op = op, .device = (tn_device *)(uintptr_t)s->device};
     tn_error err = {0};
     if (tni_decide(&question, choice, &err))
         return tni_refuse(why, TN_REFUSE_BUSY, "decision", 1, 0, "%.200s", err.message);

@@ -6,6 +6,9 @@
 #include "dispatch/judge.h"
 #include "tenon/sdpa.h"
 
+/* Dimensions of q, k and v. */
+enum { TNI_SDPA_DIM_BATCH, TNI_SDPA_DIM_HEADS, TNI_SDPA_DIM_LENGTH, TNI_SDPA_DIM_SIZE };
+
 /* What is asked about. */
 typedef struct tni_sdpa {
     const tn_sdpa_params *params;
@@ -46,10 +49,8 @@ extern const tni_sdpa_row tni_sdpa_own_rows[];
 void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
                   tn_sdpa_report *out);
 
-/* The parameters of an op; false for one that uses what upstream's attention does not have, whose word is
- * then in *out_word. */
-bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out,
-                    const char **out_word);
+/* The parameters of an op; false for one that uses what upstream's attention does not have. */
+bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out);
 
 /* Shared by the lists. */
 bool tni_sdpa_has_kernel(const tni_sdpa *s, tn_refusal *why);

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { BATCH, HEADS, LENGTH, SIZE };
-
 /* cuDNN 9.10.2 is 91002, 8.9.3 was 8903. */
 enum {
     CUDNN_FIRST = 8903,
@@ -28,12 +26,12 @@ static bool refuse_version(const tni_sdpa *s, int64_t needed, const char *text, 
 
 static int64_t queries(const tni_sdpa *s)
 {
-    return tni_sdpa_q(s)->shape[LENGTH];
+    return tni_sdpa_q(s)->shape[TNI_SDPA_DIM_LENGTH];
 }
 
 static int64_t keys(const tni_sdpa *s)
 {
-    return tni_sdpa_k(s)->shape[LENGTH];
+    return tni_sdpa_k(s)->shape[TNI_SDPA_DIM_LENGTH];
 }
 
 static bool has_dropout(const tni_sdpa *s)
@@ -115,8 +113,9 @@ static bool mask_has_shape(const tni_sdpa *s, tn_refusal *why)
                           "[queries, keys] or [batch, heads, queries, keys]");
     for (int i = 0; i < 2; i++) {
         if (mask->shape[i] != q->shape[i] && mask->shape[i] != 1)
-            return tni_refuse(why, TN_REFUSE_SHAPE, i == BATCH ? "mask.batch" : "mask.heads",
-                              q->shape[i], mask->shape[i], "as many as q has, or 1");
+            return tni_refuse(why, TN_REFUSE_SHAPE,
+                              i == TNI_SDPA_DIM_BATCH ? "mask.batch" : "mask.heads", q->shape[i],
+                              mask->shape[i], "as many as q has, or 1");
     }
     return true;
 }
@@ -140,8 +139,8 @@ static bool has_counts(const tni_sdpa *s, tn_refusal *why)
     const tn_layout *q = tni_sdpa_q(s);
     for (int i = 0; i < 2; i++) {
         if (q->shape[i] > MOST)
-            return tni_refuse(why, TN_REFUSE_SHAPE, i == BATCH ? "q.batch" : "q.heads", MOST,
-                              q->shape[i], "split it");
+            return tni_refuse(why, TN_REFUSE_SHAPE, i == TNI_SDPA_DIM_BATCH ? "q.batch" : "q.heads",
+                              MOST, q->shape[i], "split it");
     }
     return true;
 }
@@ -191,7 +190,8 @@ static bool is_wide(const tni_sdpa *s)
 
 static bool has_size(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], v = tni_sdpa_v(s)->shape[SIZE], most = 128;
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE], most = 128;
     if (is_wide(s))
         most = 256;
     else if ((s->capability == 90 || tni_sdpa_major(s) == 10) && s->version >= CUDNN_192 &&
@@ -204,7 +204,8 @@ static bool has_size(const tni_sdpa *s, tn_refusal *why)
 
 static bool has_multiple(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], v = tni_sdpa_v(s)->shape[SIZE];
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
     return (q % 8 == 0 && v % 8 == 0) ||
            tni_refuse(why, TN_REFUSE_SHAPE, q % 8 ? "q.size" : "v.size", 8, q % 8 ? q : v,
                       "a head is a multiple of 8 elements");
@@ -248,7 +249,8 @@ static bool has_queries(const tni_sdpa *s, tn_refusal *why)
 
 static bool can_train(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], v = tni_sdpa_v(s)->shape[SIZE];
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
     return !s->training || !is_wide(s) || (q <= 128 && v <= 128) || (q == 192 && v == 128) ||
            (q == 256 && v == 256) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 128, q > v ? q : v,
@@ -260,8 +262,8 @@ static bool can_train(const tni_sdpa *s, tn_refusal *why)
 static bool nested_has_queries(const tni_sdpa *s, tn_refusal *why)
 {
     const tn_sdpa_tensor *q = &s->params->query;
-    int64_t longest = q->lengths ? 0 : q->layout.shape[LENGTH];
-    for (int64_t i = 0; q->lengths && i < q->layout.shape[BATCH]; i++)
+    int64_t longest = q->lengths ? 0 : q->layout.shape[TNI_SDPA_DIM_LENGTH];
+    for (int64_t i = 0; q->lengths && i < q->layout.shape[TNI_SDPA_DIM_BATCH]; i++)
         longest = q->lengths[i] > longest ? q->lengths[i] : longest;
     return !q->nested || longest > 128 ||
            tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 129, longest,

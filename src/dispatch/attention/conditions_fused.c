@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 
-enum { HEADS = 1, LENGTH = 2, SIZE = 3 };
-
 /* AOTriton's versions, as major * 10000 + minor * 100 + patch. */
 enum { AOTRITON_WIDER = 900, AOTRITON_UNEQUAL = 1200, AOTRITON_GFX11 = 1100 };
 
@@ -71,8 +69,9 @@ static int64_t most_of_rocm(const tni_sdpa *s)
 
 static int64_t greatest_size(const tni_sdpa *s)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], k = tni_sdpa_k(s)->shape[SIZE];
-    int64_t v = tni_sdpa_v(s)->shape[SIZE];
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE];
+    int64_t v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
     return q > k ? (q > v ? q : v) : (k > v ? k : v);
 }
 
@@ -80,14 +79,16 @@ static bool refuse_sizes(const tni_sdpa *s, int64_t needed, const char *rule, tn
 {
     return tni_refuse(why, TN_REFUSE_SHAPE, "head size", needed, greatest_size(s),
                       "%s; q has %" PRId64 ", k %" PRId64 ", v %" PRId64, rule,
-                      tni_sdpa_q(s)->shape[SIZE], tni_sdpa_k(s)->shape[SIZE],
-                      tni_sdpa_v(s)->shape[SIZE]);
+                      tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+                      tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE],
+                      tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE]);
 }
 
 static bool has_one_size(const tni_sdpa *s, int64_t most)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE];
-    return tni_sdpa_k(s)->shape[SIZE] == q && tni_sdpa_v(s)->shape[SIZE] == q && q <= most;
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE];
+    return tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE] == q &&
+           tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE] == q && q <= most;
 }
 
 /* Which flash attention. */
@@ -116,8 +117,9 @@ static bool fa4_has_no_dropout(const tni_sdpa *s, tn_refusal *why)
 
 static bool fa4_has_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], v = tni_sdpa_v(s)->shape[SIZE];
-    bool holds = q == tni_sdpa_k(s)->shape[SIZE] && q > 0 && v > 0;
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
+    bool holds = q == tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE] && q > 0 && v > 0;
     bool nine = tni_sdpa_major(s) == 9;
     if (nine)
         holds = holds && q <= 256 && v <= 256;
@@ -148,7 +150,7 @@ static bool flash_has_capability(const tni_sdpa *s, tn_refusal *why)
 
 static bool flash_can_train(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t size = tni_sdpa_q(s)->shape[SIZE];
+    int64_t size = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE];
     bool narrow = (s->capability >= 86 && s->capability <= 89) || s->capability == 120 ||
                   s->capability == 121;
     if (!s->training || !narrow || size <= 192 || (size > 224 && !(s->params->dropout > 0)))
@@ -160,7 +162,8 @@ static bool flash_can_train(const tni_sdpa *s, tn_refusal *why)
 
 static bool flash_is_square(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t queries = tni_sdpa_q(s)->shape[LENGTH], keys = tni_sdpa_k(s)->shape[LENGTH];
+    int64_t queries = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_LENGTH],
+            keys = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_LENGTH];
     if (!s->params->is_causal || s->params->query.nested || s->params->key.nested ||
         queries == keys)
         return true;
@@ -179,7 +182,7 @@ static bool flash_has_dtype(const tni_sdpa *s, tn_refusal *why)
 
 static bool nested_has_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    return (has_one_size(s, 256) && tni_sdpa_q(s)->shape[SIZE] % 8 == 0) ||
+    return (has_one_size(s, 256) && tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE] % 8 == 0) ||
            refuse_sizes(s, 256, "nested: one size, a multiple of 8 up to 256", why);
 }
 
@@ -232,7 +235,8 @@ static bool efficient_has_capability(const tni_sdpa *s, tn_refusal *why)
 
 static bool efficient_has_equal_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[SIZE], k = tni_sdpa_k(s)->shape[SIZE];
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
+            k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE];
     return q == k || refuse_sizes(s, q, "q and k have one head size", why);
 }
 
@@ -241,7 +245,7 @@ static bool efficient_has_multiples(const tni_sdpa *s, tn_refusal *why)
     const tn_layout *of[] = {tni_sdpa_q(s), tni_sdpa_v(s)};
     int64_t step = step_of(s);
     for (int i = 0; i < 2; i++) {
-        int64_t size = of[i]->shape[SIZE];
+        int64_t size = of[i]->shape[TNI_SDPA_DIM_SIZE];
         if (size <= 0 || size % step != 0)
             return tni_refuse(why, TN_REFUSE_SHAPE, i == 0 ? "q.size" : "v.size", step, size,
                               "a head is a multiple of %" PRId64 " elements, and not empty", step);

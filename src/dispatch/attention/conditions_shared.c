@@ -4,11 +4,8 @@
 
 #include "base/dtype.h"
 #include "settings/context.h"
-#include "settings/table.h"
 
 #include <inttypes.h>
-
-enum { BATCH, HEADS, LENGTH, SIZE };
 
 static const char *const names[] = {"q", "k", "v"};
 
@@ -40,26 +37,12 @@ bool tni_sdpa_has_kernel(const tni_sdpa *s, tn_refusal *why)
                       "no module here has a kernel of %s that goes by %s", platform, word);
 }
 
-static const char *word_of_level(const tni_rule *rule)
-{
-    return tn_level_name(rule->level);
-}
-
 bool tni_sdpa_is_enabled(const tni_sdpa *s, tn_refusal *why)
 {
     const tni_candidate candidate = tni_sdp_candidate(s->sdp, s->device->platform->name);
     tni_judgement judged;
     tni_rules_judge(s->context->rules, &candidate, &judged);
-    if (judged.says != TNI_JUDGED_FORBIDDEN && judged.says != TNI_JUDGED_PASSED_OVER)
-        return true;
-    const tni_setting_row *row = tni_setting_row_of(judged.rule->setting);
-    if (row->kind == TN_VALUE_BOOL)
-        return tni_refuse(why, TN_REFUSE_RULE, "switch", 1, 0, "%s is off, by the %s",
-                          row->facts.key, word_of_level(judged.rule));
-    return tni_refuse(why, TN_REFUSE_RULE, tn_strength_name(judged.rule->strength), 1, 0,
-                      "%s says %s:%s, by the %s", row->facts.key,
-                      tn_strength_name(judged.rule->strength), judged.rule->text,
-                      word_of_level(judged.rule));
+    return tni_rules_permit(&judged, why);
 }
 
 bool tni_sdpa_is_on_device(const tni_sdpa *s, tn_refusal *why)
@@ -94,7 +77,7 @@ bool tni_sdpa_has_rank(const tni_sdpa *s, tn_refusal *why)
 bool tni_sdpa_has_length(const tni_sdpa *s, tn_refusal *why)
 {
     for (int i = 0; i < 2; i++) {
-        if (tensor(s, i)->layout.shape[LENGTH] == 0)
+        if (tensor(s, i)->layout.shape[TNI_SDPA_DIM_LENGTH] == 0)
             return refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
                               "there is nothing to attend with or to");
     }
@@ -104,11 +87,11 @@ bool tni_sdpa_has_length(const tni_sdpa *s, tn_refusal *why)
 static bool has_stride(const tni_sdpa *s, bool unless_one, tn_refusal *why)
 {
     const tn_layout *mask = &s->params->attn_mask.layout;
-    bool matters = !unless_one || tni_sdpa_q(s)->shape[SIZE] != 1;
+    bool matters = !unless_one || tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE] != 1;
     for (int i = 0; matters && i < 3; i++) {
-        if (tensor(s, i)->layout.stride[SIZE] != 1)
+        if (tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE] != 1)
             return refuse_one(why, TN_REFUSE_STRIDE, i, "stride", 1,
-                              tensor(s, i)->layout.stride[SIZE],
+                              tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE],
                               "elements of a head must lie together");
     }
     int64_t stride = s->is & TNI_SDPA_MASKED && mask->rank > 0 ? mask->stride[mask->rank - 1] : 1;
@@ -130,9 +113,9 @@ bool tni_sdpa_has_stride_unless_one(const tni_sdpa *s, tn_refusal *why)
 
 bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t batch = tni_sdpa_q(s)->shape[BATCH];
+    int64_t batch = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_BATCH];
     for (int i = 1; i < 3; i++) {
-        int64_t found = tensor(s, i)->layout.shape[BATCH];
+        int64_t found = tensor(s, i)->layout.shape[TNI_SDPA_DIM_BATCH];
         if (found != batch)
             return refuse_one(why, TN_REFUSE_SHAPE, i, "batch", batch, found,
                               "dense tensors have one batch: expand it with strides of 0");
@@ -143,8 +126,9 @@ bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why)
 /* Heads of k and v beside those of q: in groups where that is asked for, else as many. */
 static bool has_heads(const tni_sdpa *s, bool groups, bool one_for_all, bool same, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[HEADS], k = tni_sdpa_k(s)->shape[HEADS];
-    int64_t v = tni_sdpa_v(s)->shape[HEADS];
+    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_HEADS],
+            k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_HEADS];
+    int64_t v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_HEADS];
     if (groups && s->params->enable_gqa) {
         if (same && k != v)
             return refuse_one(why, TN_REFUSE_SHAPE, 2, "heads", k, v,
@@ -215,7 +199,7 @@ static bool is_ragged(const tn_sdpa_tensor *t)
 {
     if (!t->nested)
         return false;
-    for (int64_t i = 1; t->lengths && i < t->layout.shape[BATCH]; i++) {
+    for (int64_t i = 1; t->lengths && i < t->layout.shape[TNI_SDPA_DIM_BATCH]; i++) {
         if (t->lengths[i] != t->lengths[0])
             return true;
     }
@@ -224,11 +208,12 @@ static bool is_ragged(const tn_sdpa_tensor *t)
 
 bool tni_sdpa_nested_batch(const tni_sdpa *s, tn_refusal *why)
 {
-    if (are_equal(s, BATCH))
+    if (are_equal(s, TNI_SDPA_DIM_BATCH))
         return true;
-    if (!can_train(s, "batch", why) || !can_broadcast(s, BATCH, "batch", why))
+    if (!can_train(s, "batch", why) || !can_broadcast(s, TNI_SDPA_DIM_BATCH, "batch", why))
         return false;
-    bool one_k = tni_sdpa_k(s)->shape[BATCH] == 1, one_v = tni_sdpa_v(s)->shape[BATCH] == 1;
+    bool one_k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_BATCH] == 1,
+         one_v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_BATCH] == 1;
     if (one_k == one_v || !is_ragged(tensor(s, one_k ? 2 : 1)))
         return true;
     return refuse_one(why, TN_REFUSE_SHAPE, one_k ? 2 : 1, "lengths", 1, 0,
@@ -240,11 +225,11 @@ static bool has_nested_lengths(const tni_sdpa *s, int i, tn_refusal *why)
     const tn_sdpa_tensor *t = tensor(s, i);
     if (!t->nested)
         return true;
-    if (t->layout.shape[HEADS] < 0)
+    if (t->layout.shape[TNI_SDPA_DIM_HEADS] < 0)
         return refuse_one(why, TN_REFUSE_SHAPE, i, "heads", 1, 0,
                           "sequences have the same number of heads");
-    int64_t known = t->lengths ? t->layout.shape[BATCH] : 0;
-    bool empty = !t->lengths && t->layout.shape[LENGTH] == 0;
+    int64_t known = t->lengths ? t->layout.shape[TNI_SDPA_DIM_BATCH] : 0;
+    bool empty = !t->lengths && t->layout.shape[TNI_SDPA_DIM_LENGTH] == 0;
     for (int64_t b = 0; b < known && !empty; b++)
         empty = t->lengths[b] == 0;
     return !empty || refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
@@ -257,8 +242,8 @@ bool tni_sdpa_nested_lengths(const tni_sdpa *s, tn_refusal *why)
         if (!has_nested_lengths(s, i, why))
             return false;
     }
-    return are_equal(s, HEADS) ||
-           (can_train(s, "heads", why) && can_broadcast(s, HEADS, "heads", why));
+    return are_equal(s, TNI_SDPA_DIM_HEADS) ||
+           (can_train(s, "heads", why) && can_broadcast(s, TNI_SDPA_DIM_HEADS, "heads", why));
 }
 
 bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *why)

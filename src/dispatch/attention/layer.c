@@ -137,15 +137,13 @@ static tn_status make_op(const tn_attention_backend_args *args, bool gradients, 
 }
 
 /* "flash_attn,torch_sdpa": what is preferred, and behind it what the layer has as its default. */
-static void join_names(const layer *l, char *out, size_t size)
+static void join_names(const layer *l, tni_buffer *out)
 {
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < l->wish.count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "," : "", l->wish.names[i]);
-    if (l->args->layer_default && used < size)
-        (void)snprintf(out + used, size - used, "%s%s", used ? "," : "",
-                       tni_backend_facts_of(l->args->layer_default)->name);
+    for (size_t i = 0; i < l->wish.count; i++)
+        tni_buffer_format(out, "%s%s", i ? "," : "", l->wish.names[i]);
+    if (l->args->layer_default)
+        tni_buffer_format(out, "%s%s", l->wish.count ? "," : "",
+                          tni_backend_name(l->args->layer_default));
 }
 
 static tn_status derive(layer *l, int32_t strength, const char *names, tn_error *err)
@@ -172,7 +170,7 @@ static void hear(layer *l)
     if (args->backend > 0) {
         l->wish = (tni_backend_wish){.strength = args->strength ? args->strength : TN_REQUIRE,
                                      .count = 1,
-                                     .names = {tni_backend_facts_of(args->backend)->name}};
+                                     .names = {tni_backend_name(args->backend)}};
         l->from = TN_BACKEND_FROM_ARGUMENT;
         text = "argument";
     } else if (args->backend == TN_BACKEND_AUTOMATIC) {
@@ -193,12 +191,15 @@ static void hear(layer *l)
 /* Puts what is asked for into the context, as the nearest of all that ask. */
 static tn_status ask(layer *l, tn_error *err)
 {
-    char names[512];
     if (l->args->backend == TN_BACKEND_AUTOMATIC)
         return derive(l, TN_REQUIRE, "any", err);
     if (l->wish.strength == TN_PREFER) {
-        join_names(l, names, sizeof names);
-        return derive(l, TN_PREFER, names, err);
+        tni_buffer names = {0};
+        join_names(l, &names);
+        tn_status status = names.failed ? tni_no_memory(err, where, "names of backends")
+                                        : derive(l, TN_PREFER, tni_buffer_text(&names), err);
+        tni_buffer_release(&names);
+        return status;
     }
     return l->from == TN_BACKEND_FROM_ARGUMENT ? derive(l, TN_REQUIRE, l->wish.names[0], err)
                                                : TN_OK;
@@ -206,7 +207,7 @@ static tn_status ask(layer *l, tn_error *err)
 
 static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_error *err)
 {
-    const tni_question question = {l->context, op, l->device, NULL};
+    const tni_question question = {.context = l->context, .op = op, .device = l->device};
     *out = tni_alloc(sizeof **out);
     return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
 }
@@ -272,7 +273,7 @@ static void list_supported(const layer *l, char *out, size_t size)
 /* No kernel is picked: why what was required is not, or why nothing is. */
 static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
 {
-    const tni_question question = {l->context, &l->op, l->device, NULL};
+    const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
     bool required = l->wish.strength == TN_REQUIRE && l->wish.count > 0;
     const tn_backend *row = required ? tni_backends_find(all, l->wish.names[0]) : NULL;
     char supported[160];
@@ -291,7 +292,7 @@ static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
 static const char *first_preferred(const layer *l)
 {
     return l->wish.count > 0        ? l->wish.names[0]
-           : l->args->layer_default ? tni_backend_facts_of(l->args->layer_default)->name
+           : l->args->layer_default ? tni_backend_name(l->args->layer_default)
                                     : "";
 }
 
@@ -328,8 +329,7 @@ static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_
                          row ? "rules put others before it" : "no kernel there goes by it");
 }
 
-static void tell(const layer *l, const tni_backend_pick *pick, const tni_backends *all,
-                 tn_attention_choice *out)
+static void tell(const layer *l, const tni_backend_pick *pick, tn_attention_choice *out)
 {
     *out = (tn_attention_choice){.struct_size = out->struct_size,
                                  .name = pick->name,
@@ -339,8 +339,6 @@ static void tell(const layer *l, const tni_backend_pick *pick, const tni_backend
                                  .from = l->from,
                                  .why.struct_size = sizeof out->why};
     tn_text_fit(out->origin, sizeof out->origin, l->origin);
-    if (l->wish.strength == TN_PREFER && !is_asked_for(l, pick))
-        tell_fallback(l, all, out);
 }
 
 /* For who wants no attention there is nothing to decide. */
@@ -365,20 +363,25 @@ static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *e
 
 static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
 {
-    const tni_question question = {l->context, &l->op, l->device, NULL};
+    const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
     tni_backend_wish wish;
     tni_backends *all = NULL;
     tni_backend_pick pick;
     tni_backend_wished(&question, &wish);
     if (tni_backend_wishes_none(&wish))
         return tell_none(l, out, err);
+    tni_backend_pick_of(&question, l->choice, &l->bounds, &pick);
+    if (pick.taken && (l->wish.strength != TN_PREFER || is_asked_for(l, &pick))) {
+        tell(l, &pick, out);
+        return TN_OK;
+    }
     tn_status status = tni_backends_make(&question, l->choice, &l->bounds, &all, err);
     if (status)
         return status;
-    tni_backend_pick_of(&question, l->choice, &l->bounds, &pick);
-    if (pick.taken)
-        tell(l, &pick, all, out);
-    else
+    if (pick.taken) {
+        tell(l, &pick, out);
+        tell_fallback(l, all, out);
+    } else
         status = refuse(l, all, err);
     tni_backends_release(all);
     return status;

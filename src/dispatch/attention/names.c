@@ -2,27 +2,26 @@
 
 #include "base/words.h"
 #include "device/platform/known.h"
+#include "ops/attention.h"
 #include "tenon/sdpa.h"
 
-static const tni_backend_facts facts[] = {
-    {TN_BACKEND_FLASH_ATTN, "FLASH_ATTN", "dense, scores are never kept"},
-    {TN_BACKEND_SLIDING_TILE_ATTN, "SLIDING_TILE_ATTN", "windows of tiles of a video"},
-    {TN_BACKEND_TORCH_SDPA, "TORCH_SDPA", "dense, one of its family"},
-    {TN_BACKEND_SAGE_ATTN, "SAGE_ATTN", "dense, 8-bit queries and keys"},
-    {TN_BACKEND_VIDEO_SPARSE_ATTN, "VIDEO_SPARSE_ATTN", "the best blocks of a video"},
-    {TN_BACKEND_NO_ATTENTION, "NO_ATTENTION", "every call is refused"},
-    {TN_BACKEND_SAGE_ATTN_THREE, "SAGE_ATTN_THREE", "dense, 4-bit"},
-    {TN_BACKEND_ATTN_QAT_INFER, "ATTN_QAT_INFER", "dense, 4-bit, for inference"},
-    {TN_BACKEND_ATTN_QAT_TRAIN, "ATTN_QAT_TRAIN", "dense, as if 4-bit, for training"},
-    {TN_BACKEND_VIDEO_SPARSE_ATTN_H3, "VIDEO_SPARSE_ATTN_H3", "the best blocks, packed with text"},
-    {TN_BACKEND_BSA_ATTN, "BSA_ATTN", "sparse in queries and keys"},
-    {TN_BACKEND_VMOBA_ATTN, "VMOBA_ATTN", "a mixture of blocks of a video"},
-    {TN_BACKEND_SLA_ATTN, "SLA_ATTN", "sparse and linear together"},
-    {TN_BACKEND_SAGE_SLA_ATTN, "SAGE_SLA_ATTN", "sparse and linear together, quantised"},
-    {TN_BACKEND_NABLA_ATTN, "NABLA_ATTN", "blocks by their share of the weight"},
+static const char *const abouts[TN_BACKEND_COUNT] = {
+    [TN_BACKEND_FLASH_ATTN] = "dense, scores are never kept",
+    [TN_BACKEND_SLIDING_TILE_ATTN] = "windows of tiles of a video",
+    [TN_BACKEND_TORCH_SDPA] = "dense, one of its family",
+    [TN_BACKEND_SAGE_ATTN] = "dense, 8-bit queries and keys",
+    [TN_BACKEND_VIDEO_SPARSE_ATTN] = "the best blocks of a video",
+    [TN_BACKEND_NO_ATTENTION] = "every call is refused",
+    [TN_BACKEND_SAGE_ATTN_THREE] = "dense, 4-bit",
+    [TN_BACKEND_ATTN_QAT_INFER] = "dense, 4-bit, for inference",
+    [TN_BACKEND_ATTN_QAT_TRAIN] = "dense, as if 4-bit, for training",
+    [TN_BACKEND_VIDEO_SPARSE_ATTN_H3] = "the best blocks, packed with text",
+    [TN_BACKEND_BSA_ATTN] = "sparse in queries and keys",
+    [TN_BACKEND_VMOBA_ATTN] = "a mixture of blocks of a video",
+    [TN_BACKEND_SLA_ATTN] = "sparse and linear together",
+    [TN_BACKEND_SAGE_SLA_ATTN] = "sparse and linear together, quantised",
+    [TN_BACKEND_NABLA_ATTN] = "blocks by their share of the weight",
 };
-
-TN_STATIC_ASSERT(sizeof facts / sizeof facts[0] == TN_BACKEND_COUNT - 1, "one line each");
 
 static const char *const words[TNI_SDP_COUNT] = {[TN_SDP_FLASH] = "flash",
                                                  [TN_SDP_MEM_EFFICIENT] = "mem_efficient",
@@ -32,9 +31,28 @@ static const char *const words[TNI_SDP_COUNT] = {[TN_SDP_FLASH] = "flash",
 
 static const char family[] = "TORCH_SDPA";
 
-const tni_backend_facts *tni_backend_facts_of(int32_t number)
+static bool is_numbered(int32_t number)
 {
-    return number > 0 && number < TN_BACKEND_COUNT ? &facts[number - 1] : NULL;
+    return number > 0 && number < TN_BACKEND_COUNT;
+}
+
+const char *tni_backend_name(int32_t number)
+{
+    return is_numbered(number) ? tni_attention_backends[number] : NULL;
+}
+
+const char *tni_backend_about(int32_t number)
+{
+    return is_numbered(number) ? abouts[number] : NULL;
+}
+
+int32_t tni_backend_number(const char *name)
+{
+    for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
+        if (tni_words_same(tni_attention_backends[i], name))
+            return i;
+    }
+    return TN_BACKEND_NONE;
 }
 
 const char *tni_sdp_word(int32_t sdp)
@@ -55,8 +73,8 @@ tn_setting tni_sdp_switch(int32_t sdp)
 
 const char *tn_attention_backend_name(int32_t backend)
 {
-    const tni_backend_facts *found = tni_backend_facts_of(backend);
-    return found ? found->name : "unknown";
+    const char *name = tni_backend_name(backend);
+    return name ? name : "unknown";
 }
 
 const char *tn_sdp_name(int32_t sdp)
@@ -67,11 +85,8 @@ const char *tn_sdp_name(int32_t sdp)
 
 const char *tni_backend_spelling(const char *name)
 {
-    for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (tni_words_same(tni_backend_facts_of(i)->name, name))
-            return tni_backend_facts_of(i)->name;
-    }
-    return name;
+    int32_t number = tni_backend_number(name);
+    return number ? tni_backend_name(number) : name;
 }
 
 /* What goes by a name also goes by these. */
@@ -177,7 +192,7 @@ static size_t list_own(const char *out[OWN_NAMES])
 {
     size_t count = 0;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++)
-        out[count++] = tni_backend_facts_of(i)->name;
+        out[count++] = tni_backend_name(i);
     for (int32_t i = 0; i < TNI_SDP_COUNT; i++)
         out[count++] = words[i];
     return count;
@@ -213,17 +228,15 @@ tn_status tni_backend_unknown(const char *name, const char *where, tn_error *err
 tn_status tn_attention_backend_find(const char *name, int32_t *out, tn_error *err)
 {
     static const char where[] = "tn_attention_backend_find";
-    const char *own[OWN_NAMES];
     char hint[TNI_HINT];
     if (!name || !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name ? "out" : "the name");
-    (void)list_own(own);
-    for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (tni_words_same(own[i - 1], name)) {
-            *out = i;
-            return TN_OK;
-        }
-    }
-    return tn_fail(err, TN_NOT_FOUND, 0, where, "no attention backend \"%.60s\"%s", name,
-                   tni_words_hint(tni_words_nearest(name, own, TN_BACKEND_COUNT - 1), hint));
+    int32_t number = tni_backend_number(name);
+    if (!number)
+        return tn_fail(
+            err, TN_NOT_FOUND, 0, where, "no attention backend \"%.60s\"%s", name,
+            tni_words_hint(
+                tni_words_nearest(name, tni_attention_backends + 1, TN_BACKEND_COUNT - 1), hint));
+    *out = number;
+    return TN_OK;
 }

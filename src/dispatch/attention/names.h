@@ -7,15 +7,12 @@
 
 #include <stdbool.h>
 
-/* What is known of a backend without any kernel. Constant. */
-typedef struct tni_backend_facts {
-    int32_t number;
-    const char *name;
-    const char *about; /* "dense, 8-bit queries and keys" */
-} tni_backend_facts;
+/* A numbered backend, TN_BACKEND_...: its name, and what it is, "dense, 8-bit queries and keys"; NULL for none. */
+const char *tni_backend_name(int32_t number);
+const char *tni_backend_about(int32_t number);
 
-/* In the order of their numbers from 1 on; NULL for none. */
-const tni_backend_facts *tni_backend_facts_of(int32_t number);
+/* The number of a name, case does not count; TN_BACKEND_NONE for any other. */
+int32_t tni_backend_number(const char *name);
 
 enum { TNI_SDP_COUNT = 5 };
 const char *tni_sdp_word(int32_t sdp); /* NULL for none */

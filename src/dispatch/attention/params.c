@@ -6,38 +6,28 @@
 #include "settings/context.h"
 #include "tenon/dtype.h"
 
-enum { BATCH, HEADS, LENGTH, SIZE };
-
 static bool is_plainly_causal(const tn_attention_op *at)
 {
     return at->left < 0 && at->right == 0 && at->shift == 0 &&
            (at->corner == TN_CORNER_TOP_LEFT || at->queries == at->keys);
 }
 
-/* The word of the first feature that upstream's attention does not have; NULL for none. */
-static const char *foreign_word(const tn_op *op)
+/* Whether it uses what upstream's attention does not have. */
+static bool is_foreign(const tn_op *op)
 {
-    const uint64_t known = TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
-                           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_LSE |
-                           TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
-                           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES;
-    uint64_t foreign = op->uses & ~known;
+    uint64_t known = TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+                     TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT |
+                     TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_VALUE_SIZE |
+                     TN_ATTENTION_USES_STRIDES;
     if (is_plainly_causal(&op->as.attention))
-        foreign &= ~(uint64_t)TN_ATTENTION_USES_WINDOW;
-    const char *const *word = tni_op_class_of(op->kind)->uses;
-    while (foreign && !(foreign & 1) && word[1]) {
-        foreign >>= 1;
-        word++;
-    }
-    return foreign ? *word : NULL;
+        known |= TN_ATTENTION_USES_WINDOW;
+    return (op->uses & ~known) != 0;
 }
 
-bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out,
-                    const char **out_word)
+bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out)
 {
     const tn_attention_op *at = &op->as.attention;
     bool packed = op->uses & TN_ATTENTION_USES_PACKED;
-    *out_word = foreign_word(op);
     *out = (tn_sdpa_params){.struct_size = sizeof *out,
                             .dropout = at->dropout,
                             .is_causal = is_plainly_causal(at),
@@ -51,31 +41,21 @@ bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_p
                                   .nested = packed && i < 3,
                                   .requires_grad = training && i < 3};
         if (packed && i < 3) {
-            to[i]->layout.shape[BATCH] = at->batch;
-            to[i]->layout.shape[LENGTH] = i == 0 ? at->queries : at->keys;
+            to[i]->layout.shape[TNI_SDPA_DIM_BATCH] = at->batch;
+            to[i]->layout.shape[TNI_SDPA_DIM_LENGTH] = i == 0 ? at->queries : at->keys;
         }
     }
-    return !*out_word;
+    return !is_foreign(op);
 }
 
 static tn_status take(const tn_tensor *tensor, const char *name, tn_sdpa_tensor *out, tn_error *err)
 {
     static const char where[] = "tn_sdpa_params_get";
     tni_layout extent;
-    tn_status status = tni_tensor_measure(tensor, where, name, &extent, err);
+    *out = (tn_sdpa_tensor){0};
+    tn_status status = tni_layout_take(tensor, where, name, &out->layout, &extent, err);
     if (status)
         return status;
-    if (tensor->ndim > TN_OP_RANK_MAX)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s has %d dimensions; %d are the most here",
-                       name, (int)tensor->ndim, TN_OP_RANK_MAX);
-    *out = (tn_sdpa_tensor){.layout.dtype = tensor->dtype, .layout.rank = tensor->ndim};
-    for (int32_t i = 0; i < tensor->ndim; i++)
-        out->layout.shape[i] = tensor->shape[i];
-    tni_layout_dense(&out->layout);
-    for (int32_t i = 0; tensor->strides && i < tensor->ndim; i++)
-        out->layout.stride[i] = tensor->strides[i];
-    uintptr_t bits = (uintptr_t)tni_tensor_first(tensor) | TN_OP_ALIGNMENT_MAX;
-    out->layout.alignment = (int64_t)(bits & (~bits + 1));
     return tni_tensor_device_of(tensor, where, &out->device, err);
 }
 

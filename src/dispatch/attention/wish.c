@@ -14,7 +14,7 @@ enum { ORIGIN = 128 };
 static const char *asked_by(const tn_op *op)
 {
     const tn_attention_op *at = tn_op_attention(op);
-    return at && at->backend ? tni_backend_facts_of(at->backend)->name : NULL;
+    return at && at->backend ? tni_backend_name(at->backend) : NULL;
 }
 
 tn_setting tni_backend_unheard(const tn_op *op)
@@ -28,15 +28,13 @@ void tni_backend_wished(const tni_question *question, tni_backend_wish *out)
     const char *asked = asked_by(question->op);
     *out = (tni_backend_wish){.strength = TN_PERMIT};
     if (asked)
-        *out = (tni_backend_wish){
-            .strength = TN_REQUIRE, .level = TN_LEVEL_CALL, .count = 1, .names = {asked}};
+        *out = (tni_backend_wish){.strength = TN_REQUIRE, .count = 1, .names = {asked}};
     for (size_t i = 0; !asked && i < tni_rules_count(rules); i++) {
         const tni_rule *rule = tni_rules_at(rules, i);
         if (rule->setting != TN_SETTING_ATTENTION_BACKEND || rule->shadowed ||
             rule->strength == TN_PERMIT || out->count == TNI_WISHED_MOST)
             continue;
         out->strength = rule->strength;
-        out->level = rule->level;
         if (!rule->selector.open)
             out->names[out->count++] = rule->selector.name;
     }
@@ -92,15 +90,12 @@ void tni_attention_judge(const tni_question *question, tni_contender *to)
         to->judged.says = TNI_JUDGED_REQUIRED;
 }
 
-bool tni_attention_permits(const tni_question *question, tni_contender *to)
+bool tni_attention_permits(const tni_question *question, const tni_backend_wish *wish,
+                           tni_contender *to)
 {
     const char *asked = asked_by(question->op);
-    tni_backend_wish wish;
     char origin[ORIGIN];
-    if (!is_attention(question))
-        return true;
-    tni_backend_wished(question, &wish);
-    if (tni_backend_wishes_none(&wish)) {
+    if (wish && tni_backend_wishes_none(wish)) {
         tell_origin(question, origin, sizeof origin);
         return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
                           "%s asks for NO_ATTENTION", origin);
@@ -126,8 +121,8 @@ static void list_present(const tni_choice *choice, char *out, size_t size)
     const char *names[TN_BACKEND_COUNT];
     size_t count = 0;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (has_kernel(choice, tni_backend_facts_of(i)->name))
-            names[count++] = tni_backend_facts_of(i)->name;
+        if (has_kernel(choice, tni_backend_name(i)))
+            names[count++] = tni_backend_name(i);
     }
     tni_words_join(names, count, out, size);
 }

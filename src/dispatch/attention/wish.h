@@ -7,7 +7,6 @@
 enum { TNI_WISHED_MOST = 16 };
 typedef struct tni_backend_wish {
     int32_t strength; /* TN_REQUIRE, ..., TN_FORBID; TN_PERMIT: nothing is asked for         */
-    int32_t level;    /* TN_LEVEL_... that asks                                              */
     size_t count;
     const char *names[TNI_WISHED_MOST]; /* static, or lent by the context in small letters   */
 } tni_backend_wish;
@@ -28,8 +27,10 @@ tn_status tni_attention_check(const tni_question *question, tn_error *err);
 /* What rules say of a contender, of whatever op; what goes by the name that an op asks for is required. */
 void tni_attention_judge(const tni_question *question, tni_contender *to);
 
-/* False, and why, when no attention may run, or not by a kernel of these names. */
-bool tni_attention_permits(const tni_question *question, tni_contender *to);
+/* False, and why, when no attention may run, or not by a kernel of these names. The wish is the question's, NULL
+ * for an op that is not attention. */
+bool tni_attention_permits(const tni_question *question, const tni_backend_wish *wish,
+                           tni_contender *to);
 
 /* When nothing is admitted: what to say where attention.backend is the reason; TN_OK where it is not. */
 tn_status tni_attention_refused(const tni_question *question, const tni_choice *choice,

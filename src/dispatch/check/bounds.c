@@ -1,7 +1,6 @@
 #include "bounds.h"
 
 #include "base/alloc.h"
-#include "base/dtype.h"
 #include "bounds_attention.h"
 
 static double least_of(double a, double b)
@@ -9,23 +8,9 @@ static double least_of(double a, double b)
     return a < b ? a : b;
 }
 
-/* g(n) */
-static double gathered(double n)
-{
-    return least_of(2 * n, 16 * sqrt(n));
-}
-
 static double size_of(tni_number x)
 {
     return x.im == 0 ? fabs(x.re) : hypot(x.re, x.im);
-}
-
-static tni_number input_at(const tni_bounds *b, int32_t operand, const tni_place *place)
-{
-    const tn_layout *layout = &b->op->operand[operand];
-    const char *first = b->data[operand];
-    return tni_element_read(layout->dtype,
-                            first + tni_place_in(place, layout) * tni_dtype_bytes(layout->dtype));
 }
 
 /* The norm of a row of A or a column of B: the elements of one matrix along one dimension. */
@@ -34,7 +19,7 @@ static double norm_of(const tni_bounds *b, int32_t operand, tni_place place, int
     double squares = 0;
     for (int64_t i = 0; i < b->op->as.matmul.k; i++) {
         place.index[along] = i;
-        tni_number x = input_at(b, operand, &place);
+        tni_number x = tni_bounds_input(b, operand, &place);
         squares += x.re * x.re + x.im * x.im;
     }
     return sqrt(squares);
@@ -89,9 +74,9 @@ static double of_matmul(tni_bounds *b, const tni_place *place, double size)
         fabs(mm->alpha) * b->rows[place->index[row]] * b->columns[place->index[column]];
     double rest = size;
     if (mm->beta != 0)
-        rest += fabs(mm->beta) * size_of(input_at(b, TN_MATMUL_OUT, place));
+        rest += fabs(mm->beta) * size_of(tni_bounds_input(b, TN_MATMUL_OUT, place));
     if (b->op->operand[TN_MATMUL_BIAS].dtype)
-        rest += size_of(input_at(b, TN_MATMUL_BIAS, place));
+        rest += size_of(tni_bounds_input(b, TN_MATMUL_BIAS, place));
     double bound = products * ((b->sum + 8) * b->work + rounded_inputs(b)) + 4 * b->work * rest;
     if (mm->activation)
         bound = 1.2 * bound + 8 * b->work * (products + rest);
@@ -110,7 +95,7 @@ static double of_unary(const tni_bounds *b, const tni_place *place, double size)
     case TN_UNARY_SIGMOID:
     case TN_UNARY_SILU: return 16 * u * size;
     case TN_UNARY_GELU:
-    case TN_UNARY_GELU_TANH: return 16 * u * size_of(input_at(b, TN_EACH_IN, place));
+    case TN_UNARY_GELU_TANH: return 16 * u * size_of(tni_bounds_input(b, TN_EACH_IN, place));
     default: return 0;
     }
 }
@@ -133,7 +118,7 @@ static void take_row(tni_bounds *b, tni_place place, int32_t kept)
     bool more = b->op->as.each.size > 0;
     b->greatest = b->total = 0;
     while (more) {
-        tni_number x = input_at(b, TN_EACH_IN, &place);
+        tni_number x = tni_bounds_input(b, TN_EACH_IN, &place);
         double size = size_of(x);
         b->greatest = size > b->greatest ? size : b->greatest;
         b->total += size;
@@ -173,11 +158,11 @@ static double of_norm(const tni_bounds *b, const tni_place *place, double size)
     const tn_each_op *each = &b->op->as.each;
     double variance = each->kind == TN_NORM_LAYER ? b->square - b->mean * b->mean : b->square;
     double by = (variance > 0 ? variance : 0) + each->value;
-    double x = size_of(input_at(b, TN_EACH_IN, place)), weight = 1, bias = 0;
+    double x = size_of(tni_bounds_input(b, TN_EACH_IN, place)), weight = 1, bias = 0;
     if (b->op->operand[TN_NORM_WEIGHT].dtype)
-        weight = size_of(input_at(b, TN_NORM_WEIGHT, place));
+        weight = size_of(tni_bounds_input(b, TN_NORM_WEIGHT, place));
     if (b->op->operand[TN_NORM_BIAS].dtype)
-        bias = size_of(input_at(b, TN_NORM_BIAS, place));
+        bias = size_of(tni_bounds_input(b, TN_NORM_BIAS, place));
     double scaled = (sqrt(b->square) + x) / sqrt(by) * (1 + b->square / by);
     return (b->sum + 16) * b->work * scaled * weight + 4 * b->work * (size + bias);
 }
@@ -193,10 +178,10 @@ static double of_rotary(const tni_bounds *b, const tni_place *place)
     bool pairs = each->kind == TN_ROTARY_PAIRS;
     other.index[last] = pairs ? i ^ 1 : i < half ? i + half : i - half;
     angle.index[last] = pairs ? i / 2 : i % half;
-    double c = size_of(input_at(b, TN_ROTARY_COS, &angle));
-    double s = size_of(input_at(b, TN_ROTARY_SIN, &angle));
-    double sizes =
-        size_of(input_at(b, TN_EACH_IN, place)) + size_of(input_at(b, TN_EACH_IN, &other));
+    double c = size_of(tni_bounds_input(b, TN_ROTARY_COS, &angle));
+    double s = size_of(tni_bounds_input(b, TN_ROTARY_SIN, &angle));
+    double sizes = size_of(tni_bounds_input(b, TN_EACH_IN, place)) +
+                   size_of(tni_bounds_input(b, TN_EACH_IN, &other));
     return 4 * b->work * sizes * (c > s ? c : s);
 }
 
@@ -259,14 +244,15 @@ tn_status tni_bounds_begin(tni_bounds *bounds, const tni_comparand *what, tn_err
             return tni_no_memory(err, "tn_check", "the norms of rows and columns");
     }
     double count = (double)(mm ? mm->k : tn_op_each(op) ? op->as.each.size : 0);
-    *bounds = (tni_bounds){.op = op,
-                           .output = what->output,
-                           .data = what->data,
-                           .numerics = what->numerics,
-                           .work = work_of(op, what->numerics),
-                           .sum = gathered(mm && tni_dtype_is_complex(mm->acc) ? 4 * count : count),
-                           .rows = norms,
-                           .columns = norms ? norms + mm->m : NULL};
+    *bounds = (tni_bounds){
+        .op = op,
+        .output = what->output,
+        .data = what->data,
+        .numerics = what->numerics,
+        .work = work_of(op, what->numerics),
+        .sum = tni_bounds_gathered(mm && tni_dtype_is_complex(mm->acc) ? 4 * count : count),
+        .rows = norms,
+        .columns = norms ? norms + mm->m : NULL};
     return tn_op_attention(op) ? tni_attention_bounds_begin(bounds, err) : TN_OK;
 }
 

@@ -24,6 +24,7 @@
 #ifndef TNI_DISPATCH_BOUNDS_H
 #define TNI_DISPATCH_BOUNDS_H
 
+#include "base/dtype.h"
 #include "compare.h"
 #include "element.h"
 #include "tenon/module/kernel.h"
@@ -46,6 +47,23 @@ typedef struct tni_bounds {
 /* What is compared is lent. TN_OUT_OF_MEMORY, with nothing to be ended. */
 tn_status tni_bounds_begin(tni_bounds *bounds, const tni_comparand *what, tn_error *err);
 void tni_bounds_end(tni_bounds *bounds);
+
+/* g(n) */
+static inline double tni_bounds_gathered(double n)
+{
+    double sure = 2 * n, likely = 16 * sqrt(n);
+    return sure < likely ? sure : likely;
+}
+
+/* An operand's element. */
+static inline tni_number tni_bounds_input(const tni_bounds *bounds, int32_t operand,
+                                          const tni_place *place)
+{
+    const tn_layout *layout = &bounds->op->operand[operand];
+    const char *first = bounds->data[operand];
+    return tni_element_read(layout->dtype,
+                            first + tni_place_in(place, layout) * tni_dtype_bytes(layout->dtype));
+}
 
 /* For one output. Places come in their order, from the first on. */
 double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expected);

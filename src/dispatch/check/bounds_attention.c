@@ -1,7 +1,6 @@
 #include "bounds_attention.h"
 
 #include "base/alloc.h"
-#include "base/dtype.h"
 #include "tenon/module/attention.h"
 
 /* A query and a key that it sees. */
@@ -17,8 +16,23 @@ typedef struct column {
     double errors, sizes, squares;
 } column;
 
+/* Where a row of an operand is. */
+typedef struct row_at {
+    int32_t operand;
+    int64_t b, h, i;
+} row_at;
+
+/* The row of an operand that was read last. */
+typedef struct line {
+    row_at at;
+    bool read;
+    double square; /* of its norm */
+    double *numbers;
+} line;
+
 struct tni_attention_bounds {
-    tn_run run; /* the op and its data, as a kernel has them */
+    const tni_bounds *bounds; /* whose these are                           */
+    tn_run run;               /* the op and its data, as a kernel has them */
     const tn_attention_op *at;
     double read;     /* roundoff of f32 operands as they are read; 0: none */
     double narrow;   /* roundoff of weights                                */
@@ -27,6 +41,8 @@ struct tni_attention_bounds {
     double values;   /* g(value size) + 8                                  */
     pair *pairs;     /* of a row, by key; score -infinity: not seen        */
     column *columns;
+    line *lines;     /* of each operand, the row that was read last */
+    double *numbers; /* of all lines */
 };
 
 typedef struct tni_attention_bounds rows;
@@ -36,39 +52,36 @@ static double least_of(double a, double b)
     return a < b ? a : b;
 }
 
-static double gathered(double n)
-{
-    return least_of(2 * n, 16 * sqrt(n));
-}
-
 static double number_at(const rows *r, int32_t operand, int64_t b, int64_t h, int64_t i, int64_t c)
 {
-    const tn_layout *layout = &r->run.op->operand[operand];
     const tni_place place = {{b, h, i, c}};
-    const char *first = r->run.data[operand];
-    return tni_element_read(layout->dtype,
-                            first + tni_place_in(&place, layout) * tni_dtype_bytes(layout->dtype))
-        .re;
+    return tni_bounds_input(r->bounds, operand, &place).re;
 }
 
-/* Where a row of an operand is. */
-typedef struct row_at {
-    int32_t operand;
-    int64_t b, h, i;
-} row_at;
+/* A row, as it was read or is read now: it stays until another of its operand is asked for. */
+static const line *read_row(const rows *r, row_at at, int64_t count)
+{
+    line *l = &r->lines[at.operand];
+    if (l->read && l->at.b == at.b && l->at.h == at.h && l->at.i == at.i)
+        return l;
+    l->at = at;
+    l->read = true;
+    l->square = 0;
+    for (int64_t c = 0; c < count; c++) {
+        l->numbers[c] = number_at(r, at.operand, at.b, at.h, at.i, c);
+        l->square += l->numbers[c] * l->numbers[c];
+    }
+    return l;
+}
 
 /* The product of two rows, and that of their norms. */
 static double product(const rows *r, row_at x, row_at y, int64_t count, double *out_norms)
 {
-    double sum = 0, xx = 0, yy = 0;
-    for (int64_t c = 0; c < count; c++) {
-        double p = number_at(r, x.operand, x.b, x.h, x.i, c);
-        double q = number_at(r, y.operand, y.b, y.h, y.i, c);
-        sum += p * q;
-        xx += p * p;
-        yy += q * q;
-    }
-    *out_norms = sqrt(xx) * sqrt(yy);
+    const line *p = read_row(r, x, count), *q = read_row(r, y, count);
+    double sum = 0;
+    for (int64_t c = 0; c < count; c++)
+        sum += p->numbers[c] * q->numbers[c];
+    *out_norms = sqrt(p->square) * sqrt(q->square);
     return sum;
 }
 
@@ -150,7 +163,7 @@ static void add(column *to, double value, double error)
 static double bound_of(const rows *r, const column *of, double count, double u)
 {
     double narrow = r->narrow > r->read ? r->narrow : r->read;
-    return of->errors + gathered(count) * u * of->sizes +
+    return of->errors + tni_bounds_gathered(count) * u * of->sizes +
            least_of(4 * narrow * of->sizes, 16 * narrow * sqrt(of->squares));
 }
 
@@ -176,16 +189,16 @@ static void take_forward(rows *r, const scene *in, int64_t i, double u)
         if (r->pairs[j].score > -(double)INFINITY)
             log_sum += exp(r->pairs[j].score - greatest) / sum * r->pairs[j].error;
     }
-    r->log_sum = sum > 0 ? log_sum + (16 + gathered(n)) * u : 0;
+    r->log_sum = sum > 0 ? log_sum + (16 + tni_bounds_gathered(n)) * u : 0;
     for (int64_t j = 0; j < in->s.keys && sum > 0; j++) {
         const pair *p = &r->pairs[j];
         if (p->score == -(double)INFINITY)
             continue;
         double weight = exp(p->score - greatest) / sum * p->keep;
         double error = p->error + r->log_sum + (16 + 2 * fabs(p->score - greatest)) * u;
-        row_at v = key_of(r, in, TN_ATTENTION_V, j);
+        const line *v = read_row(r, key_of(r, in, TN_ATTENTION_V, j), r->at->value_size);
         for (int64_t c = 0; c < r->at->value_size; c++) {
-            double value = weight * number_at(r, v.operand, v.b, v.h, v.i, c);
+            double value = weight * v->numbers[c];
             add(&r->columns[c], value, fabs(value) * error);
         }
     }
@@ -238,10 +251,9 @@ static void add_gradient(rows *r, const scene *in, int32_t output, int64_t i, in
     int64_t count = of_values ? r->at->value_size : r->at->size;
     double factor = of_values ? g.weight : g.score;
     double error = of_values ? g.weight_error : g.score_error;
-    for (int64_t c = 0; c < count; c++) {
-        double x = number_at(r, from.operand, from.b, from.h, from.i, c);
-        add(&r->columns[c], factor * x, error * fabs(x));
-    }
+    const line *row = read_row(r, from, count);
+    for (int64_t c = 0; c < count; c++)
+        add(&r->columns[c], factor * row->numbers[c], error * fabs(row->numbers[c]));
 }
 
 static void take_backward(rows *r, int32_t output, const tni_place *place, double u)
@@ -312,16 +324,22 @@ tn_status tni_attention_bounds_begin(tni_bounds *bounds, tn_error *err)
     if (made) {
         made->pairs = tni_alloc_zeroed((size_t)at->keys + 1, sizeof made->pairs[0]);
         made->columns = tni_alloc_zeroed((size_t)widest + 1, sizeof made->columns[0]);
+        made->lines = tni_alloc_zeroed(TN_OP_OPERANDS_MAX, sizeof made->lines[0]);
+        made->numbers =
+            tni_alloc_zeroed(((size_t)widest + 1) * TN_OP_OPERANDS_MAX, sizeof made->numbers[0]);
     }
     bounds->attention = made;
-    if (!made || !made->pairs || !made->columns) {
+    if (!made || !made->pairs || !made->columns || !made->lines || !made->numbers) {
         tni_attention_bounds_end(bounds);
         return tni_no_memory(err, "tn_check", "the bounds of a row");
     }
+    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++)
+        made->lines[i].numbers = made->numbers + i * (widest + 1);
+    made->bounds = bounds;
     made->run = (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
     made->at = at;
-    made->products = gathered((double)at->size) + 8;
-    made->values = gathered((double)at->value_size) + 8;
+    made->products = tni_bounds_gathered((double)at->size) + 8;
+    made->values = tni_bounds_gathered((double)at->value_size) + 8;
     if (dtype == TN_F32)
         made->read = bounds->numerics & TN_NUM_ROUNDS_F32_BF16   ? 0x1p-8
                      : bounds->numerics & TN_NUM_ROUNDS_F32_TF32 ? 0x1p-11
@@ -336,17 +354,15 @@ void tni_attention_bounds_end(tni_bounds *bounds)
         return;
     tni_release(bounds->attention->pairs);
     tni_release(bounds->attention->columns);
+    tni_release(bounds->attention->lines);
+    tni_release(bounds->attention->numbers);
     tni_release(bounds->attention);
     bounds->attention = NULL;
 }
 
 static double size_at(const tni_bounds *bounds, int32_t operand, const tni_place *place)
 {
-    const tn_layout *layout = &bounds->op->operand[operand];
-    const char *first = bounds->data[operand];
-    double x = tni_element_read(layout->dtype, first + tni_place_in(place, layout) *
-                                                           tni_dtype_bytes(layout->dtype))
-                   .re;
+    double x = tni_bounds_input(bounds, operand, place).re;
     return tni_is_infinite(x) ? 0 : fabs(x);
 }
 

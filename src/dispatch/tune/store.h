@@ -25,7 +25,7 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
 
 /* Keeps times beside those that other kernels have for the problem. What the cache directory does not take is
  * kept in memory alone. */
-#define TNI_TIMES_TIE 0.05
+#define TNI_TIMES_TIE 0.025
 tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
                          tn_error *err);
 

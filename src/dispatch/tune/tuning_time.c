@@ -16,8 +16,9 @@ static const char where[] = "tuning";
 static const int64_t sample_ns = 200 * 1000, budget_ns = 1000 * 1000 * 1000;
 enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3 };
 
-/* A kernel this much slower than the fastest is not timed further, when that would take long. */
-static const double hopeless = 4.0;
+/* A kernel this much slower than the fastest is not timed further, when that would take long; and one this
+ * much slower, beyond what its ratios scatter, not in further rounds. */
+static const double hopeless = 4.0, beaten = 1.25;
 
 /* The clock. */
 
@@ -245,6 +246,33 @@ static bool settle(bench *b, size_t rounds)
     return is_clear;
 }
 
+static size_t first_of(const bench *b, size_t rounds)
+{
+    size_t first = b->count;
+    double least = INFINITY;
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->contenders[i].is_out)
+            continue;
+        double middle = median_of(b->rounds + i * TNI_ROUNDS_MOST, rounds);
+        first = middle < least ? i : first;
+        least = middle < least ? middle : least;
+    }
+    return first;
+}
+
+/* Those that are clearly beaten keep the times they have. */
+static void drop_beaten(bench *b, size_t rounds)
+{
+    size_t first = first_of(b, rounds);
+    for (size_t i = 0; i < b->count && first < b->count; i++) {
+        if (b->contenders[i].is_out)
+            continue;
+        comparison c =
+            compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST, rounds);
+        b->contenders[i].is_out = c.ratio - c.noise > beaten;
+    }
+}
+
 static void measure(bench *b)
 {
     for (size_t i = 0; i < b->count && !b->lost; i++)
@@ -256,6 +284,7 @@ static void measure(bench *b)
             run_round(b, round);
         if (b->lost || settle(b, round) || wanted == most)
             return;
+        drop_beaten(b, round);
         wanted = 2 * wanted < most ? 2 * wanted : most;
     }
 }

@@ -1,0 +1,121 @@
+/* What a library that knows gemm is predicted to take. The shapes and constants are those of OpenBLAS 0.3, whose
+ * small products go another way than its large ones; the others differ by what a call costs, and by the figure of
+ * operations that their rows state. */
+#include "../matmul/cost.h"
+#include "cblas.h"
+#include "side.h"
+
+#include <math.h>
+
+/* What a product looks like to a library. */
+typedef struct shape {
+    double m, n, k;
+    double down, across, along; /* vectors of each                                             */
+    double rest;                /* elements of k that do not fill one                          */
+    double groups;              /* of rows: of four, then of two, then one: each waits by itself */
+    bool turned;                /* B lies along k                                              */
+    tni_mm_traffic traffic;
+} shape;
+
+static int64_t lanes_of(const tn_query *query, int64_t size)
+{
+    const uint64_t wide = TN_CPU_BIT(AVX512F), half = TN_CPU_BIT(AVX2);
+    const int64_t bytes = query->cpu_features & wide ? 64 : query->cpu_features & half ? 32 : 16;
+    return bytes > size ? bytes / size : 1;
+}
+
+static void look(const tn_query *query, const tni_mm_product *p, shape *out)
+{
+    const int64_t lanes = lanes_of(query, p->a.size);
+    const int64_t groups = p->m / 4 + (p->m % 4 >= 2) + p->m % 2;
+    *out = (shape){.m = (double)p->m,
+                   .n = (double)p->n,
+                   .k = (double)p->k,
+                   .down = tni_mm_parts(p->m, lanes),
+                   .across = tni_mm_parts(p->n, lanes),
+                   .along = tni_mm_parts(p->k, lanes),
+                   .rest = (double)(p->k % lanes),
+                   .groups = (double)groups,
+                   .turned = p->b.column != 1 && p->n > 1 && p->k > 1};
+    tni_mm_traffic_of(p, &out->traffic);
+}
+
+/* A single column: every row of A is read, and what does not fill a vector at its end one by one. */
+static double column(const shape *s, const tni_mm_product *p)
+{
+    enum { LINE = 64 };
+    const double lines = s->m * s->k * (double)p->a.size / LINE;
+    return (1.1 + 0.22 * s->rest) * s->m + 0.8 * lines + 0.55 * s->k + 0.4 * s->traffic.near +
+           (s->m * s->k > 1e6 ? 4 : 2.5) * s->traffic.read;
+}
+
+/* Without packing. Few columns along much of k are computed row beside row. */
+static double small(const shape *s)
+{
+    enum { FEW = 6, MUCH = 45 };
+    if (s->turned)
+        return s->groups * s->n * s->along + 1.2 * s->m * s->n;
+    if (s->n <= FEW && s->k >= MUCH)
+        return s->k * s->down * (0.53 + 0.23 * s->n) + 1.1 * s->m * s->n;
+    const bool wide = s->across > 2;
+    return (wide ? 0.67 : 1.05) * s->groups * s->k * s->across +
+           (s->across > 1 ? 1.1 : 0.45) * s->m * s->across + (wide ? 0.7 : 0.4) * s->traffic.near +
+           s->traffic.read + 4.6 * s->traffic.written;
+}
+
+/* Both operands are packed, for tiles of four rows. */
+static double large(const shape *s, const tni_mm_product *p)
+{
+    enum { ROWS = 4, LINE = 64 };
+    const double rows = tni_mm_parts(p->m, ROWS) * ROWS, size = (double)p->a.size;
+    const double step = 0.14 + 0.015 * size, pack = 0.26 + 0.012 * size;
+    return 95 + step * rows * s->across * s->k + pack * s->m * s->k +
+           (s->turned ? 0.28 : 0.2) * s->n * s->k + 1.6 * s->m * s->n * (double)p->out.size / LINE +
+           3 * s->traffic.read + 3.5 * s->traffic.written;
+}
+
+/* Nanoseconds of one matrix. What lies along k goes the short way only where dot products are worth it. */
+static double matrix(const shape *s, const tni_mm_product *p)
+{
+    const double products = s->m * s->n * s->k;
+    if (p->n == 1)
+        return column(s, p);
+    if (products <= 1e6 && (!s->turned || (s->m * s->n <= 1200 && s->k >= 32)))
+        return small(s);
+    return large(s, p);
+}
+
+/* As tiles.c cuts it: tasks of 2^21 multiplications, of at least 64 rows and columns. */
+static double tasks_of(const tni_mm_product *p)
+{
+    const double work = (double)p->m * (double)p->n * (double)p->k;
+    const double most = tni_mm_parts(p->m, 64) * tni_mm_parts(p->n, 64);
+    const double wished = work > 0x1p22 ? work / 0x1p21 : 1;
+    const double whole = (double)p->matrices * (work < 0x1p21 ? work / 0x1p21 : 1);
+    return (wished < most ? wished : most) * (whole > 1 ? whole : 1);
+}
+
+/* Tiles of one product pack what they share each for itself, through memory that threads share, too. */
+static double repeated_us(const shape *s, const tni_mm_product *p, int32_t threads)
+{
+    const double tasks = tasks_of(p) / (double)p->matrices;
+    const double ways = tasks < (double)threads ? tasks : (double)threads;
+    return ways >= 2 ? sqrt(ways) * 3 * s->traffic.read * (double)p->matrices / 1e3 : 0;
+}
+
+double tni_cblas_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    static const double openblas_rate = 6e4, openblas_call = 0.3;
+    const tn_dtype dtype = query->op->operand[TN_MATMUL_A].dtype;
+    tni_mm_product p;
+    tni_sides sides;
+    shape s;
+    if ((dtype != TN_F32 && dtype != TN_F64) || tni_sides_describe(query->op, &p, &sides, NULL) ||
+        p.m == 0 || p.n == 0 || p.matrices == 0)
+        return 0;
+    look(query, &p, &s);
+    const double ns = matrix(&s, &p) * openblas_rate / row->flops_per_us;
+    const double call = 140 + 1e3 * (row->overhead_us - openblas_call);
+    return tni_mm_cost_shared(call + (double)p.matrices * ns, tasks_of(&p), query->threads) +
+           repeated_us(&s, &p, query->threads);
+}

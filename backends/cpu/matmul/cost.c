@@ -1,0 +1,168 @@
+#include "cost.h"
+
+#include "in_place.h"
+#include "thin.h"
+
+enum { LINE = 64, FIRST_CACHE = 40 << 10, SECOND_CACHE = 2 << 20 };
+
+/* What it takes to have other threads begin, and to wait for them; and what each of them takes off: they share
+ * caches and memory, and the machine with others. */
+#define WAKE_NS 4000.0
+#define FURTHER 0.7
+
+#define CALL_NS 80.0
+
+static double beyond(double bytes, double cache)
+{
+    return bytes > cache ? (bytes - cache) / LINE : 0;
+}
+
+double tni_mm_cost_shared(double ns, double tasks, int32_t threads)
+{
+    double ways = tasks < (double)threads ? tasks : (double)threads;
+    return (ways >= 2 ? ns / (1 + FURTHER * (ways - 1)) + WAKE_NS : ns) / 1e3;
+}
+
+void tni_mm_traffic_of(const tni_mm_product *p, tni_mm_traffic *out)
+{
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    const double read = m * k * (double)p->a.size + k * n * (double)p->b.size;
+    const double written = m * n * (double)p->out.size;
+    *out = (tni_mm_traffic){.near = beyond(read + written, FIRST_CACHE),
+                            .read = beyond(read, SECOND_CACHE),
+                            .written = beyond(written, (double)SECOND_CACHE / 2)};
+}
+
+/* Tiles of a product that is computed in place, as in_place.c cuts it. */
+typedef struct tiling {
+    double tiles;
+    double steps;  /* multiply-adds of vectors, or what else a step of k waits for */
+    double stores; /* of vectors                                                   */
+} tiling;
+
+static int64_t even(int64_t whole, int64_t most)
+{
+    const int64_t count = (whole + most - 1) / most;
+    return (whole + count - 1) / count;
+}
+
+/* Rows of tiles of so many vectors. A step takes as long as its multiply-adds, its loads, or a sum's wait for
+ * the one before. */
+static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, double many, tiling *to)
+{
+    enum { CHAIN = 8 };
+    const double products = (double)rows * vectors, loads = (double)rows + vectors;
+    const double most = products > loads ? products : loads;
+    to->tiles += many;
+    to->steps += many * (double)p->k * (most > CHAIN ? most : CHAIN);
+    to->stores += many * products;
+}
+
+static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, int64_t most, tiling *out)
+{
+    const int64_t all = ((p->n - 1) >> kernels->width_log2) + 1, width = even(all, most);
+    const int64_t last = all % width ? all % width : width;
+    *out = (tiling){0};
+    for (int32_t i = 0; i < 2; i++) {
+        const int64_t vectors = i == 0 ? width : last, many = i == 0 ? (all - last) / width : 1;
+        const int64_t height = even(p->m, kernels->tile_rows[vectors - 1]);
+        const int64_t whole = many * (p->m / height);
+        add_rows(p, height, (double)vectors, (double)whole, out);
+        if (p->m % height)
+            add_rows(p, p->m % height, (double)vectors, (double)many, out);
+    }
+}
+
+static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p)
+{
+    const bool packs = p->b.column != 1 && p->n > 1;
+    const double chunks = tni_mm_parts(p->k, TNI_MM_DEPTH), k = (double)p->k;
+    const double lines = (double)(p->m + p->n) * k * (double)p->b.size / LINE;
+    tni_mm_traffic traffic;
+    tiling it;
+    tni_mm_traffic_of(p, &traffic);
+    cut(kernels, p, packs ? 2 : kernels->tile_vectors, &it);
+    double ns = 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
+    ns += packs ? 100 + 2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
+                : 0.25 * lines + 0.4 * traffic.near;
+    return ns;
+}
+
+/* B is read once, by dot products where it lies along k. */
+static double thin(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p)
+{
+    const int64_t width = (int64_t)1 << kernels->width_log2;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    const double lines = n * k * (double)p->b.size / LINE;
+    const double chunks = tni_mm_parts(p->k, TNI_MM_DEPTH);
+    tni_mm_traffic traffic;
+    tni_mm_traffic_of(p, &traffic);
+    if (p->b.column != 1 && p->n > 1)
+        return 400 + 2.2 * step_ns * m * n * tni_mm_parts(p->k, width) + 1.2 * lines +
+               traffic.read + chunks * n * (1 + 0.7 * m);
+    return 400 + 1.5 * step_ns * m * k * tni_mm_parts(p->n, width) + 0.6 * lines +
+           1.8 * traffic.read + 10 * chunks * m;
+}
+
+/* The last tiles have fewer rows, and take no less than a sum's wait. */
+static double packed(const tni_mm_set *set, double step_ns, int64_t lanes, const tni_mm_product *p)
+{
+    enum { FEWEST = 4 };
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    const int64_t rest = p->m % set->rows;
+    const double rows = m + (double)(rest > 0 && rest < FEWEST ? FEWEST - rest : 0);
+    const double packing = 0.055 * m * k * (double)p->a.size +
+                           (p->b.column == 1 ? 0.06 : 0.03) * n * k * (double)p->b.size;
+    const double narrow =
+        0.5 + LINE / 2.0 / (double)(lanes * p->b.size); /* vectors of less than a line */
+    tni_mm_traffic traffic;
+    tni_mm_traffic_of(p, &traffic);
+    return 350 + 1.16 * step_ns * rows * tni_mm_parts(p->n, lanes) * k + narrow * packing +
+           0.8 * m * n * (double)p->out.size / LINE + 0.3 * traffic.near;
+}
+
+/* What goes to memory that all threads share, for every matrix: packing writes what it reads once more, and out
+ * is then written while it is at hand. */
+static double far(const tni_mm_product *p, bool in_place)
+{
+    tni_mm_traffic traffic;
+    tni_mm_traffic_of(p, &traffic);
+    return in_place ? 6.2 * traffic.written : 3 * traffic.read + 2 * traffic.written;
+}
+
+/* Tasks that a product is worth; each has so many nanoseconds by the set's own estimate. */
+static double tasks_of(const tni_mm_set *set, const tni_mm_product *p, double grain_ns)
+{
+    return (double)p->m * (double)p->n * (double)p->k * set->cost * (double)p->matrices / grain_ns;
+}
+
+static double thin_us(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
+                      int32_t threads)
+{
+    enum { SHARED_BYTES = 256 * 1024 };
+    const double bytes = (double)p->n * (double)p->k * (double)p->b.size;
+    const bool shared = bytes >= SHARED_BYTES && threads > 1;
+    const double ns = CALL_NS + (double)p->matrices * thin(kernels, step_ns, p);
+    /* Threads are woken for sums, then to add them. */
+    return tni_mm_cost_shared(ns, shared ? threads : 1, threads) + (shared ? WAKE_NS / 1e3 : 0);
+}
+
+double tni_mm_cost(const tni_mm_kernels *kernels, double step_ns, const tn_query *query)
+{
+    const tni_mm_set *set = &kernels->packed;
+    const tn_op *op = query->op;
+    tni_mm_product p;
+    tni_mm_describe(op, &p);
+    if (p.m == 0 || p.n == 0 || p.matrices == 0)
+        return CALL_NS / 1e3;
+    if (!(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) && tni_mm_is_plain(op))
+        return (CALL_NS + in_place(kernels, step_ns, &p)) / 1e3;
+    if (tni_mm_is_thin(&p))
+        return thin_us(kernels, step_ns, &p, query->threads);
+    const bool there = tni_mm_is_in_place(&p);
+    const int64_t lanes = (int64_t)1 << kernels->width_log2;
+    const double matrix = there ? in_place(kernels, step_ns, &p) : packed(set, step_ns, lanes, &p);
+    const double tasks = tasks_of(set, &p, there ? 6e3 : 20e3), matrices = (double)p.matrices;
+    return tni_mm_cost_shared(CALL_NS + matrices * matrix, tasks, query->threads) +
+           matrices * far(&p, there) / 1e3;
+}
