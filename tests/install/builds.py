@@ -58,7 +58,8 @@ class Builds(script.Case):
         folder = self.place("plain")
         self.make(
             script.build.source, folder, "Unix Makefiles", "-DTENON_BENCH=OFF", "-DTENON_TESTS=ON",
-            "-DTENON_DESCRIBED=OFF", "-DCMOCKA_INCLUDE=", "-DCMOCKA_LIBRARY=",
+            "-DTENON_DESCRIBED=OFF", "-DTENON_CUDA=OFF",
+            "-DCMOCKA_INCLUDE=", "-DCMOCKA_LIBRARY=",
             targets=["all"])
         text = self.run_well(os.path.join(folder, "tests", "unit", "test_unit_form"))
         self.assertIn("[==========] unit.form: Running ", text)  # the stand-in's words

@@ -1,0 +1,157 @@
+#include "find.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_ROOM = 256, FIRST_PYTHON = 8, LAST_PYTHON = 20 };
+
+/* A search under way. */
+typedef struct search {
+    const tn_host *host;
+    const cuda_sought *sought;
+    const tn_symbol *symbols;
+    size_t count;
+    void *table;
+    bool found;
+    char taken[PATH_ROOM];
+    char passed[PATH_ROOM]; /* the first few that were not taken */
+} search;
+
+static bool exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file)
+        (void)fclose(file);
+    return file != NULL;
+}
+
+/* The next of "a|b|c" or, with ':', of a variable; false at the end or when it is too long. */
+static bool next(const char **at, char separator, char out[PATH_ROOM])
+{
+    const char stop[] = {separator, '\0'};
+    size_t length = strcspn(*at, stop);
+    bool fits = length > 0 && length < PATH_ROOM;
+    if (fits) {
+        memcpy(out, *at, length);
+        out[length] = '\0';
+    }
+    *at += length + ((*at)[length] == separator);
+    return fits;
+}
+
+static void look_at(search *s, const char *path)
+{
+    if (!exists(path))
+        return;
+    if (!s->found &&
+        s->host->library_bind(s->host->self, path, s->symbols, s->count, s->table, NULL) == TN_OK) {
+        s->found = true;
+        tn_text_fit(s->taken, sizeof s->taken, path);
+        return;
+    }
+    size_t used = strlen(s->passed);
+    if (!strstr(s->passed, path) && used + strlen(path) + 3 < sizeof s->passed)
+        snprintf(s->passed + used, sizeof s->passed - used, "%s%s", used ? ", " : "", path);
+}
+
+static void look_in(search *s, const char *folder)
+{
+    char path[2 * PATH_ROOM + 2], name[PATH_ROOM];
+    for (const char *at = s->sought->files; *at;) {
+        if (!next(&at, '|', name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (strlen(path) < PATH_ROOM)
+            look_at(s, path);
+    }
+}
+
+static void look_in_toolkit(search *s, const char *toolkit)
+{
+    char folder[PATH_ROOM + 8];
+    if (!toolkit || !toolkit[0] || strlen(toolkit) >= PATH_ROOM)
+        return;
+    snprintf(folder, sizeof folder, "%s/lib64", toolkit);
+    look_in(s, folder);
+}
+
+/* All packages of one Python below `nvidia`. */
+static void look_in_packages(search *s, const char *nvidia)
+{
+    char folder[3 * PATH_ROOM], package[PATH_ROOM];
+    if (!exists(nvidia))
+        return;
+    for (const char *at = s->sought->packages; *at;) {
+        if (!next(&at, '|', package))
+            continue;
+        snprintf(folder, sizeof folder, "%s/%s/lib", nvidia, package);
+        look_in(s, folder);
+    }
+}
+
+/* What Pythons with this prefix have. */
+static void look_in_prefix(search *s, const char *prefix)
+{
+    char folder[PATH_ROOM + 64];
+    if (!prefix || !prefix[0] || strlen(prefix) >= PATH_ROOM)
+        return;
+    for (int minor = LAST_PYTHON; minor >= FIRST_PYTHON; minor--) {
+        snprintf(folder, sizeof folder, "%s/lib/python3.%d/site-packages/nvidia", prefix, minor);
+        look_in_packages(s, folder);
+        snprintf(folder, sizeof folder, "%s/lib/python3.%d/dist-packages/nvidia", prefix, minor);
+        look_in_packages(s, folder);
+    }
+    snprintf(folder, sizeof folder, "%s/lib/python3/dist-packages/nvidia", prefix);
+    look_in_packages(s, folder);
+}
+
+/* The Pythons that can be called by name. */
+static void look_in_path(search *s, const char *path)
+{
+    char folder[PATH_ROOM], python[PATH_ROOM + 16];
+    while (path && *path) {
+        if (!next(&path, ':', folder))
+            continue;
+        snprintf(python, sizeof python, "%s/python3", folder);
+        size_t length = strlen(folder);
+        if (length < 5 || strcmp(folder + length - 4, "/bin") != 0 || !exists(python))
+            continue;
+        folder[length - 4] = '\0';
+        look_in_prefix(s, folder);
+    }
+}
+
+static void look_at_home(search *s, const char *home)
+{
+    char prefix[PATH_ROOM + 8];
+    if (!home || strlen(home) >= PATH_ROOM)
+        return;
+    snprintf(prefix, sizeof prefix, "%s/.local", home);
+    look_in_prefix(s, prefix);
+}
+
+tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
+                         size_t count, void *table, tn_error *err)
+{
+    search s = {.host = host, .sought = sought, .symbols = symbols, .count = count, .table = table};
+    tn_status status = host->library_bind(host->self, sought->files, symbols, count, table, err);
+    if (status && status != TN_UNAVAILABLE)
+        return status;
+    const bool by_loader = !status;
+    s.found = by_loader;
+    if (!by_loader) { /* else a toolkit's is most likely the very one */
+        look_in_toolkit(&s, getenv("CUDA_PATH"));
+        look_in_toolkit(&s, getenv("CUDA_HOME"));
+        look_in_toolkit(&s, "/usr/local/cuda");
+    }
+    look_in_prefix(&s, getenv("VIRTUAL_ENV"));
+    look_in_prefix(&s, getenv("CONDA_PREFIX"));
+    look_in_path(&s, getenv("PATH"));
+    look_at_home(&s, getenv("HOME"));
+    if (!s.found)
+        return status;
+    (void)tn_fail(err, TN_OK, 0, "", "found %s%s%s%s", by_loader ? "by the loader" : "at ",
+                  by_loader ? "" : s.taken, s.passed[0] ? "; passed over: " : "", s.passed);
+    return TN_OK;
+}

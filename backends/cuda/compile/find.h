@@ -1,0 +1,18 @@
+/* Where NVIDIA's libraries lie: where the loader looks, in toolkits, and in the `nvidia` folders of Python's
+ * packages. Thread-safety: Safe. */
+#ifndef CUDA_FIND_H
+#define CUDA_FIND_H
+
+#include "tenon/module/module.h"
+
+typedef struct cuda_sought {
+    const char *files;    /* by preference: "libnvrtc.so.13|libnvrtc.so.12" */
+    const char *packages; /* folders below Python's `nvidia`: "cu13|cuda_nvrtc" */
+} cuda_sought;
+
+/* Binds as host->library_bind does: the loader's own, else the first file that opens. When it succeeds, `err`
+ * says from where, and what else is there and was passed over. */
+tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
+                         size_t count, void *table, tn_error *err);
+
+#endif

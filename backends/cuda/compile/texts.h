@@ -1,0 +1,30 @@
+/* The kernels' texts, which are a part of the module, and what each unit is made of. */
+#ifndef CUDA_TEXTS_H
+#define CUDA_TEXTS_H
+
+#include "nvrtc.h"
+
+enum {
+    CUDA_UNIT_EACH = 0,
+    CUDA_UNIT_PERMUTE,
+    CUDA_UNIT_SOFTMAX,
+    CUDA_UNIT_NORM,
+    CUDA_UNIT_ROTARY,
+    CUDA_UNIT_REDUCE,
+    CUDA_UNIT_RANDOM,
+    CUDA_UNIT_COUNT
+};
+
+/* The unit's name: "each.cu". */
+const char *cuda_unit_name(int32_t unit);
+
+/* All of the unit's text, ended, each part with its own name and lines; host->release it. NULL for want of
+ * memory. */
+char *cuda_unit_text(const tn_host *host, int32_t unit);
+
+/* What the units include, beside what they are made of. */
+extern const char *const cuda_header_names[];
+extern const char *const cuda_header_texts[];
+extern const int32_t cuda_headers;
+
+#endif

@@ -1,0 +1,100 @@
+#include "shape.h"
+
+#include "../kernels/layout.h"
+
+static bool lies_by_rows(const tn_layout *layout)
+{
+    const int32_t r = layout->rank - 2, c = layout->rank - 1;
+    return layout->stride[c] == 1 || layout->shape[c] == 1 ||
+           (layout->shape[r] > 1 && layout->stride[r] != 1);
+}
+
+/* The batch's dimensions as one, in place of which `stride` leads from matrix to matrix; false where they
+ * do not follow one another. */
+static bool join_batch(const tn_layout *layout, int32_t batch_rank, int64_t *stride)
+{
+    int64_t count = 1;
+    *stride = 0;
+    for (int32_t d = batch_rank - 1; d >= 0; d--) {
+        if (layout->shape[d] == 1)
+            continue;
+        if (count == 1)
+            *stride = layout->stride[d];
+        else if (layout->stride[d] != *stride * count)
+            return false;
+        count *= layout->shape[d];
+    }
+    return true;
+}
+
+static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_refusal *why)
+{
+    static const char *const names[] = {"a.stride", "b.stride", "out.stride"};
+    const tn_layout *layout = &op->operand[operand];
+    const int32_t r = layout->rank - 2, c = layout->rank - 1;
+    const bool by_rows = lies_by_rows(layout);
+    const int64_t rows = layout->shape[by_rows ? c : r], columns = layout->shape[by_rows ? r : c];
+    lt_matrix *to = &out->matrix[operand];
+    *to = (lt_matrix){.rows = rows,
+                      .columns = columns,
+                      .leading = columns > 1 ? layout->stride[by_rows ? r : c] : rows,
+                      .turned = by_rows != out->out_by_rows};
+    if (to->leading < rows || (rows > 1 && layout->stride[by_rows ? c : r] != 1))
+        return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], rows, to->leading,
+                           "rows or columns lie together, one behind the other");
+    if (!join_batch(layout, op->as.matmul.batch_rank, &to->batch_stride))
+        return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], 1, 0,
+                           "the batch's dimensions have one stride together");
+    return TN_OK;
+}
+
+/* Matrices of A that one B serves, one behind the other, are one matrix of more rows. */
+static void join_rows(const tn_op *op, lt_shape *shape)
+{
+    lt_matrix *a = &shape->matrix[TN_MATMUL_A], *out = &shape->matrix[TN_MATMUL_OUT];
+    const int64_t m = op->as.matmul.m;
+    if (shape->batch == 1 || !shape->out_by_rows || a->turned ||
+        shape->matrix[TN_MATMUL_B].batch_stride != 0 || a->batch_stride != m * a->leading ||
+        out->batch_stride != m * out->leading)
+        return;
+    a->columns *= shape->batch;
+    out->columns *= shape->batch;
+    shape->batch = 1;
+}
+
+/* One number for each column of out, the same for all matrices. */
+static tn_status admit_bias(const tn_op *op, const lt_shape *shape, tn_refusal *why)
+{
+    const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
+    bool sound = shape->out_by_rows && bias->dtype == op->operand[TN_MATMUL_OUT].dtype;
+    if (!bias->dtype)
+        return TN_OK;
+    for (int32_t d = 0; d < bias->rank - 1; d++)
+        sound = sound && (bias->shape[d] == 1 || bias->stride[d] == 0);
+    sound = sound && (bias->shape[bias->rank - 1] == 1 || bias->stride[bias->rank - 1] == 1);
+    return sound
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_STRIDE, "bias.stride", 0, 1,
+                             "a bias is of out's dtype, one number for each column of out, dense");
+}
+
+tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    tn_status status = TN_OK;
+    if (mm->k < 1)
+        return tn_refuse(why, TN_REFUSE_SHAPE, "k", 1, mm->k);
+    if (mm->m > INT32_MAX || mm->n > INT32_MAX || mm->k > INT32_MAX || mm->matrices > INT32_MAX)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "m, n, k", INT32_MAX, INT64_MAX,
+                           "sizes of at most 2147483647 each");
+    out->out_by_rows = lies_by_rows(&op->operand[TN_MATMUL_OUT]);
+    out->left = out->out_by_rows ? TN_MATMUL_B : TN_MATMUL_A;
+    out->right = out->out_by_rows ? TN_MATMUL_A : TN_MATMUL_B;
+    out->batch = mm->matrices;
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT && !status; i++)
+        status = describe(op, i, out, why);
+    if (status)
+        return status;
+    join_rows(op, out);
+    return admit_bias(op, out, why);
+}

@@ -1,0 +1,28 @@
+/* A product as cuBLASLt sees it, by columns: out is `left` times `right`. Where out lies by rows, as it
+ * mostly does, that is out transposed, so that left is B and right is A. */
+#ifndef CUDA_CUBLAS_SHAPE_H
+#define CUDA_CUBLAS_SHAPE_H
+
+#include "tenon/module/kernel.h"
+
+#include <stdbool.h>
+
+/* A matrix by columns. */
+typedef struct lt_matrix {
+    int64_t rows, columns;
+    int64_t leading;      /* between columns  */
+    int64_t batch_stride; /* between matrices */
+    bool turned;          /* its transpose goes into the product */
+} lt_matrix;
+
+typedef struct lt_shape {
+    int32_t left, right; /* operands of the op */
+    lt_matrix matrix[3]; /* by the op's operands: A, B, out */
+    int64_t batch;
+    bool out_by_rows;
+} lt_shape;
+
+/* TN_UNSUPPORTED, with why, for what it cannot be told. */
+tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why);
+
+#endif

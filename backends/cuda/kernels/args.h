@@ -1,0 +1,61 @@
+/* What kernels are given, the same for the host that fills it in and for the device that reads it: this text
+ * is compiled on both. Strides are in elements. */
+#ifndef CUDA_KERNELS_ARGS_H
+#define CUDA_KERNELS_ARGS_H
+
+enum { CUDA_ARGS_RANK = 8, CUDA_ARGS_OPERANDS = 4 };
+
+/* Elements one by one; the last dimension is the fastest. */
+typedef struct cuda_each_args {
+    void *data[CUDA_ARGS_OPERANDS];
+    long long elements;
+    long long size[CUDA_ARGS_RANK];
+    long long stride[CUDA_ARGS_OPERANDS][CUDA_ARGS_RANK];
+    double value;
+    int rank;
+    int reserved;
+} cuda_each_args;
+
+/* Rows: `rows` of them, each of `size` elements; the dimensions are those before a row's own. */
+typedef struct cuda_rows_args {
+    void *data[CUDA_ARGS_OPERANDS];
+    long long rows;
+    long long size;
+    long long outer[CUDA_ARGS_RANK];
+    long long stride[CUDA_ARGS_OPERANDS][CUDA_ARGS_RANK];
+    long long along[CUDA_ARGS_OPERANDS]; /* between neighbours of a row */
+    long long whole;                     /* rotary: the last dimension, of which `size` is turned */
+    double epsilon;
+    int rank;
+    int reserved;
+} cuda_rows_args;
+
+/* Reductions: of each of `outputs` elements, `size` are taken, by dimensions of their own. Parts are of
+ * `part` elements each; what becomes of one is at `partial`. */
+typedef struct cuda_reduce_args {
+    void *in;
+    void *out;
+    void *partial;
+    long long outputs;
+    long long size;
+    long long parts;
+    long long part;
+    long long kept[CUDA_ARGS_RANK];
+    long long kept_in[CUDA_ARGS_RANK];
+    long long kept_out[CUDA_ARGS_RANK];
+    long long taken[CUDA_ARGS_RANK];
+    long long taken_in[CUDA_ARGS_RANK];
+    int kept_rank;
+    int taken_rank;
+} cuda_reduce_args;
+
+/* Random numbers: `elements` of them, from block `block` on. */
+typedef struct cuda_random_args {
+    void *out;
+    long long elements;
+    unsigned long long seed;
+    unsigned long long subsequence;
+    unsigned long long block;
+} cuda_random_args;
+
+#endif

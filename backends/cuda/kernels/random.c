@@ -1,0 +1,49 @@
+/* Random numbers on the device. They are the platform's and no op's, so that this opens the compiler for
+ * itself, once. */
+#include "layout.h"
+
+/* NULL where there is none: that is looked for once, too. */
+static const cuda_nvrtc *compiler_of(cuda *self)
+{
+    mtx_lock(&self->lock);
+    if (!self->sought_compiler) {
+        self->sought_compiler = true;
+        if (cuda_nvrtc_open(self->host, &self->compiler, NULL))
+            self->compiler = NULL;
+    }
+    const cuda_nvrtc *found = self->compiler;
+    mtx_unlock(&self->lock);
+    return found;
+}
+
+tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
+{
+    cuda *self = any;
+    const bool words = job->dtype == TN_U32 || job->dtype == TN_I32;
+    const char *type = words ? "u32" : cuda_is_float(job->dtype) ? cuda_type_of(job->dtype) : NULL;
+    const cuda_nvrtc *compiler = type ? compiler_of(self) : NULL;
+    const int64_t in_block = cuda_bytes_of(job->dtype) == 8 ? 2 : 4;
+    const int64_t each = in_block * CUDA_THREADS;
+    char options[64];
+    cuda_kernel *kernel = NULL;
+    if (!compiler || (words && job->kind != TN_RANDOM_UNIFORM))
+        return tn_fail(err, TN_UNSUPPORTED, 0, "cuda", "no such numbers on the device");
+    snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", type,
+             words ? 0 : (int)job->kind);
+    const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+    tn_status status = cuda_kernel_get(self, compiler, job->device, &wanted, &kernel, err);
+    if (status) /* code that cannot be made or loaded is no reason to have no numbers */
+        return status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY ? status : TN_UNSUPPORTED;
+    cuda_random_args args = {.out = job->to,
+                             .elements = job->elements,
+                             .seed = job->seed,
+                             .subsequence = job->subsequence,
+                             .block = job->block};
+    const cuda_launch launch = {
+        .kernel = kernel,
+        .blocks = cuda_blocks_on(self, job->device, (job->elements + each - 1) / each),
+        .threads = CUDA_THREADS,
+        .args = &args,
+        .stream = job->stream};
+    return cuda_kernel_launch(self, job->device, &launch, err);
+}

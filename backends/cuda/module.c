@@ -1,0 +1,76 @@
+/* The module's tables. */
+#include "compile/nvrtc.h"
+#include "cublas/lt.h"
+#include "cublas/matmul.h"
+#include "kernels/layout.h"
+#include "platform/cuda.h"
+
+static const tn_platform_row platform = {
+    .struct_size = sizeof platform,
+    .name = "cuda",
+    .kind = TN_PLATFORM_CUDA,
+    .flags = TN_PLATFORM_ASYNC_OUTPUT,
+    .remedy = "install NVIDIA's driver: nvidia-smi should then list the device",
+    .probe = cuda_probe,
+    .memory_alloc = cuda_memory_alloc,
+    .memory_free = cuda_memory_free,
+    .copy = cuda_copy,
+    .async_output_reason = "copies run beside kernels; each step on its own leaves the device idle "
+                           "between them",
+    .device_properties = cuda_device_properties,
+    .device_memory = cuda_device_memory,
+    .device_link = cuda_device_link,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_query = cuda_stream_query,
+    .stream_synchronize = cuda_stream_synchronize,
+    .stream_wait = cuda_stream_wait,
+    .device_synchronize = cuda_device_synchronize,
+    .stream_call = cuda_stream_call,
+    .event_create = cuda_event_create,
+    .event_destroy = cuda_event_destroy,
+    .event_record = cuda_event_record,
+    .event_query = cuda_event_query,
+    .event_synchronize = cuda_event_synchronize,
+    .event_elapsed = cuda_event_elapsed,
+    .event_export = cuda_event_export,
+    .event_import = cuda_event_import,
+    .fill = cuda_fill,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
+    .device_activate = cuda_device_activate,
+    .device_is_initialized = cuda_device_is_initialized,
+    .device_reset = cuda_device_reset,
+    .graph_begin = cuda_graph_begin,
+    .graph_end = cuda_graph_end,
+    .graph_run = cuda_graph_run,
+    .graph_destroy = cuda_graph_destroy,
+    .random = cuda_random,
+};
+static const tn_platform_row *const platforms[] = {&platform, NULL};
+
+static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, NULL};
+
+static const tn_kernel_row *const kernels[] = {
+    &cuda_permute_row,         &cuda_cast_row,    &cuda_fill_row,
+    &cuda_unary_row,           &cuda_binary_row,  &cuda_reduce_row,
+    &cuda_softmax_row,         &cuda_norm_row,    &cuda_rotary_row,
+    &cuda_lt_matmul_row,       &cuda_lt_tf32_row, &cuda_lt_half_row,
+    &cuda_lt_half_reduced_row, &cuda_lt_int8_row, NULL};
+
+static const tn_module module = {
+    .struct_size = sizeof module,
+    TN_MODULE_ABI,
+    .name = "cuda",
+    .version = "1.0",
+    .platforms = platforms,
+    .libraries = libraries,
+    .kernels = kernels,
+};
+
+tn_status tn_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}

@@ -1,0 +1,220 @@
+/* The device's context: made at the first use, current during a call, and what is kept of its fault. */
+#include "cuda.h"
+
+static void lock_fault(cuda_device *device)
+{
+    while (atomic_flag_test_and_set_explicit(&device->fault_guard, memory_order_acquire))
+        continue;
+}
+
+static void unlock_fault(cuda_device *device)
+{
+    atomic_flag_clear_explicit(&device->fault_guard, memory_order_release);
+}
+
+static tn_status tell_fault(cuda_device *device, tn_error *err)
+{
+    lock_fault(device);
+    if (err)
+        *err = device->fault;
+    unlock_fault(device);
+    return TN_DEVICE_LOST;
+}
+
+/* Keeps the first fault. */
+static void keep_fault(cuda_device *device, const tn_error *fault)
+{
+    lock_fault(device);
+    if (!atomic_load(&device->faulted)) {
+        device->fault = *fault;
+        atomic_store_explicit(&device->faulted, true, memory_order_release);
+    }
+    unlock_fault(device);
+}
+
+static bool has_faulted(const cuda_device *device)
+{
+    return atomic_load_explicit(&device->faulted, memory_order_acquire);
+}
+
+tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, tn_error *err)
+{
+    tn_error said;
+    if (code == CUDA_SUCCESS)
+        return TN_OK;
+    tn_status status = cuda_driver_fail(&scope->self->driver, code, call, &said);
+    if (status == TN_DEVICE_LOST) {
+        keep_fault(scope->device, &said);
+        return tell_fault(scope->device, err);
+    }
+    if (err)
+        *err = said;
+    return status;
+}
+
+tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err)
+{
+    tn_status status = cuda_check(scope, code, call, err);
+    cuda_leave(scope);
+    return status;
+}
+
+/* Makes the context and what calls on it need; it is current until the caller pops it. */
+static cu_result open_context(cuda *self, cuda_device *device, const char **out_call)
+{
+    const cuda_driver *driver = &self->driver;
+    cu_context context = NULL, popped;
+    int least = 0, greatest = 0;
+    *out_call = "cuDevicePrimaryCtxRetain";
+    cu_result code = driver->primary_retain(&context, device->handle);
+    if (code)
+        return code;
+    *out_call = "cuCtxPushCurrent_v2";
+    code = driver->context_push(context);
+    if (code == CUDA_SUCCESS) {
+        *out_call = "cuCtxGetStreamPriorityRange";
+        code = driver->priority_range(&least, &greatest);
+        atomic_store(&device->least, least);
+        atomic_store(&device->greatest, greatest);
+        if (!code) {
+            *out_call = "cuMemPoolCreate";
+            code = cuda_memory_open(self, device);
+        }
+        (void)driver->context_pop(&popped);
+    }
+    if (code)
+        (void)driver->primary_release(device->handle);
+    else
+        atomic_store_explicit(&device->context, context, memory_order_release);
+    return code;
+}
+
+static tn_status open_device(cuda *self, cuda_device *device, tn_error *err)
+{
+    const char *call = "";
+    tn_status status = cuda_start(self, err);
+    if (!status)
+        status = cuda_find_handle(device, err);
+    if (status)
+        return status;
+    mtx_lock(&device->lock);
+    if (!atomic_load(&device->context)) {
+        cu_result code = open_context(self, device, &call);
+        status = cuda_check(&(cuda_scope){.self = self, .device = device}, code, call, err);
+    }
+    mtx_unlock(&device->lock);
+    return status;
+}
+
+tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err)
+{
+    cuda *self = any;
+    cuda_device *device = &self->devices[index];
+    cu_context before = NULL;
+    if (has_faulted(device))
+        return tell_fault(device, err);
+    cu_context context = atomic_load_explicit(&device->context, memory_order_acquire);
+    if (!context) {
+        tn_status status = open_device(self, device, err);
+        if (status)
+            return status;
+        context = atomic_load_explicit(&device->context, memory_order_acquire);
+    }
+    *out = (cuda_scope){.self = self, .device = device};
+    cu_result code = self->driver.context_get(&before);
+    if (code)
+        return cuda_check(out, code, "cuCtxGetCurrent", err);
+    if (before == context)
+        return TN_OK;
+    code = self->driver.context_push(context);
+    if (code)
+        return cuda_check(out, code, "cuCtxPushCurrent_v2", err);
+    out->pushed = true;
+    return TN_OK;
+}
+
+void cuda_leave(const cuda_scope *scope)
+{
+    cu_context popped;
+    if (scope->pushed)
+        (void)scope->self->driver.context_pop(&popped);
+}
+
+/* The one call that leaves the device's context current: it is what the caller asked for. */
+tn_status cuda_device_activate(void *any, int32_t index, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status || !scope.pushed)
+        return status;
+    cuda_leave(&scope);
+    cu_result code = scope.self->driver.context_set(atomic_load(&scope.device->context));
+    return cuda_check(&scope, code, "cuCtxSetCurrent", err);
+}
+
+/* By us, or by the program: that it is there is what counts. */
+int32_t cuda_device_is_initialized(void *any, int32_t index)
+{
+    cuda *self = any;
+    const cuda_device *device = &self->devices[index];
+    unsigned flags = 0;
+    int active = 0;
+    if (atomic_load_explicit(&device->context, memory_order_acquire))
+        return 1;
+    if (!atomic_load_explicit(&self->started, memory_order_acquire))
+        return 0;
+    cu_result code = self->driver.primary_state(device->handle, &flags, &active);
+    return code == CUDA_SUCCESS && active;
+}
+
+tn_status cuda_device_synchronize(void *any, int32_t index, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    return status ? status
+                  : cuda_done(&scope, scope.self->driver.context_synchronize(), "cuCtxSynchronize",
+                              err);
+}
+
+/* Whatever was made in the old context went with it, and what others were let into. */
+static void forget(cuda *self, cuda_device *device)
+{
+    for (int32_t i = 0; i < self->count; i++)
+        atomic_fetch_and(&self->devices[i].peers, ~(UINT64_C(1) << device->index));
+    atomic_store(&device->context, NULL);
+    atomic_store(&device->pool, NULL);
+    atomic_store(&device->alloc_stream, NULL);
+    atomic_store(&device->peers, 0);
+    atomic_fetch_add(&device->life, 1);
+}
+
+/* The primary context is the process's: resetting it takes along what the program's other libraries have
+ * on the device, which the fault has voided already. */
+tn_status cuda_device_reset(void *any, int32_t index, tn_error *err)
+{
+    cuda *self = any;
+    cuda_device *device = &self->devices[index];
+    const cuda_driver *driver = &self->driver;
+    const char *call = "cuDevicePrimaryCtxReset_v2";
+    tn_status status = cuda_start(self, err);
+    if (!status)
+        status = cuda_find_handle(device, err);
+    if (status)
+        return status;
+    mtx_lock(&device->lock);
+    if (atomic_load(&device->context))
+        (void)driver->primary_release(device->handle);
+    forget(self, device);
+    cu_result code = driver->primary_reset(device->handle);
+    if (!code)
+        code = open_context(self, device, &call);
+    if (!code)
+        atomic_store(&device->faulted, false);
+    mtx_unlock(&device->lock);
+    if (!code)
+        return TN_OK;
+    tn_error said;
+    (void)cuda_driver_fail(driver, code, call, &said);
+    return tn_fail(err, TN_DEVICE_LOST, (int32_t)code, call,
+                   "the driver keeps the fault: %.250s; start the process anew", said.message);
+}

@@ -1,0 +1,204 @@
+/* Looking for devices: by the management library, which initialises nothing and leaves a process that forks
+ * well, and by the driver where that one alone knows. */
+#include "cuda.h"
+#include "verdict.h"
+
+#include <stdlib.h>
+
+static void set_device(cuda *self, int32_t index, const cuda_found *found)
+{
+    cuda_device *device = &self->devices[index];
+    device->found = *found;
+    device->index = index;
+    device->handle = -1;
+}
+
+/* True when the library's answer is all there is to know. */
+static bool find_by_nvml(cuda *self)
+{
+    cuda_found all[CUDA_MOST];
+    int32_t visible[CUDA_MOST], count = 0, seen = 0;
+    if (cuda_nvml_list(&self->nvml, all, CUDA_MOST, &count, NULL))
+        return false;
+    if (!cuda_visible(all, count, getenv("CUDA_VISIBLE_DEVICES"), getenv("CUDA_DEVICE_ORDER"),
+                      visible, &seen) ||
+        seen == 0)
+        return false;
+    for (int32_t i = 0; i < seen; i++)
+        set_device(self, i, &all[visible[i]]);
+    self->count = seen;
+    return true;
+}
+
+static void write_uuid(const cu_uuid *uuid, bool is_split, char out[48])
+{
+    size_t used = (size_t)snprintf(out, 48, is_split ? "MIG" : "GPU");
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(out + used, 48 - used, "%s%02x", dash ? "-" : "",
+                                 (unsigned)(unsigned char)uuid->bytes[i]);
+    }
+}
+
+static int64_t attribute(const cuda_driver *driver, cu_device_attribute which, cu_device device)
+{
+    int value = 0;
+    return driver->device_attribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
+}
+
+/* The driver counts a memory clock's cycles in kHz, each of which has two transfers. */
+static void describe(const cuda_driver *driver, cu_device device, cuda_found *out)
+{
+    size_t bytes = 0;
+    cu_uuid uuid;
+    memset(out, 0, sizeof *out);
+    out->physical = -1;
+    (void)driver->device_name(out->name, (int)sizeof out->name, device);
+    out->is_split = strstr(out->name, " MIG ") != NULL;
+    if (driver->device_uuid && driver->device_uuid(&uuid, device) == CUDA_SUCCESS)
+        write_uuid(&uuid, out->is_split, out->uuid);
+    if (driver->device_bus(out->bus, (int)sizeof out->bus, device) != CUDA_SUCCESS)
+        out->bus[0] = '\0';
+    for (char *c = out->bus; *c; c++)
+        *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
+    if (driver->device_memory(&bytes, device) == CUDA_SUCCESS)
+        out->memory_bytes = bytes;
+    out->major = (int32_t)attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    out->minor = (int32_t)attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    out->multi_processors = attribute(driver, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    out->clock_khz = attribute(driver, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device);
+    out->bandwidth = 2 * attribute(driver, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) * 1000 *
+                     attribute(driver, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device) / 8;
+}
+
+/* Starts the driver; *out_count is how many devices it shows. */
+static tn_status init_driver(cuda *self, int *out_count, tn_error *err)
+{
+    const cuda_driver *driver = &self->driver;
+    cuda_surroundings around;
+    cu_result code = driver->init(0);
+    if (!code)
+        code = driver->device_count(out_count);
+    if (!code && *out_count == 0)
+        code = CUDA_ERROR_NO_DEVICE;
+    if (!code)
+        return TN_OK;
+    cuda_look_around("", &around);
+    return cuda_verdict_driver(driver, code, &around, getenv("CUDA_VISIBLE_DEVICES"), err);
+}
+
+/* Without the management library, or where it does not know: the driver's own devices, in its order. */
+static tn_status find_by_driver(cuda *self, tn_error *err)
+{
+    const cuda_driver *driver = &self->driver;
+    bool all = !getenv("CUDA_VISIBLE_DEVICES");
+    int count = 0;
+    tn_status status = init_driver(self, &count, err);
+    for (int i = 0; !status && i < count && i < CUDA_MOST; i++) {
+        cuda_found found;
+        cu_device handle = -1;
+        cu_result code = driver->device_get(&handle, i);
+        if (code)
+            return cuda_driver_fail(driver, code, "cuDeviceGet", err);
+        describe(driver, handle, &found);
+        found.physical = all ? i : -1;
+        set_device(self, i, &found);
+        self->devices[i].handle = handle;
+        self->count = i + 1;
+    }
+    if (!status)
+        atomic_store(&self->started, true);
+    return status;
+}
+
+/* Whether the driver's device is the one that the management library described. */
+static bool is_same(const cuda_found *described, const cuda_found *has)
+{
+    return has->uuid[0] ? strcmp(described->uuid, has->uuid) == 0
+                        : strcmp(described->bus, has->bus) == 0;
+}
+
+/* One that the driver does not show keeps the number -1: others are none the worse for it. */
+static void match(cuda *self, cuda_device *device, int count)
+{
+    const cuda_driver *driver = &self->driver;
+    for (int i = 0; i < count; i++) {
+        cu_device handle = -1;
+        cuda_found has;
+        if (driver->device_get(&handle, i) != CUDA_SUCCESS)
+            continue;
+        describe(driver, handle, &has);
+        if (is_same(&device->found, &has))
+            device->handle = handle;
+    }
+}
+
+tn_status cuda_find_handle(const cuda_device *device, tn_error *err)
+{
+    return device->handle >= 0
+               ? TN_OK
+               : tn_fail(
+                     err, TN_UNAVAILABLE, 0, "cuDeviceGet",
+                     "the driver does not show %s (%s), which was here when devices were sought; was "
+                     "CUDA_VISIBLE_DEVICES changed since?",
+                     device->found.name, device->found.uuid);
+}
+
+tn_status cuda_start(cuda *self, tn_error *err)
+{
+    tn_status status = TN_OK;
+    int count = 0;
+    if (atomic_load_explicit(&self->started, memory_order_acquire))
+        return TN_OK;
+    mtx_lock(&self->lock);
+    if (!atomic_load(&self->started)) {
+        status = init_driver(self, &count, err);
+        for (int32_t i = 0; !status && i < self->count; i++)
+            match(self, &self->devices[i], count);
+        if (!status)
+            atomic_store_explicit(&self->started, true, memory_order_release);
+    }
+    mtx_unlock(&self->lock);
+    return status;
+}
+
+/* Everything but the host's memory for it, which the caller has. */
+static tn_status look(cuda *self, tn_error *err)
+{
+    nvml_result code = NVML_SUCCESS;
+    cuda_surroundings around;
+    tn_status status = cuda_driver_bind(self->host, &self->driver, &self->driver_version, err);
+    if (status)
+        return status;
+    self->has_nvml = cuda_nvml_open(self->host, &self->nvml, &code, NULL) == TN_OK;
+    if (self->has_nvml && find_by_nvml(self))
+        return TN_OK;
+    if (code) {
+        cuda_look_around("", &around);
+        status = cuda_verdict_nvml(code, &around, err);
+    }
+    return status ? status : find_by_driver(self, err);
+}
+
+tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
+{
+    cuda *self = host->alloc(host->self, sizeof *self, _Alignof(cuda));
+    if (!self)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cuda: probe", "no memory for the platform");
+    memset(self, 0, sizeof *self);
+    self->host = host;
+    tn_status status = look(self, err);
+    if (status) {
+        host->release(host->self, self);
+        return status;
+    }
+    mtx_init(&self->lock, mtx_plain);
+    for (int32_t i = 0; i < self->count; i++) {
+        mtx_init(&self->devices[i].lock, mtx_plain);
+        mtx_init(&self->devices[i].kernels_lock, mtx_plain);
+        atomic_flag_clear(&self->devices[i].fault_guard);
+    }
+    *out_self = self;
+    *out_devices = self->count;
+    return TN_OK;
+}

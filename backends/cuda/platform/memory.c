@@ -1,0 +1,193 @@
+/* Memory: from a pool of the driver's in the order of a stream of our own, pinned memory of the host, and
+ * how it stands.
+ *
+ * What the pool gives is there for every stream: the stream that it was ordered on has nothing else to do,
+ * and is waited for. What is freed may be used no longer by anything queued, so freeing is in order, too. */
+#include "cuda.h"
+
+/* Where a driver has no pools, plain allocation serves. */
+static cu_result open_pool(cuda *self, cuda_device *device)
+{
+    const cuda_driver *driver = &self->driver;
+    const cu_pool_properties properties = {
+        .allocation_type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->handle}};
+    uint64_t keep = device->found.memory_bytes / 8;
+    cu_stream stream = NULL;
+    cu_pool pool = NULL;
+    cu_result code = driver->stream_create(&stream, CU_STREAM_NON_BLOCKING, 0);
+    if (code)
+        return code;
+    code = driver->pool_create(&pool, &properties);
+    if (!code)
+        code = driver->pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+    if (code) {
+        if (pool)
+            (void)driver->pool_destroy(pool);
+        (void)driver->stream_destroy(stream);
+        return code;
+    }
+    atomic_store(&device->alloc_stream, stream);
+    atomic_store(&device->pool, pool);
+    return CUDA_SUCCESS;
+}
+
+cu_result cuda_memory_open(cuda *self, cuda_device *device)
+{
+    const cuda_driver *driver = &self->driver;
+    int has_pools = 0;
+    cu_result code = driver->device_attribute(
+        &has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device->handle);
+    if (code || !has_pools || !driver->pool_create || !driver->pool_alloc || !driver->pool_free ||
+        !driver->pool_trim || !driver->pool_set || !driver->pool_get || !driver->pool_destroy)
+        return CUDA_SUCCESS;
+    return open_pool(self, device);
+}
+
+static cu_result take(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cu_pool pool = atomic_load(&scope->device->pool);
+    cu_stream stream = atomic_load(&scope->device->alloc_stream);
+    if (!pool)
+        return driver->memory_alloc(out, bytes);
+    cu_result code = driver->pool_alloc(out, bytes, pool, stream);
+    return code ? code : driver->stream_synchronize(stream);
+}
+
+/* What the pool keeps is given back and asked for once more. */
+static cu_result take_twice(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cu_pool pool = atomic_load(&scope->device->pool);
+    cu_result code = take(scope, bytes, out);
+    if (code != CUDA_ERROR_OUT_OF_MEMORY || !pool)
+        return code;
+    code = driver->stream_synchronize(atomic_load(&scope->device->alloc_stream));
+    if (!code)
+        code = driver->pool_trim(pool, 0);
+    return code ? code : take(scope, bytes, out);
+}
+
+tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err)
+{
+    cuda_scope scope;
+    cu_deviceptr memory = 0;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cu_result code =
+        bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY : take_twice(&scope, (size_t)bytes, &memory);
+    status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
+    if (!status)
+        *out = (void *)(uintptr_t)memory;
+    return status;
+}
+
+void cuda_memory_free(void *any, int32_t index, void *memory)
+{
+    cuda_scope scope;
+    if (!memory || cuda_enter(any, index, &scope, NULL))
+        return;
+    const cuda_driver *driver = &scope.self->driver;
+    cu_deviceptr at = (cu_deviceptr)(uintptr_t)memory;
+    cu_result code = atomic_load(&scope.device->pool)
+                         ? driver->pool_free(at, atomic_load(&scope.device->alloc_stream))
+                         : driver->memory_free(at);
+    (void)cuda_done(&scope, code, "cuMemFreeAsync", NULL);
+}
+
+tn_status cuda_host_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err)
+{
+    cuda_scope scope;
+    void *memory = NULL;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cu_result code = bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY
+                                      : scope.self->driver.host_alloc(&memory, (size_t)bytes,
+                                                                      CU_MEMHOSTALLOC_PORTABLE);
+    status = cuda_done(&scope, code, "cuMemHostAlloc", err);
+    if (!status)
+        *out = memory;
+    return status;
+}
+
+void cuda_host_free(void *any, int32_t index, void *memory)
+{
+    cuda_scope scope;
+    if (!memory || cuda_enter(any, index, &scope, NULL))
+        return;
+    (void)cuda_done(&scope, scope.self->driver.host_free(memory), "cuMemFreeHost", NULL);
+}
+
+void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cuda_device *device = scope->device;
+    const uint64_t bit = UINT64_C(1) << other->index;
+    const cu_pool_access access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->handle},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    int reaches = 0;
+    if (atomic_fetch_or(&device->peers, bit) & bit)
+        return;
+    if (driver->device_reaches(&reaches, device->handle, other->handle) || !reaches)
+        return;
+    (void)driver->peer_enable(atomic_load(&other->context), 0);
+    cu_pool pool = atomic_load(&other->pool);
+    if (pool && driver->pool_share)
+        (void)driver->pool_share(pool, &access, 1);
+}
+
+/* Without a context, whose making would take memory itself. */
+static tn_status tell_from_outside(const cuda *self, const cuda_device *device,
+                                   tn_device_memory *out)
+{
+    nvml_memory memory;
+    out->total = tn_fact_of((int64_t)device->found.memory_bytes, "the driver");
+    out->in_use = tn_fact_of(0, "the device is not in use");
+    if (self->has_nvml && device->found.nvml &&
+        self->nvml.memory(device->found.nvml, &memory) == NVML_SUCCESS) {
+        out->total = tn_fact_of((int64_t)memory.total, "NVML");
+        out->available = tn_fact_of((int64_t)memory.available, "NVML");
+    } else {
+        out->available = tn_fact_unknown("the driver tells only once the device is in use");
+    }
+    return TN_OK;
+}
+
+/* What the pool has and does not use is there to be had, too. */
+static cu_result tell_from_inside(const cuda_scope *scope, tn_device_memory *out)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cu_pool pool = atomic_load(&scope->device->pool);
+    uint64_t used = 0, reserved = 0;
+    size_t available = 0, total = 0;
+    cu_result code = driver->memory_info(&available, &total);
+    if (!code && pool)
+        code = driver->pool_get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+    if (!code && pool)
+        code = driver->pool_get(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved);
+    if (code)
+        return code;
+    out->total = tn_fact_of((int64_t)total, "cuMemGetInfo");
+    out->available =
+        tn_fact_of((int64_t)(available + (reserved > used ? reserved - used : 0)),
+                   pool ? "cuMemGetInfo, and what the pool has and does not use" : "cuMemGetInfo");
+    out->in_use = pool ? tn_fact_of((int64_t)used, "what the pool has given")
+                       : tn_fact_unknown("this driver has no pools, which would count");
+    return CUDA_SUCCESS;
+}
+
+tn_status cuda_device_memory(void *any, int32_t index, tn_device_memory *out, tn_error *err)
+{
+    cuda *self = any;
+    const cuda_device *device = &self->devices[index];
+    cuda_scope scope;
+    if (!atomic_load(&device->context) && !atomic_load(&device->faulted))
+        return tell_from_outside(self, device, out);
+    tn_status status = cuda_enter(self, index, &scope, err);
+    return status ? status
+                  : cuda_done(&scope, tell_from_inside(&scope, out), "cuMemGetInfo_v2", err);
+}

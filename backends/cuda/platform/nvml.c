@@ -1,0 +1,123 @@
+/* Counting and naming devices by the management library. */
+#include "nvml.h"
+
+static const tn_symbol symbols[] = {
+#define NVML_CALL_(field, name, parameters) {#name, offsetof(cuda_nvml, field)},
+    NVML_CALL_LIST(NVML_CALL_)
+#undef NVML_CALL_
+#define NVML_CALL_(field, name, parameters) {"?" #name, offsetof(cuda_nvml, field)},
+        NVML_LATER_CALL_LIST(NVML_CALL_)
+#undef NVML_CALL_
+};
+
+tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err)
+{
+    *out_code = NVML_SUCCESS;
+    tn_status status = host->library_bind(host->self, "libnvidia-ml.so.1", symbols,
+                                          sizeof symbols / sizeof symbols[0], out, err);
+    if (status)
+        return status;
+    *out_code = out->init();
+    if (*out_code != NVML_SUCCESS)
+        return tn_fail(err, TN_UNAVAILABLE, (int32_t)*out_code, "nvmlInit_v2",
+                       "NVIDIA's management library does not start: its result is %u", *out_code);
+    return TN_OK;
+}
+
+int32_t cuda_cores_of(int32_t major, int32_t minor)
+{
+    switch (major * 10 + minor) {
+    case 70:
+    case 72:
+    case 75:
+    case 80: return 64;
+    case 60: return 64;
+    case 61:
+    case 62:
+    case 86:
+    case 87:
+    case 89:
+    case 90:
+    case 100:
+    case 103:
+    case 110:
+    case 120:
+    case 121: return 128;
+    default: return 0;
+    }
+}
+
+/* "00000000:3B:00.0" as others write it: "0000:3b:00.0". */
+static void read_bus(const nvml_pci *pci, char out[32])
+{
+    snprintf(out, 32, "%04x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
+}
+
+static int64_t read_number(nvml_result (*ask)(void *device, unsigned *out), void *device)
+{
+    unsigned number = 0;
+    return ask && ask(device, &number) == NVML_SUCCESS ? (int64_t)number : 0;
+}
+
+static int64_t read_mhz(const cuda_nvml *nvml, void *device, unsigned which)
+{
+    unsigned mhz = 0;
+    return nvml->clock && nvml->clock(device, which, &mhz) == NVML_SUCCESS ? (int64_t)mhz : 0;
+}
+
+/* The memory's clock counts one of the two transfers that each of its cycles has. */
+static void read_numbers(const cuda_nvml *nvml, cuda_found *out)
+{
+    int64_t cores = read_number(nvml->cores, out->nvml);
+    int32_t in_one = cuda_cores_of(out->major, out->minor);
+    out->multi_processors = in_one ? cores / in_one : 0;
+    out->clock_khz = read_mhz(nvml, out->nvml, NVML_CLOCK_SM) * 1000;
+    out->bandwidth = 2 * read_mhz(nvml, out->nvml, NVML_CLOCK_MEM) * 1000000 *
+                     read_number(nvml->bus_width, out->nvml) / 8;
+}
+
+static nvml_result read_one(const cuda_nvml *nvml, unsigned index, cuda_found *out)
+{
+    nvml_pci pci = {.domain = 0};
+    nvml_memory memory = {.total = 0};
+    unsigned split = 0, pending = 0;
+    int major = 0, minor = 0;
+    memset(out, 0, sizeof *out);
+    nvml_result code = nvml->device(index, &out->nvml);
+    if (!code)
+        code = nvml->name(out->nvml, out->name, sizeof out->name);
+    if (!code)
+        code = nvml->uuid(out->nvml, out->uuid, sizeof out->uuid);
+    if (!code)
+        code = nvml->pci(out->nvml, &pci);
+    if (!code)
+        code = nvml->memory(out->nvml, &memory);
+    if (!code)
+        code = nvml->capability(out->nvml, &major, &minor);
+    if (code)
+        return code;
+    read_bus(&pci, out->bus);
+    out->memory_bytes = memory.total;
+    out->major = major;
+    out->minor = minor;
+    out->physical = (int32_t)index;
+    out->is_split = nvml->mig && nvml->mig(out->nvml, &split, &pending) == NVML_SUCCESS && split;
+    read_numbers(nvml, out);
+    return NVML_SUCCESS;
+}
+
+tn_status cuda_nvml_list(const cuda_nvml *nvml, cuda_found *out, int32_t most, int32_t *out_count,
+                         tn_error *err)
+{
+    unsigned count = 0;
+    nvml_result code = nvml->count(&count);
+    if (count > (unsigned)most)
+        count = (unsigned)most;
+    for (unsigned i = 0; !code && i < count; i++)
+        code = read_one(nvml, i, &out[i]);
+    if (code)
+        return tn_fail(err, TN_UNAVAILABLE, (int32_t)code, "NVML",
+                       "NVIDIA's management library does not list devices: its result is %u", code);
+    *out_count = (int32_t)count;
+    return TN_OK;
+}

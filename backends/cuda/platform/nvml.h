@@ -1,0 +1,85 @@
+/* NVIDIA's management library, where it is: it counts and names devices without initialising the driver, so
+ * that whoever only looks pays little and can still fork. Our own declarations.
+ *
+ * Thread-safety: the library's functions are safe; a table is constant once bound. */
+#ifndef CUDA_NVML_H
+#define CUDA_NVML_H
+
+#include "tenon/module/module.h"
+
+enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_NOT_SUPPORTED = 3,
+    NVML_ERROR_NO_PERMISSION = 4,
+    NVML_ERROR_DRIVER_NOT_LOADED = 9,
+    NVML_ERROR_GPU_IS_LOST = 15,
+    NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
+    NVML_CLOCK_SM = 1,
+    NVML_CLOCK_MEM = 2,
+    NVML_P2P_CAPS_INDEX_NVLINK = 2,
+    NVML_P2P_STATUS_OK = 0
+};
+
+typedef unsigned nvml_result;
+
+typedef struct nvml_pci {
+    char bus_legacy[16]; /* "0000:3B:00.0" */
+    unsigned domain, bus, device, ids, subsystem;
+    char bus_id[32];
+} nvml_pci;
+
+typedef struct nvml_memory {
+    unsigned long long total, available, used;
+} nvml_memory;
+
+/*  Field, name, parameters. All give an nvml_result; a device is a void *. */
+#define NVML_CALL_LIST(X)                                                  \
+    X(init, nvmlInit_v2, (void))                                           \
+    X(count, nvmlDeviceGetCount_v2, (unsigned *out))                       \
+    X(device, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out)) \
+    X(name, nvmlDeviceGetName, (void *device, char *out, unsigned size))   \
+    X(uuid, nvmlDeviceGetUUID, (void *device, char *out, unsigned size))   \
+    X(pci, nvmlDeviceGetPciInfo_v3, (void *device, nvml_pci *out))         \
+    X(memory, nvmlDeviceGetMemoryInfo, (void *device, nvml_memory *out))   \
+    X(capability, nvmlDeviceGetCudaComputeCapability, (void *device, int *major, int *minor))
+
+#define NVML_LATER_CALL_LIST(X)                                                        \
+    X(mig, nvmlDeviceGetMigMode, (void *device, unsigned *now, unsigned *pending))     \
+    X(cores, nvmlDeviceGetNumGpuCores, (void *device, unsigned *out))                  \
+    X(clock, nvmlDeviceGetMaxClockInfo, (void *device, unsigned which, unsigned *out)) \
+    X(bus_width, nvmlDeviceGetMemoryBusWidth, (void *device, unsigned *out))           \
+    X(link, nvmlDeviceGetP2PStatus, (void *from, void *to, unsigned which, unsigned *out))
+
+typedef struct cuda_nvml {
+#define NVML_CALL_(field, name, parameters) nvml_result(*field) parameters;
+    NVML_CALL_LIST(NVML_CALL_) NVML_LATER_CALL_LIST(NVML_CALL_)
+#undef NVML_CALL_
+} cuda_nvml;
+
+/* What was found out about a device without its driver. Numbers are 0 when they are unknown. */
+typedef struct cuda_found {
+    char name[128];
+    char uuid[48];
+    char bus[32];
+    int32_t major, minor;
+    uint64_t memory_bytes;
+    int64_t multi_processors;
+    int64_t clock_khz;
+    int64_t bandwidth;
+    int32_t physical; /* NVML's number; -1 unknown */
+    int32_t is_split; /* into MIG instances, which NVML counts otherwise than the driver */
+    void *nvml;       /* its handle there; NULL without */
+} cuda_found;
+
+/* Opens and initialises the library. TN_UNAVAILABLE without it or where it serves nothing (Jetson), with
+ * what it said; *out_code is its result, 0 when there is no library. */
+tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err);
+
+/* Every device it sees, at most `most`. */
+tn_status cuda_nvml_list(const cuda_nvml *nvml, cuda_found *out, int32_t most, int32_t *out_count,
+                         tn_error *err);
+
+/* Cores of one multiprocessor of that capability; 0 for one that is not known here. */
+int32_t cuda_cores_of(int32_t major, int32_t minor);
+
+#endif

@@ -1,0 +1,80 @@
+/* Streams. NULL is the context's default stream, in the driver's older sense; a program that wants a
+ * thread's own wraps the handle that the driver has for it. Our own do not wait for the default one. */
+#include "cuda.h"
+
+/* The driver's numbers fall as urgency grows, and a device may have one degree only. */
+static int priority_of(const cuda_device *device, int32_t priority)
+{
+    int least = atomic_load(&device->least);
+    if (priority >= TN_PRIORITY_HIGH)
+        return atomic_load(&device->greatest);
+    return priority <= TN_PRIORITY_LOW || least < 0 ? least : 0;
+}
+
+tn_status cuda_stream_create(void *any, int32_t index, const tn_stream_spec *spec, void **out,
+                             tn_error *err)
+{
+    cuda_scope scope;
+    cu_stream stream = NULL;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cu_result code = scope.self->driver.stream_create(&stream, CU_STREAM_NON_BLOCKING,
+                                                      priority_of(scope.device, spec->priority));
+    status = cuda_done(&scope, code, "cuStreamCreateWithPriority", err);
+    if (!status)
+        *out = stream;
+    return status;
+}
+
+/* The driver lets what is queued run to its end. */
+void cuda_stream_destroy(void *any, int32_t index, void *stream)
+{
+    cuda_scope scope;
+    if (cuda_enter(any, index, &scope, NULL))
+        return;
+    (void)cuda_done(&scope, scope.self->driver.stream_destroy(stream), "cuStreamDestroy_v2", NULL);
+}
+
+tn_status cuda_stream_query(void *any, int32_t index, void *stream, int32_t *out_done,
+                            tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cu_result code = scope.self->driver.stream_query(stream);
+    bool pending = code == CUDA_ERROR_NOT_READY;
+    status = cuda_done(&scope, pending ? CUDA_SUCCESS : code, "cuStreamQuery", err);
+    if (!status)
+        *out_done = !pending;
+    return status;
+}
+
+tn_status cuda_stream_synchronize(void *any, int32_t index, void *stream, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    return status ? status
+                  : cuda_done(&scope, scope.self->driver.stream_synchronize(stream),
+                              "cuStreamSynchronize", err);
+}
+
+tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    return status ? status
+                  : cuda_done(&scope, scope.self->driver.stream_wait(stream, event, 0),
+                              "cuStreamWaitEvent", err);
+}
+
+tn_status cuda_stream_call(void *any, int32_t index, void *stream, void (*call)(void *user),
+                           void *user, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    return status ? status
+                  : cuda_done(&scope, scope.self->driver.stream_call(stream, call, user),
+                              "cuLaunchHostFunc", err);
+}

@@ -1,0 +1,234 @@
+/* Compiles kernels when the module is built:
+ *
+ *     cuda-ready NVRTC ARCHITECTURE FILE
+ *
+ * writes those of a list of common problems for an architecture to a file that becomes part of the module
+ * (compile/ready.h). Which cases those are the rows themselves say: each plans a problem, on a device that is
+ * made up, and what it asks for is compiled. */
+#include "../compile/ready.h"
+#include "../kernels/layout.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const cuda_nvrtc *compiler;
+static const char *architecture, *nvrtc_path;
+static FILE *out;
+static int made;
+
+static void fail(const char *what, const char *words)
+{
+    fprintf(stderr, "cuda-ready: %s: %s\n", what, words);
+    exit(1);
+}
+
+static void *take(void *self, size_t size, size_t align)
+{
+    (void)self;
+    return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
+}
+
+static void give(void *self, void *memory)
+{
+    (void)self;
+    free(memory);
+}
+
+static void say(void *self, int32_t level, const char *text)
+{
+    (void)self, (void)level;
+    fprintf(stderr, "cuda-ready: %s\n", text);
+}
+
+static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                      void *table, tn_error *err)
+{
+    void *library = dlopen(nvrtc_path, RTLD_NOW | RTLD_LOCAL);
+    (void)self, (void)files;
+    for (size_t i = 0; library && i < count; i++) {
+        void *found = dlsym(library, symbols[i].name);
+        if (!found)
+            return tn_fail(err, TN_INCOMPATIBLE, 0, "bind", "no %s", symbols[i].name);
+        memcpy((char *)table + symbols[i].offset, &found, sizeof found);
+    }
+    return library ? TN_OK : tn_fail(err, TN_UNAVAILABLE, 0, "bind", "%s", dlerror());
+}
+
+static const tn_host host = {.struct_size = offsetof(tn_host, cache_get),
+                             .abi_major = TN_MODULE_ABI_MAJOR,
+                             .abi_minor = TN_MODULE_ABI_MINOR,
+                             .alloc = take,
+                             .release = give,
+                             .log = say,
+                             .library_bind = bind};
+
+static void write_padded(const void *bytes, size_t size)
+{
+    static const char zeroes[CUDA_READY_ALIGNMENT];
+    size_t rest = (CUDA_READY_ALIGNMENT - size % CUDA_READY_ALIGNMENT) % CUDA_READY_ALIGNMENT;
+    if (fwrite(bytes, 1, size, out) != size || fwrite(zeroes, 1, rest, out) != rest)
+        fail("writing", "no room");
+}
+
+/* What the rows call for their kernels, in place of compile/code.c: nothing is loaded. */
+static char seen[256][512];
+
+tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
+                          const cuda_case *wanted, cuda_kernel **out_kernel, tn_error *err)
+{
+    char key[512];
+    char *text = cuda_unit_text(&host, wanted->unit);
+    const cuda_source source = {.name = cuda_unit_name(wanted->unit),
+                                .text = text,
+                                .options = wanted->options,
+                                .header_names = cuda_header_names,
+                                .header_texts = cuda_header_texts,
+                                .headers = cuda_headers};
+    cuda_ready entry = {.unit = (uint32_t)wanted->unit,
+                        .options_bytes = (uint32_t)strlen(wanted->options) + 1,
+                        .compiler = (uint32_t)(compiler->major * 100 + compiler->minor)};
+    void *code = NULL;
+    size_t size = 0;
+    (void)self, (void)nvrtc, (void)device, (void)out_kernel;
+    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    for (int i = 0; i < made; i++) {
+        if (strcmp(seen[i], key) == 0) {
+            free(text);
+            return TN_OK;
+        }
+    }
+    if (made == sizeof seen / sizeof seen[0])
+        fail("cases", "there are too many");
+    memcpy(seen[made++], key, sizeof key);
+    tn_status status = cuda_nvrtc_compile(compiler, &source, architecture, &code, &size, err);
+    free(text);
+    if (status)
+        return status;
+    snprintf(entry.architecture, sizeof entry.architecture, "%s", architecture);
+    snprintf(entry.function, sizeof entry.function, "%s", wanted->function);
+    entry.code_bytes = (uint32_t)size;
+    write_padded(&entry, sizeof entry);
+    write_padded(wanted->options, entry.options_bytes);
+    write_padded(code, size);
+    free(code);
+    return TN_OK;
+}
+
+tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
+{
+    (void)self, (void)device, (void)launch;
+    return tn_fail(err, TN_INTERNAL, 0, "cuda-ready", "nothing is launched here");
+}
+
+static tn_layout dense(tn_dtype dtype, int64_t rows, int64_t columns)
+{
+    return (tn_layout){.dtype = dtype,
+                       .rank = 2,
+                       .alignment = 64,
+                       .shape = {rows, columns},
+                       .stride = {columns, 1}};
+}
+
+static tn_op op_of(int32_t kind, int32_t which, tn_dtype in, tn_dtype to, int64_t size)
+{
+    enum { ROWS = 4096 };
+    tn_op op = {.struct_size = sizeof op, .kind = kind, .count = 2};
+    op.as.each = (tn_each_op){
+        .kind = which, .elements = ROWS * size, .rows = ROWS, .size = size, .axes = 2, .value = 1};
+    op.operand[TN_EACH_IN] = dense(in, ROWS, size);
+    op.operand[TN_EACH_OUT] = dense(to, ROWS, size);
+    return op;
+}
+
+static void ready(const tn_kernel_row *row, const tn_op *op)
+{
+    static cuda made_up;
+    const tn_run run = {.struct_size = sizeof run,
+                        .row = row,
+                        .op = op,
+                        .platform = &made_up,
+                        .library = (void *)(uintptr_t)compiler,
+                        .host = &host};
+    uint64_t bytes = 0;
+    void *plan = NULL;
+    tn_error err;
+    made_up.devices[0].found.multi_processors = 128;
+    if (row->plan(&run, &plan, &bytes, &err))
+        fail(row->name, err.message);
+    row->plan_release(&run, plan);
+}
+
+static void ready_elements(tn_dtype dtype)
+{
+    static const int32_t unary[] = {TN_UNARY_EXP, TN_UNARY_SILU, TN_UNARY_GELU, TN_UNARY_RELU};
+    static const int32_t binary[] = {TN_BINARY_ADD, TN_BINARY_SUB, TN_BINARY_MUL, TN_BINARY_DIV};
+    tn_op op = op_of(TN_OP_FILL, 0, dtype, dtype, 4096);
+    ready(&cuda_fill_row, &op);
+    op = op_of(TN_OP_PERMUTE, 0, dtype, dtype, 4096);
+    ready(&cuda_permute_row, &op);
+    op.operand[TN_EACH_IN].stride[0] = 1;
+    op.operand[TN_EACH_IN].stride[1] = 4096;
+    ready(&cuda_permute_row, &op);
+    for (int i = 0; i < 4; i++) {
+        op = op_of(TN_OP_UNARY, unary[i], dtype, dtype, 4096);
+        ready(&cuda_unary_row, &op);
+        op = op_of(TN_OP_BINARY, binary[i], dtype, dtype, 4096);
+        op.operand[TN_EACH_OTHER] = op.operand[TN_EACH_IN];
+        op.count = 3;
+        ready(&cuda_binary_row, &op);
+    }
+    if (dtype == TN_F32)
+        return;
+    op = op_of(TN_OP_CAST, 0, dtype, TN_F32, 4096);
+    ready(&cuda_cast_row, &op);
+    op = op_of(TN_OP_CAST, 0, TN_F32, dtype, 4096);
+    ready(&cuda_cast_row, &op);
+}
+
+static void ready_rows(tn_dtype dtype)
+{
+    static const int64_t sizes[] = {1024, 4096, 8192};
+    tn_op op = op_of(TN_OP_REDUCE, TN_REDUCE_SUM, dtype, dtype, 4096);
+    op.operand[TN_EACH_OUT] = dense(dtype, 4096, 1);
+    op.as.each.elements = 4096;
+    ready(&cuda_reduce_row, &op);
+    op.as.each.kind = TN_REDUCE_MAX;
+    ready(&cuda_reduce_row, &op);
+    for (int i = 0; i < 3; i++) {
+        op = op_of(TN_OP_SOFTMAX, 0, dtype, dtype, sizes[i]);
+        ready(&cuda_softmax_row, &op);
+        for (int32_t kind = TN_NORM_LAYER; kind <= TN_NORM_RMS; kind++) {
+            op = op_of(TN_OP_NORM, kind, dtype, dtype, sizes[i]);
+            op.operand[TN_NORM_WEIGHT] = dense(dtype, 1, sizes[i]);
+            if (kind == TN_NORM_LAYER)
+                op.operand[TN_NORM_BIAS] = dense(dtype, 1, sizes[i]);
+            op.count = 4;
+            ready(&cuda_norm_row, &op);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
+    void *opened = NULL;
+    tn_error err;
+    if (argc != 4)
+        fail("usage", "cuda-ready NVRTC ARCHITECTURE FILE");
+    nvrtc_path = argv[1];
+    architecture = argv[2];
+    out = fopen(argv[3], "wb");
+    if (!out)
+        fail(argv[3], "it cannot be written");
+    if (cuda_nvrtc_open(&host, &opened, &err))
+        fail(nvrtc_path, err.message);
+    compiler = opened;
+    for (int i = 0; i < 3; i++) {
+        ready_elements(dtypes[i]);
+        ready_rows(dtypes[i]);
+    }
+    if (fclose(out))
+        fail(argv[3], "it cannot be written");
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* NVIDIA's side of cublas_headers.c. Our list is read with NVIDIA's types under our names. */
+#include <cublasLt.h>
+
+#include "../../backends/cuda/cublas/lt_list.h"
+#include "cublas_headers.h"
+
+#include <stddef.h>
+
+typedef cublasStatus_t lt_status;
+typedef cudaDataType_t lt_type;
+typedef cublasComputeType_t lt_compute;
+typedef cublasLtMatmulDescAttributes_t lt_desc_attribute;
+typedef cublasLtMatrixLayoutAttribute_t lt_layout_attribute;
+typedef cublasLtMatmulPreferenceAttributes_t lt_preference_attribute;
+typedef cublasLtHandle_t lt_handle;
+typedef cublasLtMatmulDesc_t lt_desc;
+typedef cublasLtMatrixLayout_t lt_layout;
+typedef cublasLtMatmulPreference_t lt_preference;
+typedef cublasLtMatmulAlgo_t lt_algo;
+typedef cublasLtMatmulHeuristicResult_t lt_found;
+typedef cudaStream_t lt_stream;
+
+const header_number lt_vendor_numbers[] = {
+#define LT_NUMBER_(ours, theirs, number) {#theirs, theirs},
+    LT_NUMBER_LIST(LT_NUMBER_)
+#undef LT_NUMBER_
+        {"sizeof the algorithm", sizeof(lt_algo)},
+    {"sizeof the result", sizeof(lt_found)},
+    {"offset of the workspace", offsetof(lt_found, workspaceSize)},
+    {"offset of the state", offsetof(lt_found, state)},
+    {NULL, 0}};
+
+/* A function that is declared otherwise does not compile. */
+#define LT_CALL_(field, name, result, parameters)                                         \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&name), result(*) parameters), \
+                   #name " is declared otherwise");
+LT_CALL_LIST(LT_CALL_)
+#undef LT_CALL_

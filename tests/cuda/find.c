@@ -1,0 +1,169 @@
+/* Where NVIDIA's libraries are sought, in which order, and what is said of it. The host's loader is made up:
+ * it opens what a test says. */
+#include "scratch.h"
+
+#include "../../backends/cuda/compile/find.h"
+
+#include <stdbool.h>
+
+static bool loader_has;    /* it finds the library by its name */
+static const char *broken; /* a part of paths that do not open, or NULL */
+static char opened[SCRATCH_PATH], folder[SCRATCH_PATH];
+
+static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                      void *table, tn_error *err)
+{
+    (void)self, (void)symbols, (void)count, (void)table;
+    bool by_name = !strchr(files, '/');
+    if (by_name ? !loader_has : broken && strstr(files, broken))
+        return tn_fail(err, by_name ? TN_UNAVAILABLE : TN_INCOMPATIBLE, 0, "test", "no");
+    snprintf(opened, sizeof opened, "%s", files);
+    return TN_OK;
+}
+
+static const tn_host host = {.struct_size = sizeof host, .library_bind = bind};
+static const cuda_sought sought = {"libtenontest.so.13|libtenontest.so.12", "cu13|cuda_test"};
+
+/* Nothing of the machine's own counts. */
+static int begin(void **state)
+{
+    static const char *const names[] = {"CUDA_PATH",    "CUDA_HOME", "VIRTUAL_ENV",
+                                        "CONDA_PREFIX", "PATH",      "HOME"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unsetenv(names[i]);
+    loader_has = false;
+    broken = NULL;
+    opened[0] = '\0';
+    scratch_make(folder);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    scratch_remove(folder);
+    return 0;
+}
+
+static void place(const char *path, char out[2 * SCRATCH_PATH])
+{
+    snprintf(out, 2 * SCRATCH_PATH, "%s/%s", folder, path);
+}
+
+/* A file below the test's folder, with the folders on the way to it. */
+static void put(const char *path)
+{
+    char all[2 * SCRATCH_PATH];
+    place(path, all);
+    for (char *at = all + strlen(folder) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        (void)mkdir(all, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(all, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void set(const char *name, const char *path)
+{
+    char all[2 * SCRATCH_PATH];
+    place(path, all);
+    assert_int_equal(setenv(name, all, 1), 0);
+}
+
+static void expect_opened(const char *path)
+{
+    char all[2 * SCRATCH_PATH];
+    tn_error err = {0};
+    int table;
+    place(path, all);
+    if (cuda_find_bind(&host, &sought, NULL, 0, &table, &err))
+        fail_msg("nothing was found: %s", err.message);
+    assert_string_equal(opened, all);
+    assert_int_equal(err.status, TN_OK);
+    assert_contains(err.message, all);
+}
+
+static void toolkits_come_before_packages(void **state)
+{
+    (void)state;
+    put("kit/lib64/libtenontest.so.12");
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("CUDA_HOME", "kit");
+    set("VIRTUAL_ENV", "env");
+    expect_opened("kit/lib64/libtenontest.so.12");
+}
+
+static void the_newer_file_comes_first(void **state)
+{
+    (void)state;
+    put("env/lib/python3.9/site-packages/nvidia/cuda_test/lib/libtenontest.so.12");
+    put("env/lib/python3.9/site-packages/nvidia/cuda_test/lib/libtenontest.so.13");
+    set("CONDA_PREFIX", "env");
+    expect_opened("env/lib/python3.9/site-packages/nvidia/cuda_test/lib/libtenontest.so.13");
+}
+
+static void pythons_of_the_path_and_of_the_user_count(void **state)
+{
+    (void)state;
+    put(".local/lib/python3.12/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("HOME", "");
+    expect_opened("/.local/lib/python3.12/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    put("usr/bin/python3");
+    put("usr/lib/python3/dist-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("PATH", "usr/bin");
+    expect_opened("usr/lib/python3/dist-packages/nvidia/cu13/lib/libtenontest.so.13");
+}
+
+static void what_does_not_open_is_passed_over(void **state)
+{
+    (void)state;
+    put("kit/lib64/libtenontest.so.13");
+    put("kit/lib64/libtenontest.so.12");
+    set("CUDA_PATH", "kit");
+    broken = "so.13";
+    expect_opened("kit/lib64/libtenontest.so.12");
+    tn_error err = {0};
+    int table;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_contains(err.message, "passed over: ");
+    assert_contains(err.message, "kit/lib64/libtenontest.so.13");
+}
+
+static void the_loader_comes_first(void **state)
+{
+    tn_error err = {0};
+    int table;
+    (void)state;
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("VIRTUAL_ENV", "env");
+    loader_has = true;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_string_equal(opened, sought.files);
+    assert_contains(err.message, "found by the loader; passed over: ");
+    assert_contains(err.message, "site-packages/nvidia/cu13/lib/libtenontest.so.13");
+}
+
+static void nowhere_is_what_the_loader_says(void **state)
+{
+    tn_error err = {0};
+    int table;
+    (void)state;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_UNAVAILABLE);
+    assert_string_equal(err.message, "no");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(toolkits_come_before_packages, begin, end),
+        cmocka_unit_test_setup_teardown(the_newer_file_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(pythons_of_the_path_and_of_the_user_count, begin, end),
+        cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),
+        cmocka_unit_test_setup_teardown(the_loader_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(nowhere_is_what_the_loader_says, begin, end),
+    };
+    return run_suite("cuda.find", tests);
+}

@@ -1,0 +1,312 @@
+"""What only a machine with an NVIDIA GPU can show: the conformance suite on the real driver, every CUDA row
+against the reference, settings, DLPack beside PyTorch and CuPy, our kernels under compute-sanitizer, and how
+fast copies and kernels are.
+
+`make gpu-test` runs this, and tests/cuda/hardware.c. What was found out about the machine, and each result, is
+added to gpu-test.txt in the build folder, run after run; the summary also goes to stdout. Timings stand there
+to be read and decide nothing."""
+
+import ctypes
+import json
+import os
+import shutil
+import sys
+import time
+
+# In place of this folder, whose platform.py is not Python's.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import harness
+import script
+
+try:
+    import torch
+except ImportError:
+    torch = None
+try:
+    import cupy
+except ImportError:
+    cupy = None
+
+FLOATS = ("f32", "bf16", "f16", "f64")
+WHOLE = ("i8", "i32", "i64", "u8", "u64")
+
+
+def problems():
+    """At least one case of every path through the kernels: dense, strided, tiled, rows of every length that
+    is shared otherwise, parts."""
+    for kind in ("neg", "abs", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu",
+                 "gelu-tanh", "silu"):
+        for dtype in FLOATS:
+            yield f"unary:{dtype}:kind={kind},shape=1003x517"
+    yield "unary:f32:kind=exp,shape=1000x500,si=1;1000"
+    for kind in ("add", "sub", "mul", "div", "max", "min"):
+        for dtype in (*FLOATS, *WHOLE):
+            yield f"binary:{dtype}:kind={kind},shape=1003x517"
+        yield f"binary:f32:kind={kind},shape=64x1000,s2=0;1"
+    for one in (*FLOATS, *WHOLE, "bool"):
+        for other in (*FLOATS, *WHOLE, "bool"):
+            if one != other:
+                yield f"cast:{one}:shape=100003,to={other}"
+    for dtype in (*FLOATS, *WHOLE, "bool"):
+        yield f"fill:{dtype}:shape=1003x517,value=3"
+        yield f"permute:{dtype}:shape=1003x517,order=1;0"
+        yield f"permute:{dtype}:shape=33x65x129,order=2;0;1"
+    for dtype in FLOATS:
+        for kind in ("sum", "mean", "max", "min"):
+            yield f"reduce:{dtype}:kind={kind},shape=513x1001,axes=1"
+            yield f"reduce:{dtype}:kind={kind},shape=513x1001,axes=1,si=1;513"
+            yield f"reduce:{dtype}:kind={kind},shape=3x300007,axes=1"
+        for size in (7, 64, 1000, 1024, 1025, 4096, 5000, 16384, 20001):
+            yield f"softmax:{dtype}:shape=129x{size}"
+            yield f"norm:{dtype}:kind=layer,shape=129x{size},weight=1,bias=1"
+            yield f"norm:{dtype}:kind=rms,shape=129x{size},weight=1"
+        yield f"softmax:{dtype}:shape=129x1000,log=1"
+        for kind in ("halves", "pairs"):
+            yield f"rotary:{dtype}:kind={kind},shape=2x8x257x64"
+            yield f"rotary:{dtype}:kind={kind},shape=2x8x257x64,size=32"
+    for dtype in WHOLE:
+        for kind in ("sum", "max", "min"):
+            yield f"reduce:{dtype}:kind={kind},shape=513x1001,axes=1"
+    yield from products()
+
+
+def products():
+    """Of every dtype, awkward and not, in every way to lie, with all that can follow."""
+    for dtype in (*FLOATS, "c64", "c128"):
+        for sizes in ("m=1,n=1,k=1", "m=127,n=65,k=33", "m=33,n=1,k=257", "m=1,n=129,k=64",
+                      "m=512,n=512,k=512", "m=64,n=64,k=16384"):
+            yield f"matmul:{dtype}:{sizes}"
+        yield f"matmul:{dtype}:m=127,n=65,k=33,ta=1"
+        yield f"matmul:{dtype}:m=127,n=65,k=33,tb=1"
+        yield f"matmul:{dtype}:m=64,n=48,k=32,batch=7"
+        yield f"matmul:{dtype}:m=64,n=48,k=32,alpha=2,beta=0.5"
+    for dtype in FLOATS:
+        yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1"
+        yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1,act=relu"
+    yield "matmul:f32:m=127,n=65,k=33,bias=1,act=gelu-tanh"
+    yield "matmul:bf16:m=127,n=65,k=33,out=f32"
+    yield "matmul:i8:m=127,n=64,k=36,tb=1"
+
+
+# Large enough that nothing is kept in a cache.
+LARGE = (
+    "permute:f32:shape=16384x16384,order=1;0", "cast:f32:shape=268435456,to=bf16",
+    "fill:f32:shape=268435456,value=1", "unary:f32:kind=exp,shape=268435456",
+    "binary:f32:kind=add,shape=268435456", "reduce:f32:kind=sum,shape=16384x16384,axes=1",
+    "softmax:bf16:shape=65536x4096", "norm:bf16:kind=rms,shape=65536x4096,weight=1",
+    "rotary:bf16:kind=halves,shape=16x32x4096x128",
+)
+
+
+class FillArguments(ctypes.Structure):
+    """tn_memory_fill_args."""
+    _fields_ = [("struct_size", ctypes.c_size_t), ("device", ctypes.c_void_p),
+                ("to", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("pattern", ctypes.c_uint64),
+                ("pattern_bytes", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("stream", ctypes.c_void_p)]
+
+    def __init__(self, device, to, size, pattern, pattern_bytes, stream):
+        super().__init__(ctypes.sizeof(FillArguments), device, to, size, pattern, pattern_bytes, 0,
+                         stream)
+
+
+def find_gpu():
+    done = script.run(script.build.tenon, "devices", "--json", env=script.environment())
+    found = [row for row in json.loads(done.stdout or '{"devices": []}')["devices"]
+             if row["platform"] == "cuda"]
+    return found[0] if found else None
+
+
+def version_of(module):
+    return f"{module.__name__} {module.__version__}" if module else None
+
+
+class Gpu(script.Case):
+    log = None
+    summary = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.device = find_gpu()
+        if cls.device:
+            path = os.path.join(script.build.folder, "gpu-test.txt")
+            cls.log = open(path, "a", encoding="utf-8")
+            cls.write(f"\n=== {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime())}")
+            cls.write("device", json.dumps(cls.device))
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.log:
+            for line in ("summary", *cls.summary):
+                cls.write(line)
+                print(line)
+            cls.log.close()
+
+    @classmethod
+    def write(cls, *words):
+        print(*words, file=cls.log, flush=True)
+
+    @classmethod
+    def sum_up(cls, what, result):
+        cls.summary.append(f"  {what:<14} {result}")
+
+    def setUp(self):
+        super().setUp()
+        if not self.device:
+            self.skipTest("no NVIDIA GPU is here that the driver shows")
+
+    def leave_out(self, what, why):
+        self.sum_up(what, f"left out: {why}")
+        self.skipTest(why)
+
+    def command(self, *words, timeout=280):
+        return script.run(script.build.tenon, *words, env=script.environment(), timeout=timeout)
+
+    def test_1_machine(self):
+        self.write(self.command("version").stdout)
+        driver = script.run("nvidia-smi", "--query-gpu=name,driver_version,vbios_version",
+                            "--format=csv,noheader").stdout.strip() \
+            if shutil.which("nvidia-smi") else "nvidia-smi is not here"
+        self.sum_up("machine", " ".join(os.uname()))
+        self.sum_up("device", driver or self.device["name"])
+        self.sum_up("tenon", self.command("version").stdout.split("\n")[0])
+        self.sum_up("beside", ", ".join(filter(None, map(version_of, (torch, cupy)))) or "nothing")
+        self.write(self.command("libraries").stdout)
+        if shutil.which("nvidia-smi"):
+            self.write(script.run("nvidia-smi", "-q", "-i", "0").stdout[:4000])
+
+    def test_2_conformance(self):
+        done = self.command("conformance", "--platform", "cuda", "--out", self.place("result.txt"))
+        self.write(done.stdout)
+        self.sum_up("conformance", done.stdout.strip().split("\n")[-1])
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+
+    def test_3_every_row_against_the_reference(self):
+        names = [f"{problem}@cuda:0" for problem in problems()]
+        wrong, ran, served = [], 0, set()
+        for first in range(0, len(names), 40):
+            done = self.command("check", *names[first:first + 40], "--all-kernels", "--json")
+            for row in json.loads(done.stdout)["results"]:
+                if row["ok"] is True:
+                    ran += 1
+                    served.add(row["problem"])
+                else:
+                    wrong.append(f'{row["problem"]} {row["kernel"]}: {row["message"] or row["error"]}')
+                self.write(row["problem"], row["kernel"], row["ok"], row["error"], row["message"])
+        self.sum_up("kernels", f"{ran} checks of {len(names)} problems are right, {len(wrong)} wrong")
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(served), len(set(names)), "a problem that no row served")
+
+    def test_4_sanitizer(self):
+        program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not os.path.exists(program):
+            self.leave_out("sanitizer", "compute-sanitizer is not here")
+        some = [f"{p}@cuda:0" for p in list(problems())[::17]]
+        for tool in ("memcheck", "racecheck"):
+            done = script.run(program, "--tool", tool, "--error-exitcode", "99", script.build.tenon,
+                              "check", *some, "--all-kernels", env=script.environment(), timeout=280)
+            said = done.stdout + done.stderr
+            self.write(tool, done.returncode, said[-2000:])
+            self.sum_up(tool, "clean" if done.returncode == 0 else said.strip().split("\n")[-1])
+            if "not supported" in said:
+                self.leave_out("sanitizer", "compute-sanitizer does not accept this device")
+            self.assertEqual(done.returncode, 0, said[-2000:])
+
+    def test_5_settings(self):
+        """What is computed stays right, and what is refused is refused, whatever is set."""
+        problem = "softmax:f32:shape=129x1000@cuda:0"
+        for setting in ("determinism=run-to-run", "determinism=batch-invariant", "debug.sync=true",
+                        "admission=always", "plan.cache_size=0"):
+            done = self.command("--set", setting, "check", problem, "--json")
+            self.write(setting, done.returncode, done.stdout[-300:])
+            self.assertEqual(done.returncode, 0, f"{setting}: {done.stdout}{done.stderr}")
+        done = self.command("--set", "rules=forbid:cuda.softmax.own", "explain", problem)
+        self.write(done.stdout)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.sum_up("settings", "5 kept right, 1 refused")
+
+    def taken(self, problem, *settings):
+        words = [word for setting in settings for word in ("--set", setting)]
+        said = json.loads(self.command(*words, "explain", problem, "--json").stdout)
+        self.write(problem, *settings, [(c["kernel"], c["verdict"]) for c in said["candidates"]])
+        return said["chosen"]
+
+    def test_5_settings_of_products(self):
+        """Each changes which kernel is taken, and what that gives is right by the bounds of its own."""
+        lt, problem = "cuda.matmul.cublaslt", "matmul:f32:m=512,n=512,k=512@cuda:0"
+        tf32 = "cuda.matmul.fp32_precision=tf32"
+        self.assertEqual(self.command("check", problem, "--all-kernels").returncode, 0)
+        self.assertEqual(self.command("--set", tf32, "check", problem, "--all-kernels").returncode, 0)
+        self.assertEqual(self.taken(problem), lt)
+        self.assertEqual(self.taken(problem, tf32), lt + ".tf32")
+        narrow = "matmul:bf16:m=64,n=64,k=65536@cuda:0"
+        self.assertEqual(self.command("check", narrow, "--all-kernels").returncode, 0)
+        self.assertEqual(
+            self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
+            lt + ".half")
+        self.sum_up("products", "3 settings seen to change what is taken")
+
+    def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
+        """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""
+        tenon = harness.Library(script.build.folder)
+        elements, times = 1 << 26, 8
+        raw = ctypes.c_void_p()
+        create = tenon._fallible("tn_stream_create", [ctypes.c_void_p] * 3)
+        choose = tenon._fallible("tn_stream_set", [ctypes.c_void_p])
+        fill_ours = tenon._fallible("tn_memory_fill", [ctypes.c_void_p])
+        tenon.native.tn_stream_raw.restype = ctypes.c_size_t
+        device = tenon.device("cuda:0").handle
+        create(device, None, ctypes.byref(raw))
+        choose(raw)
+        handle = tenon.native.tn_stream_raw(raw)
+        ours = tenon.tensor("f32", (elements,), "cuda:0")
+        for i in range(times):  # one, at the end
+            fill_ours(ctypes.byref(FillArguments(device, ours.address, elements * 4,
+                                                 0x3F800000 if i == times - 1 else i, 4, raw)))
+        with context:
+            self.assertEqual(total(from_dlpack(ours)), elements, f"{name} read too early")
+            theirs = fill(elements, times)
+            taken = tenon.from_capsule(theirs.__dlpack__(stream=handle))
+        tenon.tn_copy(None, taken.struct, ours.struct)
+        with context:
+            self.assertEqual(total(from_dlpack(ours)), 3 * elements, f"{name} was read too early")
+        self.write(f"dlpack with {name}: well")
+        self.sum_up("dlpack", f"{name}: in the order of streams, both ways")
+
+    def test_6_dlpack_torch(self):
+        if torch is None or not torch.cuda.is_available():
+            self.leave_out("dlpack", "PyTorch with CUDA is not here")
+        side = torch.cuda.Stream()
+
+        def fill(elements, times):
+            made = torch.empty(elements, device="cuda")
+            for i in range(times):
+                made.fill_(3 if i == times - 1 else i)
+            return made
+
+        self.dlpack_both_ways("PyTorch", fill, lambda t: t.sum(dtype=torch.float64).item(),
+                              torch.from_dlpack, torch.cuda.stream(side))
+
+    def test_6_dlpack_cupy(self):
+        if cupy is None:
+            self.leave_out("dlpack", "CuPy is not here")
+        side = cupy.cuda.Stream(non_blocking=True)
+
+        def fill(elements, times):
+            made = cupy.empty(elements, dtype="float32")
+            for i in range(times):
+                made.fill(3 if i == times - 1 else i)
+            return made
+
+        self.dlpack_both_ways("CuPy", fill, lambda a: float(a.sum(dtype="float64")),
+                              cupy.from_dlpack, side)
+
+    def test_7_speed(self):
+        """Told, not judged. Beside each rate stands that of a plain copy within the device."""
+        for problem in ("permute:f32:shape=268435456", *LARGE):
+            done = self.command("bench", f"{problem}@cuda:0", "--seconds", "0.5")
+            self.write(done.stdout or done.stderr)
+
+
+if __name__ == "__main__":
+    script.main()

@@ -1,0 +1,306 @@
+/* What only a GPU can show of the device interface: graphs of kernels, random numbers, and a kernel that
+ * traps. Skipped without one. The trap comes last, as it takes the device along. */
+#include "test.h"
+
+#include "../../backends/cuda/platform/driver.h"
+#include "tenon/tenon.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+
+enum { ROWS = 517, SIZE = 1003, LONG = 300007 };
+
+static tn_device *gpu, *cpu;
+static tn_stream *stream, *other;
+static tn_error err;
+static bool sought;
+
+static void must(tn_status status)
+{
+    if (status)
+        fail_msg("%s: %s", err.where, err.message);
+}
+
+static void begin(void)
+{
+    if (!sought) {
+        sought = true;
+        if (tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err) ||
+            tn_device_get("cuda:0", &gpu, &err))
+            gpu = NULL;
+        else
+            print_message("%s\n", tn_device_name(gpu));
+    }
+    if (!gpu) {
+        print_message("skipped: no NVIDIA GPU is here that the driver shows\n");
+        skip();
+    }
+    must(tn_device_get("cpu:0", &cpu, &err));
+    if (!stream) {
+        must(tn_stream_create(gpu, NULL, &stream, &err));
+        must(tn_stream_create(gpu, NULL, &other, &err));
+    }
+}
+
+static tn_tensor make(tn_device *device, tn_dtype dtype, int64_t rows, int64_t columns)
+{
+    const int64_t shape[] = {rows, columns};
+    tn_tensor made;
+    must(tn_tensor_create(device, dtype, shape, 2, &made, &err));
+    return made;
+}
+
+/* Both have the same bytes. */
+static void expect_same(const tn_tensor *there, const tn_tensor *here, const char *what)
+{
+    tn_tensor copy = make(cpu, there->dtype, there->shape[0], there->shape[1]);
+    uint64_t bytes = 0;
+    must(tn_tensor_bytes(there, &bytes, &err));
+    memset(copy.data, 0xA5, (size_t)bytes);
+    must(tn_device_synchronize(gpu, &err));
+    must(tn_copy(NULL, there, &copy, &err));
+    must(tn_device_synchronize(gpu, &err));
+    if (memcmp(copy.data, here->data, (size_t)bytes) != 0)
+        fail_msg("%s: the bits differ", what);
+    tn_tensor_release(&copy);
+}
+
+static void random_numbers_have_the_processors_bits(void **state)
+{
+    static const struct {
+        tn_dtype dtype;
+        const char *name;
+    } dtypes[] = {{TN_F32, "f32"},   {TN_F64, "f64"}, {TN_F16, "f16"},
+                  {TN_BF16, "bf16"}, {TN_U32, "u32"}, {TN_I32, "i32"}};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        for (int normal = 0; normal < (i < 4 ? 2 : 1); normal++) {
+            tn_tensor there = make(gpu, dtypes[i].dtype, 3, LONG);
+            tn_tensor here = make(cpu, dtypes[i].dtype, 3, LONG);
+            tn_generator *one = NULL, *two = NULL;
+            must(tn_generator_create(77 + i, &one, &err));
+            must(tn_generator_create(77 + i, &two, &err));
+            must(normal ? tn_random_normal(one, &there, &err)
+                        : tn_random_uniform(one, &there, &err));
+            must(normal ? tn_random_normal(two, &here, &err) : tn_random_uniform(two, &here, &err));
+            expect_same(&there, &here, dtypes[i].name);
+            tn_generator_release(one);
+            tn_generator_release(two);
+            tn_tensor_release(&there);
+            tn_tensor_release(&here);
+        }
+    }
+}
+
+/* in + in, softened, and a sum in parts, which needs scratch memory. */
+typedef struct work {
+    tn_tensor in, sum, rows, parts, square, product;
+} work;
+
+static work work_make(void)
+{
+    work w = {make(gpu, TN_F32, ROWS, SIZE), make(gpu, TN_F32, ROWS, SIZE),
+              make(gpu, TN_F32, ROWS, SIZE), make(gpu, TN_F32, 1, 1),
+              make(gpu, TN_F32, ROWS, ROWS), make(gpu, TN_F32, ROWS, ROWS)};
+    must(tn_random_normal(NULL, &w.in, &err));
+    must(tn_random_normal(NULL, &w.square, &err));
+    must(tn_device_synchronize(gpu, &err));
+    return w;
+}
+
+static void work_end(work *w)
+{
+    tn_tensor_release(&w->in);
+    tn_tensor_release(&w->sum);
+    tn_tensor_release(&w->rows);
+    tn_tensor_release(&w->parts);
+    tn_tensor_release(&w->square);
+    tn_tensor_release(&w->product);
+}
+
+/* Where there is a library for products. */
+static bool multiply(const work *w, tn_stream *on)
+{
+    tn_status status = tn_matmul(
+        NULL, TN_ARGS(matmul, .a = &w->square, .b = &w->square, .out = &w->product, .stream = on),
+        &err);
+    if (status && status != TN_UNSUPPORTED && status != TN_REFUSED)
+        fail_msg("%s: %s", err.where, err.message);
+    return !status;
+}
+
+static void work_queue(const work *w, tn_stream *on)
+{
+    must(tn_binary(NULL,
+                   TN_ARGS(binary, .in = &w->in, .other = &w->in, .out = &w->sum,
+                           .kind = TN_BINARY_ADD, .stream = on),
+                   &err));
+    must(tn_softmax(NULL, TN_ARGS(softmax, .in = &w->sum, .out = &w->rows, .stream = on), &err));
+    must(tn_reduce(NULL,
+                   TN_ARGS(reduce, .in = &w->rows, .out = &w->parts, .axes = 3, .keep = 1,
+                           .kind = TN_REDUCE_SUM, .stream = on),
+                   &err));
+}
+
+static void work_keep(const work *w, tn_tensor *rows, tn_tensor *parts)
+{
+    *rows = make(cpu, TN_F32, ROWS, SIZE);
+    *parts = make(cpu, TN_F32, 1, 1);
+    must(tn_device_synchronize(gpu, &err));
+    must(tn_copy(NULL, &w->rows, rows, &err));
+    must(tn_copy(NULL, &w->parts, parts, &err));
+    must(tn_device_synchronize(gpu, &err));
+}
+
+static void a_graph_of_kernels_gives_what_the_calls_give(void **state)
+{
+    tn_graph_info info = {.struct_size = sizeof info};
+    tn_graph *graph = NULL;
+    tn_tensor rows, parts;
+    (void)state;
+    begin();
+    work w = work_make();
+    work_queue(&w, stream);
+    must(tn_graph_begin(stream, &err));
+    work_queue(&w, stream);
+    assert_int_equal(tn_stream_synchronize(stream, &err), TN_UNSUPPORTED);
+    must(tn_graph_end(stream, &graph, &err));
+    must(tn_graph_info_get(graph, &info, &err));
+    assert_int_equal(info.steps, 3);
+    assert_int_equal(info.native, 1);
+    assert_true(info.arena_bytes > 0);
+    for (int turn = 0; turn < 4; turn++) {
+        must(tn_random_normal(NULL, &w.in, &err));
+        must(tn_device_synchronize(gpu, &err));
+        work_queue(&w, stream);
+        work_keep(&w, &rows, &parts);
+        must(tn_fill(NULL, TN_ARGS(fill, .out = &w.rows, .value = -1, .stream = stream), &err));
+        must(tn_fill(NULL, TN_ARGS(fill, .out = &w.parts, .value = -1, .stream = stream), &err));
+        must(tn_stream_synchronize(stream, &err));
+        must(tn_graph_run(graph, turn % 2 ? stream : other, &err));
+        must(tn_graph_run(graph, turn % 2 ? other : stream, &err));
+        expect_same(&w.rows, &rows, "softmax in a graph");
+        expect_same(&w.parts, &parts, "sum in a graph");
+        tn_tensor_release(&rows);
+        tn_tensor_release(&parts);
+    }
+    must(tn_graph_run(graph, stream, &err));
+    tn_graph_release(graph);
+    must(tn_stream_synchronize(stream, &err));
+    work_end(&w);
+}
+
+/* cuBLASLt is recorded as our own kernels are. */
+static void a_product_in_a_graph_is_the_product(void **state)
+{
+    tn_graph *graph = NULL;
+    (void)state;
+    begin();
+    work w = work_make();
+    tn_tensor expected = make(cpu, TN_F32, ROWS, ROWS);
+    if (!multiply(&w, stream)) {
+        print_message("skipped: no kernel multiplies here: %s\n", err.message);
+        work_end(&w);
+        tn_tensor_release(&expected);
+        skip();
+    }
+    must(tn_stream_synchronize(stream, &err));
+    must(tn_copy(NULL, &w.product, &expected, &err));
+    must(tn_device_synchronize(gpu, &err));
+    must(tn_graph_begin(stream, &err));
+    assert_true(multiply(&w, stream));
+    must(tn_graph_end(stream, &graph, &err));
+    must(tn_fill(NULL, TN_ARGS(fill, .out = &w.product, .value = -1, .stream = stream), &err));
+    must(tn_graph_run(graph, stream, &err));
+    must(tn_stream_synchronize(stream, &err));
+    expect_same(&w.product, &expected, "a product in a graph");
+    tn_graph_release(graph);
+    work_end(&w);
+    tn_tensor_release(&expected);
+}
+
+/* Launches a kernel that traps on the stream, behind Tenon's back. */
+static void trap(void)
+{
+    static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry boom()\n{\n    trap;\n}\n";
+    struct {
+        cu_result (*load)(cu_module *out, const void *image);
+        cu_result (*function)(cu_function *out, cu_module module, const char *name);
+        cu_result (*launch)(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z,
+                            unsigned shared_bytes, cu_stream on, void **values, void **extra);
+    } driver;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    cu_module module = NULL;
+    cu_function boom = NULL;
+    assert_non_null(library);
+    *(void **)&driver.load = dlsym(library, "cuModuleLoadData");
+    *(void **)&driver.function = dlsym(library, "cuModuleGetFunction");
+    *(void **)&driver.launch = dlsym(library, "cuLaunchKernel");
+    must(tn_device_set(tn_device_platform(gpu), 0, &err));
+    assert_int_equal(driver.load(&module, text), CUDA_SUCCESS);
+    assert_int_equal(driver.function(&boom, module, "boom"), CUDA_SUCCESS);
+    assert_int_equal(
+        driver.launch(boom, 1, 1, 1, 1, 1, 1, 0, (cu_stream)tn_stream_raw(stream), NULL, NULL),
+        CUDA_SUCCESS);
+}
+
+/* The processor computes all the same. */
+static void expect_cpu_works(void)
+{
+    tn_tensor a = make(cpu, TN_F32, 8, 8), out = make(cpu, TN_F32, 8, 8);
+    must(tn_fill(NULL, TN_ARGS(fill, .out = &a, .value = 1), &err));
+    must(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &a, .out = &out), &err));
+    assert_true(*(float *)out.data == 8);
+    tn_tensor_release(&a);
+    tn_tensor_release(&out);
+}
+
+static void a_trap_is_told_with_what_ran_and_leaves_the_process_well(void **state)
+{
+    char cause[sizeof err.message];
+    void *none = NULL;
+    (void)state;
+    begin();
+    work w = work_make();
+    work_queue(&w, stream);
+    trap();
+    assert_int_equal(tn_stream_synchronize(stream, &err), TN_DEVICE_LOST);
+    print_message("%s\n", err.message);
+    assert_contains(err.message, "CUDA_ERROR_");
+    assert_contains(err.message, "reduce:f32"); /* the last problem that ran there */
+    assert_int_equal(tn_device_health(gpu, &err), TN_DEVICE_LOST);
+    snprintf(cause, sizeof cause, "%s", err.message);
+    print_message("%s\n", cause);
+    assert_int_equal(tn_memory_alloc(gpu, 4096, NULL, &none, &err), TN_DEVICE_LOST);
+    assert_int_equal(tn_stream_synchronize(other, &err), TN_DEVICE_LOST);
+    assert_contains(err.message, "CUDA_ERROR_");
+    expect_cpu_works();
+    work_end(&w);
+    tn_stream_release(stream);
+    tn_stream_release(other);
+    stream = other = NULL;
+    tn_status status = tn_device_reset(gpu, &err);
+    print_message("after a trap the device %s%s\n", status ? "stays lost: " : "was opened anew",
+                  status ? err.message : "");
+    if (status) {
+        assert_int_equal(status, TN_DEVICE_LOST);
+        assert_contains(err.message, "start the process anew");
+    } else {
+        random_numbers_have_the_processors_bits(NULL);
+    }
+    expect_cpu_works();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_numbers_have_the_processors_bits),
+        cmocka_unit_test(a_graph_of_kernels_gives_what_the_calls_give),
+        cmocka_unit_test(a_product_in_a_graph_is_the_product),
+        cmocka_unit_test(a_trap_is_told_with_what_ran_and_leaves_the_process_well),
+    };
+    return run_suite("cuda.hardware", tests);
+}

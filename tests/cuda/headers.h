@@ -1,0 +1,14 @@
+/* What is compared between our declarations and NVIDIA's header: each side is a unit of its own. */
+#ifndef TESTS_CUDA_HEADERS_H
+#define TESTS_CUDA_HEADERS_H
+
+typedef struct header_number {
+    const char *name;
+    long long value;
+} header_number;
+
+/* Ended by a NULL name. Numbers of the list; sizes and offsets. */
+extern const header_number vendor_numbers[];
+extern const header_number vendor_sizes[];
+
+#endif

@@ -1,0 +1,255 @@
+/* The kernels' texts through NVIDIA's compiler, for a device of capability 9.0 that need not be here: every
+ * row's cases compile, are loaded and launched on the stub driver, which checks how and computes nothing.
+ * That the numbers are right is for a GPU to show. */
+#include "scratch.h"
+
+#include "../../backends/cuda/compile/ready.h"
+#include "../../backends/cuda/kernels/layout.h"
+#include "base/alloc.h"
+#include "ops/op.h"
+#include "os/bind.h"
+#include "os/cache/cache.h"
+
+static int compiled; /* what was put into the cache */
+static char said[2048];
+
+static void *take(void *self, size_t size, size_t align)
+{
+    (void)self;
+    return tni_alloc_aligned(size, align);
+}
+
+static void give(void *self, void *memory)
+{
+    (void)self;
+    tni_release(memory);
+}
+
+static void note(void *self, int32_t level, const char *text)
+{
+    (void)self, (void)level;
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
+}
+
+static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                      void *table, tn_error *err)
+{
+    (void)self;
+    return tni_bind(files, symbols, count, NULL, table, NULL, err);
+}
+
+static tn_status get(void *self, const char *kind, const void *key, size_t key_size, void **out,
+                     size_t *out_size, tn_error *err)
+{
+    return tni_cache_get(self, kind, key, key_size, out, out_size, err);
+}
+
+static tn_status put(void *self, const char *kind, const void *key, size_t key_size,
+                     const void *data, size_t size, tn_error *err)
+{
+    compiled++;
+    return tni_cache_put(self, kind, key, key_size, data, size, err);
+}
+
+static tn_host host = {
+    .struct_size = sizeof host,
+    .abi_major = TN_MODULE_ABI_MAJOR,
+    .abi_minor = TN_MODULE_ABI_MINOR,
+    .alloc = take,
+    .release = give,
+    .log = note,
+    .library_bind = bind,
+    .cache_get = get,
+    .cache_put = put,
+};
+
+static void *platform, *compiler;
+
+/* The platform on the stub, and the compiler; skips without one. */
+static void begin(void)
+{
+    tni_cache *cache = NULL;
+    int32_t devices = 0;
+    tn_error err;
+    if (!host.self) {
+        assert_int_equal(tni_cache_create(NULL, 64 << 20, &cache, &err), TN_OK);
+        host.self = cache;
+        assert_int_equal(cuda_probe(&host, &platform, &devices, &err), TN_OK);
+        if (cuda_nvrtc_open(&host, &compiler, &err))
+            compiler = NULL;
+    }
+    if (!compiler) {
+        print_message("skipped: NVIDIA's compiler is not here: cmake "
+                      "-DTENON_NVRTC_LIBRARY=.../libnvrtc.so.13\n");
+        skip();
+    }
+}
+
+static const tn_kernel_row *const rows[] = {
+    &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
+    &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, NULL};
+
+static const tn_kernel_row *row_of(const tn_op *op)
+{
+    for (size_t i = 0; rows[i]; i++) {
+        if (rows[i]->op == op->kind)
+            return rows[i];
+    }
+    fail_msg("no row for op %d", (int)op->kind);
+    return NULL;
+}
+
+/* Admits, plans and runs a problem, with addresses that nobody reads. */
+static void launch(const char *problem)
+{
+    void *data[TN_OP_OPERANDS_MAX];
+    char device[64];
+    tn_op op;
+    tn_error err;
+    tn_refusal why = {.struct_size = sizeof why};
+    uint64_t bytes = 0;
+    void *plan = NULL;
+    if (tni_problem_parse(problem, &op, device, sizeof device, &err))
+        fail_msg("%s: %s", problem, err.message);
+    const tn_kernel_row *row = row_of(&op);
+    const tn_query query = {.struct_size = sizeof query, .op = &op, .library_version = -1};
+    if (row->admit(row, &query, &why))
+        fail_msg("%s: refused: %s needs %lld, found %lld: %s", problem, why.what,
+                 (long long)why.needed, (long long)why.found, why.text);
+    for (int i = 0; i < TN_OP_OPERANDS_MAX; i++)
+        data[i] = (void *)(uintptr_t)(0x10000 * (i + 1));
+    tn_run run = {.struct_size = sizeof run,
+                  .row = row,
+                  .op = &op,
+                  .data = data,
+                  .platform = platform,
+                  .library = compiler,
+                  .host = &host};
+    if (row->plan(&run, &plan, &bytes, &err))
+        fail_msg("%s: %s: %s", problem, err.where, err.message);
+    run.plan = plan;
+    run.workspace = data[5];
+    run.workspace_bytes = row->workspace ? row->workspace(row, &query) : 0;
+    if (row->run(&run, &err))
+        fail_msg("%s: %s: %s", problem, err.where, err.message);
+    row->plan_release(&run, plan);
+}
+
+static void every_row_compiles_and_is_launched(void **state)
+{
+    static const char *const problems[] = {
+        "unary:f32:kind=exp,shape=1000",
+        "softmax:bf16:shape=64x1024",
+        "reduce:f32:kind=sum,shape=64x100000,axes=1",
+        "permute:f16:shape=64x64x64,order=2;1;0",
+        "cast:f32:shape=1000,to=bf16",
+        "fill:i64:shape=1000,value=3",
+        "binary:i32:kind=div,shape=100x100",
+        "norm:f32:kind=layer,shape=64x4096,weight=f32,bias=f32",
+        "rotary:bf16:kind=halves,shape=2x8x128x64",
+        "unary:f64:kind=gelu,shape=100x100",
+        "unary:f16:kind=silu,shape=100x100",
+        "binary:bf16:kind=max,shape=100x100",
+        "reduce:i32:kind=max,shape=100x100,axes=1,si=1;100",
+        "reduce:bf16:kind=mean,shape=1000000,axes=1",
+        "softmax:f64:shape=8x20000",
+        "norm:f16:kind=rms,shape=8x100000",
+    };
+    size_t count = getenv("TN_TEST_REDUCED") ? 9 : sizeof problems / sizeof problems[0];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < count; i++)
+        launch(problems[i]);
+    /* Some cases are ready in builds that compile ahead; never all of them. */
+    assert_true(compiled >= (cuda_ready_count() > 0 ? 1 : (int)count));
+}
+
+static void what_was_compiled_is_kept(void **state)
+{
+    void *code = NULL;
+    size_t size = 0;
+    tn_error err;
+    const cuda_case wanted = {CUDA_UNIT_PERMUTE, "tiled", "-DELEMENT=u64\n-DINDEX=unsigned\n"};
+    (void)state;
+    begin();
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err), TN_OK);
+        assert_memory_equal(code, "\177ELF", 4);
+        int before = compiled;
+        give(NULL, code);
+        assert_int_equal(cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err), TN_OK);
+        assert_int_equal(compiled, before);
+        give(NULL, code);
+    }
+    int before = compiled;
+    assert_int_equal(cuda_code_make(compiler, "sm_80", &wanted, &code, &size, &err), TN_OK);
+    assert_int_equal(compiled, before + 1);
+    give(NULL, code);
+}
+
+static void random_numbers_compile(void **state)
+{
+    static const char *const types[] = {"f32", "f64", "f16", "bf16"};
+    (void)state;
+    begin();
+    for (int kind = 1; kind <= 2; kind++) {
+        for (size_t i = 0; i < (getenv("TN_TEST_REDUCED") ? 1 : 4); i++) {
+            char options[64];
+            void *code = NULL;
+            size_t size = 0;
+            tn_error err;
+            snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", types[i],
+                     kind);
+            const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+            if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
+                fail_msg("%s", err.message);
+            give(NULL, code);
+        }
+    }
+}
+
+static void what_is_wrong_is_told_with_its_place(void **state)
+{
+    const cuda_source source = {.name = "wrong.cu",
+                                .text = "__global__ void f(int *x)\n{\n    x[0] = y + 1;\n}\n",
+                                .options = ""};
+    const cuda_source fine = {.name = "fine.cu", .text = "", .options = ""};
+    void *code = NULL;
+    size_t size = 0;
+    tn_error err;
+    (void)state;
+    begin();
+    said[0] = '\0';
+    assert_int_equal(cuda_nvrtc_compile(compiler, &source, "sm_90a", &code, &size, &err),
+                     TN_INVALID_ARGUMENT);
+    assert_string_equal(err.message,
+                        "wrong.cu(3): error: identifier \"y\" is undefined: x[0] = ^y + 1;");
+    assert_non_null(strstr(said, "x[0] = y + 1;"));
+    assert_int_equal(cuda_nvrtc_compile(compiler, &fine, "sm_1", &code, &size, &err),
+                     TN_INCOMPATIBLE);
+    assert_non_null(strstr(err.message, "for sm_1"));
+}
+
+static void a_log_without_a_place_is_told_as_it_is(void **state)
+{
+    char out[64];
+    (void)state;
+    cuda_nvrtc_first_error("a.cu(1): warning: w\nb.cu(2): error: no\n", out, sizeof out);
+    assert_string_equal(out, "b.cu(2): error: no");
+    cuda_nvrtc_first_error("", out, sizeof out);
+    assert_string_equal(out, "");
+    cuda_nvrtc_first_error("nvrtc: error: bad\n  x\n ^^\n", out, sizeof out);
+    assert_string_equal(out, "nvrtc: error: bad");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_compiles_and_is_launched),
+        cmocka_unit_test(what_was_compiled_is_kept),
+        cmocka_unit_test(random_numbers_compile),
+        cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(a_log_without_a_place_is_told_as_it_is),
+    };
+    return run_suite("cuda.kernels", tests);
+}

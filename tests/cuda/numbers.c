@@ -1,0 +1,406 @@
+/* The kernels' numbers without a GPU: their texts, compiled by the host's C++ compiler (host_cuda.h), are the
+ * kernels of a platform in host memory, whose rows are the module's own; the library's check holds each
+ * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
+ * arguments. It shows nothing of NVIDIA's compiler and hardware. */
+#include "scratch.h"
+#include "tenon/tenon.h"
+
+#include "../../backends/cuda/kernels/layout.h"
+
+#include <dlfcn.h>
+
+typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
+
+struct cuda_kernel {
+    cuda_kernel *next; /* they live as long as the process */
+    launch_fn *run;
+};
+static cuda_kernel *kernels_made;
+
+static char folder[SCRATCH_PATH];
+static const tn_host *lent;
+
+static const char *args_of(int32_t unit)
+{
+    switch (unit) {
+    case CUDA_UNIT_EACH:
+    case CUDA_UNIT_PERMUTE: return "cuda_each_args";
+    case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
+    case CUDA_UNIT_RANDOM: return "cuda_random_args";
+    default: return "cuda_rows_args";
+    }
+}
+
+/* Puts the host's function in the place of an instruction that is written by hand. */
+static void replace(char *text, const char *what, const char *by)
+{
+    for (char *at = text; (at = strstr(at, what)) != NULL;) {
+        memset(at, ' ', strlen(what));
+        memcpy(at, by, strlen(by));
+    }
+}
+
+static void write_source(const cuda_case *wanted, const char *path)
+{
+    char options[512];
+    char *text = cuda_unit_text(lent, wanted->unit);
+    FILE *file = fopen(path, "w");
+    assert_true(text && file);
+    replace(text, "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));",
+            "y = host_f32_of_f16(x.bits);");
+    replace(text, "asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));", "");
+    replace(text, "asm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(c) : \"f\"(a), \"f\"(b));", "");
+    replace(text, "asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(c) : \"f\"(a), \"f\"(b));", "");
+    replace(text, "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));",
+            "y.bits = host_f16_of_f32(x);");
+    assert_null(strstr(text, "asm("));
+    fprintf(file, "#include \"%s\"\n", HOST_CUDA);
+    snprintf(options, sizeof options, "%s", wanted->options);
+    for (char *line = strtok(options, "\n"); line; line = strtok(NULL, "\n")) {
+        char *equals = strchr(line, '=');
+        if (!equals)
+            continue; /* for NVIDIA's compiler alone */
+        assert_int_equal(strncmp(line, "-D", 2), 0);
+        fprintf(file, "#define %.*s %s\n", (int)(equals - line - 2), line + 2, equals + 1);
+    }
+    fprintf(file, "%s\nstatic %s host_args;\nstatic void host_kernel() { %s(host_args); }\n", text,
+            args_of(wanted->unit), wanted->function);
+    fprintf(file,
+            "extern \"C\" void host_launch(const void *args, unsigned blocks, unsigned threads)\n"
+            "{ host_args = *(const %s *)args; host_run(host_kernel, blocks, threads); }\n",
+            args_of(wanted->unit));
+    assert_int_equal(fclose(file), 0);
+    lent->release(lent->self, text);
+}
+
+tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
+                          const cuda_case *wanted, cuda_kernel **out, tn_error *err)
+{
+    static int number;
+    char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
+    (void)self, (void)nvrtc, (void)device;
+    snprintf(source, sizeof source, "%s/%d.cc", folder, number);
+    snprintf(object, sizeof object, "%s/%d.so", folder, number++);
+    write_source(wanted, source);
+    snprintf(command, sizeof command,
+             "%s -std=c++17 -O0 -ffp-contract=off -w -shared -fPIC -I%s -I%s/tenon/module -o %s %s",
+             HOST_CXX, HOST_INCLUDE, HOST_INCLUDE, object, source);
+    if (system(command) != 0)
+        return tn_fail(err, TN_IO, 0, "c++", "%s does not compile: %s", wanted->function,
+                       wanted->options);
+    void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, "host_launch") : NULL;
+    cuda_kernel *kernel = lent->alloc(lent->self, sizeof *kernel, _Alignof(cuda_kernel));
+    assert_true(found && kernel);
+    memcpy(&kernel->run, &found, sizeof found);
+    kernel->next = kernels_made;
+    kernels_made = kernel;
+    *out = kernel;
+    return TN_OK;
+}
+
+tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
+{
+    (void)self, (void)device, (void)err;
+    launch->kernel->run(launch->args, launch->blocks, launch->threads);
+    return TN_OK;
+}
+
+/* A platform in host memory, with two multiprocessors, so that blocks have more than one job. */
+static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
+{
+    cuda *self = host->alloc(host->self, sizeof *self, _Alignof(cuda));
+    (void)err;
+    memset(self, 0, sizeof *self);
+    self->devices[0].found.multi_processors = 2;
+    lent = host;
+    *out_self = self;
+    *out_devices = 1;
+    return TN_OK;
+}
+
+static tn_status take(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err)
+{
+    void *memory = lent->alloc(lent->self, (size_t)bytes, 256);
+    (void)self, (void)device;
+    if (!memory)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "numbers", "no memory");
+    *out = memory;
+    return TN_OK;
+}
+
+static void give(void *self, int32_t device, void *memory)
+{
+    (void)self, (void)device;
+    lent->release(lent->self, memory);
+}
+
+static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
+{
+    (void)self, (void)err;
+    for (uint64_t row = 0; row < job->rows; row++)
+        memcpy((char *)job->to + row * job->to_pitch,
+               (const char *)job->from + row * job->from_pitch, (size_t)job->bytes);
+    return TN_OK;
+}
+
+static const tn_platform_row platform = {.struct_size = sizeof platform,
+                                         .name = "hostcuda",
+                                         .kind = TN_PLATFORM_OOT,
+                                         .probe = probe,
+                                         .memory_alloc = take,
+                                         .memory_free = give,
+                                         .copy = copy};
+static const tn_platform_row *const platforms[] = {&platform, NULL};
+
+enum { ROWS = 9 };
+static tn_kernel_row rows[ROWS];
+static char names[ROWS][64];
+static const tn_kernel_row *kernels[ROWS + 1];
+static const tn_module module = {.struct_size = sizeof module,
+                                 TN_MODULE_ABI,
+                                 .name = "hostcuda",
+                                 .version = "1",
+                                 .platforms = platforms,
+                                 .kernels = kernels};
+
+/* The module's rows, of another platform and without their library. */
+static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static const tn_kernel_row *const own[ROWS] = {
+        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row, &cuda_binary_row,
+        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row};
+    (void)host, (void)err;
+    for (int i = 0; i < ROWS; i++) {
+        rows[i] = *own[i];
+        snprintf(names[i], sizeof names[i], "host%s", own[i]->name);
+        rows[i].name = names[i];
+        rows[i].platform = "hostcuda";
+        rows[i].library = NULL;
+        kernels[i] = &rows[i];
+    }
+    *out = &module;
+    return TN_OK;
+}
+
+static void begin(void)
+{
+    static tn_registration *registration;
+    tn_error err;
+    if (!HOST_CXX[0] ||
+        system("echo '_Float16 x;' | " HOST_CXX " -x c++ -fsyntax-only - 2>/dev/null") != 0) {
+        print_message("skipped: there is no C++ compiler that has _Float16\n");
+        skip();
+    }
+    if (!registration && tn_module_register(entry, 0, &registration, &err))
+        fail_msg("%s", err.message);
+}
+
+static void hold(const char *problem)
+{
+    char text[160], name[64];
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_error err;
+    snprintf(text, sizeof text, "%s@hostcuda:0", problem);
+    snprintf(name, sizeof name, "hostcuda.%.*s.own", (int)strcspn(problem, ":"), problem);
+    const tn_check_args args = {.struct_size = sizeof args, .problem = text, .kernel = name};
+    if (tn_check(NULL, &args, &result, &err))
+        fail_msg("%s: %s", problem, err.message);
+    if (!result.ok)
+        fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
+}
+
+#define HOLD(...)                                                                 \
+    do {                                                                          \
+        static const char *const problems_[] = {__VA_ARGS__};                     \
+        size_t count_ = sizeof problems_ / sizeof problems_[0];                   \
+        begin();                                                                  \
+        for (size_t i_ = 0; i_ < count_; i_ += getenv("TN_TEST_REDUCED") ? 4 : 1) \
+            hold(problems_[i_]);                                                  \
+    } while (0)
+
+static void elements(void **state)
+{
+    (void)state;
+    HOLD("unary:f32:kind=exp,shape=37x41", "unary:bf16:kind=gelu,shape=1003",
+         "unary:f64:kind=gelu-tanh,shape=300", "unary:f16:kind=silu,shape=20x31,out=f32",
+         "unary:f32:kind=rsqrt,shape=20x30,si=1;20", "unary:i8:kind=abs,shape=999",
+         "unary:u64:kind=neg,shape=99", "binary:f32:kind=max,shape=37x41",
+         "binary:i16:kind=mul,shape=999", "binary:i8:kind=div,shape=4097",
+         "binary:u64:kind=min,shape=333", "binary:bf16:kind=div,shape=9x64,s2=0;1",
+         "binary:f64:kind=sub,shape=7x9x5");
+}
+
+/* One row of `count`, each of `size` numbers and `step` apart; `call` makes one output of `of` numbers of it. */
+typedef struct batch {
+    int64_t size, step, of;
+    tn_status (*call)(const tn_tensor *in, const tn_tensor *out, tn_error *err);
+} batch;
+
+static tn_status sum_rows(const tn_tensor *in, const tn_tensor *out, tn_error *err)
+{
+    return tn_reduce(
+        NULL, TN_ARGS(reduce, .in = in, .out = out, .kind = TN_REDUCE_SUM, .axes = 2, .keep = 1),
+        err);
+}
+
+static tn_status soften_rows(const tn_tensor *in, const tn_tensor *out, tn_error *err)
+{
+    return tn_softmax(NULL, TN_ARGS(softmax, .in = in, .out = out), err);
+}
+
+static tn_status norm_rows(const tn_tensor *in, const tn_tensor *out, tn_error *err)
+{
+    return tn_norm(NULL, TN_ARGS(norm, .in = in, .out = out, .kind = TN_NORM_LAYER), err);
+}
+
+static void run_batch(const batch *it, tn_device *device, float *in, int64_t count, float *out)
+{
+    const int64_t shape[] = {count, it->size}, strides[] = {it->step, 1},
+                  out_shape[] = {count, it->of};
+    tn_tensor a, b;
+    tn_error err;
+    if (tn_tensor_wrap(device, in, TN_F32, shape, strides, 2, NULL, NULL, &a, &err) ||
+        tn_tensor_wrap(device, out, TN_F32, out_shape, NULL, 2, NULL, NULL, &b, &err) ||
+        it->call(&a, &b, &err))
+        fail_msg("%lld numbers, %lld apart: %s", (long long)it->size, (long long)it->step,
+                 err.message);
+    tn_tensor_release(&a);
+    tn_tensor_release(&b);
+}
+
+/* Alone and among others, padded or not: the same bits. */
+static void a_row_does_not_depend_on_others(void **state)
+{
+    enum { COUNT = 3, MOST = 1100 };
+    static _Alignas(64) float in[COUNT * MOST], all[COUNT * MOST], one[MOST];
+    static const batch batches[] = {{1001, 1001, 1, sum_rows},    {1000, 1000, 1, sum_rows},
+                                    {1000, 1004, 1, sum_rows},    {777, 777, 777, soften_rows},
+                                    {776, 777, 776, soften_rows}, {776, 776, 776, soften_rows},
+                                    {1000, 1003, 1000, norm_rows}};
+    tn_device *device;
+    tn_error err;
+    (void)state;
+    begin();
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    for (int i = 0; i < COUNT * MOST; i++)
+        in[i] = (float)((i * 7919) % 1009) * 0.37f - 150.0f / (float)(1 + i % 13);
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        const batch *it = &batches[i];
+        run_batch(it, device, in, COUNT, all);
+        for (int64_t row = 0; row < COUNT; row++) {
+            run_batch(it, device, in + row * it->step, 1, one);
+            assert_memory_equal(one, all + row * it->of, (size_t)it->of * sizeof *one);
+        }
+    }
+}
+
+static void casts_and_fills(void **state)
+{
+    (void)state;
+    HOLD("cast:f32:shape=523,to=bf16", "cast:f64:shape=523,to=f16", "cast:f64:shape=523,to=bf16",
+         "cast:i64:shape=523,to=f16", "cast:u64:shape=523,to=f32", "cast:f32:shape=523,to=i8",
+         "cast:f64:shape=523,to=u64", "cast:i32:shape=523,to=u8", "cast:u64:shape=523,to=i64",
+         "cast:bool:shape=523,to=f16", "cast:bf16:shape=523,to=bool",
+         "fill:bf16:shape=37x5,value=3", "fill:i64:shape=37x5,value=-7",
+         "fill:u8:shape=37x5,so=1;37,value=9");
+}
+
+static void permutes(void **state)
+{
+    (void)state;
+    HOLD("permute:f32:shape=50x60,order=1;0", "permute:i8:shape=3x50x60,order=0;2;1",
+         "permute:f64:shape=5x6x7x8,order=3;1;0;2", "permute:c64:shape=33x70,order=1;0",
+         "permute:f16:shape=20x40x60,order=1;2;0", "permute:f32:shape=1001",
+         "permute:bf16:shape=130x65,order=1;0", "permute:bf16:shape=130x66,order=1;0",
+         "permute:f16:shape=3x70x64,order=2;0;1", "permute:i32:shape=2x3x64x129,order=1;0;3;2");
+}
+
+static void reductions(void **state)
+{
+    (void)state;
+    HOLD("reduce:f32:kind=sum,shape=5x1000,axes=1",
+         "reduce:f32:kind=mean,shape=50x200,axes=1,si=1;50",
+         "reduce:bf16:kind=max,shape=2x40000,axes=1", "reduce:f64:kind=min,shape=7x8x9,axes=2",
+         "reduce:f16:kind=sum,shape=4x33x5,axes=1", "reduce:i32:kind=sum,shape=5x1001,axes=1",
+         "reduce:u64:kind=max,shape=3x20000,axes=1",
+         "reduce:i8:kind=min,shape=64x70,axes=1,si=1;64",
+         "reduce:i32:kind=sum,shape=5x100,axes=1,out=i64",
+         "reduce:bool:kind=sum,shape=9x99,axes=1,out=i64",
+         "reduce:f32:kind=sum,shape=3x70000,axes=1,si=1;3");
+}
+
+static void rows_of_every_length(void **state)
+{
+    (void)state;
+    HOLD(
+        "softmax:f32:shape=5x7", "softmax:bf16:shape=9x1024", "softmax:f16:shape=5x1025",
+        "softmax:f32:shape=3x4096", "softmax:f64:shape=3x9000", "softmax:bf16:shape=2x20001",
+        "softmax:f32:shape=4x100,log=1", "softmax:f32:shape=4x6x30,si=1;4;24",
+        "norm:f32:kind=layer,shape=5x8,weight=1,bias=1", "norm:bf16:kind=rms,shape=5x1024,weight=1",
+        "norm:f32:kind=layer,shape=3x4096,weight=1,bias=1", "norm:f64:kind=layer,shape=3x100",
+        "norm:f32:kind=rms,shape=2x20000,weight=1", "norm:f16:kind=layer,shape=3x7x65",
+        "rotary:bf16:kind=halves,shape=2x3x10x64", "rotary:f32:kind=pairs,shape=2x3x10x64,size=32",
+        "rotary:f64:kind=halves,shape=3x10x16", "rotary:bf16:kind=pairs,shape=2x3x10x64",
+        "rotary:f16:kind=halves,shape=2x3x5x60,size=28", "rotary:f32:kind=pairs,shape=5x36,size=22",
+        "norm:bf16:kind=layer,shape=2x3x5x64,weight=1,bias=1,si=1920;640;64;1");
+}
+
+static void hold_random(int kind, const char *type, tn_dtype dtype)
+{
+    enum { COUNT = 10007, ROOM = COUNT * 8 };
+    static char found[ROOM], expected[ROOM];
+    const tn_generator_state state = {
+        .struct_size = sizeof state, .seed = 0x123456789ABCDEF, .subsequence = 77, .offset = 1000};
+    cuda_random_args args = {.out = found,
+                             .elements = COUNT,
+                             .seed = state.seed,
+                             .subsequence = state.subsequence,
+                             .block = state.offset};
+    char options[64];
+    tn_generator *generator = NULL;
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    memset(found, 0xA5, ROOM);
+    memset(expected, 0xA5, ROOM);
+    snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", type, kind);
+    const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+    if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err) ||
+        tn_generator_create(1, &generator, &err) ||
+        tn_generator_state_set(generator, &state, &err) ||
+        (kind == 1 ? tn_random_fill_uniform : tn_random_fill_normal)(generator, dtype, expected,
+                                                                     COUNT, &err))
+        fail_msg("%s", err.message);
+    kernel->run(&args, 3, 256);
+    assert_memory_equal(found, expected, ROOM);
+    tn_generator_release(generator);
+}
+
+static void random_numbers_have_the_processors_bits(void **state)
+{
+    (void)state;
+    begin();
+    for (int kind = 1; kind <= 2; kind++) {
+        hold_random(kind, "f32", TN_F32);
+        hold_random(kind, "f64", TN_F64);
+        hold_random(kind, "f16", TN_F16);
+        hold_random(kind, "bf16", TN_BF16);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elements),
+        cmocka_unit_test(casts_and_fills),
+        cmocka_unit_test(permutes),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(rows_of_every_length),
+        cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(random_numbers_have_the_processors_bits),
+    };
+    scratch_make(folder);
+    int failed = run_suite("cuda.numbers", tests);
+    scratch_remove(folder);
+    return failed;
+}

@@ -1,0 +1,251 @@
+/* The stub's streams, events and modules. */
+#include "stub.h"
+
+#include <time.h>
+
+bool stub_is(const void *handle, int kind, const stub_context *context)
+{
+    const stub_handle *h = handle;
+    return h && h->kind == kind && h->context == context && h->life == context->life;
+}
+
+bool stub_is_stream(const void *stream, const stub_context *context)
+{
+    return (uintptr_t)stream <= 2 || stub_is(stream, STUB_STREAM, context);
+}
+
+cu_result stub_make(const char *call, int kind, unsigned flags, void **out)
+{
+    stub_context *context;
+    cu_result code = stub_begin(call, &context);
+    if (code)
+        return code;
+    stub_handle *handle = calloc(1, sizeof *handle);
+    if (!handle)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&stub.lock);
+    *handle = (stub_handle){.next = stub.all_handles,
+                            .kind = kind,
+                            .context = context,
+                            .life = context->life,
+                            .flags = flags};
+    stub.all_handles = handle;
+    pthread_mutex_unlock(&stub.lock);
+    *out = handle;
+    return CUDA_SUCCESS;
+}
+
+/* The kind goes too, so that a handle that is used after it went shows where memory is not used anew. */
+cu_result stub_end(const char *call, int kind, void *handle)
+{
+    stub_context *context;
+    cu_result code = stub_begin(call, &context);
+    if (code || !stub_is(handle, kind, context))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    pthread_mutex_lock(&stub.lock);
+    stub_handle **at = &stub.all_handles;
+    while (*at != handle)
+        at = &(*at)->next;
+    *at = (*at)->next;
+    ((stub_handle *)handle)->kind = 0;
+    pthread_mutex_unlock(&stub.lock);
+    free(((stub_handle *)handle)->jobs);
+    free(handle);
+    return CUDA_SUCCESS;
+}
+
+/* A call on one stream. */
+static cu_result on_stream(const char *call, cu_stream stream)
+{
+    stub_context *context;
+    cu_result code = stub_begin(call, &context);
+    return code || stub_is_stream(stream, context) ? code : CUDA_ERROR_INVALID_HANDLE;
+}
+
+cu_result cuStreamCreateWithPriority(cu_stream *out, unsigned flags, int priority)
+{
+    (void)priority; /* what is beyond the range counts as its end */
+    return flags > CU_STREAM_NON_BLOCKING
+               ? CUDA_ERROR_INVALID_VALUE
+               : stub_make("cuStreamCreateWithPriority", STUB_STREAM, flags, out);
+}
+
+cu_result cuStreamDestroy_v2(cu_stream stream)
+{
+    return stub_end("cuStreamDestroy_v2", STUB_STREAM, stream);
+}
+
+cu_result cuStreamQuery(cu_stream stream)
+{
+    cu_result code = on_stream("cuStreamQuery", stream);
+    return code ? code : stub_not_while_recording(stream);
+}
+
+cu_result cuStreamSynchronize(cu_stream stream)
+{
+    cu_result code = on_stream("cuStreamSynchronize", stream);
+    return code ? code : stub_not_while_recording(stream);
+}
+
+/* Events of other devices may be waited for. */
+cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
+{
+    const stub_handle *handle = event;
+    cu_result code = on_stream("cuStreamWaitEvent", stream);
+    if (code || flags)
+        return code ? code : CUDA_ERROR_INVALID_VALUE;
+    return stub_is(handle, STUB_EVENT, handle->context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+typedef struct errand {
+    cu_host_fn call;
+    void *user;
+} errand;
+
+static void *run_errand(void *any)
+{
+    const errand *e = any;
+    e->call(e->user);
+    return NULL;
+}
+
+/* On a thread of the driver's, as the real one does. */
+cu_result cuLaunchHostFunc(cu_stream stream, cu_host_fn call, void *user)
+{
+    errand e = {call, user};
+    pthread_t thread;
+    cu_result code = on_stream("cuLaunchHostFunc", stream);
+    if (code)
+        return code;
+    if (pthread_create(&thread, NULL, run_errand, &e))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_join(thread, NULL);
+    return CUDA_SUCCESS;
+}
+
+cu_result cuStreamIsCapturing(cu_stream stream, cu_capture_status *out)
+{
+    *out = CU_STREAM_CAPTURE_STATUS_NONE;
+    return on_stream("cuStreamIsCapturing", stream);
+}
+
+cu_result cuEventCreate(cu_event *out, unsigned flags)
+{
+    if (flags > 7 || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
+        return CUDA_ERROR_INVALID_VALUE;
+    return stub_make("cuEventCreate", STUB_EVENT, flags, out);
+}
+
+cu_result cuEventDestroy_v2(cu_event event)
+{
+    return stub_end("cuEventDestroy_v2", STUB_EVENT, event);
+}
+
+cu_result cuEventRecord(cu_event event, cu_stream stream)
+{
+    stub_handle *handle = event;
+    stub_context *context;
+    struct timespec now;
+    cu_result code = stub_begin("cuEventRecord", &context);
+    if (code || !stub_is(event, STUB_EVENT, context) || !stub_is_stream(stream, context))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pthread_mutex_lock(&stub.lock);
+    handle->recorded = true;
+    handle->ns = (long long)now.tv_sec * 1000000000 + now.tv_nsec;
+    pthread_mutex_unlock(&stub.lock);
+    return CUDA_SUCCESS;
+}
+
+static cu_result on_event(const char *call, cu_event event)
+{
+    stub_context *context;
+    cu_result code = stub_begin(call, &context);
+    return code || stub_is(event, STUB_EVENT, context) ? code : CUDA_ERROR_INVALID_HANDLE;
+}
+
+cu_result cuEventQuery(cu_event event)
+{
+    return on_event("cuEventQuery", event);
+}
+
+cu_result cuEventSynchronize(cu_event event)
+{
+    return on_event("cuEventSynchronize", event);
+}
+
+cu_result cuEventElapsedTime(float *out_ms, cu_event start, cu_event stop)
+{
+    const stub_handle *a = start, *b = stop;
+    cu_result code = on_event("cuEventElapsedTime", start);
+    if (!code)
+        code = on_event("cuEventElapsedTime", stop);
+    if (code)
+        return code;
+    pthread_mutex_lock(&stub.lock);
+    if (((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING) || !a->recorded || !b->recorded)
+        code = CUDA_ERROR_INVALID_HANDLE;
+    else
+        *out_ms = (float)(b->ns - a->ns) / 1e6f;
+    pthread_mutex_unlock(&stub.lock);
+    return code;
+}
+
+/* A handle for other processes: the stub reaches none, and opens what this process made, which the real
+ * driver refuses. */
+cu_result cuIpcGetEventHandle(cu_event_handle *out, cu_event event)
+{
+    cu_result code = on_event("cuIpcGetEventHandle", event);
+    if (code || !(((const stub_handle *)event)->flags & CU_EVENT_INTERPROCESS))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    memset(out, 0x5A, sizeof *out);
+    return CUDA_SUCCESS;
+}
+
+cu_result cuIpcOpenEventHandle(cu_event *out, cu_event_handle handle)
+{
+    return handle.reserved[0] != 0x5A
+               ? CUDA_ERROR_INVALID_VALUE
+               : stub_make("cuIpcOpenEventHandle", STUB_EVENT,
+                           CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, out);
+}
+
+/* Any image will do, as nothing of it runs. */
+cu_result cuModuleLoadData(cu_module *out, const void *image)
+{
+    if (!image)
+        return CUDA_ERROR_INVALID_VALUE;
+    return stub.modules ? stub_make("cuModuleLoadData", STUB_MODULE, 0, out)
+                        : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+cu_result cuModuleUnload(cu_module module)
+{
+    return stub_end("cuModuleUnload", STUB_MODULE, module);
+}
+
+/* A module's functions are the module itself. */
+cu_result cuModuleGetFunction(cu_function *out, cu_module module, const char *name)
+{
+    stub_context *context;
+    cu_result code = stub_begin("cuModuleGetFunction", &context);
+    if (code || !stub_is(module, STUB_MODULE, context) || !name[0])
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    *out = module;
+    return CUDA_SUCCESS;
+}
+
+cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                         unsigned block_x, unsigned block_y, unsigned block_z,
+                         unsigned shared_bytes, cu_stream stream, void **values, void **extra)
+{
+    stub_context *context;
+    cu_result code = stub_begin("cuLaunchKernel", &context);
+    if (code || !stub_is(function, STUB_MODULE, context) || !stub_is_stream(stream, context))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    bool sound = grid_x > 0 && grid_y > 0 && grid_z > 0 && block_x > 0 && block_y > 0 &&
+                 block_z > 0 && grid_x <= 0x7FFFFFFF && grid_y <= 65535 && grid_z <= 65535 &&
+                 (unsigned long long)block_x * block_y * block_z <= 1024 &&
+                 shared_bytes <= 227u << 10 && values && !extra;
+    return sound ? stub_queue(stream, &(stub_job){.rows = 0}) : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,91 @@
+# NVIDIA's GPUs. What needs no GPU runs against a stub of the driver (stub.h says what it is and is not);
+# suites with the label gpu run against the real one, and skip without it.
+if(NOT TENON_CUDA OR CMAKE_CROSSCOMPILING)
+  return()
+endif()
+include(scripts.cmake)
+find_package(Threads REQUIRED)
+
+# tenon_cuda_stub(NAME FILE SOURCES...): one of the vendor's libraries as a stub, cuda/stub/FILE.
+set(cuda_stub_folder "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub")
+function(tenon_cuda_stub name file)
+  add_library(${name} MODULE ${ARGN} cuda/stub_common.c)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+  target_link_libraries(${name} PRIVATE tenon_flags Threads::Threads)
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${file}
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${cuda_stub_folder}" SKIP_BUILD_RPATH ON)
+  target_link_options(${name} PRIVATE -Wl,-soname,${file})
+endfunction()
+tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda/stub_memory.c
+  cuda/stub_stream.c)
+tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
+tenon_cuda_stub(stub_cublas libcublasLt.so.13 cuda/stub_cublas.c)
+
+set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
+tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
+set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
+tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
+tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
+tenon_test(cuda/verdict SOURCES ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
+
+# tenon_cuda_test(NAME ...): a suite that has the module and the stub.
+function(tenon_cuda_test name)
+  tenon_test(cuda/${name} ${ARGN}
+    DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>" CUDA_STUB="${cuda_stub_folder}/libcuda.so.1")
+  add_dependencies(test_cuda_${name} tenon-cuda stub_cuda stub_nvml)
+  set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT
+    "LD_LIBRARY_PATH=${cuda_stub_folder}" ASAN_OPTIONS=allocator_may_return_null=1
+    TSAN_OPTIONS=allocator_may_return_null=1)
+  set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION CUDA_VISIBLE_DEVICES=unset:)
+endfunction()
+tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
+
+# The kernels' texts through NVIDIA's compiler, where that is.
+tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+if(TENON_NVRTC_LIBRARY)
+  get_filename_component(folder "${TENON_NVRTC_LIBRARY}" DIRECTORY)
+  set_property(TEST cuda.kernels APPEND PROPERTY ENVIRONMENT
+    "LD_LIBRARY_PATH=${cuda_stub_folder}:${folder}")
+endif()
+
+# The kernels' numbers, by the host's C++ compiler.
+find_program(TENON_CXX NAMES c++ g++ clang++)
+set(cuda_rows)
+foreach(part kernels/each kernels/layout kernels/reduce kernels/rows compile/texts)
+  list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
+endforeach()
+tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS
+  HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
+  HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
+tenon_cuda_texts(test_cuda_numbers)
+
+tenon_test_script(cuda/platform TIMEOUT 300)
+tenon_test_script(cuda/transcript TIMEOUT 300)
+tenon_test_script(cuda/cublas TIMEOUT 120)
+set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
+  ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
+
+# On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
+tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
+tenon_test(cuda/hardware TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
+add_dependencies(test_cuda_hardware tenon-cuda)
+
+# Our declarations against NVIDIA's header, where that is.
+find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda
+  PATH_SUFFIXES include targets/x86_64-linux/include)
+tenon_test(cuda/headers)
+if(TENON_CUDA_INCLUDE)
+  target_sources(test_cuda_headers PRIVATE cuda/headers_vendor.c)
+  set_source_files_properties(cuda/headers_vendor.c PROPERTIES
+    INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}" COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic")
+  target_compile_definitions(test_cuda_headers PRIVATE HAS_CUDA_HEADER)
+endif()
+tenon_test(cuda/cublas_headers)
+if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h")
+  target_sources(test_cuda_cublas_headers PRIVATE cuda/cublas_headers_vendor.c)
+  set_source_files_properties(cuda/cublas_headers_vendor.c PROPERTIES
+    INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}"
+    COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
+  target_compile_definitions(test_cuda_cublas_headers PRIVATE HAS_CUBLAS_HEADER)
+endif()

@@ -1,0 +1,148 @@
+/* Why there is no device: each cause has its own words, and says what helps. */
+#include "test.h"
+
+#include "../../backends/cuda/platform/verdict.h"
+#include "scratch.h"
+
+#include <sys/stat.h>
+
+static cu_result no_words(cu_result code, const char **out)
+{
+    (void)code, (void)out;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static const cuda_driver driver = {.error_name = no_words, .error_text = no_words};
+static const cuda_surroundings plain = {.has_nodes = 1};
+static const cuda_surroundings bare = {.has_nodes = 0};
+
+static void says(tn_status status, tn_status expected, const tn_error *err, const char *words)
+{
+    assert_int_equal(status, expected);
+    assert_int_equal(err->status, expected);
+    if (!strstr(err->message, words))
+        fail_msg("\"%s\" does not say \"%s\"", err->message, words);
+}
+
+static void the_driver_s_results_are_told_apart(void **state)
+{
+    static const struct {
+        cu_result code;
+        tn_status status;
+        const char *words;
+    } cases[] = {
+        {CUDA_ERROR_NO_DEVICE, TN_UNAVAILABLE, "shows no NVIDIA GPU"},
+        {CUDA_ERROR_STUB_LIBRARY, TN_INCOMPATIBLE, "toolkit's stub"},
+        {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, TN_INCOMPATIBLE, "different versions"},
+        {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, TN_INCOMPATIBLE, "compatibility package"},
+        {CUDA_ERROR_SYSTEM_NOT_READY, TN_UNAVAILABLE, "fabricmanager"},
+        {CUDA_ERROR_UNKNOWN, TN_UNAVAILABLE, "does not say why"},
+        {CUDA_ERROR_OUT_OF_MEMORY, TN_OUT_OF_MEMORY, "(2)"},
+    };
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_status status = cuda_verdict_driver(&driver, cases[i].code, &plain, NULL, &err);
+        says(status, cases[i].status, &err, cases[i].words);
+        assert_int_equal(err.native_code, cases[i].code);
+    }
+}
+
+static void what_helps_depends_on_the_machine(void **state)
+{
+    static const cuda_surroundings wsl = {.is_wsl = 1, .has_nodes = 1}, old_wsl = {.is_wsl = 1};
+    static const cuda_surroundings jetson = {.is_jetson = 1, .has_nodes = 1};
+    static const cuda_surroundings jetson_box = {.is_jetson = 1};
+    static const struct {
+        const cuda_surroundings *around;
+        const char *words;
+    } cases[] = {
+        {&plain, "nvidia-smi"}, {&bare, "--gpus all"}, {&wsl, "Windows'"},
+        {&old_wsl, "/dev/dxg"}, {&jetson, "JetPack"},  {&jetson_box, "--runtime nvidia"},
+    };
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, cases[i].around, NULL, &err),
+             TN_UNAVAILABLE, &err, cases[i].words);
+    says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, &plain, "7", &err), TN_UNAVAILABLE,
+         &err, "CUDA_VISIBLE_DEVICES is \"7\"; unset it");
+}
+
+static void the_management_library_speaks_first(void **state)
+{
+    static const cuda_surroundings jetson = {.is_jetson = 1, .has_nodes = 1};
+    tn_error err;
+    (void)state;
+    says(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &bare, &err), TN_UNAVAILABLE, &err,
+         "kernel module is not loaded");
+    says(cuda_verdict_nvml(NVML_ERROR_LIB_RM_VERSION_MISMATCH, &plain, &err), TN_INCOMPATIBLE, &err,
+         "start the machine anew");
+    says(cuda_verdict_nvml(NVML_ERROR_NO_PERMISSION, &plain, &err), TN_NOT_PERMITTED, &err,
+         "ls -l /dev/nvidiactl");
+    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &jetson, &err), TN_OK);
+    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_GPU_IS_LOST, &plain, &err), TN_OK);
+}
+
+/* Makes a file, and the folders before it, below `root`. */
+static void put(const char *root, const char *path)
+{
+    char whole[SCRATCH_PATH + 64];
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(whole, sizeof whole, "%s%.*s", root, (int)(slash - path), path);
+        (void)mkdir(whole, 0700);
+    }
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    FILE *file = fopen(whole, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void look(const char *const *paths, cuda_surroundings *out)
+{
+    char root[SCRATCH_PATH];
+    scratch_make(root);
+    for (; *paths; paths++)
+        put(root, *paths);
+    cuda_look_around(root, out);
+    scratch_remove(root);
+}
+
+static void machines_are_told_by_their_files(void **state)
+{
+    cuda_surroundings found;
+    (void)state;
+    look((const char *const[]){NULL}, &found);
+    assert_false(found.is_wsl || found.is_jetson || found.has_nodes);
+    look((const char *const[]){"/dev/nvidiactl", NULL}, &found);
+    assert_true(!found.is_wsl && !found.is_jetson && found.has_nodes);
+    look((const char *const[]){"/usr/lib/wsl/lib/libcuda.so.1", NULL}, &found);
+    assert_true(found.is_wsl && !found.has_nodes);
+    look((const char *const[]){"/dev/dxg", NULL}, &found);
+    assert_true(found.is_wsl && found.has_nodes);
+    look((const char *const[]){"/etc/nv_tegra_release", "/dev/nvmap", NULL}, &found);
+    assert_true(found.is_jetson && found.has_nodes);
+}
+
+static void faults_of_the_context_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(cuda_driver_status(CUDA_ERROR_ILLEGAL_ADDRESS), TN_DEVICE_LOST);
+    assert_int_equal(cuda_driver_status(CUDA_ERROR_LAUNCH_FAILED), TN_DEVICE_LOST);
+    assert_int_equal(cuda_driver_status(CUDA_ERROR_ASSERT), TN_DEVICE_LOST);
+    assert_int_equal(cuda_driver_status(CUDA_ERROR_OUT_OF_MEMORY), TN_OUT_OF_MEMORY);
+    assert_int_equal(cuda_driver_status(CUDA_ERROR_NOT_READY), TN_NOT_READY);
+    assert_int_equal(cuda_driver_status(12345), TN_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_driver_s_results_are_told_apart),
+        cmocka_unit_test(what_helps_depends_on_the_machine),
+        cmocka_unit_test(the_management_library_speaks_first),
+        cmocka_unit_test(machines_are_told_by_their_files),
+        cmocka_unit_test(faults_of_the_context_stay),
+    };
+    return run_suite("cuda.verdict", tests);
+}
