@@ -3,7 +3,7 @@
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60
-.PHONY: help doctor test build bench gpu-test hw-test cross-test libraries-test fuzz lint format install clean
+.PHONY: help doctor test build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
@@ -53,6 +53,9 @@ lint: ## formatting, clang-tidy, shellcheck, the order of the floors
 format: ## write the sources as .clang-format wants them
 	@scripts/setup test
 	@scripts/lint --format
+
+wheel: build ## a Python wheel that carries the library, into dist/
+	@mkdir -p dist && python3 bindings/python/build_backend.py dist
 
 install: build ## into PREFIX=/usr/local, below DESTDIR if that is set
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

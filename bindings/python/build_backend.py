@@ -1,0 +1,161 @@
+"""Builds the package's wheel with the standard library alone: nothing is fetched.
+
+A wheel carries libtenon and its modules when a build of them is named by TENON_BUILD, or lies in build/ of
+the source tree; it is then for this system. Without one it has the Python files alone and is for any.
+The extension that makes calls faster goes in where a C compiler makes it; the package works without.
+
+What PEP 517 asks for: build_wheel, build_sdist, build_editable.
+"""
+
+import base64
+import glob
+import hashlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sysconfig
+import tarfile
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = HERE.parents[1]
+PROJECT = (HERE / "pyproject.toml").read_text()
+
+
+def field(name):
+    return re.search(rf'^{name} = "(.*)"$', PROJECT, re.M).group(1)
+
+
+VERSION = field("version")
+STEM = f"tenon-{VERSION}"
+METADATA = f"""Metadata-Version: 2.1
+Name: tenon
+Version: {VERSION}
+Summary: {field("description")}
+License: Apache-2.0
+Requires-Python: {field("requires-python")}
+"""
+
+
+def build_folder():
+    """Where a built library is, or None."""
+    named = os.environ.get("TENON_BUILD")
+    folder = pathlib.Path(named) if named else TREE / "build"
+    if (folder / "libtenon.so.0").exists():
+        return folder
+    if named:
+        raise SystemExit(f"TENON_BUILD: no libtenon.so.0 in {folder}")
+    return None
+
+
+def library_files(folder):
+    """(path in the wheel, file): the library, and its module folder beside it."""
+    yield "tenon/lib/libtenon.so.0", folder / "libtenon.so.0"
+    for path in sorted(glob.glob(str(folder / "backends" / "tenon-*"))):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            yield f"tenon/lib/backends/{os.path.basename(path)}", pathlib.Path(path)
+
+
+def python_files():
+    for path in sorted((HERE / "tenon").rglob("*")):
+        if path.suffix in (".py", ".typed", ".pyi"):
+            yield path.relative_to(HERE).as_posix(), path
+
+
+def make_extension(folder):
+    """The extension's file, or None where it cannot be made, which is told."""
+    source = HERE / "extension" / "tenon_fast.c"
+    if not source.exists() or os.environ.get("TN_NO_EXTENSION") == "1":
+        return None
+    compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
+    out = pathlib.Path(folder) / "_fast.abi3.so"
+    command = [compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+               f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", str(source), "-o",
+               str(out)]
+    try:
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "output", None) or str(error).encode()
+        print(f"without the extension: {said.decode(errors='replace').strip().splitlines()[0]}")
+        return None
+    return out
+
+
+class Wheel:
+    """A wheel being written."""
+
+    def __init__(self, folder, tag):
+        self.name, self.tag, self.records = f"{STEM}-{tag}.whl", tag, []
+        self.zip = zipfile.ZipFile(pathlib.Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
+
+    def add(self, name, data, mode=0o644):
+        info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+        info.external_attr = (0o100000 | mode) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED
+        self.zip.writestr(info, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.records.append(f"{name},sha256={digest},{len(data)}")
+
+    def close(self):
+        pure = "true" if self.tag.endswith("none-any") else "false"
+        self.add(f"{STEM}.dist-info/METADATA", METADATA.encode())
+        self.add(f"{STEM}.dist-info/WHEEL", (f"Wheel-Version: 1.0\nGenerator: tenon\n"
+                                            f"Root-Is-Purelib: {pure}\nTag: {self.tag}\n").encode())
+        self.records.append(f"{STEM}.dist-info/RECORD,,")
+        self.zip.writestr(f"{STEM}.dist-info/RECORD", "\n".join(self.records) + "\n")
+        self.zip.close()
+        return self.name
+
+
+def platform_tag():
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """Writes the wheel and gives its name."""
+    folder = build_folder()
+    with tempfile.TemporaryDirectory() as scratch:
+        extension = make_extension(scratch)
+        tag = "py3-none-any"
+        if extension:
+            tag = f"cp311-abi3-{platform_tag()}"
+        elif folder:
+            tag = f"py3-none-{platform_tag()}"
+        wheel = Wheel(wheel_directory, tag)
+        for name, path in python_files():
+            wheel.add(name, path.read_bytes())
+        if extension:
+            wheel.add("tenon/_fast.abi3.so", extension.read_bytes(), 0o755)
+        for name, path in library_files(folder) if folder else ():
+            wheel.add(name, path.read_bytes(), 0o755)
+        return wheel.close()
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """A wheel that points to this folder."""
+    wheel = Wheel(wheel_directory, "py3-none-any")
+    wheel.add("tenon.pth", f"{HERE}\n".encode())
+    return wheel.close()
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """The Python files and this backend; no library."""
+    name = f"{STEM}.tar.gz"
+    with tarfile.open(pathlib.Path(sdist_directory) / name, "w:gz") as archive:
+        for path in sorted(HERE.rglob("*")):
+            inside = path.relative_to(HERE)
+            if path.is_file() and "__pycache__" not in inside.parts:
+                archive.add(path, f"{STEM}/{inside.as_posix()}")
+        info = tarfile.TarInfo(f"{STEM}/PKG-INFO")
+        info.size = len(METADATA.encode())
+        archive.addfile(info, io.BytesIO(METADATA.encode()))
+    return name
+
+
+if __name__ == "__main__":
+    import sys
+
+    print(build_wheel(sys.argv[1] if len(sys.argv) > 1 else "."))

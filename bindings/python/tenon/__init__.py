@@ -1,0 +1,58 @@
+"""Tenon: operators on the fastest kernel that is allowed, on anyone's arrays, with the reason for every
+choice.
+
+>>> import numpy, tenon
+>>> q = numpy.ones((1, 8, 64, 32), "float32")
+>>> out = tenon.attention(q, q, q, mask="causal")
+>>> print(tenon.explain(tenon.attention, q, q, q, mask="causal").chosen.platform)
+cpu
+"""
+
+from __future__ import annotations
+
+from . import errors, settings
+from ._library import VERSION as __version__
+from ._library import lib as _lib
+from .errors import Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Where each name is; a module is imported when a name of it is first used.
+_HOMES = {
+    "Tensor": "_dlpack", "empty": "_dlpack",
+    **dict.fromkeys(("Device", "Event", "Stream", "default_device", "describe", "device", "devices",
+                     "seed_everything", "synchronize"), "_devices"),
+    "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
+    "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
+    **dict.fromkeys(
+        ("attention", "attention_backward", "attention_merge", "binary", "cast", "copy", "fill",
+         "layer_norm", "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"),
+        "operators"),
+}
+_MODULES = ("backends", "device_interface", "integrations", "lock", "platforms")
+
+__all__ = ["Error", "errors", "settings", "version", "__version__", *_HOMES, *_MODULES]
+
+
+def version() -> str:
+    """The version of the library that is running."""
+    return _lib.tn_version().decode()
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module 'tenon' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

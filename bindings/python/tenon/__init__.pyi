@@ -1,0 +1,45 @@
+from . import backends as backends
+from . import device_interface as device_interface
+from . import errors as errors
+from . import integrations as integrations
+from . import lock as lock
+from . import platforms as platforms
+from . import settings as settings
+from ._devices import Device as Device
+from ._devices import Event as Event
+from ._devices import Stream as Stream
+from ._devices import default_device as default_device
+from ._devices import describe as describe
+from ._devices import device as device
+from ._devices import devices as devices
+from ._devices import seed_everything as seed_everything
+from ._devices import synchronize as synchronize
+from ._dlpack import Tensor as Tensor
+from ._dlpack import empty as empty
+from ._doctor import doctor as doctor
+from ._doctor import libraries as libraries
+from ._doctor import library as library
+from ._explain import Decision as Decision
+from ._explain import explain as explain
+from ._explain import fallbacks as fallbacks
+from ._explain import prepare as prepare
+from .errors import Error as Error
+from .operators import attention as attention
+from .operators import attention_backward as attention_backward
+from .operators import attention_merge as attention_merge
+from .operators import binary as binary
+from .operators import cast as cast
+from .operators import copy as copy
+from .operators import fill as fill
+from .operators import layer_norm as layer_norm
+from .operators import matmul as matmul
+from .operators import permute as permute
+from .operators import reduce as reduce
+from .operators import rms_norm as rms_norm
+from .operators import rotary as rotary
+from .operators import softmax as softmax
+from .operators import unary as unary
+
+__version__: str
+
+def version() -> str: ...

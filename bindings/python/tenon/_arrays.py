@@ -1,0 +1,330 @@
+"""Arrays of other libraries as tensors of Tenon's, without a copy, and results in the caller's library.
+
+A Kind knows one library's arrays: how to see one as a tn_tensor, and how to make an empty one like it.
+Which kind a type is of is found once and remembered. A view keeps what it shows alive as `keep` and has
+its shape as `dims`.
+"""
+
+from __future__ import annotations
+
+import sys
+from ctypes import addressof, byref, c_int64
+
+from . import _abi, _buffers, _dlpack, _dtypes, errors
+from ._handles import take
+from ._library import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CPU, CUDA = 1, 2
+READ_ONLY = 1
+MOST_LAYOUTS = 4096
+
+_layouts: dict[tuple, tuple[int, int, Any]] = {}
+
+
+def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
+    """Shape and strides as the library reads them: two addresses and what keeps them. `unit` is what
+    strides are counted in, in elements' bytes."""
+    if any(stride % unit for stride in strides):
+        raise errors.invalid(
+            f"strides {tuple(strides)} are no whole numbers of elements of {unit} bytes; copy first")
+    numbers = [*shape, *(stride // unit for stride in strides)] or [0]
+    room = (c_int64 * len(numbers))(*numbers)
+    base = addressof(room)
+    laid = (base, base + 8 * len(shape), room)
+    if len(_layouts) >= MOST_LAYOUTS:
+        _layouts.clear()
+    _layouts[shape, strides, unit] = laid
+    return laid
+
+
+def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: int, keep: Any,
+                flags: int = 0, device_type: int = CPU, device_id: int = 0) -> _abi.Tensor:
+    """A view of memory that `keep` keeps alive."""
+    laid = _layouts.get((shape, strides, unit)) or make_layout(shape, strides, unit)
+    tensor = _abi.Tensor(address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
+                         None, flags)
+    tensor.keep = (keep, laid)
+    tensor.dims = shape
+    return tensor
+
+
+def dense_strides(shape: tuple) -> tuple:
+    """In elements, the last dimension fastest."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+_streams: dict[tuple[str, int], Any] = {}
+
+
+def wrapped_stream(device: str, raw: int) -> int:
+    """A stream that another library has, by its vendor's handle; 0 is the default one. Wrapped once."""
+    key = (device, raw)
+    if key not in _streams:
+        from ._devices import Stream
+        from ._devices import device as find
+
+        on = find(device)
+        _streams[key] = (Stream.wrap(on, raw) if raw
+                         else Stream._lent(lib.tn_stream_default(on.address)))
+    return _streams[key].address
+
+
+class Kind:
+    """What the kinds have in common."""
+
+    waits = False  # off the host, whether a call must have run before its arrays can be touched again
+
+    def view(self, array: Any) -> _abi.Tensor:
+        """The array as a tensor; errors name what of it cannot be one."""
+        raise NotImplementedError
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        """An array of this library's, not initialised, on the device of `like`."""
+        raise NotImplementedError
+
+    def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
+        """The stream that the array's library works on; None for Tenon's current one."""
+        return None
+
+
+class NumpyKind(Kind):
+    """NumPy's, and whatever derives from its arrays."""
+
+    def __init__(self) -> None:
+        numpy = sys.modules["numpy"]
+        self.make = numpy.empty
+        self.dtypes = {word: numpy.dtype(name) for word, name in _dtypes.NAME.items()
+                       if word[:2] not in ("bf", "f8")}
+        self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
+        self.masked = numpy.ma.MaskedArray
+        teach_fast(numpy.ndarray, numpy.empty, exchange=False)
+
+    def view(self, array: Any) -> _abi.Tensor:
+        number = self.numbers.get(array.dtype)
+        if number is None or isinstance(array, self.masked):
+            raise self._refusal(array)
+        address, read_only = array.__array_interface__["data"]
+        return make_tensor(address, array.shape, array.strides, array.itemsize, number, array,
+                           READ_ONLY if read_only else 0)
+
+    def _refusal(self, array: Any) -> Exception:
+        if isinstance(array, self.masked):
+            return errors.invalid("a masked array's mask would be lost; fill it first")
+        if array.dtype.newbyteorder() in self.numbers:
+            return errors.invalid(
+                f"an array of {array.dtype.str} is in another byte order than this machine's; "
+                "convert it first, as with array.astype(array.dtype.newbyteorder())")
+        return errors.invalid(
+            f"no dtype for NumPy's {array.dtype}; there are: {', '.join(self.dtypes)}")
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        if word not in self.dtypes:
+            raise errors.invalid(f"NumPy has no {word}; there are: {', '.join(self.dtypes)}")
+        return self.make(shape, self.dtypes[word])
+
+
+class TorchKind(Kind):
+    """PyTorch's, on every device that DLPack has a number for."""
+
+    PLACES = {"cpu": 1, "cuda": 2, "mps": 8, "xpu": 14, "privateuseone": 12}
+
+    def __init__(self) -> None:
+        self.torch = torch = sys.modules["torch"]
+        self.dtypes = {word: getattr(torch, name) for word, name in _dtypes.NAME.items()
+                       if hasattr(torch, name)}
+        self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
+        self.places = dict(self.PLACES, cuda=10) if torch.version.hip else self.PLACES
+        self.strided = torch.strided
+        teach_fast(torch.Tensor, None, exchange=True)
+
+    def view(self, array: Any) -> _abi.Tensor:
+        number = self.numbers.get(array.dtype)
+        if array.requires_grad and self.torch.is_grad_enabled() or array.layout is not self.strided:
+            raise self._refusal(array)
+        if number is None or array.is_conj() or array.is_neg():
+            raise self._refusal(array)
+        at = array.device
+        place = self.places.get(at.type)
+        if place is None:
+            raise errors.UnavailableError(
+                f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
+        return make_tensor(array.data_ptr(), tuple(array.shape), array.stride(), 1, number, array, 0,
+                           place, at.index or 0)
+
+    def _refusal(self, array: Any) -> Exception:
+        if array.requires_grad:
+            return errors.invalid(
+                "a tensor that requires gradients would lose them here; detach it, enter "
+                "torch.no_grad(), or use tenon.integrations.torch")
+        if array.layout is not self.strided:
+            return errors.invalid(f"tensors of {array.layout} are not strided; make it dense first")
+        if array.is_conj() or array.is_neg():
+            return errors.invalid("a tensor that is conjugated or negated lazily; resolve it first")
+        return errors.invalid(f"no dtype for {array.dtype}; there are: {', '.join(self.dtypes)}")
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        return self.torch.empty(shape, dtype=self.dtypes[word], device=like.device)
+
+    def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
+        if array.device.type != "cuda":
+            return None
+        platform = "rocm" if self.torch.version.hip else "cuda"
+        return wrapped_stream(f"{platform}:{tensor.device_id}",
+                              self.torch.cuda.current_stream(array.device).cuda_stream)
+
+
+class DlpackKind(Kind):
+    """Whatever speaks DLPack: CuPy, JAX, Tenon's own. Results go back by the library's from_dlpack.
+
+    CuPy's run on its current stream. Of other libraries that is not known, so that their calls are waited
+    for: they took the result, and may reuse the operands, without asking Tenon's stream."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        self.waits = module not in ("cupy", "tenon")
+
+    def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
+        if self.module == "cupy":
+            raw = sys.modules["cupy"].cuda.get_current_stream().ptr
+            return wrapped_stream(f"cuda:{tensor.device_id}", raw)
+        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
+
+    def view(self, array: Any) -> _abi.Tensor:
+        owned = array.tensor if isinstance(array, _dlpack.Tensor) else _dlpack.take_in(array)
+        raw = owned.raw
+        tensor = _abi.Tensor.from_buffer_copy(raw)
+        tensor.owner = None
+        tensor.keep = owned
+        tensor.dims = owned.shape
+        return tensor
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        view = self.view(like)
+        made = _dlpack.Tensor(_dlpack.create(take(lib.tn_tensor_device, byref(view)), shape, word))
+        take_out = self._from_dlpack()
+        return made if take_out is None else take_out(made)
+
+    def _from_dlpack(self) -> Any:
+        if self.module == "cupy":
+            return sys.modules["cupy"].from_dlpack
+        if self.module in ("jax", "jaxlib"):
+            import jax.dlpack
+
+            return jax.dlpack.from_dlpack
+        return None
+
+
+class InterfaceKind(Kind):
+    """Whatever has `__array_interface__` or `__cuda_array_interface__`. Results are Tenon's own."""
+
+    waits = True
+
+    def __init__(self, attribute: str, device_type: int) -> None:
+        self.attribute, self.device_type = attribute, device_type
+
+    def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
+        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
+
+    def view(self, array: Any) -> _abi.Tensor:
+        facts = getattr(array, self.attribute)
+        word = _dtypes.typestr_word(facts["typestr"])
+        size = _dtypes.BYTES[word]
+        if facts.get("mask") is not None:
+            raise errors.invalid("an array with a mask; fill it first")
+        shape = tuple(facts["shape"])
+        strides = facts.get("strides") or tuple(size * step for step in dense_strides(shape))
+        address, read_only = facts["data"]
+        return make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
+                           READ_ONLY if read_only else 0, self.device_type)
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        on = take(lib.tn_tensor_device, byref(self.view(like)))
+        return _dlpack.Tensor(_dlpack.create(on, shape, word))
+
+
+class BufferKind(Kind):
+    """Whatever has Python's buffer protocol: bytes, array.array, memoryview. Results are Tenon's own."""
+
+    def view(self, array: Any) -> _abi.Tensor:
+        buffer = _buffers.Buffer(array)
+        word = _dtypes.format_word(buffer.format, buffer.itemsize)
+        return make_tensor(buffer.address, buffer.shape, buffer.strides, buffer.itemsize,
+                           _dtypes.NUMBER[word], buffer, READ_ONLY if buffer.readonly else 0)
+
+    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+        return _dlpack.Tensor(_dlpack.create(None, shape, word))
+
+
+_kinds: dict[type, Kind] = {}
+_made: dict[str, Kind] = {}
+
+
+def teach_fast(cls: type, empty: Any, exchange: bool) -> None:
+    """Lets the extension, if there is one, see arrays of a type."""
+    from . import operators
+
+    if operators._fast is not None:
+        operators._fast.teach(cls, empty, exchange)
+
+
+def _kind_of_type(cls: type, array: Any) -> Kind:
+    for base in cls.__mro__:
+        module = base.__module__.partition(".")[0]
+        if module == "numpy" and base.__name__ == "ndarray":
+            return _made.get("numpy") or _made.setdefault("numpy", NumpyKind())
+        if module == "torch" and base.__name__ == "Tensor":
+            return _made.get("torch") or _made.setdefault("torch", TorchKind())
+    if hasattr(array, "__dlpack__"):
+        return DlpackKind(cls.__module__.partition(".")[0])
+    if hasattr(array, "__array_interface__"):
+        return InterfaceKind("__array_interface__", CPU)
+    if hasattr(array, "__cuda_array_interface__"):
+        return InterfaceKind("__cuda_array_interface__", CUDA)
+    if _buffers.has_buffer(array):
+        return BufferKind()
+    raise TypeError(
+        f"{cls.__name__} is no array: it has neither DLPack, nor the array interface, nor a buffer")
+
+
+def kind_of(array: Any) -> Kind:
+    """Which library's array this is. TypeError for what is none."""
+    cls = type(array)
+    kind = _kinds.get(cls)
+    if kind is None:
+        kind = _kinds[cls] = _kind_of_type(cls, array)
+    return kind
+
+
+def view(array: Any) -> _abi.Tensor:
+    """Any array as a tensor."""
+    return kind_of(array).view(array)
+
+
+def view_or_none(array: Any) -> _abi.Tensor | None:
+    """The same, and None for None."""
+    return None if array is None else kind_of(array).view(array)
+
+
+def reference(tensor: _abi.Tensor | None) -> int | None:
+    """A tensor's address for an args struct, which must keep it alive."""
+    return None if tensor is None else addressof(tensor)
+
+
+def new_axis(tensor: _abi.Tensor, at: int) -> _abi.Tensor:
+    """The same memory with a dimension of 1 more at that place."""
+    count = tensor.ndim
+    steps = (c_int64 * count).from_address(tensor.strides) if tensor.strides else (
+        dense_strides(tensor.dims))
+    shape, strides = list(tensor.dims), list(steps)
+    shape.insert(at, 1)
+    strides.insert(at, 1)
+    return make_tensor(tensor.data, tuple(shape), tuple(strides), 1, tensor.dtype,
+                       tensor, tensor.flags, tensor.device_type, tensor.device_id)

@@ -1,0 +1,308 @@
+"""Devices, and the streams and events on them.
+
+>>> import tenon
+>>> with tenon.device("cpu:0") as cpu, tenon.Stream() as stream:
+...     event = tenon.Event(enable_timing=True)
+...     event.record(stream)
+...     print(cpu.id, event.query())
+cpu:0 True
+
+The current device and stream are the calling thread's, as the vendors' are: a scope of theirs must not
+span an `await`.
+"""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_double, c_int32, c_size_t
+
+from . import _abi, _dtypes, errors
+from ._handles import Handle, call, take
+from ._library import lib, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PRIORITIES = {"low": -1, "default": 0, "high": 1}
+
+
+class Properties:
+    """What does not change of a device. Numbers that are unknown are None, unknown texts are ""."""
+
+    name: str
+    uuid: str
+    bus: str
+    architecture: str
+    memory_bytes: int | None
+    numa_node: int | None
+    physical_index: int | None
+    multi_processor_count: int | None
+    max_threads_per_multi_processor: int | None
+    max_threads_per_block: int | None
+    warp_size: int | None
+    registers_per_multi_processor: int | None
+    shared_memory_per_block: int | None
+    shared_memory_per_multi_processor: int | None
+    l2_cache_bytes: int | None
+    clock_khz: int | None
+    memory_bandwidth: int | None
+    is_integrated: int | None
+    pinned_memory: int | None
+    triton_capable: int | None
+    capability: tuple[int, int] | None
+    major: int | None
+    minor: int | None
+    dtypes: list[str]
+
+    def __init__(self, raw: _abi.DeviceProperties) -> None:
+        for name in ("name", "uuid", "bus", "architecture"):
+            setattr(self, name, text(getattr(raw, name)))
+        for bit, name in enumerate(_abi.DEVICE_NUMBERS):
+            setattr(self, name, getattr(raw, name) if raw.known >> bit & 1 else None)
+        knows = raw.known >> _abi.CAPABILITY_BIT & 1
+        self.capability = (raw.capability.major, raw.capability.minor) if knows else None
+        self.major, self.minor = self.capability or (None, None)
+        self.dtypes = [_dtypes.WORD[number] for number in raw.dtypes if number]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{key}={value!r}" for key, value in vars(self).items() if value)
+        return f"<properties {fields}>"
+
+
+class Memory:
+    """How a device's memory stands, in bytes; None for what is not known. `why` has a line for each."""
+
+    total: int | None
+    available: int | None
+    in_use: int | None
+
+    def __init__(self, raw: _abi.DeviceMemory) -> None:
+        self.why: dict[str, str] = {}
+        for name in ("total", "available", "in_use"):
+            fact = getattr(raw, name)
+            setattr(self, name, fact.value if fact.known else None)
+            self.why[name] = text(fact.origin)
+
+    def __repr__(self) -> str:
+        return f"<memory total={self.total} available={self.available} in_use={self.in_use}>"
+
+
+class Device:
+    """A device; lives as long as the process. As a context manager it is current inside, on this thread."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._guards = threading.local()
+
+    id = property(lambda self: text(lib.tn_device_id(self.address)), doc='Its name here: "cuda:1".')
+    name = property(lambda self: text(lib.tn_device_name(self.address)), doc='"NVIDIA H200".')
+    uuid = property(lambda self: text(lib.tn_device_uuid(self.address)), doc='"" when unknown.')
+    bus = property(lambda self: text(lib.tn_device_bus(self.address)), doc='"" when unknown.')
+    index = property(lambda self: lib.tn_device_index(self.address), doc="Its number.")
+    origin = property(lambda self: text(lib.tn_device_origin(self.address)), doc="Found or described.")
+    plans_only = property(lambda self: bool(lib.tn_device_plans_only(self.address)),
+                          doc="Whether it is described and nothing can run on it.")
+
+    @property
+    def platform(self) -> str:
+        """The name of its platform: "cuda"."""
+        return text(lib.tn_platform_name(lib.tn_device_platform(self.address)))
+
+    @property
+    def properties(self) -> Properties:
+        """What does not change."""
+        return Properties(_abi.DeviceProperties.from_address(
+            lib.tn_device_properties_get(self.address)))
+
+    def memory(self) -> Memory:
+        """How its memory stands now; changes no statistic."""
+        out = _abi.DeviceMemory()
+        call(lib.tn_device_memory_get, self.address, byref(out))
+        return Memory(out)
+
+    def synchronize(self) -> None:
+        """Waits for everything queued on it, by any thread."""
+        call(lib.tn_device_synchronize, self.address)
+
+    def current_stream(self) -> Stream:
+        """This thread's current stream of it."""
+        return Stream._lent(lib.tn_stream_current(self.address))
+
+    def __enter__(self) -> Device:
+        guard = _abi.DeviceGuard()
+        call(lib.tn_device_guard_enter, byref(guard), self.address)
+        vars(self._guards).setdefault("stack", []).append(guard)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        lib.tn_device_guard_leave(byref(self._guards.stack.pop()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.address == other.address
+
+    def __hash__(self) -> int:
+        return hash(self.address)
+
+    def __repr__(self) -> str:
+        return f"<device {self.id}: {self.name}>"
+
+    def __reduce__(self):
+        return device, (self.id,)
+
+
+def device(name: Any = "best") -> Device:
+    """By name ("cuda:1"), UUID, bus address, "best", or conditions: "memory>=40g,capability>=9.0"; of a
+    torch.device or an index of the current platform, too.
+
+    >>> device("cpu").id
+    'cpu:0'
+    """
+    if isinstance(name, Device):
+        return name
+    if isinstance(name, int):
+        return _by_index(name)
+    return Device(take(lib.tn_device_get, str(name).encode()))
+
+
+def _by_index(index: int) -> Device:
+    platform = take(lib.tn_platform_current)
+    return Device(take(lib.tn_platform_device_get, platform, index))
+
+
+def devices() -> list[Device]:
+    """Every device of every platform."""
+    count = c_size_t()
+    call(lib.tn_device_count, byref(count))
+    return [Device(lib.tn_device_at(i)) for i in range(count.value)]
+
+
+def default_device() -> Device:
+    """Where things are created that are not said to be elsewhere."""
+    return Device(take(lib.tn_device_default))
+
+
+def synchronize(on: Any = None) -> None:
+    """Waits for everything queued on a device; the current one when none is named."""
+    (default_device() if on is None else device(on)).synchronize()
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the process's generator and every device's."""
+    call(lib.tn_seed_everything, seed)
+
+
+def describe(path: str) -> None:
+    """Adds the devices of a description file, for planning: all of them or, when it is wrong, none."""
+    call(lib.tn_device_file_add, str(path).encode())
+
+
+class Stream:
+    """Ordered work on a device. As a context manager it is current inside, on this thread."""
+
+    def __init__(self, on: Any = None, *, priority: str = "default") -> None:
+        if priority not in PRIORITIES:
+            raise errors.invalid(f'no priority "{priority}"; there are: {", ".join(PRIORITIES)}')
+        where = None if on is None else device(on).address
+        args = _abi.StreamArgs(priority=PRIORITIES[priority])
+        self._handle: Handle | None = Handle(
+            take(lib.tn_stream_create, where, byref(args)), "tn_stream_release")
+        self.address = self._handle.address
+        self._guards = threading.local()
+
+    @classmethod
+    def _lent(cls, address: int) -> Stream:
+        stream = cls.__new__(cls)
+        stream._handle, stream.address, stream._guards = None, address, threading.local()
+        return stream
+
+    @classmethod
+    def wrap(cls, on: Any, raw: int) -> Stream:
+        """Over a stream that the program has from the vendor (a cudaStream_t), which stays its own."""
+        handle = Handle(take(lib.tn_stream_wrap, device(on).address, raw), "tn_stream_release")
+        stream = cls._lent(handle.address)
+        stream._handle = handle
+        return stream
+
+    device = property(lambda self: Device(lib.tn_stream_device(self.address)), doc="Where it is.")
+    raw = property(lambda self: lib.tn_stream_raw(self.address), doc="The vendor's handle, or 0.")
+
+    @property
+    def priority(self) -> str:
+        """ "low", "default" or "high"."""
+        number = lib.tn_stream_priority(self.address)
+        return next(word for word, value in PRIORITIES.items() if value == number)
+
+    def query(self) -> bool:
+        """Whether everything queued has run; raises its fault."""
+        done = c_int32()
+        call(lib.tn_stream_query, self.address, byref(done))
+        return bool(done.value)
+
+    def synchronize(self) -> None:
+        """Waits for everything queued; raises its fault."""
+        call(lib.tn_stream_synchronize, self.address)
+
+    def wait_event(self, event: Event) -> None:
+        """What is queued from now on runs after the event's latest record."""
+        call(lib.tn_stream_wait_event, self.address, event.address)
+
+    def wait_stream(self, other: Stream) -> None:
+        """What is queued from now on runs after all that is queued on the other now."""
+        call(lib.tn_stream_wait_stream, self.address, other.address)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records the event, or a new one, and gives it."""
+        event = Event(on=self.device) if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        guard = _abi.StreamGuard()
+        call(lib.tn_stream_guard_enter, byref(guard), self.address)
+        vars(self._guards).setdefault("stack", []).append(guard)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        lib.tn_stream_guard_leave(byref(self._guards.stack.pop()))
+
+    def __repr__(self) -> str:
+        return f"<stream of {self.device.id}, raw {self.raw:#x}>"
+
+
+class Event:
+    """A point in a stream's work."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False,
+                 interprocess: bool = False, *, on: Any = None) -> None:
+        where = None if on is None else device(on).address
+        args = _abi.EventArgs(enable_timing=enable_timing, blocking=blocking,
+                              interprocess=interprocess)
+        self._handle = Handle(take(lib.tn_event_create, where, byref(args)), "tn_event_release")
+        self.address = self._handle.address
+
+    device = property(lambda self: Device(lib.tn_event_device(self.address)), doc="Where it is.")
+
+    def record(self, stream: Stream | None = None) -> None:
+        """May be repeated: the latest counts. None: the current stream of its device."""
+        call(lib.tn_event_record, self.address, None if stream is None else stream.address)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """What is queued on the stream from now on runs after the latest record."""
+        call(lib.tn_event_wait, self.address, None if stream is None else stream.address)
+
+    def query(self) -> bool:
+        """Whether the work before its latest record has run; True when there is none."""
+        done = c_int32()
+        call(lib.tn_event_query, self.address, byref(done))
+        return bool(done.value)
+
+    def synchronize(self) -> None:
+        """Waits for the work before its latest record."""
+        call(lib.tn_event_synchronize, self.address)
+
+    def elapsed_time(self, stop: Event) -> float:
+        """Milliseconds from this one to `stop`; negative the other way round."""
+        out = c_double()
+        call(lib.tn_event_elapsed_time, self.address, stop.address, byref(out))
+        return out.value

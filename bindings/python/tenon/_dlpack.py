@@ -1,0 +1,199 @@
+"""DLPack: tensors taken in from any library that speaks it, and given to any."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from ctypes import byref, c_char_p, c_int, c_int64, c_void_p, py_object
+
+from . import _abi, _dtypes, errors
+from ._handles import call, take
+from ._library import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LEGACY, VERSIONED = b"dltensor", b"dltensor_versioned"
+USED = {LEGACY: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
+
+
+def _python(name: str, result: Any, *arguments: Any) -> Any:
+    function = ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+    return function
+
+
+_new = _python("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+_is = _python("PyCapsule_IsValid", c_int, py_object, c_char_p)
+_get = _python("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+_rename = _python("PyCapsule_SetName", c_int, py_object, c_char_p)
+
+_DELETER = ctypes.CFUNCTYPE(None, c_void_p)
+FORMS = {VERSIONED: _abi.DlpackVersioned, LEGACY: _abi.DlpackManaged}
+
+# Capsules that were given out, and under which name. They have no destructor: one in Python would run while
+# a consumer's exception is being raised, which Python does not allow, or after the interpreter's end. Those
+# that nobody took are ended when the next one is given out.
+_given: list[tuple[Any, bytes]] = []
+_given_lock = threading.Lock()
+_HELD_HERE = 3  # references to a capsule that only `_end_unused` has: the list's, its own, getrefcount's
+
+
+def _renew_lock() -> None:
+    """In a forked process, where whoever held it is not."""
+    global _given_lock
+    _given_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _end_unused() -> None:
+    """Lets go of capsules that were taken, and of what is in those that nobody can take any more."""
+    with _given_lock:
+        for entry in [*_given]:
+            capsule, name = entry
+            del entry
+            taken = not _is(capsule, name)
+            if taken or sys.getrefcount(capsule) <= _HELD_HERE:
+                _given.remove((capsule, name))
+                if not taken:
+                    address = _get(capsule, name)
+                    _DELETER(FORMS[name].from_address(address).deleter)(address)
+
+
+def give_out(managed: int, name: bytes) -> Any:
+    """A capsule for a managed tensor, whose deleter is called if nobody takes it."""
+    _end_unused()
+    capsule = _new(managed, name, None)
+    with _given_lock:
+        _given.append((capsule, name))
+    return capsule
+
+
+class Owned:
+    """A tn_tensor with an owner, released when this is forgotten."""
+
+    def __init__(self, raw: _abi.Tensor) -> None:
+        self.raw = raw
+        self.shape = tuple((c_int64 * raw.ndim).from_address(raw.shape)) if raw.ndim else ()
+        self._release = lib.tn_tensor_release
+
+    def __del__(self) -> None:
+        release = getattr(self, "_release", None)
+        if release is not None:
+            release(byref(self.raw))
+
+
+def create(device: int | None, shape: tuple, word: str) -> Owned:
+    """Memory of its own, dense, not initialised."""
+    raw = _abi.Tensor()
+    sizes = (c_int64 * max(len(shape), 1))(*shape)
+    call(lib.tn_tensor_create, device, _dtypes.NUMBER[word], sizes, len(shape), byref(raw))
+    return Owned(raw)
+
+
+def _capsule_of(array: Any) -> Any:
+    """The array's capsule, versioned where its library knows that form, its data ready on the stream
+    that is current here."""
+    kind, index = array.__dlpack_device__()
+    options: dict[str, Any] = {}
+    if kind not in (1, 3):
+        options["stream"] = _raw_stream(int(kind), int(index))
+    try:
+        return array.__dlpack__(max_version=(1, 1), **options)
+    except TypeError:
+        return array.__dlpack__(**options)
+
+
+def _raw_stream(kind: int, index: int) -> int:
+    """The current stream of such a device, as DLPack numbers it: 1 is CUDA's default one."""
+    probe = _abi.Tensor(device_type=kind, device_id=index, dtype=_dtypes.NUMBER["u8"])
+    raw = lib.tn_stream_raw_current(take(lib.tn_tensor_device, byref(probe)))
+    return raw or (1 if kind == 2 else 0)
+
+
+def take_in(array: Any) -> Owned:
+    """Any library's array. Its capsule is used up, whatever happens."""
+    capsule = _capsule_of(array)
+    for name, function in ((VERSIONED, "tn_dlpack_import"), (LEGACY, "tn_dlpack_import_legacy")):
+        if _is(capsule, name):
+            managed = _get(capsule, name)
+            _rename(capsule, USED[name])
+            raw = _abi.Tensor()
+            call(getattr(lib, function), managed, byref(raw))
+            return Owned(raw)
+    raise errors.invalid(f"{type(array).__name__}.__dlpack__ gave no DLPack capsule, or a used one")
+
+
+class Tensor:
+    """An array of Tenon's own: what operators give for arguments whose library has no arrays, and what
+    `tenon.empty` makes. It speaks DLPack and, in the host's memory, the array interface; so
+    `numpy.asarray(t)` and `torch.from_dlpack(t)` share its memory."""
+
+    __slots__ = ("tensor", "__weakref__")
+
+    def __init__(self, tensor: Owned) -> None:
+        self.tensor = tensor
+
+    shape = property(lambda self: self.tensor.shape, doc="As a tuple.")
+    dtype = property(lambda self: _dtypes.WORD[self.tensor.raw.dtype], doc='As a word: "f32".')
+
+    @property
+    def device(self) -> Any:
+        """The device its memory is on."""
+        from ._devices import Device
+
+        return Device(take(lib.tn_tensor_device, byref(self.tensor.raw)))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.raw.device_type, self.tensor.raw.device_id
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple | None = None,
+                   dl_device: tuple | None = None, copy: bool | None = None) -> Any:
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("this tensor is given as it is: neither copied nor moved")
+        consumer = -1 if stream is None else int(stream)
+        versioned = max_version is not None and max_version[0] >= 1
+        function = lib.tn_dlpack_export if versioned else lib.tn_dlpack_export_legacy
+        managed = take(function, byref(self.tensor.raw), consumer)
+        return give_out(managed, VERSIONED if versioned else LEGACY)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        raw = self.tensor.raw
+        if raw.device_type not in (1, 3) or self.dtype not in _dtypes.TYPESTRS:
+            raise AttributeError(f"{self.dtype} on {self.device.id} has no array interface")
+        steps = (c_int64 * raw.ndim).from_address(raw.strides) if raw.strides else None
+        size = _dtypes.BYTES[self.dtype]
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": _dtypes.TYPESTRS[self.dtype],
+            "data": ((raw.data or 0) + raw.byte_offset, bool(raw.flags & 1)),
+            "strides": steps and tuple(size * step for step in steps),
+        }
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """NumPy asks this when there is no array interface, and would make an array of one object."""
+        raise TypeError(f"{self!r} cannot be an array of NumPy's; copy it to the host, or cast it")
+
+    def __repr__(self) -> str:
+        sizes = "x".join(map(str, self.shape)) or "scalar"
+        return f"<tensor {sizes} of {self.dtype} on {self.device.id}>"
+
+
+def empty(shape: tuple | int, dtype: Any = "f32", device: Any = None) -> Tensor:
+    """A tensor of Tenon's own, not initialised. None: the current device.
+
+    >>> empty((2, 3), "bf16", "cpu")
+    <tensor 2x3 of bf16 on cpu:0>
+    """
+    from . import _devices as devices
+
+    where = None if device is None else devices.device(device).address
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return Tensor(create(where, sizes, _dtypes.word_of(dtype)))

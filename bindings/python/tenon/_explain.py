@@ -1,0 +1,138 @@
+"""Why a kernel is taken: every candidate with its verdict, before anything runs."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_char_p
+from typing import Any, Callable, Iterator, NamedTuple
+
+from . import _abi, _tables, operators, settings
+from ._handles import Handle, call, take
+from ._library import lib, text
+
+
+class Why(NamedTuple):
+    """Why a candidate is refused: what it is about, the value needed and the value found."""
+
+    code: str
+    what: str
+    needed: int
+    found: int
+    text: str
+
+    def __str__(self) -> str:
+        if self.text.startswith(self.what):
+            return f"{self.code}: {self.text}"
+        said = f"{self.code}: {self.what} needs {self.needed}, found {self.found}"
+        return f"{said}; {self.text}" if self.text else said
+
+
+class Candidate(NamedTuple):
+    """One kernel. `why` is None unless it is refused or in quarantine; times are in microseconds, and
+    `tuned_us` is 0 when it was not measured."""
+
+    kernel: str
+    verdict: str
+    library: str
+    backend: str
+    platform: str
+    module: str
+    rule: str
+    predicted_us: float
+    tuned_us: float
+    workspace_bytes: int
+    why: Why | None
+
+
+class Decision:
+    """Every candidate for a problem, best first: iterate over it, index it, print it."""
+
+    def __init__(self, address: int) -> None:
+        handle = Handle(address, "tn_decision_release")
+        message = c_char_p()
+        status = lib.tn_decision_status(address, byref(message))
+        self.problem = text(lib.tn_decision_problem(address))
+        self.status = text(lib.tn_status_name(status))
+        self.message = text(message.value) if status else ""
+        self.unmet = text(lib.tn_decision_unmet(address))
+        self.candidates = [_candidate(lib.tn_decision_candidate(address, i))
+                           for i in range(lib.tn_decision_count(address))]
+        chosen = lib.tn_decision_chosen(address)
+        self.chosen = _candidate(chosen) if chosen else None
+        del handle
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __getitem__(self, index: int) -> Candidate:
+        return self.candidates[index]
+
+    def _rows(self) -> list[list[str]]:
+        return [["kernel", "verdict", "us", "library", "why"]] + [
+            [c.kernel, c.verdict, f"{c.tuned_us or c.predicted_us:.4g}" if not c.why else "",
+             c.library, str(c.why or "")] for c in self.candidates]
+
+    def __str__(self) -> str:
+        return _tables.plain(self.problem, self._rows(), self.message)
+
+    def _repr_html_(self) -> str:
+        return _tables.html(self.problem, self._rows(), self.message)
+
+    def __repr__(self) -> str:
+        taken = self.chosen.kernel if self.chosen else self.status
+        return f"<decision on {self.problem}: {taken}>"
+
+
+def _candidate(address: int) -> Candidate:
+    raw = _abi.Candidate.from_address(address)
+    return Candidate(
+        text(raw.kernel), text(lib.tn_verdict_name(raw.verdict)), text(raw.library),
+        text(raw.backend), text(raw.platform), text(raw.module), text(raw.rule), raw.predicted_us,
+        raw.tuned_us, raw.workspace_bytes, _why(raw.why))
+
+
+def _why(address: int | None) -> Why | None:
+    if not address:
+        return None
+    raw = _abi.Refusal.from_address(address)
+    return Why(text(lib.tn_refusal_name(raw.code)), text(raw.what), raw.needed, raw.found,
+               text(raw.text))
+
+
+def _made(operator: Callable, given: tuple, options: dict[str, Any]) -> operators._Call:
+    if operator not in operators.MAKERS:
+        raise TypeError(f"{operator!r} is neither a problem's text nor an operator of Tenon's")
+    return operators.MAKERS[operator](*given, **options)
+
+
+def explain(problem: str | Callable, *given: Any, **options: Any) -> Decision:
+    """What would compute a problem, and why not the others; runs nothing. A problem is a text, or an
+    operator with the arguments of a call.
+
+    >>> decision = explain("matmul:f32:m=8,n=8,k=8@cpu")
+    >>> decision.chosen.verdict in ("chosen", "untested")
+    True
+    """
+    if isinstance(problem, str):
+        return Decision(take(lib.tn_explain, settings.context(), problem.encode()))
+    made = _made(problem, given, options)
+    return Decision(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
+
+
+def prepare(problem: str | Callable, *given: Any, **options: Any) -> None:
+    """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels."""
+    if isinstance(problem, str):
+        call(lib.tn_prepare, settings.context(), problem.encode())
+        return
+    made = _made(problem, given, options)
+    call(getattr(lib, made.name + "_prepare"), settings.context(), byref(made.args))
+
+
+def fallbacks() -> dict[str, Any]:
+    """Did anything fall back? Plans since the process began, by reason, and the `last` such problem."""
+    out = _abi.Fallbacks()
+    call(lib.tn_fallbacks_get, byref(out))
+    names = ("preferred", "avoided", "unavailable", "quarantined", "reference")
+    return {**{name: getattr(out, name) for name in names}, "last": text(out.last)}

@@ -1,0 +1,44 @@
+"""Calls that give something or fail, and objects that hold what was given."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_void_p
+
+from . import _abi, errors
+from ._library import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+
+def call(function: Callable[..., int], *arguments: Any) -> None:
+    """Calls a function whose last parameter is a tn_error, and raises what it reports."""
+    err = _abi.Error()
+    if function(*arguments, byref(err)):
+        raise errors.make(err)
+
+
+def take(function: Callable[..., int], *arguments: Any) -> int:
+    """The same for one that gives an address before its tn_error."""
+    out = c_void_p()
+    call(function, *arguments, byref(out))
+    return out.value or 0
+
+
+class Handle:
+    """Holds an address until it is forgotten, and then gives it back by the function of that name.
+
+    At the interpreter's end nothing is given back: the process ends anyway.
+    """
+
+    __slots__ = ("address", "_release", "__weakref__")
+
+    def __init__(self, address: int, release: str) -> None:
+        self.address = address
+        self._release = getattr(lib, release)
+
+    def __del__(self) -> None:
+        release = getattr(self, "_release", None)
+        if release is not None:
+            release(self.address)

@@ -1,0 +1,10 @@
+"""The processor."""
+
+from __future__ import annotations
+
+from .._library import lib, text
+
+
+def get_cpu_capability() -> str:
+    """The level of vector instructions, in PyTorch's words: "AVX512"."""
+    return text(lib.tn_cpu_capability())

@@ -1,0 +1,31 @@
+"""The order in which einsum contracts. The two settings do not depend on each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _views
+
+
+def is_available() -> bool:
+    """True: it is part of Tenon."""
+    return _views.is_available("opt_einsum")
+
+
+def get_opt_einsum() -> None:
+    """None: there is no package to hand out."""
+    return None
+
+
+def flags(enabled: bool | None = None, strategy: str | None = None) -> Any:
+    """A scope that changes what is given and nothing else."""
+    return _views.scope("opt_einsum", locals())
+
+
+def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple:
+    """Sets what is given for the process, and gives what both were before."""
+    return _views.exchange("opt_einsum", {"enabled": _enabled, "strategy": _strategy})
+
+
+_views.install(__name__, enabled=_views.setting("opt_einsum.enabled"),
+               strategy=_views.setting("opt_einsum.strategy"))

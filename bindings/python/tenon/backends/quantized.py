@@ -1,0 +1,14 @@
+"""Which kernels int8 operators take; "default" takes a choice back."""
+
+from __future__ import annotations
+
+from . import _views
+
+
+def _supported(self: object) -> list[str]:
+    libraries = {"qnnpack": "qnnpack", "onednn": "mkldnn", "x86": "fbgemm", "fbgemm": "fbgemm"}
+    return [engine for engine, library in libraries.items() if _views.is_available(library)]
+
+
+_views.install(__name__, engine=_views.setting("quantized.engine"),
+               supported_engines=property(_supported, doc="Those whose library opens here."))

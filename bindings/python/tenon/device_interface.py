@@ -1,0 +1,275 @@
+"""Any platform of Tenon's as a device of PyTorch's compiler.
+
+`register("acme", "privateuseone")` is all that Inductor needs to generate code for the devices of an
+out-of-tree module: the interface, the op overrides and the code generators. The interface answers from Tenon;
+its Worker answers from a snapshot, and so works in processes that were forked to compile.
+
+Where the interface's numbers are concerned, -1 is no device everywhere, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import types
+from ctypes import byref, c_int32
+from typing import Any
+
+import torch
+from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
+from torch._inductor.codegen.common import (
+    DeviceOpOverrides,
+    register_backend_for_device,
+    register_device_op_overrides,
+)
+
+from . import _abi, _devices, _dtypes, errors
+from ._handles import call, take
+from ._library import lib, text
+
+# The names that Inductor's heuristics read, by Tenon's.
+NAMES = {
+    "multi_processor_count": "multi_processor_count",
+    "max_threads_per_multi_processor": "max_threads_per_multi_processor",
+    "max_threads_per_block": "max_threads_per_block",
+    "warp_size": "warp_size",
+    "registers_per_multi_processor": "regs_per_multiprocessor",
+    "memory_bytes": "total_memory",
+    "l2_cache_bytes": "L2_cache_size",
+}
+
+
+def index_of(device: Any) -> int | None:
+    """The number in a torch.device, a text or a number; None where there is none."""
+    if device is None or isinstance(device, int):
+        return device
+    return torch.device(device).index
+
+
+def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
+    """What is known, under Inductor's names; what is not known is not there, but for the number of
+    multiprocessors, which counts as 1."""
+    ours = _devices.Properties(raw)
+    found = {theirs: getattr(ours, mine) for mine, theirs in NAMES.items()
+             if getattr(ours, mine) is not None}
+    found.setdefault("multi_processor_count", 1)
+    if ours.capability is not None:
+        found["major"], found["minor"] = ours.capability
+    return types.SimpleNamespace(name=ours.name, uuid=ours.uuid, gcnArchName=ours.architecture, **found)
+
+
+class Event(_devices.Event):
+    """An event as the benchmarker makes it; on the current device of its platform."""
+
+    platform = ""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False,
+                 interprocess: bool = False) -> None:
+        number = lib.tn_device_current(_platform(self.platform))
+        super().__init__(enable_timing, blocking, interprocess, on=f"{self.platform}:{number}")
+
+
+def _platform(name: str) -> int:
+    return take(lib.tn_platform_get, name.encode())
+
+
+class Worker:
+    """What is known of devices where no driver may be touched."""
+
+    platform = ""
+
+    @classmethod
+    def set_device(cls, device: int) -> None:
+        """Recorded only."""
+        cls._snapshot()
+        call(lib.tn_worker_set_device, cls.platform.encode(), device)
+
+    @classmethod
+    def current_device(cls) -> int:
+        """As recorded, or current when the snapshot was taken."""
+        cls._snapshot()
+        out = c_int32()
+        call(lib.tn_worker_current_device, cls.platform.encode(), byref(out))
+        return out.value
+
+    @classmethod
+    def get_device_properties(cls, device: Any = None) -> types.SimpleNamespace:
+        """Of a device, or of the worker's current one."""
+        cls._snapshot()
+        index, out = index_of(device), _abi.DeviceProperties()
+        call(lib.tn_worker_properties, cls.platform.encode(), -1 if index is None else index, byref(out))
+        return properties_of(out)
+
+    @classmethod
+    def _snapshot(cls) -> None:
+        """Takes one unless there is one: a forked process has its parent's."""
+        out, err = c_int32(), _abi.Error()
+        if lib.tn_worker_device_count(cls.platform.encode(), byref(out), byref(err)):
+            call(lib.tn_worker_snapshot_take)
+
+
+class TenonInterface(DeviceInterface):
+    """What Dynamo and Inductor ask a device for; `interface` makes one for a platform."""
+
+    platform = ""
+
+    @classmethod
+    def _handle(cls) -> int:
+        return _platform(cls.platform)
+
+    @classmethod
+    def _device(cls, device: Any = None) -> _devices.Device:
+        index = index_of(device)
+        index = cls.current_device() if index is None else index
+        return _devices.Device(take(lib.tn_platform_device_get, cls._handle(), index))
+
+    @classmethod
+    def device(cls, device: Any) -> Any:  # type: ignore[override]
+        """A scope in which the device is current."""
+        return cls._device(device)
+
+    @classmethod
+    def current_device(cls) -> int:
+        """This thread's."""
+        return lib.tn_device_current(cls._handle())
+
+    @classmethod
+    def set_device(cls, device: Any) -> None:
+        """For this thread."""
+        index = index_of(device)
+        call(lib.tn_device_set, cls._handle(), -1 if index is None else index)
+
+    @classmethod
+    def maybe_exchange_device(cls, device: int) -> int:
+        """The previous one; the new one is initialised at its first use."""
+        out = c_int32()
+        call(lib.tn_device_maybe_exchange, cls._handle(), device, byref(out))
+        return out.value
+
+    @classmethod
+    def exchange_device(cls, device: int) -> int:
+        """The previous one; the new one is initialised."""
+        out = c_int32()
+        call(lib.tn_device_exchange, cls._handle(), device, byref(out))
+        return out.value
+
+    @classmethod
+    def device_count(cls) -> int:
+        """Never fails."""
+        return max(lib.tn_platform_device_count(cls._handle()), 0)
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether it has a device that runs; initialises nothing."""
+        return bool(lib.tn_platform_is_available(cls._handle()))
+
+    @classmethod
+    def current_stream(cls, device: Any = None) -> _devices.Stream:  # type: ignore[override]
+        """This thread's current stream of a device."""
+        return cls._device(device).current_stream()
+
+    @staticmethod
+    def stream(stream: _devices.Stream) -> Any:  # type: ignore[override]
+        """A scope in which the stream is current."""
+        return stream
+
+    @classmethod
+    def get_raw_stream(cls, device_idx: int) -> int:
+        """The vendor's handle of the current stream; 0 for the default one."""
+        return lib.tn_stream_raw_current(cls._device(device_idx).address)
+
+    @classmethod
+    def synchronize(cls, device: Any = None) -> None:
+        """Waits for everything queued on it."""
+        cls._device(device).synchronize()
+
+    @classmethod
+    def get_compute_capability(cls, device: Any = None) -> Any:
+        """90 for 9.0; the architecture's name where the platform has no numbers."""
+        found = cls._device(device).properties
+        if found.capability is None:
+            return found.architecture
+        return 10 * found.capability[0] + found.capability[1]
+
+    @classmethod
+    def is_bf16_supported(cls, including_emulation: bool = False) -> bool:
+        """Whether it computes with bf16, or by way of f32."""
+        return bool(lib.tn_device_supports_bf16(cls._device().address, including_emulation))
+
+    @classmethod
+    def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:
+        """Whether it computes with a dtype."""
+        if dtype == torch.bfloat16:
+            return cls.is_bf16_supported(including_emulation)
+        try:
+            call(lib.tn_device_verify_dtype, cls._device().address,
+                 _dtypes.NUMBER[_dtypes.word_of(dtype)])
+        except errors.UnsupportedError:
+            return not cls._device().properties.dtypes  # unknown is no refusal
+        return True
+
+    @classmethod
+    def memory_allocated(cls, device: Any = None) -> int:
+        """Bytes that this process holds; 0 when that is unknown."""
+        return cls._device(device).memory().in_use or 0
+
+    @classmethod
+    def is_triton_capable(cls, device: Any = None) -> bool:
+        """Whether kernels in Triton could run on it."""
+        return bool(lib.tn_device_is_triton_capable(cls._device(device).address))
+
+
+def interface(platform: str) -> type[TenonInterface]:
+    """The interface of a platform, by its name."""
+    take(lib.tn_platform_get, platform.encode())  # a name that nobody knows is told with the nearest
+    own = {"platform": platform, "__module__": __name__}
+    return type(f"{platform.title()}Interface", (TenonInterface,), {
+        **own, "Event": type("Event", (Event,), dict(own)), "Stream": _devices.Stream,
+        "Worker": type("Worker", (Worker,), dict(own))})
+
+
+class OpOverrides(DeviceOpOverrides):
+    """Texts in the programs that Inductor writes, for devices of a platform."""
+
+    def __init__(self, platform: str) -> None:
+        self.interface = f"__import__('tenon.device_interface').device_interface.interface({platform!r})"
+
+    def import_get_raw_stream_as(self, name: str) -> str:
+        return f"{name} = {self.interface}.get_raw_stream"
+
+    def set_device(self, device_idx: int) -> str:
+        return f"{self.interface}.set_device({device_idx})"
+
+    def synchronize(self) -> str:
+        return f"{self.interface}.synchronize()"
+
+    def device_guard(self, device_idx: int) -> str:
+        return f"{self.interface}.device({device_idx})"
+
+
+def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleType:
+    """What torch.<device_type> has to be: PyTorch asks it for devices before there is a tensor."""
+    module = types.ModuleType(f"torch.{device_type}", f"Devices of {made.platform}, by Tenon.")
+    for name in ("is_available", "current_device", "set_device", "device_count", "device", "synchronize",
+                 "current_stream", "stream", "get_device_properties", "memory_allocated", "Event",
+                 "Stream"):
+        setattr(module, name, getattr(made, name))
+    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=lambda: False,
+                        manual_seed_all=_devices.seed_everything)
+    return module
+
+
+def register(platform: str, device_type: str | None = None, scheduling: Any = None,
+             wrapper: Any = None) -> type[TenonInterface]:
+    """Makes the platform's devices known to Dynamo and Inductor as `device_type`, the platform's own word
+    when it is left out. Without a scheduling of one's own, kernels are written in Triton."""
+    made = interface(platform)
+    device_type = device_type or text(lib.tn_platform_device_type(_platform(platform)))
+    if scheduling is None:
+        from torch._inductor.codegen.triton import TritonScheduling as scheduling
+    if wrapper is None:
+        from torch._inductor.codegen.wrapper import PythonWrapperCodegen as wrapper
+    if not hasattr(torch, device_type):
+        torch._register_device_module(device_type, device_module(made, device_type))
+    register_backend_for_device(device_type, scheduling, wrapper)
+    register_device_op_overrides(device_type, OpOverrides(platform))
+    register_interface_for_device(device_type, made)
+    return made

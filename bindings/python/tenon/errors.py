@@ -1,0 +1,126 @@
+"""What a call that fails raises: Error, or the class of its status.
+
+Each has `status` (the word: "invalid-argument"), `message` (one line: what was asked, what there is and
+the nearest), `where` (the call that failed), `native_code` (errno, CUresult ...; 0 for none) and
+`problem` (the problem's text as tenon.explain takes it; "" when the error concerns none).
+"""
+
+from __future__ import annotations
+
+from . import _abi
+from ._library import lib, text
+
+OPS = (
+    "matmul permute cast fill unary binary reduce softmax norm rotary attention "
+    "attention-backward attention-merge"
+).split()
+
+
+class Error(Exception):
+    """Any failure that the library reports."""
+
+    def __init__(self, message: str, status: str = "internal", where: str = "",
+                 native_code: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.where = where
+        self.native_code = native_code
+        self.problem = problem_of(message)
+
+    def __reduce__(self):
+        return type(self), (self.message, self.status, self.where, self.native_code)
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The request is wrong in itself."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """A sound request that nothing permitted here can serve."""
+
+
+class UnavailableError(Error):
+    """Hardware, driver or library is absent here."""
+
+
+class IncompatibleError(Error):
+    """Present, but of another ABI, architecture or version."""
+
+
+class NotFoundError(Error, LookupError):
+    """Nothing of that name."""
+
+
+class AlreadyExistsError(Error):
+    """That name is taken."""
+
+
+class RefusedError(Error):
+    """A setting, rule or lock forbids it."""
+
+
+class NotPermittedError(Error):
+    """The system's permissions forbid it."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """No memory for what was asked."""
+
+
+class TimedOutError(Error):
+    """It did not finish within its time limit."""
+
+
+class BusyError(Error):
+    """In use now; the same call may succeed later."""
+
+
+class NotReadyError(Error):
+    """Not complete yet."""
+
+
+class DeviceLostError(Error):
+    """The device failed; what ran on it is void."""
+
+
+class FileError(Error):
+    """Reading or writing failed, or a file is not what it claims to be."""
+
+
+CLASSES: dict[int, type[Error]] = {
+    1: InvalidArgumentError,
+    2: UnsupportedError,
+    3: UnavailableError,
+    4: IncompatibleError,
+    5: NotFoundError,
+    6: AlreadyExistsError,
+    7: RefusedError,
+    8: NotPermittedError,
+    9: OutOfMemoryError,
+    10: TimedOutError,
+    11: BusyError,
+    12: NotReadyError,
+    13: DeviceLostError,
+    14: FileError,
+    15: FileError,
+}
+
+
+def problem_of(message: str) -> str:
+    """The problem's text at the end of a message, where there is one."""
+    last = message.rsplit(" ", 1)[-1].strip("()\"';,")
+    return last if last.partition(":")[0] in OPS and ":" in last else ""
+
+
+def make(err: _abi.Error, status: int | None = None) -> Error:
+    """The exception for what a call left in its tn_error."""
+    number = err.status if status is None else status
+    return CLASSES.get(number, Error)(
+        text(err.message), text(lib.tn_status_name(number)), text(err.where), err.native_code
+    )
+
+
+def invalid(message: str, where: str = "tenon") -> InvalidArgumentError:
+    """For what the package itself finds wrong, in the library's way."""
+    return InvalidArgumentError(message, "invalid-argument", where)

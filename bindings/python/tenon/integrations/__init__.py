@@ -1,0 +1,1 @@
+"""Tenon inside other people's programs: `tenon.integrations.torch`, `tenon.integrations.transformers`."""

@@ -1,0 +1,160 @@
+"""scaled_dot_product_attention for PyTorch: the same signature, by Tenon's kernels.
+
+It is differentiable, and registered as a custom operator with a fake implementation, so that torch.compile
+keeps it in one graph. The backward pass runs in the settings of the forward pass. Results lie as [batch,
+length, heads, size] does, so that transposing them back costs nothing.
+
+What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
+0, in every kernel; a mask that requires gradients is refused, as no kernel here has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+
+from .. import errors, operators, settings
+
+Tensor = torch.Tensor
+
+_MOST_SEED = 2**62
+
+
+def _mask_word(causal: bool) -> str | None:
+    return "causal" if causal else None
+
+
+def _out_like(query: Tensor, value: Tensor) -> Tensor:
+    """Empty, [batch, heads, queries, size], lying as [batch, queries, heads, size]."""
+    batch, heads, queries, _ = query.shape
+    return query.new_empty((batch, queries, heads, value.shape[-1])).transpose(1, 2)
+
+
+def _lse_like(query: Tensor) -> Tensor:
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    return query.new_empty(query.shape[:3], dtype=wide)
+
+
+@torch.library.custom_op("tenon::attention_inference", mutates_args=())
+def _inference(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
+               scale: Optional[float], softcap: float, sinks: Optional[Tensor],
+               backend: str) -> Tensor:
+    with torch.no_grad():
+        return operators.attention(
+            query, key, value, mask=_mask_word(causal), mask_tensor=mask, scale=scale, softcap=softcap,
+            sinks=sinks, backend=backend or None, out=_out_like(query, value))
+
+
+@_inference.register_fake
+def _(query, key, value, mask, causal, scale, softcap, sinks, backend):
+    return _out_like(query, value)
+
+
+@torch.library.custom_op("tenon::attention", mutates_args=())
+def _training(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dropout: float,
+              causal: bool, scale: Optional[float], softcap: float,
+              backend: str) -> Tuple[Tensor, Tensor, Tensor]:
+    """(out, lse, seed): what the backward pass needs."""
+    seed = torch.randint(_MOST_SEED, (1,)) if dropout else torch.zeros(1, dtype=torch.int64)
+    out, lse = _out_like(query, value), _lse_like(query)
+    with torch.no_grad():
+        operators.attention(
+            query, key, value, mask=_mask_word(causal), mask_tensor=mask, scale=scale, softcap=softcap,
+            dropout=dropout, seed=int(seed), backend=backend or None, out=out, lse=lse)
+    return out, lse, seed
+
+
+@_training.register_fake
+def _(query, key, value, mask, dropout, causal, scale, softcap, backend):
+    seed = torch.empty(1, dtype=torch.int64)
+    return _out_like(query, value), _lse_like(query), seed
+
+
+@torch.library.custom_op("tenon::attention_backward", mutates_args=())
+def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lse: Tensor,
+              seed: Tensor, mask: Optional[Tensor], dropout: float, causal: bool,
+              scale: Optional[float], softcap: float,
+              backend: str) -> Tuple[Tensor, Tensor, Tensor]:
+    with torch.no_grad():
+        return operators.attention_backward(
+            grad, query, key, value, out, lse, mask=_mask_word(causal), mask_tensor=mask, scale=scale,
+            softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None)
+
+
+@_backward.register_fake
+def _(grad, query, key, value, out, lse, seed, mask, dropout, causal, scale, softcap, backend):
+    return tuple(x.new_empty(x.shape) for x in (query, key, value))
+
+
+def _setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+    query, key, value, mask, *numbers = inputs
+    ctx.save_for_backward(query, key, value, *output, mask)
+    ctx.numbers = numbers
+    ctx.settings = settings.current()
+
+
+def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
+    query, key, value, out, lse, seed, mask = ctx.saved_tensors
+    with settings.resume(ctx.settings):
+        grads = _backward(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
+    return (*grads, None, None, None, None, None, None)
+
+
+_training.register_autograd(_gradients, setup_context=_setup)
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+              dropout: float = 0.0, causal: bool = False, scale: float | None = None,
+              layout: str = "bhld", backend: str = "", softcap: float = 0.0,
+              sinks: Tensor | None = None) -> Tensor:
+    """tenon.attention with gradients, of four dimensions. A backend that is named is required."""
+    if layout == "blhd":
+        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    if mask is not None and mask.requires_grad:
+        raise errors.invalid("a mask that requires gradients: no kernel here has them")
+    needs = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
+    if needs and sinks is not None:
+        raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
+    if needs or dropout:
+        out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+    else:
+        out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
+    return out.transpose(1, 2) if layout == "blhd" else out
+
+
+def _four(x: Tensor) -> Tensor:
+    """[batch, heads, length, size] of [..., length, size]."""
+    if x.dim() == 4:
+        return x
+    if x.dim() == 2:
+        return x[None, None]
+    if x.dim() == 3:
+        return x[:, None]
+    return x.flatten(0, -4)
+
+
+def _check_heads(query: Tensor, key: Tensor, enable_gqa: bool) -> None:
+    if query.dim() >= 3 and query.shape[-3] != key.shape[-3] and not enable_gqa:
+        raise errors.invalid(
+            f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
+                                 attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+    """As torch.nn.functional.scaled_dot_product_attention."""
+    _check_heads(query, key, enable_gqa)
+    q, k, v = _four(query), _four(key), _four(value)
+    mask = attn_mask
+    if mask is not None and mask.dim() != 4:
+        mask = mask[:, None] if mask.dim() == 3 and query.dim() == 3 else _four_mask(mask)
+    out = attention(q, k, v, mask, dropout_p, is_causal, scale)
+    return out if query.dim() == 4 else out.reshape(*query.shape[:-1], value.shape[-1])
+
+
+def _four_mask(mask: Tensor) -> Tensor:
+    if mask.dim() > 4:
+        return mask.flatten(0, -4)
+    return mask[(None,) * (4 - mask.dim())]

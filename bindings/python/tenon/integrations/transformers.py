@@ -1,0 +1,69 @@
+"""Tenon's attention for models of Transformers.
+
+    from tenon.integrations import transformers
+    transformers.register()
+    model = AutoModel.from_config(config, attn_implementation="tenon")
+
+Every attention of such a model runs in Tenon; `calls()` counts them. Grouped heads, masks, soft caps and sinks
+are honoured; the weights themselves (output_attentions) are not given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import errors
+from . import torch as _torch
+
+_calls = 0
+
+
+def calls() -> int:
+    """How many attentions ran through `forward`, or were traced through it, in this process."""
+    return _calls
+
+
+@torch.compiler.disable
+def _count() -> None:
+    global _calls
+    _calls += 1
+
+
+def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+            attention_mask: torch.Tensor | None, dropout: float = 0.0, scaling: float | None = None,
+            is_causal: bool | None = None, softcap: float | None = None,
+            s_aux: torch.Tensor | None = None, position_bias: torch.Tensor | None = None,
+            **kwargs: Any) -> tuple[torch.Tensor, None]:
+    """What Transformers calls: [batch, heads, length, size] in, [batch, length, heads, size] out."""
+    if not torch.compiler.is_compiling():
+        _count()
+    if kwargs.get("cache") is not None:
+        raise errors.UnsupportedError("no paged caches of Transformers yet; leave them out",
+                                      "unsupported", "transformers")
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = query.shape[2] > 1 and attention_mask is None and bool(causal)
+    mask = _with_bias(attention_mask, position_bias)
+    out = _torch.attention(query, key, value, mask, dropout, causal, scaling,
+                           softcap=softcap or 0.0, sinks=s_aux)
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _with_bias(mask: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor | None:
+    """A bias of positions is added to the scores, on top of the mask."""
+    if bias is None or mask is None:
+        return mask if bias is None else bias
+    if mask.dtype == torch.bool:
+        return torch.where(mask, bias, float("-inf"))
+    return mask + bias
+
+
+def register(name: str = "tenon") -> str:
+    """Makes `attn_implementation=name` known to Transformers, masks included, and gives the name."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    AttentionInterface.register(name, forward)
+    AttentionMaskInterface.register(name, sdpa_mask)
+    return name

@@ -1,0 +1,37 @@
+"""The kinds of hardware, under the names of FastVideo's and vLLM's platform interface.
+
+Code that is written against theirs runs with one import changed:
+
+>>> from tenon.platforms import current_platform
+>>> current_platform.has_device_capability((8, 0)) or current_platform.is_cpu()
+True
+
+`current_platform` is resolved when it is first asked for, and lives as long as the process; Tenon never
+replaces a platform that was asked for (TENON_PLATFORM) by another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .interface import (
+    AttentionBackendEnum,
+    CpuArchEnum,
+    DeviceCapability,
+    Platform,
+    PlatformEnum,
+    UnspecifiedPlatform,
+    logger,
+    platform,
+    platforms,
+    resolve_current,
+)
+
+__all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum",
+           "UnspecifiedPlatform", "current_platform", "logger", "platform", "platforms"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "current_platform":
+        return resolve_current()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,154 @@
+"""The classes that get_attn_backend_cls names: one for every backend, `tenon.platforms.attention.NAME`.
+
+Each has FastVideo's contract: get_impl_cls() gives a class whose objects compute a layer,
+`impl.forward(query, key, value, metadata)`, of [batch, length, heads, size]. Arrays may be anyone's;
+PyTorch's that require gradients get them.
+
+>>> import numpy
+>>> from tenon.platforms import current_platform
+>>> path = current_platform.get_attn_backend_cls(None, 64, "float32")
+>>> backend = globals()[path.rpartition(".")[2]]
+>>> impl = backend.get_impl_cls()(num_heads=2, head_size=64, softmax_scale=0.125)
+>>> q = numpy.ones((1, 16, 2, 64), "float32")
+>>> impl.forward(q, q, q, None).shape
+(1, 16, 2, 64)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .. import errors, operators
+from .interface import AttentionBackendEnum
+
+
+@dataclasses.dataclass
+class AttentionMetadata:
+    """What a step of denoising tells its layers. A mask of keys, `attn_mask`, is [batch, keys], [batch,
+    queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen."""
+
+    current_timestep: int
+    VSA_sparsity: float = 0.0
+    attn_mask: Any = None
+
+    def asdict_zerocopy(self, skip_fields: set[str] | None = None) -> dict[str, Any]:
+        """The fields, as they are."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)
+                if field.name not in (skip_fields or ())}
+
+
+class AttentionMetadataBuilder:
+    """Makes metadata for a step."""
+
+    def prepare(self) -> None:
+        """Nothing has to be done ahead."""
+
+    def build(self, current_timestep: int = 0, **fields: Any) -> AttentionMetadata:
+        """Metadata of the fields that it has; others are ignored."""
+        known = {field.name for field in dataclasses.fields(AttentionMetadata)}
+        return AttentionMetadata(current_timestep, **{k: v for k, v in fields.items() if k in known})
+
+
+class AttentionImpl:
+    """A layer's attention, by one backend and no other."""
+
+    backend = ""
+
+    def __init__(self, num_heads: int, head_size: int, softmax_scale: float | None = None,
+                 causal: bool = False, num_kv_heads: int | None = None, prefix: str = "",
+                 dropout_p: float = 0.0, **extra: Any) -> None:
+        self.num_heads, self.head_size, self.prefix = num_heads, head_size, prefix
+        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        self.softmax_scale = head_size**-0.5 if softmax_scale is None else softmax_scale
+        self.causal, self.dropout_p = causal, dropout_p
+
+    def preprocess_qkv(self, qkv: Any, attn_metadata: Any) -> Any:
+        """As it is."""
+        return qkv
+
+    def postprocess_output(self, output: Any, attn_metadata: Any) -> Any:
+        """As it is."""
+        return output
+
+    def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
+        """Attention of [batch, length, heads, size], in an array of the query's library."""
+        mask = seen_of(getattr(attn_metadata, "attn_mask", None))
+        if getattr(query, "requires_grad", False):
+            from ..integrations.torch import attention
+
+            return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale,
+                             "blhd", self.backend)
+        if self.dropout_p:
+            raise errors.invalid("dropout is for training: none of these tensors requires gradients")
+        return operators.attention(query, key, value, mask="causal" if self.causal else None,
+                                   mask_tensor=mask, scale=self.softmax_scale, layout="blhd",
+                                   backend=self.backend)
+
+
+def seen_of(mask: Any) -> Any:
+    """A mask of any of the shapes above as one of bool and four dimensions; floats are added as they
+    are."""
+    if mask is None:
+        return None
+    name = str(mask.dtype)
+    if "float" not in name and not name.endswith("bool"):
+        mask = mask != 0
+    if mask.ndim == 2:
+        return mask[:, None, None, :]
+    if mask.ndim == 3:
+        return mask[:, None, :, :]
+    if mask.ndim != 4:
+        raise errors.invalid(f"a mask of {mask.ndim} dimensions; 2, 3 or 4 are meant")
+    return mask
+
+
+class AttentionBackend:
+    """What the layer asks its backend for."""
+
+    accept_output_buffer = True
+    name = ""
+    impl: type[AttentionImpl] = AttentionImpl
+
+    @classmethod
+    def get_name(cls) -> str:
+        """ "FLASH_ATTN"."""
+        return cls.name
+
+    @classmethod
+    def get_impl_cls(cls) -> type[AttentionImpl]:
+        """The class that computes a layer."""
+        return cls.impl
+
+    @staticmethod
+    def get_metadata_cls() -> type[AttentionMetadata]:
+        """The class of what a step tells."""
+        return AttentionMetadata
+
+    @staticmethod
+    def get_builder_cls() -> type[AttentionMetadataBuilder]:
+        """The class that makes it."""
+        return AttentionMetadataBuilder
+
+    @staticmethod
+    def get_supported_head_sizes() -> list[int]:
+        """Empty: every size; ask tenon.explain which kernel takes one."""
+        return []
+
+
+def backend_class(name: str) -> type[AttentionBackend]:
+    """The class for a backend's name, a stranger's too."""
+    impl = type(f"{name}_Impl", (AttentionImpl,), {"backend": name, "__module__": __name__})
+    return type(name, (AttentionBackend,), {
+        "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone."})
+
+
+globals().update({member.name: backend_class(member.name) for member in AttentionBackendEnum
+                  if member is not AttentionBackendEnum.NO_ATTENTION})
+
+
+def __getattr__(name: str) -> Any:
+    if not name.isupper():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = backend_class(name)
+    return made

@@ -1,0 +1,381 @@
+"""Platform, its enums and DeviceCapability.
+
+Differences from upstream, each on purpose: queries never fail for want of an implementation, but say what
+is not known (None) or why (an exception with the reason); the CPU has attention; memory usage is read
+without resetting anyone's statistics; an attention backend that was asked for is taken or refused, never
+replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import logging
+import sys
+from ctypes import byref, c_char_p, c_int32
+from typing import Any, Iterator, NamedTuple
+
+from .. import _abi, _devices, _dtypes, errors, settings
+from .._handles import call, take
+from .._library import lib, text
+
+logger = logging.getLogger("tenon.platforms")
+
+
+class AttentionBackendEnum(enum.Enum):
+    """Names that attention is asked for by. Only names are stable, as upstream's numbers are not."""
+
+    FLASH_ATTN = 1
+    SLIDING_TILE_ATTN = 2
+    TORCH_SDPA = 3
+    SAGE_ATTN = 4
+    VIDEO_SPARSE_ATTN = 5
+    NO_ATTENTION = 6
+    SAGE_ATTN_THREE = 7
+    ATTN_QAT_INFER = 8
+    ATTN_QAT_TRAIN = 9
+    VIDEO_SPARSE_ATTN_H3 = 10
+    BSA_ATTN = 11
+    VMOBA_ATTN = 12
+    SLA_ATTN = 13
+    SAGE_SLA_ATTN = 14
+    NABLA_ATTN = 15
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PlatformEnum(enum.Enum):
+    """Kinds of hardware; OOT is anyone's own."""
+
+    UNSPECIFIED = 0
+    CPU = 1
+    CUDA = 2
+    ROCM = 3
+    TPU = 4
+    MPS = 5
+    XPU = 6
+    NPU = 7
+    OPENCL = 8
+    OOT = 9
+
+
+class CpuArchEnum(enum.Enum):
+    """Kinds of processors."""
+
+    UNSPECIFIED = 0
+    X86 = 1
+    ARM = 2
+    POWERPC = 3
+    S390X = 4
+    RISCV = 5
+    OTHER = 6
+
+
+class DeviceCapability(NamedTuple):
+    """What generation of hardware; compares as a pair.
+
+    >>> DeviceCapability(9, 0) >= (8, 9), DeviceCapability(9, 0).as_version_str()
+    (True, '9.0')
+    """
+
+    major: int
+    minor: int
+
+    def as_version_str(self) -> str:
+        """ "9.0"."""
+        return f"{self.major}.{self.minor}"
+
+    def to_int(self) -> int:
+        """90 for 9.0; a minor above 9 counts as 9, so that numbers and pairs have one order."""
+        return self.major * 10 + min(self.minor, 9)
+
+
+class UnsupportedChoice(errors.UnsupportedError, ValueError):
+    """A quantization, model or backend that the platform does not have."""
+
+
+def _as_choice(error: errors.Error) -> UnsupportedChoice:
+    return UnsupportedChoice(error.message, error.status, error.where, error.native_code)
+
+
+def _words(list_: int | None) -> list[str]:
+    """A NULL-ended list of texts."""
+    found: list[str] = []
+    if list_:
+        entries = (c_char_p * 4096).from_address(list_)
+        while (word := entries[len(found)]) is not None:
+            found.append(text(word))
+    return found
+
+
+class Platform:
+    """A kind of hardware on this machine. Device ids are those that this process sees."""
+
+    _enum: PlatformEnum
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._enum = PlatformEnum(lib.tn_platform_kind(address))
+
+    name = property(lambda self: text(lib.tn_platform_name(self.address)), doc='"cuda".')
+    device_name = property(lambda self: text(lib.tn_platform_device_name(self.address)),
+                           doc='For people: "CUDA".')
+    device_type = property(lambda self: text(lib.tn_platform_device_type(self.address)),
+                           doc='The framework\'s device string; ROCm\'s is "cuda".')
+    dispatch_key = property(lambda self: text(lib.tn_platform_dispatch_key(self.address)),
+                            doc='"CUDA", "PrivateUse1".')
+    device_control_env_var = property(
+        lambda self: text(lib.tn_platform_visible_variable(self.address)),
+        doc="The variable that selects devices.")
+    additional_env_vars: list[str] = []
+
+    @property
+    def simple_compile_backend(self) -> str:
+        """The name of a kernel language for small functions; "eager" where no module offers one."""
+        return text(lib.tn_platform_simple_compile_backend(self.address, None)) or "eager"
+
+    @property
+    def supported_quantization(self) -> list[str]:
+        """Names; an empty list means everything."""
+        return _words(lib.tn_platform_supported_quantization(self.address))
+
+    @property
+    def ray_device_key(self) -> str:
+        """Ray's word for its resource; "" where it has none."""
+        return {"CUDA": "GPU", "ROCM": "GPU", "NPU": "NPU"}.get(self._enum.name, "")
+
+    def is_cuda(self) -> bool:
+        """Whether it is NVIDIA's."""
+        return self._enum is PlatformEnum.CUDA
+
+    def is_rocm(self) -> bool:
+        """Whether it is AMD's."""
+        return self._enum is PlatformEnum.ROCM
+
+    def is_tpu(self) -> bool:
+        """Whether it is Google's."""
+        return self._enum is PlatformEnum.TPU
+
+    def is_xpu(self) -> bool:
+        """Whether it is Intel's."""
+        return self._enum is PlatformEnum.XPU
+
+    def is_npu(self) -> bool:
+        """Whether it is Huawei's."""
+        return self._enum is PlatformEnum.NPU
+
+    def is_cpu(self) -> bool:
+        """Whether it is the processor."""
+        return self._enum is PlatformEnum.CPU
+
+    def is_mps(self) -> bool:
+        """Whether it is Apple's."""
+        return self._enum is PlatformEnum.MPS
+
+    def is_out_of_tree(self) -> bool:
+        """Whether it came with a stranger's module."""
+        return self._enum is PlatformEnum.OOT
+
+    def is_cuda_alike(self) -> bool:
+        """Whether it is NVIDIA's or AMD's."""
+        return bool(lib.tn_platform_is_cuda_alike(self.address))
+
+    def _device(self, device_id: int) -> _devices.Device:
+        return _devices.Device(take(lib.tn_platform_device_get, self.address, device_id))
+
+    def device_count(self) -> int:
+        """How many devices this process sees."""
+        return max(lib.tn_platform_device_count(self.address), 0)
+
+    def get_device_capability(self, device_id: int = 0) -> DeviceCapability | None:
+        """None where the platform has no such thing, or does not tell."""
+        out = _abi.Capability()
+        try:
+            call(lib.tn_device_capability, self._device(device_id).address, byref(out))
+        except errors.UnsupportedError:
+            return None
+        return DeviceCapability(out.major, out.minor)
+
+    def has_device_capability(self, capability: tuple[int, int] | int, device_id: int = 0) -> bool:
+        """At least so much; False when it is unknown. 90 is (9, 0)."""
+        found = self.get_device_capability(device_id)
+        if found is None:
+            return False
+        if isinstance(capability, int):
+            return found.to_int() >= capability
+        return found >= tuple(capability)
+
+    def is_device_capability(self, capability: tuple[int, int] | int, device_id: int = 0) -> bool:
+        """Exactly so much."""
+        found = self.get_device_capability(device_id)
+        wanted = capability if isinstance(capability, int) else tuple(capability)
+        return found is not None and (found.to_int() if isinstance(wanted, int) else found) == wanted
+
+    def is_device_capability_family(self, capability: int, device_id: int = 0) -> bool:
+        """The same major: 90 for any 9.x."""
+        found = self.get_device_capability(device_id)
+        return found is not None and found.major == capability // 10
+
+    def get_device_name(self, device_id: int = 0) -> str:
+        """ "NVIDIA H200"."""
+        return self._device(device_id).name
+
+    def get_device_uuid(self, device_id: int = 0) -> str:
+        """ "" when unknown."""
+        return self._device(device_id).uuid
+
+    def get_device_total_memory(self, device_id: int = 0) -> int:
+        """Bytes that this process could have at most. UnsupportedError with the reason when unknown."""
+        memory = self._device(device_id).memory()
+        if memory.total is None:
+            raise errors.UnsupportedError(memory.why["total"], "unsupported", "memory")
+        return memory.total
+
+    def get_current_memory_usage(self, device: Any = None) -> float:
+        """Bytes that this process holds now. No statistic is reset; UnsupportedError when unknown."""
+        index = getattr(device, "index", device)
+        memory = self._device(index or 0).memory()
+        if memory.in_use is None:
+            raise errors.UnsupportedError(memory.why["in_use"], "unsupported", "memory")
+        return float(memory.in_use)
+
+    def is_async_output_supported(self, enforce_eager: bool | None) -> bool:
+        """Whether results can be fetched while later work runs."""
+        out, reason = c_int32(), c_char_p()
+        call(lib.tn_platform_is_async_output_supported, self.address, bool(enforce_eager), byref(out),
+             byref(reason))
+        if not out.value:
+            logger.warning("no asynchronous output: %s", text(reason.value))
+        return bool(out.value)
+
+    @contextlib.contextmanager
+    def inference_mode(self) -> Iterator[None]:
+        """Nothing is kept for a backward pass inside, by Tenon and, where it is loaded, by PyTorch."""
+        torch = sys.modules.get("torch")
+        theirs = torch.inference_mode() if torch else contextlib.nullcontext()
+        with settings.scope({"inference": True}), theirs:
+            yield
+
+    def seed_everything(self, seed: int | None = None) -> None:
+        """Seeds Tenon, Python, and NumPy and PyTorch where they are loaded; None: nothing."""
+        if seed is None:
+            return
+        import random
+
+        _devices.seed_everything(seed)
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2**32)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(seed)
+
+    def verify_model_arch(self, model_arch: str) -> None:
+        """ValueError, with the list and the nearest, for a model that the platform does not support."""
+        try:
+            call(lib.tn_platform_verify_model_arch, self.address, model_arch.encode())
+        except errors.UnsupportedError as error:
+            raise _as_choice(error) from None
+
+    def verify_quantization(self, quant: str) -> None:
+        """The same for a quantization."""
+        try:
+            call(lib.tn_platform_verify_quantization, self.address, quant.encode())
+        except errors.UnsupportedError as error:
+            raise _as_choice(error) from None
+
+    def get_cpu_architecture(self) -> CpuArchEnum:
+        """Of the processor that this process runs on."""
+        return CpuArchEnum(lib.tn_cpu_architecture())
+
+    def get_device_communicator_cls(self) -> str:
+        """The name of a communicator that a module offers. UnsupportedError says why there is none."""
+        reason = c_char_p()
+        name = text(lib.tn_platform_communicator(self.address, byref(reason)))
+        if not name:
+            raise errors.UnsupportedError(text(reason.value), "unsupported", "communicator")
+        return name
+
+    def get_torch_device(self) -> Any:
+        """PyTorch's module for it: torch.cuda."""
+        import torch
+
+        return getattr(torch, self.device_type)
+
+    def get_attn_backend_cls(self, selected_backend: Any, head_size: int, dtype: Any) -> str:
+        """The dotted path of the class that computes a layer's attention: what was selected or, for None,
+        what settings ask for, or else the fastest. What cannot be taken is an error with the reason."""
+        choice = self.attention_choice(selected_backend, head_size, dtype)
+        logger.info("attention: %s (%s), by %s", text(choice.name), text(choice.kernel),
+                    text(choice.origin))
+        return f"tenon.platforms.attention.{text(choice.name)}"
+
+    def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
+        """The same with kernel and origin, as the library gives it."""
+        args = _abi.AttentionBackendArgs(
+            platform=self.address, head_size=head_size, backend=_backend_number(selected_backend),
+            dtype=_dtypes.NUMBER[_dtypes.word_of(dtype)])
+        out = _abi.AttentionChoice()
+        try:
+            call(lib.tn_attention_backend, settings.context(), byref(args), byref(out))
+        except errors.UnsupportedError as error:
+            raise _as_choice(error) from None
+        if text(out.name) == "NO_ATTENTION":
+            raise UnsupportedChoice("NO_ATTENTION computes nothing: no class stands for it",
+                                    "unsupported", "attention")
+        return out
+
+    def __repr__(self) -> str:
+        return f"<platform {self.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Platform) and self.address == other.address
+
+    def __hash__(self) -> int:
+        return hash(self.address)
+
+    def __reduce__(self):
+        return platform, (self.name,)
+
+
+class UnspecifiedPlatform(Platform):
+    """Stands for none: predicates are False, words are "", and whatever can fail says what to do."""
+
+    def __init__(self) -> None:
+        super().__init__(lib.tn_platform_unspecified())
+
+    def __reduce__(self):
+        return UnspecifiedPlatform, ()
+
+
+def _backend_number(selected: Any) -> int:
+    """Of an enum's member, a name in any case, or None."""
+    if selected is None:
+        return 0
+    out = c_int32()
+    call(lib.tn_attention_backend_find, getattr(selected, "name", str(selected)).encode(), byref(out))
+    return out.value
+
+
+def platform(name: str) -> Platform:
+    """By name, whether it is here or not."""
+    return Platform(take(lib.tn_platform_get, name.encode()))
+
+
+def platforms() -> list[Platform]:
+    """Every platform that Tenon or a module knows, best first."""
+    list_ = take(lib.tn_platform_list_create)
+    try:
+        return [Platform(_abi.PlatformReport.from_address(lib.tn_platform_list_get(list_, i)).platform)
+                for i in range(lib.tn_platform_list_count(list_))]
+    finally:
+        lib.tn_platform_list_release(list_)
+
+
+_made: dict[int, Platform] = {}
+
+
+def resolve_current() -> Platform:
+    """The current one, the same object every time."""
+    address = take(lib.tn_platform_current)
+    return _made.setdefault(address, Platform(address))

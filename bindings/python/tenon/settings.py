@@ -1,0 +1,277 @@
+"""Every switch by its key, with its value and where that came from.
+
+A scope changes what it names and nothing else. It belongs to the code inside it: threads, and tasks of
+asyncio, each have their own, as scopes follow `contextvars`.
+
+>>> import tenon
+>>> with tenon.settings.scope({"fp32_precision": "tf32"}):
+...     tenon.settings.get("cuda.matmul.fp32_precision")
+'tf32'
+>>> tenon.settings.get("cuda.matmul.fp32_precision")
+'ieee'
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from ctypes import byref, c_int32, create_string_buffer
+
+from . import _abi, errors
+from ._handles import Handle, call, take
+from ._library import lib, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator, Mapping
+
+    Value = Any  # bool, int, str or None
+
+
+class Setting:
+    """A row of the table as it stands."""
+
+    key: str
+    kind: str
+    value: str
+    default: str
+    environment: str
+    allowed: str
+    effect: str
+    since: str
+    origin: str
+    view: bool
+    process_only: bool
+    readers: list[str]
+
+    __slots__ = ("key", "kind", "value", "default", "environment", "allowed", "effect", "since",
+                 "origin", "view", "process_only", "readers")
+
+    def __repr__(self) -> str:
+        return f"<setting {self.key}={self.value}, {self.origin}>"
+
+
+def _number(key: str) -> int:
+    out = c_int32()
+    call(lib.tn_setting_get, key.encode(), byref(out))
+    return out.value
+
+
+def _facts(number: int) -> _abi.SettingFacts:
+    """Of a number that is a setting's."""
+    return _abi.SettingFacts.from_address(lib.tn_setting_info(number))
+
+
+def _write(function: Any, number: int) -> str:
+    room = create_string_buffer(256)
+    need = function(context(), number, room, len(room))
+    if need >= len(room):
+        room = create_string_buffer(need + 1)
+        function(context(), number, room, len(room))
+    return text(room.value)
+
+
+def _typed(number: int, resolved: bool) -> Value:
+    kind = text(_facts(number).kind)
+    if kind in ("bool", "int", "bytes"):
+        read = lib.tn_setting_resolved if resolved else lib.tn_setting_value
+        value = read(context(), number)
+        return bool(value) if kind == "bool" else None if value < 0 else value
+    return _write(lib.tn_setting_write_resolved if resolved else lib.tn_setting_write, number)
+
+
+def keys() -> list[str]:
+    """Every key, in the order of the table."""
+    return [text(facts.key) for facts in _all_facts()]
+
+
+def _all_facts() -> Iterator[_abi.SettingFacts]:
+    number = 0
+    while lib.tn_setting_info(number):
+        yield _facts(number)
+        number += 1
+
+
+def get(key: str) -> Value:
+    """What holds here and now: a bool, an int (None for a default that is no number) or a word.
+
+    >>> get("cuda.flash_sdp")
+    True
+    """
+    return _typed(_number(key), resolved=True)
+
+
+def value(key: str) -> Value:
+    """What the row itself says: "none" for a precision that is inherited."""
+    return _typed(_number(key), resolved=False)
+
+
+def origin(key: str) -> str:
+    """Where the value came from: "default", "environment: TENON_FP32_PRECISION", "scope"."""
+    out = _abi.Origin()
+    call(lib.tn_setting_origin, context(), _number(key), byref(out))
+    told = text(out.text)
+    return told.replace("call", "scope", 1) if told.startswith("call") else told
+
+
+def info(key: str) -> Setting:
+    """All there is to know of a setting."""
+    number = _number(key)
+    facts, row = _facts(number), Setting()
+    for name in ("key", "kind", "environment", "allowed", "effect", "since"):
+        setattr(row, name, text(getattr(facts, name)))
+    row.default = text(facts.standard)
+    row.value = _write(lib.tn_setting_write_resolved, number)
+    row.origin = origin(key)
+    row.view, row.process_only = bool(facts.view), bool(facts.process_only)
+    row.readers = []
+    while (reader := lib.tn_setting_reader(number, len(row.readers))) is not None:
+        row.readers.append(text(reader))
+    return row
+
+
+def _assignment(key: str, to: Value) -> bytes:
+    if isinstance(to, bool):
+        to = "true" if to else "false"
+    return f"{key}={to}".encode()
+
+
+class _Changes:
+    """Changes as the library takes them; the texts that they point into live as long."""
+
+    def __init__(self, changes: Mapping[str, Value]) -> None:
+        self.texts = [_assignment(key, to) for key, to in changes.items()]
+        self.array = (_abi.Change * len(self.texts))()
+        for one, assignment in zip(self.array, self.texts):
+            call(lib.tn_setting_parse, assignment, byref(one))
+
+
+_generation = 0  # of what this package set for the process
+
+
+def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
+    """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
+    global _generation
+    changes = _Changes({key: to} if isinstance(key, str) else key)
+    call(lib.tn_settings_change, changes.array, len(changes.array))
+    _generation += 1
+
+
+def reset(key: str | None = None) -> None:
+    """Forgets what was set for the process, of one key or of all."""
+    global _generation
+    call(lib.tn_settings_reset, key.encode() if key is not None else None)
+    _generation += 1
+
+
+def save(key: str, to: Value) -> None:
+    """Writes into the configuration file; nothing changes for this process."""
+    call(lib.tn_settings_save, _assignment(key, to))
+
+
+def file() -> str:
+    """The configuration file that was read, or would have been; "" for none."""
+    return text(lib.tn_settings_file())
+
+
+def problems() -> list[str]:
+    """What could not be taken from the environment and the file, one line each."""
+    lines: list[str] = []
+    while (line := lib.tn_settings_problem(len(lines))) is not None:
+        lines.append(text(line))
+    return lines
+
+
+def freeze() -> None:
+    """Forbids every change for the process from now on; scopes go on. There is no way back."""
+    lib.tn_settings_freeze()
+
+
+def frozen() -> bool:
+    """Whether `freeze` was called."""
+    return bool(lib.tn_settings_frozen())
+
+
+class _Context:
+    """What holds inside a scope: a tn_context over what held outside, made anew when the process's
+    settings are changed by this package."""
+
+    __slots__ = ("outer", "changes", "handle", "generation")
+
+    def __init__(self, outer: _Context | None, changes: _Changes) -> None:
+        self.outer, self.changes = outer, changes
+        self._derive()
+
+    def _derive(self) -> None:
+        generation = _generation
+        below = self.outer.address() if self.outer is not None else None
+        array = self.changes.array
+        self.handle = Handle(take(lib.tn_context_derive, below, array, len(array)),
+                             "tn_context_release")
+        self.generation = generation
+
+    def address(self) -> int:
+        if self.generation != _generation:
+            self._derive()
+        return self.handle.address
+
+
+_current: ContextVar[_Context | None] = ContextVar("tenon.settings", default=None)
+
+
+def context() -> int | None:
+    """The address of the tn_context that calls from here pass; None for the process's own. Lent for as
+    long as the scope is entered."""
+    held = _current.get()
+    return None if held is None else held.address()
+
+
+class scope:  # noqa: N801 - reads as a word of the language
+    """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator.
+
+    Values are checked when it is made. Entering nests, and one object can be entered again and again.
+    """
+
+    def __init__(self, changes: Mapping[str, Value]) -> None:
+        for key in changes:
+            facts = _facts(_number(key))
+            if facts.process_only:
+                raise errors.invalid(f"{key} is the process's only: no scope can change it")
+        self._changes = _Changes(changes)
+
+    def __enter__(self) -> scope:
+        _current.set(_Context(_current.get(), self._changes))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        held = _current.get()
+        if held is not None:
+            _current.set(held.outer)
+
+    def __call__(self, function: Any) -> Any:
+        import functools
+
+        @functools.wraps(function)
+        def inside(*arguments: Any, **named: Any) -> Any:
+            with self:
+                return function(*arguments, **named)
+
+        return inside
+
+
+def current() -> _Context | None:
+    """What holds here, to be resumed elsewhere: in another thread, or in a backward pass."""
+    return _current.get()
+
+
+class resume:  # noqa: N801 - as scope
+    """A scope in which holds what `current` gave, and nothing of what held before."""
+
+    def __init__(self, held: _Context | None) -> None:
+        self._held = held
+
+    def __enter__(self) -> None:
+        self._before = _current.get()
+        _current.set(self._held)
+
+    def __exit__(self, *_: Any) -> None:
+        _current.set(self._before)

@@ -1,0 +1,112 @@
+"""Models of three families with Tenon's attention, beside Transformers' eager and sdpa.
+
+    python3 attention_speed.py [--device cpu|cuda] [--dtype float32|bfloat16] [--tokens 2048] [--layers N] [--rounds 7]
+
+A decoder with grouped heads (width 2048, 32/8 heads, 16 layers), an encoder with padding and a vision transformer
+(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's; a counter
+shows that every attention ran in Tenon; times are medians of rounds that run in turn.
+
+Measured on a 2-core Sapphire Rapids that others were using, float32, 2048 tokens, 2 layers: all attentions ran in
+Tenon; decoder: error 8e-06, eager takes 1.65 times as long, sdpa 0.94; encoder: error 2e-06, eager 2.19, sdpa 1.09. Not
+yet measured on a quiet machine, nor on a GPU.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+import transformers
+from tenon.integrations import transformers as tenon_transformers
+
+IMPLEMENTATIONS = ("eager", "sdpa", "tenon")
+TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 8e-2, torch.float16: 2e-2}
+
+
+def decoder(options):
+    config = transformers.LlamaConfig(
+        vocab_size=1024, hidden_size=2048, intermediate_size=5504, num_attention_heads=32,
+        num_key_value_heads=8, num_hidden_layers=options.layers or 16,
+        max_position_embeddings=options.tokens)
+    return transformers.LlamaModel, config, {"input_ids": torch.randint(1024, (1, options.tokens))}
+
+
+def encoder(options):
+    config = transformers.BertConfig(
+        vocab_size=1024, hidden_size=768, intermediate_size=3072, num_attention_heads=12,
+        num_hidden_layers=options.layers or 12, max_position_embeddings=options.tokens)
+    padding = torch.ones(2, options.tokens, dtype=torch.int64)
+    padding[1, options.tokens * 3 // 4:] = 0
+    return transformers.BertModel, config, {
+        "input_ids": torch.randint(1024, (2, options.tokens)), "attention_mask": padding}
+
+
+def vision(options):
+    side = int(options.tokens**0.5)
+    config = transformers.ViTConfig(
+        hidden_size=768, intermediate_size=3072, num_attention_heads=12,
+        num_hidden_layers=options.layers or 12, image_size=16 * side, patch_size=16)
+    return transformers.ViTModel, config, {"pixel_values": torch.randn(1, 3, 16 * side, 16 * side)}
+
+
+def make(family, name, options):
+    """The model, the same for every implementation, and its inputs."""
+    torch.manual_seed(1)
+    cls, config, given = family(options)
+    model = cls._from_config(config, attn_implementation=name, dtype=options.dtype)
+    given = {key: value.to(options.device, options.dtype if value.is_floating_point() else None)
+             for key, value in given.items()}
+    return model.to(options.device).eval(), given
+
+
+def run(model, given):
+    """The first output and the seconds it took."""
+    began = time.perf_counter()
+    out = model(**given)[0]
+    if out.device.type == "cuda":
+        torch.cuda.synchronize()
+    return out, time.perf_counter() - began
+
+
+def compare(family, options):
+    models = {name: make(family, name, options) for name in IMPLEMENTATIONS}
+    before = tenon_transformers.calls()
+    outs = {name: run(*models[name])[0] for name in IMPLEMENTATIONS}
+    layers = models["tenon"][0].config.num_hidden_layers
+    counted = tenon_transformers.calls() - before
+    mask = models["eager"][1].get("attention_mask")
+    rows = torch.ones(outs["eager"].shape[:2], dtype=torch.bool) if mask is None else mask.bool()
+    error = (outs["tenon"] - outs["eager"])[rows.to(outs["eager"].device)].abs().max().item()
+    taken = {name: [] for name in IMPLEMENTATIONS}
+    for turn in range(options.rounds):
+        for i in range(len(IMPLEMENTATIONS)):
+            name = IMPLEMENTATIONS[(i + turn) % len(IMPLEMENTATIONS)]
+            taken[name].append(run(*models[name])[1])
+    ratio = {name: statistics.median(a / b for a, b in zip(taken[name], taken["tenon"]))
+             for name in IMPLEMENTATIONS}
+    verdict = "equal" if error <= TOLERANCE[options.dtype] else "DIFFERS"
+    print(f"{family.__name__:<8} {counted} of {layers} attentions in Tenon, error {error:.1e} ({verdict}); "
+          f"tenon {1e3 * statistics.median(taken['tenon']):.0f} ms, eager takes {ratio['eager']:.2f} times as long, "
+          f"sdpa {ratio['sdpa']:.2f}", flush=True)
+    return verdict == "equal" and counted == layers
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--layers", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--family", choices=["decoder", "encoder", "vision"])
+    options = parser.parse_args()
+    options.dtype = getattr(torch, options.dtype)
+    tenon_transformers.register()
+    families = [f for f in (decoder, encoder, vision) if options.family in (None, f.__name__)]
+    with torch.no_grad():
+        fine = [compare(family, options) for family in families]
+    raise SystemExit(0 if all(fine) else 1)
+
+
+if __name__ == "__main__":
+    main()

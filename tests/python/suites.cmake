@@ -1,0 +1,18 @@
+# The Python package, on the release build: a library with a sanitizer cannot be opened by a Python
+# without.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(UNIX AND NOT APPLE AND Python3_Interpreter_FOUND AND NOT TENON_SANITIZE AND NOT TENON_COVERAGE)
+  file(GLOB suites RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/python" CONFIGURE_DEPENDS
+    "${CMAKE_CURRENT_SOURCE_DIR}/python/test_*.py")
+  foreach(suite ${suites})
+    string(REGEX REPLACE "^test_(.*)\\.py$" "python.\\1" name "${suite}")
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B
+      "${CMAKE_CURRENT_SOURCE_DIR}/python/run.py" "${PROJECT_BINARY_DIR}" "${suite}")
+    set(labels python)
+    if(name MATCHES "cuda|torch|transformers|device_interface|fast|page")
+      list(APPEND labels gpu) # also where a GPU and these packages are
+    endif()
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "${labels}"
+      ENVIRONMENT "${test_environment}")
+  endforeach()
+endif()

@@ -1,0 +1,231 @@
+"""torch.backends' names: every one whose C side exists is here and does what its table says."""
+import importlib
+import pathlib
+import sys
+
+import numpy
+import pytest
+import tenon
+from tenon import backends, settings
+
+TABLE = pathlib.Path(__file__).resolve().parents[1] / "data" / "seed-names.tsv"
+ROWS = [dict(zip(("name", "seed", "kind", "home", "c", "test"), line.split("\t")))
+        for line in TABLE.read_text().splitlines()[1:]]
+OURS = [row for row in ROWS if row["seed"] == "torch.backends" and row["c"] != "-"]
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    yield
+    settings.reset()
+
+
+def find(name):
+    """The object that a dotted name is an attribute of, and the last part."""
+    *path, last = name.split(".")
+    found = backends
+    for part in path:
+        found = getattr(found, part)
+    return found, last
+
+
+@pytest.mark.parametrize("row", OURS, ids=lambda row: row["name"])
+def test_every_name(row):
+    """Settings are read and written, functions are called, through the name itself."""
+    holder, last = find(row["name"])
+    value = getattr(holder, last)
+    if not row["c"].startswith("TN_SETTING_"):
+        assert callable(value) or row["name"] == "xnnpack.enabled"
+        return
+    key = next(k for k in settings.keys() if k.upper().replace(".", "_") == row["c"][len("TN_SETTING_"):])
+    if not callable(value):
+        assert value == settings.get(key)
+        other = not value if isinstance(value, bool) else 7 if isinstance(value, int) else word_of(key, value)
+        setattr(holder, last, other)
+        assert getattr(holder, last) == settings.get(key) == other
+        assert settings.origin(key).startswith("process")
+
+
+def word_of(key, value):
+    """Another word that is allowed."""
+    allowed = settings.info(key).allowed.split(", ")
+    return next(word for word in allowed if word not in (value, "default", "none"))
+
+
+def test_the_table_is_long():
+    assert len(OURS) > 50
+
+
+@pytest.mark.parametrize("name", ["flash", "mem_efficient", "math", "cudnn"])
+def test_sdp_switches(name):
+    enabled, enable = (getattr(backends.cuda, word) for word in (f"{name}_sdp_enabled", f"enable_{name}_sdp"))
+    assert enabled() is True
+    enable(False)
+    assert enabled() is False and settings.get(f"cuda.{name}_sdp") is False
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=f"cuda.{name}_sdp is True or False"):
+        enable(1)
+    enable(True)
+    with backends.cuda.sdp_kernel(**{f"enable_{name}": False}):
+        assert enabled() is False
+    assert enabled() is True
+
+
+def test_switches_decide():
+    """A switch that is off keeps its kernels from being taken."""
+    q = numpy.ones((1, 1, 4, 8), "f4")
+    for switches in ({"enable_flash": False}, {"enable_math": False}):
+        with backends.cuda.sdp_kernel(**switches):
+            taken = tenon.explain(tenon.attention, q, q, q).chosen
+        assert taken is not None
+    with backends.cuda.sdp_kernel(False, False, False, False):
+        with pytest.raises(tenon.errors.RefusedError):
+            tenon.attention(q, q, q)
+
+
+def test_math_reduction():
+    assert backends.cuda.fp16_bf16_reduction_math_sdp_allowed() is False
+    backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    assert backends.cuda.fp16_bf16_reduction_math_sdp_allowed() is True
+
+
+def test_flags_change_what_they_name():
+    """Upstream's cudnn.flags() alone switches cuDNN off; here it changes nothing."""
+    for module, name in ((backends.cudnn, "enabled"), (backends.mkldnn, "enabled"), (backends.nnpack, "enabled"),
+                         (backends.miopen, "immediate"), (backends.opt_einsum, "enabled")):
+        before = getattr(module, name)
+        with module.flags():
+            assert getattr(module, name) is before
+        with module.flags(**{name: not before}):
+            assert getattr(module, name) is not before
+        assert getattr(module, name) is before
+
+
+def test_set_flags_gives_what_was():
+    assert backends.cudnn.set_flags(benchmark=True)[:3] == (True, False, 10)
+    assert backends.cudnn.benchmark is True and backends.cudnn.set_flags()[1] is True
+    assert backends.nnpack.set_flags(False) == (True,) and backends.nnpack.set_flags(True) == (False,)
+    assert backends.miopen.set_flags(True) == (False,)
+    assert backends.opt_einsum.set_flags(False)[0] is True
+    assert backends.mkldnn.set_flags(enabled=False)[0] is True and backends.mkldnn.enabled is False
+    with pytest.raises(tenon.errors.InvalidArgumentError):
+        backends.cudnn.set_flags(benchmark=False, benchmark_limit=-3)
+    assert backends.cudnn.benchmark is True
+
+
+def test_precision():
+    """Old and new names never disagree, and reading never raises."""
+    backends.cuda.matmul.allow_tf32 = True
+    assert backends.cuda.matmul.fp32_precision == "tf32"
+    backends.cuda.matmul.fp32_precision = "ieee"
+    assert backends.cuda.matmul.allow_tf32 is False
+    backends.fp32_precision = "tf32"
+    assert backends.mkldnn.fp32_precision == "tf32"
+    backends.mkldnn.fp32_precision = "bf16"
+    assert backends.fp32_precision == "tf32" and backends.mkldnn.matmul.fp32_precision == "bf16"
+    backends.cudnn.allow_tf32 = False
+    assert (backends.cudnn.conv.fp32_precision, backends.cudnn.rnn.fp32_precision) == ("ieee", "ieee")
+    with pytest.raises(tenon.errors.Error):
+        backends.cuda.matmul.fp32_precision = "bf16"
+    with backends.flags(fp32_precision="ieee"):
+        assert backends.fp32_precision == "ieee"
+    assert backends.set_flags(fp32_precision="ieee") == ("tf32",)
+    for wrong in (backends.cuda.matmul, backends.cudnn.conv):
+        with pytest.raises(AttributeError):
+            wrong.allow_tf33 = True
+        with pytest.raises(AttributeError):
+            wrong.allow_tf33
+
+
+def test_reduced_precision():
+    matmul = backends.cuda.matmul
+    matmul.allow_fp16_reduced_precision_reduction = (False, False)
+    assert matmul.allow_fp16_reduced_precision_reduction is False
+    assert matmul.allow_fp16_reduced_precision_reduction_split_k is False
+    matmul.allow_bf16_reduced_precision_reduction = False
+    assert matmul.allow_bf16_reduced_precision_reduction_split_k is True
+    for wrong in ((), (True, True, True), (1,)):
+        with pytest.raises(TypeError):
+            matmul.allow_fp16_reduced_precision_reduction = wrong
+
+
+def test_preferred_libraries():
+    for name in ("blas", "linalg", "rocm_fa"):
+        function = getattr(backends.cuda, f"preferred_{name}_library")
+        assert function() == "default"
+        with pytest.raises(tenon.errors.InvalidArgumentError):
+            function("nonsense")
+        assert function() == "default"
+    assert backends.cuda.preferred_blas_library("cublaslt") == "cublaslt"
+
+
+def test_verbose_ends_where_it_began():
+    for name in ("mkl", "mkldnn"):
+        settings.set(f"{name}.verbose", "on")
+        with getattr(backends, name).verbose(0):
+            assert settings.get(f"{name}.verbose") == "off"
+        assert settings.get(f"{name}.verbose") == "on"
+
+
+def test_engine_can_be_unset():
+    backends.quantized.engine = "onednn"
+    assert backends.quantized.engine == "onednn"
+    backends.quantized.engine = "default"
+    assert isinstance(backends.quantized.supported_engines, list)
+    with pytest.raises(AttributeError):
+        backends.quantized.supported_engines = []
+    with pytest.raises(AttributeError):
+        backends.xnnpack.enabled = True
+
+
+def test_presence():
+    for name in ("cudnn", "cusparselt", "mps", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "kleidiai"):
+        assert isinstance(getattr(backends, name).is_available(), bool)
+    assert backends.opt_einsum.is_available() is True and backends.opt_einsum.get_opt_einsum() is None
+    for name in ("cudnn", "cusparselt"):
+        version = getattr(backends, name).version()
+        assert (version is None) is not getattr(backends, name).is_available() or version is not None
+    assert backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512", "SVE128", "SVE256")
+    assert isinstance(backends.cuda.is_built(), bool) and isinstance(backends.mps.is_built(), bool)
+
+
+def test_mha():
+    backends.mha.set_fastpath_enabled(False)
+    assert backends.mha.get_fastpath_enabled() is False
+    with pytest.raises(tenon.errors.InvalidArgumentError):
+        backends.mha.set_fastpath_enabled(1)
+
+
+def test_can_use():
+    q = numpy.ones((1, 2, 8, 64), "f4")
+    params = backends.cuda.SDPAParams(q, q, q, None, 0.0, False, False)
+    assert params.query is q and params.dropout == 0.0
+    assert backends.cuda.can_use_flash_attention(params) is True
+    with pytest.warns(UserWarning, match="cudnn"):
+        assert backends.cuda.can_use_cudnn_attention(params, debug=True) is False
+    assert isinstance(backends.cuda.can_use_efficient_attention(params), bool)
+    assert isinstance(backends.cuda.is_flash_attention_available(), bool)
+    assert backends.cuda.is_ck_sdpa_available() is False
+
+
+def test_modules_import_alone():
+    for row in OURS:
+        name = "tenon.backends." + row["name"].split(".")[0]
+        assert importlib.import_module(name) is sys.modules[name]
+
+
+def test_freeze(script):
+    script("""
+from tenon import backends, errors
+backends.disable_global_flags()
+assert backends.flags_frozen()
+for change in (lambda: backends.cudnn.set_flags(benchmark=True), lambda: backends.cuda.enable_flash_sdp(False),
+               lambda: setattr(backends.cuda.matmul, "allow_tf32", True),
+               lambda: backends.mha.set_fastpath_enabled(False)):
+    try:
+        change()
+        raise SystemExit("taken")
+    except errors.RefusedError:
+        pass
+with backends.cudnn.flags(benchmark=True):
+    assert backends.cudnn.benchmark
+""")

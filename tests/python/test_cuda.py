@@ -1,0 +1,83 @@
+"""Arrays on a GPU: PyTorch's, CuPy's and JAX's, on their own streams, against the same on the host."""
+import numpy
+import pytest
+import tenon
+
+try:
+    DEVICE = tenon.device("cuda:0")
+except tenon.Error as error:
+    pytest.skip(f"no device of cuda: {error.message}", allow_module_level=True)
+
+
+@pytest.fixture
+def torch():
+    module = pytest.importorskip("torch", reason="PyTorch is not here")
+    if not module.cuda.is_available():
+        pytest.skip("PyTorch sees no GPU")
+    module.manual_seed(1)
+    return module
+
+
+def test_softmax_and_norm(torch):
+    x = torch.randn(64, 256, device="cuda", dtype=torch.bfloat16)
+    torch.testing.assert_close(tenon.softmax(x), x.softmax(-1), atol=2e-3, rtol=2e-2)
+    torch.testing.assert_close(tenon.rms_norm(x), torch.nn.functional.rms_norm(x, (256,), eps=1e-5),
+                               atol=2e-2, rtol=2e-2)
+    assert tenon.softmax(x).device == x.device
+
+
+def test_work_is_ordered_on_their_stream(torch):
+    """What PyTorch queued before is read, and what it queues behind sees the result, without waiting."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for turn in range(20):
+            x = torch.full((1 << 20,), float(turn), device="cuda")
+            torch.cuda._sleep(200_000)
+            x += 1
+            out = tenon.binary("add", x, x)
+            total = (out * 1).sum()
+            del x, out
+            assert total.item() == 2 * (turn + 1) * (1 << 20)
+
+
+def test_matmul_and_attention(torch):
+    a, b = (torch.randn(64, 64, device="cuda") for _ in range(2))
+    q = torch.randn(1, 4, 128, 64, device="cuda", dtype=torch.bfloat16)
+    try:
+        torch.testing.assert_close(tenon.matmul(a, b), a @ b, atol=1e-1, rtol=1e-2)
+        torch.testing.assert_close(
+            tenon.attention(q, q, q, mask="causal"),
+            torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True), atol=3e-2, rtol=3e-2)
+    except (tenon.errors.UnsupportedError, tenon.errors.RefusedError) as error:
+        pytest.skip(f"no kernel of cuda takes it: {error.message}")
+
+
+def test_wrong_devices(torch):
+    a, b = torch.randn(4, 4, device="cuda"), torch.randn(4, 4)
+    for one, other in ((a, b), (b, a)):
+        with pytest.raises(tenon.Error):
+            tenon.binary("add", one, other)
+    target = torch.zeros(4, 4)
+    tenon.copy(a, target)
+    tenon.synchronize("cuda:0")
+    torch.cuda.synchronize()
+    assert torch.equal(target, a.cpu())
+
+
+def test_cupy():
+    cupy = pytest.importorskip("cupy", reason="CuPy is not here")
+    x = cupy.arange(12, dtype="float32").reshape(3, 4)
+    with cupy.cuda.Stream():
+        out = tenon.softmax(x * 2)
+        assert type(out) is cupy.ndarray
+        wanted = numpy.exp(2 * x.get() - (2 * x.get()).max(-1, keepdims=True))
+        numpy.testing.assert_allclose(out.get(), wanted / wanted.sum(-1, keepdims=True), 1e-5)
+
+
+def test_jax():
+    jax = pytest.importorskip("jax", reason="JAX is not here")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX sees no GPU")
+    x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
+    out = tenon.softmax(x)
+    numpy.testing.assert_allclose(numpy.asarray(out), numpy.asarray(jax.nn.softmax(x)), 1e-5)

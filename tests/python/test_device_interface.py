@@ -1,0 +1,129 @@
+"""The seed's sample device, as a module of Tenon's, through PyTorch's device interface: every member, and a
+model compiled up to generated code."""
+import inspect
+import os
+import pathlib
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not here")
+pytest.importorskip("triton", reason="Triton is not here")
+
+MODULE = pathlib.Path(os.environ["TENON_LIBRARY"]).parent / "tests/conformance/modules/tenon-seed-sample.so"
+if not MODULE.exists():
+    pytest.skip(f"{MODULE} is not built", allow_module_level=True)
+
+import tenon  # noqa: E402
+from tenon import device_interface  # noqa: E402
+from tenon._handles import call  # noqa: E402
+from tenon._library import lib  # noqa: E402
+
+call(lib.tn_module_file_add, str(MODULE).encode(), 1)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return device_interface.interface("sample")
+
+
+def names():
+    table = pathlib.Path(__file__).resolve().parents[1] / "data" / "seed-names.tsv"
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    return [row[0] for row in rows if row[1] == "device_interface"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_name_of_the_seed(sample, name):
+    first, _, last = name.partition(".")
+    if name in ("Event.enable_timing", "Event.blocking", "Event.interprocess"):
+        assert last in inspect.signature(sample.Event.__init__).parameters
+    elif first == "DeviceProperties":
+        assert getattr(sample.get_device_properties(), last) is not None
+    elif name.startswith("register_"):
+        assert callable(getattr(device_interface, name))
+    else:
+        holder = getattr(sample, first) if last else sample
+        assert callable(getattr(holder, last or first))
+
+
+def test_members(sample):
+    assert sample.is_available() is True and sample.device_count() == 1
+    assert sample.current_device() == 0
+    sample.set_device(0)
+    sample.set_device("privateuseone:0")
+    assert sample.exchange_device(0) == 0 and sample.maybe_exchange_device(-1) == 0
+    with pytest.raises(tenon.errors.NotFoundError):
+        sample.exchange_device(1)
+    with sample.device(0) as device:
+        assert device.platform == "sample"
+    assert isinstance(sample.get_raw_stream(0), int)
+    sample.synchronize()
+    sample.synchronize("privateuseone:0")
+    assert sample.get_compute_capability() == 0
+    assert isinstance(sample.is_triton_capable(), bool) and isinstance(sample.memory_allocated(), int)
+    assert sample.is_dtype_supported(torch.float32) in (True, False)
+    with sample.stream(sample.current_stream()):
+        pass
+
+
+def test_properties(sample):
+    for found in (sample.get_device_properties(), sample.Worker.get_device_properties("privateuseone:0")):
+        assert found.multi_processor_count == 80 and found.max_threads_per_multi_processor == 1
+        assert found.major in (0, 8)
+    sample.Worker.set_device(0)
+    assert sample.Worker.current_device() == 0
+
+
+def test_worker_in_a_child(sample):
+    sample.Worker.get_device_properties()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if sample.Worker.get_device_properties().multi_processor_count == 80 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_events(sample):
+    start, stop = (sample.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    start.record()
+    stop.record()
+    stop.synchronize()
+    assert start.query() is True and start.elapsed_time(stop) >= 0
+
+
+def test_unknown_platforms_are_told():
+    with pytest.raises(tenon.errors.NotFoundError, match="sample"):
+        device_interface.interface("sampel")
+
+
+def test_inductor_writes_code(sample, monkeypatch):
+    """A small model on the sample's devices, up to the program that Inductor would run. Triton's driver, which
+    a machine without a GPU lacks, is asked for nothing but a part of the cache's key."""
+    monkeypatch.setattr("torch.utils._triton.triton_hash_with_backend", lambda *_: "any")
+    from torch._dynamo.device_interface import get_interface_for_device
+    from torch._inductor.codegen.common import get_device_op_overrides, get_scheduling_for_device
+    from torch._inductor.debug import DebugContext
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.virtualized import V
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    made = device_interface.register("sample", "privateuseone")
+    assert get_interface_for_device("privateuseone") is made
+    assert get_scheduling_for_device("privateuseone") is not None
+    assert "get_raw_stream" in get_device_op_overrides("privateuseone").import_get_raw_stream_as("get_raw_stream")
+
+    def model(x, w):
+        return torch.relu(torch.sin(x) * w + x.sum(-1, keepdim=True))
+
+    with FakeTensorMode() as mode:
+        given = [torch.empty(8, 64, device="privateuseone") for _ in range(2)]
+        traced = make_fx(model)(*given)
+        graph = GraphLowering(traced, shape_env=None)
+        with V.set_fake_mode(mode), V.set_graph_handler(graph), V.set_debug_handler(DebugContext()):
+            graph.run(*given)
+            code = graph.codegen()[0]
+    code = getattr(code, "value", code)
+    assert "@triton.jit" in code and "tl_math.sin" in code and "interface('sample')" in code
+    assert "multi_processor_count=80" in code
+    compile(code, "generated", "exec")

@@ -1,0 +1,136 @@
+"""Devices, streams, events, and the report on them."""
+import os
+import pathlib
+import pickle
+import threading
+
+import pytest
+import tenon
+
+
+def test_devices():
+    cpu = tenon.device("cpu")
+    assert cpu in tenon.devices() and cpu == tenon.device("cpu:0") and hash(cpu) == hash(tenon.device(cpu))
+    assert (cpu.id, cpu.index, cpu.platform, cpu.plans_only) == ("cpu:0", 0, "cpu", False)
+    assert cpu.properties.multi_processor_count >= 1 and "f32" in cpu.properties.dtypes
+    assert cpu.properties.capability is None and cpu.properties.major is None
+    memory = cpu.memory()
+    assert memory.total >= memory.available > 0 and memory.why["total"]
+    assert pickle.loads(pickle.dumps(cpu)) == cpu
+    assert tenon.device("memory>=1").id and tenon.default_device().id
+    with pytest.raises(tenon.errors.NotFoundError, match="present:"):
+        tenon.device("cpu:99")
+    with pytest.raises(tenon.errors.Error):
+        tenon.device("cuda:77")
+
+
+def test_guards_nest_and_belong_to_threads():
+    cpu = tenon.device("cpu")
+    with cpu as inner:
+        with cpu:
+            assert inner is cpu
+    failures = []
+
+    def work():
+        try:
+            with cpu, tenon.Stream("cpu") as stream:
+                assert cpu.current_stream().address == stream.address
+        except BaseException as error:  # the thread's end is the test's
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_streams():
+    stream = tenon.Stream("cpu", priority="high")
+    assert stream.device.id == "cpu:0" and stream.query() is True
+    stream.synchronize()
+    event = stream.record_event()
+    stream.wait_event(event)
+    stream.wait_stream(tenon.device("cpu").current_stream())
+    assert event.query() and event.device == stream.device
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="priority"):
+        tenon.Stream("cpu", priority="urgent")
+    tenon.synchronize("cpu")
+
+
+def test_events():
+    start, stop = (tenon.Event(enable_timing=True, on="cpu") for _ in range(2))
+    with pytest.raises(tenon.errors.NotFoundError):
+        start.elapsed_time(stop)
+    start.record()
+    stop.record()
+    stop.synchronize()
+    stop.wait()
+    assert start.elapsed_time(stop) >= 0 >= stop.elapsed_time(start)
+    with pytest.raises(tenon.errors.UnsupportedError):
+        start.elapsed_time(tenon.Event(on="cpu"))
+
+
+def test_described(tmp_path):
+    path = tmp_path / "devices"
+    path.write_text("nonsense")
+    with pytest.raises(tenon.errors.Error, match="devices"):
+        tenon.describe(path)
+
+
+SAMPLE = pathlib.Path(os.environ["TENON_LIBRARY"]).parent / "tests/conformance/modules/tenon-seed-sample.so"
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason=f"{SAMPLE.name} is not built")
+def test_wrong_devices(script):
+    """Memory of another platform's device is never taken for the host's."""
+    told = script(f"""
+import numpy, tenon
+from tenon._handles import call
+from tenon._library import lib
+call(lib.tn_module_file_add, {str(SAMPLE)!r}.encode(), 1)
+far, near = tenon.empty((4, 4), "f32", "sample"), numpy.ones((4, 4), "f4")
+assert far.device.id == "sample:0"
+for call in (lambda: tenon.matmul(far, near), lambda: tenon.matmul(near, far), lambda: tenon.matmul(far, far),
+             lambda: tenon.matmul(near, near, out=far)):
+    try:
+        call()
+        raise SystemExit("taken")
+    except tenon.Error as error:
+        print(error.status)
+for read in (lambda: numpy.asarray(far), lambda: numpy.from_dlpack(far)):
+    try:
+        read()
+        raise SystemExit("read")
+    except (TypeError, AttributeError, BufferError, RuntimeError, ValueError) as error:
+        print(type(error).__name__)
+tenon.copy(near, far)
+back = numpy.zeros((4, 4), "f4")
+assert (tenon.copy(far, back) == 1).all()
+""")
+    assert told.split()[:4] == ["refused", "refused", "unsupported", "refused"]
+
+
+def test_seed():
+    tenon.seed_everything(7)
+
+
+def test_doctor():
+    report = tenon.doctor()
+    assert report.ok is True and "cpu:0" in str(report) and "<table>" in report._repr_html_()
+    names = [row[0].split()[-1] for row in report.tables["platforms"][1:]]
+    assert "cpu" in names and "cuda" in names
+
+
+def test_libraries():
+    names = [each.name for each in tenon.libraries()]
+    assert "openblas" in names and names == sorted(names)
+    one = tenon.library("onednn", open=True)
+    assert one.name == "mkldnn" and one.available in ("yes", "no")
+    with pytest.raises(tenon.errors.NotFoundError, match="did you mean"):
+        tenon.library("openblass")
+
+
+def test_version():
+    assert tenon.version() == tenon.__version__

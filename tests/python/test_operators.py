@@ -1,0 +1,395 @@
+"""Operators on arrays of every sort, against NumPy."""
+import array
+import gc
+import pickle
+import weakref
+
+import numpy
+import pytest
+import tenon
+
+
+def normal(random, *shape, dtype="float32"):
+    return random.standard_normal(shape).astype(dtype)
+
+
+def softmax(x, axis=-1):
+    e = numpy.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def attend(q, k, v, mask=None, scale=None):
+    """As the formula says, in f64, of [batch, heads, length, size]."""
+    q, k, v = (x.astype("f8") for x in (q, k, v))
+    k, v = (numpy.repeat(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = q @ k.swapaxes(-1, -2) * (scale or q.shape[-1] ** -0.5)
+    if mask is not None:
+        scores = numpy.where(mask, scores, -numpy.inf)
+    return softmax(scores) @ v
+
+
+@pytest.mark.parametrize("dtype,bound", [("float32", 1e-5), ("float64", 1e-12), ("float16", 2e-2)])
+def test_matmul(random, dtype, bound):
+    for _ in range(20):
+        m, n, k = random.integers(1, 40, 3)
+        a, b = normal(random, m, k, dtype=dtype), normal(random, k, n, dtype=dtype)
+        out = tenon.matmul(a, b)
+        assert type(out) is numpy.ndarray and out.dtype == a.dtype
+        wanted = a.astype("f8") @ b.astype("f8")
+        assert numpy.abs(out - wanted).max() <= bound * (numpy.abs(a).astype("f8") @ numpy.abs(b)).max()
+
+
+def test_matmul_of_integers(random):
+    a, b = (random.integers(-128, 128, shape, "int8") for shape in ((7, 33), (33, 5)))
+    out = tenon.matmul(a, b)
+    assert out.dtype == numpy.int32
+    numpy.testing.assert_array_equal(out, a.astype("i4") @ b.astype("i4"))
+
+
+def test_matmul_options(random):
+    a, b = normal(random, 6, 9), normal(random, 9, 4)
+    bias, out = normal(random, 4), normal(random, 6, 4)
+    wanted = numpy.maximum(2.0 * (a @ b) + 0.5 * out + bias, 0)
+    given = out.copy()
+    result = tenon.matmul(a, b, out=given, bias=bias, alpha=2.0, beta=0.5, activation="relu")
+    assert result is given
+    numpy.testing.assert_allclose(given, wanted, 1e-4, 1e-4)
+    numpy.testing.assert_allclose(
+        tenon.matmul(b, a, transpose_a=True, transpose_b=True), (a @ b).T, 1e-4, 1e-4)
+    assert not tenon.matmul(a, b, alpha=0.0).any()
+
+
+def test_matmul_broadcasts_and_takes_vectors(random):
+    a, b = normal(random, 3, 1, 5, 6), normal(random, 2, 6, 4)
+    numpy.testing.assert_allclose(tenon.matmul(a, b), a @ b, 1e-4, 1e-4)
+    for left, right in ((a, b[0, :, 0]), (a[0, 0, 0], b), (a[0, 0, 0], b[0, :, 0])):
+        numpy.testing.assert_allclose(tenon.matmul(left, right), left @ right, 1e-4, 1e-4)
+
+
+LAYOUTS = {
+    "transposed": lambda x: numpy.ascontiguousarray(x.T).T,
+    "reversed": lambda x: numpy.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "every second": lambda x: numpy.repeat(numpy.repeat(x, 2, 0), 3, 1)[::2, ::3],
+    "fortran": numpy.asfortranarray,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(random, layout):
+    a, b = normal(random, 8, 6), normal(random, 6, 10)
+    make = LAYOUTS[layout]
+    numpy.testing.assert_allclose(tenon.matmul(make(a), make(b)), a @ b, 1e-4, 1e-4)
+    out = make(numpy.full((8, 10), numpy.nan, "f4"))
+    tenon.matmul(a, b, out=out)
+    numpy.testing.assert_allclose(out, a @ b, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("layout", ["bhld", "blhd"])
+@pytest.mark.parametrize("groups", [4, 2, 1])
+@pytest.mark.parametrize("mask", [None, "causal", "causal-br"])
+def test_attention(random, layout, groups, mask):
+    queries, keys = 5, 9
+    q = normal(random, 2, 4, queries, 8)
+    k, v = normal(random, 2, groups, keys, 8), normal(random, 2, groups, keys, 8)
+    shift = {"causal": 0, "causal-br": keys - queries}.get(mask)
+    seen = None if mask is None else (
+        numpy.arange(keys) <= numpy.arange(queries)[:, None] + shift)
+    wanted = attend(q, k, v, seen)
+    if layout == "blhd":
+        q, k, v = (numpy.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v))
+        wanted = wanted.swapaxes(1, 2)
+    out, lse = tenon.attention(q, k, v, mask=mask, layout=layout, lse=True)
+    numpy.testing.assert_allclose(out, wanted, 1e-4, 1e-4)
+    assert lse.shape == (2, 4, queries) and lse.dtype == numpy.float32
+
+
+def test_attention_masks_and_scale(random):
+    q, k, v = (normal(random, 1, 2, 6, 4) for _ in range(3))
+    seen = random.random((6, 6)) < 0.7
+    seen[:, 0] = True
+    numpy.testing.assert_allclose(tenon.attention(q, k, v, mask=seen, scale=0.3),
+                                  attend(q, k, v, seen, 0.3), 1e-4, 1e-4)
+    added = numpy.where(seen, 0, -numpy.inf).astype("f4")
+    numpy.testing.assert_allclose(tenon.attention(q, k, v, mask_tensor=added),
+                                  attend(q, k, v, seen), 1e-4, 1e-4)
+    i, j = numpy.ogrid[:6, :6]
+    numpy.testing.assert_allclose(tenon.attention(q, k, v, window=(2, 1)),
+                                  attend(q, k, v, (j >= i - 2) & (j <= i + 1)), 1e-4, 1e-4)
+
+
+def test_attention_backward_and_merge(random):
+    q, k, v, dout = (normal(random, 1, 2, 6, 4, dtype="float64") for _ in range(4))
+    out, lse = tenon.attention(q, k, v, lse=True)
+    dq, _, dv = tenon.attention_backward(dout, q, k, v, out, lse)
+    step = 1e-6
+    for grad, operand in ((dq, q), (dv, v)):
+        moved = operand.copy()
+        moved[0, 1, 2, 3] += step
+        other = tenon.attention(moved if operand is q else q, k, moved if operand is v else v)
+        numpy.testing.assert_allclose(((other - out) * dout).sum() / step, grad[0, 1, 2, 3], 1e-3, 1e-6)
+    parts = [tenon.attention(q, k[:, :, s], v[:, :, s], lse=True) for s in (slice(0, 2), slice(2, 6))]
+    merged, sums = tenon.attention_merge(*parts[0], *parts[1])
+    numpy.testing.assert_allclose(merged, out, 1e-9)
+    numpy.testing.assert_allclose(sums, lse, 1e-9)
+
+
+def test_helpers(random):
+    x, y = normal(random, 4, 6), normal(random, 6)
+    numpy.testing.assert_allclose(tenon.softmax(x, 0), softmax(x, 0), 1e-5, 1e-6)
+    numpy.testing.assert_allclose(tenon.softmax(x, log=True), numpy.log(softmax(x)), 1e-4, 1e-5)
+    numpy.testing.assert_allclose(tenon.binary("mul", x, y), x * y, 1e-6)
+    numpy.testing.assert_allclose(tenon.unary("exp", x), numpy.exp(x), 1e-5)
+    numpy.testing.assert_allclose(tenon.reduce("sum", x), x.sum(), 1e-4, 1e-5)
+    numpy.testing.assert_allclose(tenon.reduce("max", x, -1, keepdims=True), x.max(-1, keepdims=True))
+    numpy.testing.assert_array_equal(tenon.permute(x, (1, 0)), x.T)
+    numpy.testing.assert_array_equal(tenon.cast(x, "float64"), x.astype("f8"))
+    centred = (x - x.mean(-1, keepdims=True)) / numpy.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    numpy.testing.assert_allclose(tenon.layer_norm(x, y, y), centred * y + y, 1e-4, 1e-5)
+    scaled = x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)
+    numpy.testing.assert_allclose(tenon.rms_norm(x, epsilon=1e-3), scaled, 1e-4, 1e-5)
+    cos, sin = normal(random, 4, 3), normal(random, 4, 3)
+    turned = numpy.concatenate([x[:, :3] * cos - x[:, 3:] * sin, x[:, :3] * sin + x[:, 3:] * cos], -1)
+    numpy.testing.assert_allclose(tenon.rotary(x, cos, sin), turned, 1e-4, 1e-5)
+    out = numpy.empty_like(x)
+    assert tenon.fill(out, 7) is out and (out == 7).all()
+    assert tenon.copy(x, out) is out
+    numpy.testing.assert_array_equal(out, x)
+
+
+def test_empty_arrays():
+    assert tenon.matmul(numpy.ones((0, 3), "f4"), numpy.ones((3, 4), "f4")).shape == (0, 4)
+    assert not tenon.matmul(numpy.ones((2, 0), "f4"), numpy.ones((0, 4), "f4")).any()
+    q = numpy.ones((1, 1, 0, 4), "f4")
+    assert tenon.attention(q, q, q).shape == q.shape
+
+
+def test_read_only(random):
+    a = normal(random, 4, 4)
+    a.flags.writeable = False
+    numpy.testing.assert_allclose(tenon.matmul(a, a), a @ a, 1e-4, 1e-4)
+    before = a.copy()
+    with pytest.raises(tenon.errors.RefusedError, match="read-only"):
+        tenon.matmul(before, before, out=a)
+    numpy.testing.assert_array_equal(a, before)
+
+
+def test_other_byte_order(random):
+    a = normal(random, 4, 4)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="byte order"):
+        tenon.matmul(a.astype(a.dtype.newbyteorder()), a)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="<f4"):
+        tenon.matmul(Interface(a.astype(a.dtype.newbyteorder())), a)
+
+
+def test_what_is_no_array():
+    a = numpy.ones((2, 2), "f4")
+    for wrong in ([[1.0]], 3, "text", None, object()):
+        with pytest.raises(TypeError, match="no array"):
+            tenon.matmul(wrong, a)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="no dtype for NumPy's"):
+        tenon.matmul(numpy.array([["x"]]), a)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="masked"):
+        tenon.matmul(numpy.ma.masked_array(a, a > 0), a)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="whole numbers"):
+        tenon.matmul(numpy.ndarray((2, 2), "f4", bytes(20), strides=(6, 4)), a)
+
+
+def test_wrong_words():
+    a = numpy.ones((2, 2), "f4")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='"relo"; there are: .*relu'):
+        tenon.matmul(a, a, activation="relo")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="columns need as many"):
+        tenon.matmul(a, numpy.ones((3, 2), "f4"))
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="broadcast"):
+        tenon.binary("add", a, numpy.ones(3, "f4"))
+    with pytest.raises(tenon.errors.NotFoundError, match="FLASH_ATTN"):
+        tenon.attention(a[None, None], a[None, None], a[None, None], backend="FLASH_ATN")
+
+
+class Interface:
+    """Only the array interface."""
+
+    def __init__(self, held):
+        self.held = held
+
+    __array_interface__ = property(lambda self: self.held.__array_interface__)
+
+
+class Dlpack:
+    """Only DLPack, in the form without a version."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __dlpack__(self, stream=None):
+        return self.held.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.held.__dlpack_device__()
+
+
+def test_protocols(random):
+    a, b = normal(random, 3, 4), normal(random, 4, 5)
+    for wrap in (Interface, Dlpack, memoryview):
+        out = tenon.matmul(wrap(a), wrap(b))
+        assert isinstance(out, tenon.Tensor) and out.shape == (3, 5) and out.dtype == "f32"
+        numpy.testing.assert_allclose(numpy.asarray(out), a @ b, 1e-4, 1e-4)
+        numpy.testing.assert_allclose(numpy.from_dlpack(out), a @ b, 1e-4, 1e-4)
+        numpy.testing.assert_allclose(tenon.matmul(out, wrap(b.T.copy())), (a @ b) @ b.T, 1e-3, 1e-3)
+    row = array.array("d", [1, 2, 3])
+    assert float(numpy.asarray(tenon.reduce("sum", row))) == 6.0
+    with pytest.raises(tenon.errors.RefusedError, match="read-only"):
+        tenon.fill(bytes(8), 1)
+
+
+def test_memory_is_shared_and_freed(random):
+    out = tenon.empty((2, 2), "f32")
+    seen = numpy.from_dlpack(out)
+    tenon.fill(out, 3)
+    assert (seen == 3).all()
+    gone = weakref.ref(out)
+    del out
+    gc.collect()
+    assert gone() is None and (seen == 3).all()
+    a = normal(random, 4, 4)
+    dead = weakref.ref(a)
+    wrapped = tenon.matmul(Dlpack(a), Dlpack(a))
+    del a
+    gc.collect()
+    assert dead() is None and wrapped.shape == (4, 4)
+
+
+def test_nothing_leaks(random):
+    """Memory does not grow with the number of calls."""
+    import resource
+
+    a = normal(random, 64, 64)
+
+    def work(times):
+        for _ in range(times):
+            tenon.matmul(a, a)
+            tenon.matmul(Dlpack(a), a)
+            with tenon.settings.scope({"determinism": "run-to-run"}):
+                tenon.softmax(a)
+            with pytest.raises(tenon.Error):
+                tenon.matmul(a, a[:3])
+
+    work(100)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    work(1500)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096  # KiB
+
+
+def test_everything_is_given_back(random, tmp_path):
+    """The library's own count of blocks stands where it stood."""
+    from tenon._library import lib
+
+    a = normal(random, 8, 8)
+    path = tmp_path / "a.lock"
+
+    def work():
+        with tenon.settings.scope({"determinism": "run-to-run"}):
+            tenon.matmul(Dlpack(a), a)
+        tenon.explain(tenon.matmul, a, a)
+        tenon.lock.write(path, ["matmul:f32:m=8,n=8,k=8@cpu"])
+        tenon.lock.check(path)
+        stream, event = tenon.Stream("cpu"), tenon.Event(on="cpu")
+        event.record(stream)
+        numpy.from_dlpack(tenon.empty((3, 3)))
+        tenon.empty((2, 2)).__dlpack__()
+        tenon.doctor()
+
+    for _ in range(3):
+        work()
+    gc.collect()
+    before = lib.tn_allocator_blocks()
+    for _ in range(10):
+        work()
+    gc.collect()
+    assert lib.tn_allocator_blocks() <= before
+
+
+def test_buffers_are_given_back():
+    held = bytearray(32)
+    tenon.reduce("sum", memoryview(held).cast("d"))
+    tenon.fill(held, 7)
+    held.extend(b"more")  # BufferError while someone holds it
+
+
+def test_capsules_that_nobody_takes():
+    from tenon import _dlpack
+
+    t = tenon.empty((4, 4))
+    for version in (None, (1, 1)):
+        kept = t.__dlpack__(max_version=version)
+        for _ in range(10):
+            t.__dlpack__(max_version=version)
+        assert len(_dlpack._given) <= 3
+        taken = _dlpack.take_in(Taken(kept))
+        assert taken.shape == (4, 4)
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="used"):
+            _dlpack.take_in(Taken(kept))
+
+
+class Taken:
+    """Gives a capsule that it was given."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_errors_are_whole(random):
+    a = normal(random, 4, 4)
+    with tenon.settings.scope({"rules": "require:matmul/cpu.matmul.bf16.plain"}):
+        with pytest.raises(tenon.errors.RefusedError) as caught:
+            tenon.matmul(a, a)
+    error = caught.value
+    assert error.status == "refused" and error.where == "tn_matmul"
+    assert error.problem.startswith("matmul:f32:m=4,n=4,k=4") and error.problem in error.message
+    assert tenon.explain(error.problem).problem == error.problem
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and vars(again) == vars(error)
+
+
+def test_explain(random):
+    a = normal(random, 4, 4)
+    decision = tenon.explain(tenon.matmul, a, a)
+    assert decision.status == "ok" and decision.chosen == decision[0] == next(iter(decision))
+    assert decision.problem.startswith("matmul:f32:m=4,n=4,k=4") and len(decision) > 2
+    refused = next(c for c in decision if c.verdict == "refused")
+    assert refused.why.code and refused.why.what
+    shown = str(decision).splitlines()
+    assert shown[0] == decision.problem and shown[2].split()[0] == decision.chosen.kernel
+    assert decision._repr_html_().count("<tr>") == len(decision) + 1
+    with tenon.settings.scope({"rules": "forbid:" + decision.chosen.kernel}):
+        assert tenon.explain(tenon.matmul, a, a).chosen.kernel != decision.chosen.kernel
+    tenon.prepare(tenon.matmul, a, a)
+    with pytest.raises(TypeError, match="neither a problem"):
+        tenon.explain(len, a)
+
+
+def test_lock(tmp_path):
+    path, other = tmp_path / "a.lock", tmp_path / "b.lock"
+    problem = "matmul:f32:m=8,n=8,k=8@cpu"
+    tenon.lock.write(path, [problem], strict=True)
+    chosen = tenon.explain(problem).chosen.kernel
+    with tenon.settings.scope({"rules": "forbid:" + chosen}):
+        report = tenon.lock.check(path)
+        tenon.lock.write(other, [problem])
+    assert report.differences == 1 and report.rows[0].locked == chosen and chosen in str(report)
+    assert tenon.lock.diff(path, other).differences >= 1
+    tenon.lock.use(path)
+    try:
+        assert tenon.lock.used() == str(path)
+        with pytest.raises(tenon.errors.RefusedError):
+            tenon.matmul(numpy.ones((3, 3), "f4"), numpy.ones((3, 3), "f4"))
+    finally:
+        tenon.lock.use(None)
+    with pytest.raises(tenon.errors.Error):
+        tenon.lock.check(tmp_path / "none.lock")

@@ -1,0 +1,194 @@
+"""FastVideo's platform interface: every name of the seed, and a layer that runs through it."""
+import importlib
+import pathlib
+import pickle
+import random as python_random
+import re
+
+import numpy
+import pytest
+import tenon
+import tenon.platforms
+from tenon.platforms import (AttentionBackendEnum, CpuArchEnum, DeviceCapability, Platform, PlatformEnum,
+                             UnspecifiedPlatform, current_platform, interface)
+
+TABLE = pathlib.Path(__file__).resolve().parents[1] / "data" / "seed-names.tsv"
+
+
+def names():
+    for line in TABLE.read_text().splitlines()[1:]:
+        name, seed, *_ = line.split("\t")
+        if seed == "platforms":
+            yield name
+
+
+@pytest.mark.parametrize("name", list(names()))
+def test_every_name_of_the_seed(name):
+    found = interface
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert found is not None
+
+
+def test_numbers_are_the_headers():
+    text = (TABLE.parents[2] / "include/tenon/module/op.h").read_text()
+    for member in AttentionBackendEnum:
+        assert f"X({member.name}, {member.value})" in text
+    text = (TABLE.parents[2] / "include/tenon/module/platform.h").read_text()
+    block = text[text.index("TN_PLATFORM_UNSPECIFIED"):text.index("TN_PLATFORM_KIND_COUNT")]
+    assert re.findall(r"TN_PLATFORM_(\w+)", block) == [member.name for member in PlatformEnum]
+    text = (TABLE.parents[2] / "include/tenon/cpu.h").read_text()
+    assert re.findall(r"^    TN_CPU_ARCH_(\w+)", text, re.M) == [member.name for member in CpuArchEnum]
+
+
+def test_capability():
+    assert DeviceCapability(9, 0) >= (8, 9) and DeviceCapability(9, 0) == (9, 0)
+    assert DeviceCapability(8, 6).as_version_str() == "8.6" and DeviceCapability(12, 1).to_int() == 121
+    assert DeviceCapability(8, 12).to_int() < DeviceCapability(9, 0).to_int()
+    assert hash(DeviceCapability(9, 0)) == hash((9, 0))
+
+
+def test_current():
+    cpu = tenon.platforms.current_platform
+    assert cpu is current_platform and isinstance(cpu, Platform) and cpu in tenon.platforms.platforms()
+    assert pickle.loads(pickle.dumps(cpu)) == cpu
+    with pytest.raises(AttributeError):
+        tenon.platforms.other_platform
+
+
+@pytest.fixture
+def cpu():
+    return tenon.platforms.platform("cpu")
+
+
+def test_words(cpu):
+    assert (cpu.name, cpu.device_type, cpu.dispatch_key) == ("cpu", "cpu", "CPU")
+    assert cpu.device_name == "CPU" and cpu.ray_device_key == "" and cpu.supported_quantization == []
+    assert isinstance(cpu.simple_compile_backend, str) and cpu.additional_env_vars == []
+    cuda = tenon.platforms.platform("cuda")
+    assert cuda.device_control_env_var == "CUDA_VISIBLE_DEVICES" and cuda.dispatch_key == "CUDA"
+
+
+def test_predicates(cpu):
+    names = [name for name in dir(Platform) if name.startswith("is_") and name not in (
+        "is_async_output_supported", "is_device_capability", "is_device_capability_family")]
+    assert [name for name in names if getattr(cpu, name)()] == ["is_cpu"]
+    assert {name for name in names if getattr(tenon.platforms.platform("cuda"), name)()} == {
+        "is_cuda", "is_cuda_alike"}
+    assert not any(getattr(UnspecifiedPlatform(), name)() for name in names)
+
+
+def test_queries(cpu):
+    assert cpu.device_count() == 1 and cpu.get_device_name() and cpu.get_device_uuid()
+    assert cpu.get_device_total_memory() > cpu.get_current_memory_usage() > 0
+    assert cpu.get_device_capability() is None and not cpu.has_device_capability((1, 0))
+    assert not cpu.has_device_capability(10) and not cpu.is_device_capability(10)
+    assert not cpu.is_device_capability_family(90)
+    assert cpu.get_cpu_architecture() in CpuArchEnum
+    assert isinstance(cpu.is_async_output_supported(False), bool)
+    with pytest.raises(tenon.errors.NotFoundError):
+        cpu.get_device_name(5)
+    with pytest.raises(tenon.errors.UnsupportedError, match="."):
+        cpu.get_device_communicator_cls()
+    cpu.verify_quantization("fp8")
+    cpu.verify_model_arch("Wan")
+
+
+def test_capabilities_of_a_described_device(script):
+    script(f"""
+import tenon
+tenon.describe({str(TABLE.parents[2] / "backends/described/devices/h200.device")!r})
+cuda = tenon.platforms.platform("cuda")
+assert cuda.device_count() == 1 and tenon.device("cuda:0").plans_only
+assert cuda.get_device_capability() == (9, 0)
+assert cuda.has_device_capability((9, 0)) and cuda.has_device_capability(89)
+assert not cuda.has_device_capability((9, 1)) and not cuda.has_device_capability(91)
+assert cuda.is_device_capability((9, 0)) and cuda.is_device_capability(90)
+assert not cuda.is_device_capability(80) and cuda.is_device_capability_family(95)
+assert not cuda.is_device_capability_family(100)
+assert tenon.explain("softmax:f32:shape=8x8@cuda:0").problem.endswith("@cuda:0")
+try:
+    tenon.Stream("cuda:0")
+    raise SystemExit("made")
+except tenon.errors.UnavailableError:
+    pass
+""")
+
+
+def test_unspecified():
+    none = UnspecifiedPlatform()
+    assert none.device_type == "" and none._enum is PlatformEnum.UNSPECIFIED
+    with pytest.raises(tenon.errors.UnavailableError):
+        none.get_device_name()
+
+
+def test_inference_mode(cpu):
+    with cpu.inference_mode():
+        assert tenon.settings.get("inference") is True
+    assert tenon.settings.get("inference") is False
+
+
+def test_seed_everything(cpu):
+    def draw():
+        cpu.seed_everything(11)
+        return python_random.random(), numpy.random.random()
+
+    assert draw() == draw()
+    before = python_random.getstate()
+    cpu.seed_everything(None)
+    assert python_random.getstate() == before
+
+
+def load(path):
+    """As FastVideo does."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("selected", [None, AttentionBackendEnum.FLASH_ATTN, AttentionBackendEnum.TORCH_SDPA,
+                                      "torch_sdpa"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_layer(cpu, random, selected, causal):
+    backend = load(cpu.get_attn_backend_cls(selected, 16, numpy.dtype("float32")))
+    if selected is not None:
+        assert backend.get_name() == str(selected).upper()
+    impl = backend.get_impl_cls()(num_heads=4, head_size=16, softmax_scale=0.2, causal=causal,
+                                  num_kv_heads=2, prefix="blocks.3", anything=1)
+    q = random.standard_normal((2, 9, 4, 16)).astype("f4")
+    k, v = (random.standard_normal((2, 9, 2, 16)).astype("f4") for _ in range(2))
+    meta = backend.get_builder_cls()().build(current_timestep=3, VSA_sparsity=0.5)
+    assert isinstance(meta, backend.get_metadata_cls()) and meta.current_timestep == 3
+    assert meta.asdict_zerocopy({"attn_mask"}) == {"current_timestep": 3, "VSA_sparsity": 0.5}
+    qkv = impl.preprocess_qkv(q, meta)
+    out = impl.postprocess_output(impl.forward(qkv, k, v, meta), meta)
+    wanted = tenon.attention(q, k, v, mask="causal" if causal else None, scale=0.2, layout="blhd")
+    numpy.testing.assert_allclose(out, wanted, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (2, 5, 5), (2, 1, 5, 5)])
+def test_masks_of_layers(cpu, random, shape):
+    backend = load(cpu.get_attn_backend_cls(None, 8, "f32"))
+    impl = backend.get_impl_cls()(2, 8)
+    q, k, v = (random.standard_normal((2, 5, 2, 8)).astype("f4") for _ in range(3))
+    mask = (random.random(shape) < 0.6).astype("i4")
+    mask[..., 0] = 1
+    full = numpy.broadcast_to(mask.reshape({2: (2, 1, 1, 5), 3: (2, 1, 5, 5), 4: (2, 1, 5, 5)}[mask.ndim]),
+                              (2, 2, 5, 5))
+    out = impl.forward(q, k, v, backend.get_metadata_cls()(0, attn_mask=mask))
+    wanted = tenon.attention(q, k, v, mask=full != 0, layout="blhd")
+    numpy.testing.assert_allclose(out, wanted, 1e-4, 1e-5)
+
+
+def test_what_cannot_be_taken(cpu):
+    with pytest.raises(ValueError, match="SAGE_ATTN"):
+        cpu.get_attn_backend_cls(AttentionBackendEnum.SAGE_ATTN, 64, "bf16")
+    with pytest.raises(ValueError, match="NO_ATTENTION"):
+        cpu.get_attn_backend_cls(AttentionBackendEnum.NO_ATTENTION, 64, "bf16")
+    with pytest.raises(LookupError, match="FLASH_ATTN"):
+        cpu.get_attn_backend_cls("FLASH_ATN", 64, "bf16")
+
+
+def test_settings_choose(cpu):
+    with tenon.settings.scope({"attention.backend": "require:TORCH_SDPA"}):
+        assert cpu.get_attn_backend_cls(None, 64, "f32").endswith(".TORCH_SDPA")
+    assert cpu.get_attn_backend_cls(None, 64, "f32").endswith(".FLASH_ATTN")

@@ -1,0 +1,152 @@
+"""Threads, processes, the interpreter's beginning and end."""
+import concurrent.futures
+import os
+import re
+import sys
+
+import numpy
+import pytest
+import tenon
+
+
+def test_threads_at_once(random):
+    arrays = [random.standard_normal((65, 65)) for _ in range(8)]
+
+    def work(a):
+        for _ in range(20):
+            numpy.testing.assert_allclose(tenon.matmul(a, a), a @ a, 1e-9, 1e-9)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, arrays))
+
+
+def test_first_use_from_many_threads(script):
+    script("""
+import threading, numpy, tenon
+a = numpy.eye(5, dtype="f4")
+barrier = threading.Barrier(8)
+bad = []
+def work():
+    barrier.wait()
+    try:
+        assert (tenon.matmul(a, a) == a).all()
+    except BaseException as error:
+        bad.append(error)
+threads = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in threads], [t.join() for t in threads]
+assert not bad, bad
+""")
+
+
+def test_the_lock_is_released(script):
+    """Another thread runs while a call computes, though nobody else gives the lock away."""
+    script("""
+import sys, threading, numpy, tenon
+a = numpy.ones((500, 500), "f8")
+tenon.matmul(a, a)
+count, going = 0, threading.Event()
+def spin():
+    global count
+    going.wait()
+    while count < 1000:
+        count += 1
+thread = threading.Thread(target=spin)
+thread.start()
+sys.setswitchinterval(1000)
+going.set()
+for _ in range(1000):
+    tenon.matmul(a, a)
+    if count == 1000:
+        break
+assert count == 1000
+sys.setswitchinterval(0.005)
+thread.join()
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork(random):
+    a = random.standard_normal((200, 200))
+    wanted = tenon.matmul(a, a)
+    child = os.fork()
+    if child == 0:
+        same = (tenon.matmul(a, a) == wanted).all() and tenon.device("cpu").id == "cpu:0"
+        os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (tenon.matmul(a, a) == wanted).all()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes(script, method):
+    script(f"""
+import multiprocessing, numpy, tenon
+def square(a):
+    return tenon.matmul(a, a)
+if __name__ == "__main__":
+    a = numpy.eye(9)
+    with multiprocessing.get_context("{method}").Pool(2) as pool:
+        for out in pool.map(square, [a] * 4):
+            assert (out == a).all()
+""")
+
+
+def test_end_with_all_alive(script):
+    """What is held when the interpreter ends does no harm, in globals, in cycles, in capsules."""
+    script("""
+import numpy, tenon, threading
+stream, event = tenon.Stream("cpu"), tenon.Event(on="cpu")
+t = tenon.empty((3, 3))
+shown = numpy.from_dlpack(t)
+capsule, other = t.__dlpack__(), t.__dlpack__(max_version=(1, 1))
+loop = [t, stream]
+loop.append(loop)
+scope = tenon.settings.scope({"inference": True})
+scope.__enter__()
+guard = tenon.device("cpu").__enter__()
+import sys
+sys.kept = [t, capsule, other, stream]
+threading.Thread(target=lambda: tenon.matmul(numpy.eye(300), numpy.eye(300)), daemon=True).start()
+""")
+
+
+def test_import_is_light(script):
+    told = script("""
+import sys
+import ctypes
+before = set(sys.modules)
+import tenon
+new = set(sys.modules) - before
+assert not {"numpy", "torch", "typing", "enum", "re"} & new, new
+tenon.settings.get("inference")
+assert not {"numpy", "torch"} & set(sys.modules)
+print(len(new))
+""")
+    assert int(told) < 25
+
+
+def test_no_library(script, tmp_path):
+    text = """
+import tenon
+try:
+    tenon.version()
+except ImportError as error:
+    print(error)
+"""
+    told = script(text, TENON_LIBRARY=str(tmp_path / "none.so"))
+    assert "none.so" in told and "TENON_LIBRARY" in told
+
+
+def test_stubs_have_every_name():
+    stub = open(os.path.join(os.path.dirname(tenon.__file__), "__init__.pyi"), encoding="utf-8").read()
+    found = re.findall(r"^(?:from .* import \w+ as|def) (\w+)|^(__version__)", stub, re.M)
+    assert {one or other for one, other in found} == set(tenon.__all__)
+
+
+def test_names():
+    for name in tenon.__all__:
+        if name != "device_interface" or "torch" in sys.modules:
+            assert getattr(tenon, name) is not None, name
+    assert set(tenon.__all__) <= set(dir(tenon))
+    with pytest.raises(AttributeError):
+        tenon.nothing

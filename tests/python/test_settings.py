@@ -1,0 +1,159 @@
+"""Settings and their scopes: threads, tasks, generators."""
+import asyncio
+import threading
+
+import pytest
+import tenon
+from tenon import settings
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    yield
+    settings.reset()
+
+
+def test_values():
+    assert settings.get("cuda.flash_sdp") is True
+    assert settings.get("plan.cache_size") == 4096
+    assert settings.get("cuda.cublas_workspace_size") is None
+    assert settings.get("determinism") == "any"
+    assert settings.value("cuda.matmul.fp32_precision") == "none"
+    assert settings.get("matmul.library") == settings.info("matmul.library").default
+    assert len(settings.keys()) == len(set(settings.keys())) > 60
+
+
+def test_every_key():
+    for key in settings.keys():
+        row = settings.info(key)
+        assert row.key == key and row.effect and row.environment.startswith("TENON_")
+        settings.get(key), settings.value(key)
+        assert settings.origin(key) == row.origin
+
+
+def test_set_and_reset():
+    settings.set({"cuda.flash_sdp": False, "plan.cache_size": 7})
+    assert settings.get("cuda.flash_sdp") is False and settings.get("plan.cache_size") == 7
+    assert settings.origin("plan.cache_size").startswith("process")
+    settings.reset("plan.cache_size")
+    assert settings.get("plan.cache_size") == 4096 and settings.get("cuda.flash_sdp") is False
+    with pytest.raises(tenon.errors.NotFoundError, match="did you mean fp32_precision"):
+        settings.set("fp32_precison", "ieee")
+    with pytest.raises(tenon.errors.InvalidArgumentError):
+        settings.set({"plan.cache_size": 8, "determinism": "often"})
+    assert settings.get("plan.cache_size") == 4096
+
+
+def test_scope():
+    with settings.scope({"fp32_precision": "ieee"}) as outer:
+        assert settings.get("cuda.matmul.fp32_precision") == "ieee"
+        assert settings.origin("fp32_precision").startswith("scope")
+        with settings.scope({"fp32_precision": "tf32", "determinism": "run-to-run"}):
+            assert settings.get("fp32_precision") == "tf32"
+            with outer:
+                assert settings.get("fp32_precision") == "ieee"
+                assert settings.get("determinism") == "run-to-run"
+        assert settings.get("determinism") == "any"
+    assert settings.value("fp32_precision") == "none"
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="process's only"):
+        settings.scope({"cpu.threads": 1})
+
+
+def test_scope_follows_the_process():
+    with settings.scope({"fp32_precision": "ieee"}):
+        settings.set("determinism", "run-to-run")
+        assert settings.get("determinism") == "run-to-run" and settings.get("fp32_precision") == "ieee"
+
+
+def test_scope_ends_on_errors():
+    with pytest.raises(KeyError):
+        with settings.scope({"inference": True}):
+            raise KeyError
+    assert settings.get("inference") is False
+
+
+def test_decorator():
+    @settings.scope({"inference": True})
+    def inside():
+        """Kept."""
+        return settings.get("inference")
+
+    assert inside() is True and inside.__doc__ == "Kept." and settings.get("inference") is False
+
+
+def test_threads():
+    """Each thread sees its own scope, at the same time."""
+    barrier, seen = threading.Barrier(4), {}
+
+    def work(word):
+        with settings.scope({"fp32_precision": word}):
+            barrier.wait(30)
+            seen[word] = settings.value("fp32_precision")
+            barrier.wait(30)
+
+    threads = [threading.Thread(target=work, args=(w,)) for w in ("ieee", "tf32", "bf16", "none")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert seen == {w: w for w in ("ieee", "tf32", "bf16", "none")}
+    assert settings.value("fp32_precision") == "none"
+
+
+def test_one_scope_in_many_tasks():
+    """A scope does not leak to another task at an await, and one object serves all."""
+    shared = settings.scope({"determinism": "run-to-run"})
+
+    async def inside(word):
+        with settings.scope({"fp32_precision": word}), shared:
+            for _ in range(5):
+                await asyncio.sleep(0)
+                assert settings.get("fp32_precision") == word
+                assert settings.get("determinism") == "run-to-run"
+
+    async def outside():
+        for _ in range(20):
+            await asyncio.sleep(0)
+            assert settings.value("fp32_precision") == "none"
+
+    async def main():
+        await asyncio.gather(inside("ieee"), outside(), inside("tf32"), inside("bf16"))
+
+    asyncio.run(main())
+    assert settings.get("determinism") == "any"
+
+
+def test_generators():
+    def numbers():
+        with settings.scope({"inference": True}):
+            yield settings.get("inference")
+
+    assert list(numbers()) == [True] and settings.get("inference") is False
+
+
+def test_environment(script):
+    text = "import tenon; print(tenon.settings.get('fp32_precision'), tenon.settings.origin('fp32_precision'))"
+    assert script(text, TENON_FP32_PRECISION="ieee").split(" ", 1)[0] == "ieee"
+    assert "TENON_FP32_PRECISION" in script(text, TENON_FP32_PRECISION="ieee")
+    told = script("import tenon; print(tenon.settings.problems())", TENON_FP32_PRECISON="ieee")
+    assert "TENON_FP32_PRECISION" in told
+
+
+def test_freeze_and_save(script, tmp_path):
+    script("""
+import tenon
+tenon.settings.freeze()
+assert tenon.settings.frozen()
+try:
+    tenon.settings.set("inference", True)
+    raise SystemExit("taken")
+except tenon.errors.RefusedError:
+    pass
+with tenon.settings.scope({"inference": True}):
+    assert tenon.settings.get("inference")
+""")
+    path = tmp_path / "config"
+    script("import tenon; tenon.settings.save('fp32_precision', 'ieee')", TENON_CONFIG=str(path))
+    assert "fp32_precision" in path.read_text()
+    assert script("import tenon; print(tenon.settings.get('fp32_precision'), tenon.settings.file())",
+                  TENON_CONFIG=str(path)).strip() == f"ieee {path}"

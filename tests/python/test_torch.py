@@ -1,0 +1,184 @@
+"""PyTorch's tensors, and attention inside its autograd and its compiler."""
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not here")
+from torch.nn.functional import scaled_dot_product_attention as theirs  # noqa: E402
+
+import tenon  # noqa: E402
+from tenon.integrations.torch import attention  # noqa: E402
+from tenon.integrations.torch import scaled_dot_product_attention as ours  # noqa: E402
+
+BOUND = {torch.float64: 1e-10, torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
+
+
+@pytest.fixture(autouse=True)
+def seed(random):
+    torch.manual_seed(int(random.integers(2**31)))
+
+
+@pytest.mark.parametrize("dtype", BOUND, ids=str)
+def test_operators(dtype):
+    a, b = torch.randn(9, 7, dtype=dtype), torch.randn(7, 5, dtype=dtype)
+    out = tenon.matmul(a, b)
+    assert type(out) is torch.Tensor and out.dtype == dtype
+    torch.testing.assert_close(out, a @ b, atol=30 * BOUND[dtype], rtol=1e-2)
+    torch.testing.assert_close(tenon.matmul(b.T, a.T), (a @ b).T, atol=30 * BOUND[dtype], rtol=1e-2)
+    torch.testing.assert_close(tenon.softmax(a), a.softmax(-1), atol=BOUND[dtype], rtol=1e-2)
+
+
+def test_mixed_libraries():
+    a = torch.randn(3, 4)
+    assert type(tenon.matmul(a, a.T.numpy())) is torch.Tensor
+    assert type(tenon.matmul(a.numpy(), a.T)) is numpy.ndarray
+    assert torch.from_dlpack(tenon.empty((2, 2))).shape == (2, 2)
+
+
+def test_what_is_refused():
+    a = torch.randn(3, 3, requires_grad=True)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="gradients"):
+        tenon.matmul(a, a)
+    with torch.no_grad():
+        tenon.matmul(a, a)
+    with pytest.raises(tenon.errors.UnavailableError, match="meta"):
+        tenon.matmul(torch.empty(2, 2, device="meta"), torch.empty(2, 2, device="meta"))
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="strided"):
+        tenon.matmul(torch.eye(3).to_sparse(), torch.eye(3))
+    lazy = torch.randn(3, 3, dtype=torch.complex64).conj()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="lazily"):
+        tenon.matmul(lazy, lazy)
+
+
+def inputs(dtype=torch.float32, groups=4, queries=9, keys=9, grad=False):
+    q = torch.randn(2, 4, queries, 16, dtype=dtype)
+    k, v = (torch.randn(2, groups, keys, 16, dtype=dtype) for _ in range(2))
+    return [x.requires_grad_(grad) for x in (q, k, v)]
+
+
+@pytest.mark.parametrize("dtype", BOUND, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_forward(dtype, causal):
+    q, k, v = inputs(dtype)
+    torch.testing.assert_close(ours(q, k, v, is_causal=causal), theirs(q, k, v, is_causal=causal),
+                               atol=BOUND[dtype], rtol=BOUND[dtype])
+
+
+def test_forward_options():
+    q, k, v = inputs(groups=2, queries=5)
+    seen = torch.rand(5, 9) < 0.7
+    seen[:, 0] = True
+    for options in ({"attn_mask": seen}, {"attn_mask": torch.randn(2, 1, 5, 9)}, {"scale": 0.3},
+                    {"attn_mask": torch.randn(1, 4, 5, 9), "scale": 0.1}):
+        torch.testing.assert_close(ours(q, k, v, enable_gqa=True, **options),
+                                   theirs(q, k, v, enable_gqa=True, **options), atol=1e-5, rtol=1e-4)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="enable_gqa"):
+        ours(q, k, v)
+
+
+@pytest.mark.parametrize("shape", [(7, 8), (3, 7, 8), (2, 2, 3, 7, 8)])
+def test_other_ranks(shape):
+    q, k, v = (torch.randn(shape) for _ in range(3))
+    torch.testing.assert_close(ours(q, k, v), theirs(q, k, v), atol=1e-5, rtol=1e-4)
+    if len(shape) == 3:
+        mask = torch.randn(3, 7, 7)
+        torch.testing.assert_close(ours(q, k, v, mask), theirs(q, k, v, mask), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_gradients(dtype, causal):
+    q, k, v = inputs(dtype, grad=True)
+    grad = torch.randn(2, 4, 9, 16, dtype=dtype)
+    got = torch.autograd.grad(ours(q, k, v, is_causal=causal), (q, k, v), grad)
+    want = torch.autograd.grad(theirs(q, k, v, is_causal=causal), (q, k, v), grad)
+    for one, other in zip(got, want):
+        torch.testing.assert_close(one, other, atol=6 * BOUND[dtype], rtol=BOUND[dtype])
+
+
+def test_gradcheck():
+    q, k, v = inputs(torch.float64, groups=2, queries=3, keys=5, grad=True)
+    assert torch.autograd.gradcheck(lambda *x: ours(*x, enable_gqa=True, scale=0.4), (q, k, v))
+
+
+def test_dropout_repeats_with_the_seed():
+    q, k, v = inputs(torch.float64, grad=True)
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        out = ours(q, k, v, dropout_p=0.5)
+        drawn.append((out.detach(), *torch.autograd.grad(out.sum(), (q, k, v))))
+    for one, other in zip(*drawn):
+        assert torch.equal(one, other)
+    torch.manual_seed(6)
+    assert not torch.equal(ours(q, k, v, dropout_p=0.5), drawn[0][0])
+    keep = ours(q, k, torch.ones_like(v), dropout_p=0.5).mean()
+    assert abs(keep.item() - 1) < 0.35
+
+
+def test_masks_have_no_gradients():
+    q, k, v = inputs()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="mask"):
+        ours(q, k, v, torch.randn(9, 9, requires_grad=True))
+
+
+def test_backward_keeps_the_settings_of_forward():
+    """Forbidding what the forward pass took matters no more once it has run."""
+    q, k, v = inputs(grad=True)
+    decision = tenon.explain("attention-backward:f32:b=2,h=4,l=9,d=16@cpu")
+    taken = decision.chosen.kernel
+    with tenon.settings.scope({"rules": "forbid:" + taken}):
+        out = ours(q, k, v)
+    before = tenon.settings.current()
+    torch.autograd.grad(out.sum(), (q, k, v))
+    assert tenon.settings.current() is before
+    out = ours(q, k, v)
+    with tenon.settings.scope({"attention.backend": "require:NO_ATTENTION"}):
+        torch.autograd.grad(out.sum(), (q, k, v))
+        with pytest.raises(tenon.Error):
+            ours(q, k, v)
+
+
+def test_operator_is_well_registered():
+    q, k, v = inputs(grad=True)
+    torch.library.opcheck(torch.ops.tenon.attention, (q, k, v, None, 0.0, True, None, 0.0, ""))
+    with torch.no_grad():
+        torch.library.opcheck(torch.ops.tenon.attention_inference,
+                              tuple(x.detach() for x in (q, k, v)) + (None, False, 0.3, 0.0, None, ""))
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_compile_keeps_one_graph(grad):
+    q, k, v = inputs(grad=grad)
+
+    def layer(q, k, v):
+        return ours(q * 2, k, v, is_causal=True).relu()
+
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(q, k, v), layer(q, k, v))
+    if grad:
+        got = torch.autograd.grad(compiled(q, k, v).sum(), (q, k, v))
+        want = torch.autograd.grad(layer(q, k, v).sum(), (q, k, v))
+        for one, other in zip(got, want):
+            torch.testing.assert_close(one, other)
+
+
+def test_layers_get_gradients():
+    """A layer of tenon.platforms, with PyTorch's tensors."""
+    from tenon.platforms import current_platform
+    from tenon.platforms import attention as classes
+
+    name = current_platform.get_attn_backend_cls(None, 16, torch.float32).rpartition(".")[2]
+    impl = getattr(classes, name).get_impl_cls()(4, 16)
+    q, k, v = (x.detach().transpose(1, 2).requires_grad_() for x in inputs())
+    out = impl.forward(q, k, v, None)
+    want = theirs(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2)
+    torch.testing.assert_close(out, want, atol=1e-5, rtol=1e-4)
+    assert all(g is not None for g in torch.autograd.grad(out.sum(), (q, k, v)))
+    torch.testing.assert_close(attention(q, k, v, layout="blhd"), out)
+
+
+def test_inference_mode():
+    from tenon.platforms import current_platform
+
+    with current_platform.inference_mode():
+        assert torch.is_inference_mode_enabled()
