@@ -282,6 +282,8 @@ static void large_shapes(void **state)
         {64, 64, 9000, CPU_TURNED, CPU_DENSE, CPU_DENSE, 0},
         {140, 130, 256, CPU_DENSE, CPU_TURNED, CPU_DENSE, 0},
         {150, 140, 300, CPU_DENSE, CPU_DENSE, CPU_DENSE, 1},
+        {530, 2101, 300, CPU_PADDED, CPU_DENSE, CPU_PADDED, 1},
+        {811, 1060, 259, CPU_TURNED, CPU_SPREAD, CPU_DENSE, 1},
     };
     (void)state;
     for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 9 : 1) {
@@ -439,9 +441,9 @@ static void threads_do_not_change_a_bit(void **state)
 static void threads_that_were_not_planned_for(void **state)
 {
     enum { GUARD = 16 << 20, THREADS = 16 };
-    static const int64_t sizes[][4] = {{1, 300, 310, 2100}, {5, 150, 150, 260}};
+    static const int64_t sizes[][4] = {{1, 300, 310, 2100}, {5, 150, 150, 260}, {1, 900, 300, 600}};
     (void)state;
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < 6; c++) {
         const int64_t *size = sizes[c / 2], count = size[0], m = size[1], n = size[2], k = size[3];
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
         const tn_dtype dtype = dtype_of(c);
@@ -457,6 +459,8 @@ static void threads_that_were_not_planned_for(void **state)
             it.op.uses ^= TN_MATMUL_USES_BETA;
             run_planned(rows[0], &it, planned, THREADS, GUARD);
             compare(rows[0], &it, &it, 100);
+            run_planned(rows[row_count - 1], &it, planned, 4, GUARD);
+            compare(rows[row_count - 1], &it, &it, 100);
         }
         cpu_end(&it);
     }

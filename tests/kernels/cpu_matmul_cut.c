@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "../../backends/cpu/matmul/blocking.h"
+#include "../../backends/cpu/matmul/strips.h"
 
 enum { THREADS_MOST = 64, CACHE = 2 << 20 };
 
@@ -79,8 +80,35 @@ static void threads_have_as_much_to_do(void **state)
     }
 }
 
+/* Each thread packs B for itself where that is little beside its products, and sums can stay in out. */
+static void few_threads_pack_for_themselves(void **state)
+{
+    const tn_op op = {.kind = TN_OP_MATMUL},
+                adds = {.kind = TN_OP_MATMUL, .uses = TN_MATMUL_USES_BETA};
+    tni_mm_product p = {.op = &op, .m = 1024, .n = 1024, .k = 1024, .matrices = 1};
+    (void)state;
+    p.out = (tni_mm_side){.dtype = TN_F32, .column = 1};
+    assert_true(tni_mm_strips_suit(&sets[0], &p, 2));
+    assert_true(tni_mm_strips_suit(&sets[0], &p, 4));
+    assert_false(tni_mm_strips_suit(&sets[0], &p, 1));
+    assert_false(tni_mm_strips_suit(&sets[0], &p, 16));
+    assert_true(tni_mm_strips_bytes(&sets[0], &p) <= CACHE);
+    p.op = &adds;
+    assert_false(tni_mm_strips_suit(&sets[0], &p, 2));
+    p.op = &op;
+    p.m = 128;
+    assert_false(tni_mm_strips_suit(&sets[0], &p, 2));
+    p.m = 1024;
+    p.out.dtype = TN_BF16;
+    assert_false(tni_mm_strips_suit(&sets[2], &p, 2));
+    p.k = 512;
+    p.m = 4096;
+    assert_true(tni_mm_strips_suit(&sets[2], &p, 2));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_have_as_much_to_do)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_have_as_much_to_do),
+                                       cmocka_unit_test(few_threads_pack_for_themselves)};
     return run_suite("kernels.cpu_matmul_cut", tests);
 }

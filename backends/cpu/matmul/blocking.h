@@ -17,6 +17,9 @@ typedef struct tni_mm_slab {
     int64_t bytes;            /* of scratch memory                                      */
 } tni_mm_slab;
 
+/* Whether unfinished sums cannot be kept in out: it is of another dtype, or its own elements are still needed. */
+bool tni_mm_sums_apart(const tni_mm_set *set, const tni_mm_product *product);
+
 void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *product, int32_t threads,
                       tni_mm_slab *out);
 

@@ -2,6 +2,7 @@
 
 #include "../sizes.h"
 #include "blocking.h"
+#include "strips.h"
 
 /* Bytes that are packed by one task. */
 enum { PIECE_BYTES = 128 * 1024 };
@@ -227,25 +228,36 @@ void tni_mm_finish_make(const tni_mm_product *p, tn_dtype acc, tni_mm_finish *ou
                  op->alpha == 1 && op->beta == 0;
 }
 
-/* How many matrices are computed side by side, each by one thread, and what is packed of one at a time. */
-static int64_t slots_for(const tni_mm_set *set, const tni_mm_product *p, int32_t threads,
-                         tni_mm_slab *out)
+/* What is computed at a time: so many matrices, each by one thread with its slab; or one, by all of them, with one
+ * slab or in strips. */
+typedef struct layout {
+    int64_t slots;
+    bool strips;
+    int64_t bytes; /* of scratch memory */
+    tni_mm_slab slab;
+} layout;
+
+static void lay_out(const tni_mm_set *set, const tni_mm_product *p, int32_t threads, layout *out)
 {
-    tni_mm_slab_make(set, p, 1, out);
-    if (p->matrices > 1 && threads > 1 && out->bytes <= SIDE_BY_SIDE_BYTES)
-        return least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
-    tni_mm_slab_make(set, p, threads, out);
-    return 1;
+    *out = (layout){.slots = 1, .strips = tni_mm_strips_suit(set, p, threads)};
+    tni_mm_slab_make(set, p, 1, &out->slab);
+    if (p->matrices > 1 && threads > 1 && out->slab.bytes <= SIDE_BY_SIDE_BYTES) {
+        out->slots = least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
+        out->strips = false;
+    } else {
+        tni_mm_slab_make(set, p, threads, &out->slab);
+    }
+    out->bytes = out->strips ? threads * tni_mm_strips_bytes(set, p) : out->slots * out->slab.bytes;
 }
 
 /* Enough for one thread as well: a run on more threads than were planned for takes what fits. */
 uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
                                  int32_t threads)
 {
-    tni_mm_slab slab;
-    int64_t bytes = slots_for(set, product, threads, &slab) * slab.bytes;
-    tni_mm_slab_make(set, product, 1, &slab);
-    return (uint64_t)(bytes > slab.bytes ? bytes : slab.bytes);
+    layout all, one;
+    lay_out(set, product, threads, &all);
+    lay_out(set, product, 1, &one);
+    return (uint64_t)most(all.bytes, one.bytes);
 }
 
 /* Matrices of a batch, shared out to slots of scratch memory. */
@@ -267,31 +279,41 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
-/* The slots, and the slab, of as many threads as the run's memory was planned for. */
-static int64_t slots_fit(const tni_mm_set *set, const tni_mm_product *p, const tn_run *run,
-                         tni_mm_slab *out)
+/* The layout of as many threads as the run's memory has room for. */
+static int32_t lay_out_within(const tni_mm_set *set, const tni_mm_product *p, const tn_run *run,
+                              layout *out)
 {
-    for (int32_t threads = run->threads; threads > 1; threads--) {
-        int64_t slots = slots_for(set, p, threads, out);
-        if (slots * out->bytes <= (int64_t)run->workspace_bytes)
-            return slots;
+    int32_t threads = run->threads;
+    for (lay_out(set, p, threads, out); threads > 1 && out->bytes > (int64_t)run->workspace_bytes;
+         lay_out(set, p, threads, out))
+        threads--;
+    return threads;
+}
+
+/* One after the other. */
+static void compute_matrices(work *w, const tn_run *run, bool strips)
+{
+    for (int64_t i = 0; i < w->product->matrices; i++) {
+        tni_mm_place(w->product, run, i, &w->at);
+        if (strips)
+            tni_mm_strips_run(w->set, w->product, &w->at, run->host, w->threads, run->workspace);
+        else
+            compute_matrix(w, run->workspace);
     }
-    return slots_for(set, p, 1, out);
 }
 
 void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
 {
+    layout it;
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
-    int64_t slots = slots_fit(set, product, run, &w.slab);
+    const int32_t threads = lay_out_within(set, product, run, &it);
+    w.slab = it.slab;
     tni_mm_finish_make(product, set->acc, &w.finish);
-    if (slots > 1) {
-        batch all = {.like = &w, .run = run, .slots = slots};
-        run->host->parallel_for(run->host->self, slots, slot_task, &all);
-        return;
-    }
-    w.threads = run->threads;
-    for (int64_t i = 0; i < product->matrices; i++) {
-        tni_mm_place(product, run, i, &w.at);
-        compute_matrix(&w, run->workspace);
+    if (it.slots > 1) {
+        batch all = {.like = &w, .run = run, .slots = it.slots};
+        run->host->parallel_for(run->host->self, it.slots, slot_task, &all);
+    } else {
+        w.threads = it.strips ? threads : run->threads;
+        compute_matrices(&w, run, it.strips);
     }
 }

@@ -94,7 +94,7 @@ SPECIAL void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vect
     F(sums) sum;
     EACH_SUM
     {
-        __builtin_prefetch((const REAL *)t->to + i * t->to_row + j * WIDTH);
+        __builtin_prefetch((const REAL *)t->to + i * t->to_row + j * WIDTH, 0, 2);
         sum[i][j] = (VECTOR){0};
     }
     F(sum_packed)(t, sum, rows, vectors);
