@@ -284,6 +284,15 @@ static void large_shapes(void **state)
         {150, 140, 300, CPU_DENSE, CPU_DENSE, CPU_DENSE, 1},
         {530, 2101, 300, CPU_PADDED, CPU_DENSE, CPU_PADDED, 1},
         {811, 1060, 259, CPU_TURNED, CPU_SPREAD, CPU_DENSE, 1},
+        {9, 700, 520, CPU_DENSE, CPU_DENSE, CPU_DENSE, 0},
+        {16, 1030, 300, CPU_PADDED, CPU_DENSE, CPU_PADDED, 1},
+        {23, 1100, 777, CPU_TURNED, CPU_PADDED, CPU_DENSE, 0},
+        {190, 333, 1100, CPU_SPREAD, CPU_DENSE, CPU_PADDED, 0},
+        {21, 2100, 2100, CPU_TURNED, CPU_DENSE, CPU_DENSE, 1},
+        {17, 300, 3000, CPU_DENSE, CPU_TURNED, CPU_DENSE, 0},
+        {2000, 24, 700, CPU_DENSE, CPU_DENSE, CPU_DENSE, 0},
+        {1100, 157, 513, CPU_PADDED, CPU_PADDED, CPU_PADDED, 1},
+        {900, 13, 2600, CPU_TURNED, CPU_DENSE, CPU_DENSE, 0},
     };
     (void)state;
     for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 9 : 1) {

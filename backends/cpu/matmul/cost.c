@@ -58,14 +58,15 @@ static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, doub
     to->stores += many * products;
 }
 
-static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, int64_t most, tiling *out)
+static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *out)
 {
-    const int64_t all = ((p->n - 1) >> kernels->width_log2) + 1, width = even(all, most);
+    const int64_t all = ((p->n - 1) >> kernels->width_log2) + 1;
+    const int64_t width = even(all, tni_mm_in_place_vectors(kernels, p));
     const int64_t last = all % width ? all % width : width;
     *out = (tiling){0};
     for (int32_t i = 0; i < 2; i++) {
         const int64_t vectors = i == 0 ? width : last, many = i == 0 ? (all - last) / width : 1;
-        const int64_t height = even(p->m, kernels->tile_rows[vectors - 1]);
+        const int64_t height = even(p->m, tni_mm_in_place_rows(kernels, p, vectors));
         const int64_t whole = many * (p->m / height);
         add_rows(p, height, (double)vectors, (double)whole, out);
         if (p->m % height)
@@ -81,7 +82,7 @@ static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_
     tni_mm_traffic traffic;
     tiling it;
     tni_mm_traffic_of(p, &traffic);
-    cut(kernels, p, packs ? 2 : kernels->tile_vectors, &it);
+    cut(kernels, p, &it);
     double ns = 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
     ns += packs ? 100 + 2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
                 : 0.25 * lines + 0.4 * traffic.near;
@@ -127,7 +128,7 @@ static double far(const tni_mm_product *p, bool in_place)
 {
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
-    return in_place ? 6.2 * traffic.written : 3 * traffic.read + 2 * traffic.written;
+    return 3 * traffic.read + (in_place ? 6.2 : 2) * traffic.written;
 }
 
 /* Tasks that a product is worth; each has so many nanoseconds by the set's own estimate. */

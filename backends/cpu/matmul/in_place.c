@@ -5,6 +5,14 @@
 /* A and B together, from their first elements to their last. */
 enum { SPAN_BYTES = 1 << 20 };
 
+/* Few rows of A with a B of so many bytes, and of so many from row to row; of its tiles, and how many rows of B are
+ * asked for ahead. */
+enum { SKINNY_ROWS = 192, SKINNY_COLUMNS = 32, SKINNY_BYTES = 16 << 20, SKINNY_ROW = 16 << 10 };
+enum { SKINNY_HEIGHT = 10, AHEAD = 12 };
+
+/* A small B of few columns with an A of any size, whose rows are then read as they lie. */
+enum { NARROW_ROWS = 32, NARROW_COLUMNS = 160, NARROW_BYTES = 1 << 20, NARROW_ROW = 2 << 10 };
+
 /* Most rows, columns and k of what is computed at once by the one who asks. */
 enum { PLAIN = 64 };
 
@@ -24,6 +32,7 @@ typedef struct work {
     const tn_run *run;
     tni_mm_finish finish;
     bool pack;             /* B                                              */
+    bool skinny;           /* it is so large that rows of it are asked for ahead */
     int64_t width, height; /* of tiles: columns, in whole vectors; rows      */
     int64_t rows;          /* of a task                                      */
     int64_t down, across;  /* tasks of a matrix                              */
@@ -137,22 +146,50 @@ static int64_t span(const tni_mm_side *side, int64_t rows, int64_t columns)
     return (rows * row + columns * column) * side->size;
 }
 
+static int64_t row_bytes(const tni_mm_side *b)
+{
+    return (b->row < 0 ? -b->row : b->row) * b->size;
+}
+
 /* Rows of B that are far apart share few sets of a cache. */
 static bool is_near(const tni_mm_side *b, int64_t rows, int64_t columns)
 {
-    int64_t dense = columns * b->size, row = (b->row < 0 ? -b->row : b->row) * b->size;
+    int64_t dense = columns * b->size, row = row_bytes(b);
     return rows == 1 || row <= 2 * dense + 64 || rows * row <= SPAN_BYTES / 64;
+}
+
+/* Whether caches hold both operands, where they are. */
+static bool is_small(const tni_mm_product *p)
+{
+    return span(&p->a, p->m, p->k) + span(&p->b, p->k, p->n) <= SPAN_BYTES &&
+           is_near(&p->b, p->k, p->n);
+}
+
+/* Packing B would take longer than multiplying by it. */
+static bool is_skinny(const tni_mm_product *p)
+{
+    const int64_t row = row_bytes(&p->b);
+    return !is_small(p) && p->m > TNI_MM_THIN && p->m <= SKINNY_ROWS && p->n >= SKINNY_COLUMNS &&
+           p->b.column == 1 && row <= SKINNY_ROW && p->k <= SKINNY_BYTES / most(row, 1);
+}
+
+/* Packing A would. */
+static bool is_narrow(const tni_mm_product *p)
+{
+    const int64_t row = row_bytes(&p->b);
+    return p->n > TNI_MM_THIN && p->n <= NARROW_COLUMNS && p->m >= NARROW_ROWS &&
+           p->b.column == 1 && p->a.column == 1 && row <= NARROW_ROW &&
+           p->k <= NARROW_BYTES / most(row, 1);
 }
 
 bool tni_mm_is_in_place(const tni_mm_product *p)
 {
-    if (p->k == 0)
+    if (p->k == 0 || is_skinny(p) || is_narrow(p))
         return true;
-    if (span(&p->a, p->m, p->k) + span(&p->b, p->k, p->n) > SPAN_BYTES)
-        return false;
     if (p->b.column == 1 || p->n == 1)
-        return is_near(&p->b, p->k, p->n);
-    return p->k <= TNI_MM_DEPTH && p->m <= 2 * PLAIN && p->n <= 2 * PLAIN;
+        return is_small(p);
+    return span(&p->a, p->m, p->k) + span(&p->b, p->k, p->n) <= SPAN_BYTES &&
+           p->k <= TNI_MM_DEPTH && p->m <= 2 * PLAIN && p->n <= 2 * PLAIN;
 }
 
 static void pack(const work *w, const tni_mm_matrix *at, int64_t column, int64_t columns, char *to)
@@ -201,6 +238,28 @@ static void compute_tile(const work *w, tni_mm_tile tile, const tni_mm_matrix *a
             at->bias ? at->bias + (row * bias->row + column * bias->column) * bias->size : NULL);
 }
 
+/* The tiles of one column, chunk after chunk: the first of a chunk asks for its rows of B, the others have them in
+ * the nearest cache. Sums are kept in out. */
+static void compute_chunks(const work *w, tni_mm_tile tile, const tni_mm_matrix *at, int64_t column,
+                           int64_t columns)
+{
+    const tni_mm_product *p = w->product;
+    const int64_t more = (columns - 1) >> w->kernels->width_log2;
+    tile.last = columns - (more << w->kernels->width_log2);
+    tile.to_row = tile.from_row = p->out.row;
+    for (int64_t first = 0; first < p->k; first += TNI_MM_DEPTH) {
+        tile.depth = least(p->k - first, TNI_MM_DEPTH);
+        for (int64_t row = 0; row < p->m; row += w->height) {
+            tile.a = at->a + (row * p->a.row + first * p->a.column) * p->a.size;
+            tile.to = at->out + (row * p->out.row + column) * p->out.size;
+            tile.from = first > 0 ? tile.to : NULL;
+            tile.ahead = row == 0 ? AHEAD : 0;
+            w->kernels->tile[more][least(w->height, p->m - row) - 1](&tile);
+        }
+        tile.b = (const char *)tile.b + TNI_MM_DEPTH * p->b.row * p->b.size;
+    }
+}
+
 /* Rows from `row` to `end` of the tiles that begin at one column. */
 static void compute_column(const work *w, const tni_mm_matrix *at, int64_t column, int64_t row,
                            int64_t end)
@@ -215,6 +274,10 @@ static void compute_column(const work *w, const tni_mm_matrix *at, int64_t colum
                               .from = NULL};
     if (w->pack && p->k > 0)
         pack(w, at, column, columns, panel);
+    if (w->skinny && w->finish.plain && row == 0 && end == p->m) {
+        compute_chunks(w, tile, at, column, columns);
+        return;
+    }
     for (; row < end; row += w->height)
         compute_tile(w, tile, at, row, column, least(w->height, end - row), columns);
 }
@@ -338,13 +401,26 @@ static void each(const work *w, int64_t count, tn_task *task)
         task(user, 0);
 }
 
+int64_t tni_mm_in_place_vectors(const tni_mm_kernels *kernels, const tni_mm_product *p)
+{
+    return (p->b.column != 1 && p->n > 1) || is_skinny(p) ? 2 : kernels->tile_vectors;
+}
+
+int64_t tni_mm_in_place_rows(const tni_mm_kernels *kernels, const tni_mm_product *p,
+                             int64_t vectors)
+{
+    const int64_t rows = kernels->tile_rows[vectors - 1];
+    return is_skinny(p) ? least(rows, SKINNY_HEIGHT) : rows;
+}
+
 static void shape(work *w)
 {
     const tni_mm_product *p = w->product;
     const tni_mm_kernels *kernels = w->kernels;
     w->pack = p->b.column != 1 && p->n > 1 && p->k > 0;
-    w->width = width_for(kernels, p->n, w->pack ? 2 : kernels->tile_vectors);
-    w->height = share(p->m, kernels->tile_rows[(w->width >> kernels->width_log2) - 1]);
+    w->skinny = is_skinny(p);
+    w->width = width_for(kernels, p->n, tni_mm_in_place_vectors(kernels, p));
+    w->height = share(p->m, tni_mm_in_place_rows(kernels, p, w->width >> kernels->width_log2));
 }
 
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)
@@ -362,7 +438,7 @@ void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p,
     }
     int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
     w.across = parts(p->n, w.width);
-    w.rows = parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
+    w.rows = w.skinny ? p->m : parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
     w.down = parts(p->m, w.rows);
     each(&w, p->matrices * w.down * w.across, part_task);
 }

@@ -1,6 +1,6 @@
-/* Matrices that caches hold, and batches of them: nothing is packed, and no scratch memory is used. A is
- * read where it is; B too where its columns are together, else, when it is small, a panel of it at a time
- * is packed on the stack. */
+/* Matrices that caches hold, few rows or columns of larger ones, and batches of them: nothing is packed, and no
+ * scratch memory is used. A is read where it is; B too where its columns are together, else, when it is small, a
+ * panel of it at a time is packed on the stack. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
 #define TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
 
@@ -8,6 +8,11 @@
 
 /* Whether a product is better computed so. */
 bool tni_mm_is_in_place(const tni_mm_product *product);
+
+/* Of its tiles: most vectors of columns, and most rows of so many vectors. */
+int64_t tni_mm_in_place_vectors(const tni_mm_kernels *kernels, const tni_mm_product *product);
+int64_t tni_mm_in_place_rows(const tni_mm_kernels *kernels, const tni_mm_product *product,
+                             int64_t vectors);
 
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
                          const tn_run *run);

@@ -21,9 +21,10 @@ typedef struct tni_mm_tile {
     const void *a, *b;
     int64_t a_row, a_step; /* of A: from row to row, along k                    */
     int64_t b_step;        /* of B along k; its columns are together            */
-    int64_t depth;         /* along k                                           */
-    int64_t last;          /* columns of the last vector                        */
-    void *to;              /* columns are together                              */
+    int64_t ahead; /* rows of B that are asked for so long before; 0: none, as they are near */
+    int64_t depth; /* along k                                           */
+    int64_t last;  /* columns of the last vector                        */
+    void *to;      /* columns are together                              */
     int64_t to_row;
     const void *from; /* sums that these are added to; NULL: none                */
     int64_t from_row;
@@ -35,8 +36,9 @@ typedef void tni_mm_tile_fn(const tni_mm_tile *tile);
 
 enum { TNI_MM_TILE_VECTORS = 4, TNI_MM_TILE_ROWS = 16 };
 
-/* Sums of at most TNI_MM_THIN rows of A with a part of B, chunk by chunk. Strides are in elements. */
-enum { TNI_MM_THIN = 8 };
+/* Sums of few rows of A with a part of B, chunk by chunk: at most TNI_MM_THIN where B's elements are together along
+ * k, at most TNI_MM_THIN_WIDE where its columns are. Strides are in elements. */
+enum { TNI_MM_THIN = 8, TNI_MM_THIN_WIDE = 24 };
 typedef struct tni_mm_thin {
     const void *x; /* A: together along k                     */
     int64_t x_row;

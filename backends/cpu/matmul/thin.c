@@ -6,6 +6,9 @@
 /* Bytes of a row of B that a task reads, columns of one that is together along k, and how much of those. */
 enum { STRIP_BYTES = 4096, STRIP_TURNED = 32, CHUNKS_TURNED = 16, CHUNKS_NARROW = 64 };
 
+/* Of all rows of such columns, in the nearest cache. */
+enum { SUMS_BYTES = 32 << 10, LINE_BYTES = 64 };
+
 /* Fewer bytes of B than this are not shared out. */
 enum { PARALLEL_BYTES = 256 * 1024 };
 
@@ -34,6 +37,7 @@ typedef struct work {
     const char *x;
     int64_t x_row;
     char *sums; /* [chunk][row][column] */
+    int64_t sums_row;
 } work;
 
 static bool is_together(const tni_mm_product *p)
@@ -48,7 +52,7 @@ static bool is_turned(const tni_mm_product *p)
 
 bool tni_mm_is_thin(tni_mm_product *p)
 {
-    if (p->k < 1 || (p->m > TNI_MM_THIN && p->n > TNI_MM_THIN))
+    if (p->k < 1 || (p->m > TNI_MM_THIN_WIDE && p->n > TNI_MM_THIN_WIDE))
         return false;
     tni_mm_product it = *p;
     bool changed = it.m > it.n;
@@ -65,15 +69,22 @@ bool tni_mm_is_thin(tni_mm_product *p)
     return thin;
 }
 
+/* From row to row of sums, and of a copy of A: rows of a round number of bytes would share few sets of a cache. */
+static int64_t row_of(int64_t columns, int64_t size)
+{
+    return (line(columns * size) + (columns * size > LINE_BYTES ? LINE_BYTES : 0)) / size;
+}
+
 static int64_t x_bytes(const tni_mm_product *p)
 {
-    return p->a.column == 1 || p->k == 1 ? 0 : round_up(p->m * p->k * p->a.size, 64);
+    const bool there = (p->a.column == 1 || p->k == 1) && p->m <= TNI_MM_THIN;
+    return there ? 0 : p->m * row_of(p->k, p->a.size) * p->a.size;
 }
 
 uint64_t tni_mm_thin_workspace(const tni_mm_product *p)
 {
     int64_t chunks = parts(p->k, TNI_MM_DEPTH);
-    return (uint64_t)(x_bytes(p) + chunks * p->m * p->n * p->out.size);
+    return (uint64_t)(x_bytes(p) + chunks * p->m * row_of(p->n, p->out.size) * p->out.size);
 }
 
 static void each(const work *w, int64_t count, tn_task *task)
@@ -84,6 +95,17 @@ static void each(const work *w, int64_t count, tn_task *task)
     else
         for (int64_t i = 0; i < count; i++)
             task(user, i);
+}
+
+/* Few rows at a time: the part of B is in a cache when they come to it again. */
+static void sum_turned(const work *w, tni_mm_thin job)
+{
+    for (int64_t left = job.rows; left > 0; left -= job.rows) {
+        job.rows = least(left, TNI_MM_THIN);
+        w->kernels->thin_turned(&job);
+        job.x = (const char *)job.x + job.rows * job.x_row * w->product->b.size;
+        job.to = (char *)job.to + job.rows * job.to_row * w->product->b.size;
+    }
 }
 
 static void sum_task(void *user, int64_t index)
@@ -101,16 +123,19 @@ static void sum_task(void *user, int64_t index)
                        .rows = p->m,
                        .columns = least(w->strip, p->n - column),
                        .depth = end - k,
-                       .to = w->sums + (first * p->m * p->n + column) * size,
-                       .to_row = p->n,
-                       .to_chunk = p->m * p->n};
+                       .to = w->sums + (first * p->m * w->sums_row + column) * size,
+                       .to_row = w->sums_row,
+                       .to_chunk = p->m * w->sums_row};
     if (w->narrow) {
         w->kernels->thin_narrow(&job);
         return;
     }
     for (int64_t at = k; at < end; at += TNI_MM_DEPTH) {
         job.depth = least(TNI_MM_DEPTH, end - at);
-        (w->turned ? w->kernels->thin_turned : w->kernels->thin_wide)(&job);
+        if (w->turned)
+            sum_turned(w, job);
+        else
+            w->kernels->thin_wide(&job);
         job.x = (const char *)job.x + TNI_MM_DEPTH * size;
         job.b = (const char *)job.b + TNI_MM_DEPTH * p->b.row * size;
         job.to = (char *)job.to + job.to_chunk * size;
@@ -128,8 +153,8 @@ static void finish_task(void *user, int64_t index)
     for (int64_t column = index * w->strip; column < end; column += FINISH_COLUMNS) {
         const int64_t n = least(FINISH_COLUMNS, end - column);
         for (int64_t r = 0; r < p->m; r++) {
-            w->kernels->thin_total(w->sums + (r * p->n + column) * out->size, p->m * p->n,
-                                   w->chunks, n, room);
+            w->kernels->thin_total(w->sums + (r * w->sums_row + column) * out->size,
+                                   p->m * w->sums_row, w->chunks, n, room);
             w->kernels->finish(&w->finish, room, FINISH_COLUMNS, 1, n,
                                w->at.out + (r * out->row + column * out->column) * out->size,
                                w->at.bias ? w->at.bias +
@@ -149,12 +174,12 @@ static void lay_x(work *w, char *room)
         return;
     for (int64_t r = 0; r < w->product->m; r++) {
         const char *from = w->at.a + r * a->row * a->size;
-        char *to = room + r * w->product->k * a->size;
+        char *to = room + r * row_of(w->product->k, a->size) * a->size;
         for (int64_t p = 0; p < w->product->k; p++, from += a->column * a->size, to += a->size)
             memcpy(to, from, (size_t)a->size);
     }
     w->x = room;
-    w->x_row = w->product->k;
+    w->x_row = row_of(w->product->k, a->size);
 }
 
 static void cut(work *w)
@@ -163,7 +188,9 @@ static void cut(work *w)
     w->turned = is_turned(p);
     w->narrow = !w->turned && p->n <= (int64_t)1 << w->kernels->width_log2;
     w->chunks = parts(p->k, TNI_MM_DEPTH);
-    w->strip = w->turned ? STRIP_TURNED : STRIP_BYTES / p->b.size;
+    w->sums_row = row_of(p->n, p->out.size);
+    w->strip =
+        w->turned ? STRIP_TURNED : least(STRIP_BYTES, SUMS_BYTES / p->m / 64 * 64) / p->b.size;
     w->strips = parts(p->n, w->strip);
     w->group = w->turned ? CHUNKS_TURNED : w->narrow ? CHUNKS_NARROW : 1;
     w->groups = parts(w->chunks, w->group);

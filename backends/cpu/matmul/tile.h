@@ -38,9 +38,11 @@ SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, co
 /* From where the operands are, `last` being where the last vector begins. Four rows of A share a pointer.
  * Loads of some lanes cost as much as a product: a first vector alone has them, unless it is `whole`. */
 SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char *b, F(sums) sum,
-                             const int rows, const int vectors, const bool whole, int64_t last)
+                             const int rows, const int vectors, const bool whole, int64_t last,
+                             const bool far)
 {
     const int64_t size = sizeof(REAL), row = t->a_row * size;
+    const char *ahead = b + t->ahead * t->b_step * size;
     const F(mask) some = F(mask_first)(t->last);
     const char *a[(TNI_MM_TILE_ROWS + 3) / 4];
     int64_t thrice = 3 * row, a_step = t->a_step * size, b_step = t->b_step * size;
@@ -55,6 +57,10 @@ SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char
     UNROLLED_2 for (int64_t p = t->depth; p > 0; p--)
     {
         VECTOR y[TNI_MM_TILE_VECTORS];
+        if (far) {
+            UNROLLED for (int j = 0; j < vectors; j++) __builtin_prefetch(ahead + j * WIDTH * size);
+            ahead += b_step;
+        }
         UNROLLED for (int j = 0; j < vectors; j++) y[j] =
             whole ? F(load)((const REAL *)(const void *)b + (j + 1 < vectors ? j * WIDTH : last))
                   : F(load_some)((const REAL *)(const void *)b, some);
@@ -118,7 +124,10 @@ SPECIAL void F(tiles_in_place)(const tni_mm_tile *t, const int rows, const int v
         {
             sum[i][j] = (VECTOR){0};
         }
-        F(sum_in_place)(t, a, b, sum, rows, vectors, whole, last);
+        if (vectors == 2 && t->ahead > 0)
+            F(sum_in_place)(t, a, b, sum, rows, vectors, whole, last, true);
+        else
+            F(sum_in_place)(t, a, b, sum, rows, vectors, whole, last, false);
         F(sums_store)(t, (REAL *)(void *)to, sum, rows, vectors, whole, last);
         if (--left == 0)
             break;
