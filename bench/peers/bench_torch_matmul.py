@@ -1,6 +1,6 @@
 """tn_matmul beside PyTorch's matmul of the same tensors, in its own memory, on as many threads.
 
-    python3 bench/peers/bench_torch_matmul.py BUILD [SIDE]...
+    python3 bench/peers/bench_torch_matmul.py BUILD [SIDE | MxNxK]...
 
 Whatever kernel Tenon chooses is what is timed; its name is printed. PyTorch's threads spin for a while after a
 call: each operation is preceded by a pause that is not timed.
@@ -20,7 +20,7 @@ except ImportError:
     torch = None
 
 DTYPES = ("bf16", "f32", "f64")
-SIDES = (512, 1024, 2048)
+SIZES = ("512", "1024", "2048", "16x768x768", "48x1024x1024", "16x4096x4096", "4096x16x4096", "1000x64x1000")
 PAUSE = 0.02  # seconds
 
 
@@ -59,23 +59,33 @@ def multiplier(tenon, operands):
     return multiply, name
 
 
-def compare(tenon, word, side):
+def read(size):
+    """m, n, k and how it is called."""
+    m, _, rest = size.partition("x")
+    if not rest:
+        return (int(m),) * 3 + (f"{m} cubed",)
+    n, _, k = rest.partition("x")
+    return int(m), int(n), int(k), f"{m} x {n} x {k}"
+
+
+def compare(tenon, word, size):
     dtype = {"bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}[word]
-    torch.manual_seed(side)
-    a, b = (torch.randn(side, side).to(dtype) for _ in range(2))
-    out, wanted = (torch.empty(side, side, dtype=dtype) for _ in range(2))
+    m, n, k, name = read(size)
+    torch.manual_seed(m)
+    a, b = (torch.randn(*shape).to(dtype) for shape in ((m, k), (k, n)))
+    out, wanted = (torch.empty(m, n, dtype=dtype) for _ in range(2))
     ours, kernel = multiplier(tenon, (a, b, out))
     theirs = lambda: torch.matmul(a, b, out=wanted)
     ours()
     theirs()
-    if not torch.allclose(out.double(), wanted.double(), rtol=0.02, atol=0.05 * side ** 0.5):
-        raise SystemExit(f"bench: {kernel} and PyTorch do not agree on {word} {side} cubed")
-    pairs.compare(f"{word} {side} cubed, {torch.get_num_threads()} threads, {kernel}", 2 * side ** 3,
+    if not torch.allclose(out.double(), wanted.double(), rtol=0.02, atol=0.05 * k ** 0.5):
+        raise SystemExit(f"bench: {kernel} and PyTorch do not agree on {word} {name}")
+    pairs.compare(f"{word} {name}, {torch.get_num_threads()} threads, {kernel}", 2 * m * n * k,
                   ours, "PyTorch", theirs, 1, unit="GFLOP/s", pause=PAUSE)
 
 
 def main():
-    sides = [int(word) for word in sys.argv[2:]] or SIDES
+    sizes = sys.argv[2:] or SIZES
     if torch is None:
         for word in DTYPES:
             pairs.compare(f"tn_matmul, {word}", 0, None, "PyTorch (pip: torch)", None, 1)
@@ -84,8 +94,8 @@ def main():
     torch.set_num_threads(tenon.native.tn_parallel_threads())
     print(f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}")
     for word in DTYPES:
-        for side in sides:
-            compare(tenon, word, side)
+        for size in sizes:
+            compare(tenon, word, size)
 
 
 if __name__ == "__main__":
