@@ -144,6 +144,21 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     return TN_OK;
 }
 
+/* The driver tells them at once where it counts. */
+tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err)
+{
+    const cuda *self = any;
+    const cuda_found *found = &self->devices[index].found;
+    int64_t khz = 0, bandwidth = 0;
+    (void)err;
+    if (!self->has_nvml || !found->nvml || (found->clock_khz && found->bandwidth))
+        return TN_OK;
+    cuda_nvml_rates(&self->nvml, found->nvml, &khz, &bandwidth);
+    SET(clock_khz, khz);
+    SET(memory_bandwidth, bandwidth);
+    return TN_OK;
+}
+
 static bool is_nvlink(const cuda *self, const cuda_device *from, const cuda_device *to)
 {
     unsigned how = 1;
