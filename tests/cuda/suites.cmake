@@ -42,6 +42,7 @@ endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas)
+tenon_cuda_test(started)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)

@@ -139,7 +139,7 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
                      cuda_kernel **out, tn_error *err)
 {
     const tn_host *host = scope->self->host;
-    tn_device_properties properties = {.struct_size = sizeof properties};
+    char architecture[32];
     tn_error said;
     size_t size = 0;
     if (strlen(wanted->function) >= NAME_ROOM || strlen(wanted->options) >= OPTIONS_ROOM)
@@ -151,9 +151,8 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
     kernel->unit = wanted->unit;
     memcpy(kernel->function_name, wanted->function, strlen(wanted->function) + 1);
     memcpy(kernel->options, wanted->options, strlen(wanted->options) + 1);
-    tn_status status = cuda_device_properties(scope->self, scope->device->index, &properties, err);
-    if (!status)
-        status = cuda_code_make(nvrtc, properties.architecture, wanted, &kernel->image, &size, err);
+    cuda_architecture(scope->device, architecture, sizeof architecture);
+    tn_status status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
     if (!status && load(scope, kernel, &said))
         status = blame(nvrtc, scope->self->driver_version, &said, err);
     if (status) {

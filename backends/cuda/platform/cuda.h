@@ -46,8 +46,9 @@ typedef struct cuda_device {
 typedef struct cuda {
     const tn_host *host;
     cuda_driver driver;
-    cuda_nvml nvml;
+    atomic_bool sought_nvml; /* then what is below, and what it says of devices, does not change */
     bool has_nvml;
+    cuda_nvml nvml;
     int32_t driver_version; /* 13000 is CUDA 13.0 */
     int32_t count;
     mtx_t lock; /* of starting the driver, and of the compiler of random numbers */
@@ -61,12 +62,17 @@ typedef struct cuda {
 tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
 /* Starts the driver, once, and finds its number of every device. */
 tn_status cuda_start(cuda *self, tn_error *err);
+/* The management library, opened now where the driver served to count; NULL where it is not or does not serve. What
+ * it knows of devices is in their `found` from then on. */
+const cuda_nvml *cuda_management(cuda *self);
 /* TN_UNAVAILABLE for a device that a driver which has started does not show. */
 tn_status cuda_find_handle(const cuda_device *device, tn_error *err);
 
 /* properties.c */
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out,
                                  tn_error *err);
+/* The name of its architecture for compilers: "sm_90a". */
+void cuda_architecture(const cuda_device *device, char *out, size_t size);
 tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err);
 tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_link, tn_error *err);
 

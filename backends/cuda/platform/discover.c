@@ -198,6 +198,39 @@ tn_status cuda_start(cuda *self, tn_error *err)
     return status;
 }
 
+/* An empty list where the library is not there or does not serve; *out_code is its result. */
+static void open_nvml(cuda *self, listing *out, nvml_result *out_code)
+{
+    out->count = 0;
+    self->has_nvml = cuda_nvml_open(self->host, &self->nvml, out_code, NULL) == TN_OK;
+    if (self->has_nvml && cuda_nvml_list(&self->nvml, out->all, CUDA_MOST, &out->count, NULL))
+        out->count = 0;
+}
+
+const cuda_nvml *cuda_management(cuda *self)
+{
+    nvml_result code;
+    listing list;
+    if (!atomic_load_explicit(&self->sought_nvml, memory_order_acquire)) {
+        mtx_lock(&self->lock);
+        if (!atomic_load(&self->sought_nvml)) {
+            open_nvml(self, &list, &code);
+            for (int32_t i = 0; i < self->count; i++)
+                number_by_nvml(&list, &self->devices[i].found);
+            atomic_store_explicit(&self->sought_nvml, true, memory_order_release);
+        }
+        mtx_unlock(&self->lock);
+    }
+    return self->has_nvml ? &self->nvml : NULL;
+}
+
+/* By the program, before it came here: then the driver counts at once. */
+static bool has_started(const cuda_driver *driver)
+{
+    int count = 0;
+    return driver->device_count(&count) == CUDA_SUCCESS && count > 0;
+}
+
 /* Everything but the host's memory for it, which the caller has. */
 static tn_status look(cuda *self, tn_error *err)
 {
@@ -207,9 +240,10 @@ static tn_status look(cuda *self, tn_error *err)
     tn_status status = cuda_driver_bind(self->host, &self->driver, &self->driver_version, err);
     if (status)
         return status;
-    self->has_nvml = cuda_nvml_open(self->host, &self->nvml, &code, NULL) == TN_OK;
-    if (self->has_nvml && cuda_nvml_list(&self->nvml, list.all, CUDA_MOST, &list.count, NULL))
-        list.count = 0;
+    if (has_started(&self->driver))
+        return find_by_driver(self, &list, err);
+    open_nvml(self, &list, &code);
+    atomic_store(&self->sought_nvml, true);
     if (list.count > 0 && find_by_nvml(self, &list))
         return TN_OK;
     if (code) {

@@ -198,14 +198,13 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
 }
 
 /* Without a context, whose making would take memory itself. */
-static tn_status tell_from_outside(const cuda *self, const cuda_device *device,
-                                   tn_device_memory *out)
+static tn_status tell_from_outside(cuda *self, const cuda_device *device, tn_device_memory *out)
 {
+    const cuda_nvml *nvml = cuda_management(self);
     nvml_memory memory;
     out->total = tn_fact_of((int64_t)device->found.memory_bytes, "the driver");
     out->in_use = tn_fact_of(0, "the device is not in use");
-    if (self->has_nvml && device->found.nvml &&
-        self->nvml.memory(device->found.nvml, &memory) == NVML_SUCCESS) {
+    if (nvml && device->found.nvml && nvml->memory(device->found.nvml, &memory) == NVML_SUCCESS) {
         out->total = tn_fact_of((int64_t)memory.total, "NVML");
         out->available = tn_fact_of((int64_t)memory.available, "NVML");
     } else {
