@@ -134,9 +134,9 @@ static void only_streams_of_one_capture_wait_for_each_other(void **state)
 static void the_rest_of_the_program_goes_on(void **state)
 {
     tn_device_memory memory = {.struct_size = sizeof memory};
-    tn_stream *own = NULL;
+    tn_stream *own = NULL, *far = NULL;
     tn_event *before = NULL;
-    void *taken = NULL, *pinned = NULL;
+    void *taken = NULL, *pinned = NULL, *there_too = NULL;
     int32_t done = 0;
     (void)state;
     come_in();
@@ -151,6 +151,13 @@ static void the_rest_of_the_program_goes_on(void **state)
     DO(tn_event_synchronize(before, &err));
     DO(tn_stream_query(own, &done, &err));
     DO(tn_stream_synchronize(own, &err));
+    DO(tn_stream_create(second, NULL, &far, &err));
+    DO(tn_memory_alloc(second, 64, "test", &there_too, &err));
+    DO(tn_memory_copy(TN_ARGS(memory_copy, .to_device = second, .to = there_too,
+                              .from_device = first, .from = there, .bytes = 64, .stream = far),
+                      &err));
+    tn_memory_free(second, there_too);
+    tn_stream_release(far);
     tn_memory_free(first, taken);
     tn_memory_host_free(first, pinned);
     tn_memory_trim(first);

@@ -372,6 +372,8 @@ cu_result cuCtxEnablePeerAccess(cu_context peer, unsigned flags)
 {
     stub_context *context, *other = peer;
     cu_result code = stub_begin("cuCtxEnablePeerAccess", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code || flags || !stub.peers)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&stub.lock);

@@ -176,7 +176,10 @@ cu_result cuGraphInstantiateWithFlags(cu_graph_exec *out, cu_graph graph, unsign
     void *made = NULL;
     if (flags || !from || from->kind != STUB_GRAPH)
         return CUDA_ERROR_INVALID_VALUE;
-    cu_result code = stub_make("cuGraphInstantiateWithFlags", STUB_GRAPH_EXEC, 0, &made);
+    cu_result code = stub_not_while_capturing();
+    if (code)
+        return code;
+    code = stub_make("cuGraphInstantiateWithFlags", STUB_GRAPH_EXEC, 0, &made);
     if (code)
         return code;
     stub_handle *exec = made;

@@ -66,9 +66,9 @@ static cu_result on_stream(const char *call, cu_stream stream)
 cu_result cuStreamCreateWithPriority(cu_stream *out, unsigned flags, int priority)
 {
     (void)priority; /* what is beyond the range counts as its end */
-    return flags > CU_STREAM_NON_BLOCKING
-               ? CUDA_ERROR_INVALID_VALUE
-               : stub_make("cuStreamCreateWithPriority", STUB_STREAM, flags, out);
+    cu_result code =
+        flags > CU_STREAM_NON_BLOCKING ? CUDA_ERROR_INVALID_VALUE : stub_not_while_capturing();
+    return code ? code : stub_make("cuStreamCreateWithPriority", STUB_STREAM, flags, out);
 }
 
 cu_result cuStreamDestroy_v2(cu_stream stream)

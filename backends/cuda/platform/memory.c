@@ -191,10 +191,13 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
         return;
     if (driver->device_reaches(&reaches, device->handle, other->handle) || !reaches)
         return;
+    cuda_scope aside = {.self = scope->self, .device = device};
+    cuda_relax(&aside);
     (void)driver->peer_enable(atomic_load(&other->context), 0);
     cu_pool pool = atomic_load(&other->pool);
     if (pool && driver->pool_share)
         (void)driver->pool_share(pool, &access, 1);
+    cuda_leave(&aside);
 }
 
 /* Without a context, whose making would take memory itself. */

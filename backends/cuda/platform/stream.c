@@ -19,6 +19,7 @@ tn_status cuda_stream_create(void *any, int32_t index, const tn_stream_spec *spe
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code = scope.self->driver.stream_create(&stream, CU_STREAM_NON_BLOCKING,
                                                       priority_of(scope.device, spec->priority));
     status = cuda_done(&scope, code, "cuStreamCreateWithPriority", err);
@@ -33,6 +34,7 @@ void cuda_stream_destroy(void *any, int32_t index, void *stream)
     cuda_scope scope;
     if (cuda_enter(any, index, &scope, NULL))
         return;
+    cuda_relax(&scope);
     (void)cuda_done(&scope, scope.self->driver.stream_destroy(stream), "cuStreamDestroy_v2", NULL);
 }
 
