@@ -26,7 +26,6 @@ static const tn_platform_row platform = {
     .stream_synchronize = cuda_stream_synchronize,
     .stream_wait = cuda_stream_wait,
     .device_synchronize = cuda_device_synchronize,
-    .stream_call = cuda_stream_call,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,
@@ -46,6 +45,11 @@ static const tn_platform_row platform = {
     .graph_run = cuda_graph_run,
     .graph_destroy = cuda_graph_destroy,
     .random = cuda_random,
+    .memory_trim = cuda_memory_trim,
+    .device_numbers = cuda_device_numbers,
+    .stream_is_captured = cuda_stream_is_captured,
+    .capture_alloc = cuda_capture_alloc,
+    .capture_free = cuda_capture_free,
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 

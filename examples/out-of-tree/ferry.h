@@ -60,10 +60,9 @@ typedef struct ferry_message {
     uint64_t to_pitch;
     uint64_t from_pitch;
     uint64_t pattern; /* its bytes as they lie in memory, from the first on */
-    uint64_t call;    /* the module's own: a function and what it gets */
-    uint64_t user;
-    uint64_t after; /* of a wait: a job of `after_stream` */
-    uint64_t turn;  /* of a record: which one of its event */
+    uint64_t user;    /* the module's own: the gate that it opens */
+    uint64_t after;   /* of a wait: a job of `after_stream` */
+    uint64_t turn;    /* of a record: which one of its event */
     uint32_t after_stream;
     uint32_t event;
     uint32_t pattern_bytes;

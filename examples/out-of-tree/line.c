@@ -146,7 +146,7 @@ static void gate_pass(line *l, const gate *named)
     gate_drop(l, g);
 }
 
-/* A call runs on a thread of its own: it may take as long as it likes. */
+/* A gate is passed on a thread of its own: it may take as long as it likes. */
 typedef struct errand {
     line *line;
     ferry_message note;
@@ -156,12 +156,7 @@ static void *run_errand(void *user)
 {
     errand *e = user;
     line *l = e->line;
-    void (*call)(void *) = (void (*)(void *))(uintptr_t)e->note.call;
-    void *argument = (void *)(uintptr_t)e->note.user;
-    if (call)
-        call(argument);
-    else
-        gate_pass(l, argument);
+    gate_pass(l, (const gate *)(uintptr_t)e->note.user);
     (void)send_all(l, &(ferry_message){.kind = FERRY_DONE, .stream = e->note.stream});
     l->host->release(l->host->self, e);
     line_release(l);

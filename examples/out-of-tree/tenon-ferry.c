@@ -341,16 +341,6 @@ static tn_status stream_wait(void *any, int32_t index, void *stream, void *event
     return status;
 }
 
-static tn_status stream_call(void *any, int32_t index, void *stream, void (*call)(void *user),
-                             void *user, tn_error *err)
-{
-    ferry_message job = {.kind = FERRY_CALL,
-                         .stream = stream_of(stream),
-                         .call = (uint64_t)(uintptr_t)call,
-                         .user = (uint64_t)(uintptr_t)user};
-    return queue(any, index, &job, "ferry: stream_call", err);
-}
-
 static tn_status event_create(void *any, int32_t index, const tn_event_spec *spec, void **out,
                               tn_error *err)
 {
@@ -479,7 +469,6 @@ static const tn_platform_row platform = {
     .stream_synchronize = stream_synchronize,
     .stream_wait = stream_wait,
     .device_synchronize = device_synchronize,
-    .stream_call = stream_call,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

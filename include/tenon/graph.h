@@ -16,6 +16,10 @@
  * goes through the host or to another device, a call whose plan is not at hand (TN_REFUSED). Waiting for a
  * whole device of which a stream is recorded is for its platform to refuse, and may spoil the recording.
  *
+ * A stream that the program itself has the vendor record, as PyTorch does for CUDA graphs of its own, is
+ * none of these: what is queued there becomes part of that graph, scratch memory too, and what would spoil it
+ * is refused in the same way.
+ *
  * Where a platform records by itself, as CUDA does, a run is one call of it; elsewhere the calls that were
  * written down are made again, one after the other.
  *

@@ -48,7 +48,8 @@ TN_API void tn_memory_peak_reset(tn_device *device);
 /* Refuses what would bring `current` above it; 0 for none. What is held stays. */
 TN_API tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err);
 
-/* Gives what is kept back to the platform. */
+/* Gives what is kept back to the platform, and has it give back to the system what it keeps itself: other
+ * processes can have it then. */
 TN_API void tn_memory_trim(tn_device *device);
 
 /* Copies rows of bytes between any two devices: directly where their platform can, else through host

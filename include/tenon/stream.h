@@ -29,7 +29,8 @@ TN_API tn_status tn_stream_create(tn_device *device, const tn_stream_args *args,
 TN_API void tn_stream_release(tn_stream *stream);
 
 /* Wraps a stream that the program has from the vendor (a cudaStream_t); it stays the program's, and
- * must live longer than this. TN_UNSUPPORTED where the platform has no streams of its own. */
+ * must live longer than this. TN_UNSUPPORTED where the platform has no streams of its own. It may be one
+ * that the program has the vendor record for a graph of its own: tenon/graph.h says what becomes of calls then. */
 TN_API tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error *err);
 
 /* The device's own, always there. Lent. NULL for a NULL device. */

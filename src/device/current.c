@@ -2,6 +2,7 @@
 #include "device/stream/current.h"
 
 #include "base/alloc.h"
+#include "device/graph/graph.h"
 #include "device/platform/platforms.h"
 #include "device/stream/trail.h"
 
@@ -249,6 +250,9 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
     if (!device)
         device = standing;
     status = tni_device_open(device, where, &call, err);
+    if (!status)
+        status = tni_capture_refuse(tn_stream_current(device), where,
+                                    "nothing that is captured runs yet", err);
     if (status || !call.row->device_synchronize)
         return status;
     tn_error said = {0};

@@ -76,6 +76,9 @@ struct tn_device {
     struct tni_memory *_Atomic memory; /* its book of allocations; owned, NULL until it is needed */
     tni_loss *loss; /* owned: calls on a device that does not change may find it lost */
     tn_device_properties properties;
+    tn_device_properties
+        *_Atomic whole;    /* with the numbers that are asked for late; owned, NULL until
+                                            someone wants to know */
     uint64_t cpu_features; /* TN_CPU_BIT(...) of a described processor; 0 of any other device */
     char fault[192];       /* what is wrong with what its platform told of it; "" for nothing */
 };
@@ -112,8 +115,16 @@ bool tni_offer_is_of_this_process(const tni_offer *offer);
 tn_status tni_device_settle(const tni_call *call, const char *where, tn_status status,
                             const tn_error *said, tn_error *err);
 
+/* The same for a call that had to do with two devices, `first` and `second`, which may be one: a loss is kept
+ * with those that say they are lost when they are asked (device_memory); with none where none does. */
+tn_status tni_device_settle_either(const tni_call *first, const tni_call *second, const char *where,
+                                   tn_status status, const tn_error *said, tn_error *err);
+
 /* Asks its platform for its properties and keeps what can be; the rest is unknown, and a fault. */
 void tni_device_ask(tn_device *device);
+
+/* Its properties with all numbers that were asked for so far; asks for none. */
+const tn_device_properties *tni_device_told(const tn_device *device);
 
 /* `device`, or the current one of the current platform for NULL. */
 tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err);

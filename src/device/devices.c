@@ -17,6 +17,7 @@ void tni_device_destroy(tn_device *device)
     tn_generator_release(device->generator);
     tni_release(device->loss);
     tni_release(device->origin);
+    tni_release(atomic_load(&device->whole));
     tni_release(device);
 }
 
@@ -272,6 +273,21 @@ typedef struct finalists {
     tn_device *lost;
 } finalists;
 
+/* A device stays as long as its set does. */
+static void ask_all(tni_platforms *set, const tni_select_terms *conditions)
+{
+    const tn_device *device = NULL;
+    size_t i = 0;
+    do {
+        tni_mutex_lock(&set->lock);
+        device = i < set->devices.count ? set->devices.items[i] : NULL;
+        tni_mutex_unlock(&set->lock);
+        if (device && tni_device_is_visible(device))
+            tni_select_ask(device, conditions);
+        i++;
+    } while (device);
+}
+
 static finalists compare_all(tni_platforms *set, const tni_select_terms *conditions,
                              const tn_platform *current)
 {
@@ -301,6 +317,7 @@ static tn_status select_device(tni_platforms *set, const char *text, tn_device *
         status = tni_platforms_current(set, &current, conditions.count ? NULL : err);
     if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
         return status;
+    ask_all(set, &conditions);
     finalists found = compare_all(set, &conditions, current);
     if (!found.best && found.lost) {
         status = tni_device_open(found.lost, "tn_device_get", &call, err);

@@ -1,4 +1,5 @@
 /* What is known of one device, and what follows from it. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "device/description_values.h"
@@ -48,11 +49,6 @@ int32_t tn_device_plans_only(const tn_device *device)
 tn_generator *tn_device_generator(const tn_device *device)
 {
     return device ? device->generator : NULL;
-}
-
-const tn_device_properties *tn_device_properties_get(const tn_device *device)
-{
-    return device ? &device->properties : NULL;
 }
 
 /* What a stranger's function wrote is made text, whatever it is. */
@@ -164,6 +160,60 @@ void tni_device_ask(tn_device *device)
     }
     if (device->fault[0])
         tni_log(TN_LOG_WARNING, "%s %s", device->id, device->fault);
+}
+
+const tn_device_properties *tni_device_told(const tn_device *device)
+{
+    const tn_device_properties *whole = atomic_load_explicit(&device->whole, memory_order_acquire);
+    return whole ? whole : &device->properties;
+}
+
+/* Adds to `to`, which is what is known so far, the numbers that the platform tells late. */
+static void add_numbers(const tn_device *device, tn_device_properties *to)
+{
+    const tni_platform *of = device->offer->platform;
+    tn_device_properties told = *to;
+    tn_error said = {0};
+    faults wrong = {""};
+    tn_status status = of->row->device_numbers(of->self, device->index, &told, &said);
+    tidy_text(said.message, sizeof said.message);
+    make_sound(&told, &wrong);
+    if (status || wrong.text[0])
+        tni_log(TN_LOG_WARNING, "%s does not tell all of its numbers: %s", device->id,
+                status ? tni_words_of(&said) : wrong.text);
+    if (status)
+        return;
+#define NUMBER(field, word, unit, meaning)                         \
+    if ((told.known & ~to->known & TN_DEVICE_KNOWS(field)) != 0) { \
+        to->field = told.field;                                    \
+        to->known |= TN_DEVICE_KNOWS(field);                       \
+    }
+    TN_DEVICE_NUMBER_LIST(NUMBER)
+#undef NUMBER
+}
+
+/* A second thread that comes meanwhile asks too, and the first answer counts. */
+static const tn_device_properties *ask_for_all(tn_device *device)
+{
+    tn_device_properties *none = NULL, *whole = tni_alloc(sizeof *whole);
+    if (!whole)
+        return &device->properties;
+    *whole = device->properties;
+    add_numbers(device, whole);
+    if (atomic_compare_exchange_strong(&device->whole, &none, whole))
+        return whole;
+    tni_release(whole);
+    return none;
+}
+
+const tn_device_properties *tn_device_properties_get(const tn_device *device)
+{
+    if (!device)
+        return NULL;
+    const tn_device_properties *so_far = tni_device_told(device);
+    const bool all = so_far != &device->properties || !device->offer ||
+                     !device->offer->platform->row->device_numbers || !tni_device_is_usable(device);
+    return all ? so_far : ask_for_all((tn_device *)(uintptr_t)device);
 }
 
 static tn_status no_device(const char *where, tn_error *err)

@@ -112,6 +112,30 @@ tn_status tni_device_settle(const tni_call *call, const char *where, tn_status s
                    call->of->id, tni_words_of(&words));
 }
 
+/* Whether a device says that it is lost when it is asked about itself. */
+static bool admits_loss(const tn_device *device)
+{
+    tn_device_memory asked = {.struct_size = sizeof asked};
+    (void)tn_device_memory_get(device, &asked, NULL);
+    return tni_device_is_lost(device);
+}
+
+tn_status tni_device_settle_either(const tni_call *first, const tni_call *second, const char *where,
+                                   tn_status status, const tn_error *said, tn_error *err)
+{
+    if (status != TN_DEVICE_LOST || first->of == second->of)
+        return tni_device_settle(first, where, status, said, err);
+    bool second_is = admits_loss(second->of), first_is = admits_loss(first->of);
+    if (second_is || first_is)
+        return tni_device_settle(second_is ? second : first, where, status, said, err);
+    tn_error words = *said;
+    words.message[sizeof words.message - 1] = '\0';
+    tni_words_clean(words.message);
+    return tn_fail(err, status, words.native_code, where,
+                   "%s or %s is lost, and neither says which: %s", second->of->id, first->of->id,
+                   tni_words_of(&words));
+}
+
 tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err)
 {
     if (!device)

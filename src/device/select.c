@@ -172,7 +172,7 @@ const char *tni_select_platform(const tni_select_term *condition)
 
 bool tni_select_meets_one(const tn_device *device, const tni_select_term *condition)
 {
-    const tn_device_properties *p = &device->properties;
+    const tn_device_properties *p = tni_device_told(device);
     const char *words[] = {device->platform->name, p->name, p->architecture};
     if (condition->kind == TNI_SELECT_WORD) {
         const char *word = words[condition->key];
@@ -184,6 +184,16 @@ bool tni_select_meets_one(const tn_device *device, const tni_select_term *condit
     int64_t number = number_of(p, condition->key);
     return p->known & UINT64_C(1) << condition->key &&
            holds((number > condition->number) - (number < condition->number), condition->op);
+}
+
+void tni_select_ask(const tn_device *device, const tni_select_terms *conditions)
+{
+    for (size_t i = 0; i < conditions->count; i++) {
+        const tni_select_term *one = &conditions->items[i];
+        if (one->kind == TNI_SELECT_NUMBER &&
+            !(tni_device_told(device)->known & UINT64_C(1) << one->key))
+            (void)tn_device_properties_get(device);
+    }
 }
 
 bool tni_select_meets(const tn_device *device, const tni_select_terms *conditions)

@@ -48,7 +48,10 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
     if (tn_graph_is_recording(c->stream))
         return tni_graph_refuse(
             c->stream, where, "operands of another device would be copied for this one call", err);
-    tn_status status = tn_memory_alloc(c->device, bytes + TN_OP_ALIGNMENT_MAX, where, memory, err);
+    tn_status status = tni_capture_refuse(
+        c->stream, where, "operands of another device would be copied for this one call", err);
+    if (!status)
+        status = tn_memory_alloc(c->device, bytes + TN_OP_ALIGNMENT_MAX, where, memory, err);
     if (!status)
         status = tn_stream_synchronize(tn_stream_current(s->device), err);
     if (status)

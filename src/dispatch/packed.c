@@ -1,6 +1,7 @@
 /* Products of one B: it is copied and made ready once, by a kernel that is chosen once. */
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "device/graph/graph.h"
 #include "device/stream/life.h"
 #include "ops/matmul.h"
 #include "plan.h"
@@ -36,7 +37,9 @@ static tn_status copy_b(const tn_matmul_args *args, tn_device *device, tn_packed
 {
     const tn_tensor *b = args->b;
     tn_stream *stream = args->stream ? args->stream : tn_stream_current(device);
-    tn_status status = tn_tensor_create(device, b->dtype, b->shape, b->ndim, &to->b, err);
+    tn_status status = tni_capture_refuse(stream, face, "B is to be copied now", err);
+    if (!status)
+        status = tn_tensor_create(device, b->dtype, b->shape, b->ndim, &to->b, err);
     if (!status)
         status = tn_tensor_bytes(&to->b, &to->copy_bytes, err);
     if (!status)

@@ -199,13 +199,13 @@ tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
         return status;
     tni_sample *sample = NULL;
     const bool recorded = tni_graph_of(stream) != NULL;
-    if (!recorded && tni_sample_is_due(context))
+    if (!recorded && tni_sample_is_due(context) && !tni_capture_is_on(stream))
         status = tni_sample_begin(problem, stream, &sample, err);
     if (!status && plan->kernel->talker)
         tni_library_heed(plan->kernel->talker, context);
     if (!status)
         status = run(plan, &call, problem, packed, args, stream, err);
-    if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC])
+    if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC] && !tni_capture_is_on(stream))
         status = tn_stream_synchronize(stream, err);
     if (!status && sample)
         status = tni_sample_compare(sample, plan, problem, stream, err);
@@ -213,10 +213,11 @@ tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
     return status;
 }
 
+/* By Tenon or by the program. */
 static bool is_recorded(const tni_call_args *args, const tni_problem *problem)
 {
     tn_stream *stream = args->stream ? args->stream : tn_stream_current(problem->device);
-    return stream && tni_graph_of(stream);
+    return stream && (tni_graph_of(stream) || tni_capture_is_on(stream));
 }
 
 tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err)
@@ -227,7 +228,8 @@ tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_er
     const tni_question question = {.context = asked->context,
                                    .op = &problem->op,
                                    .device = problem->device,
-                                   .recorded = tni_graph_any() && is_recorded(&args, problem)};
+                                   .recorded = (tni_graph_any() || tni_capture_any()) &&
+                                               is_recorded(&args, problem)};
     tn_status status = tni_lease_take(&question, false, &lease, err);
     if (status)
         return status;

@@ -152,10 +152,9 @@ static tn_status check_streams(const check *at, const tn_platform_row *row)
 {
     const bool present[] = {row->stream_create != NULL, row->stream_destroy != NULL,
                             row->stream_query != NULL,  row->stream_synchronize != NULL,
-                            row->stream_wait != NULL,   row->device_synchronize != NULL,
-                            row->stream_call != NULL};
+                            row->stream_wait != NULL,   row->device_synchronize != NULL};
     return GROUP(at, "streams", "stream_create", "stream_destroy", "stream_query",
-                 "stream_synchronize", "stream_wait", "device_synchronize", "stream_call");
+                 "stream_synchronize", "stream_wait", "device_synchronize");
 }
 
 static tn_status check_events(const check *at, const tn_platform_row *row)
@@ -179,6 +178,16 @@ static tn_status check_graphs(const check *at, const tn_platform_row *row)
         GROUP(at, "graphs", "graph_begin", "graph_end", "graph_run", "graph_destroy");
     if (!status && row->graph_begin && !row->stream_create)
         status = refuse(at, "graph_begin needs streams: stream_create is NULL");
+    return status;
+}
+
+static tn_status check_captures(const check *at, const tn_platform_row *row)
+{
+    const bool present[] = {row->stream_is_captured != NULL, row->capture_alloc != NULL,
+                            row->capture_free != NULL};
+    tn_status status = GROUP(at, "captures", "stream_is_captured", "capture_alloc", "capture_free");
+    if (!status && row->stream_is_captured && !row->stream_create)
+        status = refuse(at, "stream_is_captured needs streams: stream_create is NULL");
     return status;
 }
 
@@ -208,6 +217,8 @@ static tn_status check_groups(const check *at, const tn_platform_row *row)
         status = check_events(at, row);
     if (!status)
         status = check_graphs(at, row);
+    if (!status)
+        status = check_captures(at, row);
     return status ? status : check_pairs(at, row);
 }
 
@@ -335,7 +346,7 @@ typedef struct row_kind {
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, random), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+    platforms = {"platform", TN_UP_TO(tn_platform_row, capture_free), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, verbose), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},

@@ -216,13 +216,6 @@ static tn_status device_synchronize(void *any, int32_t device, tn_error *err)
     return TN_OK;
 }
 
-static tn_status stream_call(void *any, int32_t device, void *stream, void (*call)(void *user),
-                             void *user, tn_error *err)
-{
-    (void)device;
-    return add(any, stream, &(faulty_job){.kind = JOB_CALL, .call = call, .user = user}, err);
-}
-
 static tn_status event_create(void *any, int32_t device, const tn_event_spec *spec, void **out,
                               tn_error *err)
 {
@@ -313,7 +306,6 @@ static tn_platform_row platform = {
     .stream_synchronize = stream_synchronize,
     .stream_wait = stream_wait,
     .device_synchronize = device_synchronize,
-    .stream_call = stream_call,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

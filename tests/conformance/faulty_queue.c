@@ -70,10 +70,8 @@ static void perform(const faulty_stream *stream, faulty_job *job)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
         if (job->kind == JOB_COPY)
             faulty_copy(&job->copy, stream->wrong);
-        else if (job->kind == JOB_FILL)
-            faulty_fill(&job->fill, stream->wrong);
         else
-            job->call(job->user);
+            faulty_fill(&job->fill, stream->wrong);
         pthread_mutex_lock(&lock);
     }
 }

@@ -23,13 +23,11 @@ typedef struct faulty_event {
 
 typedef struct faulty_job {
     struct faulty_job *next;
-    enum { JOB_COPY, JOB_FILL, JOB_RECORD, JOB_WAIT, JOB_CALL } kind;
+    enum { JOB_COPY, JOB_FILL, JOB_RECORD, JOB_WAIT } kind;
     tn_copy_job copy;
     tn_fill_job fill;
     faulty_event *event; /* of a wait that is wrong */
     faulty_mark *mark;
-    void (*call)(void *user);
-    void *user;
 } faulty_job;
 
 typedef struct faulty_stream faulty_stream;

@@ -93,6 +93,12 @@ class Libraries(script.Case):
         done = self.check(STUB_LT_START="1")
         self.assertIn("cuBLASLt does not start", done.stdout + done.stderr)
 
+    def test_it_is_too_new_for_the_driver(self):
+        done = self.check(STUB_LT_START="1", STUB_VERSION="12040")
+        self.assertRegex(" ".join(done.stdout.split()),
+                         r"cuBLASLt 13\.\d+ does not start on a driver that serves CUDA 12\.4: "
+                         "install a newer driver, or cuBLAS for CUDA 12")
+
 
 if __name__ == "__main__":
     script.main()

@@ -1,5 +1,5 @@
-/* What only a GPU can show of the device interface: graphs of kernels, random numbers, and a kernel that
- * traps. Skipped without one. The trap comes last, as it takes the device along. */
+/* What only a GPU can show of the device interface: graphs of kernels, Tenon's and the program's, random numbers, and a
+ * kernel that traps. Skipped without one. The trap comes last, as it takes the device along. */
 #include "test.h"
 
 #include "../../backends/cuda/platform/driver.h"
@@ -220,28 +220,74 @@ static void a_product_in_a_graph_is_the_product(void **state)
     tn_tensor_release(&expected);
 }
 
+/* The driver's functions, as a program calls them beside Tenon. */
+static cuda_driver driver;
+
+static void bind_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+#define BIND(field, name, parameters)                       \
+    {                                                       \
+        void *found = dlsym(library, #name);                \
+        assert_non_null(found);                             \
+        memcpy(&driver.field, &found, sizeof driver.field); \
+    }
+    CUDA_CALL_LIST(BIND)
+    CUDA_LATER_CALL_LIST(BIND)
+#undef BIND
+}
+
+/* As PyTorch captures: with the driver's strictest mode, and a graph that is the program's own. */
+static void calls_become_part_of_the_programs_graph(void **state)
+{
+    enum { GLOBAL = 0 };
+    cu_graph graph = NULL;
+    cu_graph_exec exec = NULL;
+    tn_tensor rows, parts;
+    void *taken = NULL;
+    (void)state;
+    begin();
+    bind_driver();
+    const cu_stream raw = (cu_stream)tn_stream_raw(stream);
+    work w = work_make();
+    work_queue(&w, stream);
+    const bool multiplies = multiply(&w, stream);
+    work_keep(&w, &rows, &parts);
+    must(tn_device_set(tn_device_platform(gpu), 0, &err));
+    assert_int_equal(driver.graph_begin(raw, GLOBAL), CUDA_SUCCESS);
+    work_queue(&w, stream);
+    assert_int_equal(multiply(&w, stream), multiplies);
+    assert_int_equal(tn_stream_synchronize(stream, &err), TN_UNSUPPORTED);
+    must(tn_memory_alloc(gpu, 3 << 20, "test", &taken, &err));
+    tn_memory_free(gpu, taken);
+    tn_memory_trim(gpu);
+    assert_int_equal(driver.graph_end(raw, &graph), CUDA_SUCCESS);
+    assert_int_equal(driver.graph_instantiate(&exec, graph, 0), CUDA_SUCCESS);
+    must(tn_fill(NULL, TN_ARGS(fill, .out = &w.rows, .value = -1, .stream = stream), &err));
+    must(tn_fill(NULL, TN_ARGS(fill, .out = &w.parts, .value = -1, .stream = stream), &err));
+    for (int turn = 0; turn < 3; turn++)
+        assert_int_equal(driver.graph_launch(exec, raw), CUDA_SUCCESS);
+    must(tn_stream_synchronize(stream, &err));
+    expect_same(&w.rows, &rows, "softmax in the program's graph");
+    expect_same(&w.parts, &parts, "sum in the program's graph");
+    assert_int_equal(driver.graph_exec_destroy(exec) || driver.graph_destroy(graph), CUDA_SUCCESS);
+    tn_tensor_release(&rows);
+    tn_tensor_release(&parts);
+    work_end(&w);
+}
+
 /* Launches a kernel that traps on the stream, behind Tenon's back. */
 static void trap(void)
 {
     static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                                ".visible .entry boom()\n{\n    trap;\n}\n";
-    struct {
-        cu_result (*load)(cu_module *out, const void *image);
-        cu_result (*function)(cu_function *out, cu_module module, const char *name);
-        cu_result (*launch)(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                            unsigned block_x, unsigned block_y, unsigned block_z,
-                            unsigned shared_bytes, cu_stream on, void **values, void **extra);
-    } driver;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     cu_module module = NULL;
     cu_function boom = NULL;
-    assert_non_null(library);
-    *(void **)&driver.load = dlsym(library, "cuModuleLoadData");
-    *(void **)&driver.function = dlsym(library, "cuModuleGetFunction");
-    *(void **)&driver.launch = dlsym(library, "cuLaunchKernel");
+    bind_driver();
     must(tn_device_set(tn_device_platform(gpu), 0, &err));
-    assert_int_equal(driver.load(&module, text), CUDA_SUCCESS);
-    assert_int_equal(driver.function(&boom, module, "boom"), CUDA_SUCCESS);
+    assert_int_equal(driver.module_load(&module, text), CUDA_SUCCESS);
+    assert_int_equal(driver.module_function(&boom, module, "boom"), CUDA_SUCCESS);
     assert_int_equal(
         driver.launch(boom, 1, 1, 1, 1, 1, 1, 0, (cu_stream)tn_stream_raw(stream), NULL, NULL),
         CUDA_SUCCESS);
@@ -300,6 +346,7 @@ int main(void)
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(a_graph_of_kernels_gives_what_the_calls_give),
         cmocka_unit_test(a_product_in_a_graph_is_the_product),
+        cmocka_unit_test(calls_become_part_of_the_programs_graph),
         cmocka_unit_test(a_trap_is_told_with_what_ran_and_leaves_the_process_well),
     };
     return run_suite("cuda.hardware", tests);

@@ -1,20 +1,30 @@
-/* The module's own declarations of the driver's interface against NVIDIA's header, where that is
- * installed. */
+/* The module's own declarations of the driver's interface, the management library's and the compiler's against
+ * NVIDIA's headers, where those are installed. */
 #include "test.h"
 
+#include "../../backends/cuda/compile/nvrtc.h"
 #include "../../backends/cuda/platform/driver.h"
+#include "../../backends/cuda/platform/nvml.h"
 #include "headers.h"
 
-#if defined(HAS_CUDA_HEADER)
-#define NEED_HEADER
-#else
-#define NEED_HEADER                                                                        \
-    do {                                                                                   \
-        print_message("skipped: cuda.h is not here: cmake -DTENON_CUDA_INCLUDE=FOLDER\n"); \
-        skip();                                                                            \
+/* A header that is not here leaves a list that is empty. */
+#define NEED(list, header)                                                                         \
+    do {                                                                                           \
+        if (!(list)[0].name) {                                                                     \
+            print_message("skipped: " header " is not here: cmake -DTENON_CUDA_INCLUDE=FOLDER\n"); \
+            skip();                                                                                \
+        }                                                                                          \
     } while (0)
+#if !defined(HAS_CUDA_HEADER)
 const header_number vendor_numbers[] = {{NULL, 0}};
 const header_number vendor_sizes[] = {{NULL, 0}};
+#endif
+#if !defined(HAS_NVML_HEADER)
+const header_number vendor_nvml_numbers[] = {{NULL, 0}};
+const header_number vendor_nvml_sizes[] = {{NULL, 0}};
+#endif
+#if !defined(HAS_NVRTC_HEADER)
+const header_number vendor_nvrtc_numbers[] = {{NULL, 0}};
 #endif
 
 static const header_number numbers[] = {
@@ -73,6 +83,37 @@ static const header_number sizes[] = {
     {NULL, 0},
 };
 
+static const header_number nvml_numbers[] = {
+#define NVML_NUMBER_(name, value) {#name, value},
+    NVML_NUMBER_LIST(NVML_NUMBER_)
+#undef NVML_NUMBER_
+        {NULL, 0}};
+
+static const header_number nvml_sizes[] = {
+    SIZE(nvml_result),
+    SIZE(nvml_clock),
+    SIZE(nvml_link_kind),
+    SIZE(nvml_link_status),
+    SIZE(nvml_device),
+    SIZE(nvml_pci),
+    OFFSET(nvml_pci, domain),
+    OFFSET(nvml_pci, bus),
+    OFFSET(nvml_pci, device),
+    OFFSET(nvml_pci, bus_id),
+    SIZE(nvml_memory),
+    OFFSET(nvml_memory, total),
+    OFFSET(nvml_memory, available),
+    OFFSET(nvml_memory, used),
+    {NULL, 0},
+};
+
+static const header_number nvrtc_numbers[] = {
+#define NVRTC_NUMBER_(name, value) {#name, value},
+    NVRTC_NUMBER_LIST(NVRTC_NUMBER_)
+#undef NVRTC_NUMBER_
+        {"sizeof nvrtc_result", (long long)sizeof(nvrtc_result)},
+    {NULL, 0}};
+
 static void compare(const header_number *ours, const header_number *theirs)
 {
     for (; ours->name; ours++, theirs++) {
@@ -87,15 +128,30 @@ static void compare(const header_number *ours, const header_number *theirs)
 static void numbers_are_as_in_nvidias_header(void **state)
 {
     (void)state;
-    NEED_HEADER;
+    NEED(vendor_numbers, "cuda.h");
     compare(numbers, vendor_numbers);
 }
 
 static void structs_lie_as_in_nvidias_header(void **state)
 {
     (void)state;
-    NEED_HEADER;
+    NEED(vendor_sizes, "cuda.h");
     compare(sizes, vendor_sizes);
+}
+
+static void the_management_librarys_are_as_in_its_header(void **state)
+{
+    (void)state;
+    NEED(vendor_nvml_numbers, "nvml.h");
+    compare(nvml_numbers, vendor_nvml_numbers);
+    compare(nvml_sizes, vendor_nvml_sizes);
+}
+
+static void the_compilers_are_as_in_its_header(void **state)
+{
+    (void)state;
+    NEED(vendor_nvrtc_numbers, "nvrtc.h");
+    compare(nvrtc_numbers, vendor_nvrtc_numbers);
 }
 
 int main(void)
@@ -103,6 +159,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_as_in_nvidias_header),
         cmocka_unit_test(structs_lie_as_in_nvidias_header),
+        cmocka_unit_test(the_management_librarys_are_as_in_its_header),
+        cmocka_unit_test(the_compilers_are_as_in_its_header),
     };
     return run_suite("cuda.headers", tests);
 }

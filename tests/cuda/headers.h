@@ -1,4 +1,4 @@
-/* What is compared between our declarations and NVIDIA's header: each side is a unit of its own. */
+/* What is compared between our declarations and NVIDIA's headers: each side is a unit of its own. */
 #ifndef TESTS_CUDA_HEADERS_H
 #define TESTS_CUDA_HEADERS_H
 
@@ -7,8 +7,11 @@ typedef struct header_number {
     long long value;
 } header_number;
 
-/* Ended by a NULL name. Numbers of the list; sizes and offsets. */
+/* Ended by a NULL name. Numbers of the lists; sizes and offsets. */
 extern const header_number vendor_numbers[];
 extern const header_number vendor_sizes[];
+extern const header_number vendor_nvml_numbers[];
+extern const header_number vendor_nvml_sizes[];
+extern const header_number vendor_nvrtc_numbers[];
 
 #endif

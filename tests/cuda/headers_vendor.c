@@ -22,7 +22,6 @@ typedef CUevent cu_event;
 typedef CUmodule cu_module;
 typedef CUfunction cu_function;
 typedef CUmemoryPool cu_pool;
-typedef CUhostFn cu_host_fn;
 typedef CUuuid cu_uuid;
 typedef CUipcEventHandle cu_event_handle;
 typedef CUDA_MEMCPY2D cu_copy_2d;

@@ -96,6 +96,11 @@ class Warm(Cuda):
         self.assertIn("prepared  cuda.norm.own", said)
         said = self.run_well(script.build.tenon, "cache", "list", env=environment)
         self.assertRegex(said, r"cubin +1 entr")
+        done = script.run(script.build.tenon, "warm", problems,
+                          env={**environment, "STUB_MODULES": "0", "STUB_VERSION": "11020"})
+        self.assertRegex(" ".join(done.stdout.split()),
+                         r"the code is NVRTC 1\d\.\d+'s, and the driver serves CUDA 11\.2: install a "
+                         "newer driver, or NVRTC for CUDA 11")
 
 
 class Visible(Cuda):
@@ -125,6 +130,19 @@ class Visible(Cuda):
     def test_mig(self):
         self.seen(None, [0, 1, 2, 3], kind="MIG", STUB_MIG="1")
         self.seen(UUID.format("MIG", 2), [2], kind="MIG", STUB_MIG="1")
+
+    def numbers(self, nvml=True, **changes):
+        return [row["numbers"].get("physical_index") for row in self.devices(nvml, STUB_DEVICES="4", **changes)]
+
+    def test_numbers_of_the_machine(self):
+        """By the bus, as the management library and the system number devices, in whatever order they come."""
+        for nvml in (True, False):
+            self.assertEqual(self.numbers(nvml), [0, 1, 2, 3])
+            self.assertEqual(self.numbers(nvml, STUB_MIXED="1"), [3, 0, 1, 2])
+        self.assertEqual(self.numbers(STUB_MIXED="1", CUDA_VISIBLE_DEVICES="2,0"), [1, 3])
+        self.assertEqual(self.numbers(STUB_MIG="1", CUDA_VISIBLE_DEVICES=UUID.format("MIG", 2)), [2])
+        # The driver alone does not say how many it hides.
+        self.assertEqual(self.numbers(nvml=False, CUDA_VISIBLE_DEVICES="2,0"), [None, None])
 
     def test_hidden(self):
         text = self.run_well(script.build.tenon, "devices", "--explain",

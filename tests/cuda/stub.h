@@ -8,8 +8,9 @@
  *   STUB_MIXED     1: the last device is of another name, and comes first in the driver's order
  *   STUB_MIG       1: the names are those of MIG instances
  *   STUB_POOLS     0: no pools of memory             STUB_PEERS   0: devices do not reach each other
- *   STUB_MODULES   0: no code can be loaded
+ *   STUB_MODULES   0: no code can be loaded           STUB_PITCH   the most from row to row
  *   STUB_LOSE      a file: when it is there, the next call on device 0 finds a fault, and removes it
+ *   STUB_FULL      a file: when it is there, the next context finds no memory, and removes it
  *   STUB_LOG       a file: gets a line for each call
  * CUDA_VISIBLE_DEVICES is read as the driver reads it. */
 #ifndef TESTS_CUDA_STUB_H
@@ -72,12 +73,26 @@ typedef struct stub_handle {
     unsigned life;
     unsigned flags;
     bool recorded;
-    long long ns; /* of its record */
-    bool records; /* of a stream: what is queued is kept in jobs, and not done */
-    bool spoilt;  /* by what cannot be recorded */
+    long long ns;         /* of its record */
+    bool records;         /* of a stream: what is queued is kept in jobs, and not done */
+    bool spoilt;          /* by what cannot be recorded */
+    cu_capture_mode mode; /* of such a recording, and whose it is */
+    pthread_t recorder;
+    bool captured; /* of an event: its last record is part of a recording */
+    struct stub_handle
+        *origin; /* of a stream that joined a recording, and of such an event: where it is */
     stub_job *jobs;
     size_t job_count;
 } stub_handle;
+/* What the module does not name. */
+enum {
+    STUB_CAPTURE_GLOBAL = 0,
+    STUB_CAPTURE_ACTIVE = 1,
+    STUB_CAPTURE_INVALIDATED = 2,
+    STUB_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+    STUB_ERROR_CAPTURE_ISOLATION = 905,
+    STUB_ERROR_CAPTURED_EVENT = 907
+};
 enum { STUB_STREAM = 0x51, STUB_EVENT, STUB_MODULE, STUB_FUNCTION, STUB_GRAPH, STUB_GRAPH_EXEC };
 
 typedef struct stub_state {
@@ -86,9 +101,9 @@ typedef struct stub_state {
     int physical; /* devices */
     int count;    /* that can be seen */
     int visible[STUB_DEVICES_MOST];
-    size_t memory;
+    size_t memory, pitch;
     bool pools, peers, mixed, split, modules;
-    const char *lose, *log;
+    const char *lose, *full, *log;
     stub_pool *all_pools;
     stub_handle *all_handles;
     stub_context contexts[STUB_DEVICES_MOST];
@@ -114,8 +129,14 @@ cu_result stub_end(const char *call, int kind, void *handle);
 /* Does a job, or keeps it where the stream records. */
 void stub_job_do(const stub_job *job);
 cu_result stub_queue(cu_stream stream, const stub_job *job);
-/* Spoils what is recorded. */
+/* Spoils what is recorded on the stream. */
 cu_result stub_not_while_recording(cu_stream stream);
+/* Spoils recordings that forbid this thread what it calls. */
+cu_result stub_not_while_capturing(void);
+/* Spoils those of the whole context. */
+cu_result stub_not_in(const stub_context *context);
+/* Where the stream is recorded; NULL when it is not. */
+stub_handle *stub_recording(cu_stream stream);
 
 /* The context of a device that can be seen, by its handle; NULL for none. */
 stub_context *stub_context_of(cu_device device);

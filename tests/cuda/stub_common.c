@@ -13,12 +13,14 @@ void stub_read_environment(stub_state *out)
     if (out->physical > STUB_DEVICES_MOST)
         out->physical = STUB_DEVICES_MOST;
     out->memory = stub_number("STUB_MEMORY", (size_t)256 << 20);
+    out->pitch = stub_number("STUB_PITCH", 2147483647);
     out->pools = stub_number("STUB_POOLS", 1) != 0;
     out->peers = stub_number("STUB_PEERS", 1) != 0;
     out->modules = stub_number("STUB_MODULES", 1) != 0;
     out->mixed = stub_number("STUB_MIXED", 0) != 0;
     out->split = stub_number("STUB_MIG", 0) != 0;
     out->lose = getenv("STUB_LOSE");
+    out->full = getenv("STUB_FULL");
     out->log = getenv("STUB_LOG");
 }
 

@@ -211,7 +211,7 @@ cu_result cuDeviceGetAttribute(int *out, cu_device_attribute which, cu_device de
     switch (which) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *out = 1024; break;
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *out = 32; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_PITCH: *out = 2147483647; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_PITCH: *out = (int)stub.pitch; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *out = 1000000; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *out = 4; break;
     case CU_DEVICE_ATTRIBUTE_INTEGRATED: *out = 0; break;
@@ -245,7 +245,7 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
     if (code || !context)
         return code ? code : CUDA_ERROR_INVALID_DEVICE;
     pthread_mutex_lock(&stub.lock);
-    code = context->fault;
+    code = stub.full && unlink(stub.full) == 0 ? CUDA_ERROR_OUT_OF_MEMORY : context->fault;
     context->retained += !code;
     pthread_mutex_unlock(&stub.lock);
     if (!code)
@@ -353,7 +353,8 @@ cu_result cuCtxPopCurrent_v2(cu_context *out)
 cu_result cuCtxSynchronize(void)
 {
     stub_context *context;
-    return stub_begin("cuCtxSynchronize", &context);
+    cu_result code = stub_begin("cuCtxSynchronize", &context);
+    return code ? code : stub_not_in(context);
 }
 
 cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -371,6 +372,8 @@ cu_result cuCtxEnablePeerAccess(cu_context peer, unsigned flags)
 {
     stub_context *context, *other = peer;
     cu_result code = stub_begin("cuCtxEnablePeerAccess", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code || flags || !stub.peers)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&stub.lock);

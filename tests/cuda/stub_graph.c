@@ -10,16 +10,87 @@ void stub_job_do(const stub_job *job)
         memcpy(job->to + i * job->bytes, job->pattern, job->bytes);
 }
 
-/* The handle of a stream that records; NULL for any other. */
-static stub_handle *recording(cu_stream stream)
+stub_handle *stub_recording(cu_stream stream)
 {
     stub_handle *handle = (uintptr_t)stream > 2 ? stream : NULL;
+    if (handle && !handle->records)
+        handle = handle->origin;
     return handle && handle->records ? handle : NULL;
+}
+
+/* What this thread may do while others, or itself, record. */
+static _Thread_local cu_capture_mode thread_mode = STUB_CAPTURE_GLOBAL;
+
+cu_result cuThreadExchangeStreamCaptureMode(cu_capture_mode *mode)
+{
+    cu_capture_mode before = thread_mode;
+    if (*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    thread_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+static bool is_forbidden_by(const stub_handle *handle)
+{
+    return handle->records && handle->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+           (pthread_equal(handle->recorder, pthread_self()) ||
+            (handle->mode == STUB_CAPTURE_GLOBAL && thread_mode == STUB_CAPTURE_GLOBAL));
+}
+
+cu_result stub_not_while_capturing(void)
+{
+    cu_result code = CUDA_SUCCESS;
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return code;
+    pthread_mutex_lock(&stub.lock);
+    for (stub_handle *handle = stub.all_handles; handle; handle = handle->next) {
+        if (!is_forbidden_by(handle))
+            continue;
+        handle->spoilt = true;
+        code = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    pthread_mutex_unlock(&stub.lock);
+    return code;
+}
+
+cu_result stub_not_in(const stub_context *context)
+{
+    cu_result code = CUDA_SUCCESS;
+    pthread_mutex_lock(&stub.lock);
+    for (stub_handle *handle = stub.all_handles; handle; handle = handle->next) {
+        if (!handle->records || handle->context != context)
+            continue;
+        handle->spoilt = true;
+        code = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    pthread_mutex_unlock(&stub.lock);
+    return code;
+}
+
+/* The default stream cannot be asked while one is recorded that it waits for. */
+cu_result cuStreamIsCapturing(cu_stream stream, cu_capture_status *out)
+{
+    stub_context *context;
+    cu_result code = stub_begin("cuStreamIsCapturing", &context);
+    if (code || !stub_is_stream(stream, context))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    pthread_mutex_lock(&stub.lock);
+    for (const stub_handle *h = (uintptr_t)stream <= 1 ? stub.all_handles : NULL; h; h = h->next) {
+        if (h->records && h->context == context && !(h->flags & CU_STREAM_NON_BLOCKING))
+            code = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    pthread_mutex_unlock(&stub.lock);
+    const stub_handle *recording = stub_recording(stream);
+    *out = !recording          ? CU_STREAM_CAPTURE_STATUS_NONE
+           : recording->spoilt ? STUB_CAPTURE_INVALIDATED
+                               : STUB_CAPTURE_ACTIVE;
+    return code;
 }
 
 cu_result stub_queue(cu_stream stream, const stub_job *job)
 {
-    stub_handle *handle = recording(stream);
+    stub_handle *handle = stub_recording(stream);
     if (!handle) {
         stub_job_do(job);
         return CUDA_SUCCESS;
@@ -34,7 +105,7 @@ cu_result stub_queue(cu_stream stream, const stub_job *job)
 
 cu_result stub_not_while_recording(cu_stream stream)
 {
-    stub_handle *handle = recording(stream);
+    stub_handle *handle = stub_recording(stream);
     if (!handle)
         return CUDA_SUCCESS;
     handle->spoilt = true;
@@ -52,14 +123,30 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, cu_capture_mode mode)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!stub_is(stream, STUB_STREAM, context) || handle->records)
         return CUDA_ERROR_INVALID_HANDLE;
+    pthread_mutex_lock(&stub.lock);
+    handle->mode = mode;
+    handle->recorder = pthread_self();
     handle->records = true;
+    pthread_mutex_unlock(&stub.lock);
     return CUDA_SUCCESS;
+}
+
+/* Whoever joined is free again. */
+static void leave(stub_handle *handle)
+{
+    pthread_mutex_lock(&stub.lock);
+    handle->records = false;
+    for (stub_handle *other = stub.all_handles; other; other = other->next) {
+        if (other->origin == handle)
+            other->origin = NULL;
+    }
+    pthread_mutex_unlock(&stub.lock);
 }
 
 /* The recording moves to a handle of the graph's. */
 cu_result cuStreamEndCapture(cu_stream stream, cu_graph *out)
 {
-    stub_handle *handle = recording(stream), *graph = NULL;
+    stub_handle *handle = stub_recording(stream), *graph = NULL;
     void *made = NULL;
     cu_result code = stub_make("cuStreamEndCapture", STUB_GRAPH, 0, &made);
     if (code)
@@ -71,7 +158,7 @@ cu_result cuStreamEndCapture(cu_stream stream, cu_graph *out)
         graph->job_count = handle->job_count;
         handle->jobs = NULL;
         handle->job_count = 0;
-        handle->records = false;
+        leave(handle);
     }
     if (!handle || handle->spoilt) {
         if (handle)
@@ -89,7 +176,10 @@ cu_result cuGraphInstantiateWithFlags(cu_graph_exec *out, cu_graph graph, unsign
     void *made = NULL;
     if (flags || !from || from->kind != STUB_GRAPH)
         return CUDA_ERROR_INVALID_VALUE;
-    cu_result code = stub_make("cuGraphInstantiateWithFlags", STUB_GRAPH_EXEC, 0, &made);
+    cu_result code = stub_not_while_capturing();
+    if (code)
+        return code;
+    code = stub_make("cuGraphInstantiateWithFlags", STUB_GRAPH_EXEC, 0, &made);
     if (code)
         return code;
     stub_handle *exec = made;

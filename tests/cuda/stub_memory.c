@@ -73,6 +73,8 @@ cu_result cuMemAlloc_v2(cu_deviceptr *out, size_t bytes)
 {
     stub_context *context;
     cu_result code = stub_begin("cuMemAlloc_v2", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code || bytes == 0)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&stub.lock);
@@ -85,6 +87,8 @@ cu_result cuMemFree_v2(cu_deviceptr memory)
 {
     stub_context *context;
     cu_result code = stub_begin("cuMemFree_v2", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code)
         return code;
     pthread_mutex_lock(&stub.lock);
@@ -101,6 +105,8 @@ cu_result cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
 {
     stub_context *context;
     cu_result code = stub_begin("cuMemHostAlloc", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code || flags > 7)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
     stub_block *block = calloc(1, sizeof *block);
@@ -123,6 +129,8 @@ cu_result cuMemFreeHost(void *memory)
     stub_context *context;
     stub_block *found = NULL;
     cu_result code = stub_begin("cuMemFreeHost", &context);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code)
         return code;
     pthread_mutex_lock(&stub.lock);
@@ -183,6 +191,8 @@ cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
 {
     stub_pool *p = pool;
     cu_result code = stub_begin("cuMemPoolTrimTo", NULL);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code || !p || keep)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&stub.lock);
@@ -209,6 +219,8 @@ cu_result cuMemPoolGetAttribute(cu_pool pool, cu_pool_attribute which, void *val
     const stub_pool *p = pool;
     uint64_t used = 0, reserved = 0;
     cu_result code = stub_begin("cuMemPoolGetAttribute", NULL);
+    if (!code)
+        code = stub_not_while_capturing();
     if (code)
         return code;
     pthread_mutex_lock(&stub.lock);
@@ -272,6 +284,11 @@ cu_result cuMemFreeAsync(cu_deviceptr memory, cu_stream stream)
     return code;
 }
 
+static bool is_pitch(size_t bytes, size_t to, size_t from)
+{
+    return to >= bytes && from >= bytes && to <= stub.pitch && from <= stub.pitch;
+}
+
 /* Checks and does one copy of rows. A device's side is owned by the context that is current. */
 static cu_result copy(const char *call, char *to, bool to_host, const char *from, bool from_host,
                       const size_t shape[4], cu_stream stream)
@@ -283,7 +300,7 @@ static cu_result copy(const char *call, char *to, bool to_host, const char *from
         return code;
     if (!stub_is_stream(stream, context))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (rows > 1 && (to_pitch < bytes || from_pitch < bytes))
+    if (rows > 1 && !is_pitch(bytes, to_pitch, from_pitch))
         return CUDA_ERROR_INVALID_VALUE;
     if (!to_host && !stub_owns(context, (cu_deviceptr)(uintptr_t)to, (rows - 1) * to_pitch + bytes))
         return CUDA_ERROR_INVALID_VALUE;
@@ -329,7 +346,7 @@ cu_result cuMemcpy2DAsync_v2(const cu_copy_2d *c, cu_stream stream)
                 (size_t[4]){c->width, c->height, c->to_pitch, c->from_pitch}, stream);
 }
 
-/* Each side is of its own context; where they do not reach each other the driver goes through the host. */
+/* Each side is of its own context, whose fault comes out here; where they do not reach each other the driver goes through the host. */
 static cu_result copy_peer(const char *call, char *to, const stub_context *to_context,
                            const char *from, const stub_context *from_context,
                            const size_t shape[4], cu_stream stream)
@@ -338,8 +355,12 @@ static cu_result copy_peer(const char *call, char *to, const stub_context *to_co
     size_t to_span = (shape[1] - 1) * shape[2] + shape[0];
     size_t from_span = (shape[1] - 1) * shape[3] + shape[0];
     cu_result code = stub_begin(call, &context);
+    if (!code)
+        code = to_context->fault ? to_context->fault : from_context->fault;
     if (code)
         return code;
+    if (shape[1] > 1 && !is_pitch(shape[0], shape[2], shape[3]))
+        return CUDA_ERROR_INVALID_VALUE;
     if (!stub_is_stream(stream, to_context) && !stub_is_stream(stream, from_context))
         return CUDA_ERROR_INVALID_HANDLE;
     if (!stub_owns(to_context, (cu_deviceptr)(uintptr_t)to, to_span) ||

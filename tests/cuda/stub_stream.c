@@ -2,6 +2,7 @@
 #include "stub.h"
 
 #include <time.h>
+#include <unistd.h>
 
 bool stub_is(const void *handle, int kind, const stub_context *context)
 {
@@ -65,9 +66,9 @@ static cu_result on_stream(const char *call, cu_stream stream)
 cu_result cuStreamCreateWithPriority(cu_stream *out, unsigned flags, int priority)
 {
     (void)priority; /* what is beyond the range counts as its end */
-    return flags > CU_STREAM_NON_BLOCKING
-               ? CUDA_ERROR_INVALID_VALUE
-               : stub_make("cuStreamCreateWithPriority", STUB_STREAM, flags, out);
+    cu_result code =
+        flags > CU_STREAM_NON_BLOCKING ? CUDA_ERROR_INVALID_VALUE : stub_not_while_capturing();
+    return code ? code : stub_make("cuStreamCreateWithPriority", STUB_STREAM, flags, out);
 }
 
 cu_result cuStreamDestroy_v2(cu_stream stream)
@@ -78,55 +79,45 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
 cu_result cuStreamQuery(cu_stream stream)
 {
     cu_result code = on_stream("cuStreamQuery", stream);
-    return code ? code : stub_not_while_recording(stream);
+    if (!code)
+        code = stub_not_while_recording(stream);
+    return code ? code : stub_not_while_capturing();
 }
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
     cu_result code = on_stream("cuStreamSynchronize", stream);
-    return code ? code : stub_not_while_recording(stream);
+    if (!code)
+        code = stub_not_while_recording(stream);
+    return code ? code : stub_not_while_capturing();
 }
 
-/* Events of other devices may be waited for. */
+/* A stream that is recorded waits for points of that recording alone; who waits for one joins it. */
+static cu_result join(cu_stream stream, const stub_handle *event)
+{
+    stub_handle *recording = stub_recording(stream);
+    if (recording && event->origin != recording) {
+        recording->spoilt = true;
+        return STUB_ERROR_CAPTURE_ISOLATION;
+    }
+    if (!recording && event->captured && !event->origin)
+        return STUB_ERROR_CAPTURED_EVENT;
+    if (event->origin && (uintptr_t)stream > 2 && stream != event->origin)
+        ((stub_handle *)stream)->origin = event->origin;
+    return CUDA_SUCCESS;
+}
+
+/* Events of other devices may be waited for, and their faults come out here. */
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
 {
     const stub_handle *handle = event;
     cu_result code = on_stream("cuStreamWaitEvent", stream);
     if (code || flags)
         return code ? code : CUDA_ERROR_INVALID_VALUE;
-    return stub_is(handle, STUB_EVENT, handle->context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-typedef struct errand {
-    cu_host_fn call;
-    void *user;
-} errand;
-
-static void *run_errand(void *any)
-{
-    const errand *e = any;
-    e->call(e->user);
-    return NULL;
-}
-
-/* On a thread of the driver's, as the real one does. */
-cu_result cuLaunchHostFunc(cu_stream stream, cu_host_fn call, void *user)
-{
-    errand e = {call, user};
-    pthread_t thread;
-    cu_result code = on_stream("cuLaunchHostFunc", stream);
-    if (code)
-        return code;
-    if (pthread_create(&thread, NULL, run_errand, &e))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_join(thread, NULL);
-    return CUDA_SUCCESS;
-}
-
-cu_result cuStreamIsCapturing(cu_stream stream, cu_capture_status *out)
-{
-    *out = CU_STREAM_CAPTURE_STATUS_NONE;
-    return on_stream("cuStreamIsCapturing", stream);
+    if (handle->context->fault)
+        return handle->context->fault;
+    return stub_is(handle, STUB_EVENT, handle->context) ? join(stream, handle)
+                                                        : CUDA_ERROR_INVALID_HANDLE;
 }
 
 cu_result cuEventCreate(cu_event *out, unsigned flags)
@@ -151,6 +142,8 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
     clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&stub.lock);
+    handle->origin = stub_recording(stream);
+    handle->captured = handle->origin != NULL;
     handle->recorded = true;
     handle->ns = (long long)now.tv_sec * 1000000000 + now.tv_nsec;
     pthread_mutex_unlock(&stub.lock);
@@ -164,14 +157,27 @@ static cu_result on_event(const char *call, cu_event event)
     return code || stub_is(event, STUB_EVENT, context) ? code : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* A point of a recording is one of no work. */
+static cu_result of_work(cu_event event)
+{
+    const stub_handle *handle = event;
+    if (!handle->captured)
+        return stub_not_while_capturing();
+    if (handle->origin)
+        handle->origin->spoilt = true;
+    return STUB_ERROR_CAPTURED_EVENT;
+}
+
 cu_result cuEventQuery(cu_event event)
 {
-    return on_event("cuEventQuery", event);
+    cu_result code = on_event("cuEventQuery", event);
+    return code ? code : of_work(event);
 }
 
 cu_result cuEventSynchronize(cu_event event)
 {
-    return on_event("cuEventSynchronize", event);
+    cu_result code = on_event("cuEventSynchronize", event);
+    return code ? code : of_work(event);
 }
 
 cu_result cuEventElapsedTime(float *out_ms, cu_event start, cu_event stop)
@@ -191,21 +197,38 @@ cu_result cuEventElapsedTime(float *out_ms, cu_event start, cu_event stop)
     return code;
 }
 
-/* A handle for other processes: the stub reaches none, and opens what this process made, which the real
- * driver refuses. */
+/* What a handle for other processes says here. */
+typedef struct passport {
+    char kind[8];
+    long long process;
+    int device;
+} passport;
+
 cu_result cuIpcGetEventHandle(cu_event_handle *out, cu_event event)
 {
     cu_result code = on_event("cuIpcGetEventHandle", event);
-    if (code || !(((const stub_handle *)event)->flags & CU_EVENT_INTERPROCESS))
+    const stub_handle *handle = event;
+    if (code || !(handle->flags & CU_EVENT_INTERPROCESS))
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
-    memset(out, 0x5A, sizeof *out);
+    const passport made = {"stub", getpid(), handle->context->ordinal};
+    memset(out, 0, sizeof *out);
+    memcpy(out, &made, sizeof made);
     return CUDA_SUCCESS;
 }
 
+/* No process reaches another's: what is opened is an event of its own. */
 cu_result cuIpcOpenEventHandle(cu_event *out, cu_event_handle handle)
 {
-    return handle.reserved[0] != 0x5A
-               ? CUDA_ERROR_INVALID_VALUE
+    stub_context *context;
+    passport shown;
+    cu_result code = stub_begin("cuIpcOpenEventHandle", &context);
+    memcpy(&shown, &handle, sizeof shown);
+    if (code || memcmp(shown.kind, "stub", sizeof "stub") != 0)
+        return code ? code : CUDA_ERROR_INVALID_VALUE;
+    if (shown.process == getpid())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return shown.device != context->ordinal
+               ? STUB_ERROR_PEER_ACCESS_UNSUPPORTED
                : stub_make("cuIpcOpenEventHandle", STUB_EVENT,
                            CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, out);
 }
@@ -215,8 +238,10 @@ cu_result cuModuleLoadData(cu_module *out, const void *image)
 {
     if (!image)
         return CUDA_ERROR_INVALID_VALUE;
-    return stub.modules ? stub_make("cuModuleLoadData", STUB_MODULE, 0, out)
-                        : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    cu_result code = stub_not_while_capturing();
+    if (code || !stub.modules)
+        return code ? code : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return stub_make("cuModuleLoadData", STUB_MODULE, 0, out);
 }
 
 cu_result cuModuleUnload(cu_module module)

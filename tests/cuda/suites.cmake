@@ -40,6 +40,9 @@ function(tenon_cuda_test name)
   set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION CUDA_VISIBLE_DEVICES=unset:)
 endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
+tenon_cuda_test(capture)
+add_dependencies(test_cuda_capture stub_cublas)
+tenon_cuda_test(started)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
@@ -71,7 +74,7 @@ tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
 tenon_test(cuda/hardware TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
 add_dependencies(test_cuda_hardware tenon-cuda)
 
-# Our declarations against NVIDIA's header, where that is.
+# Our declarations against NVIDIA's headers, where those are.
 find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda
   PATH_SUFFIXES include targets/x86_64-linux/include)
 tenon_test(cuda/headers)
@@ -81,6 +84,16 @@ if(TENON_CUDA_INCLUDE)
     INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}" COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic")
   target_compile_definitions(test_cuda_headers PRIVATE HAS_CUDA_HEADER)
 endif()
+foreach(part nvml nvrtc)
+  if(NOT EXISTS "${TENON_CUDA_INCLUDE}/${part}.h")
+    continue()
+  endif()
+  target_sources(test_cuda_headers PRIVATE cuda/headers_${part}.c)
+  set_source_files_properties(cuda/headers_${part}.c PROPERTIES INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}"
+    COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
+  string(TOUPPER ${part} name)
+  target_compile_definitions(test_cuda_headers PRIVATE HAS_${name}_HEADER)
+endforeach()
 tenon_test(cuda/cublas_headers)
 if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h")
   target_sources(test_cuda_cublas_headers PRIVATE cuda/cublas_headers_vendor.c)

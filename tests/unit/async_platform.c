@@ -10,7 +10,7 @@
 #define FUNCTIONS(X)                                                                         \
     X(memory_alloc) X(memory_free) X(copy) X(device_properties) X(device_memory)             \
     X(device_link) X(stream_create) X(stream_destroy) X(stream_query) X(stream_synchronize)  \
-    X(stream_wait) X(device_synchronize) X(stream_call) X(event_create) X(event_destroy)     \
+    X(stream_wait) X(device_synchronize) X(event_create) X(event_destroy)                    \
     X(event_record) X(event_query) X(event_synchronize) X(event_elapsed) X(event_export)     \
     X(event_import) X(fill) X(host_alloc) X(host_free) X(device_activate)                    \
     X(device_is_initialized) X(device_reset)
@@ -294,14 +294,6 @@ static tn_status device_synchronize(void *self, int32_t device, tn_error *err)
     return end(status ? status : lost_or_ok(F_device_synchronize, device, err));
 }
 
-static tn_status stream_call(void *self, int32_t device, void *native, void (*call)(void *user),
-                             void *user, tn_error *err)
-{
-    (void)self;
-    return queue(begin(F_stream_call, device, err), device, native,
-                 &(op){.kind = OP_CALL, .call = call, .user = user}, err);
-}
-
 static tn_status event_create(void *self, int32_t device, const tn_event_spec *spec, void **out,
                               tn_error *err)
 {
@@ -580,7 +572,10 @@ async_gate *async_gate_put(tn_stream *on)
 {
     tn_error err = {0};
     async_gate *gate = queue_gate_create();
-    if (!gate || stream_call(&all, on->device->index, on->native, queue_gate_pass, gate, &err))
+    const op pass = {.kind = OP_CALL, .call = queue_gate_pass, .user = gate};
+    assert_non_null(gate);
+    tni_mutex_lock(&queue_lock);
+    if (queue(TN_OK, on->device->index, on->native, &pass, &err))
         fail_msg("no gate: %s", err.message);
     return gate;
 }

@@ -388,15 +388,6 @@ static tn_status device_synchronize(void *self, int32_t device, tn_error *err)
     return stream_synchronize(self, device, NULL, err);
 }
 
-static tn_status stream_call(void *self, int32_t device, void *stream, void (*call)(void *user),
-                             void *user, tn_error *err)
-{
-    tn_status status = stream_synchronize(self, device, stream, err);
-    if (!status)
-        call(user);
-    return status;
-}
-
 /* Where there are streams there are events; none of them is used here. */
 static tn_status no_event_create(void *self, int32_t device, const tn_event_spec *spec, void **out,
                                  tn_error *err)
@@ -519,7 +510,6 @@ static const tn_platform_row south_row = {.struct_size = sizeof south_row,
                                           .stream_synchronize = stream_synchronize,
                                           .stream_wait = stream_wait,
                                           .device_synchronize = device_synchronize,
-                                          .stream_call = stream_call,
                                           .event_create = no_event_create,
                                           .event_destroy = no_event_destroy,
                                           .event_record = no_event_record,

@@ -363,7 +363,7 @@ static void bad_platforms_are_refused(void **state)
     static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
         SET(platform.struct_size, size_t, sizeof good.platform - 1,
-            "platform row 1: struct_size needs at least 376, found 375"),
+            "platform row 1: struct_size needs at least 408, found 407"),
         TEXT(platform.name, NULL,
              "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
         TEXT(platform.name, "best", "name needs another word: \"best\" chooses a device"),
@@ -391,6 +391,9 @@ static void bad_platforms_are_refused(void **state)
         NO_FUNCTION(platform2.copy, "platform row 2 \"acme2\": copy is NULL"),
         {offsetof(rows, platform.graph_destroy), sizeof ends, &ends,
          "graphs need all their functions or none: graph_destroy is there, graph_begin is NULL"},
+        {offsetof(rows, platform.capture_free), sizeof ends, &ends,
+         "captures need all their functions or none: capture_free is there, stream_is_captured is "
+         "NULL"},
         {offsetof(rows, platform.stream_destroy), sizeof ends, &ends,
          "streams need all their functions or none: stream_destroy is there, stream_create is NULL"},
     };

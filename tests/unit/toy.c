@@ -76,14 +76,6 @@ static tn_status device_synchronize(void *self, int32_t device, tn_error *err)
     return stream_synchronize(self, device, NULL, err);
 }
 
-static tn_status stream_call(void *self, int32_t device, void *stream, void (*call)(void *user),
-                             void *user, tn_error *err)
-{
-    (void)self, (void)device, (void)stream, (void)err;
-    call(user);
-    return TN_OK;
-}
-
 static tn_status event_create(void *self, int32_t device, const tn_event_spec *spec, void **out,
                               tn_error *err)
 {
@@ -132,7 +124,6 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .stream_synchronize = stream_synchronize,
                                          .stream_wait = stream_wait,
                                          .device_synchronize = device_synchronize,
-                                         .stream_call = stream_call,
                                          .event_create = event_create,
                                          .event_destroy = stream_destroy,
                                          .event_record = event_record,

@@ -45,9 +45,6 @@ TRAP(stream_synchronize, (void *self, int32_t device, void *stream, tn_error *er
 TRAP(stream_wait, (void *self, int32_t device, void *stream, void *event, tn_error *err),
      (void)device, (void)stream, (void)event)
 TRAP(device_synchronize, (void *self, int32_t device, tn_error *err), (void)device)
-TRAP(stream_call,
-     (void *self, int32_t device, void *stream, void (*call)(void *), void *user, tn_error *err),
-     (void)device, (void)stream, (void)call, (void)user)
 TRAP(event_create,
      (void *self, int32_t device, const tn_event_spec *spec, void **out, tn_error *err),
      (void)device, (void)spec, (void)out)
@@ -123,7 +120,6 @@ static const tn_platform_row trap_row = {
     .stream_synchronize = stream_synchronize,
     .stream_wait = stream_wait,
     .device_synchronize = device_synchronize,
-    .stream_call = stream_call,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

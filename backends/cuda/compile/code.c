@@ -122,12 +122,25 @@ static tn_status load(const cuda_scope *scope, cuda_kernel *kernel, tn_error *er
     return TN_OK;
 }
 
+/* A compiler that is newer than the driver makes code that the driver may not know. */
+static tn_status blame(const cuda_nvrtc *nvrtc, int32_t serves, const tn_error *said, tn_error *err)
+{
+    if (said->status != TN_INCOMPATIBLE || nvrtc->major * 1000 + nvrtc->minor * 10 <= serves)
+        return tn_fail(err, said->status, said->native_code, said->where, "%s", said->message);
+    return tn_fail(err, TN_INCOMPATIBLE, said->native_code, said->where,
+                   "%.250s; the code is NVRTC %d.%d's, and the driver serves CUDA %d.%d: install a "
+                   "newer driver, or NVRTC for CUDA %d",
+                   said->message, (int)nvrtc->major, (int)nvrtc->minor, (int)serves / 1000,
+                   (int)serves % 1000 / 10, (int)serves / 1000);
+}
+
 /* With the lock held. */
 static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cuda_case *wanted,
                      cuda_kernel **out, tn_error *err)
 {
     const tn_host *host = scope->self->host;
-    tn_device_properties properties = {.struct_size = sizeof properties};
+    char architecture[32];
+    tn_error said;
     size_t size = 0;
     if (strlen(wanted->function) >= NAME_ROOM || strlen(wanted->options) >= OPTIONS_ROOM)
         return tn_fail(err, TN_INTERNAL, 0, "cuda", "the name of a kernel's case is too long");
@@ -138,11 +151,10 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
     kernel->unit = wanted->unit;
     memcpy(kernel->function_name, wanted->function, strlen(wanted->function) + 1);
     memcpy(kernel->options, wanted->options, strlen(wanted->options) + 1);
-    tn_status status = cuda_device_properties(scope->self, scope->device->index, &properties, err);
-    if (!status)
-        status = cuda_code_make(nvrtc, properties.architecture, wanted, &kernel->image, &size, err);
-    if (!status)
-        status = load(scope, kernel, err);
+    cuda_architecture(scope->device, architecture, sizeof architecture);
+    tn_status status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
+    if (!status && load(scope, kernel, &said))
+        status = blame(nvrtc, scope->self->driver_version, &said, err);
     if (status) {
         host->release(host->self, kernel->image);
         host->release(host->self, kernel);
@@ -161,6 +173,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     tn_status status = cuda_enter(self, device, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     mtx_lock(&scope.device->kernels_lock);
     cuda_kernel *kernel = find(scope.device, wanted);
     if (!kernel)
@@ -172,11 +185,15 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     return status;
 }
 
+/* Within the launch's scope: what that one queues may be captured, and loading may not. */
 static tn_status load_again(const cuda_scope *scope, cuda_kernel *kernel, tn_error *err)
 {
+    cuda_scope aside = {.self = scope->self, .device = scope->device};
+    cuda_relax(&aside);
     mtx_lock(&scope->device->kernels_lock);
     tn_status status = load(scope, kernel, err);
     mtx_unlock(&scope->device->kernels_lock);
+    cuda_leave(&aside);
     return status;
 }
 

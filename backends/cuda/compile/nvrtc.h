@@ -3,26 +3,17 @@
 #ifndef CUDA_NVRTC_H
 #define CUDA_NVRTC_H
 
+#include "nvrtc_list.h"
 #include "tenon/module/library.h"
 
-enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_INVALID_OPTION = 5, NVRTC_ERROR_COMPILATION = 6 };
+enum {
+#define NVRTC_NUMBER_(name, value) name = value,
+    NVRTC_NUMBER_LIST(NVRTC_NUMBER_)
+#undef NVRTC_NUMBER_
+};
 
 typedef unsigned nvrtc_result;
 typedef void *nvrtc_program;
-
-/*  Field, name, parameters. All give an nvrtc_result. */
-#define NVRTC_CALL_LIST(X)                                                     \
-    X(version, nvrtcVersion, (int *major, int *minor))                         \
-    X(create, nvrtcCreateProgram,                                              \
-      (nvrtc_program * out, const char *source, const char *name, int headers, \
-       const char *const *texts, const char *const *names))                    \
-    X(destroy, nvrtcDestroyProgram, (nvrtc_program * program))                 \
-    X(compile, nvrtcCompileProgram,                                            \
-      (nvrtc_program program, int count, const char *const *options))          \
-    X(code_size, nvrtcGetCUBINSize, (nvrtc_program program, size_t * out))     \
-    X(code, nvrtcGetCUBIN, (nvrtc_program program, char *out))                 \
-    X(log_size, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * out)) \
-    X(log, nvrtcGetProgramLog, (nvrtc_program program, char *out))
 
 typedef struct cuda_nvrtc {
 #define NVRTC_CALL_(field, name, parameters) nvrtc_result(*field) parameters;

@@ -66,15 +66,35 @@ tn_status cuda_lt_check(lt_status code, const char *call, tn_error *err)
     }
 }
 
-/* With the lock held. A handle of a context that was reset went with it. */
-static tn_status make_handle(cuda_lt *self, const cuda_device *device, tn_error *err)
+/* What does not start may be too new for the driver. */
+static tn_status check_start(const cuda_lt *self, const cuda *platform, lt_status code,
+                             tn_error *err)
 {
+    const unsigned long number = (unsigned long)self->version();
+    const int serves = (int)platform->driver_version;
+    if (code != LT_NOT_INITIALIZED || number / 10000 <= (unsigned long)serves / 1000)
+        return cuda_lt_check(code, "cublasLtCreate", err);
+    return tn_fail(err, TN_INCOMPATIBLE, code, "cublasLtCreate",
+                   "cuBLASLt %lu.%lu does not start on a driver that serves CUDA %d.%d: install a "
+                   "newer driver, or cuBLAS for CUDA %d",
+                   number / 10000, number / 100 % 100, serves / 1000, serves % 1000 / 10,
+                   serves / 1000);
+}
+
+/* With the lock held. A handle of a context that was reset went with it. Making one allocates, which a capture
+ * that the call is part of may not see. */
+static tn_status make_handle(cuda_lt *self, const cuda_scope *scope, tn_error *err)
+{
+    const cuda_device *device = scope->device;
     const uint32_t life = atomic_load(&device->life);
+    cuda_scope aside = {.self = scope->self, .device = scope->device};
     lt_handle made = NULL;
     if (atomic_load(&self->of[device->index].handle) &&
         atomic_load(&self->of[device->index].life) == life)
         return TN_OK;
-    tn_status status = cuda_lt_check(self->create(&made), "cublasLtCreate", err);
+    cuda_relax(&aside);
+    tn_status status = check_start(self, scope->self, self->create(&made), err);
+    cuda_leave(&aside);
     if (status)
         return status;
     atomic_store(&self->of[device->index].handle, made);
@@ -92,7 +112,7 @@ tn_status cuda_lt_handle(cuda_lt *self, const cuda_scope *scope, lt_handle *out,
                  atomic_load(&self->of[i].handle);
     if (!sound) {
         mtx_lock(&self->lock);
-        status = make_handle(self, device, err);
+        status = make_handle(self, scope, err);
         mtx_unlock(&self->lock);
     }
     *out = atomic_load_explicit(&self->of[i].handle, memory_order_relaxed);

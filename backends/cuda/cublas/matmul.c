@@ -267,11 +267,11 @@ static lt_status compute_with_bias(const tn_run *run, lt_handle handle)
 }
 
 /* A device that has failed is what the library fails for: the driver knows the cause. */
-static tn_status settle(const tn_run *run, const cuda_scope *scope, lt_status code, tn_error *err)
+static tn_status settle(const cuda_scope *scope, lt_status code, tn_error *err)
 {
     if (code == LT_SUCCESS)
         return TN_OK;
-    const cu_result now = scope->self->driver.stream_query(run->stream);
+    const cu_result now = cuda_ask(scope);
     return cuda_is_sticky(now) ? cuda_check(scope, now, "cublasLtMatmul", err)
                                : cuda_lt_check(code, "cublasLtMatmul", err);
 }
@@ -286,7 +286,7 @@ tn_status lt_run(const tn_run *run, tn_error *err)
         return status;
     status = cuda_lt_handle(run->library, &scope, &handle, err);
     if (!status)
-        status = settle(run, &scope,
+        status = settle(&scope,
                         plan->epilogue & LT_EPILOGUE_BIAS
                             ? compute_with_bias(run, handle)
                             : compute(run, handle, atomic_load(&plan->desc)),

@@ -52,6 +52,21 @@ tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, 
     return status;
 }
 
+/* Any call that needs the context fails in one that has a fault. */
+cu_result cuda_ask(const cuda_scope *scope)
+{
+    size_t available, total;
+    return scope->self->driver.memory_info(&available, &total);
+}
+
+tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char *call,
+                            tn_error *err)
+{
+    if (!cuda_is_sticky(code) || cuda_is_sticky(cuda_ask(scope)))
+        return cuda_check(scope, code, call, err);
+    return cuda_driver_fail(&scope->self->driver, code, call, err);
+}
+
 tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err)
 {
     tn_status status = cuda_check(scope, code, call, err);
@@ -99,8 +114,10 @@ static tn_status open_device(cuda *self, cuda_device *device, tn_error *err)
         return status;
     mtx_lock(&device->lock);
     if (!atomic_load(&device->context)) {
+        cuda_scope scope = {.self = self, .device = device};
+        cuda_relax(&scope);
         cu_result code = open_context(self, device, &call);
-        status = cuda_check(&(cuda_scope){.self = self, .device = device}, code, call, err);
+        status = cuda_done(&scope, code, call, err);
     }
     mtx_unlock(&device->lock);
     return status;
@@ -133,9 +150,18 @@ tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err)
     return TN_OK;
 }
 
+void cuda_relax(cuda_scope *scope)
+{
+    scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    scope->relaxed = scope->self->driver.capture_mode(&scope->mode) == CUDA_SUCCESS;
+}
+
 void cuda_leave(const cuda_scope *scope)
 {
     cu_context popped;
+    cu_capture_mode mode = scope->mode;
+    if (scope->relaxed)
+        (void)scope->self->driver.capture_mode(&mode);
     if (scope->pushed)
         (void)scope->self->driver.context_pop(&popped);
 }
@@ -202,6 +228,7 @@ tn_status cuda_device_reset(void *any, int32_t index, tn_error *err)
     if (status)
         return status;
     mtx_lock(&device->lock);
+    const bool faulted = has_faulted(device);
     if (atomic_load(&device->context))
         (void)driver->primary_release(device->handle);
     forget(self, device);
@@ -215,6 +242,8 @@ tn_status cuda_device_reset(void *any, int32_t index, tn_error *err)
         return TN_OK;
     tn_error said;
     (void)cuda_driver_fail(driver, code, call, &said);
-    return tn_fail(err, TN_DEVICE_LOST, (int32_t)code, call,
-                   "the driver keeps the fault: %.250s; start the process anew", said.message);
+    return tn_fail(err, TN_DEVICE_LOST, (int32_t)code, call, "%s: %.250s; start the process anew",
+                   faulted ? "the driver keeps the fault"
+                           : "it was given up and does not open again",
+                   said.message);
 }

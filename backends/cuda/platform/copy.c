@@ -51,17 +51,16 @@ static bool is_wide(const cuda_scope *scope, const tn_copy_job *job)
 {
     int most = 0;
     uint64_t pitch = job->to_pitch > job->from_pitch ? job->to_pitch : job->from_pitch;
+    if (job->rows == 1)
+        return false;
     cu_result code = scope->self->driver.device_attribute(&most, CU_DEVICE_ATTRIBUTE_MAX_PITCH,
                                                           scope->device->handle);
     return code != CUDA_SUCCESS || pitch > (uint64_t)most;
 }
 
-static cu_result copy_peer(const cuda_driver *driver, const tn_copy_job *job, cu_context to,
-                           cu_context from)
+static cu_result copy_peer_rows(const cuda_driver *driver, const tn_copy_job *job, cu_context to,
+                                cu_context from)
 {
-    if (job->rows == 1)
-        return driver->copy_peer(at(job->to), to, at(job->from), from, (size_t)job->bytes,
-                                 job->stream);
     const cu_copy_peer copy = {.from_type = CU_MEMORYTYPE_DEVICE,
                                .from_device = at(job->from),
                                .from_context = from,
@@ -78,6 +77,25 @@ static cu_result copy_peer(const cuda_driver *driver, const tn_copy_job *job, cu
     return driver->copy_peer_rows(&copy, job->stream);
 }
 
+static cu_result copy_peer_each(const cuda_driver *driver, const tn_copy_job *job, cu_context to,
+                                cu_context from)
+{
+    cu_result code = CUDA_SUCCESS;
+    for (uint64_t row = 0; row < job->rows && !code; row++)
+        code = driver->copy_peer(at(job->to) + row * job->to_pitch, to,
+                                 at(job->from) + row * job->from_pitch, from, (size_t)job->bytes,
+                                 job->stream);
+    return code;
+}
+
+static cu_result copy_peer(const cuda_scope *to, const cuda_scope *from, const tn_copy_job *job)
+{
+    const bool each = job->rows == 1 || is_wide(to, job) || is_wide(from, job);
+    return (each ? copy_peer_each : copy_peer_rows)(&to->self->driver, job,
+                                                    atomic_load(&to->device->context),
+                                                    atomic_load(&from->device->context));
+}
+
 /* Both devices are opened, and the one that is copied to is let into the other's memory where it reaches it;
  * the driver goes through the host where it does not. */
 static tn_status copy_between(cuda *self, const tn_copy_job *job, tn_error *err)
@@ -92,9 +110,8 @@ static tn_status copy_between(cuda *self, const tn_copy_job *job, tn_error *err)
         return status;
     }
     cuda_memory_share(&to, from.device);
-    cu_result code = copy_peer(&self->driver, job, atomic_load(&to.device->context),
-                               atomic_load(&from.device->context));
-    status = cuda_done(&to, code, "cuMemcpyPeerAsync", err);
+    status = cuda_check_either(&to, copy_peer(&to, &from, job), "cuMemcpyPeerAsync", err);
+    cuda_leave(&to);
     cuda_leave(&from);
     return status;
 }

@@ -46,8 +46,9 @@ typedef struct cuda_device {
 typedef struct cuda {
     const tn_host *host;
     cuda_driver driver;
-    cuda_nvml nvml;
+    atomic_bool sought_nvml; /* then what is below, and what it says of devices, does not change */
     bool has_nvml;
+    cuda_nvml nvml;
     int32_t driver_version; /* 13000 is CUDA 13.0 */
     int32_t count;
     mtx_t lock; /* of starting the driver, and of the compiler of random numbers */
@@ -61,12 +62,18 @@ typedef struct cuda {
 tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
 /* Starts the driver, once, and finds its number of every device. */
 tn_status cuda_start(cuda *self, tn_error *err);
+/* The management library, opened now where the driver served to count; NULL where it is not or does not serve. What
+ * it knows of devices is in their `found` from then on. */
+const cuda_nvml *cuda_management(cuda *self);
 /* TN_UNAVAILABLE for a device that a driver which has started does not show. */
 tn_status cuda_find_handle(const cuda_device *device, tn_error *err);
 
 /* properties.c */
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out,
                                  tn_error *err);
+/* The name of its architecture for compilers: "sm_90a". */
+void cuda_architecture(const cuda_device *device, char *out, size_t size);
+tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err);
 tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_link, tn_error *err);
 
 /* context.c */
@@ -75,7 +82,9 @@ tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_lin
 typedef struct cuda_scope {
     cuda *self;
     cuda_device *device;
-    bool pushed; /* another one was, or none */
+    bool pushed;  /* another one was, or none */
+    bool relaxed; /* and `mode` is what the thread had */
+    cu_capture_mode mode;
 } cuda_scope;
 
 /* Starts the driver and makes the device's context if need be, and makes it current. TN_DEVICE_LOST with
@@ -83,10 +92,21 @@ typedef struct cuda_scope {
 tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err);
 void cuda_leave(const cuda_scope *scope);
 
+/* Until the scope is left, calls that a capture of the program's forbids its thread, or the whole process, do it
+ * no harm: for what concerns no stream, or none that is captured. */
+void cuda_relax(cuda_scope *scope);
+
 /* The status of a driver's result on the device of the scope; keeps a fault that stays. */
 tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
-/* The same, and the scope is left: for a call's last word. */
+/* What the device has to say for itself: its fault, if it has one. Harms no capture. */
+cu_result cuda_ask(const cuda_scope *scope);
+
+/* As cuda_check, for a call that has to do with another device, too: a fault is kept if this one says that it has it. */
+tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char *call,
+                            tn_error *err);
+
+/* As cuda_check, and the scope is left: for a call's last word. */
 tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
 tn_status cuda_device_activate(void *any, int32_t index, tn_error *err);
@@ -102,6 +122,10 @@ cu_result cuda_memory_open(cuda *self, cuda_device *device);
 void cuda_memory_share(const cuda_scope *scope, cuda_device *other);
 tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err);
 void cuda_memory_free(void *any, int32_t index, void *memory);
+void cuda_memory_trim(void *any, int32_t index);
+tn_status cuda_capture_alloc(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
+                             tn_error *err);
+void cuda_capture_free(void *any, int32_t index, void *stream, void *memory);
 tn_status cuda_device_memory(void *any, int32_t index, tn_device_memory *out, tn_error *err);
 tn_status cuda_host_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err);
 void cuda_host_free(void *any, int32_t index, void *memory);
@@ -118,8 +142,7 @@ tn_status cuda_stream_query(void *any, int32_t index, void *stream, int32_t *out
                             tn_error *err);
 tn_status cuda_stream_synchronize(void *any, int32_t index, void *stream, tn_error *err);
 tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, tn_error *err);
-tn_status cuda_stream_call(void *any, int32_t index, void *stream, void (*call)(void *user),
-                           void *user, tn_error *err);
+int32_t cuda_stream_is_captured(void *any, int32_t index, void *stream);
 
 /* graph.c */
 tn_status cuda_graph_begin(void *any, int32_t index, void *stream, tn_error *err);

@@ -13,19 +13,22 @@ static void set_device(cuda *self, int32_t index, const cuda_found *found)
     device->handle = -1;
 }
 
-/* True when the library's answer is all there is to know. */
-static bool find_by_nvml(cuda *self)
-{
+/* Every device of the machine, as the management library lists them: in the order of the bus. */
+typedef struct listing {
     cuda_found all[CUDA_MOST];
-    int32_t visible[CUDA_MOST], count = 0, seen = 0;
-    if (cuda_nvml_list(&self->nvml, all, CUDA_MOST, &count, NULL))
-        return false;
-    if (!cuda_visible(all, count, getenv("CUDA_VISIBLE_DEVICES"), getenv("CUDA_DEVICE_ORDER"),
-                      visible, &seen) ||
+    int32_t count;
+} listing;
+
+/* True when the library's answer is all there is to know. */
+static bool find_by_nvml(cuda *self, const listing *list)
+{
+    int32_t visible[CUDA_MOST], seen = 0;
+    if (!cuda_visible(list->all, list->count, getenv("CUDA_VISIBLE_DEVICES"),
+                      getenv("CUDA_DEVICE_ORDER"), visible, &seen) ||
         seen == 0)
         return false;
     for (int32_t i = 0; i < seen; i++)
-        set_device(self, i, &all[visible[i]]);
+        set_device(self, i, &list->all[visible[i]]);
     self->count = seen;
     return true;
 }
@@ -46,10 +49,9 @@ static int64_t attribute(const cuda_driver *driver, cu_device_attribute which, c
     return driver->device_attribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
 }
 
-/* The driver counts a memory clock's cycles in kHz, each of which has two transfers. */
-static void describe(const cuda_driver *driver, cu_device device, cuda_found *out)
+/* Which device it is, and no more. */
+static void identify(const cuda_driver *driver, cu_device device, cuda_found *out)
 {
-    size_t bytes = 0;
     cu_uuid uuid;
     memset(out, 0, sizeof *out);
     out->physical = -1;
@@ -61,6 +63,13 @@ static void describe(const cuda_driver *driver, cu_device device, cuda_found *ou
         out->bus[0] = '\0';
     for (char *c = out->bus; *c; c++)
         *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
+}
+
+/* The driver counts a memory clock's cycles in kHz, each of which has two transfers. */
+static void describe(const cuda_driver *driver, cu_device device, cuda_found *out)
+{
+    size_t bytes = 0;
+    identify(driver, device, out);
     if (driver->device_memory(&bytes, device) == CUDA_SUCCESS)
         out->memory_bytes = bytes;
     out->major = (int32_t)attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
@@ -87,11 +96,43 @@ static tn_status init_driver(cuda *self, int *out_count, tn_error *err)
     return cuda_verdict_driver(driver, code, &around, getenv("CUDA_VISIBLE_DEVICES"), err);
 }
 
+/* Whether the driver's device is the one that the management library described. */
+static bool is_same(const cuda_found *described, const cuda_found *has)
+{
+    return has->uuid[0] && !has->is_split ? strcmp(described->uuid, has->uuid) == 0
+                                          : strcmp(described->bus, has->bus) == 0;
+}
+
+/* The machine's number of a device that the driver numbers otherwise. A MIG instance has that of the device
+ * it is part of, whose memory and clocks are not its own. */
+static void number_by_nvml(const listing *list, cuda_found *found)
+{
+    for (int32_t i = 0; i < list->count; i++) {
+        if (!is_same(&list->all[i], found))
+            continue;
+        found->physical = list->all[i].physical;
+        found->nvml = found->is_split ? NULL : list->all[i].nvml;
+    }
+}
+
+/* Without the management library: in the order of the bus, where no device is hidden or split. */
+static void number_by_bus(cuda *self)
+{
+    bool known = !getenv("CUDA_VISIBLE_DEVICES");
+    for (int32_t i = 0; i < self->count; i++)
+        known = known && self->devices[i].found.bus[0] && !self->devices[i].found.is_split;
+    for (int32_t i = 0; known && i < self->count; i++) {
+        cuda_found *found = &self->devices[i].found;
+        found->physical = 0;
+        for (int32_t k = 0; k < self->count; k++)
+            found->physical += strcmp(self->devices[k].found.bus, found->bus) < 0;
+    }
+}
+
 /* Without the management library, or where it does not know: the driver's own devices, in its order. */
-static tn_status find_by_driver(cuda *self, tn_error *err)
+static tn_status find_by_driver(cuda *self, const listing *list, tn_error *err)
 {
     const cuda_driver *driver = &self->driver;
-    bool all = !getenv("CUDA_VISIBLE_DEVICES");
     int count = 0;
     tn_status status = init_driver(self, &count, err);
     for (int i = 0; !status && i < count && i < CUDA_MOST; i++) {
@@ -101,21 +142,16 @@ static tn_status find_by_driver(cuda *self, tn_error *err)
         if (code)
             return cuda_driver_fail(driver, code, "cuDeviceGet", err);
         describe(driver, handle, &found);
-        found.physical = all ? i : -1;
+        number_by_nvml(list, &found);
         set_device(self, i, &found);
         self->devices[i].handle = handle;
         self->count = i + 1;
     }
+    if (!status && list->count == 0)
+        number_by_bus(self);
     if (!status)
         atomic_store(&self->started, true);
     return status;
-}
-
-/* Whether the driver's device is the one that the management library described. */
-static bool is_same(const cuda_found *described, const cuda_found *has)
-{
-    return has->uuid[0] ? strcmp(described->uuid, has->uuid) == 0
-                        : strcmp(described->bus, has->bus) == 0;
 }
 
 /* One that the driver does not show keeps the number -1: others are none the worse for it. */
@@ -127,7 +163,7 @@ static void match(cuda *self, cuda_device *device, int count)
         cuda_found has;
         if (driver->device_get(&handle, i) != CUDA_SUCCESS)
             continue;
-        describe(driver, handle, &has);
+        identify(driver, handle, &has);
         if (is_same(&device->found, &has))
             device->handle = handle;
     }
@@ -162,22 +198,59 @@ tn_status cuda_start(cuda *self, tn_error *err)
     return status;
 }
 
+/* An empty list where the library is not there or does not serve; *out_code is its result. */
+static void open_nvml(cuda *self, listing *out, nvml_result *out_code)
+{
+    out->count = 0;
+    self->has_nvml = cuda_nvml_open(self->host, &self->nvml, out_code, NULL) == TN_OK;
+    if (self->has_nvml && cuda_nvml_list(&self->nvml, out->all, CUDA_MOST, &out->count, NULL))
+        out->count = 0;
+}
+
+const cuda_nvml *cuda_management(cuda *self)
+{
+    nvml_result code;
+    listing list;
+    if (!atomic_load_explicit(&self->sought_nvml, memory_order_acquire)) {
+        mtx_lock(&self->lock);
+        if (!atomic_load(&self->sought_nvml)) {
+            open_nvml(self, &list, &code);
+            for (int32_t i = 0; i < self->count; i++)
+                number_by_nvml(&list, &self->devices[i].found);
+            atomic_store_explicit(&self->sought_nvml, true, memory_order_release);
+        }
+        mtx_unlock(&self->lock);
+    }
+    return self->has_nvml ? &self->nvml : NULL;
+}
+
+/* By the program, before it came here: then the driver counts at once. */
+static bool has_started(const cuda_driver *driver)
+{
+    int count = 0;
+    return driver->device_count(&count) == CUDA_SUCCESS && count > 0;
+}
+
 /* Everything but the host's memory for it, which the caller has. */
 static tn_status look(cuda *self, tn_error *err)
 {
     nvml_result code = NVML_SUCCESS;
     cuda_surroundings around;
+    listing list = {.count = 0};
     tn_status status = cuda_driver_bind(self->host, &self->driver, &self->driver_version, err);
     if (status)
         return status;
-    self->has_nvml = cuda_nvml_open(self->host, &self->nvml, &code, NULL) == TN_OK;
-    if (self->has_nvml && find_by_nvml(self))
+    if (has_started(&self->driver))
+        return find_by_driver(self, &list, err);
+    open_nvml(self, &list, &code);
+    atomic_store(&self->sought_nvml, true);
+    if (list.count > 0 && find_by_nvml(self, &list))
         return TN_OK;
     if (code) {
         cuda_look_around("", &around);
         status = cuda_verdict_nvml(code, &around, err);
     }
-    return status ? status : find_by_driver(self, err);
+    return status ? status : find_by_driver(self, &list, err);
 }
 
 tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)

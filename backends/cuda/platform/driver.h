@@ -31,7 +31,6 @@ typedef void *cu_function;
 typedef void *cu_pool;
 typedef void *cu_graph;
 typedef void *cu_graph_exec;
-typedef void (*cu_host_fn)(void *user);
 
 typedef struct cu_uuid {
     char bytes[16];

@@ -42,6 +42,7 @@
     X(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804)               \
     X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                   \
     X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)                   \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                      \
     X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                  \
     X(CUDA_ERROR_UNKNOWN, 999)                                      \
     X(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1)                 \
@@ -128,8 +129,8 @@
     X(stream_query, cuStreamQuery, (cu_stream stream))                                             \
     X(stream_synchronize, cuStreamSynchronize, (cu_stream stream))                                 \
     X(stream_wait, cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags))          \
-    X(stream_call, cuLaunchHostFunc, (cu_stream stream, cu_host_fn call, void *user))              \
     X(stream_capturing, cuStreamIsCapturing, (cu_stream stream, cu_capture_status * out))          \
+    X(capture_mode, cuThreadExchangeStreamCaptureMode, (cu_capture_mode * mode))                   \
     X(graph_begin, cuStreamBeginCapture_v2, (cu_stream stream, cu_capture_mode mode))              \
     X(graph_end, cuStreamEndCapture, (cu_stream stream, cu_graph * out))                           \
     X(graph_destroy, cuGraphDestroy, (cu_graph graph))                                             \

@@ -51,6 +51,7 @@ tn_status cuda_event_query(void *any, int32_t index, void *event, int32_t *out_d
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code = scope.self->driver.event_query(event);
     bool pending = code == CUDA_ERROR_NOT_READY;
     status = cuda_done(&scope, pending ? CUDA_SUCCESS : code, "cuEventQuery", err);
@@ -63,9 +64,11 @@ tn_status cuda_event_synchronize(void *any, int32_t index, void *event, tn_error
 {
     cuda_scope scope;
     tn_status status = cuda_enter(any, index, &scope, err);
-    return status ? status
-                  : cuda_done(&scope, scope.self->driver.event_synchronize(event),
-                              "cuEventSynchronize", err);
+    if (status)
+        return status;
+    cuda_relax(&scope);
+    return cuda_done(&scope, scope.self->driver.event_synchronize(event), "cuEventSynchronize",
+                     err);
 }
 
 tn_status cuda_event_elapsed(void *any, int32_t index, void *start, void *stop, double *out_ms,
@@ -106,13 +109,18 @@ tn_status cuda_event_import(void *any, int32_t index, const tn_event_handle *han
     cuda_scope scope;
     cu_event_handle copy;
     cu_event event = NULL;
+    tn_error said;
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
     memcpy(&copy, handle, sizeof copy);
     cu_result code = scope.self->driver.event_import(&event, copy);
-    status = cuda_done(&scope, code, "cuIpcOpenEventHandle", err);
+    status = cuda_done(&scope, code, "cuIpcOpenEventHandle", &said);
     if (!status)
         *out = event;
-    return status;
+    return !status ? TN_OK
+                   : tn_fail(err, status, (int32_t)code, "cuIpcOpenEventHandle",
+                             "%.300s; a handle opens on the device that it was made on, in another "
+                             "process than its own",
+                             said.message);
 }

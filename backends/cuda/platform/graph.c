@@ -31,6 +31,7 @@ tn_status cuda_graph_end(void *any, int32_t index, void *stream, void **out_grap
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     const cuda_driver *driver = &scope.self->driver;
     status = cuda_check(&scope, driver->graph_end(stream, &recorded), "cuStreamEndCapture", err);
     if (!status && out_graph)
@@ -59,6 +60,7 @@ void cuda_graph_destroy(void *any, int32_t index, void *graph)
     cuda_scope scope;
     if (cuda_enter(any, index, &scope, NULL))
         return;
+    cuda_relax(&scope);
     (void)cuda_done(&scope, scope.self->driver.graph_exec_destroy(graph), "cuGraphExecDestroy",
                     NULL);
 }

@@ -55,17 +55,22 @@ static cu_result take(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
     return code ? code : driver->stream_synchronize(stream);
 }
 
+/* Gives back what the pool keeps, when all that was freed has come to it. */
+static cu_result trim(const cuda_scope *scope, cu_pool pool)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cu_result code = driver->stream_synchronize(atomic_load(&scope->device->alloc_stream));
+    return code ? code : driver->pool_trim(pool, 0);
+}
+
 /* What the pool keeps is given back and asked for once more. */
 static cu_result take_twice(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 {
-    const cuda_driver *driver = &scope->self->driver;
     cu_pool pool = atomic_load(&scope->device->pool);
     cu_result code = take(scope, bytes, out);
     if (code != CUDA_ERROR_OUT_OF_MEMORY || !pool)
         return code;
-    code = driver->stream_synchronize(atomic_load(&scope->device->alloc_stream));
-    if (!code)
-        code = driver->pool_trim(pool, 0);
+    code = trim(scope, pool);
     return code ? code : take(scope, bytes, out);
 }
 
@@ -76,6 +81,7 @@ tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code =
         bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY : take_twice(&scope, (size_t)bytes, &memory);
     status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
@@ -89,11 +95,60 @@ void cuda_memory_free(void *any, int32_t index, void *memory)
     cuda_scope scope;
     if (!memory || cuda_enter(any, index, &scope, NULL))
         return;
+    cuda_relax(&scope);
     const cuda_driver *driver = &scope.self->driver;
     cu_deviceptr at = (cu_deviceptr)(uintptr_t)memory;
     cu_result code = atomic_load(&scope.device->pool)
                          ? driver->pool_free(at, atomic_load(&scope.device->alloc_stream))
                          : driver->memory_free(at);
+    (void)cuda_done(&scope, code, "cuMemFreeAsync", NULL);
+}
+
+/* A device that is not open has no pool, and is not opened for this. */
+void cuda_memory_trim(void *any, int32_t index)
+{
+    cuda *self = any;
+    cuda_scope scope;
+    cu_pool pool = atomic_load(&self->devices[index].pool);
+    if (!pool || cuda_enter(any, index, &scope, NULL))
+        return;
+    cuda_relax(&scope);
+    (void)cuda_done(&scope, trim(&scope, pool), "cuMemPoolTrimTo", NULL);
+}
+
+/* Both become nodes of the graph. */
+tn_status cuda_capture_alloc(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
+                             tn_error *err)
+{
+    cuda_scope scope;
+    cu_deviceptr memory = 0;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cu_pool pool = atomic_load(&scope.device->pool);
+    if (!pool) {
+        cuda_leave(&scope);
+        return tn_fail(
+            err, TN_UNSUPPORTED, 0, "cuMemAllocFromPoolAsync",
+            "a call that is captured needs %llu bytes of scratch memory, and this driver "
+            "has no pools to take them from; give the call a workspace",
+            (unsigned long long)bytes);
+    }
+    cu_result code = bytes > SIZE_MAX
+                         ? CUDA_ERROR_OUT_OF_MEMORY
+                         : scope.self->driver.pool_alloc(&memory, (size_t)bytes, pool, stream);
+    status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
+    if (!status)
+        *out = (void *)(uintptr_t)memory;
+    return status;
+}
+
+void cuda_capture_free(void *any, int32_t index, void *stream, void *memory)
+{
+    cuda_scope scope;
+    if (cuda_enter(any, index, &scope, NULL))
+        return;
+    cu_result code = scope.self->driver.pool_free((cu_deviceptr)(uintptr_t)memory, stream);
     (void)cuda_done(&scope, code, "cuMemFreeAsync", NULL);
 }
 
@@ -104,6 +159,7 @@ tn_status cuda_host_alloc(void *any, int32_t index, uint64_t bytes, void **out, 
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code = bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY
                                       : scope.self->driver.host_alloc(&memory, (size_t)bytes,
                                                                       CU_MEMHOSTALLOC_PORTABLE);
@@ -118,6 +174,7 @@ void cuda_host_free(void *any, int32_t index, void *memory)
     cuda_scope scope;
     if (!memory || cuda_enter(any, index, &scope, NULL))
         return;
+    cuda_relax(&scope);
     (void)cuda_done(&scope, scope.self->driver.host_free(memory), "cuMemFreeHost", NULL);
 }
 
@@ -134,21 +191,23 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
         return;
     if (driver->device_reaches(&reaches, device->handle, other->handle) || !reaches)
         return;
+    cuda_scope aside = {.self = scope->self, .device = device};
+    cuda_relax(&aside);
     (void)driver->peer_enable(atomic_load(&other->context), 0);
     cu_pool pool = atomic_load(&other->pool);
     if (pool && driver->pool_share)
         (void)driver->pool_share(pool, &access, 1);
+    cuda_leave(&aside);
 }
 
 /* Without a context, whose making would take memory itself. */
-static tn_status tell_from_outside(const cuda *self, const cuda_device *device,
-                                   tn_device_memory *out)
+static tn_status tell_from_outside(cuda *self, const cuda_device *device, tn_device_memory *out)
 {
+    const cuda_nvml *nvml = cuda_management(self);
     nvml_memory memory;
     out->total = tn_fact_of((int64_t)device->found.memory_bytes, "the driver");
     out->in_use = tn_fact_of(0, "the device is not in use");
-    if (self->has_nvml && device->found.nvml &&
-        self->nvml.memory(device->found.nvml, &memory) == NVML_SUCCESS) {
+    if (nvml && device->found.nvml && nvml->memory(device->found.nvml, &memory) == NVML_SUCCESS) {
         out->total = tn_fact_of((int64_t)memory.total, "NVML");
         out->available = tn_fact_of((int64_t)memory.available, "NVML");
     } else {
@@ -188,6 +247,8 @@ tn_status cuda_device_memory(void *any, int32_t index, tn_device_memory *out, tn
     if (!atomic_load(&device->context) && !atomic_load(&device->faulted))
         return tell_from_outside(self, device, out);
     tn_status status = cuda_enter(self, index, &scope, err);
-    return status ? status
-                  : cuda_done(&scope, tell_from_inside(&scope, out), "cuMemGetInfo_v2", err);
+    if (status)
+        return status;
+    cuda_relax(&scope);
+    return cuda_done(&scope, tell_from_inside(&scope, out), "cuMemGetInfo_v2", err);
 }

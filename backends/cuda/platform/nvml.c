@@ -65,15 +65,18 @@ static int64_t read_mhz(const cuda_nvml *nvml, void *device, unsigned which)
     return nvml->clock && nvml->clock(device, which, &mhz) == NVML_SUCCESS ? (int64_t)mhz : 0;
 }
 
-/* The memory's clock counts one of the two transfers that each of its cycles has. */
-static void read_numbers(const cuda_nvml *nvml, cuda_found *out)
+static int64_t read_multi_processors(const cuda_nvml *nvml, const cuda_found *of)
 {
-    int64_t cores = read_number(nvml->cores, out->nvml);
-    int32_t in_one = cuda_cores_of(out->major, out->minor);
-    out->multi_processors = in_one ? cores / in_one : 0;
-    out->clock_khz = read_mhz(nvml, out->nvml, NVML_CLOCK_SM) * 1000;
-    out->bandwidth = 2 * read_mhz(nvml, out->nvml, NVML_CLOCK_MEM) * 1000000 *
-                     read_number(nvml->bus_width, out->nvml) / 8;
+    int32_t in_one = cuda_cores_of(of->major, of->minor);
+    return in_one ? read_number(nvml->cores, of->nvml) / in_one : 0;
+}
+
+/* The memory's clock counts one of the two transfers that each of its cycles has. */
+void cuda_nvml_rates(const cuda_nvml *nvml, void *device, int64_t *out_khz, int64_t *out_bandwidth)
+{
+    *out_khz = read_mhz(nvml, device, NVML_CLOCK_SM) * 1000;
+    *out_bandwidth = 2 * read_mhz(nvml, device, NVML_CLOCK_MEM) * 1000000 *
+                     read_number(nvml->bus_width, device) / 8;
 }
 
 static nvml_result read_one(const cuda_nvml *nvml, unsigned index, cuda_found *out)
@@ -102,7 +105,7 @@ static nvml_result read_one(const cuda_nvml *nvml, unsigned index, cuda_found *o
     out->minor = minor;
     out->physical = (int32_t)index;
     out->is_split = nvml->mig && nvml->mig(out->nvml, &split, &pending) == NVML_SUCCESS && split;
-    read_numbers(nvml, out);
+    out->multi_processors = read_multi_processors(nvml, out);
     return NVML_SUCCESS;
 }
 

@@ -5,22 +5,21 @@
 #ifndef CUDA_NVML_H
 #define CUDA_NVML_H
 
+#include "nvml_list.h"
 #include "tenon/module/module.h"
 
 enum {
-    NVML_SUCCESS = 0,
-    NVML_ERROR_NOT_SUPPORTED = 3,
-    NVML_ERROR_NO_PERMISSION = 4,
-    NVML_ERROR_DRIVER_NOT_LOADED = 9,
-    NVML_ERROR_GPU_IS_LOST = 15,
-    NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
-    NVML_CLOCK_SM = 1,
-    NVML_CLOCK_MEM = 2,
-    NVML_P2P_CAPS_INDEX_NVLINK = 2,
-    NVML_P2P_STATUS_OK = 0
+#define NVML_NUMBER_(name, value) name = value,
+    NVML_NUMBER_LIST(NVML_NUMBER_)
+#undef NVML_NUMBER_
 };
 
+/* The library's enums are unsigned ints to callers. */
 typedef unsigned nvml_result;
+typedef unsigned nvml_clock;
+typedef unsigned nvml_link_kind;
+typedef unsigned nvml_link_status;
+typedef void *nvml_device;
 
 typedef struct nvml_pci {
     char bus_legacy[16]; /* "0000:3B:00.0" */
@@ -31,24 +30,6 @@ typedef struct nvml_pci {
 typedef struct nvml_memory {
     unsigned long long total, available, used;
 } nvml_memory;
-
-/*  Field, name, parameters. All give an nvml_result; a device is a void *. */
-#define NVML_CALL_LIST(X)                                                  \
-    X(init, nvmlInit_v2, (void))                                           \
-    X(count, nvmlDeviceGetCount_v2, (unsigned *out))                       \
-    X(device, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out)) \
-    X(name, nvmlDeviceGetName, (void *device, char *out, unsigned size))   \
-    X(uuid, nvmlDeviceGetUUID, (void *device, char *out, unsigned size))   \
-    X(pci, nvmlDeviceGetPciInfo_v3, (void *device, nvml_pci *out))         \
-    X(memory, nvmlDeviceGetMemoryInfo, (void *device, nvml_memory *out))   \
-    X(capability, nvmlDeviceGetCudaComputeCapability, (void *device, int *major, int *minor))
-
-#define NVML_LATER_CALL_LIST(X)                                                        \
-    X(mig, nvmlDeviceGetMigMode, (void *device, unsigned *now, unsigned *pending))     \
-    X(cores, nvmlDeviceGetNumGpuCores, (void *device, unsigned *out))                  \
-    X(clock, nvmlDeviceGetMaxClockInfo, (void *device, unsigned which, unsigned *out)) \
-    X(bus_width, nvmlDeviceGetMemoryBusWidth, (void *device, unsigned *out))           \
-    X(link, nvmlDeviceGetP2PStatus, (void *from, void *to, unsigned which, unsigned *out))
 
 typedef struct cuda_nvml {
 #define NVML_CALL_(field, name, parameters) nvml_result(*field) parameters;
@@ -74,6 +55,10 @@ typedef struct cuda_found {
 /* Opens and initialises the library. TN_UNAVAILABLE without it or where it serves nothing (Jetson), with
  * what it said; *out_code is its result, 0 when there is no library. */
 tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err);
+
+/* The highest clock and the memory's bandwidth of a device; 0 for what it does not tell. It takes milliseconds
+ * to. */
+void cuda_nvml_rates(const cuda_nvml *nvml, void *device, int64_t *out_khz, int64_t *out_bandwidth);
 
 /* Every device it sees, at most `most`. */
 tn_status cuda_nvml_list(const cuda_nvml *nvml, cuda_found *out, int32_t most, int32_t *out_count,

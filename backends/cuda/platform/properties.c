@@ -38,11 +38,16 @@ static const generation *generation_of(const cuda_found *found)
         }                                         \
     } while (0)
 
+void cuda_architecture(const cuda_device *device, char *out, size_t size)
+{
+    const cuda_found *found = &device->found;
+    const generation *g = generation_of(found);
+    snprintf(out, size, "sm_%d%d%s", (int)found->major, (int)found->minor, g ? g->suffix : "");
+}
+
 static void tell_generation(const cuda_found *found, tn_device_properties *out)
 {
     const generation *g = generation_of(found);
-    snprintf(out->architecture, sizeof out->architecture, "sm_%d%d%s", (int)found->major,
-             (int)found->minor, g ? g->suffix : "");
     out->capability = (tn_capability){found->major, found->minor};
     out->triton_capable = found->major >= 7;
     out->known |= TN_DEVICE_KNOWS(capability) | TN_DEVICE_KNOWS(triton_capable);
@@ -114,6 +119,14 @@ static int32_t node_of(const char *bus)
     return node;
 }
 
+static void tell_physical(const cuda_found *found, tn_device_properties *out)
+{
+    if (found->physical < 0)
+        return;
+    out->physical_index = found->physical;
+    out->known |= TN_DEVICE_KNOWS(physical_index);
+}
+
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out, tn_error *err)
 {
     cuda *self = any;
@@ -124,16 +137,14 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     tn_text_fit(out->name, sizeof out->name, found->name);
     tn_text_fit(out->uuid, sizeof out->uuid, found->uuid);
     tn_text_fit(out->bus, sizeof out->bus, found->is_split ? "" : found->bus);
+    cuda_architecture(device, out->architecture, sizeof out->architecture);
     tell_generation(found, out);
     SET(memory_bytes, (int64_t)found->memory_bytes);
     SET(multi_processor_count, found->multi_processors);
     SET(clock_khz, found->clock_khz);
     SET(memory_bandwidth, found->bandwidth);
     SET(pinned_memory, 1);
-    if (found->physical >= 0) {
-        out->physical_index = found->physical;
-        out->known |= TN_DEVICE_KNOWS(physical_index);
-    }
+    tell_physical(found, out);
     if (node >= 0) {
         out->numa_node = node;
         out->known |= TN_DEVICE_KNOWS(numa_node);
@@ -144,11 +155,33 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     return TN_OK;
 }
 
-static bool is_nvlink(const cuda *self, const cuda_device *from, const cuda_device *to)
+/* The driver tells rates at once where it counts, and the machine's numbers the management library alone. */
+tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err)
+{
+    const uint64_t rates = TN_DEVICE_KNOWS(clock_khz) | TN_DEVICE_KNOWS(memory_bandwidth);
+    const uint64_t wanted = rates | TN_DEVICE_KNOWS(physical_index);
+    cuda *self = any;
+    const cuda_found *found = &self->devices[index].found;
+    int64_t khz = 0, bandwidth = 0;
+    (void)err;
+    const cuda_nvml *nvml = (out->known & wanted) == wanted ? NULL : cuda_management(self);
+    if (!nvml)
+        return TN_OK;
+    tell_physical(found, out);
+    if (!found->nvml || (out->known & rates) == rates)
+        return TN_OK;
+    cuda_nvml_rates(nvml, found->nvml, &khz, &bandwidth);
+    SET(clock_khz, khz);
+    SET(memory_bandwidth, bandwidth);
+    return TN_OK;
+}
+
+static bool is_nvlink(cuda *self, const cuda_device *from, const cuda_device *to)
 {
     unsigned how = 1;
-    return self->has_nvml && self->nvml.link && from->found.nvml && to->found.nvml &&
-           self->nvml.link(from->found.nvml, to->found.nvml, NVML_P2P_CAPS_INDEX_NVLINK, &how) ==
+    const cuda_nvml *nvml = cuda_management(self);
+    return nvml && nvml->link && from->found.nvml && to->found.nvml &&
+           nvml->link(from->found.nvml, to->found.nvml, NVML_P2P_CAPS_INDEX_NVLINK, &how) ==
                NVML_SUCCESS &&
            how == NVML_P2P_STATUS_OK;
 }

@@ -19,6 +19,7 @@ tn_status cuda_stream_create(void *any, int32_t index, const tn_stream_spec *spe
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code = scope.self->driver.stream_create(&stream, CU_STREAM_NON_BLOCKING,
                                                       priority_of(scope.device, spec->priority));
     status = cuda_done(&scope, code, "cuStreamCreateWithPriority", err);
@@ -33,6 +34,7 @@ void cuda_stream_destroy(void *any, int32_t index, void *stream)
     cuda_scope scope;
     if (cuda_enter(any, index, &scope, NULL))
         return;
+    cuda_relax(&scope);
     (void)cuda_done(&scope, scope.self->driver.stream_destroy(stream), "cuStreamDestroy_v2", NULL);
 }
 
@@ -43,6 +45,7 @@ tn_status cuda_stream_query(void *any, int32_t index, void *stream, int32_t *out
     tn_status status = cuda_enter(any, index, &scope, err);
     if (status)
         return status;
+    cuda_relax(&scope);
     cu_result code = scope.self->driver.stream_query(stream);
     bool pending = code == CUDA_ERROR_NOT_READY;
     status = cuda_done(&scope, pending ? CUDA_SUCCESS : code, "cuStreamQuery", err);
@@ -55,26 +58,35 @@ tn_status cuda_stream_synchronize(void *any, int32_t index, void *stream, tn_err
 {
     cuda_scope scope;
     tn_status status = cuda_enter(any, index, &scope, err);
-    return status ? status
-                  : cuda_done(&scope, scope.self->driver.stream_synchronize(stream),
-                              "cuStreamSynchronize", err);
+    if (status)
+        return status;
+    cuda_relax(&scope);
+    return cuda_done(&scope, scope.self->driver.stream_synchronize(stream), "cuStreamSynchronize",
+                     err);
 }
 
+/* The event may be another device's, and so may a fault that comes out. */
 tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, tn_error *err)
 {
     cuda_scope scope;
     tn_status status = cuda_enter(any, index, &scope, err);
-    return status ? status
-                  : cuda_done(&scope, scope.self->driver.stream_wait(stream, event, 0),
-                              "cuStreamWaitEvent", err);
+    if (status)
+        return status;
+    status = cuda_check_either(&scope, scope.self->driver.stream_wait(stream, event, 0),
+                               "cuStreamWaitEvent", err);
+    cuda_leave(&scope);
+    return status;
 }
 
-tn_status cuda_stream_call(void *any, int32_t index, void *stream, void (*call)(void *user),
-                           void *user, tn_error *err)
+/* The default stream says so when another one is captured that it would wait for. */
+int32_t cuda_stream_is_captured(void *any, int32_t index, void *stream)
 {
     cuda_scope scope;
-    tn_status status = cuda_enter(any, index, &scope, err);
-    return status ? status
-                  : cuda_done(&scope, scope.self->driver.stream_call(stream, call, user),
-                              "cuLaunchHostFunc", err);
+    cu_capture_status capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (cuda_enter(any, index, &scope, NULL))
+        return 0;
+    cu_result code = scope.self->driver.stream_capturing(stream, &capture);
+    cuda_leave(&scope);
+    return code ? code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+                : capture != CU_STREAM_CAPTURE_STATUS_NONE;
 }

@@ -14,7 +14,7 @@
 /* While the major is 0 a module must be built for exactly the host's minor; from 1.0 on, either
  * side may be the newer one. */
 #define TN_MODULE_ABI_MAJOR 0
-#define TN_MODULE_ABI_MINOR 7
+#define TN_MODULE_ABI_MINOR 8
 
 /* Which sanitizer this file is compiled with. A host and a module of different ones cannot share
  * a process, and are kept apart before the module is opened. */

@@ -216,7 +216,7 @@ typedef struct tn_platform_row {
     tn_status (*describe)(void *self, const tn_description *description, int32_t *out_device,
                           tn_error *err);
 
-    /* Streams, all seven or none. Without them a stream is the caller's thread: everything is done
+    /* Streams, all six or none. Without them a stream is the caller's thread: everything is done
      * when a call returns. `stream` is what stream_create gave, NULL for the default one; its value
      * is the raw handle that programs see. Queueing never waits for what is queued. A fault of
      * earlier work may come out of any of these; TN_DEVICE_LOST is for good and names the first
@@ -229,10 +229,6 @@ typedef struct tn_platform_row {
     tn_status (*stream_synchronize)(void *self, int32_t device, void *stream, tn_error *err);
     tn_status (*stream_wait)(void *self, int32_t device, void *stream, void *event, tn_error *err);
     tn_status (*device_synchronize)(void *self, int32_t device, tn_error *err);
-    /* Calls `call(user)` on a thread of the platform's when the stream has come so far. `call` uses
-     * nothing of the platform. */
-    tn_status (*stream_call)(void *self, int32_t device, void *stream, void (*call)(void *user),
-                             void *user, tn_error *err);
 
     /* Events, all six or none: with streams or not at all. */
     tn_status (*event_create)(void *self, int32_t device, const tn_event_spec *spec, void **out,
@@ -280,8 +276,28 @@ typedef struct tn_platform_row {
     /* Makes random numbers on the device, in the stream's order. NULL, or TN_UNSUPPORTED and
      * TN_UNAVAILABLE: the host makes them and copies. */
     tn_status (*random)(void *self, const tn_random_job *job, tn_error *err);
+
+    /* Gives back to the system what the platform itself keeps of memory that was freed. NULL: it keeps
+     * none. */
+    void (*memory_trim)(void *self, int32_t device);
+
+    /* Of its properties the numbers that take long to find out, and that device_properties left unknown:
+     * asked once, when someone first asks for properties, from any thread; `out` holds what is known by then.
+     * NULL: there are no more. */
+    tn_status (*device_numbers)(void *self, int32_t device, tn_device_properties *out,
+                                tn_error *err);
+
+    /* Captures, all three or none, with streams only: the program itself has the vendor record what is
+     * queued on a stream whose handle it knows, for a graph of its own. Whether it does so now, without
+     * harm to the capture; and memory in the order of such a stream, which is that graph's: each of its
+     * runs has it from the one call to the other. Meanwhile nothing on that stream is waited for or asked,
+     * and calls that have to do with other streams or with none do not harm the capture. */
+    int32_t (*stream_is_captured)(void *self, int32_t device, void *stream);
+    tn_status (*capture_alloc)(void *self, int32_t device, void *stream, uint64_t bytes, void **out,
+                               tn_error *err);
+    void (*capture_free)(void *self, int32_t device, void *stream, void *memory);
 } tn_platform_row;
-TN_ENDS_WITH(tn_platform_row, random);
+TN_ENDS_WITH(tn_platform_row, capture_free);
 
 TN_END_DECLS
 

@@ -58,6 +58,23 @@ tn_status tni_graph_own(tn_stream *stream, const char *where, tn_error *err);
 /* TN_UNSUPPORTED, or TN_BUSY, for a stream that is being recorded: `why` says why this cannot be. */
 tn_status tni_graph_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err);
 
+/* Whether the program itself has the platform record the stream now. What is queued is captured as it comes;
+ * what waits, asks or has to run now would spoil it. Only a stream whose handle the program knows can be one. */
+bool tni_capture_is_on(tn_stream *stream);
+
+/* The program has the stream's handle from now on, or it waits for a stream of which the program has. */
+void tni_capture_show(tn_stream *stream);
+
+/* False as long as no stream can be captured. */
+extern _Atomic bool tni_capture_shown;
+static inline bool tni_capture_any(void)
+{
+    return atomic_load_explicit(&tni_capture_shown, memory_order_relaxed);
+}
+
+/* TN_UNSUPPORTED for such a stream: `why` says why this cannot be. TN_OK for any other. */
+tn_status tni_capture_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err);
+
 /* Takes the step over, also when there is no memory for it. */
 tn_status tni_graph_add(tn_graph *graph, const tni_graph_step *step, const char *where,
                         tn_error *err);

@@ -78,12 +78,14 @@ static tn_status check_stream(const tn_stream *stream, const char *where, tni_ca
     return status;
 }
 
-static tn_status begin_native(const tn_stream *stream, const tni_call *call, const char *where,
+static tn_status begin_native(tn_stream *stream, const tni_call *call, const char *where,
                               tn_error *err)
 {
     tn_error said = {0};
-    if (!call->row->graph_begin)
-        return TN_OK;
+    tn_status status =
+        tni_capture_refuse(stream, where, "a second recording cannot begin there", err);
+    if (status || !call->row->graph_begin)
+        return status;
     return tni_device_settle(
         call, where, call->row->graph_begin(call->self, call->device, stream->native, &said), &said,
         err);

@@ -1,7 +1,6 @@
 /* Copies between any two devices. */
 #include "base/alloc.h"
 #include "base/checked.h"
-#include "base/words.h"
 #include "device/graph/graph.h"
 #include "memory.h"
 
@@ -99,33 +98,6 @@ static void copy_rows(const tni_copy *copy)
         memcpy(to + row * copy->to.pitch, from + row * copy->from.pitch, (size_t)copy->bytes);
 }
 
-/* Whether a device says that it is lost when it is asked about itself. */
-static bool admits_loss(const tn_device *device)
-{
-    tn_device_memory asked = {.struct_size = sizeof asked};
-    (void)tn_device_memory_get(device, &asked, NULL);
-    return tn_device_health(device, NULL) == TN_DEVICE_LOST;
-}
-
-/* Keeps a loss with the device that is lost. Of two that are not known to be, none: the next call on
- * the one that is will find it. */
-static tn_status settle(const tni_copy *copy, tn_status status, const tn_error *said, tn_error *err)
-{
-    const tn_device *to = copy->to.device, *from = copy->from.device;
-    if (status != TN_DEVICE_LOST || !to || !from || to == from)
-        return tni_device_settle(to ? &copy->to.call : &copy->from.call, where, status, said, err);
-    bool from_is = admits_loss(from), to_is = admits_loss(to);
-    if (from_is || to_is)
-        return tni_device_settle(from_is ? &copy->from.call : &copy->to.call, where, status, said,
-                                 err);
-    tn_error words = *said;
-    words.message[sizeof words.message - 1] = '\0';
-    tni_words_clean(words.message);
-    return tn_fail(err, status, words.native_code, where,
-                   "%s or %s is lost, and neither says which: %s", from->id, to->id,
-                   tni_words_of(&words));
-}
-
 tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)
 {
     const tni_call *call = copy->to.device ? &copy->to.call : &copy->from.call;
@@ -140,14 +112,24 @@ tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error 
                              .rows = copy->rows,
                              .to_pitch = copy->to.pitch,
                              .from_pitch = copy->from.pitch};
+    const tni_call *from = copy->from.device ? &copy->from.call : call;
     tn_status status = call->row->copy(call->self, &job, &said);
-    return status ? settle(copy, status, &said, err) : TN_OK;
+    return status ? tni_device_settle_either(call, from, where, status, &said, err) : TN_OK;
 }
 
 /* The stream that the copy uses on `device`: the one that is named, if it is of that device. */
 static tn_status stream_on(tn_device *device, tn_stream *named, tn_stream **out, tn_error *err)
 {
     return tni_stream_for(named && named->device == device ? named : NULL, device, where, out, err);
+}
+
+/* The same for a copy that the host waits for. */
+static tn_status stream_to_wait_on(tn_device *device, tn_stream *named, tn_stream **out,
+                                   tn_error *err)
+{
+    tn_status status = stream_on(device, named, out, err);
+    return status ? status
+                  : tni_capture_refuse(*out, where, "the host would wait for this copy", err);
 }
 
 /* Between a device and the host's memory. Where the copy belongs to the stream of a device that
@@ -159,7 +141,8 @@ static tn_status copy_host(const tni_copy *copy, const tn_memory_copy_args *args
     const tn_device *owner = args->stream      ? args->stream->device
                              : args->to_device ? args->to_device
                                                : args->from_device;
-    tn_status status = stream_on(device, args->stream, &stream, err);
+    tn_status status = owner == device ? stream_on(device, args->stream, &stream, err)
+                                       : stream_to_wait_on(device, args->stream, &stream, err);
     if (!status)
         status = tni_copy_call(copy, stream, err);
     if (!status && owner != device)
@@ -175,7 +158,8 @@ static tn_status copy_within(const tni_copy *copy, tn_stream *named, tn_error *e
     bool far = named && named->device != copy->to.device;
     if (far && named->native)
         return tni_copy_call(copy, named, err);
-    tn_status status = stream_on(copy->to.device, named, &stream, err);
+    tn_status status = far ? stream_to_wait_on(copy->to.device, named, &stream, err)
+                           : stream_on(copy->to.device, named, &stream, err);
     if (!status && far)
         status = tn_stream_synchronize(named, err);
     if (!status)
@@ -199,9 +183,9 @@ static tn_status copy_devices(const tni_copy *copy, tn_stream *named, tn_error *
             return status;
         }
     }
-    tn_status status = stream_on(copy->to.device, named, &to, err);
+    tn_status status = stream_to_wait_on(copy->to.device, named, &to, err);
     if (!status)
-        status = stream_on(copy->from.device, named, &from, err);
+        status = stream_to_wait_on(copy->from.device, named, &from, err);
     return status ? status : tni_copy_staged(copy, to, from, where, err);
 }
 

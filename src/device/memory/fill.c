@@ -96,8 +96,10 @@ static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *e
 /* The host fills a stage once and copies it as often as it takes. */
 static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
 {
+    tn_status status = tni_capture_refuse(stream, where, "the host would fill this and wait", err);
+    if (status)
+        return status;
     tni_stage *stage = tni_stage_take(f->device, &f->call, where);
-    tn_status status = TN_OK;
     if (!stage)
         return tni_no_memory(err, where, "a copy through the host");
     uint64_t most = f->bytes < TNI_STAGE_BYTES ? f->bytes : TNI_STAGE_BYTES;

@@ -98,4 +98,6 @@ void tn_memory_trim(tn_device *device)
     bool usable = tni_device_open_to_return(device, &call);
     tni_keep_trim(memory, usable ? &call : NULL);
     tni_stage_trim(memory, usable ? &call : NULL);
+    if (usable && call.row->memory_trim)
+        call.row->memory_trim(call.self, call.device);
 }

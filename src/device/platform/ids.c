@@ -55,8 +55,9 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
         return none(n, "visible", id, id < 0 ? "numbers begin at 0" : why, err);
     }
     const tn_device *device = n->devices >= 0 ? tni_devices_of(n->platform, id) : NULL;
-    if (device && device->properties.known & TN_DEVICE_KNOWS(physical_index)) {
-        *out = (int32_t)device->properties.physical_index;
+    const tn_device_properties *told = tn_device_properties_get(device);
+    if (told && told->known & TN_DEVICE_KNOWS(physical_index)) {
+        *out = (int32_t)told->physical_index;
         return TN_OK;
     }
     if (n->visible.is_set && (size_t)id < n->visible.count) {

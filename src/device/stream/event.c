@@ -3,6 +3,7 @@
 #include "event.h"
 
 #include "base/alloc.h"
+#include "device/graph/graph.h"
 #include "life.h"
 
 static tn_status null(const char *what, const char *where, tn_error *err)
@@ -150,16 +151,48 @@ tn_status tn_event_record(tn_event *event, tn_stream *stream, tn_error *err)
         return TN_OK;
     }
     tn_error said = {0};
+    const bool captured = tni_capture_is_on(stream);
     status = tni_device_settle(
         &call, where,
         call.row->event_record(call.self, call.device, event->native, stream->native, &said), &said,
         err);
-    if (!status)
+    if (!status) {
+        atomic_store_explicit(&event->captured, captured, memory_order_relaxed);
         atomic_fetch_add_explicit(&event->mark->recorded, 1, memory_order_release);
+    }
     return status;
 }
 
-/* Within a platform the stream waits, otherwise the host does. */
+static bool is_captured(const tn_event *event)
+{
+    return atomic_load_explicit(&event->captured, memory_order_relaxed);
+}
+
+/* For what asks about work that an event's record comes after. */
+static tn_status refuse_captured(const tn_event *event, const char *where, tn_error *err)
+{
+    if (!is_captured(event))
+        return TN_OK;
+    return tn_fail(
+        err, TN_UNSUPPORTED, 0, where,
+        "this event of %s was last recorded on a stream that the program captures: it is "
+        "a point of that graph, and of no work yet; record it again outside",
+        event->device->id);
+}
+
+/* A stream that waits for a point of a capture becomes part of it, and one that is captured waits for no
+ * other. */
+static tn_status join(const tn_event *event, tn_stream *stream, const char *where, tn_error *err)
+{
+    if (!is_captured(event))
+        return tni_capture_refuse(stream, where, "the event was recorded outside of that capture",
+                                  err);
+    tni_capture_show(stream);
+    return TN_OK;
+}
+
+/* Within a platform the stream waits, otherwise the host does. A loss is kept with the device that says it is
+ * lost: it may be the event's. */
 static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where, tn_error *err)
 {
     tni_call call, of_event;
@@ -168,11 +201,14 @@ static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where,
         status = open_event(event, where, &of_event, err);
     if (status || !event->native || !is_recorded(event))
         return status;
-    if (stream->device->offer != event->device->offer)
+    status = join(event, stream, where, err);
+    if (!status && stream->device->offer != event->device->offer)
         return tn_event_synchronize(event, err);
+    if (status)
+        return status;
     tn_error said = {0};
-    return tni_device_settle(
-        &call, where,
+    return tni_device_settle_either(
+        &call, &of_event, where,
         call.row->stream_wait(call.self, call.device, stream->native, event->native, &said), &said,
         err);
 }
@@ -195,8 +231,8 @@ static tn_status query(const tn_event *event, const tni_call *call, const char *
                        int32_t *out_done, tn_error *err)
 {
     int32_t done = 1;
-    tn_status status = TN_OK;
-    if (event->native && is_recorded(event)) {
+    tn_status status = refuse_captured(event, where, err);
+    if (!status && event->native && is_recorded(event)) {
         tn_error said = {0};
         done = 0;
         status = tni_device_settle(
@@ -224,6 +260,8 @@ tn_status tn_event_synchronize(tn_event *event, tn_error *err)
     static const char where[] = "tn_event_synchronize";
     tni_call call;
     tn_status status = open_event(event, where, &call, err);
+    if (!status)
+        status = refuse_captured(event, where, err);
     if (status || !event->native || !is_recorded(event))
         return status;
     tn_error said = {0};

@@ -16,6 +16,7 @@ struct tn_event {
     void *native;   /* what the platform's functions take; NULL for a host event */
     uint32_t flags; /* TN_EVENT_...                                              */
     int32_t life;
+    _Atomic bool captured; /* its last record is part of a capture, and no point of any work */
     tni_event_mark own;
     tni_event_mark *mark; /* `own`, or in `shared`                                */
     tni_shared *shared;   /* of a host event for other processes; owned           */

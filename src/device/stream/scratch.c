@@ -1,6 +1,7 @@
 #include "scratch.h"
 
 #include "base/alloc.h"
+#include "device/graph/graph.h"
 #include "device/memory/memory.h"
 #include "life.h"
 
@@ -44,10 +45,42 @@ static bool is_of_now(const tn_stream *stream, const tni_scratch *scratch)
     return memory && atomic_load_explicit(&memory->life, memory_order_acquire) == scratch->life;
 }
 
+/* For a call that is captured: what the stream keeps could be gone, or another's, when the graph runs. */
+static tn_status take_captured(tn_stream *stream, const char *where, tni_scratch *to, tn_error *err)
+{
+    tn_error said = {0};
+    tni_call call;
+    tn_status status = tni_device_open(stream->device, where, &call, err);
+    if (status)
+        return status;
+    to->captured = true;
+    return tni_device_settle(&call, where,
+                             call.row->capture_alloc(call.self, call.device, stream->native,
+                                                     to->bytes, &to->memory, &said),
+                             &said, err);
+}
+
+static void give_captured(const tn_stream *stream, tni_scratch *scratch)
+{
+    tni_call call;
+    if (tni_device_open_to_return(stream->device, &call))
+        call.row->capture_free(call.self, call.device, stream->native, scratch->memory);
+    tni_release(scratch);
+}
+
+static tn_status take_new(tn_stream *stream, bool captured, const char *where, tni_scratch *to,
+                          tn_error *err)
+{
+    return captured ? take_captured(stream, where, to, err)
+                    : tni_memory_take(stream->device, to->bytes, "workspace", &to->memory,
+                                      &to->life, err);
+}
+
 tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where, tni_scratch **out,
                            tn_error *err)
 {
-    tni_scratch *found = atomic_exchange(&stream->scratch, NULL);
+    const bool captured = tni_capture_is_on(stream);
+    tni_scratch *found = captured ? NULL : atomic_exchange(&stream->scratch, NULL);
     if (found && found->bytes >= bytes && is_of_now(stream, found)) {
         *out = found;
         return TN_OK;
@@ -57,9 +90,8 @@ tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where,
     tni_scratch *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return tni_no_memory(err, where, "scratch memory");
-    made->bytes = room_for(bytes);
-    tn_status status =
-        tni_memory_take(stream->device, made->bytes, "workspace", &made->memory, &made->life, err);
+    made->bytes = captured ? bytes : room_for(bytes);
+    tn_status status = take_new(stream, captured, where, made, err);
     if (status)
         tni_release(made);
     else
@@ -69,9 +101,25 @@ tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where,
 
 void tni_scratch_give(tn_stream *stream, tni_scratch *scratch)
 {
+    if (scratch->captured) {
+        give_captured(stream, scratch);
+        return;
+    }
     tni_scratch *other = atomic_exchange(&stream->scratch, scratch);
     if (other)
         leave(stream, other);
+}
+
+/* A stream that is captured cannot be waited for: what it used before stays with the device's own. */
+static void pass_on(tn_stream *stream, tni_scratch *idle, tni_scratch *left)
+{
+    if (idle)
+        leave(stream->device->standard, idle);
+    while (left) {
+        tni_scratch *next = left->next;
+        leave(stream->device->standard, left);
+        left = next;
+    }
 }
 
 void tni_scratch_end(tn_stream *stream)
@@ -80,6 +128,10 @@ void tni_scratch_end(tn_stream *stream)
     tni_scratch *left = atomic_exchange(&stream->left, NULL);
     tn_error said; /* what runs on a stream that ends concerns nobody any more */
     tni_call call;
+    if ((idle || left) && tni_capture_is_on(stream)) {
+        pass_on(stream, idle, left);
+        return;
+    }
     if ((idle || left) && is_queued(stream) && tni_device_open_to_return(stream->device, &call) &&
         tni_life_of_stream(stream) == call.life)
         (void)call.row->stream_synchronize(call.self, call.device, stream->native, &said);

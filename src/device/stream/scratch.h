@@ -10,6 +10,7 @@ typedef struct tni_scratch {
     void *memory; /* of the stream's device, aligned to 64 */
     uint64_t bytes;
     uint32_t life; /* the memory's */
+    bool captured; /* the memory is that of a graph of the program's, and no one else's */
 } tni_scratch;
 
 /* At least so many bytes, until they are given back: on a platform with streams that may be as soon as

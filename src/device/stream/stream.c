@@ -42,6 +42,14 @@ static tn_status refuse(tn_stream *stream, const char *where, tn_error *err)
     return tni_graph_refuse(stream, where, "this would not be recorded", err);
 }
 
+/* As tni_stream_open, for a call that asks how far the stream has come. */
+static tn_status open_to_ask(tn_stream *stream, const char *where, tni_call *out, tn_error *err)
+{
+    tn_status status = tni_stream_open(stream, where, out, err);
+    return status ? status
+                  : tni_capture_refuse(stream, where, "nothing that is captured runs yet", err);
+}
+
 tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
 {
     if (!stream)
@@ -190,6 +198,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
     if (!stream)
         return tni_no_memory(err, where, "a stream");
     stream->native = raw;
+    tni_capture_show(stream);
     *out = stream;
     return TN_OK;
 }
@@ -222,7 +231,11 @@ int32_t tn_stream_priority(const tn_stream *stream)
 
 uintptr_t tn_stream_raw(const tn_stream *stream)
 {
-    return stream ? (uintptr_t)stream->native : 0;
+    if (!stream)
+        return 0;
+    if (stream->native)
+        tni_capture_show((tn_stream *)(uintptr_t)stream);
+    return (uintptr_t)stream->native;
 }
 
 uintptr_t tn_stream_raw_current(const tn_device *device)
@@ -237,7 +250,7 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
     int32_t done = 1;
     if (!out_done)
         return null("out_done", where, err);
-    tn_status status = tni_stream_open(stream, where, &call, err);
+    tn_status status = open_to_ask(stream, where, &call, err);
     if (!status && tni_row_has_streams(call.row)) {
         tn_error said = {0};
         done = 0;
@@ -256,7 +269,7 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
 {
     static const char where[] = "tn_stream_synchronize";
     tni_call call;
-    tn_status status = tni_stream_open(stream, where, &call, err);
+    tn_status status = open_to_ask(stream, where, &call, err);
     if (status || !tni_row_has_streams(call.row))
         return status;
     tn_error said = {0};

@@ -22,6 +22,7 @@ struct tn_stream {
     struct tni_trail *_Atomic trail;     /* what ran last; NULL before the first */
     struct tn_graph *_Atomic recording;  /* the graph that is being recorded; or NULL */
     _Atomic int32_t recorder;            /* the thread that records; 0 for none */
+    _Atomic bool is_shown;               /* so that it may be captured: tni_capture_show */
     void *native; /* what the platform's functions take; NULL for the standard one, and where the
                      platform has no streams */
 };

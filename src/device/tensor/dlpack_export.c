@@ -88,7 +88,7 @@ static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *wh
     if (!status)
         status = tni_device_open(device, where, &call, err);
     if (status || !tni_row_has_streams(call.row) ||
-        tn_stream_raw_current(device) == (uintptr_t)consumer)
+        (uintptr_t)tn_stream_current(device)->native == (uintptr_t)consumer)
         return status;
     status = find_stream(device, consumer, &theirs, err);
     if (!status)

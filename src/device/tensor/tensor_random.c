@@ -118,6 +118,14 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
     return tni_device_settle(&call, d->where, status, &said, err);
 }
 
+static tn_status refuse_recorded(tn_stream *stream, const char *where, tn_error *err)
+{
+    static const char why[] = "each run of it would have the same random numbers";
+    return tni_graph_any() && tn_graph_is_recording(stream)
+               ? tni_graph_refuse(stream, where, why, err)
+               : tni_capture_refuse(stream, where, why, err);
+}
+
 static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *tensor,
                       tn_error *err)
 {
@@ -135,9 +143,9 @@ static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *t
         status = d->fill(NULL, tensor->dtype, NULL, 0, err);
     if (status || layout.elements == 0)
         return status;
-    if (tni_graph_any() && tn_graph_is_recording(tn_stream_current(device)))
-        return tni_graph_refuse(tn_stream_current(device), d->where,
-                                "each run of it would have the same random numbers", err);
+    status = refuse_recorded(tn_stream_current(device), d->where, err);
+    if (status)
+        return status;
     if (!generator)
         generator = tn_device_generator(device);
     if (tni_memory_is_host(device))

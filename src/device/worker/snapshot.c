@@ -95,7 +95,7 @@ static void keep_devices(const tni_pointers *devices, const tni_pointers *platfo
         seen->platform = (int32_t)at;
         seen->index = device->index;
         seen->plans_only = device->plans_only;
-        keep_properties(&device->properties, &seen->properties);
+        keep_properties(tn_device_properties_get(device), &seen->properties);
         into->platforms[at].devices++;
     }
 }

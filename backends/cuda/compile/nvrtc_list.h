@@ -1,0 +1,25 @@
+/* What the module uses of NVIDIA's compiler, as lists: numbers and functions. They name types and declare none, so that a test
+ * can read them beside NVIDIA's own header and compare. */
+#ifndef CUDA_NVRTC_LIST_H
+#define CUDA_NVRTC_LIST_H
+
+#define NVRTC_NUMBER_LIST(X)         \
+    X(NVRTC_SUCCESS, 0)              \
+    X(NVRTC_ERROR_INVALID_OPTION, 5) \
+    X(NVRTC_ERROR_COMPILATION, 6)
+
+/*  Field, name, parameters. All give an nvrtc_result. */
+#define NVRTC_CALL_LIST(X)                                                     \
+    X(version, nvrtcVersion, (int *major, int *minor))                         \
+    X(create, nvrtcCreateProgram,                                              \
+      (nvrtc_program * out, const char *source, const char *name, int headers, \
+       const char *const *texts, const char *const *names))                    \
+    X(destroy, nvrtcDestroyProgram, (nvrtc_program * program))                 \
+    X(compile, nvrtcCompileProgram,                                            \
+      (nvrtc_program program, int count, const char *const *options))          \
+    X(code_size, nvrtcGetCUBINSize, (nvrtc_program program, size_t * out))     \
+    X(code, nvrtcGetCUBIN, (nvrtc_program program, char *out))                 \
+    X(log_size, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * out)) \
+    X(log, nvrtcGetProgramLog, (nvrtc_program program, char *out))
+
+#endif
