@@ -1,4 +1,3 @@
-#include "../compile/find.h"
 #include "lt.h"
 
 static const tn_symbol symbols[] = {
@@ -13,19 +12,8 @@ static const cuda_sought sought = {files, "cu13|cublas"};
 
 static tn_status open_lt(const tn_host *host, void **out_self, tn_error *err)
 {
-    cuda_lt *self = host->alloc(host->self, sizeof *self, _Alignof(cuda_lt));
-    if (!self)
-        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cublaslt", "no memory for its table");
-    memset(self, 0, sizeof *self);
-    tn_status status = cuda_find_bind(host, &sought, symbols, SYMBOLS, self, err);
-    if (!status && mtx_init(&self->lock, mtx_plain) != thrd_success)
-        status = tn_fail(err, TN_OUT_OF_MEMORY, 0, "cublaslt", "no memory for a lock");
-    if (status) {
-        host->release(host->self, self);
-        return status;
-    }
-    *out_self = self;
-    return TN_OK;
+    static const cuda_blas_form form = {"cublaslt", sizeof(cuda_lt), &sought, symbols, SYMBOLS};
+    return cuda_blas_open(host, &form, out_self, err);
 }
 
 /* 130002 is 13.0.2; 120903, as 12 wrote it, 12.9.3. */
@@ -52,49 +40,16 @@ const tn_library_row cuda_lt_row = {
 
 tn_status cuda_lt_check(lt_status code, const char *call, tn_error *err)
 {
-    switch (code) {
-    case LT_SUCCESS: return TN_OK;
-    case LT_NO_MEMORY:
-        return tn_fail(err, TN_OUT_OF_MEMORY, code, call, "cuBLASLt has no memory for it");
-    case LT_NOT_SUPPORTED:
-    case LT_ARCH_MISMATCH:
-        return tn_fail(err, TN_UNSUPPORTED, code, call, "cuBLASLt has nothing for this product");
-    case LT_NOT_INITIALIZED:
-        return tn_fail(err, TN_UNAVAILABLE, code, call,
-                       "cuBLASLt does not start: its CUDA version and the driver's may not fit");
-    default: return tn_fail(err, TN_INTERNAL, code, call, "cuBLASLt's result is %d", code);
-    }
+    return cuda_blas_check("cuBLASLt", code, call, err);
 }
 
-/* With the lock held. A handle of a context that was reset went with it. */
-static tn_status make_handle(cuda_lt *self, const cuda_device *device, tn_error *err)
+static tn_status make_handle(void *any, void **out, tn_error *err)
 {
-    const uint32_t life = atomic_load(&device->life);
-    lt_handle made = NULL;
-    if (atomic_load(&self->of[device->index].handle) &&
-        atomic_load(&self->of[device->index].life) == life)
-        return TN_OK;
-    tn_status status = cuda_lt_check(self->create(&made), "cublasLtCreate", err);
-    if (status)
-        return status;
-    atomic_store(&self->of[device->index].handle, made);
-    atomic_store_explicit(&self->of[device->index].life, life, memory_order_release);
-    return TN_OK;
+    const cuda_lt *self = any;
+    return cuda_lt_check(self->create(out), "cublasLtCreate", err);
 }
 
 tn_status cuda_lt_handle(cuda_lt *self, const cuda_scope *scope, lt_handle *out, tn_error *err)
 {
-    const cuda_device *device = scope->device;
-    const int32_t i = device->index;
-    tn_status status = TN_OK;
-    bool sound = atomic_load_explicit(&self->of[i].life, memory_order_acquire) ==
-                     atomic_load_explicit(&device->life, memory_order_acquire) &&
-                 atomic_load(&self->of[i].handle);
-    if (!sound) {
-        mtx_lock(&self->lock);
-        status = make_handle(self, device, err);
-        mtx_unlock(&self->lock);
-    }
-    *out = atomic_load_explicit(&self->of[i].handle, memory_order_relaxed);
-    return status;
+    return cuda_handles_get(&self->handles, scope, self, make_handle, out, err);
 }

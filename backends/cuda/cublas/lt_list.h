@@ -19,6 +19,7 @@
     X(LT_C_64F, CUDA_C_64F, 5)                                                \
     X(LT_R_32I, CUDA_R_32I, 10)                                               \
     X(LT_R_16BF, CUDA_R_16BF, 14)                                             \
+    X(LT_COMPUTE_16F, CUBLAS_COMPUTE_16F, 64)                                 \
     X(LT_COMPUTE_32F, CUBLAS_COMPUTE_32F, 68)                                 \
     X(LT_COMPUTE_64F, CUBLAS_COMPUTE_64F, 70)                                 \
     X(LT_COMPUTE_32I, CUBLAS_COMPUTE_32I, 72)                                 \
@@ -41,6 +42,7 @@
     X(LT_PREFER_ALIGNMENT_B, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 6)   \
     X(LT_PREFER_ALIGNMENT_C, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7)   \
     X(LT_PREFER_ALIGNMENT_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8)   \
+    X(LT_REDUCE_NOT, CUBLASLT_REDUCTION_SCHEME_NONE, 0)                       \
     X(LT_REDUCE_IN_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2)   \
     X(LT_REDUCE_ANYHOW, CUBLASLT_REDUCTION_SCHEME_MASK, 7)
 

@@ -227,9 +227,10 @@ static double work_of(const tn_op *op, uint64_t numerics)
     tn_dtype in = op->operand[0].dtype ? op->operand[0].dtype : out->dtype;
     tn_dtype work = tni_dtype_work(in);
     if (op->kind == TN_OP_MATMUL)
-        work = numerics & TN_NUM_REDUCED_REDUCTION && op->as.matmul.acc == TN_F32
-                   ? in
-                   : op->as.matmul.acc;
+        work =
+            numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS) && op->as.matmul.acc == TN_F32
+                ? in
+                : op->as.matmul.acc;
     return tni_dtype_roundoff(tni_dtype_is_integer(work) ? tni_dtype_work(out->dtype) : work);
 }
 
