@@ -41,6 +41,25 @@ class Decisions(script.Case):
             self.taken("matmul:f32:m=512,n=384,k=256,batch=3x2", library)
             self.taken("matmul:i8:m=512,n=384,k=256,tb=1", library + ".int8")
 
+    def test_8_bit_floats_and_their_scales(self):
+        f8, name = "matmul:f8_e4m3fn:m=512,n=384,k=256,tb=1", LT + ".f8"
+        for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",out=f16,act=relu", ",scale_a=tensor,scale_b=tensor",
+                     ",scale_a=tensor", ",scale_a=rows,scale_b=columns,out=bf16",
+                     ",batch=3,scale_a=tensor,scale_b=tensor"):
+            self.taken(f8 + more, name)
+        for problem, code, needed in (
+                (f8.replace(",tb=1", ""), "stride", 1), (f8.replace("k=256", "k=248"), "shape", 16),
+                (f8 + ",align=8", "alignment", 16), (f8 + ",bias=1", "dtype", None),
+                (f8.replace("e4m3fn", "e5m2"), "dtype", None), (f8 + ",scale_a=rows", "feature", 2),
+                (f8 + ",scale_a=rows,scale_b=tensor", "feature", 2),
+                (f8 + ",batch=3,scale_a=rows,scale_b=columns", "stride", 0)):
+            why = self.refused(self.rows(problem), name)
+            self.assertEqual(why["code"], code, problem)
+            if needed is not None:
+                self.assertEqual(why["needed"], needed, problem)
+        why = self.refused(self.rows(f8, "a100"), name)
+        self.assertEqual((why["code"], why["needed"], why["found"]), ("device", 89, 80))
+
     def test_what_follows_a_product_is_of_cublaslt_alone(self):
         rows = self.rows("matmul:f32:m=512,n=384,k=256,bias=1,act=relu")
         self.assertEqual(rows[LT]["verdict"], "chosen")

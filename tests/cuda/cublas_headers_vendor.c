@@ -8,6 +8,14 @@
 
 #include <stddef.h>
 
+#if CUBLAS_VERSION < 120900 /* what came with 12.9 has nothing to be compared with */
+enum {
+    CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F = 3,
+    CUBLASLT_MATMUL_DESC_A_SCALE_MODE = 31,
+    CUBLASLT_MATMUL_DESC_B_SCALE_MODE = 32
+};
+#endif
+
 typedef cublasStatus_t lt_status;
 typedef cudaDataType_t lt_type;
 typedef cublasComputeType_t lt_compute;

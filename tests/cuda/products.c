@@ -250,6 +250,35 @@ static void handles_follow_a_reset(void **state)
     assert_int_equal(blas->handles, of_blas + 1);
 }
 
+/* Out lies by rows, and so it is B, transposed, that the library calls A. */
+static void scales_of_8_bit_floats_are_pointed_to(void **state)
+{
+    const int64_t one[] = {1, 1}, rows[] = {64, 1}, columns[] = {1, 64};
+    tn_tensor scale[4];
+    (void)state;
+    come_in();
+    tn_tensor a = make(TN_F8_E4M3FN, 1, 64), b = make(TN_F8_E5M2, 1, 64);
+    tn_tensor out = make(TN_BF16, 1, 64);
+    const int64_t *const shapes[] = {one, one, rows, columns};
+    for (int i = 0; i < 4; i++)
+        DO(tn_tensor_create(device, TN_F32, shapes[i], 2, &scale[i], &err));
+    for (int i = 0; i < 4; i += 2) {
+        DO(tn_matmul(NULL,
+                     TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .transpose_b = 1,
+                             .scale_a = &scale[i], .scale_b = &scale[i + 1]),
+                     &err));
+        assert_int_equal(last(lt)->compute, LT_COMPUTE_32F);
+        assert_int_equal(last(lt)->scale_a, (uintptr_t)scale[i + 1].data);
+        assert_int_equal(last(lt)->scale_b, (uintptr_t)scale[i].data);
+        assert_int_equal(last(lt)->scale_mode, i ? LT_SCALE_EACH : 0);
+    }
+    DO(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .transpose_b = 1), &err));
+    assert_true(last(lt)->scale_a == 0 && last(lt)->scale_b == 0);
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&scale[i]);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+}
+
 /* A thread with settings and a stream of its own. */
 typedef struct worker {
     pthread_t thread;
@@ -342,6 +371,7 @@ int main(void)
         cmocka_unit_test(either_library_is_taken_as_preferred),
         cmocka_unit_test(a_plan_of_cublas_serves_every_size),
         cmocka_unit_test(handles_follow_a_reset),
+        cmocka_unit_test(scales_of_8_bit_floats_are_pointed_to),
         cmocka_unit_test(two_threads_with_settings_of_their_own),
     };
     return run_suite("cuda.products", tests);

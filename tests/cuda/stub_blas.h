@@ -20,6 +20,8 @@ typedef struct stub_blas_call {
     int compute, scale; /* cuBLAS is told no scale */
     int mode; /* cuBLAS: the mode of its mathematics; cuBLASLt: how parts of sums are put together */
     int batch;
+    int scale_mode;             /* cuBLASLt: of both */
+    uintptr_t scale_a, scale_b; /* cuBLASLt: where they are, 0 for none */
     void *stream;
     uintptr_t room;
     size_t bytes;

@@ -150,6 +150,9 @@ lt_status cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, cons
                          .scale = of->scale,
                          .mode = (int)algo->data[1],
                          .batch = (int)out->value[LT_LAYOUT_BATCH_COUNT],
+                         .scale_mode = (int)of->value[LT_DESC_SCALE_MODE_A],
+                         .scale_a = (uintptr_t)of->value[LT_DESC_SCALE_A],
+                         .scale_b = (uintptr_t)of->value[LT_DESC_SCALE_B],
                          .stream = stream,
                          .room = (uintptr_t)workspace,
                          .bytes = workspace_bytes};

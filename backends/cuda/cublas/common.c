@@ -82,6 +82,8 @@ lt_type cuda_blas_type(tn_dtype dtype)
     case TN_F16: return LT_R_16F;
     case TN_BF16: return LT_R_16BF;
     case TN_I8: return LT_R_8I;
+    case TN_F8_E4M3FN: return LT_R_F8_E4M3;
+    case TN_F8_E5M2: return LT_R_F8_E5M2;
     case TN_I32: return LT_R_32I;
     case TN_C64: return LT_C_32F;
     case TN_C128: return LT_C_64F;

@@ -1,4 +1,5 @@
 #include "matmul.h"
+#include "admit.h"
 #include "lt.h"
 #include "shape.h"
 
@@ -9,7 +10,9 @@ typedef struct lt_ready {
     uint64_t workspace; /* that the algorithm may use */
     cuda_blas_sums sums;
     int epilogue;
-    /* What has no bias is shared by all runs. One with a bias is changed by each: who finds it taken makes
+    bool points; /* to a bias or scales */
+    bool scales_each;
+    /* What has no pointers is shared by all runs. One with some is changed by each: who finds it taken makes
      * another. */
     _Atomic(lt_desc) desc;
 } lt_ready;
@@ -27,7 +30,7 @@ static lt_status make_desc(const cuda_lt *lt, const lt_ready *plan, lt_desc *out
 {
     const int32_t a = plan->shape.matrix[plan->shape.left].turned ? LT_OP_T : LT_OP_N;
     const int32_t b = plan->shape.matrix[plan->shape.right].turned ? LT_OP_T : LT_OP_N;
-    const int32_t epilogue = plan->epilogue;
+    const int32_t epilogue = plan->epilogue, each = LT_SCALE_EACH;
     lt_desc desc = NULL;
     lt_status code = lt->desc_create(&desc, plan->sums.compute, plan->sums.scale);
     if (!code)
@@ -36,6 +39,8 @@ static lt_status make_desc(const cuda_lt *lt, const lt_ready *plan, lt_desc *out
         code = lt->desc_set(desc, LT_DESC_TRANSB, &b, sizeof b);
     if (!code)
         code = lt->desc_set(desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    for (int i = LT_DESC_SCALE_MODE_A; i <= LT_DESC_SCALE_MODE_B && plan->scales_each && !code; i++)
+        code = lt->desc_set(desc, i, &each, sizeof each);
     if (code && desc)
         (void)lt->desc_destroy(desc);
     else
@@ -157,6 +162,8 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     memset(plan, 0, sizeof *plan);
     plan->workspace = cuda_blas_room_usable(run->workspace_bytes);
     plan->epilogue = epilogue_of(run->op);
+    plan->points = run->op->uses & (TN_MATMUL_USES_BIAS | TN_MATMUL_USES_SCALES);
+    plan->scales_each = cuda_blas_scales_each(run->op);
     plan->sums = cuda_blas_sums_of(run->row, run->op);
     tn_status status = lt_shape_of(run->op, &plan->shape, NULL);
     if (status)
@@ -191,17 +198,37 @@ static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
                       cuda_blas_room_begin(run->workspace), (size_t)plan->workspace, run->stream);
 }
 
-/* A descriptor with this run's bias. */
-static lt_status compute_with_bias(const tn_run *run, lt_handle handle)
+/* This run's bias and scales, where it has them. */
+static lt_status point(const tn_run *run, lt_desc desc)
+{
+    const lt_ready *plan = run->plan;
+    const cuda_lt *lt = run->library;
+    const int32_t of_left = plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_A : TN_MATMUL_SCALE_B;
+    const int32_t of_right =
+        plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_B : TN_MATMUL_SCALE_A;
+    const struct {
+        int32_t operand;
+        lt_desc_attribute attribute;
+    } pointers[] = {
+        {TN_MATMUL_BIAS, LT_DESC_BIAS}, {of_left, LT_DESC_SCALE_A}, {of_right, LT_DESC_SCALE_B}};
+    lt_status code = LT_SUCCESS;
+    for (int i = 0; i < 3 && !code; i++) {
+        const void *at = tn_operand(run, pointers[i].operand);
+        if (run->op->operand[pointers[i].operand].dtype)
+            code = lt->desc_set(desc, pointers[i].attribute, &at, sizeof at);
+    }
+    return code;
+}
+
+static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
 {
     const cuda_lt *lt = run->library;
     lt_ready *plan = run->plan;
-    const void *bias = tn_operand(run, TN_MATMUL_BIAS);
     lt_desc desc = atomic_exchange(&plan->desc, NULL), none = NULL;
     lt_status code = desc ? LT_SUCCESS : make_desc(lt, plan, &desc);
     if (code)
         return code;
-    code = lt->desc_set(desc, LT_DESC_BIAS, &bias, sizeof bias);
+    code = point(run, desc);
     if (!code)
         code = compute(run, handle, desc);
     if (!atomic_compare_exchange_strong(&plan->desc, &none, desc))
@@ -220,9 +247,8 @@ tn_status lt_run(const tn_run *run, tn_error *err)
     status = cuda_lt_handle(run->library, &scope, &handle, err);
     if (!status)
         status = cuda_blas_settle(run, &scope, "cuBLASLt",
-                                  plan->epilogue & LT_EPILOGUE_BIAS
-                                      ? compute_with_bias(run, handle)
-                                      : compute(run, handle, atomic_load(&plan->desc)),
+                                  plan->points ? compute_with_pointers(run, handle)
+                                               : compute(run, handle, atomic_load(&plan->desc)),
                                   "cublasLtMatmul", err);
     cuda_leave(&scope);
     return status;

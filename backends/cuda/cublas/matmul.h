@@ -12,6 +12,7 @@ void lt_plan_release(const tn_run *run, void *any);
 tn_status lt_run(const tn_run *run, tn_error *err);
 
 extern const tn_kernel_row cuda_lt_matmul_row, cuda_lt_tf32_row, cuda_lt_half_row,
-    cuda_lt_half_reduced_row, cuda_lt_half_whole_row, cuda_lt_f16_sums_row, cuda_lt_int8_row;
+    cuda_lt_half_reduced_row, cuda_lt_half_whole_row, cuda_lt_f16_sums_row, cuda_lt_int8_row,
+    cuda_lt_f8_row;
 
 #endif

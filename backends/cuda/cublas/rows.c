@@ -73,6 +73,18 @@ const tn_kernel_row cuda_lt_f16_sums_row = {
     ROW,
 };
 
+/* The device sums 8-bit floats in fewer bits than those of f32. */
+const tn_kernel_row cuda_lt_f8_row = {
+    .name = "cuda.matmul.cublaslt.f8",
+    .dtypes = cuda_blas_f8,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION,
+    .honours =
+        BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE | TN_MATMUL_USES_SCALES,
+    .flops_per_us = 1.4e9,
+    .admit = cuda_blas_admit_f8,
+    ROW,
+};
+
 const tn_kernel_row cuda_lt_int8_row = {
     .name = "cuda.matmul.cublaslt.int8",
     .dtypes = cuda_blas_i8,
