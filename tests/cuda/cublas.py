@@ -60,6 +60,12 @@ class Decisions(script.Case):
         why = self.refused(self.rows(f8, "a100"), name)
         self.assertEqual((why["code"], why["needed"], why["found"]), ("device", 89, 80))
 
+    def test_later_answers_come_after_the_first(self):
+        """They are for tuning to find."""
+        rows = [name for name, row in self.rows("matmul:bf16:m=512,n=384,k=256").items() if not row["why"]]
+        places = [rows.index(LT + ".half-reduced" + answer) for answer in ("", ".2", ".3")]
+        self.assertEqual(places, [0, 1, 2])
+
     def test_what_follows_a_product_is_of_cublaslt_alone(self):
         rows = self.rows("matmul:f32:m=512,n=384,k=256,bias=1,act=relu")
         self.assertEqual(rows[LT]["verdict"], "chosen")

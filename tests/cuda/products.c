@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { MIB = 1 << 20, LOST = 192 /* to align the workspace */ };
+enum { MIB = 1 << 20, LOST = 192 /* to align the workspace */, LT_WAYS_SEEN = 3 };
 
 static tn_device *device;
 static tn_error err;
@@ -250,6 +250,42 @@ static void handles_follow_a_reset(void **state)
     assert_int_equal(blas->handles, of_blas + 1);
 }
 
+static void every_answer_of_the_heuristics_has_its_row(void **state)
+{
+    static const char *const names[] = {"cuda.matmul.cublaslt", "cuda.matmul.cublaslt.2",
+                                        "cuda.matmul.cublaslt.3"};
+    char rule[64];
+    (void)state;
+    for (int ways = 0; ways < 2; ways++) {
+        for (int i = 0; i < 3; i++) {
+            come_in();
+            tn_plan_cache_clear(NULL, TN_OP_NONE);
+            snprintf(rule, sizeof rule, "rules=require:%s", names[i]);
+            set(rule);
+            DO(multiply(NULL, TN_F32, 1, 64, NULL));
+            assert_int_equal(last(lt)->answer, ways == 0 || i < 2 ? i : 1);
+        }
+        setenv("STUB_LT_WAYS", "2", 1);
+    }
+    unsetenv("STUB_LT_WAYS");
+    come_in();
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+}
+
+static void tuning_tries_them(void **state)
+{
+    bool tried[LT_WAYS_SEEN] = {false};
+    (void)state;
+    come_in();
+    set("tuning.enabled=true");
+    const int before = lt->count, of_blas = blas->count;
+    DO(multiply(NULL, TN_F64, 1, 32, NULL));
+    for (int i = before; i < lt->count && i < STUB_CALLS_MOST; i++)
+        tried[lt->calls[i].answer] = true;
+    assert_true(tried[0] && tried[1] && tried[2]);
+    assert_true(blas->count > of_blas);
+}
+
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
 static void scales_of_8_bit_floats_are_pointed_to(void **state)
 {
@@ -372,6 +408,8 @@ int main(void)
         cmocka_unit_test(a_plan_of_cublas_serves_every_size),
         cmocka_unit_test(handles_follow_a_reset),
         cmocka_unit_test(scales_of_8_bit_floats_are_pointed_to),
+        cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
+        cmocka_unit_test(tuning_tries_them),
         cmocka_unit_test(two_threads_with_settings_of_their_own),
     };
     return run_suite("cuda.products", tests);

@@ -3,6 +3,7 @@
  *
  * Environment:
  *   STUB_LT         the result of asking cuBLASLt for an algorithm (0), or "none": it is 0, and there is none
+ *   STUB_LT_WAYS    how many algorithms there are (8)
  *   STUB_LT_START   the result of making a handle of cuBLASLt (0)
  *   STUB_BLAS       the result of a product by cuBLAS (0)
  *   STUB_BLAS_START the result of making a handle of cuBLAS (0) */
@@ -19,6 +20,7 @@ enum { STUB_CALLS_MOST = 4096 };
 typedef struct stub_blas_call {
     int compute, scale; /* cuBLAS is told no scale */
     int mode; /* cuBLAS: the mode of its mathematics; cuBLASLt: how parts of sums are put together */
+    int answer; /* cuBLASLt: which of its algorithms */
     int batch;
     int scale_mode;             /* cuBLASLt: of both */
     uintptr_t scale_a, scale_b; /* cuBLASLt: where they are, 0 for none */

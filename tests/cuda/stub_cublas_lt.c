@@ -126,10 +126,16 @@ lt_status cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layo
         return LT_INVALID_VALUE;
     const thing *wish = preference;
     atomic_fetch_add(&stub_lt_seen.asked, 1);
-    *out_count = !text || text[0] != 'n';
-    *out = (lt_found){.state = LT_SUCCESS, .workspace = wish->value[LT_PREFER_WORKSPACE]};
-    out->algo.data[0] = wish->value[LT_PREFER_WORKSPACE];
-    out->algo.data[1] = wish->value[LT_PREFER_REDUCTION];
+    const int there = text && text[0] == 'n'   ? 0
+                      : getenv("STUB_LT_WAYS") ? number("STUB_LT_WAYS")
+                                               : 8;
+    *out_count = wanted < there ? wanted : there;
+    for (int i = 0; i < *out_count; i++) {
+        out[i] = (lt_found){.state = LT_SUCCESS, .workspace = wish->value[LT_PREFER_WORKSPACE]};
+        out[i].algo.data[0] = wish->value[LT_PREFER_WORKSPACE];
+        out[i].algo.data[1] = wish->value[LT_PREFER_REDUCTION];
+        out[i].algo.data[2] = (uint64_t)i;
+    }
     return number("STUB_LT");
 }
 
@@ -149,6 +155,7 @@ lt_status cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, cons
         (stub_blas_call){.compute = of->compute,
                          .scale = of->scale,
                          .mode = (int)algo->data[1],
+                         .answer = (int)algo->data[2],
                          .batch = (int)out->value[LT_LAYOUT_BATCH_COUNT],
                          .scale_mode = (int)of->value[LT_DESC_SCALE_MODE_A],
                          .scale_a = (uintptr_t)of->value[LT_DESC_SCALE_A],

@@ -91,23 +91,26 @@ static lt_status make_preference(const cuda_lt *lt, const tn_run *run, const lt_
     return code;
 }
 
+/* One of the heuristics' answers, as the row says. */
 static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, lt_ready *plan,
                         tn_error *err)
 {
+    const int32_t answer = ((const lt_row *)run->row)->answer;
     lt_preference preference = NULL;
-    lt_found found = {.state = LT_NOT_SUPPORTED};
+    lt_found found[LT_WAYS] = {{.state = LT_NOT_SUPPORTED}};
     const lt_shape *shape = &plan->shape;
     int count = 0;
     lt_status code = make_preference(lt, run, plan, &preference);
     if (!code)
         code = lt->heuristic(handle, atomic_load(&plan->desc), plan->layout[shape->left],
                              plan->layout[shape->right], plan->layout[TN_MATMUL_OUT],
-                             plan->layout[TN_MATMUL_OUT], preference, 1, &found, &count);
+                             plan->layout[TN_MATMUL_OUT], preference, answer + 1, found, &count);
     if (preference)
         (void)lt->preference_destroy(preference);
+    const lt_found *taken = &found[count > answer ? answer : count > 0 ? count - 1 : 0];
     if (!code)
-        code = count > 0 ? found.state : LT_NOT_SUPPORTED;
-    plan->algo = found.algo;
+        code = count > 0 ? taken->state : LT_NOT_SUPPORTED;
+    plan->algo = taken->algo;
     return cuda_lt_check(code, "cublasLtMatmulAlgoGetHeuristic", err);
 }
 
