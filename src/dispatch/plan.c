@@ -113,7 +113,6 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
                                 .op = question->op,
                                 .data = nothing,
                                 .platform = status ? NULL : call.self,
-                                .workspace_bytes = state->workspace,
                                 .host = &kernel->record->host,
                                 .device = status ? 0 : call.device,
                                 .threads = tni_parallel_threads_hint()};
@@ -123,6 +122,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
         return status;
     if (kernel->talker)
         tni_library_heed(kernel->talker, question->context);
+    state->made_with.workspace_bytes = state->workspace;
     status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
     state->made_with.plan = plan;
     state->made_with.op = NULL;

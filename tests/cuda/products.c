@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { MIB = 1 << 20, LOST = 192 /* to align the workspace */, LT_WAYS_SEEN = 3 };
+enum { MIB = 1 << 20, LOST = 192 /* to align the workspace */, GREAT = 1024 };
 
 static tn_device *device;
 static tn_error err;
@@ -35,8 +35,12 @@ static void come_in(void)
 {
     DO(tn_settings_reset(NULL, &err));
     DO(tn_settings_set("admission=never", &err)); /* as the stubs compute nothing */
-    if (device)
+    if (device) {
+        lt->count = blas->count = 0;
+        for (int i = 0; i < STUB_ANSWERS; i++)
+            lt->answers[i] = 0;
         return;
+    }
     DO(tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err));
     DO(tn_device_get("cuda:0", &device, &err));
     lt = find(LT_STUB, "stub_lt_seen");
@@ -115,7 +119,7 @@ static void usual_memory_keeps_to_the_limit(void **state)
     assert_int_equal(last(lt)->bytes, MIB - LOST);
     assert_int_equal(last(blas)->bytes, MIB - LOST);
     set("workspace.limit=1k");
-    assert_int_equal(multiply(NULL, TN_F32, 1, 64, NULL), TN_UNSUPPORTED);
+    assert_int_equal(multiply(NULL, TN_F32, 1, 64, NULL), TN_REFUSED);
     assert_non_null(strstr(err.message, "workspace"));
 }
 
@@ -141,7 +145,7 @@ static void a_callers_memory_is_aligned(void **state)
     tn_memory_free(device, memory);
 }
 
-/* What each library is told for a dtype under a setting. */
+/* What each library is told for a dtype under a setting: where computing, and not memory, takes the time. */
 static void sums_are_made_as_settings_permit(void **state)
 {
     static const char fp16[] = "cuda.matmul.allow_fp16_reduced_precision_reduction=false",
@@ -180,16 +184,16 @@ static void sums_are_made_as_settings_permit(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         come_in();
         set(cases[i].setting);
-        DO(multiply(NULL, cases[i].dtype, 1, 64, NULL));
+        DO(multiply(NULL, cases[i].dtype, 1, GREAT, NULL));
         assert_int_equal(last(lt)->compute, cases[i].compute);
         assert_int_equal(last(lt)->scale, cases[i].scale);
         assert_int_equal(last(lt)->mode, cases[i].mode);
         set("matmul.library=cublas");
         if (cases[i].blas_mode < 0) {
-            assert_int_equal(multiply(NULL, cases[i].dtype, 1, 64, NULL), TN_REFUSED);
+            assert_int_equal(multiply(NULL, cases[i].dtype, 1, GREAT, NULL), TN_REFUSED);
             continue;
         }
-        DO(multiply(NULL, cases[i].dtype, 1, 64, NULL));
+        DO(multiply(NULL, cases[i].dtype, 1, GREAT, NULL));
         assert_int_equal(last(blas)->compute, cases[i].compute);
         assert_int_equal(last(blas)->mode, cases[i].blas_mode);
     }
@@ -274,16 +278,12 @@ static void every_answer_of_the_heuristics_has_its_row(void **state)
 
 static void tuning_tries_them(void **state)
 {
-    bool tried[LT_WAYS_SEEN] = {false};
     (void)state;
     come_in();
     set("tuning.enabled=true");
-    const int before = lt->count, of_blas = blas->count;
     DO(multiply(NULL, TN_F64, 1, 32, NULL));
-    for (int i = before; i < lt->count && i < STUB_CALLS_MOST; i++)
-        tried[lt->calls[i].answer] = true;
-    assert_true(tried[0] && tried[1] && tried[2]);
-    assert_true(blas->count > of_blas);
+    assert_true(lt->answers[0] > 0 && lt->answers[1] > 0 && lt->answers[2] > 0);
+    assert_true(blas->count > 0);
 }
 
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
@@ -330,7 +330,7 @@ static void *work(void *any)
 {
     worker *w = any;
     tn_error said = {0};
-    const int64_t shape[] = {32, 32};
+    const int64_t shape[] = {GREAT, GREAT};
     for (int i = 0; i < 200 && !w->status; i++) {
         tn_tensor a = {0}, b = {0}, out = {0};
         w->status = tn_tensor_create(device, TN_BF16, shape, 2, &a, &said);
@@ -412,5 +412,6 @@ int main(void)
         cmocka_unit_test(tuning_tries_them),
         cmocka_unit_test(two_threads_with_settings_of_their_own),
     };
+    (void)setenv("TENON_CACHE", "", 1); /* times of another run would be taken for this one's */
     return run_suite("cuda.products", tests);
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STUB_CALLS_MOST = 4096 };
+enum { STUB_CALLS_MOST = 4096, STUB_ANSWERS = 8 };
 
 /* A product. */
 typedef struct stub_blas_call {
@@ -33,6 +33,7 @@ typedef struct stub_blas_seen {
     _Atomic int handles; /* made              */
     _Atomic int asked;   /* for an algorithm  */
     _Atomic int crossed; /* calls with a handle that another thread had its turn with */
+    _Atomic int answers[STUB_ANSWERS]; /* products by each */
     _Atomic int count;
     stub_blas_call calls[STUB_CALLS_MOST];
 } stub_blas_seen;
