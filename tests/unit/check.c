@@ -298,7 +298,7 @@ static tn_status visit(void *user, const tni_part *part, tn_error *err)
 static void check_parts(const char *problem, int64_t least_visits)
 {
     tour t = {.op = op_of(problem)};
-    static float inputs[4][4096], all[512];
+    static float inputs[TN_MATMUL_OPERANDS][4096], all[512];
     void *outs[TN_OP_OPERANDS_MAX] = {NULL};
     tn_error err;
     for (int32_t i = 0; i < t.op.count; i++) {
