@@ -232,23 +232,21 @@ double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expe
     return tni_is_nan(bound) ? INFINITY : bound;
 }
 
-/* What sums that are not of f32 are as exact as: of 8-bit floats, devices keep 11 bits and more. */
-static tn_dtype narrow_sums_of(tn_dtype dtype)
+/* Of sums in fewer bits than those of f32: those of the inputs; of 8-bit floats devices keep 13 and more. */
+static double narrow_roundoff(tn_dtype in)
 {
-    return tni_dtype_bytes(dtype) == 1 ? (tn_dtype)TN_F16 : dtype;
+    return tni_dtype_bytes(in) == 1 ? 0x1p-13 : tni_dtype_roundoff(in);
 }
 
 /* u */
 static double work_of(const tn_op *op, uint64_t numerics)
 {
     const tn_layout *out = &op->operand[tni_op_class_of(op->kind)->output];
+    const bool narrow = numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS);
     tn_dtype in = op->operand[0].dtype ? op->operand[0].dtype : out->dtype;
-    tn_dtype work = tni_dtype_work(in);
-    if (op->kind == TN_OP_MATMUL)
-        work =
-            numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS) && op->as.matmul.acc == TN_F32
-                ? narrow_sums_of(in)
-                : op->as.matmul.acc;
+    tn_dtype work = op->kind == TN_OP_MATMUL ? op->as.matmul.acc : tni_dtype_work(in);
+    if (op->kind == TN_OP_MATMUL && narrow && work == TN_F32)
+        return narrow_roundoff(in);
     return tni_dtype_roundoff(tni_dtype_is_integer(work) ? tni_dtype_work(out->dtype) : work);
 }
 
