@@ -146,40 +146,41 @@ static void a_callers_memory_is_aligned(void **state)
 }
 
 /* What each library is told for a dtype under a setting: where computing, and not memory, takes the time. */
+static const char fp16[] = "cuda.matmul.allow_fp16_reduced_precision_reduction=false",
+                  bf16[] = "cuda.matmul.allow_bf16_reduced_precision_reduction=false",
+                  fp16_k[] = "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false",
+                  bf16_k[] = "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false",
+                  f16_sums[] = "cuda.matmul.allow_fp16_accumulation=true",
+                  tf32[] = "cuda.matmul.fp32_precision=tf32",
+                  allow_tf32[] = "cuda.matmul.allow_tf32=true",
+                  high[] = "float32_matmul_precision=high", none[] = "admission=never";
+static const struct {
+    tn_dtype dtype;
+    const char *setting;
+    int compute, scale, mode;
+    int blas_mode; /* -1: cuBLAS has nothing */
+} cases[] = {
+    {TN_F32, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_F32, tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F32, allow_tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F32, high, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F64, none, LT_COMPUTE_64F, LT_R_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_C64, none, LT_COMPUTE_32F, LT_C_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_C128, none, LT_COMPUTE_64F, LT_C_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_I8, none, LT_COMPUTE_32I, LT_R_32I, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_F16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_F16, fp16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
+    {TN_F16, fp16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
+    {TN_F16, f16_sums, LT_COMPUTE_16F, LT_R_16F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_USUAL},
+    {TN_F16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_BF16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_BF16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
+    {TN_BF16, bf16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
+    {TN_BF16, f16_sums, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+};
+
 static void sums_are_made_as_settings_permit(void **state)
 {
-    static const char fp16[] = "cuda.matmul.allow_fp16_reduced_precision_reduction=false",
-                      bf16[] = "cuda.matmul.allow_bf16_reduced_precision_reduction=false",
-                      fp16_k[] = "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false",
-                      bf16_k[] = "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false",
-                      f16_sums[] = "cuda.matmul.allow_fp16_accumulation=true",
-                      tf32[] = "cuda.matmul.fp32_precision=tf32",
-                      allow_tf32[] = "cuda.matmul.allow_tf32=true",
-                      high[] = "float32_matmul_precision=high", none[] = "admission=never";
-    static const struct {
-        tn_dtype dtype;
-        const char *setting;
-        int compute, scale, mode;
-        int blas_mode; /* -1: cuBLAS has nothing */
-    } cases[] = {
-        {TN_F32, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
-        {TN_F32, tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
-        {TN_F32, allow_tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
-        {TN_F32, high, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
-        {TN_F64, none, LT_COMPUTE_64F, LT_R_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
-        {TN_C64, none, LT_COMPUTE_32F, LT_C_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
-        {TN_C128, none, LT_COMPUTE_64F, LT_C_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
-        {TN_I8, none, LT_COMPUTE_32I, LT_R_32I, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
-        {TN_F16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
-        {TN_F16, fp16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
-        {TN_F16, fp16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
-        {TN_F16, f16_sums, LT_COMPUTE_16F, LT_R_16F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_USUAL},
-        {TN_F16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
-        {TN_BF16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
-        {TN_BF16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
-        {TN_BF16, bf16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
-        {TN_BF16, f16_sums, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
-    };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         come_in();
