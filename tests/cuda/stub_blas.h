@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STUB_CALLS_MOST = 4096, STUB_ANSWERS = 8 };
+enum { STUB_CALLS_MOST = 4096, STUB_ANSWERS = 8, STUB_HANDLES_MOST = 64 };
 
 /* A product. */
 typedef struct stub_blas_call {
@@ -30,15 +30,23 @@ typedef struct stub_blas_call {
 } stub_blas_call;
 
 typedef struct stub_blas_seen {
-    _Atomic int handles; /* made              */
-    _Atomic int asked;   /* for an algorithm  */
-    _Atomic int crossed; /* calls with a handle that another thread had its turn with */
+    _Atomic int handles;           /* made              */
+    void *kept[STUB_HANDLES_MOST]; /* these, also those that went with a reset device */
+    _Atomic int asked;             /* for an algorithm  */
+    _Atomic int crossed;           /* calls with a handle that another thread had its turn with */
     _Atomic int answers[STUB_ANSWERS]; /* products by each */
     _Atomic int count;
     stub_blas_call calls[STUB_CALLS_MOST];
 } stub_blas_seen;
 
 extern stub_blas_seen stub_lt_seen, stub_cublas_seen;
+
+/* Counts a handle; the module has one made at a time. */
+static inline void stub_blas_made(stub_blas_seen *in, void *handle)
+{
+    const int i = atomic_fetch_add(&in->handles, 1);
+    in->kept[i < STUB_HANDLES_MOST ? i : STUB_HANDLES_MOST - 1] = handle;
+}
 
 /* The place of the next product; the last one's where there is no more room. */
 static inline stub_blas_call *stub_blas_next(stub_blas_seen *in)

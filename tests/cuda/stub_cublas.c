@@ -55,8 +55,8 @@ lt_status cublasCreate_v2(blas_handle *out)
     const lt_status code = number("STUB_BLAS_START");
     if (code)
         return code;
-    atomic_fetch_add(&stub_cublas_seen.handles, 1);
     *out = calloc(1, sizeof(handle));
+    stub_blas_made(&stub_cublas_seen, *out);
     return *out ? LT_SUCCESS : LT_NO_MEMORY;
 }
 

@@ -54,8 +54,11 @@ size_t cublasLtGetVersion(void)
 lt_status cublasLtCreate(lt_handle *out)
 {
     lt_status code = number("STUB_LT_START");
-    atomic_fetch_add(&stub_lt_seen.handles, 1);
-    return code ? code : make(out);
+    if (!code)
+        code = make(out);
+    if (!code)
+        stub_blas_made(&stub_lt_seen, *out);
+    return code;
 }
 
 lt_status cublasLtDestroy(lt_handle handle)
