@@ -1,9 +1,8 @@
 /* A stub of cuBLAS, beside the stub of the driver: a handle keeps what it is told, and one thread's turn with it
  * is from setting the stream to the product. It computes nothing; its environment is in stub_blas.h. */
 #include "../../backends/cuda/cublas/blas.h"
+#include "stub.h"
 #include "stub_blas.h"
-
-#include <stdlib.h>
 
 #define BLAS_CALL_(field, name, result, parameters) result name parameters;
 BLAS_CALL_LIST(BLAS_CALL_)
@@ -22,8 +21,7 @@ typedef struct handle {
 
 static lt_status number(const char *name)
 {
-    const char *text = getenv(name);
-    return text ? (lt_status)strtol(text, NULL, 10) : LT_SUCCESS;
+    return (lt_status)stub_number(name, LT_SUCCESS);
 }
 
 static const void *self(void)

@@ -1,9 +1,8 @@
 /* A stub of cuBLASLt, beside the stub of the driver: it keeps descriptors, finds fault where its environment
  * says so (stub_blas.h), and computes nothing. */
 #include "../../backends/cuda/cublas/lt.h"
+#include "stub.h"
 #include "stub_blas.h"
-
-#include <stdlib.h>
 
 #define LT_CALL_(field, name, result, parameters) result name parameters;
 LT_CALL_LIST(LT_CALL_)
@@ -20,8 +19,7 @@ typedef struct thing {
 
 static lt_status number(const char *name)
 {
-    const char *text = getenv(name);
-    return text ? (lt_status)strtol(text, NULL, 10) : LT_SUCCESS;
+    return (lt_status)stub_number(name, LT_SUCCESS);
 }
 
 static lt_status make(void **out)
@@ -129,9 +127,7 @@ lt_status cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layo
         return LT_INVALID_VALUE;
     const thing *wish = preference;
     atomic_fetch_add(&stub_lt_seen.asked, 1);
-    const int there = text && text[0] == 'n'   ? 0
-                      : getenv("STUB_LT_WAYS") ? number("STUB_LT_WAYS")
-                                               : 8;
+    const int there = text && text[0] == 'n' ? 0 : (int)stub_number("STUB_LT_WAYS", 8);
     *out_count = wanted < there ? wanted : there;
     for (int i = 0; i < *out_count; i++) {
         out[i] = (lt_found){.state = LT_SUCCESS, .workspace = wish->value[LT_PREFER_WORKSPACE]};
