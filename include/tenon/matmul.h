@@ -20,9 +20,11 @@ TN_BEGIN_DECLS
  * serve all. A bias broadcasts to out's shape.
  *
  * A and B of 8-bit floats, f8_e4m3fn or f8_e5m2 each, may have scales of f32, which the elements are meant to be
- * multiplied by: scale_a broadcasts to A's rows ([..., m, 1], or one number for all), scale_b to B's columns ([...,
- * 1, n], or one for all). Vectors are matrices with a dimension of 1. With beta 0, what is in
- * out is not read; with alpha 0, whether NaNs and infinities of A and B count is left to the kernel. */
+ * multiplied by: scale_a broadcasts to A's rows ([..., m, 1], or one number for all), scale_b to B's columns
+ * ([..., 1, n], or one for all).
+ *
+ * Vectors are matrices with a dimension of 1. With beta 0, what is in out is not read; with alpha 0, whether NaNs and
+ * infinities of A and B count is left to the kernel. */
 typedef struct tn_matmul_args {
     size_t struct_size;
     const tn_tensor *a;
@@ -34,8 +36,7 @@ typedef struct tn_matmul_args {
     int32_t activation; /* TN_ACT_... */
     int32_t transpose_a;
     int32_t transpose_b;
-    tn_dtype
-        acc; /* what products are summed in; 0: f32 for floats of 8 and 16 bits, i32 for i8, else A's */
+    tn_dtype acc; /* of sums; 0: f32 for floats of 8 and 16 bits, i32 for i8, else A's */
     uint32_t set;
     uint32_t reserved;
     tn_stream *stream; /* NULL: the thread's current one of the tensors' device */
