@@ -76,7 +76,8 @@ lt_status cublasSetAtomicsMode(blas_handle any, blas_atomics mode)
     return LT_SUCCESS;
 }
 
-/* Takes the turn, and gives the handle its own memory back, as the real one does. */
+/* Takes the turn, which lasts long enough for others to come, and gives the handle its own memory back, as the
+ * real one does. */
 lt_status cublasSetStream_v2(blas_handle any, lt_stream stream)
 {
     handle *to = any;
@@ -85,6 +86,7 @@ lt_status cublasSetStream_v2(blas_handle any, lt_stream stream)
         atomic_fetch_add(&stub_cublas_seen.crossed, 1);
     to->stream = stream;
     to->has_room = false;
+    (void)thrd_sleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     return LT_SUCCESS;
 }
 
