@@ -1,5 +1,7 @@
 /* The module's tables. */
 #include "compile/nvrtc.h"
+#include "cublas/blas.h"
+#include "cublas/gemm.h"
 #include "cublas/lt.h"
 #include "cublas/matmul.h"
 #include "kernels/layout.h"
@@ -53,14 +55,29 @@ static const tn_platform_row platform = {
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, NULL};
+static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, &cuda_blas_row,
+                                                  NULL};
 
-static const tn_kernel_row *const kernels[] = {
-    &cuda_permute_row,         &cuda_cast_row,    &cuda_fill_row,
-    &cuda_unary_row,           &cuda_binary_row,  &cuda_reduce_row,
-    &cuda_softmax_row,         &cuda_norm_row,    &cuda_rotary_row,
-    &cuda_lt_matmul_row,       &cuda_lt_tf32_row, &cuda_lt_half_row,
-    &cuda_lt_half_reduced_row, &cuda_lt_int8_row, NULL};
+static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
+                                               &cuda_cast_row,
+                                               &cuda_fill_row,
+                                               &cuda_unary_row,
+                                               &cuda_binary_row,
+                                               &cuda_reduce_row,
+                                               &cuda_softmax_row,
+                                               &cuda_norm_row,
+                                               &cuda_rotary_row,
+                                               &cuda_blas_matmul_row,
+                                               &cuda_blas_tf32_row,
+                                               &cuda_blas_half_row,
+                                               &cuda_blas_half_reduced_row,
+                                               &cuda_blas_f16_sums_row,
+                                               &cuda_blas_int8_row,
+#define LT_ROWS_(kind) \
+    &cuda_lt_##kind##_rows[0].row, &cuda_lt_##kind##_rows[1].row, &cuda_lt_##kind##_rows[2].row,
+                                               LT_ROWS_LIST(LT_ROWS_)
+#undef LT_ROWS_
+                                                   NULL};
 
 static const tn_module module = {
     .struct_size = sizeof module,

@@ -29,7 +29,8 @@ typedef struct job {
 
 /* What one tile covers, and where its operands begin. */
 typedef struct place {
-    char *at[TN_MATMUL_OPERANDS]; /* A's first row, B's first column, out, bias */
+    char *at
+        [TN_MATMUL_OPERANDS]; /* A's first row, B's first column, of the others the place in out */
     int64_t rows, columns;
 } place;
 
@@ -143,6 +144,19 @@ static double wrap_i32(double whole)
     return (double)(int32_t)(uint32_t)(int64_t)whole;
 }
 
+/* Of a row of the tile. */
+static void apply_scales(const job *j, const place *at, int64_t row, double *sum)
+{
+    for (int32_t o = TN_MATMUL_SCALE_A; o <= TN_MATMUL_SCALE_B; o++) {
+        double scale[TILE];
+        if (!j->element[o]->dtype)
+            continue;
+        read_row(j, at, o, row, true, scale);
+        for (int64_t i = 0; i < at->columns; i++)
+            sum[i] *= scale[i];
+    }
+}
+
 static void finish(const job *j, int64_t count, const double *out, const double *bias, double *sum)
 {
     const bool whole = tni_ref_is_whole(j->element[TN_MATMUL_A]);
@@ -197,6 +211,7 @@ static void finish_tile(const job *j, const place *at, tni_ref_tile *tile)
         double *sum = tile->sum + i * TILE;
         read_row(j, at, TN_MATMUL_OUT, i, j->matmul->beta != 0, out);
         read_row(j, at, TN_MATMUL_BIAS, i, j->element[TN_MATMUL_BIAS]->dtype != 0, bias);
+        apply_scales(j, at, i, sum);
         if (j->wide)
             finish_wide(j, count, out, bias, tile->rest + i * TILE, sum);
         else
@@ -250,13 +265,20 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     return TN_OK;
 }
 
+static bool is_f8(tn_dtype dtype)
+{
+    return dtype == TN_F8_E4M3FN || dtype == TN_F8_E5M2;
+}
+
 /* What goes with A of one sort: as dtypes of B, out, bias and of the sums. */
 static bool goes_with(const tn_op *op, int32_t operand, tn_dtype dtype)
 {
     const tni_ref_element *a = tni_ref_element_of(op->operand[TN_MATMUL_A].dtype);
     const tni_ref_element *other = tni_ref_element_of(dtype);
     if (operand == TN_MATMUL_B)
-        return dtype == a->dtype;
+        return dtype == a->dtype || (is_f8(dtype) && is_f8(a->dtype));
+    if (operand == TN_MATMUL_SCALE_A || operand == TN_MATMUL_SCALE_B)
+        return dtype == TN_F32 && is_f8(a->dtype);
     if (a->dtype == TN_I8)
         return dtype == TN_I32 || (dtype == TN_F32 && operand != TN_MATMUL_OPERANDS);
     return other->sort == a->sort && other->bytes > 1;
@@ -264,11 +286,12 @@ static bool goes_with(const tn_op *op, int32_t operand, tn_dtype dtype)
 
 static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
 {
-    static const char *const names[] = {"a.dtype", "b.dtype", "out.dtype", "bias.dtype", "acc"};
+    static const char *const names[] = {"a.dtype",       "b.dtype",       "out.dtype", "bias.dtype",
+                                        "scale_a.dtype", "scale_b.dtype", "acc"};
     const tn_dtype acc = op->as.matmul.acc, a = op->operand[TN_MATMUL_A].dtype;
     for (int32_t o = TN_MATMUL_B; o <= TN_MATMUL_OPERANDS; o++) {
         tn_dtype dtype = o == TN_MATMUL_OPERANDS ? acc : op->operand[o].dtype;
-        bool absent = (o == TN_MATMUL_BIAS && op->count <= o) || (o >= TN_MATMUL_BIAS && !dtype);
+        bool absent = o >= TN_MATMUL_BIAS && ((o < TN_MATMUL_OPERANDS && op->count <= o) || !dtype);
         if (absent || goes_with(op, o, dtype))
             continue;
         return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o],
@@ -295,7 +318,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return tni_ref_admit_function(query, function, why);
 }
 
-static const tn_dtype dtypes[] = {TN_F64, TN_F32, TN_BF16, TN_F16, TN_I8, TN_C64, TN_C128, 0};
+static const tn_dtype dtypes[] = {TN_F64, TN_F32,  TN_BF16,      TN_F16,     TN_I8,
+                                  TN_C64, TN_C128, TN_F8_E4M3FN, TN_F8_E5M2, 0};
 
 const tn_kernel_row tni_ref_matmul = {
     .struct_size = sizeof tni_ref_matmul,
@@ -309,7 +333,7 @@ const tn_kernel_row tni_ref_matmul = {
     .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |
                TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |
                TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION | TN_MATMUL_USES_OUT_DTYPE |
-               TN_MATMUL_USES_ACC,
+               TN_MATMUL_USES_ACC | TN_MATMUL_USES_SCALES,
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
     .flops_per_us = 2000,
     .bytes_per_us = 500,

@@ -17,8 +17,14 @@ TN_BEGIN_DECLS
  *
  * A is [..., m, k], B is [..., k, n], out is [..., m, n], of any strides; with transpose_a or _b set, A is
  * [..., k, m], B is [..., n, k]. Dimensions before the last two broadcast: those that are missing or 1
- * serve all. A bias broadcasts to out's shape. Vectors are matrices with a dimension of 1. With beta 0, what is in
- * out is not read; with alpha 0, whether NaNs and infinities of A and B count is left to the kernel. */
+ * serve all. A bias broadcasts to out's shape.
+ *
+ * A and B of 8-bit floats, f8_e4m3fn or f8_e5m2 each, may have scales of f32, which the elements are meant to be
+ * multiplied by: scale_a broadcasts to A's rows ([..., m, 1], or one number for all), scale_b to B's columns
+ * ([..., 1, n], or one for all).
+ *
+ * Vectors are matrices with a dimension of 1. With beta 0, what is in out is not read; with alpha 0, whether NaNs and
+ * infinities of A and B count is left to the kernel. */
 typedef struct tn_matmul_args {
     size_t struct_size;
     const tn_tensor *a;
@@ -30,14 +36,16 @@ typedef struct tn_matmul_args {
     int32_t activation; /* TN_ACT_... */
     int32_t transpose_a;
     int32_t transpose_b;
-    tn_dtype acc; /* what products are summed in; 0: f32 for 16-bit floats, i32 for i8, else A's */
+    tn_dtype acc; /* of sums; 0: f32 for floats of 8 and 16 bits, i32 for i8, else A's */
     uint32_t set;
     uint32_t reserved;
     tn_stream *stream; /* NULL: the thread's current one of the tensors' device */
     void *workspace;   /* on that device; NULL: the stream's own */
     uint64_t workspace_bytes;
+    const tn_tensor *scale_a; /* NULL: none */
+    const tn_tensor *scale_b;
 } tn_matmul_args;
-TN_ENDS_WITH(tn_matmul_args, workspace_bytes);
+TN_ENDS_WITH(tn_matmul_args, scale_b);
 
 TN_API tn_status tn_matmul(const tn_context *context, const tn_matmul_args *args, tn_error *err);
 

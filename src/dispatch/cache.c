@@ -342,13 +342,13 @@ static tn_status not_prepared(const tni_question *question, tn_error *err)
     return status;
 }
 
-/* The state that serves the question with this kernel: one that is shared, or a new one. Without the
+/* The state that serves the question with this candidate: one that is shared, or a new one. Without the
  * lock; counted for the caller. */
-static tn_status get_state(const tni_question *question, const tni_kernel *kernel, bool may_make,
+static tn_status get_state(const tni_question *question, const tni_contender *of, bool may_make,
                            bool *out_shared, tni_state **out, tn_error *err)
 {
     tni_state like;
-    tni_state_begin(question, kernel, &like);
+    tni_state_begin(question, of, &like);
     lock();
     tni_state *found = find_state(&like);
     if (found)
@@ -364,14 +364,14 @@ static tn_status get_state(const tni_question *question, const tni_kernel *kerne
     return not_prepared(question, err);
 }
 
-tn_status tni_prepared_check(const tni_question *question, const tni_kernel *kernel, tn_error *err)
+tn_status tni_prepared_check(const tni_question *question, const tni_contender *of, tn_error *err)
 {
     tni_state like;
     key k;
     if (!tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED))
         return TN_OK;
     make_key(question, &k);
-    tni_state_begin(question, kernel, &like);
+    tni_state_begin(question, of, &like);
     tni_once_run(&watched, watch);
     lock();
     bool found = find(&k) || find_state(&like);
@@ -420,7 +420,7 @@ static tn_status bind(const tni_question *question, bool preparing, const key *k
     tni_state *state = NULL;
     tni_plan *made = NULL;
     const tni_contender *chosen = &choice->candidates[index];
-    tn_status status = get_state(question, chosen->kernel, may_make, &shared, &state, err);
+    tn_status status = get_state(question, chosen, may_make, &shared, &state, err);
     if (!status && state)
         status = tni_plan_bind(question, chosen, state, k->words, k->count, &made, err);
     if (status || !made)

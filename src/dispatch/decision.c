@@ -71,7 +71,7 @@ static void look_ahead(tn_decision *decision, const tni_question *question)
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
     decision->unmet = unmet ? unmet->text : "";
-    if (!tni_prepared_check(question, first->kernel, &decision->failure))
+    if (!tni_prepared_check(question, first, &decision->failure))
         return;
     if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;

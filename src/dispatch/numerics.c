@@ -86,6 +86,40 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
     return true;
 }
 
+/* The switch that governs splitting a product's sums; -1 for none. */
+static tn_setting switch_of_splits(const tn_op *op)
+{
+    const tn_dtype dtype = op->operand[0].dtype;
+    if (op->kind != TN_OP_MATMUL)
+        return -1;
+    return dtype == TN_F16 ? TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION_SPLIT_K
+           : dtype == TN_BF16
+               ? TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION_SPLIT_K
+               : -1;
+}
+
+static bool splits_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
+{
+    const tn_setting setting = switch_of_splits(question->op);
+    if (!(kernel->row->numerics & TN_NUM_SPLIT_SUMS) || setting < 0 ||
+        tn_setting_value(question->context, setting))
+        return true;
+    return tni_refuse(why, TN_REFUSE_PRECISION, "split sums", 0, 1, "%s=true permits it",
+                      key_of(setting));
+}
+
+/* What an op asks for itself needs no permission. */
+static bool f16_sums_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
+{
+    const tn_setting setting = TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION;
+    const tn_matmul_op *mm = tn_op_matmul(question->op);
+    if (!(kernel->row->numerics & TN_NUM_F16_SUMS) || !mm || mm->acc == TN_F16 ||
+        tn_setting_value(question->context, setting))
+        return true;
+    return tni_refuse(why, TN_REFUSE_PRECISION, "bits of sums", 32, 16, "%s=true permits it",
+                      key_of(setting));
+}
+
 /* The switch that governs narrow sums of an op; -1 for none. */
 static tn_setting switch_of_sums(const tn_op *op)
 {
@@ -113,5 +147,6 @@ static bool sums_permit(const tni_question *question, const tni_kernel *kernel, 
 bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
 {
     return precision_permits(question, kernel, why) && determinism_permits(question, kernel, why) &&
-           sums_permit(question, kernel, why);
+           sums_permit(question, kernel, why) && splits_permit(question, kernel, why) &&
+           f16_sums_permit(question, kernel, why);
 }

@@ -33,6 +33,16 @@ static void forget_alignment(tn_op *op)
     }
 }
 
+/* The arguments with another B; a caller's struct may be shorter than ours. */
+static tn_matmul_args args_with(const tn_matmul_args *args, const tn_tensor *b)
+{
+    tn_matmul_args made = {0};
+    memcpy(&made, args, args->struct_size < sizeof made ? args->struct_size : sizeof made);
+    made.struct_size = sizeof made;
+    made.b = b;
+    return made;
+}
+
 static tn_status copy_b(const tn_matmul_args *args, tn_device *device, tn_packed *to, tn_error *err)
 {
     const tn_tensor *b = args->b;
@@ -109,9 +119,7 @@ tn_status tn_matmul_pack(const tn_context *context, const tn_matmul_args *args, 
     made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
     status = copy_b(args, problem.device, made, err);
     if (!status) {
-        tn_matmul_args with_copy = *args;
-        with_copy.struct_size = sizeof with_copy;
-        with_copy.b = &made->b;
+        tn_matmul_args with_copy = args_with(args, &made->b);
         status = tni_matmul_make(&with_copy, &problem, err);
     }
     if (!status)
@@ -217,9 +225,7 @@ tn_status tn_matmul_packed(const tn_packed *packed, const tn_matmul_args *args, 
     if (args->b)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
                        "b is packed already: it is NULL in a call with it");
-    tn_matmul_args with_copy = *args;
-    with_copy.struct_size = sizeof with_copy;
-    with_copy.b = &packed->b;
+    const tn_matmul_args with_copy = args_with(args, &packed->b);
     tn_status status = tni_matmul_make(&with_copy, &problem, err);
     if (!status)
         status = tni_life_check(packed->plan->device, packed->life, "the packed B", face, err);

@@ -79,8 +79,9 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
     return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times meanwhile", ROUNDS);
 }
 
-void tni_state_begin(const tni_question *question, const tni_kernel *kernel, tni_state *out)
+void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out)
 {
+    const tni_kernel *kernel = of->kernel;
     tn_op op;
     tni_op_free(question->op, kernel->row->free_dims, &op);
     atomic_init(&out->references, 1);
@@ -89,8 +90,10 @@ void tni_state_begin(const tni_question *question, const tni_kernel *kernel, tni
     out->kernel = kernel;
     out->device = question->device;
     out->bytes = 0;
+    out->workspace = kernel->row->free_dims ? 0 : of->workspace;
     out->key_count = tni_op_key(&op, out->key);
     out->key[out->key_count++] = (uint32_t)tni_life_of(question->device);
+    out->key[out->key_count++] = out->workspace;
     out->hash = (uint64_t)(uintptr_t)kernel;
     for (size_t i = 0; i < out->key_count; i++)
         out->hash = tni_hash_mix(out->hash, out->key[i]);
@@ -119,9 +122,11 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
         return status;
     if (kernel->talker)
         tni_library_heed(kernel->talker, question->context);
+    state->made_with.workspace_bytes = state->workspace;
     status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
     state->made_with.plan = plan;
     state->made_with.op = NULL;
+    state->made_with.workspace_bytes = 0;
     return tni_device_settle(&call, kernel->row->name, status, &said, err);
 }
 
@@ -220,7 +225,7 @@ tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *
         return tni_no_memory(err, where, "a choice");
     tn_status status = tni_choose(question, choice, &index, err);
     if (!status) {
-        tni_state_begin(question, choice->candidates[index].kernel, &like);
+        tni_state_begin(question, &choice->candidates[index], &like);
         status = tni_state_make(question, &like, &state, err);
     }
     if (!status && state)

@@ -12,11 +12,12 @@ typedef struct tni_state {
     int64_t kept;           /* plans in the cache that have it; under its lock */
     const tni_kernel *kernel;
     tn_device *device;
-    uint64_t bytes; /* as the kernel says */
+    uint64_t bytes;     /* as the kernel says */
+    uint64_t workspace; /* of every run; 0 for a row with free dimensions, as runs differ */
     tn_run made_with;
     uint64_t hash;
     size_t key_count;
-    uint64_t key[TNI_KEY_MOST + 1]; /* the last is the device's life */
+    uint64_t key[TNI_KEY_MOST + 2]; /* the last are the device's life and the workspace */
 } tni_state;
 
 struct tni_plan {
@@ -44,8 +45,8 @@ struct tni_plan {
 tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_t *out_index,
                      tn_error *err);
 
-/* The words of a state for a kernel: fills in all but what the kernel makes. */
-void tni_state_begin(const tni_question *question, const tni_kernel *kernel, tni_state *out);
+/* The words of a state for a candidate: fills in all but what its kernel makes. */
+void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out);
 
 /* Has the kernel make its own plan. The caller releases *out. */
 tn_status tni_state_make(const tni_question *question, const tni_state *like, tni_state **out,
@@ -63,8 +64,8 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
     return plan;
 }
 
-/* Whether a call could have this kernel's plan under plan.only_prepared: TN_REFUSED says what to do. */
-tn_status tni_prepared_check(const tni_question *question, const tni_kernel *kernel, tn_error *err);
+/* Whether a call could have this candidate's plan under plan.only_prepared: TN_REFUSED says what to do. */
+tn_status tni_prepared_check(const tni_question *question, const tni_contender *of, tn_error *err);
 
 /* Whether a plan that the calling thread kept a count of may be used once more: it is not when it was given
  * up, nor on a thread that never took a lease. Counts as found. */

@@ -60,6 +60,12 @@ static const void *pointer_at(const void *args, size_t offset)
     return pointer;
 }
 
+/* Whether a caller's struct reaches so far; 0 is no place. */
+static bool brings(const void *args, size_t offset)
+{
+    return offset && *(const size_t *)args >= offset + sizeof(void *);
+}
+
 /* Host memory has one device; all others are told apart by their owner or DLPack's numbers. */
 static bool add_tensor(signature *s, const tn_tensor *tensor)
 {
@@ -106,8 +112,9 @@ static bool sign(const tni_asked *asked, signature *out)
     out->words[1] = tni_context_hash(asked->context, class);
     out->count = 2;
     for (size_t i = 0; class->operands[i]; i++) {
-        const tn_tensor *tensor =
-            form->tensors[i] ? pointer_at(asked->args, form->tensors[i]) : NULL;
+        const tn_tensor *tensor = brings(asked->args, form->tensors[i])
+                                      ? pointer_at(asked->args, form->tensors[i])
+                                      : NULL;
         out->tensors[i] = tensor;
         if (!tensor)
             out->words[out->count++] = 0;

@@ -6,11 +6,18 @@
 #include <inttypes.h>
 
 static const char where[] = "tn_matmul";
-static const char *const names[] = {"a", "b", "out", "bias", NULL};
+static const char *const names[] = {"a", "b", "out", "bias", "scale_a", "scale_b", NULL};
+
+static bool is_f8(tn_dtype dtype)
+{
+    return dtype == TN_F8_E4M3FN || dtype == TN_F8_E5M2;
+}
 
 tn_dtype tni_matmul_acc(tn_dtype dtype)
 {
     switch (dtype) {
+    case TN_F8_E4M3FN:
+    case TN_F8_E5M2:
     case TN_F16:
     case TN_BF16: return TN_F32;
     case TN_I8:
@@ -21,7 +28,7 @@ tn_dtype tni_matmul_acc(tn_dtype dtype)
 
 tn_dtype tni_matmul_out(tn_dtype dtype)
 {
-    return dtype == TN_I8 || dtype == TN_U8 ? TN_I32 : dtype;
+    return dtype == TN_I8 || dtype == TN_U8 ? TN_I32 : is_f8(dtype) ? TN_F32 : dtype;
 }
 
 /* What an operand's last two dimensions ask of a kernel. */
@@ -64,13 +71,28 @@ static uint64_t all_uses(const tn_op *op)
     uses |=
         op->operand[TN_MATMUL_OUT].dtype != tni_matmul_out(a->dtype) ? TN_MATMUL_USES_OUT_DTYPE : 0;
     uses |= mm->acc != tni_matmul_acc(a->dtype) ? TN_MATMUL_USES_ACC : 0;
+    if (op->operand[TN_MATMUL_SCALE_A].dtype || op->operand[TN_MATMUL_SCALE_B].dtype)
+        uses |= TN_MATMUL_USES_SCALES;
     return uses;
 }
 
 static bool is_computed(tn_dtype dtype)
 {
     return dtype == TN_F64 || dtype == TN_F32 || dtype == TN_F16 || dtype == TN_BF16 ||
-           dtype == TN_I8 || dtype == TN_C64 || dtype == TN_C128;
+           dtype == TN_I8 || dtype == TN_C64 || dtype == TN_C128 || is_f8(dtype);
+}
+
+/* What out may be besides the usual, in words; "" for nothing. */
+static const char *other_outs(tn_dtype a)
+{
+    return is_f8(a) ? ", f16 or bf16" : a == TN_F16 || a == TN_BF16 || a == TN_I8 ? " or f32" : "";
+}
+
+static bool is_out_of(tn_dtype a, tn_dtype out)
+{
+    return out == tni_matmul_out(a) ||
+           (out == TN_F32 && (a == TN_F16 || a == TN_BF16 || a == TN_I8)) ||
+           (is_f8(a) && (out == TN_F16 || out == TN_BF16));
 }
 
 static tn_status check_dtypes(const tn_op *op, tn_error *err)
@@ -79,17 +101,15 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
     tn_dtype out = op->operand[TN_MATMUL_OUT].dtype, bias = op->operand[TN_MATMUL_BIAS].dtype;
     if (!is_computed(a))
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "a is of %s; needs f64, f32, f16, bf16, i8, c64 or c128", tn_dtype_name(a));
-    if (b != a)
+                       "a is of %s; needs f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2",
+                       tn_dtype_name(a));
+    if (b != a && !(is_f8(a) && is_f8(b)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "b needs the dtype of a, %s, found %s",
                        tn_dtype_name(a), tn_dtype_name(b));
-    bool wider = out == tni_matmul_out(a) || ((a == TN_F16 || a == TN_BF16) && out == TN_F32) ||
-                 (a == TN_I8 && out == TN_F32);
-    if (!wider)
-        return tn_fail(
-            err, TN_INVALID_ARGUMENT, 0, where, "out of a product of %s needs %s%s, found %s",
-            tn_dtype_name(a), tn_dtype_name(tni_matmul_out(a)),
-            a == TN_F16 || a == TN_BF16 || a == TN_I8 ? " or f32" : "", tn_dtype_name(out));
+    if (!is_out_of(a, out))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "out of a product of %s needs %s%s, found %s", tn_dtype_name(a),
+                       tn_dtype_name(tni_matmul_out(a)), other_outs(a), tn_dtype_name(out));
     if (bias && bias != out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "bias needs the dtype of out, %s, found %s", tn_dtype_name(out),
@@ -159,6 +179,33 @@ static tn_status check_shapes(tn_op *op, tn_error *err)
     return status;
 }
 
+/* A scale goes along out's rows, or its columns, and is the same along the other. */
+static tn_status check_scale(tn_op *op, int32_t operand, tn_error *err)
+{
+    const tn_layout *out = &op->operand[TN_MATMUL_OUT];
+    const tn_dtype a = op->operand[TN_MATMUL_A].dtype;
+    tn_layout *scale = &op->operand[operand];
+    const bool of_a = operand == TN_MATMUL_SCALE_A;
+    const int32_t fixed = out->rank - (of_a ? 1 : 2);
+    if (!scale->dtype)
+        return TN_OK;
+    if (!is_f8(a))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s: f8_e4m3fn and f8_e5m2 have scales, and a is of %s", names[operand],
+                       tn_dtype_name(a));
+    if (scale->dtype != TN_F32)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s needs f32, found %s", names[operand],
+                       tn_dtype_name(scale->dtype));
+    tn_status status =
+        tni_layout_broadcast(scale, out->shape, out->rank, where, names[operand], err);
+    if (status || tni_layout_elements(out) == 0 || out->shape[fixed] <= 1 ||
+        scale->stride[fixed] == 0)
+        return status;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "%s needs one number for all, or one for each %s: %s", names[operand],
+                   of_a ? "row" : "column", of_a ? "[..., m, 1]" : "[..., 1, n]");
+}
+
 static tn_status settle(tn_op *op, tn_error *err)
 {
     tn_matmul_op *mm = &op->as.matmul;
@@ -167,6 +214,8 @@ static tn_status settle(tn_op *op, tn_error *err)
         status = check_numbers(op, err);
     if (!status)
         status = check_shapes(op, err);
+    for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B && !status; i++)
+        status = check_scale(op, i, err);
     if (status)
         return status;
     const tn_layout *a = &op->operand[TN_MATMUL_A], *out = &op->operand[TN_MATMUL_OUT];
@@ -211,7 +260,13 @@ tn_status tni_matmul_make(const tn_matmul_args *args, tni_problem *out, tn_error
     tn_status status = check_args(args, err);
     if (status)
         return status;
-    const tn_tensor *const tensors[] = {args->a, args->b, args->out, args->bias};
+    const bool scales = TN_HAS(args, tn_matmul_args, scale_b);
+    const tn_tensor *const tensors[] = {args->a,
+                                        args->b,
+                                        args->out,
+                                        args->bias,
+                                        scales ? args->scale_a : NULL,
+                                        scales ? args->scale_b : NULL};
     status = tni_problem_begin(out, &tni_matmul_class, tensors, err);
     if (status)
         return status;
@@ -252,10 +307,10 @@ static void free_dims(tn_op *op, uint64_t dims)
 {
     tn_matmul_op *mm = &op->as.matmul;
     int32_t rank = mm->batch_rank;
-    static const uint64_t last[TN_MATMUL_OPERANDS][2] = {{TN_MATMUL_DIM_M, TN_MATMUL_DIM_K},
-                                                         {TN_MATMUL_DIM_K, TN_MATMUL_DIM_N},
-                                                         {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N},
-                                                         {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N}};
+    static const uint64_t last[TN_MATMUL_OPERANDS][2] = {
+        {TN_MATMUL_DIM_M, TN_MATMUL_DIM_K}, {TN_MATMUL_DIM_K, TN_MATMUL_DIM_N},
+        {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N}, {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N},
+        {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N}, {TN_MATMUL_DIM_M, TN_MATMUL_DIM_N}};
     for (int32_t i = 0; i < TN_MATMUL_OPERANDS; i++) {
         tn_layout *layout = &op->operand[i];
         if (!layout->dtype)
@@ -276,9 +331,14 @@ const tn_setting tni_matmul_settings[] = {
     TNI_SETTINGS_OF_PLANS,
     TNI_SETTINGS_OF_PRODUCTS,
     TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
     TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
+    TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
+    TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION,
     TN_SETTING_MATMUL_LIBRARY,
     TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY,
+    TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE,
+    TN_SETTING_CUDA_CUBLASLT_WORKSPACE_SIZE,
     -1};
 
 static const char *const uses_words[] = {
@@ -293,9 +353,10 @@ const tni_op_class tni_matmul_class = {
     .where = where,
     .args = {TNI_ARGS_FORM(matmul, alpha),
              .tensors = {offsetof(tn_matmul_args, a), offsetof(tn_matmul_args, b),
-                         offsetof(tn_matmul_args, out), offsetof(tn_matmul_args, bias)}},
+                         offsetof(tn_matmul_args, out), offsetof(tn_matmul_args, bias),
+                         offsetof(tn_matmul_args, scale_a), offsetof(tn_matmul_args, scale_b)}},
     .operands = names,
-    .optional = 1U << TN_MATMUL_BIAS,
+    .optional = 1U << TN_MATMUL_BIAS | 1U << TN_MATMUL_SCALE_A | 1U << TN_MATMUL_SCALE_B,
     .outputs = 1U << TN_MATMUL_OUT,
     .output = TN_MATMUL_OUT,
     .group = TNI_OPS_MATMUL,

@@ -194,7 +194,7 @@ class Fields(Case):
     """docs/names.md and --help list the fields that an op takes: no more, no less."""
 
     # Every field that an op has only where another one asks for it is asked for here.
-    SOUND = {"matmul": "m=1,n=1,k=1,bias=1", "cast": "shape=4,to=f64", "unary": "kind=neg,shape=4",
+    SOUND = {"matmul": "m=1,n=1,k=1,bias=1,scale_a=tensor,scale_b=tensor", "cast": "shape=4,to=f64", "unary": "kind=neg,shape=4",
              "binary": "kind=add,shape=4", "reduce": "kind=sum,shape=4",
              "norm": "kind=layer,shape=4,weight=1,bias=1", "rotary": "kind=halves,shape=4x4",
              "permute": "shape=4", "fill": "shape=4", "softmax": "shape=4",

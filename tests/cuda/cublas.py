@@ -1,5 +1,5 @@
-"""Matrix products through cuBLASLt, without a GPU: what is decided for devices that are described, and what is
-said of a library that refuses. The stubs (stub.h, stub_cublas.c) compute nothing."""
+"""Matrix products through cuBLAS and cuBLASLt, without a GPU: what is decided for devices that are described, and
+what is said of a library that refuses. The stubs (stub.h, stub_blas.h) compute nothing."""
 
 import json
 import os
@@ -9,6 +9,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 LT = "cuda.matmul.cublaslt"
+BLAS = "cuda.matmul.cublas"
+MIB = 1 << 20
+LOST = 192  # to align a workspace
 
 
 class Decisions(script.Case):
@@ -29,11 +32,118 @@ class Decisions(script.Case):
         self.assertNotEqual(rows[name]["verdict"], "refused", problem)
         return rows
 
-    def test_every_dtype_has_its_row(self):
-        for dtype, name in (("f32", LT), ("f64", LT), ("c64", LT), ("c128", LT),
-                            ("bf16", LT + ".half"), ("f16", LT + ".half")):
-            self.taken(f"matmul:{dtype}:m=512,n=384,k=256", name)
-        self.taken("matmul:i8:m=512,n=384,k=256,tb=1", LT + ".int8")
+    def test_every_dtype_has_its_row_of_each_library(self):
+        for library in (LT, BLAS):
+            for dtype, kind in (("f32", ""), ("f64", ""), ("c64", ""), ("c128", ""), ("bf16", ".half"),
+                                ("f16", ".half"), ("f16", ".half-reduced")):
+                self.taken(f"matmul:{dtype}:m=512,n=384,k=256", library + kind)
+            self.taken("matmul:f16:m=512,n=384,k=256,acc=f16", library + ".f16-sums")
+            self.taken("matmul:f32:m=512,n=384,k=256,batch=3x2", library)
+            self.taken("matmul:i8:m=512,n=384,k=256,tb=1", library + ".int8")
+
+    def test_8_bit_floats_and_their_scales(self):
+        f8, name = "matmul:f8_e4m3fn:m=512,n=384,k=256,tb=1", LT + ".f8"
+        for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",out=f16,act=relu", ",scale_a=tensor,scale_b=tensor",
+                     ",scale_a=tensor", ",scale_a=rows,scale_b=columns,out=bf16",
+                     ",batch=3,scale_a=tensor,scale_b=tensor"):
+            self.taken(f8 + more, name)
+        for problem, code, needed in (
+                (f8.replace(",tb=1", ""), "stride", 1), (f8.replace("k=256", "k=248"), "shape", 16),
+                (f8 + ",align=8;8;8", "alignment", 16), (f8 + ",bias=1", "dtype", None),
+                (f8.replace("e4m3fn", "e5m2"), "dtype", None), (f8 + ",scale_a=rows", "feature", 2),
+                (f8 + ",scale_a=rows,scale_b=tensor", "feature", 2),
+                (f8 + ",batch=3,scale_a=rows,scale_b=columns", "stride", 0)):
+            why = self.refused(self.rows(problem), name)
+            self.assertEqual(why["code"], code, problem)
+            if needed is not None:
+                self.assertEqual(why["needed"], needed, problem)
+        why = self.refused(self.rows(f8, "a100"), name)
+        self.assertEqual((why["code"], why["needed"], why["found"]), ("device", 89, 80))
+
+    def test_later_answers_come_after_the_first(self):
+        """They are for tuning to find."""
+        rows = [name for name, row in self.rows("matmul:bf16:m=4096,n=4096,k=4096").items() if not row["why"]]
+        places = [rows.index(LT + ".half-reduced" + answer) for answer in ("", ".2", ".3")]
+        self.assertEqual(places, [0, 1, 2])
+
+    def test_what_follows_a_product_is_of_cublaslt_alone(self):
+        rows = self.rows("matmul:f32:m=512,n=384,k=256,bias=1,act=relu")
+        self.assertNotEqual(rows[LT]["verdict"], "refused")
+        why = self.refused(rows, BLAS)
+        self.assertEqual((why["code"], why["what"]), ("feature", "bias"))
+
+    def chosen(self, problem, *settings):
+        words = [word for setting in settings for word in ("--set", setting)]
+        rows = self.rows(problem, "h200", *words)
+        return next(name for name, row in rows.items() if row["verdict"] in ("chosen", "untested"))
+
+    def test_each_setting_changes_what_is_taken(self):
+        f32, f16, bf16 = (f"matmul:{dtype}:m=4096,n=4096,k=4096" for dtype in ("f32", "f16", "bf16"))
+        for problem, setting, before, after in (
+                (f32, "cuda.preferred_blas_library=cublas", LT, BLAS),
+                (f32, "matmul.library=cublas", LT, BLAS),
+                (f32, "fp32_precision=tf32", LT, LT + ".tf32"),
+                (f32, "cuda.fp32_precision=tf32", LT, LT + ".tf32"),
+                (f32, "cuda.matmul.fp32_precision=tf32", LT, LT + ".tf32"),
+                (f32, "cuda.matmul.allow_tf32=true", LT, LT + ".tf32"),
+                (f32, "float32_matmul_precision=high", LT, LT + ".tf32"),
+                (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction=false", LT + ".half-reduced",
+                 LT + ".half"),
+                (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction=false", LT + ".half-reduced",
+                 LT + ".half"),
+                (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false",
+                 LT + ".half-reduced", LT + ".half-whole"),
+                (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false",
+                 LT + ".half-reduced", LT + ".half-whole"),
+                (f16, "cuda.matmul.allow_fp16_accumulation=true", LT + ".half-reduced", LT + ".f16-sums")):
+            self.assertEqual(self.chosen(problem), before, problem)
+            self.assertEqual(self.chosen(problem, setting), after, setting)
+
+    def test_sums_in_f16_are_asked_for(self):
+        rows = self.rows("matmul:f16:m=512,n=384,k=256")
+        for library in (LT, BLAS):
+            why = self.refused(rows, library + ".f16-sums")
+            self.assertEqual((why["code"], why["needed"], why["found"]), ("precision", 32, 16))
+            self.assertIn("cuda.matmul.allow_fp16_accumulation=true permits it", why["text"])
+        rows = self.rows("matmul:f16:m=512,n=384,k=256,out=f32", "h200", "--set",
+                         "cuda.matmul.allow_fp16_accumulation=true")
+        self.assertEqual(self.refused(rows, LT + ".f16-sums")["code"], "feature")
+
+    def test_sums_need_not_be_split(self):
+        rows = self.rows("matmul:bf16:m=512,n=384,k=256", "h200", "--set",
+                         "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false")
+        for name in (LT + ".half", LT + ".half-reduced", BLAS + ".half", BLAS + ".half-reduced"):
+            why = self.refused(rows, name)
+            self.assertEqual((why["code"], why["what"]), ("precision", "split sums"))
+
+    def test_memory_is_what_the_settings_say(self):
+        small, large = ("matmul:f32:m=%d,n=%d,k=%d" % (size, size, size) for size in (64, 4096))
+        for problem, library, setting, expected in (
+                (small, LT, None, 4 * MIB + LOST), (large, LT, None, 32 * MIB + LOST),
+                (large, LT, "cuda.cublaslt_workspace_size=1m", MIB + LOST),
+                (large, LT, "cuda.cublaslt_workspace_size=0", 0),
+                (large, LT, "workspace.limit=2m", 2 * MIB),
+                (small, BLAS, None, 32 * MIB + LOST),
+                (small, BLAS, "cuda.cublas_workspace_size=1m", MIB + LOST),
+                (small, BLAS, "workspace.limit=2m", 2 * MIB)):
+            options = ("--set", setting) if setting else ()
+            self.assertEqual(self.rows(problem, "h200", *options)[library]["workspace"], expected, setting)
+        why = self.refused(self.rows(small, "h200", "--set", "cuda.cublas_workspace_size=1k"), BLAS)
+        self.assertEqual((why["code"], why["needed"], why["found"]), ("setting", 16384, 1024))
+        why = self.refused(self.rows(small, "h200", "--set", "workspace.limit=1k"), BLAS)
+        self.assertEqual((why["code"], why["needed"]), ("memory", 16384 + LOST))
+
+    def test_what_either_can_promise(self):
+        """Results repeat, as each product has memory of its own; they may depend on the batch, but for integers."""
+        for kind in ("run-to-run", "batch-invariant"):
+            rows = self.rows("matmul:f32:m=512,n=384,k=256", "h200", "--set", f"determinism={kind}")
+            whole = self.rows("matmul:i8:m=512,n=384,k=256,tb=1", "h200", "--set", f"determinism={kind}")
+            for library in (LT, BLAS):
+                self.assertNotEqual(whole[library + ".int8"]["verdict"], "refused")
+                if kind == "run-to-run":
+                    self.assertNotEqual(rows[library]["verdict"], "refused")
+                else:
+                    self.assertEqual(self.refused(rows, library)["code"], "determinism")
 
     def test_tf32_is_asked_for(self):
         problem = "matmul:f32:m=512,n=384,k=256"
@@ -98,6 +208,22 @@ class Libraries(script.Case):
         self.assertRegex(" ".join(done.stdout.split()),
                          r"cuBLASLt 13\.\d+ does not start on a driver that serves CUDA 12\.4: "
                          "install a newer driver, or cuBLAS for CUDA 12")
+
+    def test_cublas_refuses(self):
+        for value, text in (("15", "cuBLAS has nothing for this product"), ("3", "cuBLAS has no memory for it"),
+                            ("13", "cuBLAS's result is 13")):
+            done = self.check(STUB_BLAS=value)
+            self.assertIn(text, done.stdout + done.stderr)
+        done = self.check(STUB_BLAS_START="1")
+        self.assertIn("cuBLAS does not start", done.stdout + done.stderr)
+
+    def test_both_are_listed(self):
+        stub = os.path.join(script.build.folder, "tests", "cuda", "stub")
+        env = script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None)
+        said = json.loads(script.run(script.build.tenon, "libraries", "--try", "--json", env=env).stdout)
+        rows = {row["name"]: row for row in said["libraries"]}
+        self.assertEqual((rows["cublas"]["available"], rows["cublas"]["version"]), ("yes", 130002))
+        self.assertEqual((rows["cublaslt"]["available"], rows["cublaslt"]["version"]), ("yes", 130000))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-/* The module's own declarations of cuBLASLt against NVIDIA's header, where that is installed. */
+/* The module's own declarations of cuBLAS and cuBLASLt against NVIDIA's headers, where they are installed. */
 #include "test.h"
 
+#include "../../backends/cuda/cublas/blas.h"
 #include "../../backends/cuda/cublas/lt.h"
 #include "cublas_headers.h"
 
@@ -12,7 +13,10 @@ static const header_number numbers[] = {
 #define LT_NUMBER_(ours, theirs, number) {#theirs, ours},
     LT_NUMBER_LIST(LT_NUMBER_)
 #undef LT_NUMBER_
-        {"sizeof the algorithm", sizeof(lt_algo)},
+#define BLAS_NUMBER_(ours, theirs, number) {#theirs, ours},
+        BLAS_NUMBER_LIST(BLAS_NUMBER_)
+#undef BLAS_NUMBER_
+            {"sizeof the algorithm", sizeof(lt_algo)},
     {"sizeof the result", sizeof(lt_found)},
     {"offset of the workspace", offsetof(lt_found, workspace)},
     {"offset of the state", offsetof(lt_found, state)},

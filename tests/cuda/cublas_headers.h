@@ -1,4 +1,4 @@
-/* What is compared between our declarations of cuBLASLt and NVIDIA's header. */
+/* What is compared between our declarations of cuBLAS and cuBLASLt and NVIDIA's headers. */
 #ifndef TESTS_CUDA_CUBLAS_HEADERS_H
 #define TESTS_CUDA_CUBLAS_HEADERS_H
 

@@ -86,6 +86,10 @@ def products():
     yield "matmul:f32:m=127,n=65,k=33,bias=1,act=gelu-tanh"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
+    yield "matmul:f16:m=127,n=64,k=33,acc=f16"
+    for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",
+                 ",scale_a=rows,scale_b=columns,out=bf16"):
+        yield f"matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1{more}"
 
 
 # Large enough that nothing is kept in a cache.
@@ -244,7 +248,19 @@ class Gpu(script.Case):
         self.assertEqual(
             self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
             lt + ".half")
-        self.sum_up("products", "3 settings seen to change what is taken")
+        half = "matmul:f16:m=64,n=64,k=65536@cuda:0"
+        for setting, name in (
+                ("cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
+                ("cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
+                ("cuda.matmul.allow_fp16_accumulation=true", lt + ".f16-sums"),
+                ("cuda.preferred_blas_library=cublas", "cuda.matmul.cublas.half-reduced"),
+                ("cuda.cublaslt_workspace_size=1m", lt + ".half-reduced"),
+                ("cuda.cublaslt_workspace_size=0", lt + ".half-reduced"),
+                ("determinism=run-to-run", lt + ".half-reduced")):
+            self.assertEqual(self.taken(half, setting), name, setting)
+            done = self.command("--set", setting, "check", half)
+            self.assertEqual(done.returncode, 0, f"{setting}: {done.stdout}{done.stderr}")
+        self.sum_up("products", "10 settings seen to change what is taken, or what it has")
 
     def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
         """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""

@@ -1,127 +1,151 @@
-/* A stub of cuBLASLt, beside the stub of the driver: it keeps descriptors, finds fault where STUB_LT says so,
- * and computes nothing.
- *
- * Environment:
- *   STUB_LT        the result of asking for an algorithm (0), or "none": it is 0, and there is none
- *   STUB_LT_START  the result of making a handle (0) */
-#include "../../backends/cuda/cublas/lt.h"
+/* A stub of cuBLAS, beside the stub of the driver: a handle keeps what it is told, and one thread's turn with it
+ * is from setting the stream to the product. It computes nothing; its environment is in stub_blas.h. */
+#include "../../backends/cuda/cublas/blas.h"
+#include "stub.h"
+#include "stub_blas.h"
 
-#include <stdlib.h>
+#define BLAS_CALL_(field, name, result, parameters) result name parameters;
+BLAS_CALL_LIST(BLAS_CALL_)
+#undef BLAS_CALL_
 
-#define LT_CALL_(field, name, result, parameters) result name parameters;
-LT_CALL_LIST(LT_CALL_)
-#undef LT_CALL_
+stub_blas_seen stub_cublas_seen;
+
+typedef struct handle {
+    _Atomic(const void *) turn; /* the thread's that has it; or NULL */
+    lt_stream stream;
+    void *room;
+    size_t bytes;
+    blas_math math;
+    bool has_room, has_pointers, has_atomics;
+} handle;
 
 static lt_status number(const char *name)
 {
-    const char *text = getenv(name);
-    return text ? (lt_status)strtol(text, NULL, 10) : LT_SUCCESS;
+    return (lt_status)stub_number(name, LT_SUCCESS);
 }
 
-static lt_status make(void **out)
+static const void *self(void)
 {
-    *out = malloc(1);
-    return *out ? LT_SUCCESS : LT_NO_MEMORY;
+    static _Thread_local char mark;
+    return &mark;
 }
 
-static lt_status end(void *thing)
+/* Whether the turn is this thread's. */
+static bool is_mine(const handle *of)
 {
-    free(thing);
+    const bool mine = of && atomic_load(&of->turn) == self();
+    if (!mine)
+        atomic_fetch_add(&stub_cublas_seen.crossed, 1);
+    return mine;
+}
+
+lt_status cublasGetProperty(blas_property which, int *out)
+{
+    static const int parts[] = {13, 0, 2};
+    if (which < 0 || which > 2)
+        return LT_INVALID_VALUE;
+    *out = parts[which];
     return LT_SUCCESS;
 }
 
-size_t cublasLtGetVersion(void)
+lt_status cublasCreate_v2(blas_handle *out)
 {
-    return 130000;
+    const lt_status code = number("STUB_BLAS_START");
+    if (code)
+        return code;
+    *out = calloc(1, sizeof(handle));
+    stub_blas_made(&stub_cublas_seen, *out);
+    return *out ? LT_SUCCESS : LT_NO_MEMORY;
 }
 
-lt_status cublasLtCreate(lt_handle *out)
+lt_status cublasDestroy_v2(blas_handle any)
 {
-    lt_status code = number("STUB_LT_START");
-    return code ? code : make(out);
+    free(any);
+    return LT_SUCCESS;
 }
 
-lt_status cublasLtDestroy(lt_handle handle)
+lt_status cublasSetPointerMode_v2(blas_handle any, blas_pointers mode)
 {
-    return end(handle);
+    ((handle *)any)->has_pointers = mode == BLAS_POINTERS_OF_HOST;
+    return LT_SUCCESS;
 }
 
-lt_status cublasLtMatmulDescCreate(lt_desc *out, lt_compute compute, lt_type scale)
+lt_status cublasSetAtomicsMode(blas_handle any, blas_atomics mode)
 {
-    (void)compute, (void)scale;
-    return make(out);
+    ((handle *)any)->has_atomics = mode != BLAS_NO_ATOMICS;
+    return LT_SUCCESS;
 }
 
-lt_status cublasLtMatmulDescDestroy(lt_desc desc)
+/* Takes the turn, which lasts long enough for others to come, and gives the handle its own memory back, as the
+ * real one does. */
+lt_status cublasSetStream_v2(blas_handle any, lt_stream stream)
 {
-    return end(desc);
+    handle *to = any;
+    const void *none = NULL;
+    if (!atomic_compare_exchange_strong(&to->turn, &none, self()))
+        atomic_fetch_add(&stub_cublas_seen.crossed, 1);
+    to->stream = stream;
+    to->has_room = false;
+    (void)thrd_sleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    return LT_SUCCESS;
 }
 
-lt_status cublasLtMatmulDescSetAttribute(lt_desc desc, lt_desc_attribute attribute,
-                                         const void *value, size_t size)
+lt_status cublasSetWorkspace_v2(blas_handle any, void *workspace, size_t bytes)
 {
-    (void)attribute;
-    return desc && value && size ? LT_SUCCESS : LT_INVALID_VALUE;
-}
-
-lt_status cublasLtMatrixLayoutCreate(lt_layout *out, lt_type type, uint64_t rows, uint64_t columns,
-                                     int64_t leading)
-{
-    (void)type;
-    return rows && columns && leading >= (int64_t)rows ? make(out) : LT_INVALID_VALUE;
-}
-
-lt_status cublasLtMatrixLayoutDestroy(lt_layout layout)
-{
-    return end(layout);
-}
-
-lt_status cublasLtMatrixLayoutSetAttribute(lt_layout layout, lt_layout_attribute attribute,
-                                           const void *value, size_t size)
-{
-    (void)attribute;
-    return layout && value && size ? LT_SUCCESS : LT_INVALID_VALUE;
-}
-
-lt_status cublasLtMatmulPreferenceCreate(lt_preference *out)
-{
-    return make(out);
-}
-
-lt_status cublasLtMatmulPreferenceDestroy(lt_preference preference)
-{
-    return end(preference);
-}
-
-lt_status cublasLtMatmulPreferenceSetAttribute(lt_preference preference,
-                                               lt_preference_attribute attribute, const void *value,
-                                               size_t size)
-{
-    (void)attribute;
-    return preference && value && size ? LT_SUCCESS : LT_INVALID_VALUE;
-}
-
-lt_status cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layout a, lt_layout b,
-                                         lt_layout c, lt_layout d, lt_preference preference,
-                                         int wanted, lt_found *out, int *out_count)
-{
-    const char *text = getenv("STUB_LT");
-    if (!handle || !desc || !a || !b || !c || !d || !preference || wanted < 1)
+    handle *to = any;
+    if (!is_mine(to) || (uintptr_t)workspace % 256)
         return LT_INVALID_VALUE;
-    *out_count = !text || text[0] != 'n';
-    *out = (lt_found){.state = LT_SUCCESS};
-    return number("STUB_LT");
+    to->room = workspace;
+    to->bytes = bytes;
+    to->has_room = true;
+    return LT_SUCCESS;
 }
 
-lt_status cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, const void *a,
-                         lt_layout of_a, const void *b, lt_layout of_b, const void *beta,
-                         const void *c, lt_layout of_c, void *d, lt_layout of_d,
-                         const lt_algo *algo, void *workspace, size_t workspace_bytes,
-                         lt_stream stream)
+lt_status cublasSetMathMode(blas_handle any, blas_math mode)
 {
-    (void)workspace, (void)workspace_bytes, (void)stream;
-    return handle && desc && alpha && a && of_a && b && of_b && beta && c == d && of_c && of_d &&
-                   algo
-               ? LT_SUCCESS
-               : LT_INVALID_VALUE;
+    handle *to = any;
+    if (!is_mine(to))
+        return LT_INVALID_VALUE;
+    to->math = mode;
+    return LT_SUCCESS;
+}
+
+static lt_status multiply(handle *with, lt_compute compute, int batch)
+{
+    if (!is_mine(with) || !with->has_room || !with->has_pointers || with->has_atomics)
+        return LT_INVALID_VALUE;
+    *stub_blas_next(&stub_cublas_seen) = (stub_blas_call){.compute = compute,
+                                                          .mode = with->math,
+                                                          .batch = batch,
+                                                          .stream = with->stream,
+                                                          .room = (uintptr_t)with->room,
+                                                          .bytes = with->bytes};
+    atomic_store(&with->turn, NULL);
+    return number("STUB_BLAS");
+}
+
+lt_status cublasGemmEx(blas_handle any, blas_operation of_a, blas_operation of_b, int m, int n,
+                       int k, const void *alpha, const void *a, lt_type type_a, int leading_a,
+                       const void *b, lt_type type_b, int leading_b, const void *beta, void *c,
+                       lt_type type_c, int leading_c, lt_compute compute, blas_algo algo)
+{
+    const bool sound = m > 0 && n > 0 && k > 0 && alpha && a && b && beta && c &&
+                       leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
+                       leading_c >= m && type_a == type_b && type_c >= 0 && algo == BLAS_ALGO_USUAL;
+    return sound ? multiply(any, compute, 1) : LT_INVALID_VALUE;
+}
+
+lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_operation of_b,
+                                     int m, int n, int k, const void *alpha, const void *a,
+                                     lt_type type_a, int leading_a, long long stride_a,
+                                     const void *b, lt_type type_b, int leading_b,
+                                     long long stride_b, const void *beta, void *c, lt_type type_c,
+                                     int leading_c, long long stride_c, int count,
+                                     lt_compute compute, blas_algo algo)
+{
+    const bool sound = m > 0 && n > 0 && k > 0 && alpha && a && b && beta && c &&
+                       leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
+                       leading_c >= m && type_a == type_b && type_c >= 0 && stride_a >= 0 &&
+                       stride_b >= 0 && stride_c >= m && count > 1 && algo == BLAS_ALGO_USUAL;
+    return sound ? multiply(any, compute, count) : LT_INVALID_VALUE;
 }

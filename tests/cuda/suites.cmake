@@ -20,7 +20,8 @@ endfunction()
 tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda/stub_memory.c
   cuda/stub_stream.c)
 tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
-tenon_cuda_stub(stub_cublas libcublasLt.so.13 cuda/stub_cublas.c)
+tenon_cuda_stub(stub_cublas_lt libcublasLt.so.13 cuda/stub_cublas_lt.c)
+tenon_cuda_stub(stub_cublas libcublas.so.13 cuda/stub_cublas.c)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
@@ -43,6 +44,10 @@ tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas)
 tenon_cuda_test(started)
+tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
+target_compile_definitions(test_cuda_products PRIVATE
+  LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
+add_dependencies(test_cuda_products stub_cublas stub_cublas_lt)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
@@ -95,7 +100,7 @@ foreach(part nvml nvrtc)
   target_compile_definitions(test_cuda_headers PRIVATE HAS_${name}_HEADER)
 endforeach()
 tenon_test(cuda/cublas_headers)
-if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h")
+if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h" AND EXISTS "${TENON_CUDA_INCLUDE}/cublas_v2.h")
   target_sources(test_cuda_cublas_headers PRIVATE cuda/cublas_headers_vendor.c)
   set_source_files_properties(cuda/cublas_headers_vendor.c PROPERTIES
     INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}"

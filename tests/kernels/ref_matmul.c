@@ -203,6 +203,43 @@ static void broadcast_batches(void **state)
     }
 }
 
+/* A, B and scales of all four ways to have them, in a batch of two. */
+static void f8_with_scales(void **state)
+{
+    enum { M = 37, N = 41, K = 19 };
+    const int64_t a[] = {2, M, K}, b[] = {2, K, N}, out[] = {2, M, N};
+    (void)state;
+    for (int turn = 0; turn < 16; turn++) {
+        tn_layout la = layout_of(TN_F32, 3, out, DENSE), lb = la;
+        la.stride[0] = turn & 1 ? M : 0, la.stride[1] = turn & 1, la.stride[2] = 0;
+        lb.stride[0] = turn & 2 ? N : 0, lb.stride[1] = 0, lb.stride[2] = turn & 2 ? 1 : 0;
+        operand oa = make_random(turn & 4 ? TN_F8_E5M2 : TN_F8_E4M3FN, 3, a, DENSE);
+        operand ob = make_random(turn & 8 ? TN_F8_E5M2 : TN_F8_E4M3FN, 3, b, DENSE);
+        operand sa = operand_of(la, 0), sb = operand_of(lb, 0);
+        operand o = make_poisoned(turn & 1 ? TN_BF16 : TN_F32, 3, out, DENSE);
+        for (int64_t i = 0; i < elements_of(&la); i++) {
+            store_random(TN_F32, element_at(&sa, i));
+            store_random(TN_F32, element_at(&sb, i));
+        }
+        tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = TN_MATMUL_OPERANDS};
+        op.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_SCALES;
+        op.as.matmul = (tn_matmul_op){M, N, K, 2, 1, 0, TN_F32, 0, 0.5, 0};
+        compute(&op, (const operand *const[]){&oa, &ob, &o, NULL, &sa, &sb}, 1 + turn % 3);
+        for (int64_t x = 0; x < 2 * M * N; x++) {
+            long double want = 0, size = 0;
+            for (int64_t q = 0; q < K; q++) {
+                long double term = value_at(&oa, x / N * K + q, 0) *
+                                   value_at(&ob, (x / (M * N) * K + q) * N + x % N, 0);
+                want += term, size += fabsl(term);
+            }
+            long double scale = value_at(&sa, x, 0) * value_at(&sb, x, 0) / 2;
+            assert_near(o.layout.dtype, value_at(&o, x, 0), want * scale,
+                        ldexpl(size * fabsl(scale), -50));
+        }
+        drop(&oa), drop(&ob), drop(&o), drop(&sa), drop(&sb);
+    }
+}
+
 static void nothing_is_read_with_beta_0(void **state)
 {
     problem p = {.dtype = TN_F32, .out = TN_F32, .batch = 1, .m = 3, .n = 5, .k = 0, .alpha = 1};
@@ -346,17 +383,12 @@ static void bits_depend_on_nothing_else(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_layout),
-        cmocka_unit_test(awkward_shapes),
-        cmocka_unit_test(all_that_is_added),
-        cmocka_unit_test(broadcast_batches),
-        cmocka_unit_test(nothing_is_read_with_beta_0),
-        cmocka_unit_test(infinities_and_nans),
-        cmocka_unit_test(no_nan_is_lost),
-        cmocka_unit_test(a_batch_is_shared),
-        cmocka_unit_test(f64_is_summed_in_more_than_f64),
-        cmocka_unit_test(i8_wraps_in_i32),
-        cmocka_unit_test(bits_depend_on_nothing_else),
+        cmocka_unit_test(every_dtype_and_layout), cmocka_unit_test(awkward_shapes),
+        cmocka_unit_test(all_that_is_added),      cmocka_unit_test(broadcast_batches),
+        cmocka_unit_test(f8_with_scales),         cmocka_unit_test(nothing_is_read_with_beta_0),
+        cmocka_unit_test(infinities_and_nans),    cmocka_unit_test(no_nan_is_lost),
+        cmocka_unit_test(a_batch_is_shared),      cmocka_unit_test(f64_is_summed_in_more_than_f64),
+        cmocka_unit_test(i8_wraps_in_i32),        cmocka_unit_test(bits_depend_on_nothing_else),
     };
     return run_suite("kernels.ref_matmul", tests);
 }

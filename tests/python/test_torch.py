@@ -27,6 +27,18 @@ def test_operators(dtype):
     torch.testing.assert_close(tenon.softmax(a), a.softmax(-1), atol=BOUND[dtype], rtol=1e-2)
 
 
+def test_products_of_8_bit_floats():
+    a, b = torch.randn(9, 16).to(torch.float8_e4m3fn), torch.randn(16, 5).to(torch.float8_e5m2)
+    rows, columns = torch.rand(9, 1) + 0.5, torch.rand(1, 5) + 0.5
+    plain = a.float() @ b.float()
+    torch.testing.assert_close(tenon.matmul(a, b), plain)
+    torch.testing.assert_close(tenon.matmul(a, b, scale_a=rows, scale_b=columns), plain * rows * columns)
+    half = tenon.matmul(a, b, scale_a=torch.tensor(0.5), dtype="bf16")
+    torch.testing.assert_close(half, (plain / 2).bfloat16(), atol=1e-2, rtol=1e-2)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="one for each row"):
+        tenon.matmul(a, b, scale_a=columns)
+
+
 def test_mixed_libraries():
     a = torch.randn(3, 4)
     assert type(tenon.matmul(a, a.T.numpy())) is torch.Tensor

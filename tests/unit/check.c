@@ -177,15 +177,18 @@ static void wide_integers_are_compared_whole(void **state)
     assert_int_equal(compare_one("binary:i64:kind=add,shape=1", &in, &great, &great).wrong, 0);
 }
 
-/* The formula of bounds.h, of 1 x n times n x 1 with ones. */
+/* The formula of bounds.h, of 1 x n times n x 1 with ones, and scales of 2. */
 static double bound_of_ones(const char *problem, uint64_t numerics, int64_t k)
 {
     tn_op op = op_of(problem);
-    float *ones = tni_alloc((size_t)k * sizeof *ones), out = 0;
+    const tn_dtype dtype = op.operand[0].dtype;
+    const int64_t bytes = tni_dtype_bytes(dtype);
+    float out = 0, two = 2;
+    char *ones = tni_alloc((size_t)(k * bytes));
     assert_non_null(ones);
     for (int64_t i = 0; i < k; i++)
-        ones[i] = 1;
-    void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out};
+        tni_element_write(dtype, (tni_number){1, 0}, ones + i * bytes);
+    void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out, NULL, &two, &two};
     const tni_place first = {{0}};
     tni_bounds bounds;
     const tni_comparand what = {
@@ -214,6 +217,15 @@ static void bounds_follow_the_length_of_sums(void **state)
     double bf16 = bound_of_ones("matmul:f32:m=1,n=1,k=16", TN_NUM_ROUNDS_F32_BF16, 16);
     assert_true(is_near(tf32, 46 * u * 16 + 4 * 0x1p-11 * 16));
     assert_true(is_near(bf16, 46 * u * 16 + 4 * 0x1p-8 * 16));
+    const double f16 = 46 * 0x1p-11 * 16, f8 = 44 * 0x1p-13 * 16, last = 2 * u * 16;
+    const uint64_t reduced = TN_NUM_REDUCED_REDUCTION, f16_sums = TN_NUM_F16_SUMS;
+    assert_true(is_near(bound_of_ones("matmul:f16:m=1,n=1,k=16", reduced, 16), f16 + 0x1p-24));
+    assert_true(is_near(bound_of_ones("matmul:f16:m=1,n=1,k=16", f16_sums, 16), f16 + 0x1p-24));
+    assert_true(is_near(bound_of_ones("matmul:f8_e4m3fn:m=1,n=1,k=16", 0, 16), 46 * u * 16));
+    assert_true(is_near(bound_of_ones("matmul:f8_e4m3fn:m=1,n=1,k=16", reduced, 16), f8 + last));
+    assert_true(
+        is_near(bound_of_ones("matmul:f8_e4m3fn:m=1,n=1,k=16,scale_a=tensor,scale_b=tensor", 0, 16),
+                (4 * 40 + 4 + 2) * u * 16));
     assert_true(bound_of_ones("matmul:f32:m=1,n=1,k=16,acc=f64", 0, 16) <
                 bound_of_ones("matmul:f32:m=1,n=1,k=16", 0, 16));
 }
@@ -298,7 +310,7 @@ static tn_status visit(void *user, const tni_part *part, tn_error *err)
 static void check_parts(const char *problem, int64_t least_visits)
 {
     tour t = {.op = op_of(problem)};
-    static float inputs[4][4096], all[512];
+    static float inputs[TN_MATMUL_OPERANDS][4096], all[512];
     void *outs[TN_OP_OPERANDS_MAX] = {NULL};
     tn_error err;
     for (int32_t i = 0; i < t.op.count; i++) {

@@ -193,7 +193,7 @@ static void arguments_are_checked(void **state)
     (void)state;
     pieces(TN_F32, TN_F32);
     tn_error err;
-    tn_matmul_args args = {.struct_size = sizeof args - 1};
+    tn_matmul_args args = {.struct_size = TN_UP_TO(tn_matmul_args, workspace_bytes) - 1};
     assert_int_equal(tni_matmul_make(NULL, &problem, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "args is NULL");
     refused(&args, TN_INVALID_ARGUMENT, "args->struct_size needs at least");
@@ -250,7 +250,8 @@ static void dtypes_are_checked(void **state)
     (void)state;
     piece x;
     pieces(TN_I32, TN_I32);
-    REFUSED(TN_UNSUPPORTED, "a is of i32; needs f64, f32, f16, bf16, i8, c64 or c128",
+    REFUSED(TN_UNSUPPORTED,
+            "a is of i32; needs f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     pieces(TN_F16, TN_F64);
     REFUSED(TN_INVALID_ARGUMENT, "out of a product of f16 needs f16 or f32, found f64",
@@ -266,6 +267,66 @@ static void dtypes_are_checked(void **state)
     pieces(TN_I8, TN_I32);
     REFUSED(TN_INVALID_ARGUMENT, "activation silu needs real floats in out, found i32",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .activation = TN_ACT_SILU);
+}
+
+static void floats_of_8_bits_have_scales(void **state)
+{
+    piece rows, columns, one, wide;
+    (void)state;
+    pieces(TN_F8_E4M3FN, TN_F32);
+    DENSE(&b, 1024, TN_F8_E5M2, 3, 4);
+    DENSE(&rows, 8192, TN_F32, 2, 1);
+    DENSE(&columns, 9216, TN_F32, 4);
+    NUMBER(&one, 10240, TN_F32);
+    const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
+    assert_int_equal(op->uses, 0);
+    assert_int_equal(op->as.matmul.acc, TN_F32);
+    assert_string_equal(round_trip(op), "matmul:f8_e4m3fn:m=2,n=4,k=3,b=f8_e5m2");
+    op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_a = &rows.tensor,
+              .scale_b = &columns.tensor);
+    assert_int_equal(op->uses, TN_MATMUL_USES_SCALES);
+    expect_layout(&op->operand[TN_MATMUL_SCALE_A], TN_F32, LIST(2, 4, -1), LIST(1, 0, -1));
+    expect_layout(&op->operand[TN_MATMUL_SCALE_B], TN_F32, LIST(2, 4, -1), LIST(0, 1, -1));
+    assert_string_equal(round_trip(op), "matmul:f8_e4m3fn:m=2,n=4,k=3,b=f8_e5m2,scale_a=rows,"
+                                        "scale_b=columns");
+    DENSE(&c, 2048, TN_BF16, 2, 4);
+    op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_b = &one.tensor);
+    assert_int_equal(op->uses, TN_MATMUL_USES_SCALES | TN_MATMUL_USES_OUT_DTYPE);
+    assert_string_equal(round_trip(op),
+                        "matmul:f8_e4m3fn:m=2,n=4,k=3,b=f8_e5m2,scale_b=tensor,out=bf16");
+    REFUSED(TN_INVALID_ARGUMENT, "scale_a needs one number for all, or one for each row",
+            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_a = &columns.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "scale_b needs one number for all, or one for each column",
+            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_b = &rows.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "scale_a needs f32, found f64", .a = &a.tensor, .b = &b.tensor,
+            .out = &c.tensor, .scale_a = DENSE(&wide, 8192, TN_F64, 2, 1));
+    REFUSED(TN_INVALID_ARGUMENT, "scale_b: dimension 0 needs 4, or 1 to serve all, found 3",
+            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
+            .scale_b = DENSE(&wide, 8192, TN_F32, 3));
+    pieces(TN_F8_E5M2, TN_F64);
+    REFUSED(TN_INVALID_ARGUMENT, "out of a product of f8_e5m2 needs f32, f16 or bf16, found f64",
+            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
+    pieces(TN_F32, TN_F32);
+    REFUSED(TN_INVALID_ARGUMENT, "scale_a: f8_e4m3fn and f8_e5m2 have scales, and a is of f32",
+            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_a = &rows.tensor);
+}
+
+/* A caller that was built before there were scales has a shorter struct, with anything behind it. */
+static void shorter_arguments_have_no_scales(void **state)
+{
+    (void)state;
+    pieces(TN_F32, TN_F32);
+    tn_matmul_args args;
+    tn_error err;
+    memset(&args, 0xA5, sizeof args);
+    const tn_matmul_args given = {.struct_size = TN_UP_TO(tn_matmul_args, workspace_bytes),
+                                  .a = &a.tensor,
+                                  .b = &b.tensor,
+                                  .out = &c.tensor};
+    memcpy(&args, &given, given.struct_size);
+    if (tni_matmul_make(&args, &problem, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(problem.op.uses, 0);
 }
 
 static void out_shares_no_byte(void **state)
@@ -376,6 +437,8 @@ int main(void)
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(shapes_are_checked),
         cmocka_unit_test(dtypes_are_checked),
+        cmocka_unit_test(floats_of_8_bits_have_scales),
+        cmocka_unit_test(shorter_arguments_have_no_scales),
         cmocka_unit_test(out_shares_no_byte),
         cmocka_unit_test(tensors_are_on_one_device),
         cmocka_unit_test(plans_serve_free_dimensions),

@@ -7,7 +7,27 @@ static const tn_dtype all[] = {
     TN_DTYPE_LIST(DTYPE)
 #undef DTYPE
 };
-static const tn_dtype factors[] = {TN_F64, TN_F32, TN_F16, TN_BF16, TN_I8, TN_C64, TN_C128};
+static const tn_dtype small[] = {TN_F8_E4M3FN, TN_F8_E5M2};
+static const tn_dtype factors[] = {TN_F64, TN_F32,  TN_F16,       TN_BF16,   TN_I8,
+                                   TN_C64, TN_C128, TN_F8_E4M3FN, TN_F8_E5M2};
+
+static bool is_small(tn_dtype dtype)
+{
+    return dtype == TN_F8_E4M3FN || dtype == TN_F8_E5M2;
+}
+
+/* Of 8-bit floats: scales, none or some, that are the same along one dimension of out. */
+static void roll_scales(tn_op *op)
+{
+    const tn_layout *out = &op->operand[TN_MATMUL_OUT];
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t shape[TN_OP_RANK_MAX];
+        memcpy(shape, out->shape, sizeof shape);
+        shape[out->rank - 1 - i] = 1;
+        if (roll(0, 1))
+            roll_smaller(&op->operand[TN_MATMUL_SCALE_A + i], TN_F32, shape, out->rank);
+    }
+}
 
 static void roll_matmul(tn_op *op)
 {
@@ -17,6 +37,7 @@ static void roll_matmul(tn_op *op)
     static const int ends[][2] = {{0, 2}, {2, 1}, {0, 1}};
     tn_dtype dtype = PICK(factors), out = dtype == TN_I8 ? (tn_dtype)TN_I32 : dtype;
     out = (is_narrow(dtype) || dtype == TN_I8) && roll(0, 2) == 0 ? (tn_dtype)TN_F32 : out;
+    out = is_small(dtype) ? (tn_dtype)(roll(0, 1) ? TN_F32 : TN_BF16) : out;
     for (int32_t i = 0; i < rank - 2; i++)
         batch[i] = roll(0, 9) == 0 ? 0 : roll(1, 4);
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
@@ -25,13 +46,19 @@ static void roll_matmul(tn_op *op)
             shape[d - missing] = i != TN_MATMUL_OUT && roll(0, 4) == 0 ? 1 : batch[d];
         shape[rank - missing - 2] = size[ends[i][0]];
         shape[rank - missing - 1] = size[ends[i][1]];
-        roll_layout(&op->operand[i], i == TN_MATMUL_OUT ? out : dtype, shape, rank - missing,
-                    i != TN_MATMUL_OUT);
+        tn_dtype its = i == TN_MATMUL_OUT                    ? out
+                       : i == TN_MATMUL_B && is_small(dtype) ? PICK(small)
+                                                             : dtype;
+        roll_layout(&op->operand[i], its, shape, rank - missing, i != TN_MATMUL_OUT);
     }
     if (roll(0, 1))
         roll_smaller(&op->operand[TN_MATMUL_BIAS], out, op->operand[TN_MATMUL_OUT].shape, rank);
+    if (is_small(dtype))
+        roll_scales(op);
     bool real = out != TN_I32 && out != TN_C64 && out != TN_C128;
-    tn_dtype acc = is_narrow(dtype) ? (tn_dtype)TN_F32 : dtype == TN_I8 ? (tn_dtype)TN_I32 : dtype;
+    tn_dtype acc = is_narrow(dtype) || is_small(dtype) ? (tn_dtype)TN_F32
+                   : dtype == TN_I8                    ? (tn_dtype)TN_I32
+                                                       : dtype;
     op->as.matmul = (tn_matmul_op){.activation = real ? (int32_t)roll(0, TN_ACT_COUNT - 1) : 0,
                                    .acc = is_narrow(dtype) && roll(0, 1) ? dtype : acc,
                                    .alpha = roll(0, 1) ? 1 : roll_real(),
@@ -155,7 +182,7 @@ static void forms_are_refused(void **state)
     expect_refused("unary:f32:kind=neg,shape=4,colour=1",
                    "unary has no field \"colour\"; there are kind shape out si so inplace align");
     expect_refused("matmul:f32:m=1,n=1,k=1,alhpa=2",
-                   "; there are m ta n tb k bias batch out acc alpha "
+                   "; there are m ta n tb k bias batch b scale_a scale_b out acc alpha "
                    "beta act sa sb sc align; did you mean alpha?");
     expect_refused("unary:f32:kind=negg,shape=4", "; did you mean neg?");
     expect_refused("norm:f32:kind=foo,shape=4", "kind cannot be \"foo\"; there are layer rms");

@@ -256,6 +256,20 @@ static void what_a_run_says_is_passed_on(void **state)
     tn_tensor_release(&to);
 }
 
+/* What lies behind a shorter struct is not the caller's. */
+static void shorter_arguments_end_where_they_say(void **state)
+{
+    tn_error err;
+    tn_status status;
+    (void)state;
+    begin();
+    args.struct_size = TN_UP_TO(tn_matmul_args, workspace_bytes);
+    args.scale_a = args.scale_b = (const tn_tensor *)(uintptr_t)64; /* no tensor is there */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tn_matmul(NULL, &args, &err), TN_OK);
+    assert_true(recalled(&tni_matmul_class, &args, &status) && status == TN_OK);
+}
+
 static void lists_are_read_each_time(void **state)
 {
     int32_t order[] = {1, 0};
@@ -345,6 +359,7 @@ int main(void)
         cmocka_unit_test(choices_that_changed_are_made_again),
         cmocka_unit_test(each_time_is_counted),
         cmocka_unit_test(what_a_run_says_is_passed_on),
+        cmocka_unit_test(shorter_arguments_end_where_they_say),
         cmocka_unit_test(lists_are_read_each_time),
         cmocka_unit_test(in_place_stays_in_place),
         cmocka_unit_test(of_nothing_nothing_is_kept),

@@ -10,8 +10,10 @@
 
 /* Kernels for devices that are only described. By platform and dtype, the faster one first:
  *     cuda    f32   tf32 rounds to tf32; plain
- *             f16, bf16   narrow sums in 16 bits; plain
+ *             f16, bf16   narrow sums in 16 bits and splits; splits; plain
+ *             f16   f16-sums sums in f16
  *             f64   lt of cublaslt; blas of cublas
+ *             c128, i8   roomy-lt and roomy-blas, which refuse without memory for their libraries; bare
  *             c64   loose of cudnn promises nothing; steady promises run-to-run
  *     opencl  f32   dnn-tf32 of mkldnn; plain
  *             f64   dnn-loose of mkldnn; steady promises run-to-run
@@ -23,6 +25,16 @@ static tn_status run(const tn_run *r, tn_error *err)
 {
     (void)r, (void)err;
     return TN_OK;
+}
+
+/* Whether the setting of its library's memory is not 0. */
+static tn_status has_room(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const char *key = strcmp(row->library, "cublas") == 0 ? "cuda.cublas_workspace_size"
+                                                          : "cuda.cublaslt_workspace_size";
+    int64_t bytes = 0;
+    assert_int_equal(query->setting(query, key, &bytes), TN_OK);
+    return bytes ? TN_OK : tn_refuse(why, TN_REFUSE_SETTING, "workspace", 1, 0);
 }
 
 #define KERNEL(word, on, speed, ...)                               \
@@ -42,7 +54,16 @@ static tn_status run(const tn_run *r, tn_error *err)
 KERNEL(cuda_tf32, "cuda", 9, .name = "cuda.matmul.tf32", .dtypes = DTYPES(TN_F32),
        .numerics = TN_NUM_ROUNDS_F32_TF32);
 KERNEL(cuda_narrow, "cuda", 9, .name = "cuda.matmul.narrow", .dtypes = DTYPES(TN_F16, TN_BF16),
-       .numerics = TN_NUM_REDUCED_REDUCTION);
+       .numerics = TN_NUM_REDUCED_REDUCTION | TN_NUM_SPLIT_SUMS);
+KERNEL(cuda_splits, "cuda", 5, .name = "cuda.matmul.splits", .dtypes = DTYPES(TN_F16, TN_BF16),
+       .numerics = TN_NUM_SPLIT_SUMS);
+KERNEL(cuda_f16_sums, "cuda", 99, .name = "cuda.matmul.f16-sums", .dtypes = DTYPES(TN_F16),
+       .numerics = TN_NUM_F16_SUMS, .honours = TN_MATMUL_USES_ACC);
+KERNEL(cuda_roomy_lt, "cuda", 9, .name = "cuda.matmul.roomy-lt", .dtypes = DTYPES(TN_C128),
+       .library = "cublaslt", .admit = has_room);
+KERNEL(cuda_roomy_blas, "cuda", 5, .name = "cuda.matmul.roomy-blas", .dtypes = DTYPES(TN_I8),
+       .library = "cublas", .admit = has_room);
+KERNEL(cuda_bare, "cuda", 1, .name = "cuda.matmul.bare", .dtypes = DTYPES(TN_C128, TN_I8));
 KERNEL(cuda_plain, "cuda", 1, .name = "cuda.matmul.plain",
        .dtypes = DTYPES(TN_F32, TN_F16, TN_BF16));
 KERNEL(cuda_lt, "cuda", 9, .name = "cuda.matmul.lt", .dtypes = DTYPES(TN_F64),
@@ -89,10 +110,11 @@ ATTENTION(sdp_plain, 1, .name = "cuda.attention.plain",
           .honours = TN_ATTENTION_USES_SOFTCAP);
 
 static const tn_kernel_row *const kernels[] = {
-    &cuda_tf32,     &cuda_narrow, &cuda_plain, &cuda_lt,      &cuda_blas,
-    &cuda_loose,    &cuda_steady, &dnn_tf32,   &opencl_plain, &dnn_loose,
-    &opencl_steady, &sdp_flash,   &sdp_ck,     &sdp_narrow,   &sdp_efficient,
-    &sdp_fused,     &sdp_foreign, &sdp_tf32,   &sdp_plain,    NULL};
+    &cuda_splits,   &cuda_f16_sums, &cuda_roomy_lt, &cuda_roomy_blas, &cuda_bare,
+    &cuda_tf32,     &cuda_narrow,   &cuda_plain,    &cuda_lt,         &cuda_blas,
+    &cuda_loose,    &cuda_steady,   &dnn_tf32,      &opencl_plain,    &dnn_loose,
+    &opencl_steady, &sdp_flash,     &sdp_ck,        &sdp_narrow,      &sdp_efficient,
+    &sdp_fused,     &sdp_foreign,   &sdp_tf32,      &sdp_plain,       NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "absent",
@@ -137,7 +159,9 @@ static const char f16_lab[] = "matmul:f16:m=8,n=8,k=8@lab",
                   bf16_lab[] = "matmul:bf16:m=8,n=8,k=8@lab";
 static const char f64_lab[] = "matmul:f64:m=8,n=8,k=8@lab",
                   f64_board[] = "matmul:f64:m=8,n=8,k=8@board";
-static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab";
+static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab",
+                  c128_lab[] = "matmul:c128:m=8,n=8,k=8@lab",
+                  i8_lab[] = "matmul:i8:m=8,n=8,k=8@lab";
 static const char attend_f32[] = "attention:f32:b=1,h=1,l=8,d=8@lab",
                   attend_f16[] = "attention:f16:b=1,h=1,l=8,d=8@lab",
                   attend_bf16[] = "attention:bf16:b=1,h=1,l=8,d=8@lab",
@@ -173,9 +197,21 @@ static const struct {
     {TN_SETTING_FLOAT32_MATMUL_PRECISION, "float32_matmul_precision=high", attend_capped, "plain",
      "tf32"},
     {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION,
-     "cuda.matmul.allow_fp16_reduced_precision_reduction=false", f16_lab, "narrow", "plain"},
+     "cuda.matmul.allow_fp16_reduced_precision_reduction=false", f16_lab, "narrow", "splits"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
+     "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", f16_lab, "narrow",
+     "plain"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
+     "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false", bf16_lab, "narrow",
+     "plain"},
+    {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION, "cuda.matmul.allow_fp16_accumulation=true",
+     f16_lab, "narrow", "f16-sums"},
+    {TN_SETTING_CUDA_CUBLASLT_WORKSPACE_SIZE, "cuda.cublaslt_workspace_size=0", c128_lab,
+     "roomy-lt", "bare"},
+    {TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE, "cuda.cublas_workspace_size=0", i8_lab, "roomy-blas",
+     "bare"},
     {TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
-     "cuda.matmul.allow_bf16_reduced_precision_reduction=false", bf16_lab, "narrow", "plain"},
+     "cuda.matmul.allow_bf16_reduced_precision_reduction=false", bf16_lab, "narrow", "splits"},
     {TN_SETTING_DETERMINISM, "determinism=run-to-run", c64_lab, "loose", "steady"},
     {TN_SETTING_CUDNN_DETERMINISTIC, "cudnn.deterministic=true", c64_lab, "loose", "steady"},
     {TN_SETTING_MKLDNN_DETERMINISTIC, "mkldnn.deterministic=true", f64_board, "dnn-loose",

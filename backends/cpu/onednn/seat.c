@@ -2,7 +2,7 @@
 
 #include "tenon/module/op.h"
 
-enum { ALIGNMENT = 64, MEMORIES = TN_MATMUL_OPERANDS + 1, SCRATCH = TN_MATMUL_OPERANDS };
+enum { ALIGNMENT = 64, SCRATCH = TN_MATMUL_BIAS + 1, MEMORIES = SCRATCH + 1 };
 
 struct tni_dnnl_seat {
     void *stream;

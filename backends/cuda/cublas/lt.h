@@ -3,14 +3,11 @@
 #ifndef CUDA_CUBLAS_LT_H
 #define CUDA_CUBLAS_LT_H
 
-#include "../platform/cuda.h"
-#include "lt_list.h"
+#include "common.h"
 #include "tenon/module/library.h"
 
-typedef int lt_status, lt_type, lt_compute;
 typedef int lt_desc_attribute, lt_layout_attribute, lt_preference_attribute;
 typedef void *lt_handle, *lt_desc, *lt_layout, *lt_preference;
-typedef cu_stream lt_stream;
 
 typedef struct lt_algo {
     uint64_t data[8];
@@ -24,22 +21,12 @@ typedef struct lt_found {
     int reserved[4];
 } lt_found;
 
-enum {
-#define LT_NUMBER_(ours, theirs, number) ours = number,
-    LT_NUMBER_LIST(LT_NUMBER_)
-#undef LT_NUMBER_
-};
-
 /* What the library's `open` gives. A handle serves one device. */
 typedef struct cuda_lt {
+    cuda_handles handles;
 #define LT_CALL_(field, name, result, parameters) result(*field) parameters;
     LT_CALL_LIST(LT_CALL_)
 #undef LT_CALL_
-    mtx_t lock; /* of making handles */
-    struct {
-        _Atomic(lt_handle) handle;
-        _Atomic uint32_t life; /* of the device, when it was made */
-    } of[CUDA_MOST];
 } cuda_lt;
 
 extern const tn_library_row cuda_lt_row;

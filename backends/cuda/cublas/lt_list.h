@@ -19,6 +19,9 @@
     X(LT_C_64F, CUDA_C_64F, 5)                                                \
     X(LT_R_32I, CUDA_R_32I, 10)                                               \
     X(LT_R_16BF, CUDA_R_16BF, 14)                                             \
+    X(LT_R_F8_E4M3, CUDA_R_8F_E4M3, 28)                                       \
+    X(LT_R_F8_E5M2, CUDA_R_8F_E5M2, 29)                                       \
+    X(LT_COMPUTE_16F, CUBLAS_COMPUTE_16F, 64)                                 \
     X(LT_COMPUTE_32F, CUBLAS_COMPUTE_32F, 68)                                 \
     X(LT_COMPUTE_64F, CUBLAS_COMPUTE_64F, 70)                                 \
     X(LT_COMPUTE_32I, CUBLAS_COMPUTE_32I, 72)                                 \
@@ -29,6 +32,11 @@
     X(LT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB, 4)                         \
     X(LT_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE, 7)                     \
     X(LT_DESC_BIAS, CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8)                     \
+    X(LT_DESC_SCALE_A, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17)              \
+    X(LT_DESC_SCALE_B, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18)              \
+    X(LT_DESC_SCALE_MODE_A, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, 31)            \
+    X(LT_DESC_SCALE_MODE_B, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, 32)            \
+    X(LT_SCALE_EACH, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, 3)           \
     X(LT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_DEFAULT, 1)                      \
     X(LT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU, 2)                            \
     X(LT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS, 4)                            \
@@ -41,6 +49,7 @@
     X(LT_PREFER_ALIGNMENT_B, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 6)   \
     X(LT_PREFER_ALIGNMENT_C, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7)   \
     X(LT_PREFER_ALIGNMENT_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8)   \
+    X(LT_REDUCE_NOT, CUBLASLT_REDUCTION_SCHEME_NONE, 0)                       \
     X(LT_REDUCE_IN_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2)   \
     X(LT_REDUCE_ANYHOW, CUBLASLT_REDUCTION_SCHEME_MASK, 7)
 

@@ -1,4 +1,5 @@
 #include "matmul.h"
+#include "admit.h"
 #include "lt.h"
 #include "shape.h"
 
@@ -6,61 +7,15 @@ typedef struct lt_ready {
     lt_shape shape;
     lt_layout layout[3]; /* of A, B, out */
     lt_algo algo;
-    uint64_t workspace;
-    int compute, scale, epilogue;
-    /* What has no bias is shared by all runs. One with a bias is changed by each: who finds it taken makes
+    uint64_t workspace; /* that the algorithm may use */
+    cuda_blas_sums sums;
+    int epilogue;
+    bool points; /* to a bias or scales */
+    bool scales_each;
+    /* What has no pointers is shared by all runs. One with some is changed by each: who finds it taken makes
      * another. */
     _Atomic(lt_desc) desc;
 } lt_ready;
-
-/* alpha or beta in the type that the library scales in. */
-typedef union factor {
-    float f32[2];
-    double f64[2];
-    int32_t i32;
-} factor;
-
-static int type_of(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_F64: return LT_R_64F;
-    case TN_F16: return LT_R_16F;
-    case TN_BF16: return LT_R_16BF;
-    case TN_I8: return LT_R_8I;
-    case TN_I32: return LT_R_32I;
-    case TN_C64: return LT_C_32F;
-    case TN_C128: return LT_C_64F;
-    default: return LT_R_32F;
-    }
-}
-
-static void choose_types(const tn_run *run, lt_ready *to)
-{
-    switch (run->op->operand[TN_MATMUL_A].dtype) {
-    case TN_F64:
-        to->compute = LT_COMPUTE_64F;
-        to->scale = LT_R_64F;
-        break;
-    case TN_C128:
-        to->compute = LT_COMPUTE_64F;
-        to->scale = LT_C_64F;
-        break;
-    case TN_C64:
-        to->compute = LT_COMPUTE_32F;
-        to->scale = LT_C_32F;
-        break;
-    case TN_I8:
-        to->compute = LT_COMPUTE_32I;
-        to->scale = LT_R_32I;
-        break;
-    default:
-        to->compute = LT_COMPUTE_32F;
-        to->scale = LT_R_32F;
-        break;
-    }
-    if (run->row->numerics & TN_NUM_ROUNDS_F32_TF32)
-        to->compute = LT_COMPUTE_TF32;
-}
 
 static int epilogue_of(const tn_op *op)
 {
@@ -75,15 +30,17 @@ static lt_status make_desc(const cuda_lt *lt, const lt_ready *plan, lt_desc *out
 {
     const int32_t a = plan->shape.matrix[plan->shape.left].turned ? LT_OP_T : LT_OP_N;
     const int32_t b = plan->shape.matrix[plan->shape.right].turned ? LT_OP_T : LT_OP_N;
-    const int32_t epilogue = plan->epilogue;
+    const int32_t epilogue = plan->epilogue, each = LT_SCALE_EACH;
     lt_desc desc = NULL;
-    lt_status code = lt->desc_create(&desc, plan->compute, plan->scale);
+    lt_status code = lt->desc_create(&desc, plan->sums.compute, plan->sums.scale);
     if (!code)
         code = lt->desc_set(desc, LT_DESC_TRANSA, &a, sizeof a);
     if (!code)
         code = lt->desc_set(desc, LT_DESC_TRANSB, &b, sizeof b);
     if (!code)
         code = lt->desc_set(desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    for (int i = LT_DESC_SCALE_MODE_A; i <= LT_DESC_SCALE_MODE_B && plan->scales_each && !code; i++)
+        code = lt->desc_set(desc, i, &each, sizeof each);
     if (code && desc)
         (void)lt->desc_destroy(desc);
     else
@@ -95,7 +52,7 @@ static lt_status make_layout(const cuda_lt *lt, const lt_ready *plan, tn_dtype d
                              const lt_matrix *matrix, lt_layout *out)
 {
     const int32_t batch = (int32_t)plan->shape.batch;
-    lt_status code = lt->layout_create(out, type_of(dtype), (uint64_t)matrix->rows,
+    lt_status code = lt->layout_create(out, cuda_blas_type(dtype), (uint64_t)matrix->rows,
                                        (uint64_t)matrix->columns, matrix->leading);
     if (!code)
         code = lt->layout_set(*out, LT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
@@ -105,15 +62,21 @@ static lt_status make_layout(const cuda_lt *lt, const lt_ready *plan, tn_dtype d
     return code;
 }
 
+/* How parts of a sum may be put together, by what the row declares. Of wide numbers every way is as exact. */
+static uint32_t schemes_of(const tn_kernel_row *row, const tn_op *op)
+{
+    const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
+    if ((dtype != TN_F16 && dtype != TN_BF16) || row->numerics & TN_NUM_REDUCED_REDUCTION)
+        return LT_REDUCE_ANYHOW;
+    return row->numerics & TN_NUM_SPLIT_SUMS ? LT_REDUCE_IN_COMPUTE_TYPE : LT_REDUCE_NOT;
+}
+
 /* What the algorithm may count on: alignments, memory, how parts of a sum are put together. */
 static lt_status make_preference(const cuda_lt *lt, const tn_run *run, const lt_ready *plan,
                                  lt_preference *out)
 {
     const tn_op *op = run->op;
-    const bool narrow =
-        op->operand[TN_MATMUL_A].dtype == TN_F16 || op->operand[TN_MATMUL_A].dtype == TN_BF16;
-    const bool reduced = run->row->numerics & TN_NUM_REDUCED_REDUCTION;
-    const uint32_t schemes = narrow && !reduced ? LT_REDUCE_IN_COMPUTE_TYPE : LT_REDUCE_ANYHOW;
+    const uint32_t schemes = schemes_of(run->row, op);
     const int32_t operands[] = {plan->shape.left, plan->shape.right, TN_MATMUL_OUT, TN_MATMUL_OUT};
     lt_status code = lt->preference_create(out);
     if (!code)
@@ -128,23 +91,26 @@ static lt_status make_preference(const cuda_lt *lt, const tn_run *run, const lt_
     return code;
 }
 
+/* One of the heuristics' answers, as the row says. */
 static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, lt_ready *plan,
                         tn_error *err)
 {
+    const int32_t answer = ((const lt_row *)run->row)->answer;
     lt_preference preference = NULL;
-    lt_found found = {.state = LT_NOT_SUPPORTED};
+    lt_found found[LT_WAYS] = {{.state = LT_NOT_SUPPORTED}};
     const lt_shape *shape = &plan->shape;
     int count = 0;
     lt_status code = make_preference(lt, run, plan, &preference);
     if (!code)
         code = lt->heuristic(handle, atomic_load(&plan->desc), plan->layout[shape->left],
                              plan->layout[shape->right], plan->layout[TN_MATMUL_OUT],
-                             plan->layout[TN_MATMUL_OUT], preference, 1, &found, &count);
+                             plan->layout[TN_MATMUL_OUT], preference, answer + 1, found, &count);
     if (preference)
         (void)lt->preference_destroy(preference);
+    const lt_found *taken = &found[count > answer ? answer : count > 0 ? count - 1 : 0];
     if (!code)
-        code = count > 0 ? found.state : LT_NOT_SUPPORTED;
-    plan->algo = found.algo;
+        code = count > 0 ? taken->state : LT_NOT_SUPPORTED;
+    plan->algo = taken->algo;
     return cuda_lt_check(code, "cublasLtMatmulAlgoGetHeuristic", err);
 }
 
@@ -181,17 +147,13 @@ void lt_plan_release(const tn_run *run, void *any)
     run->host->release(run->host->self, plan);
 }
 
-static uint64_t workspace_for(const tn_op *op)
-{
-    const tn_matmul_op *mm = &op->as.matmul;
-    const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
-    return products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
-}
-
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
 {
+    const tn_matmul_op *mm = &query->op->as.matmul;
+    const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
+    const uint64_t usual = products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
     (void)row;
-    return workspace_for(query->op);
+    return cuda_blas_room(query, "cuda.cublaslt_workspace_size", usual, 0);
 }
 
 tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
@@ -201,9 +163,11 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     if (!plan)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(plan, 0, sizeof *plan);
-    plan->workspace = workspace_for(run->op);
+    plan->workspace = cuda_blas_room_usable(run->workspace_bytes);
     plan->epilogue = epilogue_of(run->op);
-    choose_types(run, plan);
+    plan->points = run->op->uses & (TN_MATMUL_USES_BIAS | TN_MATMUL_USES_SCALES);
+    plan->scales_each = cuda_blas_scales_each(run->op);
+    plan->sums = cuda_blas_sums_of(run->row, run->op);
     tn_status status = lt_shape_of(run->op, &plan->shape, NULL);
     if (status)
         status = tn_fail(err, status, 0, run->row->name, "its strides are not admitted");
@@ -222,58 +186,57 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     return TN_OK;
 }
 
-static factor factor_of(const lt_ready *plan, double value)
-{
-    factor out = {.f64 = {0, 0}};
-    if (plan->scale == LT_R_64F || plan->scale == LT_C_64F)
-        out.f64[0] = value;
-    else if (plan->scale == LT_R_32I)
-        out.i32 = (int32_t)value;
-    else
-        out.f32[0] = (float)value;
-    return out;
-}
-
 static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
 {
     const cuda_lt *lt = run->library;
     const lt_ready *plan = run->plan;
-    const factor alpha = factor_of(plan, run->op->as.matmul.alpha);
-    const factor beta = factor_of(plan, run->op->as.matmul.beta);
+    const lt_type scale = plan->sums.scale;
+    const cuda_blas_factor alpha = cuda_blas_factor_of(scale, run->op->as.matmul.alpha);
+    const cuda_blas_factor beta = cuda_blas_factor_of(scale, run->op->as.matmul.beta);
     const int32_t left = plan->shape.left, right = plan->shape.right;
     void *out = tn_operand(run, TN_MATMUL_OUT);
     return lt->matmul(handle, desc, &alpha, tn_operand(run, left), plan->layout[left],
                       tn_operand(run, right), plan->layout[right], &beta, out,
                       plan->layout[TN_MATMUL_OUT], out, plan->layout[TN_MATMUL_OUT], &plan->algo,
-                      run->workspace, (size_t)plan->workspace, run->stream);
+                      cuda_blas_room_begin(run->workspace), (size_t)plan->workspace, run->stream);
 }
 
-/* A descriptor with this run's bias. */
-static lt_status compute_with_bias(const tn_run *run, lt_handle handle)
+/* This run's bias and scales, where it has them. */
+static lt_status point(const tn_run *run, lt_desc desc)
+{
+    const lt_ready *plan = run->plan;
+    const cuda_lt *lt = run->library;
+    const int32_t of_left = plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_A : TN_MATMUL_SCALE_B;
+    const int32_t of_right =
+        plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_B : TN_MATMUL_SCALE_A;
+    const struct {
+        int32_t operand;
+        lt_desc_attribute attribute;
+    } pointers[] = {
+        {TN_MATMUL_BIAS, LT_DESC_BIAS}, {of_left, LT_DESC_SCALE_A}, {of_right, LT_DESC_SCALE_B}};
+    lt_status code = LT_SUCCESS;
+    for (int i = 0; i < 3 && !code; i++) {
+        const void *at = tn_operand(run, pointers[i].operand);
+        if (run->op->operand[pointers[i].operand].dtype)
+            code = lt->desc_set(desc, pointers[i].attribute, &at, sizeof at);
+    }
+    return code;
+}
+
+static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
 {
     const cuda_lt *lt = run->library;
     lt_ready *plan = run->plan;
-    const void *bias = tn_operand(run, TN_MATMUL_BIAS);
     lt_desc desc = atomic_exchange(&plan->desc, NULL), none = NULL;
     lt_status code = desc ? LT_SUCCESS : make_desc(lt, plan, &desc);
     if (code)
         return code;
-    code = lt->desc_set(desc, LT_DESC_BIAS, &bias, sizeof bias);
+    code = point(run, desc);
     if (!code)
         code = compute(run, handle, desc);
     if (!atomic_compare_exchange_strong(&plan->desc, &none, desc))
         (void)lt->desc_destroy(desc);
     return code;
-}
-
-/* A device that has failed is what the library fails for: the driver knows the cause. */
-static tn_status settle(const cuda_scope *scope, lt_status code, tn_error *err)
-{
-    if (code == LT_SUCCESS)
-        return TN_OK;
-    const cu_result now = cuda_ask(scope);
-    return cuda_is_sticky(now) ? cuda_check(scope, now, "cublasLtMatmul", err)
-                               : cuda_lt_check(code, "cublasLtMatmul", err);
 }
 
 tn_status lt_run(const tn_run *run, tn_error *err)
@@ -286,11 +249,10 @@ tn_status lt_run(const tn_run *run, tn_error *err)
         return status;
     status = cuda_lt_handle(run->library, &scope, &handle, err);
     if (!status)
-        status = settle(&scope,
-                        plan->epilogue & LT_EPILOGUE_BIAS
-                            ? compute_with_bias(run, handle)
-                            : compute(run, handle, atomic_load(&plan->desc)),
-                        err);
+        status = cuda_blas_settle(&scope, "cuBLASLt",
+                                  plan->points ? compute_with_pointers(run, handle)
+                                               : compute(run, handle, atomic_load(&plan->desc)),
+                                  "cublasLtMatmul", err);
     cuda_leave(&scope);
     return status;
 }

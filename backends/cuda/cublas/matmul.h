@@ -1,8 +1,16 @@
-/* Products by cuBLASLt: a plan keeps its descriptors and the way that its heuristics name first. */
+/* Products by cuBLASLt: a plan keeps its descriptors and one of the ways that the heuristics name. */
 #ifndef CUDA_CUBLAS_MATMUL_H
 #define CUDA_CUBLAS_MATMUL_H
 
 #include "tenon/module/kernel.h"
+
+/* A row takes the heuristics' first answer, or the second or third, which tuning may find to be the faster; where
+ * there are fewer, the last there is. */
+enum { LT_WAYS = 3 };
+typedef struct lt_row {
+    tn_kernel_row row;
+    int32_t answer; /* from 0 */
+} lt_row;
 
 /* Memory that a plan may ask for: as much as its kernels for this size make use of. */
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query);
@@ -11,7 +19,12 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
 void lt_plan_release(const tn_run *run, void *any);
 tn_status lt_run(const tn_run *run, tn_error *err);
 
-extern const tn_kernel_row cuda_lt_matmul_row, cuda_lt_tf32_row, cuda_lt_half_row,
-    cuda_lt_half_reduced_row, cuda_lt_int8_row;
+/*  Kinds of numbers. */
+#define LT_ROWS_LIST(X) \
+    X(wide) X(tf32) X(half) X(half_reduced) X(half_whole) X(f16_sums) X(int8) X(f8)
+
+#define LT_ROWS_(kind) extern const lt_row cuda_lt_##kind##_rows[LT_WAYS];
+LT_ROWS_LIST(LT_ROWS_)
+#undef LT_ROWS_
 
 #endif

@@ -1,4 +1,4 @@
-/* A product as cuBLASLt sees it, by columns: out is `left` times `right`. Where out lies by rows, as it
+/* A product as cuBLAS and cuBLASLt see it, by columns: out is `left` times `right`. Where out lies by rows, as it
  * mostly does, that is out transposed, so that left is B and right is A. */
 #ifndef CUDA_CUBLAS_SHAPE_H
 #define CUDA_CUBLAS_SHAPE_H

@@ -301,7 +301,8 @@ class MatmulArgs(Structure):
         i activation transpose_a transpose_b
         I acc set reserved
         p stream workspace
-        L workspace_bytes""")
+        L workspace_bytes
+        p scale_a scale_b""")
 
 
 class AttentionArgs(Structure):

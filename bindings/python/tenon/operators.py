@@ -34,7 +34,6 @@ LAYOUTS = {"bhld": 0, "blhd": 1}
 
 _NO_ARRAYS = (None,) * 6
 _PLAIN = {"mask", "scale"}  # options that the extension knows
-_I8, _U8 = _dtypes.NUMBER["i8"], _dtypes.NUMBER["u8"]
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
 
 
@@ -116,18 +115,27 @@ def _broadcast(one: tuple, other: tuple) -> tuple:
     return tuple(sizes)
 
 
+# Of what is not of the inputs' dtype.
+_MATMUL_RESULTS = {"i8": "i32", "u8": "i32", "f8_e4m3fn": "f32", "f8_e5m2": "f32"}
+
+
 def _matmul_word(a: _abi.Tensor, dtype: Any) -> str:
     if dtype is not None:
         return _dtypes.word_of(dtype)
-    return "i32" if a.dtype == _I8 or a.dtype == _U8 else _dtypes.WORD[a.dtype]
+    word = _dtypes.WORD[a.dtype]
+    return _MATMUL_RESULTS.get(word, word)
 
 
 def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: float = 1.0,
                  beta: float = 0.0, activation: str | None = None, transpose_a: bool = False,
-                 transpose_b: bool = False, acc: Any = None, dtype: Any = None) -> _Call:
+                 transpose_b: bool = False, acc: Any = None, dtype: Any = None, scale_a: Any = None,
+                 scale_b: Any = None) -> _Call:
     kind = kind_of(a)
     ta, tb = kind.view(a), kind_of(b).view(b)
+    scales = tuple(None if scale is None else view(scale) for scale in (scale_a, scale_b))
     if ta.ndim < 2 or tb.ndim < 2:
+        if scales != (None, None):
+            raise errors.invalid("matmul of vectors takes no scales")
         return _vector_call(a, b, ta, tb, out, dict(
             bias=bias, alpha=alpha, beta=beta, activation=activation, transpose_a=transpose_a,
             transpose_b=transpose_b, acc=acc, dtype=dtype))
@@ -140,19 +148,21 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
     result, to = _target(kind, a, out, shape, _matmul_word(ta, dtype))
     extra = None if bias is None else view(bias)
     return _matmul_pack(kind, a, result, ta, tb, to, extra, alpha, beta, activation,
-                        transpose_a, transpose_b, acc)
+                        transpose_a, transpose_b, acc, scales)
 
 
 def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tensor,
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
-                 activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any) -> _Call:
+                 activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
+                 scales: tuple = (None, None)) -> _Call:
     args = _abi.MatmulArgs(
         _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
         None if bias is None else addressof(bias), alpha, beta,
         0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
         transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
+    args.scale_a, args.scale_b = (None if scale is None else addressof(scale) for scale in scales)
     _place(args, kind, a, ta)
-    return _Call("tn_matmul", args, result, (ta, tb, to, bias))
+    return _Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
 
 
 def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
@@ -181,7 +191,8 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
 
     A is [..., m, k], B is [..., k, n], of any strides; dimensions before the last two broadcast, and
     vectors are as NumPy reads them. Options: `out`, `bias`, `alpha`, `beta`, `activation` ("relu", "gelu",
-    "gelu-tanh", "silu"), `transpose_a`, `transpose_b`, `acc` (the dtype of sums), `dtype` (of the result).
+    "gelu-tanh", "silu"), `transpose_a`, `transpose_b`, `acc` (the dtype of sums), `dtype` (of the result),
+    `scale_a`, `scale_b` (of 8-bit floats: one number, or [m, 1] and [1, n]).
     """
     if _fast is not None and not options:
         result = _fast.matmul(settings.context(), a, b)

@@ -22,13 +22,15 @@
 TN_BEGIN_DECLS
 
 /* What a kernel does to numbers, declared so that the core can hold it against the settings. */
-#define TN_NUM_RUN_TO_RUN        UINT64_C(1)  /* same inputs, same machine: same bits           */
-#define TN_NUM_BATCH_INVARIANT   UINT64_C(2)  /* a row's result does not depend on its batch    */
-#define TN_NUM_CROSS_DEVICE      UINT64_C(4)  /* same bits on every device                      */
-#define TN_NUM_ROUNDS_F32_TF32   UINT64_C(8)  /* reads f32 operands as tf32                     */
-#define TN_NUM_ROUNDS_F32_BF16   UINT64_C(16) /* reads f32 operands as bf16                     */
-#define TN_NUM_REDUCED_REDUCTION UINT64_C(32) /* sums in fewer bits than f32                    */
-#define TN_NUM_KNOWN             UINT64_C(63)
+#define TN_NUM_RUN_TO_RUN        UINT64_C(1)   /* same inputs, same machine: same bits           */
+#define TN_NUM_BATCH_INVARIANT   UINT64_C(2)   /* a row's result does not depend on its batch    */
+#define TN_NUM_CROSS_DEVICE      UINT64_C(4)   /* same bits on every device                      */
+#define TN_NUM_ROUNDS_F32_TF32   UINT64_C(8)   /* reads f32 operands as tf32                     */
+#define TN_NUM_ROUNDS_F32_BF16   UINT64_C(16)  /* reads f32 operands as bf16                     */
+#define TN_NUM_REDUCED_REDUCTION UINT64_C(32)  /* sums in fewer bits than f32                    */
+#define TN_NUM_SPLIT_SUMS        UINT64_C(64)  /* blocks may make parts of a sum, added after    */
+#define TN_NUM_F16_SUMS          UINT64_C(128) /* adds f16 products up in f16                    */
+#define TN_NUM_KNOWN             UINT64_C(255)
 
 /*  Why a kernel is not taken: name, number, word. Numbers are never reused. */
 #define TN_REFUSAL_LIST(X)                                                                      \
@@ -115,8 +117,9 @@ typedef struct tn_run {
     void *platform;    /* what its probe gave                                                    */
     void *library;     /* what the library's `open` gave; NULL without one                       */
     void *plan;        /* what the row's `plan` gave; NULL without one                           */
-    void *workspace;   /* as many bytes as the row asked for, aligned to 64                      */
-    uint64_t workspace_bytes;
+    void *workspace;   /* as many bytes as the row asked for, aligned to 64; for `plan` NULL     */
+    uint64_t workspace_bytes; /* for `plan` those of every run; 0 for a row with free dimensions,
+                                 as its runs differ */
     const tn_host *host;
     int32_t device;     /* its index */
     int32_t threads;    /* that a loop of the host's uses */

@@ -57,8 +57,19 @@ typedef struct tn_layout {
  * out [batch..., m, n], all of one rank: what is broadcast has stride 0, what is transposed has the
  * strides of that. A bias has out's shape and strides of 0 where it is broadcast. With beta 0, what is
  * in out is never read; with alpha 0, A and B may be read or not. Sums are made in `acc`, and all else up to
- * the last rounding. */
-enum { TN_MATMUL_A = 0, TN_MATMUL_B, TN_MATMUL_OUT, TN_MATMUL_BIAS, TN_MATMUL_OPERANDS };
+ * the last rounding.
+ *
+ * A and B of 8-bit floats may have scales of f32: what is summed for an output is multiplied by both. They have
+ * out's shape; SCALE_A has strides of 0 along n, SCALE_B along m, and wherever else one number serves all. */
+enum {
+    TN_MATMUL_A = 0,
+    TN_MATMUL_B,
+    TN_MATMUL_OUT,
+    TN_MATMUL_BIAS,
+    TN_MATMUL_SCALE_A,
+    TN_MATMUL_SCALE_B,
+    TN_MATMUL_OPERANDS
+};
 
 /* gelu: x/2 (1 + erf(x/sqrt 2)); gelu-tanh: its tanh form; silu: x / (1 + exp(-x)). */
 #define TN_ACTIVATION_LIST(X)    \
@@ -84,7 +95,8 @@ enum {
     X(BIAS, 6, "bias")                                                                      \
     X(ACTIVATION, 7, "activation")                                                          \
     X(OUT_DTYPE, 8, "out") /* out is of another dtype than is usual for A and B    */       \
-    X(ACC, 9, "acc")       /* sums are asked for in another dtype than is usual    */
+    X(ACC, 9, "acc")       /* sums are asked for in another dtype than is usual    */       \
+    X(SCALES, 10, "scales")
 enum {
 #define TN_OP_WORD_(NAME, bit, word) TN_MATMUL_USES_##NAME = 1 << bit,
     TN_MATMUL_USES_LIST(TN_OP_WORD_)

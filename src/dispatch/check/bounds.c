@@ -1,6 +1,7 @@
 #include "bounds.h"
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "bounds_attention.h"
 
 static double least_of(double a, double b)
@@ -62,6 +63,17 @@ static double matmul_integers(const tn_matmul_op *mm, double size)
     return whole ? 0 : 1 + 0x1p-22 * size;
 }
 
+/* Both scales of an output together; 1 where there are none. */
+static double scales_at(const tni_bounds *b, const tni_place *place)
+{
+    double scale = 1;
+    for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B; i++) {
+        if (i < b->op->count && b->op->operand[i].dtype)
+            scale *= size_of(tni_bounds_input(b, i, place));
+    }
+    return scale;
+}
+
 static double of_matmul(tni_bounds *b, const tni_place *place, double size)
 {
     const tn_matmul_op *mm = &b->op->as.matmul;
@@ -70,8 +82,8 @@ static double of_matmul(tni_bounds *b, const tni_place *place, double size)
         return matmul_integers(mm, size);
     if (place->index[row] == 0 && place->index[column] == 0)
         take_matrices(b, place);
-    double products =
-        fabs(mm->alpha) * b->rows[place->index[row]] * b->columns[place->index[column]];
+    double products = fabs(mm->alpha) * scales_at(b, place) * b->rows[place->index[row]] *
+                      b->columns[place->index[column]];
     double rest = size;
     if (mm->beta != 0)
         rest += fabs(mm->beta) * size_of(tni_bounds_input(b, TN_MATMUL_OUT, place));
@@ -220,16 +232,21 @@ double tni_bounds_at(tni_bounds *bounds, const tni_place *place, tni_number expe
     return tni_is_nan(bound) ? INFINITY : bound;
 }
 
+/* Of sums in fewer bits than those of f32: those of the inputs; of 8-bit floats devices keep 13 and more. */
+static double narrow_roundoff(tn_dtype in)
+{
+    return tni_dtype_bytes(in) == 1 ? 0x1p-13 : tni_dtype_roundoff(in);
+}
+
 /* u */
 static double work_of(const tn_op *op, uint64_t numerics)
 {
     const tn_layout *out = &op->operand[tni_op_class_of(op->kind)->output];
+    const bool narrow = numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS);
     tn_dtype in = op->operand[0].dtype ? op->operand[0].dtype : out->dtype;
-    tn_dtype work = tni_dtype_work(in);
-    if (op->kind == TN_OP_MATMUL)
-        work = numerics & TN_NUM_REDUCED_REDUCTION && op->as.matmul.acc == TN_F32
-                   ? in
-                   : op->as.matmul.acc;
+    tn_dtype work = op->kind == TN_OP_MATMUL ? op->as.matmul.acc : tni_dtype_work(in);
+    if (op->kind == TN_OP_MATMUL && narrow && work == TN_F32)
+        return narrow_roundoff(in);
     return tni_dtype_roundoff(tni_dtype_is_integer(work) ? tni_dtype_work(out->dtype) : work);
 }
 

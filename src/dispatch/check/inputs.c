@@ -202,8 +202,10 @@ static spread spread_of(const tn_op *op, int32_t operand, bool plain)
     bool small = tni_dtype_bytes(dtype) == 1 && !tni_dtype_is_integer(dtype);
     if (dtype == TN_BOOL)
         return (spread){.low = 0, .high = 2};
-    if (small || (op->kind == TN_OP_PERMUTE && !plain))
+    if ((small && op->kind != TN_OP_MATMUL) || (op->kind == TN_OP_PERMUTE && !plain))
         return (spread){.bits = true};
+    if (op->kind == TN_OP_MATMUL && operand >= TN_MATMUL_SCALE_A)
+        return (spread){.low = 0.25, .high = 2};
     if (!tni_dtype_is_integer(dtype))
         return plain ? (spread){.low = 0.25, .high = 1} : spread_of_floats(op, operand);
     if (op->kind == TN_OP_CAST || op->kind == TN_OP_MATMUL)

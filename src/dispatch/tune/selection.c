@@ -74,6 +74,8 @@ static const struct {
     {"rounds-f32-to-tf32", TN_NUM_ROUNDS_F32_TF32},
     {"rounds-f32-to-bf16", TN_NUM_ROUNDS_F32_BF16},
     {"reduced-reduction", TN_NUM_REDUCED_REDUCTION},
+    {"split-sums", TN_NUM_SPLIT_SUMS},
+    {"f16-sums", TN_NUM_F16_SUMS},
 };
 enum { NUMERICS_COUNT = sizeof numerics_words / sizeof numerics_words[0] };
 

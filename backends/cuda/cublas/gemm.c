@@ -1,0 +1,228 @@
+#include "gemm.h"
+
+#include "../kernels/layout.h"
+#include "admit.h"
+#include "blas.h"
+#include "shape.h"
+
+/* With less than this, NVIDIA says, some products find no memory. */
+enum { ROOM_LEAST = 16 << 10 };
+static const char room_setting[] = "cuda.cublas_workspace_size";
+
+typedef struct gemm_ready {
+    cuda_blas_sums sums;
+    blas_math math;
+} gemm_ready;
+
+/* As much as NVIDIA recommends. */
+static uint64_t gemm_workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    const uint64_t usual =
+        query->device->capability.major >= 9 ? (uint64_t)32 << 20 : (uint64_t)4 << 20;
+    (void)row;
+    return cuda_blas_room(query, room_setting, usual, ROOM_LEAST);
+}
+
+static tn_status admit_room(const tn_query *query, tn_refusal *why)
+{
+    int64_t bytes = -1;
+    (void)query->setting(query, room_setting, &bytes);
+    if (bytes < 0 || bytes >= ROOM_LEAST)
+        return TN_OK;
+    return cuda_refuse(why, TN_REFUSE_SETTING, room_setting, ROOM_LEAST, bytes,
+                       "with less some of its products find no memory");
+}
+
+static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
+{
+    lt_shape shape;
+    tn_status status = lt_shape_of(query->op, &shape, why);
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT && !status; i++) {
+        const lt_matrix *m = &shape.matrix[i];
+        const int64_t most = m->leading > m->columns ? m->leading : m->columns;
+        if (most > INT32_MAX)
+            status = cuda_refuse(why, TN_REFUSE_STRIDE, "stride", INT32_MAX, most,
+                                 "sizes and strides of at most 2147483647");
+    }
+    return status;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    tn_status status = row->dtypes == cuda_blas_i8 ? cuda_blas_admit_int8(row, query, why)
+                                                   : cuda_blas_admit(row, query, why);
+    if (!status)
+        status = admit_sizes(query, why);
+    return status ? status : admit_room(query, why);
+}
+
+static blas_math math_of(const tn_kernel_row *row)
+{
+    if (row->numerics & TN_NUM_ROUNDS_F32_TF32)
+        return BLAS_MATH_TF32;
+    return row->numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS) ? BLAS_MATH_USUAL
+                                                                        : BLAS_MATH_WIDE_SUMS;
+}
+
+/* The handle is made here, as none can be while a graph is recorded. */
+static tn_status gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    cuda_scope scope;
+    blas_handle handle = NULL;
+    tn_status status = cuda_enter(run->platform, run->device, &scope, err);
+    if (status)
+        return status;
+    status = cuda_blas_handle(run->library, &scope, &handle, err);
+    cuda_leave(&scope);
+    if (status)
+        return status;
+    gemm_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(gemm_ready));
+    if (!plan)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    *plan = (gemm_ready){cuda_blas_sums_of(run->row, run->op), math_of(run->row)};
+    *out = plan;
+    *out_bytes = sizeof *plan;
+    return TN_OK;
+}
+
+static void gemm_plan_release(const tn_run *run, void *plan)
+{
+    run->host->release(run->host->self, plan);
+}
+
+static lt_status multiply(const tn_run *run, const lt_shape *shape, blas_handle handle)
+{
+    const cuda_blas *blas = run->library;
+    const gemm_ready *plan = run->plan;
+    const tn_matmul_op *mm = &run->op->as.matmul;
+    const cuda_blas_factor alpha = cuda_blas_factor_of(plan->sums.scale, mm->alpha);
+    const cuda_blas_factor beta = cuda_blas_factor_of(plan->sums.scale, mm->beta);
+    const lt_matrix *l = &shape->matrix[shape->left], *r = &shape->matrix[shape->right];
+    const lt_matrix *to = &shape->matrix[TN_MATMUL_OUT];
+    const blas_operation of_l = l->turned ? LT_OP_T : LT_OP_N, of_r = r->turned ? LT_OP_T : LT_OP_N;
+    const lt_type in = cuda_blas_type(run->op->operand[TN_MATMUL_A].dtype);
+    const lt_type type = cuda_blas_type(run->op->operand[TN_MATMUL_OUT].dtype);
+    const int m = (int)to->rows, n = (int)to->columns, k = (int)mm->k;
+    const void *left = tn_operand(run, shape->left), *right = tn_operand(run, shape->right);
+    void *out = tn_operand(run, TN_MATMUL_OUT);
+    if (shape->batch == 1)
+        return blas->gemm(handle, of_l, of_r, m, n, k, &alpha, left, in, (int)l->leading, right, in,
+                          (int)r->leading, &beta, out, type, (int)to->leading, plan->sums.compute,
+                          BLAS_ALGO_USUAL);
+    return blas->gemm_batched(handle, of_l, of_r, m, n, k, &alpha, left, in, (int)l->leading,
+                              l->batch_stride, right, in, (int)r->leading, r->batch_stride, &beta,
+                              out, type, (int)to->leading, to->batch_stride, (int)shape->batch,
+                              plan->sums.compute, BLAS_ALGO_USUAL);
+}
+
+/* Setting the stream gives a handle its own memory back: the run's is set after it. */
+static lt_status take_turn(const tn_run *run, const lt_shape *shape, blas_handle handle,
+                           const char **call)
+{
+    const cuda_blas *blas = run->library;
+    const gemm_ready *plan = run->plan;
+    *call = "cublasSetStream";
+    lt_status code = blas->set_stream(handle, run->stream);
+    if (!code) {
+        *call = "cublasSetWorkspace";
+        code = blas->set_workspace(handle, cuda_blas_room_begin(run->workspace),
+                                   (size_t)cuda_blas_room_usable(run->workspace_bytes));
+    }
+    if (!code) {
+        *call = "cublasSetMathMode";
+        code = blas->set_math(handle, plan->math);
+    }
+    if (!code) {
+        *call = shape->batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx";
+        code = multiply(run, shape, handle);
+    }
+    return code;
+}
+
+static tn_status gemm_run(const tn_run *run, tn_error *err)
+{
+    cuda_blas *blas = run->library;
+    const char *call = "";
+    lt_shape shape;
+    cuda_scope scope;
+    blas_handle handle = NULL;
+    if (lt_shape_of(run->op, &shape, NULL))
+        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name, "its strides are not admitted");
+    tn_status status = cuda_enter(run->platform, run->device, &scope, err);
+    if (status)
+        return status;
+    status = cuda_blas_handle(blas, &scope, &handle, err);
+    if (!status) {
+        mtx_t *turn = &blas->turn[scope.device->index];
+        mtx_lock(turn);
+        const lt_status code = take_turn(run, &shape, handle, &call);
+        mtx_unlock(turn);
+        status = cuda_blas_settle(&scope, "cuBLAS", code, call, err);
+    }
+    cuda_leave(&scope);
+    return status;
+}
+
+/* Its figures are those of cuBLASLt, a little less so that it comes after it: these rows were not timed on an H200
+ * yet. A call is dearer by what it chooses each time. */
+#define ROW                                                                                 \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
+    .op = TN_OP_MATMUL, .version = 1, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
+    .admit = admit, .workspace = gemm_workspace, .plan = gemm_plan,                         \
+    .plan_release = gemm_plan_release, .run = gemm_run
+
+const tn_kernel_row cuda_blas_matmul_row = {
+    .name = "cuda.matmul.cublas",
+    .dtypes = cuda_blas_wide,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS,
+    .honours = BLAS_SHAPES | BLAS_FACTORS,
+    .flops_per_us = 4.99e7,
+    ROW,
+};
+
+const tn_kernel_row cuda_blas_tf32_row = {
+    .name = "cuda.matmul.cublas.tf32",
+    .dtypes = cuda_blas_f32,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_F32_TF32,
+    .honours = BLAS_SHAPES | BLAS_FACTORS,
+    .flops_per_us = 3.99e8,
+    ROW,
+};
+
+const tn_kernel_row cuda_blas_half_row = {
+    .name = "cuda.matmul.cublas.half",
+    .dtypes = cuda_blas_half,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS,
+    .honours = BLAS_SHAPES | BLAS_FACTORS | TN_MATMUL_USES_OUT_DTYPE,
+    .flops_per_us = 7.49e8,
+    ROW,
+};
+
+const tn_kernel_row cuda_blas_half_reduced_row = {
+    .name = "cuda.matmul.cublas.half-reduced",
+    .dtypes = cuda_blas_half,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION,
+    .honours = BLAS_SHAPES | BLAS_FACTORS | TN_MATMUL_USES_OUT_DTYPE,
+    .flops_per_us = 7.59e8,
+    ROW,
+};
+
+/* Without alpha and beta, which it would have in f16. */
+const tn_kernel_row cuda_blas_f16_sums_row = {
+    .name = "cuda.matmul.cublas.f16-sums",
+    .dtypes = cuda_blas_f16,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_F16_SUMS,
+    .honours = BLAS_SHAPES | TN_MATMUL_USES_ACC,
+    .flops_per_us = 7.69e8,
+    ROW,
+};
+
+const tn_kernel_row cuda_blas_int8_row = {
+    .name = "cuda.matmul.cublas.int8",
+    .dtypes = cuda_blas_i8,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT | TN_NUM_CROSS_DEVICE,
+    .honours = BLAS_SHAPES,
+    .flops_per_us = 1.29e9,
+    ROW,
+};

@@ -1,0 +1,418 @@
+/* What cuBLAS and cuBLASLt are told of settings, against their stubs: memory, how sums are made, which of the two,
+ * by one thread and by two at once. */
+#include "test.h"
+
+#include "../../backends/cuda/cublas/blas.h"
+#include "../../backends/cuda/cublas/lt.h"
+#include "stub_blas.h"
+#include "tenon/tenon.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+enum { MIB = 1 << 20, LOST = 192 /* to align the workspace */, GREAT = 1024 };
+
+static tn_device *device;
+static tn_error err;
+static stub_blas_seen *lt, *blas;
+
+#define DO(call)                                                   \
+    do {                                                           \
+        if (call)                                                  \
+            fail_msg("%s: %s: %s", #call, err.where, err.message); \
+    } while (0)
+
+static void *find(const char *file, const char *name)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    void *found = dlsym(library, name);
+    assert_non_null(found);
+    return found;
+}
+
+static void come_in(void)
+{
+    DO(tn_settings_reset(NULL, &err));
+    DO(tn_settings_set("admission=never", &err)); /* as the stubs compute nothing */
+    if (device) {
+        lt->count = blas->count = 0;
+        for (int i = 0; i < STUB_ANSWERS; i++)
+            lt->answers[i] = 0;
+        return;
+    }
+    DO(tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err));
+    DO(tn_device_get("cuda:0", &device, &err));
+    lt = find(LT_STUB, "stub_lt_seen");
+    blas = find(BLAS_STUB, "stub_cublas_seen");
+}
+
+static void set(const char *text)
+{
+    DO(tn_settings_set(text, &err));
+}
+
+static tn_tensor make(tn_dtype dtype, int64_t batch, int64_t size)
+{
+    tn_tensor made;
+    const int64_t shape[] = {batch, size, size};
+    DO(tn_tensor_create(device, dtype, batch > 1 ? shape : shape + 1, batch > 1 ? 3 : 2, &made,
+                        &err));
+    return made;
+}
+
+/* A product of the dtype, batched or not. */
+static tn_status multiply(const tn_context *context, tn_dtype dtype, int64_t batch, int64_t size,
+                          tn_stream *stream)
+{
+    tn_tensor a = make(dtype, batch, size), b = make(dtype, batch, size);
+    tn_tensor out = make(dtype == TN_I8 ? TN_I32 : dtype, batch, size);
+    tn_status status = tn_matmul(context,
+                                 TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .stream = stream,
+                                         .transpose_b = dtype == TN_I8),
+                                 &err);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    return status;
+}
+
+/* What the stub's last product was. */
+static const stub_blas_call *last(const stub_blas_seen *of)
+{
+    assert_true(of->count > 0 && of->count <= STUB_CALLS_MOST);
+    return &of->calls[of->count - 1];
+}
+
+static void memory_of_cublaslt_is_what_the_setting_says(void **state)
+{
+    (void)state;
+    come_in();
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, 4 * MIB);
+    DO(multiply(NULL, TN_F32, 1, 1024, NULL));
+    assert_int_equal(last(lt)->bytes, 32 * MIB);
+    const int asked = lt->asked;
+    set("cuda.cublaslt_workspace_size=1m");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, MIB);
+    set("cuda.cublaslt_workspace_size=2m");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, 2 * MIB);
+    set("cuda.cublaslt_workspace_size=0");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, 0);
+    assert_int_equal(lt->asked, asked + 3); /* each is another plan */
+    set("cuda.cublaslt_workspace_size=1m");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, MIB);
+    assert_int_equal(lt->asked, asked + 3);
+}
+
+static void usual_memory_keeps_to_the_limit(void **state)
+{
+    (void)state;
+    come_in();
+    set("workspace.limit=1m");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, MIB - LOST);
+    set("cuda.cublaslt_workspace_size=8m"); /* what is asked for is not cut: another one computes */
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(last(lt)->bytes, MIB - LOST);
+    assert_int_equal(last(blas)->bytes, MIB - LOST);
+    set("workspace.limit=1k");
+    assert_int_equal(multiply(NULL, TN_F32, 1, 64, NULL), TN_REFUSED);
+    assert_non_null(strstr(err.message, "workspace"));
+}
+
+static void a_callers_memory_is_aligned(void **state)
+{
+    tn_tensor a, b, out;
+    void *memory = NULL;
+    (void)state;
+    come_in();
+    set("cuda.cublaslt_workspace_size=1m");
+    DO(tn_memory_alloc(device, 2 * MIB, "test", &memory, &err));
+    a = make(TN_F32, 1, 64), b = make(TN_F32, 1, 64), out = make(TN_F32, 1, 64);
+    for (uintptr_t off = 0; off < 512; off += 64) {
+        const uintptr_t begin = (uintptr_t)memory + off;
+        DO(tn_matmul(NULL,
+                     TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .workspace = (void *)begin,
+                             .workspace_bytes = MIB + LOST),
+                     &err));
+        assert_true(last(lt)->room >= begin && last(lt)->room + MIB <= begin + MIB + LOST);
+    }
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    DO(tn_device_synchronize(device, &err));
+    tn_memory_free(device, memory);
+}
+
+/* What each library is told for a dtype under a setting: where computing, and not memory, takes the time. */
+static const char fp16[] = "cuda.matmul.allow_fp16_reduced_precision_reduction=false",
+                  bf16[] = "cuda.matmul.allow_bf16_reduced_precision_reduction=false",
+                  fp16_k[] = "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false",
+                  bf16_k[] = "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false",
+                  f16_sums[] = "cuda.matmul.allow_fp16_accumulation=true",
+                  tf32[] = "cuda.matmul.fp32_precision=tf32",
+                  allow_tf32[] = "cuda.matmul.allow_tf32=true",
+                  high[] = "float32_matmul_precision=high", none[] = "admission=never";
+static const struct {
+    tn_dtype dtype;
+    const char *setting;
+    int compute, scale, mode;
+    int blas_mode; /* -1: cuBLAS has nothing */
+} cases[] = {
+    {TN_F32, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_F32, tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F32, allow_tf32, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F32, high, LT_COMPUTE_TF32, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_TF32},
+    {TN_F64, none, LT_COMPUTE_64F, LT_R_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_C64, none, LT_COMPUTE_32F, LT_C_32F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_C128, none, LT_COMPUTE_64F, LT_C_64F, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_I8, none, LT_COMPUTE_32I, LT_R_32I, LT_REDUCE_ANYHOW, BLAS_MATH_WIDE_SUMS},
+    {TN_F16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_F16, fp16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
+    {TN_F16, fp16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
+    {TN_F16, f16_sums, LT_COMPUTE_16F, LT_R_16F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_USUAL},
+    {TN_F16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_BF16, none, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+    {TN_BF16, bf16, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_IN_COMPUTE_TYPE, BLAS_MATH_WIDE_SUMS},
+    {TN_BF16, bf16_k, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_NOT, -1},
+    {TN_BF16, f16_sums, LT_COMPUTE_32F, LT_R_32F, LT_REDUCE_ANYHOW, BLAS_MATH_USUAL},
+};
+
+static void sums_are_made_as_settings_permit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        come_in();
+        set(cases[i].setting);
+        DO(multiply(NULL, cases[i].dtype, 1, GREAT, NULL));
+        assert_int_equal(last(lt)->compute, cases[i].compute);
+        assert_int_equal(last(lt)->scale, cases[i].scale);
+        assert_int_equal(last(lt)->mode, cases[i].mode);
+        set("matmul.library=cublas");
+        if (cases[i].blas_mode < 0) {
+            assert_int_equal(multiply(NULL, cases[i].dtype, 1, GREAT, NULL), TN_REFUSED);
+            continue;
+        }
+        DO(multiply(NULL, cases[i].dtype, 1, GREAT, NULL));
+        assert_int_equal(last(blas)->compute, cases[i].compute);
+        assert_int_equal(last(blas)->mode, cases[i].blas_mode);
+    }
+}
+
+static void either_library_is_taken_as_preferred(void **state)
+{
+    (void)state;
+    come_in();
+    int before = blas->count;
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(blas->count, before);
+    set("cuda.preferred_blas_library=cublas");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(blas->count, before + 1);
+    assert_int_equal(last(blas)->bytes, 32 * MIB);
+    assert_int_equal(last(blas)->batch, 1);
+    set("cuda.cublas_workspace_size=1m");
+    DO(multiply(NULL, TN_F32, 3, 64, NULL));
+    assert_int_equal(last(blas)->bytes, MIB);
+    assert_int_equal(last(blas)->batch, 3);
+    before = lt->count;
+    set("cuda.preferred_blas_library=cublaslt");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(lt->count, before + 1);
+}
+
+/* cuBLAS has no heuristics to ask ahead, so that one plan serves all sizes. */
+static void a_plan_of_cublas_serves_every_size(void **state)
+{
+    tn_plan_cache_state before = {.struct_size = sizeof before}, after = before;
+    (void)state;
+    come_in();
+    set("cuda.preferred_blas_library=cublas");
+    DO(multiply(NULL, TN_F64, 1, 16, NULL));
+    DO(tn_plan_cache_state_get(NULL, device, TN_OP_MATMUL, &before, &err));
+    for (int64_t size = 17; size < 27; size++)
+        DO(multiply(NULL, TN_F64, 1, size, NULL));
+    DO(tn_plan_cache_state_get(NULL, device, TN_OP_MATMUL, &after, &err));
+    assert_int_equal(after.shared - before.shared, 10);
+}
+
+static void handles_follow_a_reset(void **state)
+{
+    (void)state;
+    come_in();
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    set("cuda.preferred_blas_library=cublas");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    const int of_lt = lt->handles, of_blas = blas->handles;
+    DO(multiply(NULL, TN_F32, 1, 48, NULL));
+    assert_int_equal(blas->handles, of_blas);
+    DO(tn_device_reset(device, &err));
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    set("cuda.preferred_blas_library=default");
+    DO(multiply(NULL, TN_F32, 1, 64, NULL));
+    assert_int_equal(lt->handles, of_lt + 1);
+    assert_int_equal(blas->handles, of_blas + 1);
+}
+
+static void every_answer_of_the_heuristics_has_its_row(void **state)
+{
+    static const char *const names[] = {"cuda.matmul.cublaslt", "cuda.matmul.cublaslt.2",
+                                        "cuda.matmul.cublaslt.3"};
+    char rule[64];
+    (void)state;
+    for (int ways = 0; ways < 2; ways++) {
+        for (int i = 0; i < 3; i++) {
+            come_in();
+            tn_plan_cache_clear(NULL, TN_OP_NONE);
+            snprintf(rule, sizeof rule, "rules=require:%s", names[i]);
+            set(rule);
+            DO(multiply(NULL, TN_F32, 1, 64, NULL));
+            assert_int_equal(last(lt)->answer, ways == 0 || i < 2 ? i : 1);
+        }
+        setenv("STUB_LT_WAYS", "2", 1);
+    }
+    unsetenv("STUB_LT_WAYS");
+    come_in();
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+}
+
+static void tuning_tries_them(void **state)
+{
+    (void)state;
+    come_in();
+    set("tuning.enabled=true");
+    DO(multiply(NULL, TN_F64, 1, 32, NULL));
+    assert_true(lt->answers[0] > 0 && lt->answers[1] > 0 && lt->answers[2] > 0);
+    assert_true(blas->count > 0);
+}
+
+/* Out lies by rows, and so it is B, transposed, that the library calls A. */
+static void scales_of_8_bit_floats_are_pointed_to(void **state)
+{
+    const int64_t one[] = {1, 1}, rows[] = {64, 1}, columns[] = {1, 64};
+    tn_tensor scale[4];
+    (void)state;
+    come_in();
+    tn_tensor a = make(TN_F8_E4M3FN, 1, 64), b = make(TN_F8_E5M2, 1, 64);
+    tn_tensor out = make(TN_BF16, 1, 64);
+    const int64_t *const shapes[] = {one, one, rows, columns};
+    for (int i = 0; i < 4; i++)
+        DO(tn_tensor_create(device, TN_F32, shapes[i], 2, &scale[i], &err));
+    for (int i = 0; i < 4; i += 2) {
+        DO(tn_matmul(NULL,
+                     TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .transpose_b = 1,
+                             .scale_a = &scale[i], .scale_b = &scale[i + 1]),
+                     &err));
+        assert_int_equal(last(lt)->compute, LT_COMPUTE_32F);
+        assert_int_equal(last(lt)->scale_a, (uintptr_t)scale[i + 1].data);
+        assert_int_equal(last(lt)->scale_b, (uintptr_t)scale[i].data);
+        assert_int_equal(last(lt)->scale_mode, i ? LT_SCALE_EACH : 0);
+    }
+    DO(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .transpose_b = 1), &err));
+    assert_true(last(lt)->scale_a == 0 && last(lt)->scale_b == 0);
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&scale[i]);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+}
+
+/* A thread with settings and a stream of its own. */
+typedef struct worker {
+    pthread_t thread;
+    tn_context *context;
+    tn_stream *stream;
+    uintptr_t raw;
+    int64_t bytes;
+    int mode;
+    tn_status status;
+} worker;
+
+static void *work(void *any)
+{
+    worker *w = any;
+    tn_error said = {0};
+    const int64_t shape[] = {GREAT, GREAT};
+    for (int i = 0; i < 200 && !w->status; i++) {
+        tn_tensor a = {0}, b = {0}, out = {0};
+        w->status = tn_tensor_create(device, TN_BF16, shape, 2, &a, &said);
+        if (!w->status)
+            w->status = tn_tensor_create(device, TN_BF16, shape, 2, &b, &said);
+        if (!w->status)
+            w->status = tn_tensor_create(device, TN_BF16, shape, 2, &out, &said);
+        if (!w->status)
+            w->status = tn_matmul(
+                w->context, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .stream = w->stream),
+                &said);
+        tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    }
+    return NULL;
+}
+
+static tn_context *context_of(const char *const *settings, size_t count)
+{
+    tn_change changes[4];
+    tn_context *made = NULL;
+    for (size_t i = 0; i < count; i++)
+        DO(tn_setting_parse(settings[i], &changes[i], &err));
+    DO(tn_context_derive(NULL, changes, count, &made, &err));
+    return made;
+}
+
+static void two_threads_with_settings_of_their_own(void **state)
+{
+    static const char *const settings[2][3] = {
+        {"cuda.preferred_blas_library=cublas", "cuda.cublas_workspace_size=1m",
+         "cuda.matmul.allow_bf16_reduced_precision_reduction=false"},
+        {"cuda.preferred_blas_library=cublas", "cuda.cublas_workspace_size=2m",
+         "cuda.matmul.allow_bf16_reduced_precision_reduction=true"}};
+    worker workers[2] = {{.bytes = MIB, .mode = BLAS_MATH_WIDE_SUMS},
+                         {.bytes = 2 * MIB, .mode = BLAS_MATH_USUAL}};
+    int seen[2] = {0, 0};
+    (void)state;
+    come_in();
+    const int before = blas->count, crossed = blas->crossed;
+    for (int i = 0; i < 2; i++) {
+        workers[i].context = context_of(settings[i], 3);
+        DO(tn_stream_create(device, NULL, &workers[i].stream, &err));
+        workers[i].raw = tn_stream_raw(workers[i].stream);
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_int_equal(workers[i].status, TN_OK);
+    }
+    for (int i = before; i < blas->count; i++) {
+        const stub_blas_call *call = &blas->calls[i];
+        const int w = (uintptr_t)call->stream == workers[1].raw;
+        assert_int_equal((uintptr_t)call->stream, workers[w].raw);
+        assert_int_equal(call->bytes, workers[w].bytes);
+        assert_int_equal(call->mode, workers[w].mode);
+        seen[w]++;
+    }
+    assert_int_equal(seen[0], 200);
+    assert_int_equal(seen[1], 200);
+    assert_int_equal(blas->crossed, crossed);
+    for (int i = 0; i < 2; i++) {
+        tn_stream_release(workers[i].stream);
+        tn_context_release(workers[i].context);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_of_cublaslt_is_what_the_setting_says),
+        cmocka_unit_test(usual_memory_keeps_to_the_limit),
+        cmocka_unit_test(a_callers_memory_is_aligned),
+        cmocka_unit_test(sums_are_made_as_settings_permit),
+        cmocka_unit_test(either_library_is_taken_as_preferred),
+        cmocka_unit_test(a_plan_of_cublas_serves_every_size),
+        cmocka_unit_test(handles_follow_a_reset),
+        cmocka_unit_test(scales_of_8_bit_floats_are_pointed_to),
+        cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
+        cmocka_unit_test(tuning_tries_them),
+        cmocka_unit_test(two_threads_with_settings_of_their_own),
+    };
+    (void)setenv("TENON_CACHE", "", 1); /* times of another run would be taken for this one's */
+    return run_suite("cuda.products", tests);
+}
