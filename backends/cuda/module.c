@@ -2,6 +2,8 @@
 #include "compile/nvrtc.h"
 #include "cublas/lt.h"
 #include "cublas/matmul.h"
+#include "cudnn/attention.h"
+#include "cudnn/dnn.h"
 #include "kernels/layout.h"
 #include "platform/cuda.h"
 
@@ -49,14 +51,27 @@ static const tn_platform_row platform = {
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, NULL};
+static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, &cuda_dnn_row,
+                                                  NULL};
 
-static const tn_kernel_row *const kernels[] = {
-    &cuda_permute_row,         &cuda_cast_row,    &cuda_fill_row,
-    &cuda_unary_row,           &cuda_binary_row,  &cuda_reduce_row,
-    &cuda_softmax_row,         &cuda_norm_row,    &cuda_rotary_row,
-    &cuda_lt_matmul_row,       &cuda_lt_tf32_row, &cuda_lt_half_row,
-    &cuda_lt_half_reduced_row, &cuda_lt_int8_row, NULL};
+static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
+                                               &cuda_cast_row,
+                                               &cuda_fill_row,
+                                               &cuda_unary_row,
+                                               &cuda_binary_row,
+                                               &cuda_reduce_row,
+                                               &cuda_softmax_row,
+                                               &cuda_norm_row,
+                                               &cuda_rotary_row,
+                                               &cuda_lt_matmul_row,
+                                               &cuda_lt_tf32_row,
+                                               &cuda_lt_half_row,
+                                               &cuda_lt_half_reduced_row,
+                                               &cuda_lt_int8_row,
+                                               &cuda_dnn_attention_row,
+                                               &cuda_dnn_gradient_row,
+                                               &cuda_dnn_gradient_repeating_row,
+                                               NULL};
 
 static const tn_module module = {
     .struct_size = sizeof module,
