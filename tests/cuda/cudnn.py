@@ -1,5 +1,6 @@
 """Attention through cuDNN, without a GPU: what is decided for devices that are described, and what is said of a
-library that is too old, mixed, or refuses. The stubs (stub.h, stub_cudnn.c) compute nothing."""
+library that is too old, mixed, or refuses. The stub (stub_cudnn.c) computes a graph's operations one by one, on
+the host: that shows what a graph means, and nothing of cuDNN's engines."""
 
 import json
 import os
@@ -9,6 +10,22 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+
+
+SMALL = [f"attention:{fields}" for fields in (
+    "bf16:b=2,h=3,l=17,d=16,lse=1", "f16:b=1,h=2,lq=9,lk=13,d=24,dv=8,lse=1",
+    "bf16:b=2,h=4,hk=2,l=12,d=16,layout=blhd",
+    "f16:b=1,h=2,l=16,d=16,mask=causal,lse=1", "bf16:b=2,h=2,lq=5,lk=16,d=16,mask=causal-br,lse=1",
+    "bf16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=1,h=2,lq=8,lk=20,d=16,mask=window:5;0",
+    "f16:b=1,h=2,lq=9,lk=20,d=16,mask=window-tl:-1;7,shift=5", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
+    "f16:b=2,h=2,l=16,d=16,mask=causal;additive,mdtype=f32", "bf16:b=1,h=2,l=16,d=16,softcap=3,scale=0.5",
+    "bf16:b=6,h=2,l=16,d=16,used=1,lse=1", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal-br,lse=1",
+    "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
+    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
+SMALL += [f"attention-backward:{fields}" for fields in (
+    "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal", "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
+    "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd", "bf16:b=2,h=2,l=16,d=16,mask=additive",
+    "f16:b=1,h=2,l=20,d=16,mask=window:5;3")]
 
 
 class Decisions(script.Case):
@@ -106,11 +123,20 @@ class Libraries(script.Case):
         done = script.run(script.build.tenon, "libraries", "--try", "--json", env=self.environment(**changes))
         return {row["name"]: row for row in json.loads(done.stdout)["libraries"]}["cudnn"]
 
-    def test_the_stub_is_taken_and_found_out(self):
-        """It computes nothing, which the check tells."""
+    def test_the_graphs_are_attention(self):
+        """What the graphs say, operation by operation, is what the reference computes."""
+        done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in SMALL), "--all-kernels", "--json",
+                          env=self.environment(), timeout=100)
+        rows = json.loads(done.stdout)["results"]
+        wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
+        self.assertEqual(wrong, [])
+        self.assertEqual(len({row["problem"] for row in rows}), len(SMALL))
+
+    def test_the_stub_can_be_found_out(self):
+        """Where it computes nothing, the check tells."""
         for problem, name in ((self.PROBLEM, ROW), ("attention:f16:b=3,h=4,l=64,d=64,used=1,softcap=5@cuda:0", ROW),
                               ("attention-backward:bf16:b=2,h=4,l=128,d=64,mask=causal@cuda:0", BACK)):
-            said = self.check(problem)
+            said = self.check(problem, STUB_DNN_IDLE="1")
             self.assertIn(name[:25], said)  # a table cuts long names
             self.assertIn("wrong", said)
 

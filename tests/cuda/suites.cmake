@@ -21,7 +21,8 @@ tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda
   cuda/stub_stream.c)
 tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
 tenon_cuda_stub(stub_cublas libcublasLt.so.13 cuda/stub_cublas.c)
-tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c)
+tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn_graph.c)
+target_link_libraries(stub_cudnn PRIVATE m)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
