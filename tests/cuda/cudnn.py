@@ -23,7 +23,8 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
     "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
-    "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal", "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
+    "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
+    "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
     "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd", "bf16:b=2,h=2,l=16,d=16,mask=additive",
     "f16:b=1,h=2,l=20,d=16,mask=window:5;3")]
 
@@ -159,17 +160,39 @@ class Libraries(script.Case):
         said = self.check(STUB_DNN_CUDA="99000")
         self.assertIn("this cuDNN is made for CUDA 99", said)
 
+    def why(self, problem, name, version):
+        done = script.run(script.build.tenon, "explain", f"{problem}@cuda:0", "--json",
+                          env=self.environment(STUB_DNN_VERSION=version))
+        rows = {row["kernel"]: row for row in json.loads(done.stdout)["candidates"]}
+        return rows[name].get("why") or {"code": "none", "needed": 0, "text": ""}
+
     def test_versions_with_known_faults(self):
         for version, text in (("91000", "9.10.0 and 9.10.1"), ("91300", "9.13 and 9.14")):
-            done = script.run(script.build.tenon, "explain", self.PROBLEM, "--json",
-                              env=self.environment(STUB_DNN_VERSION=version))
-            rows = {row["kernel"]: row for row in json.loads(done.stdout)["candidates"]}
-            self.assertEqual(rows[ROW]["why"]["code"], "known-bad", version)
-            self.assertIn(text, rows[ROW]["why"]["text"])
+            for problem, name in (("attention:bf16:b=2,h=4,l=64,d=64", ROW),
+                                  ("attention-backward:bf16:b=2,h=4,l=128,d=64,mask=causal", BACK)):
+                why = self.why(problem, name, version)
+                self.assertEqual(why["code"], "known-bad", (version, problem))
+                self.assertIn(text, why["text"])
+
+    def test_what_came_with_which_version(self):
+        """Refused by the last version without it, and not by the first with it; the stub's device is of 9.0."""
+        for problem, name, before, first in (
+                ("attention:bf16:b=2,h=4,l=64,d=64,used=1", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=additive", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
+                ("attention-backward:bf16:b=2,h=4,l=100,d=64", BACK, "91500", "91501"),
+                ("attention-backward:bf16:b=2,h=4,l=192,d=64", BACK, "92500", "92600"),
+                ("attention-backward:bf16:b=2,h=4,l=192,d=64,mask=causal", BACK, "91500", "91501")):
+            if before:
+                self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))
+            self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
 
     def test_what_it_refuses_is_said_in_its_words(self):
         self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))
-        self.assertIn("cuDNN has no engine for this attention: the stub has no shape like this", self.check(STUB_DNN="none"))
+        self.assertIn("cuDNN has no engine for this attention: the stub has no shape like this",
+                      self.check(STUB_DNN="none"))
         self.assertIn("does not give the same bits in every run", self.check(STUB_DNN_DIFFERS="1"))
         self.assertIn("of workspace", self.check(STUB_DNN_BYTES="1000000000000"))
 

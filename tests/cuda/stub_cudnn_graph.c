@@ -200,7 +200,7 @@ static void compute_matmul(scene *s, const stub_desc *op)
     const tensor *c = tensor_of(s, op, DNN_OP_MATMUL_C), *m = tensor_of(s, op, DNN_OP_MATMUL_M);
     const tensor *n = tensor_of(s, op, DNN_OP_MATMUL_N), *k = tensor_of(s, op, DNN_OP_MATMUL_K);
     place p = {{0}};
-    if (s->failed)
+    if (s->failed || !a || !b || !c)
         return;
     const int64_t rows[] = {c->shape[0], c->shape[1], c->shape[2], a->shape[3]};
     const int64_t columns[] = {c->shape[0], c->shape[1], b->shape[2], c->shape[3]};
@@ -249,7 +249,7 @@ static void compute_each(scene *s, const stub_desc *op)
     const tensor *t = tensor_of(s, op, DNN_OP_POINTWISE_T);
     const tensor *y = tensor_of(s, op, DNN_OP_POINTWISE_Y);
     place p = {{0}};
-    if (s->failed)
+    if (s->failed || !x || !y)
         return;
     do {
         put(y, p,
@@ -267,7 +267,7 @@ static void compute_reduction(scene *s, const stub_desc *op)
     const tensor *x = tensor_of(s, op, DNN_OP_REDUCTION_X);
     const tensor *y = tensor_of(s, op, DNN_OP_REDUCTION_Y);
     place p = {{0}};
-    if (s->failed)
+    if (s->failed || !x || !y)
         return;
     do { /* each of y from all of x that shares its place */
         double result = most ? -(double)INFINITY : 0;
@@ -288,7 +288,7 @@ static void compute_reshape(scene *s, const stub_desc *op)
 {
     const tensor *x = tensor_of(s, op, DNN_OP_RESHAPE_X), *y = tensor_of(s, op, DNN_OP_RESHAPE_Y);
     place p = {{0}};
-    if (s->failed)
+    if (s->failed || !x || !y)
         return;
     do {
         const place turned = {{p.at[0], p.at[1], p.at[3], p.at[2]}};

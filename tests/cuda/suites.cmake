@@ -65,7 +65,7 @@ tenon_cuda_texts(test_cuda_numbers)
 tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
-tenon_test_script(cuda/cudnn TIMEOUT 120)
+tenon_test_script(cuda/cudnn TIMEOUT 300)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 

@@ -27,7 +27,7 @@ typedef struct dnn_idle {
     uint32_t life;
 } dnn_idle;
 
-enum { DNN_IDLE_MOST = 8 };
+enum { DNN_IDLE_MOST = 32 };
 
 /* What the library's `open` gives. */
 typedef struct cuda_dnn {
