@@ -19,6 +19,7 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=1,h=2,lq=8,lk=20,d=16,mask=window:5;0",
     "f16:b=1,h=2,lq=9,lk=20,d=16,mask=window-tl:-1;7,shift=5", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
     "f16:b=2,h=2,l=16,d=16,mask=causal;additive,mdtype=f32", "bf16:b=1,h=2,l=16,d=16,softcap=3,scale=0.5",
+    "bf16:b=2,h=4,hk=2,l=16,d=16,sink=f32,lse=1", "f16:b=6,h=2,lq=5,lk=16,d=16,sink=f32,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,l=16,d=16,used=1,lse=1", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
     "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
@@ -70,6 +71,8 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool", "feature", "mask"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
                 ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
@@ -182,6 +185,7 @@ class Libraries(script.Case):
                 ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,sink=f32", ROW, "91200", "91500"),
                 ("attention-backward:bf16:b=2,h=4,l=100,d=64", BACK, "91500", "91501"),
                 ("attention-backward:bf16:b=2,h=4,l=192,d=64", BACK, "92500", "92600"),
                 ("attention-backward:bf16:b=2,h=4,l=192,d=64,mask=causal", BACK, "91500", "91501")):

@@ -166,6 +166,7 @@ static void bounds_masks_and_lengths_have_one(void **state)
     is_taken("attention:bf16:b=2,h=4,l=512,d=64,mask=window:64;0");
     is_taken("attention:bf16:b=2,h=4,l=512,d=64,mask=additive,lse=1");
     is_taken("attention:bf16:b=2,h=4,l=512,d=64,softcap=30");
+    is_taken("attention:bf16:b=2,h=4,l=512,d=64,sink=f32,mask=causal,lse=1");
     is_taken("attention:bf16:b=2,h=4,l=512,d=64,used=1,lse=1");
     is_taken("attention:bf16:b=2,h=4,lq=256,lk=512,d=64,mask=causal-br,used=1");
     is_taken("attention:bf16:b=2,h=4,lq=256,lk=512,d=64,mask=window:64;0,used=1");

@@ -97,7 +97,8 @@ def attentions():
                        "b=2,h=4,l=300,d=64,mask=window:40;20", "b=2,h=4,l=300,d=64,mask=window:40;0",
                        "b=2,h=4,lq=33,lk=70,d=64,mask=window-tl:-1;7,shift=5", "b=2,h=4,l=256,d=64,mask=additive",
                        "b=2,h=4,l=256,d=64,mask=causal;additive", "b=2,h=4,l=256,d=64,mask=additive,mdtype=f32",
-                       "b=2,h=4,l=256,d=64,softcap=5", "b=5,h=4,l=256,d=64,used=1,lse=1",
+                       "b=2,h=4,l=256,d=64,sink=f32,lse=1", "b=2,h=4,l=256,d=64,softcap=5",
+                       "b=5,h=4,l=256,d=64,used=1,lse=1",
                        "b=5,h=4,lq=64,lk=256,d=64,used=1,mask=causal-br,lse=1",
                        "b=2,h=32,hk=8,lq=1,lk=4096,d=128,lse=1",
                        "b=5,h=32,hk=8,lq=1,lk=4096,d=128,used=1", "b=1,h=4,lq=1,lk=300,d=64,mask=causal-br"):

@@ -224,6 +224,7 @@ static double function_of(int32_t mode, double x, double b, double t)
     switch (mode) {
     case DNN_ADD: return x + b;
     case DNN_MUL: return x * b;
+    case DNN_MAX: return x > b ? x : b;
     case DNN_SUB: return x == -(double)INFINITY ? x : x - b;
     case DNN_DIV: return x == 0 && b == 0 ? 0 : x / b;
     case DNN_EXP: return exp(x);

@@ -23,6 +23,7 @@
     X(DNN_BOOL, CUDNN_DATA_BOOLEAN, 11)                                                 \
     X(DNN_ADD, CUDNN_POINTWISE_ADD, 0)                                                  \
     X(DNN_MUL, CUDNN_POINTWISE_MUL, 1)                                                  \
+    X(DNN_MAX, CUDNN_POINTWISE_MAX, 3)                                                  \
     X(DNN_DIV, CUDNN_POINTWISE_DIV, 6)                                                  \
     X(DNN_SUB, CUDNN_POINTWISE_SUB, 9)                                                  \
     X(DNN_EXP, CUDNN_POINTWISE_EXP, 13)                                                 \

@@ -184,6 +184,28 @@ static tn_status admit_decode(const tn_query *query, tn_refusal *why)
                                 "and 11.x");
 }
 
+/* One score more for each head, which came with 9.13. */
+static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
+{
+    enum { FIRST = 91300, ALIGNMENT = 16 };
+    const tn_layout *sinks = &query->op->operand[TN_ATTENTION_SINKS];
+    if (query->op->kind != TN_OP_ATTENTION || !sinks->dtype)
+        return TN_OK;
+    if (is_before(query, FIRST))
+        return refuse_version(why, query, FIRST, "sinks came with 9.13");
+    if (sinks->dtype != TN_F32)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "sinks", TN_F32, sinks->dtype);
+    if (sinks->alignment < ALIGNMENT)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, "sinks", ALIGNMENT, sinks->alignment);
+    if (sinks->shape[0] > 1 && sinks->stride[0] != 1)
+        return cuda_refuse(why, TN_REFUSE_STRIDE, "sinks.stride", 1, sinks->stride[0],
+                           "sinks lie together");
+    return query->op->as.attention.queries > 1
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                             "a single query is not taken with sinks");
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
@@ -196,6 +218,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_layouts(query->op, why);
     if (!status)
         status = admit_bounds(query, why);
+    if (!status)
+        status = admit_sinks(query, why);
     return status ? status : admit_decode(query, why);
 }
 
@@ -236,7 +260,8 @@ static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_GROUPS |
            TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_OFFSET,
-    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS
+    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
+              TN_ATTENTION_USES_LENGTHS
 };
 
 /* A plan is compiled for its shape: it has no free dimension. */

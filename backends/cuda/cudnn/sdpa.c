@@ -173,22 +173,45 @@ void dnn_add_bounds(dnn_sdpa *s)
         add_left(s);
 }
 
-/* Weights of the op's dtype; the logarithm of their sum is an output, or stays within. */
-static dnn_desc add_softmax(dnn_sdpa *s)
+/* The greatest score of each row and the sum of all powers; a sink of its head is one more score. */
+static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_sum)
 {
     dnn_graph *graph = s->graph;
-    dnn_layout weights = s->scores;
-    weights.type = dnn_type_of(s->op->operand[TN_ATTENTION_Q].dtype);
+    const int64_t heads = s->op->as.attention.heads;
+    const dnn_layout each_head = {
+        .type = DNN_F32, .shape = {1, heads, 1, 1}, .stride = {heads, 1, 1, 1}};
+    const bool sinks = s->op->uses & TN_ATTENTION_USES_SINKS;
+    dnn_desc sink = sinks ? dnn_tensor(graph, &each_head, TN_ATTENTION_SINKS) : NULL;
     dnn_desc most = dnn_between(graph, &s->rows), sum = dnn_between(graph, &s->rows);
     dnn_add_reduction(graph, DNN_REDUCE_MAX, s->score, most);
+    if (sinks)
+        most = dnn_each_to(s, DNN_MAX, dnn_between(graph, &s->rows), most, sink);
     dnn_desc power = dnn_each_score(s, DNN_SUB, DNN_F32, s->score, most, NULL);
     power = dnn_each_score(s, DNN_EXP, DNN_F32, power, NULL, NULL);
     dnn_add_reduction(graph, DNN_REDUCE_ADD, power, sum);
+    if (sinks) {
+        sink = dnn_each_to(s, DNN_SUB, dnn_between(graph, &s->rows), sink, most);
+        sink = dnn_each_to(s, DNN_EXP, dnn_between(graph, &s->rows), sink, NULL);
+        sum = dnn_each_to(s, DNN_ADD, dnn_between(graph, &s->rows), sum, sink);
+    }
+    *out_most = most;
+    *out_sum = sum;
+    return power;
+}
+
+/* Weights of the op's dtype; the logarithm of their sum is an output, or stays within. */
+static dnn_desc add_softmax(const dnn_sdpa *s)
+{
+    dnn_graph *graph = s->graph;
+    dnn_layout weights = s->scores;
+    dnn_desc most = NULL, sum = NULL;
+    weights.type = dnn_type_of(s->op->operand[TN_ATTENTION_Q].dtype);
+    dnn_desc power = add_powers(s, &most, &sum);
     dnn_desc logarithm = dnn_each_to(s, DNN_LOG, dnn_between(graph, &s->rows), sum, NULL);
     const bool wanted = s->op->operand[TN_ATTENTION_LSE].dtype != TN_DTYPE_NONE;
     dnn_desc lse =
         wanted ? dnn_tensor(graph, &s->rows, TN_ATTENTION_LSE) : dnn_between(graph, &s->rows);
-    dnn_each_to(s, DNN_ADD, lse, most, logarithm);
+    (void)dnn_each_to(s, DNN_ADD, lse, most, logarithm);
     return dnn_each_to(s, DNN_DIV, dnn_between(graph, &weights), power, sum);
 }
 
