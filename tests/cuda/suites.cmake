@@ -42,6 +42,8 @@ function(tenon_cuda_test name)
   set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION CUDA_VISIBLE_DEVICES=unset:)
 endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
+tenon_cuda_test(cudnn_threads LABELS concurrency TIMEOUT 120)
+add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
