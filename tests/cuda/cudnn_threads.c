@@ -74,7 +74,7 @@ static void *work(void *any)
     worker *w = any;
     const tn_change change = tn_with_cuda_cudnn_sdp(!w->off);
     for (int i = 0; i < ROUNDS; i++) {
-        tn_scope scope;
+        tn_scope scope = {0};
         if (tn_scope_enter(&scope, &change, 1, &w->err))
             return NULL;
         memset(w->out.data, 0, BATCH * HEADS * LENGTH * SIZE * sizeof(uint16_t));
