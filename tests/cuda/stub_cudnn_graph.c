@@ -65,7 +65,7 @@ static uint16_t number_to_half(double x)
     if (x > 65504)
         return (uint16_t)(sign | 0x7c00);
     (void)frexp(x, &exponent);
-    if (exponent < -13)
+    if (x == 0 || exponent < -13)
         return (uint16_t)(sign | (int)ldexp(x, 24));
     return (uint16_t)(sign | (exponent + 14) << 10 | ((int)ldexp(x, 11 - exponent) & 1023));
 }

@@ -101,9 +101,11 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_ready *pla
     dnn_graph graph;
     dnn_target target = {.repeats = sums_together(run->row)};
     need n;
-    tn_status status = dnn_handle_take(dnn, scope, &target.handle, err);
+    dnn_lease *lease = NULL;
+    tn_status status = dnn_handle_take(dnn, scope, &lease, err);
     if (status)
         return status;
+    target.handle = lease->handle;
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
     plan->own = (own_memory){bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)};
@@ -116,7 +118,7 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_ready *pla
     plan->slots = graph.slots;
     memcpy(plan->slot, graph.slot, sizeof plan->slot);
     dnn_graph_end(&graph);
-    dnn_handle_give(dnn, scope, target.handle);
+    dnn_handle_give(dnn, scope, lease);
     return status;
 }
 
@@ -274,14 +276,14 @@ static tn_status run_on(const tn_run *run, const cuda_scope *scope, dnn_handle h
 tn_status dnn_run(const tn_run *run, tn_error *err)
 {
     cuda_scope scope;
-    dnn_handle handle = NULL;
+    dnn_lease *lease = NULL;
     tn_status status = cuda_enter(run->platform, run->device, &scope, err);
     if (status)
         return status;
-    status = dnn_handle_take(run->library, &scope, &handle, err);
+    status = dnn_handle_take(run->library, &scope, &lease, err);
     if (!status) {
-        status = run_on(run, &scope, handle, err);
-        dnn_handle_give(run->library, &scope, handle);
+        status = run_on(run, &scope, lease->handle, err);
+        dnn_handle_give(run->library, &scope, lease);
     }
     cuda_leave(&scope);
     return status;

@@ -21,11 +21,11 @@ enum {
 /* Versions as it numbers them: 9.10.2 is 91002, 8.9.3 was 8903. */
 enum { DNN_LEAST = 90000 };
 
-/* A handle that nobody uses now, and the life of the device that it was made in. */
-typedef struct dnn_idle {
+/* A handle, and the life of the device that it was made in. */
+typedef struct dnn_lease {
     dnn_handle handle;
     uint32_t life;
-} dnn_idle;
+} dnn_lease;
 
 enum { DNN_IDLE_MOST = 32 };
 
@@ -35,15 +35,14 @@ typedef struct cuda_dnn {
     DNN_CALL_LIST(DNN_CALL_)
     DNN_LATER_CALL_LIST(DNN_CALL_)
 #undef DNN_CALL_
-    mtx_t lock; /* of what is below */
-    dnn_idle idle[CUDA_MOST][DNN_IDLE_MOST];
+    _Atomic(dnn_lease *) idle[CUDA_MOST][DNN_IDLE_MOST]; /* that nobody uses now */
 } cuda_dnn;
 
 extern const tn_library_row cuda_dnn_row;
 
 /* A handle of the scope's device, which is current, for the caller alone until dnn_handle_give. */
-tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_handle *out, tn_error *err);
-void dnn_handle_give(cuda_dnn *self, const cuda_scope *scope, dnn_handle handle);
+tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_lease **out, tn_error *err);
+void dnn_handle_give(cuda_dnn *self, const cuda_scope *scope, dnn_lease *lease);
 
 /* Why the last call on this thread failed or found nothing, in the library's words; "" for no words. */
 void dnn_said(const cuda_dnn *self, char *out, size_t size);

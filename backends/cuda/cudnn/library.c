@@ -63,8 +63,6 @@ static tn_status open_dnn(const tn_host *host, void **out_self, tn_error *err)
         status = tell_missing(host, err);
     if (!status)
         status = check_open(self, err);
-    if (!status && mtx_init(&self->lock, mtx_plain) != thrd_success)
-        status = tn_fail(err, TN_OUT_OF_MEMORY, 0, "cudnn", "no memory for a lock");
     if (status) {
         host->release(host->self, self);
         return status;
@@ -158,39 +156,50 @@ static tn_status check_majors(const cuda_dnn *self, const cuda *platform, tn_err
                    (int)needs, (int)has, (int)has);
 }
 
-tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_handle *out, tn_error *err)
+static tn_status make_handle(const cuda_dnn *self, const cuda_scope *scope, dnn_lease **out,
+                             tn_error *err)
 {
-    const uint32_t life = atomic_load_explicit(&scope->device->life, memory_order_acquire);
-    dnn_idle *idle = self->idle[scope->device->index];
-    dnn_handle found = NULL;
-    mtx_lock(&self->lock);
-    for (int i = 0; i < DNN_IDLE_MOST && !found; i++) {
-        if (idle[i].handle && idle[i].life == life)
-            found = idle[i].handle;
-        if (idle[i].handle) /* one of a context that was reset went with it */
-            idle[i].handle = NULL;
-    }
-    mtx_unlock(&self->lock);
-    if (found) {
-        *out = found;
-        return TN_OK;
-    }
+    const tn_host *host = scope->self->host;
     tn_status status = check_majors(self, scope->self, err);
-    return status ? status : dnn_check(self, self->create(out), "cudnnCreate", err);
+    if (status)
+        return status;
+    dnn_lease *made = host->alloc(host->self, sizeof *made, _Alignof(dnn_lease));
+    if (!made)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cudnn", "no memory for a handle");
+    made->handle = NULL;
+    made->life = atomic_load_explicit(&scope->device->life, memory_order_acquire);
+    status = dnn_check(self, self->create(&made->handle), "cudnnCreate", err);
+    if (status)
+        host->release(host->self, made);
+    else
+        *out = made;
+    return status;
 }
 
-void dnn_handle_give(cuda_dnn *self, const cuda_scope *scope, dnn_handle handle)
+tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_lease **out, tn_error *err)
 {
+    const tn_host *host = scope->self->host;
     const uint32_t life = atomic_load_explicit(&scope->device->life, memory_order_acquire);
-    dnn_idle *idle = self->idle[scope->device->index];
-    mtx_lock(&self->lock);
-    for (int i = 0; i < DNN_IDLE_MOST && handle; i++) {
-        if (!idle[i].handle) {
-            idle[i] = (dnn_idle){handle, life};
-            handle = NULL;
+    for (int i = 0; i < DNN_IDLE_MOST; i++) {
+        dnn_lease *found = atomic_exchange(&self->idle[scope->device->index][i], NULL);
+        if (found && found->life == life) {
+            *out = found;
+            return TN_OK;
         }
+        if (found) /* its context was reset, and it went with that */
+            host->release(host->self, found);
     }
-    mtx_unlock(&self->lock);
-    if (handle)
-        (void)self->destroy(handle);
+    return make_handle(self, scope, out, err);
+}
+
+void dnn_handle_give(cuda_dnn *self, const cuda_scope *scope, dnn_lease *lease)
+{
+    const tn_host *host = scope->self->host;
+    for (int i = 0; i < DNN_IDLE_MOST; i++) {
+        dnn_lease *none = NULL;
+        if (atomic_compare_exchange_strong(&self->idle[scope->device->index][i], &none, lease))
+            return;
+    }
+    (void)self->destroy(lease->handle);
+    host->release(host->self, lease);
 }
