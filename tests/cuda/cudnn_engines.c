@@ -10,7 +10,8 @@
 #include "ops/op.h"
 #include "os/bind.h"
 
-/* An H200 in the form that cuDNN reads a device in which is not here; its clocks and memory are by its data sheet. */
+/* An H200 in the form that cuDNN reads a device in which is not here. Its numbers are those of h200.device where
+ * that has them; of the others none is held to be more than near. */
 static const char h200[] =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
     "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"
