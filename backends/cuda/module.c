@@ -4,6 +4,8 @@
 #include "cublas/gemm.h"
 #include "cublas/lt.h"
 #include "cublas/matmul.h"
+#include "cudnn/attention.h"
+#include "cudnn/dnn.h"
 #include "kernels/layout.h"
 #include "platform/cuda.h"
 
@@ -56,7 +58,7 @@ static const tn_platform_row platform = {
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
 static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, &cuda_blas_row,
-                                                  NULL};
+                                                  &cuda_dnn_row, NULL};
 
 static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
                                                &cuda_cast_row,
@@ -67,6 +69,9 @@ static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
                                                &cuda_softmax_row,
                                                &cuda_norm_row,
                                                &cuda_rotary_row,
+                                               &cuda_dnn_attention_row,
+                                               &cuda_dnn_gradient_row,
+                                               &cuda_dnn_gradient_repeating_row,
                                                &cuda_blas_matmul_row,
                                                &cuda_blas_tf32_row,
                                                &cuda_blas_half_row,

@@ -12,6 +12,9 @@ endforeach()
 foreach(part admit blas common gemm library matmul rows shape)
   list(APPEND cuda_sources cuda/cublas/${part}.c)
 endforeach()
+foreach(part attention engine graph library rows sdpa sdpa_back shape)
+  list(APPEND cuda_sources cuda/cudnn/${part}.c)
+endforeach()
 tenon_module(cuda SOURCES cuda/module.c ${cuda_sources})
 
 # tenon_cuda_texts(TARGET): the kernels' texts become part of it. Random numbers are made by the text that

@@ -440,9 +440,16 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_no_memory(err, "plan", "a choice");
-    tn_status status = tni_choose(question, choice, &index, err);
-    if (!status)
+    tn_status status = TN_OK;
+    bool again = true;
+    for (int32_t round = 0; again && round < TNI_CANDIDATES_MOST; round++) {
+        again = false;
+        status = tni_choose(question, choice, &index, err);
+        if (status)
+            continue;
         status = bind(question, preparing, k, choice, index, out, err);
+        again = tni_choose_again(question, &choice->candidates[index], status);
+    }
     tni_release(choice);
     return status;
 }

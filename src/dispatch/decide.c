@@ -1,5 +1,6 @@
 /* Every kernel of a platform, judged for one op: the one path that calls and explanations share. */
 #include "base/dtype.h"
+#include "declined.h"
 #include "dispatch/attention/wish.h"
 #include "dispatch/lock/lock.h"
 #include "dispatch/trust/admission.h"
@@ -340,7 +341,8 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         return;
     }
     if (!tni_lock_permits(q, kernel, version, &to->why) ||
-        tni_known_bad(kernel, q->op, &q->device->properties, version, &to->why))
+        tni_known_bad(kernel, q->op, &q->device->properties, version, &to->why) ||
+        tni_declined(q, to, &to->why))
         return;
     trust(asking, version, to);
     if (is_admitted(to))

@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "base/alloc.h"
+#include "declined.h"
 #include "device/stream/life.h"
 #include "dispatch/trust/admission.h"
 #include "dispatch/tune/tuning.h"
@@ -136,14 +137,25 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
     tni_state *made = tni_alloc(sizeof *made);
     if (!made)
         return tni_no_memory(err, where, "a plan");
+    tn_error said = {0};
     *made = *like;
     atomic_init(&made->references, 1);
-    tn_status status = make_native(question, made, err);
+    tn_status status = make_native(question, made, &said);
+    if (status == TN_UNSUPPORTED)
+        tni_declined_note(made, said.message);
+    if (status && err)
+        *err = said;
     if (status)
         tni_release(made);
     else
         *out = made;
     return status;
+}
+
+bool tni_choose_again(const tni_question *question, const tni_contender *tried, tn_status status)
+{
+    tn_refusal why = {.struct_size = sizeof why};
+    return status == TN_UNSUPPORTED && !question->only && tni_declined(question, tried, &why);
 }
 
 tni_state *tni_state_retain(tni_state *state)
@@ -221,12 +233,18 @@ tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *
     tni_choice *choice = tni_alloc(sizeof *choice);
     tni_state like, *state = NULL;
     size_t index = 0;
+    bool again = true;
     if (!choice)
         return tni_no_memory(err, where, "a choice");
-    tn_status status = tni_choose(question, choice, &index, err);
-    if (!status) {
+    tn_status status = TN_OK;
+    for (int32_t round = 0; again && round < TNI_CANDIDATES_MOST; round++) {
+        again = false;
+        status = tni_choose(question, choice, &index, err);
+        if (status)
+            continue;
         tni_state_begin(question, &choice->candidates[index], &like);
         status = tni_state_make(question, &like, &state, err);
+        again = tni_choose_again(question, &choice->candidates[index], status);
     }
     if (!status && state)
         status = tni_plan_bind(question, &choice->candidates[index], state, NULL, 0, out, err);

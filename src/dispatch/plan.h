@@ -48,9 +48,12 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
 /* The words of a state for a candidate: fills in all but what its kernel makes. */
 void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out);
 
-/* Has the kernel make its own plan. The caller releases *out. */
+/* Has the kernel make its own plan. The caller releases *out. TN_UNSUPPORTED is kept: the kernel declined. */
 tn_status tni_state_make(const tni_question *question, const tni_state *like, tni_state **out,
                          tn_error *err);
+/* Whether the kernel that was chosen has declined the problem meanwhile, so that the next choice is another. */
+bool tni_choose_again(const tni_question *question, const tni_contender *tried, tn_status status);
+
 tni_state *tni_state_retain(tni_state *state);
 void tni_state_release(tni_state *state); /* accepts NULL */
 

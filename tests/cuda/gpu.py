@@ -92,6 +92,28 @@ def products():
         yield f"matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1{more}"
 
 
+def attentions():
+    """What cuDNN's rows take: lengths awkward and not, every bound and mask, few queries, gradients."""
+    for dtype in ("bf16", "f16"):
+        for fields in ("b=2,h=4,l=512,d=64,lse=1", "b=2,h=4,lq=100,lk=77,d=128,lse=1", "b=1,h=8,hk=2,l=257,d=128,lse=1",
+                       "b=2,h=4,l=256,d=64,layout=blhd,mask=causal,lse=1", "b=1,h=4,l=300,d=256,mask=causal",
+                       "b=1,h=4,l=130,d=40,dv=72", "b=2,h=4,lq=128,lk=300,d=64,mask=causal-br,lse=1",
+                       "b=2,h=4,l=300,d=64,mask=window:40;20", "b=2,h=4,l=300,d=64,mask=window:40;0",
+                       "b=2,h=4,lq=33,lk=70,d=64,mask=window-tl:-1;7,shift=5", "b=2,h=4,l=256,d=64,mask=additive",
+                       "b=2,h=4,l=256,d=64,mask=causal;additive", "b=2,h=4,l=256,d=64,mask=additive,mdtype=f32",
+                       "b=2,h=4,l=256,d=64,sink=f32,lse=1", "b=2,h=4,l=256,d=64,softcap=5",
+                       "b=5,h=4,l=256,d=64,used=1,lse=1",
+                       "b=5,h=4,lq=64,lk=256,d=64,used=1,mask=causal-br,lse=1",
+                       "b=2,h=32,hk=8,lq=1,lk=4096,d=128,lse=1",
+                       "b=5,h=32,hk=8,lq=1,lk=4096,d=128,used=1", "b=1,h=4,lq=1,lk=300,d=64,mask=causal-br"):
+            yield f"attention:{dtype}:{fields}"
+        for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
+                       "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",
+                       "b=1,h=4,lq=100,lk=77,d=64,layout=blhd", "b=1,h=4,l=256,d=64,mask=additive",
+                       "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256"):
+            yield f"attention-backward:{dtype}:{fields}"
+
+
 # Large enough that nothing is kept in a cache.
 LARGE = (
     "permute:f32:shape=16384x16384,order=1;0", "cast:f32:shape=268435456,to=bf16",
@@ -200,6 +222,26 @@ class Gpu(script.Case):
         self.sum_up("kernels", f"{ran} checks of {len(names)} problems are right, {len(wrong)} wrong")
         self.assertEqual(wrong, [])
         self.assertEqual(len(served), len(set(names)), "a problem that no row served")
+
+    def test_3_attention_by_cudnn(self):
+        """Right wherever it is taken, and what cuDNN declines is said in its words."""
+        listed = json.loads(self.command("libraries", "--try", "--json").stdout)["libraries"]
+        found = {row["name"]: row for row in listed}["cudnn"]
+        self.write("cudnn", found["available"], found["version"], found["path"], found["reason"])
+        if found["available"] != "yes":
+            self.leave_out("attention", found["reason"])
+        names, right, wrong, declined = [f"{p}@cuda:0" for p in attentions()], 0, [], 0
+        for first in range(0, len(names), 10):
+            done = self.command("check", *names[first:first + 10], "--all-kernels", "--json")
+            for row in json.loads(done.stdout)["results"]:
+                self.write(row["problem"], row["kernel"], row["ok"], row["error"], row["message"])
+                right += row["ok"] is True
+                declined += row["ok"] is not True and "cuDNN" in (row["message"] or "")
+                if row["ok"] is not True and "cuDNN" not in (row["message"] or ""):
+                    wrong.append(f'{row["problem"]} {row["kernel"]}: {row["message"] or row["error"]}')
+        self.sum_up("attention", f"{right} right, {declined} declined by cuDNN {found['version']}, {len(wrong)} wrong")
+        self.assertEqual(wrong, [])
+        self.assertGreater(right, declined)
 
     def test_4_sanitizer(self):
         program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"

@@ -22,6 +22,8 @@ tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda
 tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
 tenon_cuda_stub(stub_cublas_lt libcublasLt.so.13 cuda/stub_cublas_lt.c)
 tenon_cuda_stub(stub_cublas libcublas.so.13 cuda/stub_cublas.c)
+tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn_graph.c)
+target_link_libraries(stub_cudnn PRIVATE m)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
@@ -48,6 +50,8 @@ tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
 add_dependencies(test_cuda_products stub_cublas stub_cublas_lt)
+tenon_cuda_test(cudnn_threads LABELS concurrency TIMEOUT 120)
+add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
@@ -71,6 +75,7 @@ tenon_cuda_texts(test_cuda_numbers)
 tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
+tenon_test_script(cuda/cudnn TIMEOUT 300)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 
@@ -107,3 +112,26 @@ if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h" AND EXISTS "${TENON_CUDA_INCLUDE}/c
     COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
   target_compile_definitions(test_cuda_cublas_headers PRIVATE HAS_CUBLAS_HEADER)
 endif()
+
+# The same of cuDNN's header, which lies apart, and our graphs against the library itself, which plans without a
+# device where a driver can be opened: one that says that there is none.
+find_path(TENON_CUDNN_INCLUDE cudnn_graph.h HINTS ENV CUDNN_PATH "${TENON_CUDA_INCLUDE}" PATH_SUFFIXES include)
+find_file(TENON_CUDNN_LIBRARY libcudnn_graph.so.9 HINTS ENV CUDNN_PATH PATHS /usr/local/cuda /usr
+  PATH_SUFFIXES lib lib64 lib/x86_64-linux-gnu)
+tenon_test(cuda/cudnn_headers)
+if(TENON_CUDNN_INCLUDE AND TENON_CUDA_INCLUDE)
+  target_sources(test_cuda_cudnn_headers PRIVATE cuda/cudnn_headers_vendor.c)
+  set_source_files_properties(cuda/cudnn_headers_vendor.c PROPERTIES
+    INCLUDE_DIRECTORIES "${TENON_CUDNN_INCLUDE};${TENON_CUDA_INCLUDE}"
+    COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
+  target_compile_definitions(test_cuda_cudnn_headers PRIVATE HAS_CUDNN_HEADER)
+endif()
+tenon_test(cuda/cudnn_shape SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+tenon_test(cuda/cudnn_engines TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>
+  DEFINITIONS CUDNN_LIBRARY="$<$<BOOL:${TENON_CUDNN_LIBRARY}>:${TENON_CUDNN_LIBRARY}>")
+tenon_cuda_stub(stub_planner libcuda.so.1 cuda/stub_planner.c)
+set_target_properties(stub_planner PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/planner")
+add_dependencies(test_cuda_cudnn_engines stub_planner)
+set_property(TEST cuda.cudnn_engines APPEND PROPERTY ENVIRONMENT
+  "LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/cuda/planner")

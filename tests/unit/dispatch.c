@@ -218,6 +218,36 @@ static void plans_are_kept_and_shared(void **state)
     assert_int_equal(toy.plans_made - made, 3);
 }
 
+/* What a vendor's library says only when it is asked for a plan. */
+static void a_kernel_may_decline_when_it_plans(void **state)
+{
+    static const char problem[] = "matmul:f32:m=4,n=4,k=1204@toy:0";
+    tn_error err;
+    (void)state;
+    assert_string_equal(short_choice(NULL, problem), "fast");
+    toy.plan_fails = TN_UNSUPPORTED;
+    assert_int_equal(multiply(NULL, 4, 4, 1204, NULL, 0, &err), TN_OK);
+    assert_string_equal(toy.last, "toy.matmul.slow");
+    tn_decision *d = explain(NULL, problem);
+    const tn_candidate *fast = candidate(d, "toy.matmul.fast");
+    assert_int_equal(fast->verdict, TN_VERDICT_REFUSED);
+    assert_int_equal(fast->why->code, TN_REFUSE_OTHER);
+    assert_string_equal(fast->why->what, "plan");
+    assert_contains(fast->why->text, "the toy gave 5");
+    tn_decision_release(d);
+    assert_string_equal(short_choice(NULL, dense), "fast"); /* of others it has said nothing */
+
+    tn_context *only = toy_with("rules=require:toy.matmul.fast");
+    toy.plan_fails = TN_UNSUPPORTED;
+    assert_int_equal(multiply(only, 4, 4, 1208, NULL, 0, &err), TN_REFUSED);
+    assert_contains(err.message, "the toy gave 5");
+    tn_context_release(only);
+
+    toy.plan_fails = TN_INTERNAL; /* is no refusal */
+    assert_int_equal(multiply(NULL, 4, 4, 1212, NULL, 0, &err), TN_INTERNAL);
+    assert_string_equal(short_choice(NULL, "matmul:f32:m=4,n=4,k=1212@toy:0"), "fast");
+}
+
 static void bounds_are_kept(void **state)
 {
     (void)state;
@@ -484,6 +514,7 @@ int main(void)
         cmocka_unit_test(a_row_is_asked_only_of_what_it_computes),
         cmocka_unit_test(decisions_name_the_rule),
         cmocka_unit_test(plans_are_kept_and_shared),
+        cmocka_unit_test(a_kernel_may_decline_when_it_plans),
         cmocka_unit_test(bounds_are_kept),
         cmocka_unit_test(only_what_was_prepared),
         cmocka_unit_test(workspaces),

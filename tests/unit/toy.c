@@ -188,7 +188,10 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *q)
 
 static tn_status plan(const tn_run *r, void **out, uint64_t *out_bytes, tn_error *err)
 {
+    tn_status fails = atomic_exchange(&toy.plan_fails, TN_OK);
     (void)r;
+    if (fails)
+        return tn_fail(err, fails, 5, "toyPlan", "the toy gave 5");
     *out = malloc(1);
     if (!*out)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "toy", "no memory");

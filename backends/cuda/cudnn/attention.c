@@ -1,0 +1,290 @@
+#include "attention.h"
+
+#include "engine.h"
+#include "sdpa.h"
+
+#include <math.h>
+
+/* Workspace begins at a multiple of this, and so does each part of it. */
+enum { TOGETHER = 256 };
+
+/* Bytes that a run has for itself, before what is cuDNN's. */
+typedef struct own_memory {
+    uint64_t table; /* of queries, one number for each sequence */
+    uint64_t sums;  /* one number for each row of scores        */
+    uint64_t parts; /* of the gradient of queries               */
+} own_memory;
+
+typedef struct dnn_ready {
+    dnn_desc plan;
+    own_memory own;
+    bool clears; /* the parts begin as zero */
+    mtx_t lock;  /* a plan is executed by one thread at a time */
+    bool locks;  /* it was made */
+    int32_t slots;
+    dnn_slot slot[DNN_SLOTS_MOST];
+} dnn_ready;
+
+static double round_up(double bytes)
+{
+    return ceil(bytes / TOGETHER) * TOGETHER;
+}
+
+/* Whether gradients of queries are summed where they are, the same in every run. */
+static bool sums_together(const tn_kernel_row *row)
+{
+    return row->numerics & TN_NUM_RUN_TO_RUN;
+}
+
+/* As f64, which no size of an op overflows. */
+typedef struct need {
+    double table, sums, parts, theirs;
+} need;
+
+/* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
+static double forward_need(const tn_attention_op *at)
+{
+    enum { PARTS_MOST = 32, FEW = 64 };
+    const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
+    const double part = rows * (double)(at->value_size + 2) * sizeof(float);
+    const double most = (double)((uint64_t)256 << 20);
+    const double parts = at->queries <= FEW ? part * PARTS_MOST : 0;
+    return parts < most ? parts : most;
+}
+
+/* Gradients of keys and values for each head where heads share them; and where gradients of queries are summed
+ * in their place, all slopes in 16 bits, of lengths that are multiples of 128. */
+static double backward_need(const tn_kernel_row *row, const tn_attention_op *at)
+{
+    enum { TILE = 128 };
+    const double heads = (double)at->batch * (double)at->heads;
+    const double q = ceil((double)at->queries / TILE) * TILE;
+    const double k = ceil((double)at->keys / TILE) * TILE;
+    const double shared = heads * k * (double)(at->size + at->value_size) * sizeof(float);
+    return (at->heads != at->groups ? shared : 0) +
+           (sums_together(row) ? heads * q * k * sizeof(uint16_t) : 0);
+}
+
+static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
+    const bool back = op->kind == TN_OP_ATTENTION_BACKWARD;
+    const bool lengths = !back && op->operand[TN_ATTENTION_LENGTHS].dtype;
+    *out = (need){.theirs = (double)((uint64_t)1 << 20) +
+                            round_up(back ? backward_need(row, at) : forward_need(at))};
+    if (lengths)
+        out->table = round_up((double)at->batch * sizeof(int32_t));
+    if (back)
+        out->sums = round_up(rows * sizeof(float));
+    if (back && !sums_together(row))
+        out->parts = round_up(rows * (double)at->size * sizeof(float));
+}
+
+/* More than there is anywhere is refused as such. */
+static uint64_t bytes_of(double bytes)
+{
+    const double most = (double)((uint64_t)1 << 62);
+    return bytes < most ? (uint64_t)bytes : (uint64_t)1 << 62;
+}
+
+uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    need n;
+    need_of(row, query->op, &n);
+    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.theirs);
+}
+
+static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_ready *plan, tn_error *err)
+{
+    cuda_dnn *dnn = run->library;
+    dnn_graph graph;
+    dnn_target target = {.repeats = sums_together(run->row)};
+    need n;
+    dnn_lease *lease = NULL;
+    tn_status status = dnn_handle_take(dnn, scope, &lease, err);
+    if (status)
+        return status;
+    target.handle = lease->handle;
+    need_of(run->row, run->op, &n);
+    target.most = bytes_of(n.theirs);
+    plan->own = (own_memory){bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)};
+    dnn_graph_begin(dnn, &graph);
+    if (run->op->kind == TN_OP_ATTENTION)
+        dnn_add_attention(&graph, run->op);
+    else
+        dnn_add_gradients(&graph, run->op, target.repeats);
+    status = dnn_plan_make(&graph, &target, &plan->plan, NULL, err);
+    plan->slots = graph.slots;
+    memcpy(plan->slot, graph.slot, sizeof plan->slot);
+    dnn_graph_end(&graph);
+    dnn_handle_give(dnn, scope, lease);
+    return status;
+}
+
+void dnn_plan_release(const tn_run *run, void *any)
+{
+    const cuda_dnn *dnn = run->library;
+    dnn_ready *plan = any;
+    if (plan->plan)
+        (void)dnn->desc_destroy(plan->plan);
+    if (plan->locks)
+        mtx_destroy(&plan->lock);
+    run->host->release(run->host->self, plan);
+}
+
+tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    enum { COMPILED = 256 << 10 }; /* what cuDNN keeps of it, about */
+    enum { PARTS_ANY = 90600 };    /* from here on it clears the parts of gradients itself */
+    cuda_scope scope;
+    dnn_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(dnn_ready));
+    if (!plan)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    memset(plan, 0, sizeof *plan);
+    plan->clears = ((cuda_dnn *)run->library)->version() < PARTS_ANY;
+    plan->locks = mtx_init(&plan->lock, mtx_plain) == thrd_success;
+    tn_status status =
+        plan->locks ? cuda_enter(run->platform, run->device, &scope, err)
+                    : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
+    if (!status) {
+        status = make(run, &scope, plan, err);
+        cuda_leave(&scope);
+    }
+    if (status) {
+        dnn_plan_release(run, plan);
+        return status;
+    }
+    *out = plan;
+    *out_bytes = sizeof *plan + COMPILED;
+    return TN_OK;
+}
+
+/* What one run has of its own. */
+typedef struct launch {
+    const cuda_dnn *dnn;
+    dnn_ready *plan;
+    float scale, cap;
+    char *table, *sums, *parts;
+    char *workspace; /* cuDNN's */
+} launch;
+
+static void begin_launch(const tn_run *run, launch *out)
+{
+    const tn_attention_op *at = &run->op->as.attention;
+    const uintptr_t first = ((uintptr_t)run->workspace + TOGETHER - 1) / TOGETHER * TOGETHER;
+    char *aligned = (char *)run->workspace + (first - (uintptr_t)run->workspace);
+    dnn_ready *plan = run->plan;
+    *out = (launch){.dnn = run->library,
+                    .plan = plan,
+                    .scale = (float)at->scale,
+                    .cap = (float)at->softcap,
+                    .table = aligned};
+    out->sums = out->table + plan->own.table;
+    out->parts = out->sums + plan->own.sums;
+    out->workspace = out->parts + plan->own.parts;
+}
+
+static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
+{
+    switch (slot->from) {
+    case DNN_FROM_SCALE: return &l->scale;
+    case DNN_FROM_CAP: return &l->cap;
+    case DNN_FROM_FLOAT: return &slot->number.real;
+    case DNN_FROM_WHOLE: return &slot->number.whole;
+    case DNN_FROM_TABLE: return l->table;
+    case DNN_FROM_SUMS: return l->sums;
+    case DNN_FROM_PARTS: return l->parts;
+    default: return tn_operand(run, slot->from);
+    }
+}
+
+/* A device that has failed is what the library fails for: the driver knows the cause. */
+static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status code, tn_error *err)
+{
+    static const char call[] = "cudnnBackendExecute";
+    if (code == DNN_SUCCESS)
+        return TN_OK;
+    const cu_result now = cuda_ask(scope);
+    return cuda_is_sticky(now) ? cuda_check(scope, now, call, err)
+                               : dnn_check(run->library, code, call, err);
+}
+
+/* With the plan's lock held. */
+static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_handle handle,
+                         tn_error *err)
+{
+    const cuda_dnn *dnn = l->dnn;
+    dnn_ready *plan = l->plan;
+    int64_t ids[DNN_SLOTS_MOST];
+    void *data[DNN_SLOTS_MOST];
+    dnn_desc pack = NULL;
+    for (int32_t i = 0; i < plan->slots; i++) {
+        ids[i] = plan->slot[i].id;
+        data[i] = data_of(run, l, &plan->slot[i]);
+    }
+    dnn_status code = dnn->desc_create(DNN_PACK, &pack);
+    if (!code)
+        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, plan->slots, ids);
+    if (!code)
+        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, plan->slots, data);
+    if (!code)
+        code = dnn->set(pack, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &l->workspace);
+    if (!code)
+        code = dnn->finalize(pack);
+    if (!code)
+        code = dnn->execute(handle, plan->plan, pack);
+    tn_status status = settle(run, scope, code, err);
+    if (pack)
+        (void)dnn->desc_destroy(pack);
+    return status;
+}
+
+/* What has to be in memory before. */
+static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *l, tn_error *err)
+{
+    const tn_attention_op *at = &run->op->as.attention;
+    const cuda_driver *driver = &scope->self->driver;
+    const own_memory *own = &l->plan->own;
+    cu_result code = CUDA_SUCCESS;
+    if (own->table > 0)
+        code = driver->fill_32((cu_deviceptr)(uintptr_t)l->table, (unsigned)at->queries,
+                               (size_t)at->batch, run->stream);
+    if (!code && own->parts > 0 && l->plan->clears)
+        code = driver->fill_32((cu_deviceptr)(uintptr_t)l->parts, 0,
+                               (size_t)own->parts / sizeof(uint32_t), run->stream);
+    return cuda_check(scope, code, "cuMemsetD32Async", err);
+}
+
+static tn_status run_on(const tn_run *run, const cuda_scope *scope, dnn_handle handle,
+                        tn_error *err)
+{
+    const cuda_dnn *dnn = run->library;
+    launch l;
+    begin_launch(run, &l);
+    tn_status status = fill(run, scope, &l, err);
+    if (!status)
+        status = settle(run, scope, dnn->set_stream(handle, run->stream), err);
+    if (status)
+        return status;
+    mtx_lock(&l.plan->lock);
+    status = execute(run, scope, &l, handle, err);
+    mtx_unlock(&l.plan->lock);
+    return status;
+}
+
+tn_status dnn_run(const tn_run *run, tn_error *err)
+{
+    cuda_scope scope;
+    dnn_lease *lease = NULL;
+    tn_status status = cuda_enter(run->platform, run->device, &scope, err);
+    if (status)
+        return status;
+    status = dnn_handle_take(run->library, &scope, &lease, err);
+    if (!status) {
+        status = run_on(run, &scope, lease->handle, err);
+        dnn_handle_give(run->library, &scope, lease);
+    }
+    cuda_leave(&scope);
+    return status;
+}

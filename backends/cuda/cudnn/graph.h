@@ -1,0 +1,89 @@
+/* Graphs of cuDNN's operations in the making: descriptors of tensors and of what is done with them. The first
+ * failure is kept, and all that follows it does nothing. */
+#ifndef CUDA_CUDNN_GRAPH_H
+#define CUDA_CUDNN_GRAPH_H
+
+#include "dnn.h"
+#include "shape.h"
+
+/* Where a tensor's data come from when it runs: an operand of the op, or one of these. */
+enum {
+    DNN_FROM_SCALE = -1, /* the op's scale, as f32    */
+    DNN_FROM_CAP = -2,   /* its softcap, as f32       */
+    DNN_FROM_FLOAT = -3, /* the slot's number, as f32 */
+    DNN_FROM_WHOLE = -4, /* the slot's number, as i32 */
+
+    /* Memory that the run has for it: */
+    DNN_FROM_TABLE = -5, /* the number of queries, i32 for each sequence, which the run fills in */
+    DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
+    DNN_FROM_PARTS = -7  /* f32 for each element of Q  */
+};
+
+typedef struct dnn_slot {
+    int64_t id; /* of the tensor */
+    int32_t from;
+    union {
+        float real;
+        int32_t whole;
+    } number;
+} dnn_slot;
+
+enum { DNN_SLOTS_MOST = 24, DNN_OPS_MOST = 64, DNN_DESCS_MOST = 256 };
+
+typedef struct dnn_graph {
+    const cuda_dnn *dnn;
+    dnn_status code;  /* the first failure, */
+    const char *call; /* and what failed    */
+    int64_t next_id;
+    int32_t descs, ops, slots;
+    dnn_desc desc[DNN_DESCS_MOST]; /* all that were made, to be destroyed */
+    dnn_desc op[DNN_OPS_MOST];
+    dnn_slot slot[DNN_SLOTS_MOST];
+} dnn_graph;
+
+typedef struct dnn_layout {
+    int32_t type; /* DNN_F32 */
+    int64_t shape[DNN_RANK], stride[DNN_RANK];
+} dnn_layout;
+
+void dnn_graph_begin(const cuda_dnn *dnn, dnn_graph *out);
+void dnn_graph_end(dnn_graph *graph); /* destroys every descriptor */
+
+/* A descriptor that dnn_graph_end destroys; NULL after a failure. */
+dnn_desc dnn_make(dnn_graph *graph, dnn_desc_type type);
+void dnn_put(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_type type, int64_t count,
+             const void *of);
+void dnn_put_desc(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_desc of);
+void dnn_put_word(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_type type,
+                  int32_t word);
+void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what);
+
+/* A tensor in memory, from where it comes; one that is never in memory; a number that is given with the run. */
+dnn_desc dnn_tensor(dnn_graph *graph, const dnn_layout *layout, int32_t from);
+dnn_desc dnn_between(dnn_graph *graph, const dnn_layout *layout);
+dnn_desc dnn_number(dnn_graph *graph, int32_t from, int32_t type, double number);
+
+/* C = A B. With lengths, m, n and k are tensors of how many rows and columns each matrix has. */
+typedef struct dnn_matmul {
+    dnn_desc a, b, c, m, n, k;
+    bool padded; /* what is beyond them counts as 0 */
+} dnn_matmul;
+void dnn_add_matmul(dnn_graph *graph, const dnn_matmul *of);
+
+/* y = mode(x, b, t), computed in `type`; b and t may be NULL. `axis` is of DNN_INDEX. */
+typedef struct dnn_each {
+    int32_t mode, type, axis;
+    dnn_desc y, x, b, t;
+} dnn_each;
+void dnn_add_each(dnn_graph *graph, const dnn_each *of);
+
+/* y = x reduced over the dimensions that y has fewer of, in f32. */
+void dnn_add_reduction(dnn_graph *graph, int32_t mode, dnn_desc x, dnn_desc y);
+
+/* y is x, described otherwise. */
+void dnn_add_reshape(dnn_graph *graph, dnn_desc x, dnn_desc y);
+
+/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. */
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle);
+
+#endif

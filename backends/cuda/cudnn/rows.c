@@ -1,0 +1,304 @@
+/* What cuDNN's attention takes: what its documentation and its own front end say of each version. What else it
+ * refuses, it says when a plan is made. The three figures are of an H200. */
+#include "../kernels/layout.h"
+#include "attention.h"
+#include "shape.h"
+
+static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
+
+/* The last of an op's operands that have numbers. */
+static int32_t last_of(const tn_op *op)
+{
+    return op->kind == TN_OP_ATTENTION ? TN_ATTENTION_MASK : TN_ATTENTION_DV;
+}
+
+/* Whether the library is known to be of an earlier version; one that is not known is taken as the newest. */
+static bool is_before(const tn_query *query, int64_t version)
+{
+    return query->library_version >= 0 && query->library_version < version;
+}
+
+static tn_status refuse_version(tn_refusal *why, const tn_query *query, int64_t needed,
+                                const char *text)
+{
+    return cuda_refuse(why, TN_REFUSE_VERSION, "cuDNN", needed, query->library_version, text);
+}
+
+static int32_t capability_of(const tn_query *query)
+{
+    return query->device->capability.major * 10 + query->device->capability.minor;
+}
+
+static tn_status admit_device(const tn_query *query, tn_refusal *why)
+{
+    enum { LEAST = 80, MOST = 121 };
+    const int32_t found = capability_of(query);
+    if (found < LEAST)
+        return cuda_refuse(why, TN_REFUSE_DEVICE, "capability", LEAST, found,
+                           "capability times ten: its attention came with 8.0");
+    return found <= MOST ? TN_OK
+                         : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", MOST, found,
+                                       "capability times ten: later ones are not known to it");
+}
+
+static tn_status admit_types(const tn_op *op, tn_refusal *why)
+{
+    const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
+    const tn_dtype lse = op->operand[TN_ATTENTION_LSE].dtype;
+    const tn_dtype mask = op->operand[TN_ATTENTION_MASK].dtype;
+    for (int32_t i = TN_ATTENTION_K; i <= last_of(op); i++) {
+        if (i != TN_ATTENTION_LSE && i != TN_ATTENTION_MASK && op->operand[i].dtype != dtype)
+            return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
+    }
+    if (lse && lse != TN_F32)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "lse", TN_F32, lse);
+    return !mask || mask == dtype || mask == TN_F32
+               ? TN_OK
+               : tn_refuse(why, TN_REFUSE_DTYPE, "mask", dtype, mask);
+}
+
+/* The greatest head, by device and version. */
+static int64_t size_most(const tn_query *query)
+{
+    enum { ALL_256 = 91000, BLACKWELL_256 = 90900 };
+    const int32_t major = query->device->capability.major;
+    const bool early = major == 9    ? false
+                       : major == 10 ? is_before(query, BLACKWELL_256)
+                                     : is_before(query, ALL_256);
+    return early ? 128 : 256;
+}
+
+static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
+{
+    enum { TOGETHER = 8, COUNT_MOST = 65535 };
+    const tn_attention_op *at = &query->op->as.attention;
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    if (at->size % TOGETHER || at->value_size % TOGETHER)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER,
+                           at->size % TOGETHER ? at->size : at->value_size,
+                           "a head is a multiple of 8 elements");
+    if (greater > size_most(query))
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", size_most(query), greater,
+                           "as this device and version take");
+    if (at->keys < 2)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "keys", 2, at->keys, "a single key is not taken");
+    return at->batch <= COUNT_MOST && at->heads <= COUNT_MOST
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", COUNT_MOST,
+                             at->batch > at->heads ? at->batch : at->heads, "split it");
+}
+
+/* Rows of an operand lie 16 bytes or a multiple apart, and elements of a row together. */
+static tn_status admit_operand(const tn_op *op, int32_t operand, tn_refusal *why)
+{
+    enum { ALIGNMENT = 16, TOGETHER = 8, ROOM = 32 };
+    const tn_layout *layout = &op->operand[operand];
+    char what[ROOM];
+    snprintf(what, sizeof what, "%s.stride", names[operand]);
+    if (layout->alignment < ALIGNMENT)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, names[operand], ALIGNMENT, layout->alignment);
+    for (int32_t d = 0; d < layout->rank; d++) {
+        const int64_t stride = layout->stride[d];
+        const bool last = d == layout->rank - 1;
+        if (layout->shape[d] == 1 || (operand == TN_ATTENTION_MASK && stride == 0 && !last))
+            continue;
+        if (last && stride != 1)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, what, 1, stride,
+                               "elements of a row lie together");
+        if (!last && (stride <= 0 || (operand != TN_ATTENTION_MASK && stride % TOGETHER)))
+            return cuda_refuse(why, TN_REFUSE_STRIDE, what, TOGETHER, stride,
+                               "rows lie a multiple of 8 elements apart, and none twice");
+    }
+    return TN_OK;
+}
+
+/* Its statistics are dense, and so is the table of lengths. */
+static tn_status admit_tables(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const tn_layout *lse = &op->operand[TN_ATTENTION_LSE];
+    static const tn_layout none = {.dtype = TN_DTYPE_NONE};
+    const tn_layout *lengths =
+        op->kind == TN_OP_ATTENTION ? &op->operand[TN_ATTENTION_LENGTHS] : &none;
+    const int64_t needed[] = {at->heads * at->queries, at->queries, 1};
+    for (int32_t d = 0; lse->dtype && d < 3; d++) {
+        if (lse->shape[d] > 1 && lse->stride[d] != needed[d])
+            return cuda_refuse(why, TN_REFUSE_STRIDE, "lse.stride", needed[d], lse->stride[d],
+                               "lse is dense");
+    }
+    return !lengths->dtype || at->batch == 1 || lengths->stride[0] == 1
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_STRIDE, "lengths.stride", 1, lengths->stride[0],
+                             "lengths lie together");
+}
+
+static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = TN_ATTENTION_Q; i <= last_of(op) && !status; i++) {
+        if (i != TN_ATTENTION_LSE && op->operand[i].dtype)
+            status = admit_operand(op, i, why);
+    }
+    return status ? status : admit_tables(op, why);
+}
+
+/* Bounds on the keys that a query sees, as versions came to have them. */
+static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
+{
+    enum { TILE = 64, BOTTOM_ANY = 90600, WINDOW_ANY = 91002, BLIND = 91000 };
+    const tn_attention_op *at = &query->op->as.attention;
+    const bool masked = query->op->operand[TN_ATTENTION_MASK].dtype != TN_DTYPE_NONE;
+    dnn_shape shape;
+    tn_status status = dnn_shape_of(query->op, &shape, why);
+    if (status)
+        return status;
+    if (shape.bottom && masked)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "mask", 0, 1,
+                           "bounds from the bottom right corner go without a mask");
+    if (shape.bottom && is_before(query, BOTTOM_ANY) && (at->queries % TILE || at->keys % TILE))
+        return refuse_version(why, query, BOTTOM_ANY,
+                              "before 9.6 bounds from the bottom right corner need lengths that "
+                              "are multiples of 64");
+    if (shape.blind && is_before(query, BLIND))
+        return refuse_version(why, query, BLIND,
+                              "a query may see no key here, and before 9.10 has a mean of all of "
+                              "them then");
+    if (shape.left && is_before(query, WINDOW_ANY) && (masked || !shape.right))
+        return refuse_version(why, query, WINDOW_ANY,
+                              "before 9.10.2 a bound on the left needs one on the right, and no "
+                              "mask");
+    return TN_OK;
+}
+
+/* pytorch/pytorch issues 193893 and 194927: a single query gives wrong numbers there. */
+static tn_status admit_decode(const tn_query *query, tn_refusal *why)
+{
+    enum { FROM = 91900, RIGHT = 92401, AGAIN = 92500, TO = 92501 };
+    const int32_t major = query->device->capability.major;
+    const int64_t version = query->library_version;
+    const bool wrong = version >= FROM && version < TO && !(version >= RIGHT && version < AGAIN);
+    return !wrong || query->op->as.attention.queries != 1 || (major != 10 && major != 11)
+               ? TN_OK
+               : refuse_version(why, query, TO,
+                                "9.19 to 9.25.0, but not 9.24.1, are wrong for one query on 10.x "
+                                "and 11.x");
+}
+
+/* One score more for each head, which came with 9.13. */
+static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
+{
+    enum { FIRST = 91300, ALIGNMENT = 16 };
+    const tn_layout *sinks = &query->op->operand[TN_ATTENTION_SINKS];
+    if (query->op->kind != TN_OP_ATTENTION || !sinks->dtype)
+        return TN_OK;
+    if (is_before(query, FIRST))
+        return refuse_version(why, query, FIRST, "sinks came with 9.13");
+    if (sinks->dtype != TN_F32)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "sinks", TN_F32, sinks->dtype);
+    if (sinks->alignment < ALIGNMENT)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, "sinks", ALIGNMENT, sinks->alignment);
+    if (sinks->shape[0] > 1 && sinks->stride[0] != 1)
+        return cuda_refuse(why, TN_REFUSE_STRIDE, "sinks.stride", 1, sinks->stride[0],
+                           "sinks lie together");
+    return query->op->as.attention.queries > 1
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                             "a single query is not taken with sinks");
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    tn_status status = admit_device(query, why);
+    if (!status)
+        status = admit_types(query->op, why);
+    if (!status)
+        status = admit_sizes(query, why);
+    if (!status)
+        status = admit_layouts(query->op, why);
+    if (!status)
+        status = admit_bounds(query, why);
+    if (!status)
+        status = admit_sinks(query, why);
+    return status ? status : admit_decode(query, why);
+}
+
+/* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
+static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    enum { TILE = 128, ODD_KEYS = 91501, FINITE = 92600, LATE_BOTH = 91800 };
+    const tn_attention_op *at = &query->op->as.attention;
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    dnn_shape shape;
+    tn_status status = admit(row, query, why);
+    if (status || (status = dnn_shape_of(query->op, &shape, why)))
+        return status;
+    if (at->queries == 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                           "gradients of a single query can be no numbers");
+    if (greater > TILE && query->device->capability.major != 9)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TILE, greater,
+                           "gradients of greater heads are for 9.x");
+    if (at->keys % TILE != 0 && is_before(query, ODD_KEYS))
+        return refuse_version(why, query, ODD_KEYS,
+                              "before 9.15.1 gradients need keys that are a multiple of 128");
+    if (capability_of(query) == 90 && at->keys % TILE == TILE / 2 && !shape.right &&
+        is_before(query, FINITE))
+        return refuse_version(why, query, FINITE,
+                              "before 9.26, on 9.0, gradients of queries can be infinite when keys "
+                              "are 64 more than a multiple of 128");
+    if (row->numerics & TN_NUM_RUN_TO_RUN && query->device->capability.major == 10 &&
+        is_before(query, LATE_BOTH))
+        return refuse_version(why, query, LATE_BOTH,
+                              "before 9.18, on 10.x, gradients differ from run to run");
+    return TN_OK;
+}
+
+static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
+
+/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. */
+enum {
+    BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_GROUPS |
+           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_OFFSET,
+    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
+              TN_ATTENTION_USES_LENGTHS
+};
+
+/* A plan is compiled for its shape: it has no free dimension. */
+#define ROW                                                                       \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
+    .backend = "cudnn", .version = 1, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
+    .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
+
+const tn_kernel_row cuda_dnn_attention_row = {
+    .name = "cuda.attention.cudnn",
+    .op = TN_OP_ATTENTION,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = BOTH | FORWARD,
+    .flops_per_us = 6e8,
+    .overhead_us = 8,
+    .admit = admit,
+    ROW,
+};
+
+/* Parts of the gradient of queries are added as they come. */
+const tn_kernel_row cuda_dnn_gradient_row = {
+    .name = "cuda.attention-backward.cudnn",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .honours = BOTH,
+    .flops_per_us = 4.5e8,
+    .overhead_us = 20,
+    .admit = admit_gradient,
+    ROW,
+};
+
+const tn_kernel_row cuda_dnn_gradient_repeating_row = {
+    .name = "cuda.attention-backward.cudnn.repeating",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = BOTH,
+    .flops_per_us = 3e8,
+    .overhead_us = 20,
+    .admit = admit_gradient,
+    ROW,
+};

@@ -1,0 +1,257 @@
+#include "sdpa.h"
+
+#include <float.h>
+#include <math.h>
+
+int32_t dnn_type_of(tn_dtype dtype)
+{
+    return dtype == TN_F16 ? DNN_F16 : dtype == TN_BF16 ? DNN_BF16 : DNN_F32;
+}
+
+/* What is hidden: before 9.10 softmax is made for the least number that there is. */
+static double hidden(const dnn_sdpa *s)
+{
+    enum { WITH_INFINITY = 91000 };
+    return s->graph->dnn->version() < WITH_INFINITY ? -(double)FLT_MAX : -(double)INFINITY;
+}
+
+/* The one element of a dimension is as far from the next as all that there is. */
+void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out)
+{
+    const tn_layout *of = &op->operand[operand];
+    dnn_layout to = {.type = dnn_type_of(of->dtype)};
+    int64_t all = 1;
+    for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
+        const bool several = of->shape[d] > 1 && of->stride[d] != 0;
+        to.shape[d] = several ? of->shape[d] : 1;
+        to.stride[d] = several ? of->stride[d] : 0;
+        all = several && to.shape[d] * to.stride[d] > all ? to.shape[d] * to.stride[d] : all;
+    }
+    for (int32_t d = 0; d < DNN_RANK; d++)
+        to.stride[d] = to.stride[d] ? to.stride[d] : d == DNN_SIZE ? 1 : all;
+    if (turned) {
+        const int64_t shape = to.shape[DNN_LENGTH], stride = to.stride[DNN_LENGTH];
+        to.shape[DNN_LENGTH] = to.shape[DNN_SIZE];
+        to.stride[DNN_LENGTH] = to.stride[DNN_SIZE];
+        to.shape[DNN_SIZE] = shape;
+        to.stride[DNN_SIZE] = stride;
+    }
+    *out = to;
+}
+
+dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
+{
+    dnn_layout layout;
+    dnn_layout_of(s->op, operand, turned, &layout);
+    return dnn_tensor(s->graph, &layout, operand);
+}
+
+/* A table of one i32 for each sequence. */
+static dnn_desc add_table(const dnn_sdpa *s, int32_t from)
+{
+    const dnn_layout table = {
+        .type = DNN_I32, .shape = {s->op->as.attention.batch, 1, 1, 1}, .stride = {1, 1, 1, 1}};
+    return dnn_tensor(s->graph, &table, from);
+}
+
+dnn_desc dnn_each_score(const dnn_sdpa *s, int32_t mode, int32_t type, dnn_desc x, dnn_desc b,
+                        dnn_desc t)
+{
+    dnn_layout layout = s->scores;
+    layout.type = type;
+    const dnn_each of = {
+        .mode = mode, .type = type, .y = dnn_between(s->graph, &layout), .x = x, .b = b, .t = t};
+    dnn_add_each(s->graph, &of);
+    return of.y;
+}
+
+dnn_desc dnn_each_to(const dnn_sdpa *s, int32_t mode, dnn_desc y, dnn_desc x, dnn_desc b)
+{
+    const dnn_each of = {.mode = mode, .type = DNN_F32, .y = y, .x = x, .b = b};
+    dnn_add_each(s->graph, &of);
+    return y;
+}
+
+/* The places of scores along an axis, i32; `type` is what they are counted in. */
+static dnn_desc index_of(const dnn_sdpa *s, int32_t axis, int32_t type)
+{
+    dnn_layout layout = s->scores;
+    layout.type = DNN_I32;
+    const dnn_each of = {.mode = DNN_INDEX,
+                         .type = type,
+                         .axis = axis,
+                         .y = dnn_between(s->graph, &layout),
+                         .x = s->score};
+    dnn_add_each(s->graph, &of);
+    return of.y;
+}
+
+static dnn_desc whole(const dnn_sdpa *s, int64_t number)
+{
+    return dnn_number(s->graph, DNN_FROM_WHOLE, DNN_I32, (double)number);
+}
+
+static dnn_desc real(const dnn_sdpa *s, double number)
+{
+    return dnn_number(s->graph, DNN_FROM_FLOAT, DNN_F32, number);
+}
+
+static void hide_unless(dnn_sdpa *s, dnn_desc seen)
+{
+    s->score = dnn_each_score(s, DNN_SELECT, DNN_F32, s->score, real(s, hidden(s)), seen);
+}
+
+static void add_cap(dnn_sdpa *s)
+{
+    dnn_desc cap = dnn_number(s->graph, DNN_FROM_CAP, DNN_F32, 0);
+    s->score = dnn_each_score(s, DNN_DIV, DNN_F32, s->score, cap, NULL);
+    s->score = dnn_each_score(s, DNN_TANH, DNN_F32, s->score, NULL, NULL);
+    s->score = dnn_each_score(s, DNN_MUL, DNN_F32, s->score, cap, NULL);
+}
+
+void dnn_add_scores(dnn_sdpa *s, dnn_desc q, dnn_desc k)
+{
+    const dnn_layout scores = s->scores;
+    const dnn_matmul product = {.a = q,
+                                .b = k,
+                                .c = dnn_between(s->graph, &scores),
+                                .m = s->queries,
+                                .n = s->keys,
+                                .padded = s->shape.lengths};
+    dnn_add_matmul(s->graph, &product);
+    s->score = dnn_each_score(s, DNN_MUL, DNN_F32, product.c,
+                              dnn_number(s->graph, DNN_FROM_SCALE, DNN_F32, 0), NULL);
+    if (s->op->uses & TN_ATTENTION_USES_SOFTCAP)
+        add_cap(s);
+    if (s->op->uses & TN_ATTENTION_USES_ADDITIVE)
+        s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score,
+                                  dnn_operand(s, TN_ATTENTION_MASK, false), NULL);
+}
+
+/* Queries and keys that a sequence does not have. */
+static void add_padding(dnn_sdpa *s)
+{
+    dnn_desc i = index_of(s, DNN_LENGTH, DNN_I32), j = index_of(s, DNN_SIZE, DNN_I32);
+    dnn_desc row = dnn_each_score(s, DNN_LESS, DNN_BOOL, i, s->queries, NULL);
+    dnn_desc column = dnn_each_score(s, DNN_LESS, DNN_BOOL, j, s->keys, NULL);
+    hide_unless(s, dnn_each_score(s, DNN_AND, DNN_BOOL, row, column, NULL));
+}
+
+/* i + keys - queries + right >= j. */
+static void add_right(dnn_sdpa *s)
+{
+    const tn_attention_op *at = &s->op->as.attention;
+    dnn_desc i = index_of(s, DNN_LENGTH, DNN_F32), j = index_of(s, DNN_SIZE, DNN_F32);
+    if (s->shape.bottom) {
+        i = dnn_each_score(s, DNN_ADD, DNN_I32, i, s->keys ? s->keys : whole(s, at->keys), NULL);
+        i = dnn_each_score(s, DNN_SUB, DNN_I32, i, s->queries ? s->queries : whole(s, at->queries),
+                           NULL);
+    }
+    if (s->shape.right_by != 0)
+        i = dnn_each_score(s, DNN_ADD, DNN_I32, i, whole(s, s->shape.right_by), NULL);
+    hide_unless(s, dnn_each_score(s, DNN_GREATER_EQUAL, DNN_BOOL, i, j, NULL));
+}
+
+/* j + left - keys + queries > i. */
+static void add_left(dnn_sdpa *s)
+{
+    dnn_desc i = index_of(s, DNN_LENGTH, DNN_F32), j = index_of(s, DNN_SIZE, DNN_F32);
+    if (s->shape.lengths && s->shape.bottom) {
+        j = dnn_each_score(s, DNN_ADD, DNN_I32, j, whole(s, s->shape.left_by), NULL);
+        j = dnn_each_score(s, DNN_SUB, DNN_I32, j, s->keys, NULL);
+        j = dnn_each_score(s, DNN_ADD, DNN_I32, j, s->queries, NULL);
+    } else
+        j = dnn_each_score(s, DNN_ADD, DNN_F32, j, real(s, (double)s->shape.left_by), NULL);
+    hide_unless(s, dnn_each_score(s, DNN_GREATER, DNN_BOOL, j, i, NULL));
+}
+
+void dnn_add_bounds(dnn_sdpa *s)
+{
+    if (s->shape.right)
+        add_right(s);
+    if (s->shape.left)
+        add_left(s);
+}
+
+/* The greatest score of each row and the sum of all powers; a sink of its head is one more score. */
+static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_sum)
+{
+    dnn_graph *graph = s->graph;
+    const int64_t heads = s->op->as.attention.heads;
+    const dnn_layout each_head = {
+        .type = DNN_F32, .shape = {1, heads, 1, 1}, .stride = {heads, 1, 1, 1}};
+    const bool sinks = s->op->uses & TN_ATTENTION_USES_SINKS;
+    dnn_desc sink = sinks ? dnn_tensor(graph, &each_head, TN_ATTENTION_SINKS) : NULL;
+    dnn_desc most = dnn_between(graph, &s->rows), sum = dnn_between(graph, &s->rows);
+    dnn_add_reduction(graph, DNN_REDUCE_MAX, s->score, most);
+    if (sinks)
+        most = dnn_each_to(s, DNN_MAX, dnn_between(graph, &s->rows), most, sink);
+    dnn_desc power = dnn_each_score(s, DNN_SUB, DNN_F32, s->score, most, NULL);
+    power = dnn_each_score(s, DNN_EXP, DNN_F32, power, NULL, NULL);
+    dnn_add_reduction(graph, DNN_REDUCE_ADD, power, sum);
+    if (sinks) {
+        sink = dnn_each_to(s, DNN_SUB, dnn_between(graph, &s->rows), sink, most);
+        sink = dnn_each_to(s, DNN_EXP, dnn_between(graph, &s->rows), sink, NULL);
+        sum = dnn_each_to(s, DNN_ADD, dnn_between(graph, &s->rows), sum, sink);
+    }
+    *out_most = most;
+    *out_sum = sum;
+    return power;
+}
+
+/* Weights of the op's dtype; the logarithm of their sum is an output, or stays within. */
+static dnn_desc add_softmax(const dnn_sdpa *s)
+{
+    dnn_graph *graph = s->graph;
+    dnn_layout weights = s->scores;
+    dnn_desc most = NULL, sum = NULL;
+    weights.type = dnn_type_of(s->op->operand[TN_ATTENTION_Q].dtype);
+    dnn_desc power = add_powers(s, &most, &sum);
+    dnn_desc logarithm = dnn_each_to(s, DNN_LOG, dnn_between(graph, &s->rows), sum, NULL);
+    const bool wanted = s->op->operand[TN_ATTENTION_LSE].dtype != TN_DTYPE_NONE;
+    dnn_desc lse =
+        wanted ? dnn_tensor(graph, &s->rows, TN_ATTENTION_LSE) : dnn_between(graph, &s->rows);
+    (void)dnn_each_to(s, DNN_ADD, lse, most, logarithm);
+    return dnn_each_to(s, DNN_DIV, dnn_between(graph, &weights), power, sum);
+}
+
+static void add_values(const dnn_sdpa *s, dnn_desc weights)
+{
+    const dnn_matmul product = {.a = weights,
+                                .b = dnn_operand(s, TN_ATTENTION_V, false),
+                                .c = dnn_operand(s, TN_ATTENTION_OUT, false),
+                                .m = s->queries,
+                                .k = s->keys};
+    dnn_add_matmul(s->graph, &product);
+}
+
+void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t all = at->heads * at->queries;
+    *out = (dnn_sdpa){.graph = graph,
+                      .op = op,
+                      .scores = {.type = DNN_F32,
+                                 .shape = {at->batch, at->heads, at->queries, at->keys},
+                                 .stride = {all * at->keys, at->queries * at->keys, at->keys, 1}},
+                      .rows = {.type = DNN_F32,
+                               .shape = {at->batch, at->heads, at->queries, 1},
+                               .stride = {all, at->queries, 1, 1}}};
+    (void)dnn_shape_of(op, &out->shape, NULL); /* it was admitted */
+    if (out->shape.lengths) {
+        out->queries = add_table(out, DNN_FROM_TABLE);
+        out->keys = add_table(out, TN_ATTENTION_LENGTHS);
+    }
+}
+
+void dnn_add_attention(dnn_graph *graph, const tn_op *op)
+{
+    dnn_sdpa s;
+    dnn_sdpa_begin(graph, op, &s);
+    dnn_desc q = dnn_operand(&s, TN_ATTENTION_Q, false);
+    dnn_add_scores(&s, q, dnn_operand(&s, TN_ATTENTION_K, true));
+    if (s.shape.lengths)
+        add_padding(&s);
+    dnn_add_bounds(&s);
+    add_values(&s, add_softmax(&s));
+}

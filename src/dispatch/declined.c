@@ -1,0 +1,80 @@
+#include "declined.h"
+
+#include "judge.h"
+#include "os/fork.h"
+#include "os/thread.h"
+
+/* A problem by two hashes of all that tells its plans apart. */
+typedef struct declined {
+    const tni_kernel *kernel;
+    uint64_t hash, other;
+    char text[sizeof((tn_refusal *)0)->text];
+} declined;
+
+enum { KEPT = 64 };
+
+static struct {
+    tni_mutex lock;
+    _Atomic size_t count; /* of all that ever were; the latest KEPT are there */
+    declined kept[KEPT];
+} list = {.lock = TNI_MUTEX_INIT};
+static tni_once watched = TNI_ONCE_INIT;
+
+static void lock(void)
+{
+    tni_mutex_lock(&list.lock);
+}
+
+static void unlock(void)
+{
+    tni_mutex_unlock(&list.lock);
+}
+
+static void watch(void)
+{
+    static const tni_fork_hook hook = {lock, unlock, unlock};
+    tni_fork_watch(&hook);
+}
+
+/* With the lock held; NULL for none. */
+static declined *find(const tni_state *state)
+{
+    const uint64_t other = tni_hash_words(state->key, state->key_count);
+    const size_t count = atomic_load_explicit(&list.count, memory_order_relaxed);
+    for (size_t i = 0; i < count && i < KEPT; i++) {
+        declined *it = &list.kept[i];
+        if (it->kernel == state->kernel && it->hash == state->hash && it->other == other)
+            return it;
+    }
+    return NULL;
+}
+
+void tni_declined_note(const tni_state *state, const char *text)
+{
+    tni_once_run(&watched, watch);
+    lock();
+    declined *to = find(state);
+    if (!to) {
+        to = &list.kept[atomic_load_explicit(&list.count, memory_order_relaxed) % KEPT];
+        atomic_fetch_add_explicit(&list.count, 1, memory_order_release);
+    }
+    to->kernel = state->kernel;
+    to->hash = state->hash;
+    to->other = tni_hash_words(state->key, state->key_count);
+    tn_text_fit(to->text, sizeof to->text, text);
+    unlock();
+}
+
+bool tni_declined(const tni_question *question, const tni_contender *of, tn_refusal *why)
+{
+    tni_state state;
+    if (atomic_load_explicit(&list.count, memory_order_acquire) == 0)
+        return false;
+    tni_state_begin(question, of, &state);
+    lock();
+    const declined *found = find(&state);
+    if (found)
+        (void)tni_refuse(why, TN_REFUSE_OTHER, "plan", 1, 0, "%s", found->text);
+    unlock();
+    return found != NULL;
+}

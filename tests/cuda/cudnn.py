@@ -1,0 +1,213 @@
+"""Attention through cuDNN, without a GPU: what is decided for devices that are described, and what is said of a
+library that is too old, mixed, or refuses. The stub (stub_cudnn.c) computes a graph's operations one by one, on
+the host: that shows what a graph means, and nothing of cuDNN's engines."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+
+
+SMALL = [f"attention:{fields}" for fields in (
+    "bf16:b=2,h=3,l=17,d=16,lse=1", "f16:b=1,h=2,lq=9,lk=13,d=24,dv=8,lse=1",
+    "bf16:b=2,h=4,hk=2,l=12,d=16,layout=blhd",
+    "f16:b=1,h=2,l=16,d=16,mask=causal,lse=1", "bf16:b=2,h=2,lq=5,lk=16,d=16,mask=causal-br,lse=1",
+    "bf16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=1,h=2,lq=8,lk=20,d=16,mask=window:5;0",
+    "f16:b=1,h=2,lq=9,lk=20,d=16,mask=window-tl:-1;7,shift=5", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
+    "f16:b=2,h=2,l=16,d=16,mask=causal;additive,mdtype=f32", "bf16:b=1,h=2,l=16,d=16,softcap=3,scale=0.5",
+    "bf16:b=2,h=4,hk=2,l=16,d=16,sink=f32,lse=1", "f16:b=6,h=2,lq=5,lk=16,d=16,sink=f32,used=1,mask=causal-br,lse=1",
+    "bf16:b=6,h=2,l=16,d=16,used=1,lse=1", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal-br,lse=1",
+    "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
+    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
+SMALL += [f"attention-backward:{fields}" for fields in (
+    "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
+    "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
+    "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd", "bf16:b=2,h=2,l=16,d=16,mask=additive",
+    "f16:b=1,h=2,l=20,d=16,mask=window:5;3")]
+
+
+class Decisions(script.Case):
+    def row(self, problem, *options, device="h200", name=ROW):
+        done = script.run(script.build.tenon, "explain", f"{problem}@{device}", "--json", "--device-file",
+                          script.source("backends", "described", "devices", f"{device}.device"), *options,
+                          env=script.environment())
+        said = json.loads(done.stdout)
+        return {row["kernel"]: row for row in said["candidates"]}[name]
+
+    def why(self, problem, *options, device="h200", name=ROW):
+        row = self.row(problem, *options, device=device, name=name)
+        self.assertEqual(row["verdict"], "refused", problem)
+        return row["why"]
+
+    def taken(self, problem, *options, device="h200", name=ROW):
+        row = self.row(problem, *options, device=device, name=name)
+        self.assertNotEqual(row["verdict"], "refused", (problem, row.get("why")))
+        self.assertEqual((row["library"], row["backend"]), ("cudnn", "cudnn"))
+
+    def test_what_it_takes(self):
+        for fields in ("b=1,h=24,l=32760,d=128,mask=causal", "b=1,h=24,l=32760,d=128", "b=2,h=4,l=77,d=64,lse=1",
+                       "b=2,h=16,hk=4,lq=1,lk=4096,d=128", "b=2,h=4,lq=1,lk=64,d=64,mask=causal-br",
+                       "b=2,h=4,lq=32,lk=64,d=64,mask=causal-br", "b=2,h=4,l=64,d=64,mask=window:8;8",
+                       "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
+                       "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
+                       "b=3,h=4,l=64,d=64,used=1", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
+            for dtype in ("bf16", "f16"):
+                self.taken(f"attention:{dtype}:{fields}")
+        self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")
+
+    def test_what_it_cannot_be_told(self):
+        for problem, code, what in (
+                ("attention:f32:b=1,h=4,l=64,d=64", "dtype", "f32"),
+                ("attention:bf16:b=1,h=4,l=64,d=60", "shape", "head size"),
+                ("attention:bf16:b=1,h=4,l=64,d=264", "shape", "head size"),
+                ("attention:bf16:b=1,h=4,lq=64,lk=1,d=64", "shape", "keys"),
+                ("attention:bf16:b=70000,h=1,l=64,d=64", "shape", "batch, heads"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,mask=causal", "shape", "queries"),
+                ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
+                ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool", "feature", "mask"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
+                ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
+            why = self.why(problem)
+            self.assertEqual((why["code"], why["what"]), (code, what), problem)
+
+    def test_switches(self):
+        """cudnn.enabled and cuda.cudnn_sdp take it away; cudnn.deterministic keeps it, as it chooses engines that
+        give the same bits in every run."""
+        problem = "attention:bf16:b=1,h=4,l=64,d=64"
+        for key in ("cudnn.enabled", "cuda.cudnn_sdp"):
+            why = self.why(problem, "--set", f"{key}=false")
+            self.assertEqual(why["code"], "rule")
+            self.assertIn(key, why["text"])
+        self.taken(problem, "--set", "cudnn.deterministic=true")
+        why = self.why(problem, "--set", "determinism=batch-invariant")
+        self.assertEqual((why["code"], why["what"]), ("determinism", "batch-invariant"))
+        self.taken(problem, "--set", "attention.backend=cudnn")
+
+    def test_gradients(self):
+        problem = "attention-backward:bf16:b=2,h=8,hk=4,l=256,d=128,mask=causal"
+        for name in (BACK, BACK + ".repeating"):
+            self.taken(problem, name=name)
+            for fields, code, what in (("b=1,h=4,l=256,d=64,softcap=5", "feature", "softcap"),
+                                       ("b=1,h=4,lq=1,lk=256,d=64", "shape", "queries"),
+                                       ("b=1,h=4,l=256,d=60", "shape", "head size")):
+                why = self.why(f"attention-backward:bf16:{fields}", name=name)
+                self.assertEqual((why["code"], why["what"]), (code, what), fields)
+        why = self.why("attention-backward:bf16:b=1,h=4,l=256,d=256", device="a100", name=BACK)
+        self.assertEqual((why["what"], why["needed"], why["found"]), ("head size", 128, 256))
+
+    def test_cudnn_deterministic_chooses_among_gradients(self):
+        problem = "attention-backward:bf16:b=2,h=4,l=256,d=128"
+        for setting in ("cudnn.deterministic=true", "determinism=run-to-run"):
+            why = self.why(problem, "--set", setting, name=BACK)
+            self.assertEqual((why["code"], why["what"]), ("determinism", "run-to-run"))
+            self.taken(problem, "--set", setting, name=BACK + ".repeating")
+
+
+class Libraries(script.Case):
+    PROBLEM = "attention:bf16:b=2,h=4,l=64,d=64,mask=causal,lse=1@cuda:0"
+
+    def environment(self, **changes):
+        stub = os.path.join(script.build.folder, "tests", "cuda", "stub")
+        return script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None, **changes)
+
+    def check(self, problem=PROBLEM, **changes):
+        done = script.run(script.build.tenon, "check", problem, "--all-kernels", env=self.environment(**changes))
+        return " ".join((done.stdout + done.stderr).split())
+
+    def library(self, **changes):
+        done = script.run(script.build.tenon, "libraries", "--try", "--json", env=self.environment(**changes))
+        return {row["name"]: row for row in json.loads(done.stdout)["libraries"]}["cudnn"]
+
+    def test_the_graphs_are_attention(self):
+        """What the graphs say, operation by operation, is what the reference computes."""
+        done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in SMALL), "--all-kernels", "--json",
+                          env=self.environment(), timeout=100)
+        rows = json.loads(done.stdout)["results"]
+        wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
+        self.assertEqual(wrong, [])
+        self.assertEqual(len({row["problem"] for row in rows}), len(SMALL))
+
+    def test_the_stub_can_be_found_out(self):
+        """Where it computes nothing, the check tells."""
+        for problem, name in ((self.PROBLEM, ROW), ("attention:f16:b=3,h=4,l=64,d=64,used=1,softcap=5@cuda:0", ROW),
+                              ("attention-backward:bf16:b=2,h=4,l=128,d=64,mask=causal@cuda:0", BACK)):
+            said = self.check(problem, STUB_DNN_IDLE="1")
+            self.assertIn(name[:25], said)  # a table cuts long names
+            self.assertIn("wrong", said)
+
+    def test_it_is_listed(self):
+        row = self.library()
+        self.assertEqual((row["available"], row["version"]), ("yes", 91900))
+        self.assertIn("found by the loader", row["reason"])
+
+    def test_it_is_too_old(self):
+        row = self.library(STUB_DNN_VERSION="8903")
+        self.assertEqual(row["available"], "no")
+        self.assertIn("cuDNN 8.9.3 is here, and too old: attention needs 9.0.0 or later", row["reason"])
+
+    def test_its_parts_are_mixed(self):
+        row = self.library(STUB_DNN_MIXED="1002")
+        self.assertEqual(row["available"], "no")
+        self.assertIn("parts of several versions of cuDNN are mixed", row["reason"])
+
+    def test_two_majors_of_cuda(self):
+        said = self.check(STUB_DNN_CUDA="99000")
+        self.assertIn("this cuDNN is made for CUDA 99", said)
+
+    def why(self, problem, name, version):
+        done = script.run(script.build.tenon, "explain", f"{problem}@cuda:0", "--json",
+                          env=self.environment(STUB_DNN_VERSION=version))
+        rows = {row["kernel"]: row for row in json.loads(done.stdout)["candidates"]}
+        return rows[name].get("why") or {"code": "none", "needed": 0, "text": ""}
+
+    def test_versions_with_known_faults(self):
+        for version, text in (("91000", "9.10.0 and 9.10.1"), ("91300", "9.13 and 9.14")):
+            for problem, name in (("attention:bf16:b=2,h=4,l=64,d=64", ROW),
+                                  ("attention-backward:bf16:b=2,h=4,l=128,d=64,mask=causal", BACK)):
+                why = self.why(problem, name, version)
+                self.assertEqual(why["code"], "known-bad", (version, problem))
+                self.assertIn(text, why["text"])
+
+    def test_what_came_with_which_version(self):
+        """Refused by the last version without it, and not by the first with it; the stub's device is of 9.0."""
+        for problem, name, before, first in (
+                ("attention:bf16:b=2,h=4,l=64,d=64,used=1", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=additive", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,sink=f32", ROW, "91200", "91500"),
+                ("attention-backward:bf16:b=2,h=4,l=100,d=64", BACK, "91500", "91501"),
+                ("attention-backward:bf16:b=2,h=4,l=192,d=64", BACK, "92500", "92600"),
+                ("attention-backward:bf16:b=2,h=4,l=192,d=64,mask=causal", BACK, "91500", "91501")):
+            if before:
+                self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))
+            self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
+
+    def test_what_it_refuses_is_said_in_its_words(self):
+        self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))
+        self.assertIn("cuDNN has no engine for this attention: the stub has no shape like this",
+                      self.check(STUB_DNN="none"))
+        self.assertIn("does not give the same bits in every run", self.check(STUB_DNN_DIFFERS="1"))
+        self.assertIn("of workspace", self.check(STUB_DNN_BYTES="1000000000000"))
+
+    def test_what_else_it_says(self):
+        for name, code, text in (("STUB_DNN_START", "1001", "cuDNN does not start"),
+                                 ("STUB_DNN_START", "1008", "a part of cuDNN does not load"),
+                                 ("STUB_DNN_START", "3005", "the driver is too old for this cuDNN"),
+                                 ("STUB_DNN", "4003", "cuDNN has no memory for it"),
+                                 ("STUB_DNN_RUN", "5000", "cuDNN's result is 5000")):
+            self.assertIn(text, self.check(**{name: code}), (name, code))
+
+
+if __name__ == "__main__":
+    script.main()
