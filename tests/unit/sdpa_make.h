@@ -10,7 +10,7 @@ enum { FLASH, EFFICIENT, CUDNN };
 typedef tn_status (*can_use)(const tn_context *, const tn_sdpa_params *, tn_sdpa_report *,
                              tn_error *);
 static const can_use asks[] = {tn_can_use_flash_attention, tn_can_use_efficient_attention,
-                                tn_can_use_cudnn_attention};
+                               tn_can_use_cudnn_attention};
 
 static int64_t lengths[3][8];
 
