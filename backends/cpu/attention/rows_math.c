@@ -56,7 +56,6 @@ static tn_status run(const tn_run *run, tn_error *err)
 
 static const tn_dtype dtypes_math[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
 static const tn_dtype dtypes_math16[] = {TN_BF16, TN_F16, 0};
-static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
 
 #define NUMERICS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 #define HONOURS  ((TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE) & ~TN_ATTENTION_USES_PAGES)
@@ -106,6 +105,9 @@ ROWS(avx2, TENON_ISA_AVX2, 4e4, 5e3)
 #endif
 #if defined(TENON_ISA_AVX512)
 ROWS(avx512, TENON_ISA_AVX512, 8e4, 5e3)
+#endif
+#if defined(TENON_ISA_AVX512_BF16) || defined(TENON_ISA_AMX)
+static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
 #endif
 #if defined(TENON_ISA_AVX512_BF16)
 OWN(avx512_bf16, TENON_ISA_AVX512_BF16, 6e4, 5e3)
