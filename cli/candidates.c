@@ -119,6 +119,8 @@ void phrase_candidate(const tn_candidate *candidate, text_line *out)
         text_add_item(out, "%s", word);
     if (candidate->workspace_bytes > 0 && candidate->workspace_bytes <= INT64_MAX)
         text_add_item(out, "workspace %s", text_bytes((int64_t)candidate->workspace_bytes, bytes));
+    if (candidate->note[0])
+        text_add_item(out, "%s", candidate->note);
 }
 
 void phrase_refusal(const tn_refusal *why, text_line *out)

@@ -258,6 +258,7 @@ static void write_candidate(json *to, const tn_candidate *candidate)
     for (size_t i = 0; (word = numerics_word(candidate->numerics, i)); i++)
         json_text(to, NULL, word);
     json_end_list(to);
+    json_known_text(to, "note", candidate->note);
     explained_write_why(to, candidate->why);
     json_end_object(to);
 }

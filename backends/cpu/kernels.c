@@ -1,4 +1,5 @@
 /* The kernels of the module, and what is the same for all instruction sets of one op. */
+#include "attention/math.h"
 #include "attention/rows_low.h"
 #include "cpu.h"
 #include "matmul/lowp.h"
@@ -139,8 +140,10 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
 
 #define POINT(NAME, function, types, numbers, uses, decide, isa, needs, bytes) &function##_##isa,
 
-#define POINT_AT_LOW(dtype, isa) &tni_at_low_##dtype##_##isa.row,
-#define POINT_LOW(dtype, isa)    &tni_mm_row_##dtype##_##isa.row,
+#define POINT_AT_LOW(dtype, isa)  &tni_at_low_##dtype##_##isa.row,
+#define POINT_AT_BACK(dtype, isa) &tni_at_low_back_##dtype##_##isa.row,
+#define POINT_AT_MATH(word, isa)  &tni_at_##word##_##isa.row,
+#define POINT_LOW(dtype, isa)     &tni_mm_row_##dtype##_##isa.row,
 
 OP_LIST(ROW, plain, 0, 6e3)
 #if defined(TENON_ISA_AVX2)
@@ -171,12 +174,13 @@ const tn_kernel_row *const tni_cpu_module_kernels[] = {
     &tni_cpu_module_matmul_plain,
     &tni_cpu_module_attention_plain,
     &tni_cpu_module_attention_backward_plain,
-    TNI_AT_LOW_LIST(POINT_AT_LOW) TNI_MM_LOW_LIST(POINT_LOW)
+    TNI_AT_LOW_LIST(POINT_AT_LOW) TNI_AT_LOW_BACK_LIST(POINT_AT_BACK)
+        TNI_AT_MATH_LIST(POINT_AT_MATH) TNI_MM_LOW_LIST(POINT_LOW)
 #if defined(TENON_ISA_AVX512)
-        OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
+            OP_LIST(POINT, avx512, TENON_ISA_AVX512, 0)
 #endif
 #if defined(TENON_ISA_AVX2)
-            OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
+                OP_LIST(POINT, avx2, TENON_ISA_AVX2, 0)
 #endif
-                OP_LIST(POINT, plain, 0, 0) NULL,
+                    OP_LIST(POINT, plain, 0, 0) NULL,
 };

@@ -56,8 +56,9 @@ typedef struct tn_candidate {
         *why; /* NULL unless it is refused or in quarantine                           */
     const char
         *predicted_by; /* "figures": the row's three; "cost": its own function of the problem */
+    const char *note;  /* what it says of how it would compute the problem: "forms scores of ..." */
 } tn_candidate;
-TN_ENDS_WITH(tn_candidate, predicted_by);
+TN_ENDS_WITH(tn_candidate, note);
 
 typedef struct tn_decision tn_decision;
 

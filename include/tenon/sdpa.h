@@ -3,7 +3,7 @@
  *
  *     flash          scores are never kept
  *     mem_efficient  the same, of another hand
- *     math           the plain computation, which keeps blocks of scores; the reference counts as one
+ *     math           the plain computation, which forms scores, blocks of rows at a time; the reference counts as one
  *     cudnn          cuDNN's
  *     overrideable   of platforms that are out of tree
  *

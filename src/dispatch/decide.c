@@ -239,17 +239,20 @@ static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
     return refuse_library(kernel, err.message, why);
 }
 
-/* What the row itself says; what it says of itself ends where its text does. */
+/* What the row itself says; what it says of itself ends where its text does. Where it admits, that is a note. */
 static bool row_permits(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     tn_refusal said = {.struct_size = sizeof said, .code = TN_REFUSE_OTHER};
-    if (!row->admit || row->admit(row, query, &said) == TN_OK)
+    bool admits = !row->admit || row->admit(row, query, &said) == TN_OK;
+    said.what[sizeof said.what - 1] = '\0';
+    said.text[sizeof said.text - 1] = '\0';
+    if (admits) {
+        tn_text_fit(why->text, sizeof why->text, said.text);
         return true;
+    }
     *why = said;
     if (why->code <= TN_REFUSE_NONE || why->code >= TN_REFUSE_COUNT)
         why->code = TN_REFUSE_OTHER;
-    why->what[sizeof why->what - 1] = '\0';
-    why->text[sizeof why->text - 1] = '\0';
     return false;
 }
 

@@ -62,7 +62,8 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .workspace_bytes = v->workspace,
                           .numerics = v->kernel->row->numerics,
                           .why = v->why.code ? &v->why : NULL,
-                          .predicted_by = v->by_cost ? "cost" : "figures"};
+                          .predicted_by = v->by_cost ? "cost" : "figures",
+                          .note = v->why.code ? "" : v->why.text};
 }
 
 /* What a call would say of the first candidate, and what rules would rather have. */

@@ -29,7 +29,8 @@ typedef struct tni_contender {
     double tuned_us; /* 0: not known */
     double level_us; /* what tuned_us is compared by: times that tie have one */
     uint64_t workspace;
-    tn_refusal why; /* code 0 unless it is refused or in quarantine */
+    tn_refusal
+        why; /* code 0 unless it is refused or in quarantine: then its text is the row's note */
 } tni_contender;
 
 /* The candidates, best first; those that are refused come last. */

@@ -141,6 +141,21 @@ class Backends(Case):
         told = self.refuse(self.CPU.replace("@", ",backend=FLASH_ATN@"))
         self.assertIn('no attention backend "FLASH_ATN"; did you mean FLASH_ATTN?', told)
 
+    def test_math_says_what_it_forms(self):
+        """Rows at once follow from the limit; nothing else forms scores, or has a note."""
+        def told(*arguments):
+            rows = self.document("--set", "attention.backend=math", *arguments, self.CPU)["candidates"]
+            self.assertTrue(rows[0]["kernel"].startswith("cpu.attention.math."), rows[0])
+            for row in rows[1:]:
+                self.assertTrue(row["note"] is None or ".math" in row["kernel"], row)
+            found = re.match(r"forms scores of (\d+) rows? at once on each of (\d+) threads?$", rows[0]["note"])
+            return int(found[1]) * int(found[2]), rows[0]["workspace"]
+        (many, bytes), (few, limited) = told(), told("--set", "workspace.limit=600k")
+        self.assertLess(few, many)
+        self.assertLess(limited, bytes)
+        self.assertLessEqual(limited, 600 << 10)
+        self.assertRegex(self.text("--set", "attention.backend=math", self.CPU), r"forms\s+scores\s+of\s+\d+")
+
     def test_are_of_attention_alone(self):
         self.assertEqual(self.document(MATMUL)["backends"], [])
         self.assertNotIn("backend ", self.text(MATMUL).split("\n\n")[2])

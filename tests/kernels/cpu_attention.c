@@ -10,6 +10,8 @@ static void check(call *c, int32_t threads)
     call want = twin_of(c, results, RESULTS);
     call_compute(&want, 1);
     for (int n = 0; n < row_count; n++) {
+        if (!takes(rows[n], c))
+            continue;
         call found = twin_of(c, results, RESULTS);
         for (int i = 0; i < RESULTS; i++) {
             operand *o = &found.o[results[i]];

@@ -1,182 +1,21 @@
 /* The processor's own attention of bf16 and f16, every row that runs here, by the criterion of FlashAttention's
  * tests: the greatest error, against the reference's f64, is at most twice that of the formula evaluated
  * plainly in the operands' dtype. Rows that do not run here are named. */
+#include "attention_plain.h"
 #include "cpu_attention_make.h"
 
 #include <time.h>
 
-static const int32_t written[] = {TN_ATTENTION_OUT, TN_ATTENTION_LSE};
-enum { WRITTEN = 2 };
-
+/* Those whose sums are f32; what keeps them narrower is looked at in cpu_attention_math. */
 static void find_low_rows(void)
 {
-    const tn_module *module = NULL;
-    (void)tni_cpu_amx_request();
-    assert_int_equal(tni_cpu_module_entry(&own_host, &module, NULL), TN_OK);
-    row_count = 0;
-    for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
-        const tn_dtype dtype = (*row)->dtypes[0];
-        if ((*row)->op != TN_OP_ATTENTION || (dtype != TN_BF16 && dtype != TN_F16))
-            continue;
-        assert_true(row_count < (int)(sizeof rows / sizeof rows[0]));
-        if ((*row)->cpu_needs & ~tni_cpu_features())
-            print_message("%s cannot run here\n", (*row)->name);
-        else
-            rows[row_count++] = *row;
-    }
-    assert_true(row_count >= 2);
+    static const tn_dtype of[] = {TN_BF16, TN_F16, 0};
+    assert_true(find_rows_of(TN_OP_ATTENTION, of, 0, TN_NUM_REDUCED_REDUCTION) >= 2);
 }
 
-/* Another one with the same inputs, and outputs of its own; out is of that dtype, 0: the same. */
-static call other_of(const call *c, tn_dtype out, int kind)
+static tn_dtype half_of(const tn_kernel_row *row)
 {
-    call other = *c;
-    for (int n = 0; n < WRITTEN; n++) {
-        const tn_layout like = c->o[written[n]].layout;
-        const tn_dtype dtype = out && written[n] == TN_ATTENTION_OUT ? out : like.dtype;
-        if (like.dtype)
-            other.o[written[n]] = make_poisoned(dtype, like.rank, like.shape, kind);
-    }
-    return other;
-}
-
-static void other_drop(call *other)
-{
-    for (int n = 0; n < WRITTEN; n++)
-        drop(&other->o[written[n]]);
-}
-
-/* To nearest even with as many digits as the dtype has; exponents have no bounds. */
-static double rounded(tn_dtype dtype, double x)
-{
-    const int digits = dtype == TN_BF16 ? 8 : 11;
-    int exponent;
-    if (x == 0 || is_nan(x) || is_inf(x))
-        return x;
-    (void)frexp(x, &exponent);
-    return ldexp(nearbyint(ldexp(x, digits - exponent)), exponent - digits);
-}
-
-/* The keys and values of one head, a query, and its scores. */
-typedef struct desk {
-    tn_dtype dtype;
-    double *k, *v, *score, *q;
-} desk;
-
-static double *doubles(int64_t count)
-{
-    double *memory = malloc((size_t)(count + 1) * sizeof *memory);
-    assert_non_null(memory);
-    return memory;
-}
-
-static desk desk_of(const call *c)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    return (desk){.dtype = c->o[TN_ATTENTION_Q].layout.dtype,
-                  .k = doubles(at->keys * at->size),
-                  .v = doubles(at->keys * at->value_size),
-                  .score = doubles(at->keys),
-                  .q = doubles(at->size)};
-}
-
-static void desk_drop(desk *d)
-{
-    free(d->k);
-    free(d->v);
-    free(d->score);
-    free(d->q);
-}
-
-static void read_head(const call *c, const head *in, desk *d)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    for (int64_t j = 0; j < in->keys; j++) {
-        for (int64_t e = 0; e < at->size; e++)
-            d->k[j * at->size + e] = (double)key_value(c, TN_ATTENTION_K, in, j, e);
-        for (int64_t e = 0; e < at->value_size; e++)
-            d->v[j * at->value_size + e] = (double)key_value(c, TN_ATTENTION_V, in, j, e);
-    }
-}
-
-/* A score, each step to which is rounded; -infinity: not seen. */
-static double plain_score(const call *c, const head *in, const desk *d, int64_t i, int64_t j)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    double x = 0;
-    if (!is_seen(c, in, i, j))
-        return -(double)INFINITY;
-    for (int64_t e = 0; e < at->size; e++)
-        x += d->q[e] * d->k[j * at->size + e];
-    x = rounded(d->dtype, rounded(d->dtype, x) * at->scale);
-    if (at->softcap != 0)
-        x = rounded(d->dtype, at->softcap * tanh(rounded(d->dtype, x / at->softcap)));
-    if (has(c, TN_ATTENTION_MASK) && c->o[TN_ATTENTION_MASK].layout.dtype != TN_BOOL)
-        x = rounded(d->dtype, x + (double)mask_value(c, in, i, j));
-    return x;
-}
-
-/* A row's scores become its weights. */
-static void plain_weights(const call *c, const head *in, desk *d, int64_t i, const float *numbers)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    double sink = -(double)INFINITY, most, sum;
-    if (has(c, TN_ATTENTION_SINKS))
-        sink = (double)value_at(&c->o[TN_ATTENTION_SINKS], in->h, 0);
-    most = sink;
-    for (int64_t j = 0; j < in->keys; j++) {
-        d->score[j] = plain_score(c, in, d, i, j);
-        most = d->score[j] > most ? d->score[j] : most;
-    }
-    most = is_inf(most) ? 0 : most;
-    sum = rounded(d->dtype, exp(sink - most));
-    for (int64_t j = 0; j < in->keys; j++)
-        sum += d->score[j] = rounded(d->dtype, exp(d->score[j] - most));
-    for (int64_t j = 0; j < in->keys; j++) {
-        d->score[j] = rounded(d->dtype, sum > 0 ? d->score[j] / sum : 0);
-        if (at->dropout != 0)
-            d->score[j] = rounded(d->dtype, d->score[j] * (double)kept(at, numbers, in, i, j));
-    }
-}
-
-/* The greatest error of the plain evaluation; *out_most is the greatest of what is wanted. */
-static double plain_error(const call *c, const call *want, double *out_most)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    float *numbers = at->dropout != 0 ? dropout_numbers(at) : NULL;
-    desk d = desk_of(c);
-    double error = 0;
-    *out_most = 0;
-    for (int64_t n = 0; n < at->batch * at->heads; n++) {
-        const head in = head_of(c, n / at->heads, n % at->heads);
-        read_head(c, &in, &d);
-        for (int64_t i = 0; i < in.queries; i++) {
-            for (int64_t e = 0; e < at->size; e++)
-                d.q[e] = (double)query_value(c, TN_ATTENTION_Q, &in, i, e);
-            plain_weights(c, &in, &d, i, numbers);
-            for (int64_t e = 0; e < at->value_size; e++) {
-                double x = 0, y = (double)query_value(want, TN_ATTENTION_OUT, &in, i, e);
-                for (int64_t j = 0; j < in.keys; j++)
-                    x += d.score[j] != 0 ? d.score[j] * d.v[j * at->value_size + e] : 0;
-                error = fmax(error, fabs(rounded(d.dtype, x) - y));
-                *out_most = fmax(*out_most, fabs(y));
-            }
-        }
-    }
-    desk_drop(&d);
-    free(numbers);
-    return error;
-}
-
-static void assert_out(const tn_kernel_row *row, const call *found, const call *want, double most)
-{
-    for (int64_t e = 0; e < elements_of(&want->o[TN_ATTENTION_OUT].layout); e++) {
-        const long double x = value_at(&found->o[TN_ATTENTION_OUT], e, 0);
-        const long double y = value_at(&want->o[TN_ATTENTION_OUT], e, 0);
-        if (!(is_nan(x) && is_nan(y)) && !(fabsl(x - y) <= (long double)most))
-            fail_msg("%s: element %lld: %Lg is not %Lg, off by %Lg of %g", row->name, (long long)e,
-                     x, y, x - y, most);
-    }
+    return computes_with(row, TN_BF16) ? TN_BF16 : TN_F16;
 }
 
 /* Scores are summed in f32, and powers of two are within 2^-18. */
@@ -204,7 +43,7 @@ static void check(const call *c, int32_t threads, double roundings)
     call_compute(&want, 1);
     plain = plain_error(c, &want, &most);
     for (int n = 0; n < row_count; n++) {
-        if (rows[n]->dtypes[0] != dtype)
+        if (!takes(rows[n], c))
             continue;
         call found = other_of(c, 0, (int)dice(REPEATED));
         compute_by(rows[n], &found, threads);
@@ -341,9 +180,9 @@ static void weights_are_rounded_to_nearest(void **state)
     enum { KEYS = 1500, QUERIES = 40 };
     (void)state;
     for (int n = 0; n < row_count; n++) {
-        call c = call_of(rows[n]->dtypes[0], 1, 1, 1, QUERIES, KEYS, 16, 16);
+        call c = call_of(half_of(rows[n]), 1, 1, 1, QUERIES, KEYS, 16, 16);
         call found = other_of(&c, TN_F32, DENSE);
-        const uint64_t one = rows[n]->dtypes[0] == TN_BF16 ? 0x3f80 : 0x3c00;
+        const uint64_t one = half_of(rows[n]) == TN_BF16 ? 0x3f80 : 0x3c00;
         for (int64_t e = 0; e < KEYS * 16; e++)
             store_bits(element_at(&c.o[TN_ATTENTION_V], e), 2, one);
         found.op.as.attention.scale = 0.05; /* so that none of them stands out */
@@ -384,7 +223,7 @@ static void rows_that_see_nothing(void **state)
     for (int turn = 0; turn < 8 * row_count; turn++) {
         const tn_kernel_row *row = rows[turn / 8];
         const int64_t queries = turn % 2 ? 70 : 3;
-        call c = hiding_call(row->dtypes[0], queries, turn / 2 % 2), found = other_of(&c, 0, DENSE);
+        call c = hiding_call(half_of(row), queries, turn / 2 % 2), found = other_of(&c, 0, DENSE);
         compute_by(row, &found, 2);
         for (int64_t r = 0; r < 2 * queries; r++) {
             const long double lse = value_at(&found.o[TN_ATTENTION_LSE], r, 0);
@@ -421,7 +260,7 @@ static void odd_numbers(void **state)
     for (int turn = 0; turn < 6 * row_count; turn++) {
         const tn_kernel_row *row = rows[turn / 6];
         const int64_t queries = turn % 2 ? 70 : 2;
-        call c = odd_call(row->dtypes[0], queries, odd[turn % 3]);
+        call c = odd_call(half_of(row), queries, odd[turn % 3]);
         check(&c, 2, 1);
         put_bool(&c.o[TN_ATTENTION_MASK], 100 + 40, true); /* query 1 sees key 40 */
         put_number(&c.o[TN_ATTENTION_K], 40 * 33, (double)NAN);
@@ -469,7 +308,7 @@ static void threads_and_batch_change_no_bit(void **state)
     for (int turn = 0; turn < 4 * row_count; turn++) {
         const tn_kernel_row *row = rows[turn / 4];
         const int64_t *z = shapes[turn % 4];
-        call c = call_of(row->dtypes[0], z[0], z[1], 1, z[2], z[3], z[4], z[4]);
+        call c = call_of(half_of(row), z[0], z[1], 1, z[2], z[3], z[4], z[4]);
         c.op.as.attention.right = turn % 2 ? 0 : -1;
         c.op.as.attention.left = turn % 4 == 1 ? 60 : -1;
         c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
@@ -496,7 +335,7 @@ static void assert_refused(call *c, const char *what, int32_t code, int64_t need
         c->op.operand[i] = c->o[i].layout;
     for (int n = 0; n < row_count; n++) {
         tn_refusal why = {.struct_size = sizeof why};
-        if (rows[n]->dtypes[0] != c->o[TN_ATTENTION_Q].layout.dtype)
+        if (!takes(rows[n], c))
             continue;
         assert_int_equal(rows[n]->admit(rows[n], &query, &why), TN_UNSUPPORTED);
         assert_string_equal(why.what, what);

@@ -11,7 +11,7 @@
 tn_module_entry_fn tni_cpu_module_entry;
 
 static const tn_dtype reals[] = {TN_F32, TN_F64};
-static const tn_kernel_row *rows[8];
+static const tn_kernel_row *rows[32];
 static int row_count;
 
 static inline void own_loop(void *self, int64_t count, tn_task *task, void *user)
@@ -22,13 +22,27 @@ static inline void own_loop(void *self, int64_t count, tn_task *task, void *user
 
 static const tn_host own_host = {.struct_size = sizeof own_host, .parallel_for = own_loop};
 
-static inline int find_rows(int32_t op)
+static inline bool computes_with(const tn_kernel_row *row, tn_dtype dtype)
+{
+    const tn_dtype *it = row->dtypes;
+    while (*it && *it != dtype)
+        it++;
+    return *it != 0;
+}
+
+/* Rows that compute with one of the dtypes, ended by 0, and declare all numerics of `has` and none of `lacks`. */
+static inline int find_rows_of(int32_t op, const tn_dtype *of, uint64_t has, uint64_t lacks)
 {
     const tn_module *module = NULL;
     row_count = 0;
+    (void)tni_cpu_amx_request();
     assert_int_equal(tni_cpu_module_entry(&own_host, &module, NULL), TN_OK);
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
-        if ((*row)->op != op || (*row)->dtypes[0] != TN_F32)
+        bool wanted = false;
+        for (const tn_dtype *dtype = of; *dtype; dtype++)
+            wanted = wanted || computes_with(*row, *dtype);
+        if ((*row)->op != op || !wanted || (*row)->numerics & lacks ||
+            ((*row)->numerics & has) != has)
             continue;
         if ((*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features())) {
             assert_true(row_count < (int)(sizeof rows / sizeof rows[0]));
@@ -40,6 +54,30 @@ static inline int find_rows(int32_t op)
     return row_count;
 }
 
+/* Those of f32 and f64. */
+static inline int find_rows(int32_t op)
+{
+    static const tn_dtype of[] = {TN_F32, TN_F64, 0};
+    return find_rows_of(op, of, 0, 0);
+}
+
+/* Whether the row honours what a call of these tests may use, and computes with its dtype. */
+static inline bool takes(const tn_kernel_row *row, const call *c)
+{
+    const bool paged = c->op.kind == TN_OP_ATTENTION && c->o[TN_ATTENTION_PAGES].layout.dtype;
+    return computes_with(row, c->o[TN_ATTENTION_Q].layout.dtype) &&
+           (!paged || row->honours & TN_ATTENTION_USES_PAGES);
+}
+
+/* workspace.limit, as a row is told it. */
+static int64_t workspace_limit = -1;
+static inline tn_status tell_setting(const tn_query *query, const char *key, int64_t *out)
+{
+    (void)query;
+    *out = workspace_limit;
+    return strcmp(key, "workspace.limit") == 0 ? TN_OK : TN_NOT_FOUND;
+}
+
 /* As the core does: with the memory that the row asks for, and not a byte more. */
 static inline tn_status run_row(const tn_kernel_row *row, call *c, int32_t threads, tn_error *err)
 {
@@ -49,7 +87,8 @@ static inline tn_status run_row(const tn_kernel_row *row, call *c, int32_t threa
         if (c->o[i].layout.dtype && elements_of(&c->o[i].layout) > 0)
             data[i] = c->o[i].first;
     }
-    const tn_query query = {.struct_size = sizeof query, .op = &c->op, .threads = threads};
+    const tn_query query = {
+        .struct_size = sizeof query, .op = &c->op, .threads = threads, .setting = tell_setting};
     tn_refusal why = {.struct_size = sizeof why};
     assert_int_equal(row->admit(row, &query, &why), TN_OK);
     const uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
@@ -100,7 +139,8 @@ static inline void twin_drop(call *twin, const int32_t *outputs, int count)
         drop(&twin->o[outputs[n]]);
 }
 
-/* How far a result may be from the reference: roundings of a row's scores and values, u each. */
+/* How far a result may be from the reference: roundings of a row's scores and values, u each; of 16 bits, either
+ * way. */
 static inline long double slack_of(const call *c)
 {
     const tn_attention_op *at = &c->op.as.attention;
@@ -117,7 +157,9 @@ static inline void assert_close(const call *c, const call *want, int32_t which, 
         long double x = value_at(found, e, 0), y = value_at(wanted, e, 0);
         if (is_nan(x) && is_nan(y))
             continue;
-        if (is_inf(y) ? x != y : !(fabsl(x - y) <= slack * (4 + fabsl(y))))
+        const tn_dtype dtype = found->layout.dtype;
+        const long double more = dtype == TN_BF16 || dtype == TN_F16 ? ulp(dtype, y) : 0;
+        if (is_inf(y) ? x != y : !(fabsl(x - y) <= slack * (4 + fabsl(y)) + more))
             fail_msg("%s: operand %d, element %lld: %Lg is not %Lg, off by %Lg of %Lg", name, which,
                      (long long)e, x, y, x - y, slack);
     }

@@ -75,8 +75,10 @@ def test_switches_decide():
     q = numpy.ones((1, 1, 4, 8), "f4")
     for switches in ({"enable_flash": False}, {"enable_math": False}):
         with backends.cuda.sdp_kernel(**switches):
-            taken = tenon.explain(tenon.attention, q, q, q).chosen
-        assert taken is not None
+            decision = tenon.explain(tenon.attention, q, q, q)
+        assert decision.chosen is not None
+        assert ("forms scores of " in decision.chosen.note) is ("enable_flash" in switches)
+        assert decision.chosen.note in str(decision)
     with backends.cuda.sdp_kernel(False, False, False, False):
         with pytest.raises(tenon.errors.RefusedError):
             tenon.attention(q, q, q)

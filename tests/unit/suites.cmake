@@ -126,7 +126,7 @@ foreach(suite cross dispatch dispatch_random recall)
 endforeach()
 tenon_test(unit/dispatch_threads LABELS concurrency SOURCES unit/toy.c)
 if(UNIX)
-  foreach(suite attention_backend sdp)
+  foreach(suite attention_backend sdp sdpa_edges)
     tenon_test(unit/${suite} LABELS concurrency SOURCES unit/attention_rows.c
       DEFINITIONS SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
   endforeach()

@@ -3,6 +3,8 @@
 #include "../sizes.h"
 #include "share.h"
 
+#include <math.h>
+
 /* Of units whose forms are kept together. */
 enum { WAVE_BYTES = 64 << 20 };
 
@@ -84,6 +86,7 @@ static bool plan_make(const tni_at_back_set *set, const tni_at_problem *p, int32
     const tn_attention_op *at = p->at;
     const double lines = (double)at->keys + (double)at->queries * (double)p->sharers + 1024;
     const int64_t panel = (int64_t)set->rows * TNI_AT_SLOPE_ROW * set->real;
+    const int64_t longest = most(at->size, at->value_size);
     *out = (scheme){0};
     if (!(lines * (double)(at->size + at->value_size + 64) < 1e15))
         return false;
@@ -95,7 +98,7 @@ static bool plan_make(const tni_at_back_set *set, const tni_at_problem *p, int32
     out->slopes = take(&out->desk, (int64_t)KEYS * TNI_AT_SLOPE_ROW * set->real);
     out->bias = take(&out->desk, panel);
     out->keep = take(&out->desk, panel);
-    out->room = take(&out->desk, set->room);
+    out->room = take(&out->desk, most(set->room, set->room_more * (longest + 32)));
     out->wave = most(1, least(p->units, most(parts(threads, most(1, out->key_blocks)),
                                              WAVE_BYTES / most(1, out->unit))));
     out->slots = most(1, threads);
@@ -111,7 +114,7 @@ static char *unit_at(const crew *c, int64_t index)
 /* Panels of rows of the unit, or of keys, in both forms or in lines alone. */
 static bool pack_forms(const crew *c, const char *const *from, int64_t count,
                        const tni_at_side *side, int64_t size, char *turned, char *lines,
-                       int64_t panel)
+                       int64_t panel, char *room)
 {
     const int64_t columns = c->set->columns;
     bool finite = true;
@@ -125,7 +128,8 @@ static bool pack_forms(const crew *c, const char *const *from, int64_t count,
                                  .value_size = size,
                                  .k_to = turned ? turned + n * size * c->set->real : NULL,
                                  .v_to = lines + n * columns * c->set->real,
-                                 .v_panel = panel};
+                                 .v_panel = panel,
+                                 .room = room};
         if (turned)
             c->set->turn(&job);
         finite = c->set->lines(&job) && finite;
@@ -133,7 +137,36 @@ static bool pack_forms(const crew *c, const char *const *from, int64_t count,
     return finite;
 }
 
-static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, char *to)
+static void set_real(const crew *c, char *to, int64_t index, double value)
+{
+    if (c->set->real == sizeof(double))
+        ((double *)(void *)to)[index] = value;
+    else
+        ((float *)(void *)to)[index] = (float)value;
+}
+
+/* Of some rows, and behind the last, up to a whole panel, of such that see nothing. */
+static void begin_sums(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
+                       char *less, char *delta)
+{
+    const tni_at_problem *p = c->problem;
+    const int64_t real = c->set->real;
+    for (int64_t r = 0; r < rows; r++) {
+        const tni_at_back_begin job = {.out = tni_at_row(p, unit, &p->out, row + r),
+                                       .dout = tni_at_row(p, unit, &p->dout, row + r),
+                                       .lse = tni_at_row(p, unit, &p->lse, row + r),
+                                       .out_step = p->out.element,
+                                       .dout_step = p->dout.element,
+                                       .size = p->at->value_size};
+        c->set->begin_row(&job, less + r * real, delta + r * real);
+    }
+    for (int64_t r = rows; r < round_up(rows, c->set->columns); r++) {
+        set_real(c, less, r, -(double)INFINITY);
+        set_real(c, delta, r, 0);
+    }
+}
+
+static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, char *to, char *room)
 {
     const tni_at_problem *p = c->problem;
     const scheme *l = c->plan;
@@ -146,17 +179,17 @@ static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, ch
     const int64_t line = row * c->set->columns * real;
     bool finite =
         pack_forms(c, q, rows, &p->q, p->at->size, to + l->q_turned + row * p->at->size * real,
-                   to + l->q_lines + line, l->rows_panel);
+                   to + l->q_lines + line, l->rows_panel, room);
     finite = pack_forms(c, dout, rows, &p->dout, p->at->value_size,
                         to + l->dout_turned + row * p->at->value_size * real,
-                        to + l->dout_lines + line, l->rows_panel) &&
+                        to + l->dout_lines + line, l->rows_panel, room) &&
              finite;
     to[l->odd_rows + block] = !finite;
-    c->set->begin_rows(p, unit, row, rows, to + l->less + row * real, to + l->delta + row * real);
+    begin_sums(c, unit, row, rows, to + l->less + row * real, to + l->delta + row * real);
     memset(to + l->dq + row * l->sums_row * real, 0, (size_t)(ROWS * l->sums_row * real));
 }
 
-static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, char *to)
+static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, char *to, char *room)
 {
     const tni_at_problem *p = c->problem;
     const scheme *l = c->plan;
@@ -168,7 +201,7 @@ static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, ch
     c->set->take(v, p->v.element, p->at->value_size, keys, to + l->v + key * l->value_row);
     to[l->odd_keys + block] =
         !pack_forms(c, k, keys, &p->k, p->at->size, NULL,
-                    to + l->k_lines + key * c->set->columns * real, l->keys_panel);
+                    to + l->k_lines + key * c->set->columns * real, l->keys_panel, room);
     memset(to + l->dk + key * l->sums_row * real, 0, (size_t)(KEYS * l->sums_row * real));
     memset(to + l->dv + key * l->value_sums_row * real, 0,
            (size_t)(KEYS * l->value_sums_row * real));
@@ -178,13 +211,13 @@ static void begin_item(void *user, int64_t item, int64_t slot)
 {
     const crew *c = user;
     const int64_t blocks = c->plan->row_blocks + c->plan->key_blocks, block = item % blocks;
+    char *room = c->desks + slot * c->plan->desk + c->plan->room;
     tni_at_unit unit;
-    (void)slot;
     tni_at_unit_read(c->problem, c->first + item / blocks, &unit);
     if (block < c->plan->row_blocks)
-        begin_rows(c, &unit, block, unit_at(c, item / blocks));
+        begin_rows(c, &unit, block, unit_at(c, item / blocks), room);
     else
-        begin_keys(c, &unit, block - c->plan->row_blocks, unit_at(c, item / blocks));
+        begin_keys(c, &unit, block - c->plan->row_blocks, unit_at(c, item / blocks), room);
 }
 
 /* Of some keys and all rows of a step, numbers of a row at a time, key by key. */
@@ -193,14 +226,6 @@ typedef struct sheet {
     const tni_at_unit *unit;
     int64_t row, rows, key, keys;
 } sheet;
-
-static void set_real(const crew *c, char *to, int64_t index, double value)
-{
-    if (c->set->real == sizeof(double))
-        ((double *)(void *)to)[index] = value;
-    else
-        ((float *)(void *)to)[index] = (float)value;
-}
 
 /* A bias, turned. Rows behind the last see nothing without one. */
 static void fill_bias(const sheet *s, char *to)

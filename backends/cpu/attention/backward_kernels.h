@@ -46,19 +46,25 @@ typedef struct tni_at_back_rows {
     int64_t dq_row;
 } tni_at_back_rows;
 
+/* A row of out and of dout, and its lse. Steps are in bytes. */
+typedef struct tni_at_back_begin {
+    const char *out, *dout, *lse;
+    int64_t out_step, dout_step, size;
+} tni_at_back_begin;
+
 typedef struct tni_at_back_set {
     int32_t rows;    /* of A's panels, at most    */
     int32_t columns; /* of B's                    */
     int32_t real;    /* bytes of a number         */
     int64_t room;
-    int64_t (*row)(int64_t size); /* bytes of a row as `take` leaves it */
+    int64_t room_more;            /* for each element of rows that are packed, and 32 */
+    int64_t (*row)(int64_t size); /* bytes of a row as `take` leaves it               */
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     /* Both of tni_at_pack's forms, each by itself; the second says whether all is finite. */
     void (*turn)(const tni_at_pack *job);
     bool (*lines)(const tni_at_pack *job);
-    /* Of rows of the unit, in whole panels: `less` and `delta`. */
-    void (*begin_rows)(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row,
-                       int64_t rows, void *less, void *delta);
+    /* `less` and `delta` of a row, from those of out and dout, of `size` elements so many bytes apart, and lse. */
+    void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);
     void (*keys_step)(const tni_at_back *step);
     void (*rows_step)(const tni_at_back_rows *step);
     /* A row of sums times `by` to where it belongs. */

@@ -150,30 +150,20 @@ static void F(back_rows)(const tni_at_back_rows *s)
     }
 }
 
-/* Behind the last row there are rows that see nothing. */
-static void F(back_begin)(const tni_at_problem *p, const tni_at_unit *unit, int64_t row,
-                          int64_t rows, void *out_less, void *out_delta)
+static void F(back_begin)(const tni_at_back_begin *job, void *out_less, void *out_delta)
 {
     REAL *less = out_less, *delta = out_delta;
     const REAL nothing = -(REAL)INFINITY;
-    for (int64_t r = 0; r < (rows + COLUMNS - 1) / COLUMNS * COLUMNS; r++) {
-        less[r] = nothing;
-        delta[r] = 0;
-        if (r >= rows)
-            continue;
-        const char *out = tni_at_row(p, unit, &p->out, row + r);
-        const char *dout = tni_at_row(p, unit, &p->dout, row + r);
-        double sum = 0;
-        REAL x, y;
-        for (int64_t d = 0; d < p->at->value_size; d++) {
-            memcpy(&x, out + d * p->out.element, sizeof x);
-            memcpy(&y, dout + d * p->dout.element, sizeof y);
-            sum += (double)x * (double)y;
-        }
-        delta[r] = (REAL)sum;
-        memcpy(&x, tni_at_row(p, unit, &p->lse, row + r), sizeof x);
-        less[r] = x == nothing ? nothing : (REAL)(-(double)x * UNIT);
+    double sum = 0;
+    REAL x, y;
+    for (int64_t d = 0; d < job->size; d++) {
+        memcpy(&x, job->out + d * job->out_step, sizeof x);
+        memcpy(&y, job->dout + d * job->dout_step, sizeof y);
+        sum += (double)x * (double)y;
     }
+    *delta = (REAL)sum;
+    memcpy(&x, job->lse, sizeof x);
+    *less = x == nothing ? nothing : (REAL)(-(double)x * UNIT);
 }
 
 static void F(back_write)(const void *from, double by, int64_t size, char *to, int64_t step)
@@ -192,7 +182,7 @@ const tni_at_back_set BACK_SET = {
     .take = F(take),
     .turn = F(pack_turned),
     .lines = F(pack_lines),
-    .begin_rows = F(back_begin),
+    .begin_row = F(back_begin),
     .keys_step = F(back_keys),
     .rows_step = F(back_rows),
     .write = F(back_write),

@@ -92,6 +92,11 @@ typedef struct tni_at_set {
     /* Adds what rows have come to over other keys. */
     void (*merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,
                   int64_t value_size);
+    /* Of one row, scores with all keys that it may see, in whole panels, become weights; what they come to goes to
+     * its `most` and its `sums`, which are as tni_at_state_clear leaves them. A bias may be NULL. NULL in sets whose
+     * rows lie together. */
+    void (*weigh)(const tni_at_problem *problem, void *scores, const void *bias, int64_t keys,
+                  void *most, void *sums);
     /* Writes out and lse of the step's rows. */
     void (*finish)(const tni_at_step *step);
     void (*begin)(void); /* before and after the steps of some rows; may be NULL */

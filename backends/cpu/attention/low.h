@@ -5,7 +5,7 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_H
 
-#include "kernels.h"
+#include "backward_kernels.h"
 
 enum { TNI_AT_LOW_SIZE = 512 }; /* most elements of a row that is widened; whole vectors */
 
@@ -14,6 +14,15 @@ typedef struct tni_at_half {
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     bool (*pack)(const tni_at_pack *job);
     void (*finish)(const tni_at_step *step);
+    /* Rows of at most TNI_AT_LOW_SIZE elements, `step` bytes apart where they are of 16 bits; of f32 there is room
+     * for whole vectors. */
+    void (*widen)(const char *from, int64_t step, int64_t size, float *to);
+    void (*narrow)(const float *from, int64_t size, char *to, int64_t step);
+    /* Of attention-backward: as take, and what goes by the same names. */
+    void (*turn)(const tni_at_pack *job);
+    bool (*lines)(const tni_at_pack *job);
+    void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);
+    void (*write)(const void *sums, double by, int64_t size, char *to, int64_t step);
 } tni_at_half;
 
 #define TNI_AT_LOW_DECLARE_(isa)                     \

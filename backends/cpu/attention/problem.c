@@ -217,6 +217,16 @@ void tni_at_keeps(const tni_at_problem *p, const tni_at_unit *unit, int64_t row,
     }
 }
 
+double tni_at_number(tn_dtype dtype, const char *at)
+{
+    switch (dtype) {
+    case TN_F16: return (double)wide_f16(word_at(at));
+    case TN_BF16: return (double)wide_bf16(word_at(at));
+    case TN_F32: return (double)number_f32(at);
+    default: return number_f64(at);
+    }
+}
+
 double tni_at_sink(const tni_at_problem *p, int64_t head)
 {
     const tn_op *op = p->run->op;
@@ -226,10 +236,5 @@ double tni_at_sink(const tni_at_problem *p, int64_t head)
     const int64_t size = dtype_bytes(layout->dtype);
     const char *at =
         (const char *)tn_operand(p->run, TN_ATTENTION_SINKS) + head * layout->stride[0] * size;
-    switch (layout->dtype) {
-    case TN_F16: return (double)wide_f16(word_at(at));
-    case TN_BF16: return (double)wide_bf16(word_at(at));
-    case TN_F32: return (double)number_f32(at);
-    default: return number_f64(at);
-    }
+    return tni_at_number(layout->dtype, at);
 }

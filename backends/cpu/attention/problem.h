@@ -91,6 +91,9 @@ void tni_at_bias_f64(const tni_at_problem *problem, const tni_at_unit *unit, int
 void tni_at_keeps(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row, int64_t key,
                   int64_t count, uint8_t *out);
 
+/* A number of f16, bf16, f32 or f64, which need not be aligned. */
+double tni_at_number(tn_dtype dtype, const char *at);
+
 /* A head's sink, -infinity without one. */
 double tni_at_sink(const tni_at_problem *problem, int64_t head);
 

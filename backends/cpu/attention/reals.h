@@ -64,5 +64,6 @@ const tni_at_set SET = {
     .few_step_f16 = few_step_f16,
 #endif
     .merge = F(merge),
+    .weigh = F(weigh_whole),
     .finish = F(finish),
 };

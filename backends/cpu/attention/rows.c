@@ -15,8 +15,7 @@ static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_se
     return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
 }
 
-/* Masks, sinks and tables are read as they are. */
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"q",    "k",    "v",  "out", "lse",
                                         "mask", "dout", "dq", "dk",  "dv"};
@@ -75,7 +74,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
         .flops_per_us = flops,                                            \
         .bytes_per_us = bytes,                                            \
         .overhead_us = 1,                                                 \
-        .admit = admit,                                                   \
+        .admit = tni_at_admit,                                            \
         .workspace = workspace_##function,                                \
         .run = run_##function,                                            \
     };

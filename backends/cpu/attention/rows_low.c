@@ -55,8 +55,7 @@ static tn_status admit_size(int64_t size, const char *what, tn_refusal *why)
                   "1 to 512 elements are computed with; longer rows are left to other kernels");
 }
 
-/* Masks, sinks and tables are read as they are. */
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
     const tn_attention_op *at = &op->as.attention;
@@ -112,7 +111,7 @@ static const tn_dtype dtypes_f16[] = {TN_F16, 0};
                 .flops_per_us = (flops),                                 \
                 .bytes_per_us = (bytes),                                 \
                 .overhead_us = 1,                                        \
-                .admit = admit,                                          \
+                .admit = tni_at_low_admit,                               \
                 .workspace = workspace,                                  \
                 .run = run},                                             \
         .own = its_set,                                                  \

@@ -1,4 +1,4 @@
-/* The rows of attention of bf16 and f16. */
+/* The rows of attention and attention-backward of bf16 and f16. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
 #define TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
 
@@ -11,7 +11,19 @@ typedef struct tni_at_low_row {
     const tni_at_half *half; /* instead of base's, for what is widened, or few rows */
 } tni_at_low_row;
 
-/*  Every row of this build, the preferred ones first: dtype, instruction set. */
+/* One of attention-backward: all is widened. */
+typedef struct tni_at_low_back_row {
+    tn_kernel_row row; /* first, likewise */
+    const tni_at_back_set *base;
+    const tni_at_half *half;
+} tni_at_low_back_row;
+
+/*  Every row of this build, the preferred ones first: dtype, instruction set. Of attention-backward, those that
+ *  widen. */
+#define TNI_AT_LOW_BACK_LIST(X) \
+    TNI_AT_LOW_AVX512(X)        \
+    TNI_AT_LOW_AVX2(X)          \
+    X(bf16, plain) X(f16, plain)
 #define TNI_AT_LOW_LIST(X)    \
     TNI_AT_LOW_AMX(X)         \
     TNI_AT_LOW_AVX512_BF16(X) \
@@ -41,6 +53,11 @@ typedef struct tni_at_low_row {
 
 #define TNI_AT_LOW_DECLARE_(dtype, isa) extern const tni_at_low_row tni_at_low_##dtype##_##isa;
 TNI_AT_LOW_LIST(TNI_AT_LOW_DECLARE_)
+#undef TNI_AT_LOW_DECLARE_
+
+#define TNI_AT_LOW_DECLARE_(dtype, isa) \
+    extern const tni_at_low_back_row tni_at_low_back_##dtype##_##isa;
+TNI_AT_LOW_BACK_LIST(TNI_AT_LOW_DECLARE_)
 #undef TNI_AT_LOW_DECLARE_
 
 #endif

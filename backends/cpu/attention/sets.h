@@ -18,6 +18,11 @@
     (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
      TN_ATTENTION_DIM_KEYS)
 
+/* Whether the op's operands are of the dtypes that go together, of f32 and f64, and of 16 bits. Masks, sinks and
+ * tables are read as they are. */
+tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+
 #define TNI_AT_DECLARE_(isa)                            \
     extern const tni_at_set tni_at_f32_##isa;           \
     extern const tni_at_set tni_at_f64_##isa;           \

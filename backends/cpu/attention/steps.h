@@ -84,6 +84,24 @@ static void F(weigh_row)(REAL *scores, int64_t keys, REAL factor, REAL base, REA
     F(store)(sums, F(fma)(F(load)(sums), F(splat)(shrink), a + b));
 }
 
+/* A row's greatest score is raised to that of some more. Returns what is subtracted from them. */
+static REAL F(raise_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int64_t keys,
+                         REAL *most)
+{
+    const REAL found =
+        bias || is->natural ? F(dress_row)(is, scores, bias, keys) : F(greatest)(scores, keys);
+    return F(raise)(most, found * is->factor);
+}
+
+/* All scores of a row at once. */
+static void F(weigh_whole)(const tni_at_problem *p, void *scores, const void *bias, int64_t keys,
+                           void *most, void *sums)
+{
+    const NUMBERS is = F(numbers_of)(p);
+    const REAL base = F(raise_row)(&is, scores, bias, keys, most);
+    F(weigh_row)(scores, keys, is.factor, base, 0, sums);
+}
+
 /* Of all rows; `shrink` has whole vectors. */
 static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL *shrink)
 {
@@ -91,11 +109,8 @@ static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL
     REAL base[TNI_AT_ROWS_MOST];
     for (int64_t r = 0; r < s->rows; r++) {
         const REAL *bias = s->bias ? (const REAL *)s->bias + r * s->bias_row : NULL;
-        REAL *row = scores + r * F(SCORE_ROW);
-        REAL found =
-            bias || is->natural ? F(dress_row)(is, row, bias, s->keys) : F(greatest)(row, s->keys);
         const REAL before = most[r];
-        base[r] = F(raise)(&most[r], found * is->factor);
+        base[r] = F(raise_row)(is, scores + r * F(SCORE_ROW), bias, s->keys, &most[r]);
         shrink[r] = before - base[r];
     }
     for (int64_t r = 0; r < s->rows; r += WIDTH)

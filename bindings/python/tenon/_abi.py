@@ -468,7 +468,7 @@ class Candidate(Structure):
         d predicted_us tuned_us
         L workspace_bytes numerics
         p why
-        s predicted_by""")
+        s predicted_by note""")
 
 
 class SettingFacts(Structure):

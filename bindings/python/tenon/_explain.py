@@ -28,7 +28,7 @@ class Why(NamedTuple):
 
 class Candidate(NamedTuple):
     """One kernel. `why` is None unless it is refused or in quarantine; times are in microseconds, and
-    `tuned_us` is 0 when it was not measured."""
+    `tuned_us` is 0 when it was not measured. `note` is what it says of how it would compute the problem."""
 
     kernel: str
     verdict: str
@@ -41,6 +41,7 @@ class Candidate(NamedTuple):
     tuned_us: float
     workspace_bytes: int
     why: Why | None
+    note: str
 
 
 class Decision:
@@ -72,7 +73,7 @@ class Decision:
     def _rows(self) -> list[list[str]]:
         return [["kernel", "verdict", "us", "library", "why"]] + [
             [c.kernel, c.verdict, f"{c.tuned_us or c.predicted_us:.4g}" if not c.why else "",
-             c.library, str(c.why or "")] for c in self.candidates]
+             c.library, str(c.why or c.note)] for c in self.candidates]
 
     def __str__(self) -> str:
         return _tables.plain(self.problem, self._rows(), self.message)
@@ -90,7 +91,7 @@ def _candidate(address: int) -> Candidate:
     return Candidate(
         text(raw.kernel), text(lib.tn_verdict_name(raw.verdict)), text(raw.library),
         text(raw.backend), text(raw.platform), text(raw.module), text(raw.rule), raw.predicted_us,
-        raw.tuned_us, raw.workspace_bytes, _why(raw.why))
+        raw.tuned_us, raw.workspace_bytes, _why(raw.why), text(raw.note))
 
 
 def _why(address: int | None) -> Why | None:

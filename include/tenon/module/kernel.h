@@ -148,7 +148,8 @@ typedef struct tn_kernel_row {
     double flops_per_us;    /* three figures that predict a time, on one core of a cpu;      */
     double bytes_per_us;    /* `cost` may know better, and tuning replaces both              */
     double overhead_us;
-    /* NULL: everything that passed the core's own tests. Pure: calls no vendor. */
+    /* NULL: everything that passed the core's own tests. Where it admits, the text of `why` may say what is worth
+     * knowing of how it would compute the problem: decisions have it as a note. Pure: calls no vendor. */
     tn_status (*admit)(const struct tn_kernel_row *row, const tn_query *query, tn_refusal *why);
     /* Bytes of scratch memory that a run needs. NULL: none. Pure. */
     uint64_t (*workspace)(const struct tn_kernel_row *row, const tn_query *query);

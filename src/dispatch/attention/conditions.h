@@ -71,8 +71,18 @@ bool tni_sdpa_is_half(const tni_sdpa *s, tn_refusal *why); /* f16, bf16 from 8.0
 /* Whether q, k and v are all of one of the dtypes, ended by 0. */
 bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *why);
 
-/* Whether the capability is known and from `least` to `most`. */
+/* Whether the capability is known and from `least` to `most`; from 8.0 on; 9.x or 10.x, for what `whose` has. */
 bool tni_sdpa_has_capability(const tni_sdpa *s, int32_t least, int32_t most, tn_refusal *why);
+bool tni_sdpa_is_ampere(const tni_sdpa *s, tn_refusal *why);
+bool tni_sdpa_is_hopper(const tni_sdpa *s, const char *whose, tn_refusal *why);
+
+/* Whether the device is of rocm, or of cuda from 8.0 on, as one counts whose capability is unknown: such compute with
+ * bf16, and read heads in greater steps. */
+bool tni_sdpa_is_recent(const tni_sdpa *s);
+
+/* Whether heads of q and v are such that both directions have them on 10.x: up to 128 each, 192 with 128, 256 with
+ * 256. */
+bool tni_sdpa_has_pair(const tni_sdpa *s);
 
 static inline const tn_layout *tni_sdpa_q(const tni_sdpa *s)
 {
@@ -92,6 +102,21 @@ static inline const tn_layout *tni_sdpa_v(const tni_sdpa *s)
 static inline int32_t tni_sdpa_major(const tni_sdpa *s)
 {
     return s->capability / 10;
+}
+
+static inline int64_t tni_sdpa_size(const tn_layout *layout)
+{
+    return layout->shape[TNI_SDPA_DIM_SIZE];
+}
+
+static inline int64_t tni_sdpa_queries(const tni_sdpa *s)
+{
+    return tni_sdpa_q(s)->shape[TNI_SDPA_DIM_LENGTH];
+}
+
+static inline int64_t tni_sdpa_keys(const tni_sdpa *s)
+{
+    return tni_sdpa_k(s)->shape[TNI_SDPA_DIM_LENGTH];
 }
 
 #endif

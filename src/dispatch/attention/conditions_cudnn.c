@@ -24,16 +24,6 @@ static bool refuse_version(const tni_sdpa *s, int64_t needed, const char *text, 
     return tni_refuse(why, TN_REFUSE_VERSION, "cuDNN", needed, s->version, "%s", text);
 }
 
-static int64_t queries(const tni_sdpa *s)
-{
-    return tni_sdpa_q(s)->shape[TNI_SDPA_DIM_LENGTH];
-}
-
-static int64_t keys(const tni_sdpa *s)
-{
-    return tni_sdpa_k(s)->shape[TNI_SDPA_DIM_LENGTH];
-}
-
 static bool has_dropout(const tni_sdpa *s)
 {
     return s->params->dropout != 0;
@@ -62,10 +52,7 @@ static bool nested_is_permitted(const tni_sdpa *s, tn_refusal *why)
 
 static bool nested_has_capability(const tni_sdpa *s, tn_refusal *why)
 {
-    int32_t major = tni_sdpa_major(s);
-    return (s->capability >= 0 && (major == 9 || major == 10)) ||
-           tni_refuse(why, TN_REFUSE_DEVICE, "capability", 90,
-                      s->capability < 0 ? 0 : s->capability, "nested tensors are for 9.x and 10.x");
+    return tni_sdpa_is_hopper(s, "nested tensors are", why);
 }
 
 static bool may_differ(const tni_sdpa *s, tn_refusal *why)
@@ -93,7 +80,7 @@ static bool mask_is_constant(const tni_sdpa *s, tn_refusal *why)
 static bool mask_has_lengths(const tni_sdpa *s, tn_refusal *why)
 {
     const tn_layout *mask = mask_of(s);
-    const int64_t needed[] = {queries(s), keys(s)};
+    const int64_t needed[] = {tni_sdpa_queries(s), tni_sdpa_keys(s)};
     for (int i = 0; i < 2; i++) {
         int64_t found = mask->rank >= 2 ? mask->shape[mask->rank - 2 + i] : -1;
         if (found != needed[i] && found != 1)
@@ -118,11 +105,6 @@ static bool mask_has_shape(const tni_sdpa *s, tn_refusal *why)
                               mask->shape[i], "as many as q has, or 1");
     }
     return true;
-}
-
-static bool has_capability(const tni_sdpa *s, tn_refusal *why)
-{
-    return tni_sdpa_has_capability(s, 80, 121, why);
 }
 
 static bool has_steps(const tni_sdpa *s, tn_refusal *why)
@@ -161,7 +143,7 @@ static bool has_drop(const tni_sdpa *s, tn_refusal *why)
 static bool gradient_is_finite(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_GRADIENT || s->capability != 90 || s->params->is_causal ||
-           !s->params->query.requires_grad || keys(s) % 128 != 64 ||
+           !s->params->query.requires_grad || tni_sdpa_keys(s) % 128 != 64 ||
            refuse_version(s, CUDNN_GRADIENT,
                           "before 9.26, on 9.0, gradients of queries can be infinite when keys are "
                           "64 more than a multiple of 128",
@@ -174,28 +156,30 @@ static bool decode_is_right(const tni_sdpa *s, tn_refusal *why)
     int32_t major = tni_sdpa_major(s);
     bool lost = s->version >= CUDNN_DECODE_LOST && s->version <= CUDNN_9_25 &&
                 !(s->version > CUDNN_9_24 && s->version < CUDNN_9_25);
-    return !lost || queries(s) != 1 || (major != 10 && major != 11) ||
+    return !lost || tni_sdpa_queries(s) != 1 || (major != 10 && major != 11) ||
            refuse_version(
                s, CUDNN_9_25 + 1,
                "9.19 to 9.25.0, but not 9.24.1, are wrong for one query on 10.x and 11.x", why);
 }
 
-/* Devices on which heads may be greater, with cuDNN after 9.22. */
+/* Devices on which heads may be greater; with cuDNN after 9.22, all of them. */
+static bool may_be_wide(const tni_sdpa *s)
+{
+    return s->capability == 90 || tni_sdpa_major(s) == 10;
+}
+
 static bool is_wide(const tni_sdpa *s)
 {
-    bool device = s->capability == 90 || tni_sdpa_major(s) == 10;
     bool early = s->capability == 107 && s->version <= CUDNN_9_25;
-    return device && !early && s->version > CUDNN_256;
+    return may_be_wide(s) && !early && s->version > CUDNN_256;
 }
 
 static bool has_size(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE], most = 128;
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s)), most = 128;
     if (is_wide(s))
         most = 256;
-    else if ((s->capability == 90 || tni_sdpa_major(s) == 10) && s->version >= CUDNN_192 &&
-             q == 192 && v == 128)
+    else if (may_be_wide(s) && s->version >= CUDNN_192 && q == 192 && v == 128)
         most = 192;
     return (q <= most && v <= most) ||
            tni_refuse(why, TN_REFUSE_SHAPE, "head size", most, q > v ? q : v,
@@ -204,8 +188,7 @@ static bool has_size(const tni_sdpa *s, tn_refusal *why)
 
 static bool has_multiple(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
     return (q % 8 == 0 && v % 8 == 0) ||
            tni_refuse(why, TN_REFUSE_SHAPE, q % 8 ? "q.size" : "v.size", 8, q % 8 ? q : v,
                       "a head is a multiple of 8 elements");
@@ -213,46 +196,44 @@ static bool has_multiple(const tni_sdpa *s, tn_refusal *why)
 
 static bool old_has_keys(const tni_sdpa *s, tn_refusal *why)
 {
-    return s->version >= CUDNN_DROPOUT || keys(s) % 64 == 0 ||
-           tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 64, keys(s),
+    return s->version >= CUDNN_DROPOUT || tni_sdpa_keys(s) % 64 == 0 ||
+           tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 64, tni_sdpa_keys(s),
                       "before 8.9.6 keys are a multiple of 64");
 }
 
 static bool old_has_queries(const tni_sdpa *s, tn_refusal *why)
 {
-    return s->version >= CUDNN_9 || queries(s) >= 64 ||
-           tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 64, queries(s),
+    return s->version >= CUDNN_9 || tni_sdpa_queries(s) >= 64 ||
+           tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 64, tni_sdpa_queries(s),
                       "before 9.0 there are at least 64 queries");
 }
 
 static bool old_has_dropout(const tni_sdpa *s, tn_refusal *why)
 {
-    bool odd = queries(s) % 64 != 0;
-    return s->version >= CUDNN_9 || !has_dropout(s) || (!odd && keys(s) % 64 == 0) ||
+    bool odd = tni_sdpa_queries(s) % 64 != 0;
+    return s->version >= CUDNN_9 || !has_dropout(s) || (!odd && tni_sdpa_keys(s) % 64 == 0) ||
            tni_refuse(why, TN_REFUSE_SHAPE, odd ? "q.length" : "k.length", 64,
-                      odd ? queries(s) : keys(s),
+                      odd ? tni_sdpa_queries(s) : tni_sdpa_keys(s),
                       "before 9.0 dropout needs lengths that are multiples of 64");
 }
 
 static bool has_keys(const tni_sdpa *s, tn_refusal *why)
 {
-    return keys(s) != 1 ||
+    return tni_sdpa_keys(s) != 1 ||
            tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 2, 1, "a single key is not taken");
 }
 
 static bool has_queries(const tni_sdpa *s, tn_refusal *why)
 {
-    return queries(s) != 1 || !has_dropout(s) ||
+    return tni_sdpa_queries(s) != 1 || !has_dropout(s) ||
            tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 2, 1,
                       "a single query is not taken with dropout");
 }
 
 static bool can_train(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
-    return !s->training || !is_wide(s) || (q <= 128 && v <= 128) || (q == 192 && v == 128) ||
-           (q == 256 && v == 256) ||
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
+    return !s->training || !is_wide(s) || tni_sdpa_has_pair(s) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 128, q > v ? q : v,
                       "gradients are for heads up to 128, 192 with 128, and 256 with 256; q has "
                       "%" PRId64 ", v %" PRId64,
@@ -262,7 +243,7 @@ static bool can_train(const tni_sdpa *s, tn_refusal *why)
 static bool nested_has_queries(const tni_sdpa *s, tn_refusal *why)
 {
     const tn_sdpa_tensor *q = &s->params->query;
-    int64_t longest = q->lengths ? 0 : q->layout.shape[TNI_SDPA_DIM_LENGTH];
+    int64_t longest = q->lengths ? 0 : tni_sdpa_queries(s);
     for (int64_t i = 0; q->lengths && i < q->layout.shape[TNI_SDPA_DIM_BATCH]; i++)
         longest = q->lengths[i] > longest ? q->lengths[i] : longest;
     return !q->nested || longest > 128 ||
@@ -286,7 +267,7 @@ const tni_sdpa_row tni_sdpa_cudnn_rows[] = {
     {"mask-gradient", TNI_SDPA_MASKED, mask_is_constant},
     {"mask-length", TNI_SDPA_WHOLE | TNI_SDPA_MASKED, mask_has_lengths},
     {"mask-shape", TNI_SDPA_WHOLE | TNI_SDPA_MASKED, mask_has_shape},
-    {"capability", TNI_SDPA_CUDA, has_capability},
+    {"capability", TNI_SDPA_CUDA, tni_sdpa_is_ampere},
     {"dropout-step", 0, has_steps},
     {"length", WHOLE_DENSE, tni_sdpa_has_length},
     {"stride", WHOLE_DENSE, tni_sdpa_has_stride_unless_one},

@@ -69,9 +69,8 @@ static int64_t most_of_rocm(const tni_sdpa *s)
 
 static int64_t greatest_size(const tni_sdpa *s)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE];
-    int64_t v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), k = tni_sdpa_size(tni_sdpa_k(s));
+    int64_t v = tni_sdpa_size(tni_sdpa_v(s));
     return q > k ? (q > v ? q : v) : (k > v ? k : v);
 }
 
@@ -79,16 +78,14 @@ static bool refuse_sizes(const tni_sdpa *s, int64_t needed, const char *rule, tn
 {
     return tni_refuse(why, TN_REFUSE_SHAPE, "head size", needed, greatest_size(s),
                       "%s; q has %" PRId64 ", k %" PRId64 ", v %" PRId64, rule,
-                      tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-                      tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE],
-                      tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE]);
+                      tni_sdpa_size(tni_sdpa_q(s)), tni_sdpa_size(tni_sdpa_k(s)),
+                      tni_sdpa_size(tni_sdpa_v(s)));
 }
 
 static bool has_one_size(const tni_sdpa *s, int64_t most)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE];
-    return tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE] == q &&
-           tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE] == q && q <= most;
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s));
+    return tni_sdpa_size(tni_sdpa_k(s)) == q && tni_sdpa_size(tni_sdpa_v(s)) == q && q <= most;
 }
 
 /* Which flash attention. */
@@ -102,11 +99,7 @@ static bool has_no_mask(const tni_sdpa *s, tn_refusal *why)
 
 static bool fa4_has_capability(const tni_sdpa *s, tn_refusal *why)
 {
-    int32_t major = tni_sdpa_major(s);
-    return (s->capability >= 0 && (major == 9 || major == 10)) ||
-           tni_refuse(why, TN_REFUSE_DEVICE, "capability", 90,
-                      s->capability < 0 ? 0 : s->capability,
-                      "FlashAttention 4 is for 9.x and 10.x");
+    return tni_sdpa_is_hopper(s, "FlashAttention 4 is", why);
 }
 
 static bool fa4_has_no_dropout(const tni_sdpa *s, tn_refusal *why)
@@ -117,16 +110,10 @@ static bool fa4_has_no_dropout(const tni_sdpa *s, tn_refusal *why)
 
 static bool fa4_has_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_SIZE];
-    bool holds = q == tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE] && q > 0 && v > 0;
-    bool nine = tni_sdpa_major(s) == 9;
-    if (nine)
-        holds = holds && q <= 256 && v <= 256;
-    else
-        holds = holds &&
-                ((q <= 128 && v <= 128) || (q == 192 && v == 128) || (q == 256 && v == 256)) &&
-                tni_sdpa_major(s) == 10;
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
+    bool nine = tni_sdpa_major(s) == 9, ten = tni_sdpa_major(s) == 10;
+    bool fits = nine ? q <= 256 && v <= 256 : ten && tni_sdpa_has_pair(s);
+    bool holds = fits && q == tni_sdpa_size(tni_sdpa_k(s)) && q > 0 && v > 0;
     return holds || refuse_sizes(s, nine ? 256 : 128,
                                  nine ? "q as k, each up to 256"
                                       : "q as k; up to 128 each, 192 with 128, or 256 with 256",
@@ -143,14 +130,9 @@ static bool flash_has_sizes(const tni_sdpa *s, tn_refusal *why)
     return has_one_size(s, most) || refuse_sizes(s, most, rule, why);
 }
 
-static bool flash_has_capability(const tni_sdpa *s, tn_refusal *why)
-{
-    return tni_sdpa_has_capability(s, 80, 121, why);
-}
-
 static bool flash_can_train(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t size = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE];
+    int64_t size = tni_sdpa_size(tni_sdpa_q(s));
     bool narrow = (s->capability >= 86 && s->capability <= 89) || s->capability == 120 ||
                   s->capability == 121;
     if (!s->training || !narrow || size <= 192 || (size > 224 && !(s->params->dropout > 0)))
@@ -162,8 +144,7 @@ static bool flash_can_train(const tni_sdpa *s, tn_refusal *why)
 
 static bool flash_is_square(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t queries = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_LENGTH],
-            keys = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_LENGTH];
+    int64_t queries = tni_sdpa_queries(s), keys = tni_sdpa_keys(s);
     if (!s->params->is_causal || s->params->query.nested || s->params->key.nested ||
         queries == keys)
         return true;
@@ -182,7 +163,7 @@ static bool flash_has_dtype(const tni_sdpa *s, tn_refusal *why)
 
 static bool nested_has_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    return (has_one_size(s, 256) && tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE] % 8 == 0) ||
+    return (has_one_size(s, 256) && tni_sdpa_size(tni_sdpa_q(s)) % 8 == 0) ||
            refuse_sizes(s, 256, "nested: one size, a multiple of 8 up to 256", why);
 }
 
@@ -195,7 +176,7 @@ const tni_sdpa_row tni_sdpa_flash_rows[] = {
     {"fa4-capability", TNI_SDPA_FA4 | TNI_SDPA_CUDA, fa4_has_capability},
     {"fa4-dropout", TNI_SDPA_FA4 | TNI_SDPA_CUDA, fa4_has_no_dropout},
     {"head-size", TNI_SDPA_WHOLE, flash_has_sizes},
-    {"capability", TNI_SDPA_CUDA, flash_has_capability},
+    {"capability", TNI_SDPA_CUDA, tni_sdpa_is_ampere},
     {"architecture", TNI_SDPA_ROCM, has_architecture},
     {"experimental", TNI_SDPA_ROCM, is_established},
     {"training", TNI_SDPA_WHOLE | TNI_SDPA_CUDA, flash_can_train},
@@ -222,10 +203,9 @@ static bool is_half(const tni_sdpa *s)
 /* Elements that a head is a multiple of. */
 static int64_t step_of(const tni_sdpa *s)
 {
-    int32_t major = tni_sdpa_major(s);
-    if (s->is & TNI_SDPA_ROCM || s->capability < 0 || major >= 8)
+    if (tni_sdpa_is_recent(s))
         return is_half(s) ? 8 : 4;
-    return major >= 7 && is_half(s) ? 8 : 1;
+    return tni_sdpa_major(s) >= 7 && is_half(s) ? 8 : 1;
 }
 
 static bool efficient_has_capability(const tni_sdpa *s, tn_refusal *why)
@@ -235,8 +215,7 @@ static bool efficient_has_capability(const tni_sdpa *s, tn_refusal *why)
 
 static bool efficient_has_equal_sizes(const tni_sdpa *s, tn_refusal *why)
 {
-    int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE],
-            k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_SIZE];
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), k = tni_sdpa_size(tni_sdpa_k(s));
     return q == k || refuse_sizes(s, q, "q and k have one head size", why);
 }
 
@@ -245,7 +224,7 @@ static bool efficient_has_multiples(const tni_sdpa *s, tn_refusal *why)
     const tn_layout *of[] = {tni_sdpa_q(s), tni_sdpa_v(s)};
     int64_t step = step_of(s);
     for (int i = 0; i < 2; i++) {
-        int64_t size = of[i]->shape[TNI_SDPA_DIM_SIZE];
+        int64_t size = tni_sdpa_size(of[i]);
         if (size <= 0 || size % step != 0)
             return tni_refuse(why, TN_REFUSE_SHAPE, i == 0 ? "q.size" : "v.size", step, size,
                               "a head is a multiple of %" PRId64 " elements, and not empty", step);
@@ -296,10 +275,9 @@ static bool efficient_has_dtype(const tni_sdpa *s, tn_refusal *why)
 {
     static const tn_dtype all[] = {TN_F16, TN_F32, TN_BF16, 0}, old[] = {TN_F16, TN_F32, 0};
     static const tn_dtype ck[] = {TN_F16, TN_BF16, 0};
-    bool cuda = s->is & TNI_SDPA_CUDA;
-    if (!cuda)
-        return tni_sdpa_has_dtype(s, goes_through_ck(s) ? ck : all, why);
-    return tni_sdpa_has_dtype(s, s->capability >= 0 && tni_sdpa_major(s) < 8 ? old : all, why);
+    if (s->is & TNI_SDPA_ROCM && goes_through_ck(s))
+        return tni_sdpa_has_dtype(s, ck, why);
+    return tni_sdpa_has_dtype(s, tni_sdpa_is_recent(s) ? all : old, why);
 }
 
 const tni_sdpa_row tni_sdpa_efficient_rows[] = {

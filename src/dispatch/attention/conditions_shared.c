@@ -270,8 +270,30 @@ bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *w
 bool tni_sdpa_is_half(const tni_sdpa *s, tn_refusal *why)
 {
     static const tn_dtype both[] = {TN_F16, TN_BF16, 0}, f16[] = {TN_F16, 0};
-    bool new = s->capability < 0 || tni_sdpa_major(s) >= 8 || !(s->is & TNI_SDPA_CUDA);
-    return tni_sdpa_has_dtype(s, new ? both : f16, why);
+    return tni_sdpa_has_dtype(s, tni_sdpa_is_recent(s) ? both : f16, why);
+}
+
+bool tni_sdpa_is_recent(const tni_sdpa *s)
+{
+    return s->capability < 0 || tni_sdpa_major(s) >= 8 || !(s->is & TNI_SDPA_CUDA);
+}
+
+bool tni_sdpa_has_pair(const tni_sdpa *s)
+{
+    int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
+    return (q <= 128 && v <= 128) || (q == 192 && v == 128) || (q == 256 && v == 256);
+}
+
+bool tni_sdpa_is_ampere(const tni_sdpa *s, tn_refusal *why)
+{
+    return tni_sdpa_has_capability(s, 80, 121, why);
+}
+
+bool tni_sdpa_is_hopper(const tni_sdpa *s, const char *whose, tn_refusal *why)
+{
+    int32_t major = tni_sdpa_major(s), found = s->capability < 0 ? 0 : s->capability;
+    return major == 9 || major == 10 ||
+           tni_refuse(why, TN_REFUSE_DEVICE, "capability", 90, found, "%s for 9.x and 10.x", whose);
 }
 
 bool tni_sdpa_has_capability(const tni_sdpa *s, int32_t least, int32_t most, tn_refusal *why)

@@ -36,6 +36,7 @@ struct tni_attention_bounds {
     const tn_attention_op *at;
     double read;     /* roundoff of f32 operands as they are read; 0: none */
     double narrow;   /* roundoff of weights                                */
+    double sums;     /* roundoff of scores that are kept narrow; 0: they are not */
     double log_sum;  /* the error of the row's lse                         */
     double products; /* g(size) + 8                                        */
     double values;   /* g(value size) + 8                                  */
@@ -125,7 +126,7 @@ static void judge_pair(const rows *r, const scene *in, int64_t i, int64_t j, dou
                                 key_of(r, in, TN_ATTENTION_K, j), at->size, &norms);
     double read = 4 * r->read * least_of(1, 8 / sqrt((double)at->size + 1));
     *out = (pair){.score = at->scale * dot, .slope = 1, .keep = 1};
-    out->error = (r->products * u + read) * fabs(at->scale) * norms;
+    out->error = (r->products * u + read + 4 * r->sums) * fabs(at->scale) * norms;
     if (at->softcap != 0) {
         double turned = tanh(out->score / at->softcap);
         out->score = at->softcap * turned;
@@ -345,6 +346,7 @@ tn_status tni_attention_bounds_begin(tni_bounds *bounds, tn_error *err)
                      : bounds->numerics & TN_NUM_ROUNDS_F32_TF32 ? 0x1p-11
                                                                  : 0;
     made->narrow = dtype == TN_F16 || dtype == TN_BF16 ? tni_dtype_roundoff(dtype) : 0;
+    made->sums = bounds->numerics & TN_NUM_REDUCED_REDUCTION ? made->narrow : 0;
     return TN_OK;
 }
 

@@ -3,7 +3,8 @@
  * With u, g(n) of bounds.h, s a score, p the weight it has, v a value:
  *
  *     score         d = (g(size) + 8) u |scale| |q| |k| + 4 u (|s| + |mask|) + 8 u softcap; read as tf32 or
- *                   bf16, as the row declares, what that does
+ *                   bf16, as the row declares, what that does; sums that it keeps in 16 bits: 4 of their
+ *                   roundoffs of |scale| |q| |k|
  *     lse           D = sum of p d + (16 + g(n)) u
  *     out           sum of p (d + D + (16 + 2 |s - greatest|) u + g(n) u) |v|; weights of 16-bit operands
  *                   may be rounded to their dtype: 16 of its roundoffs of the root of the sum of (p v)^2
