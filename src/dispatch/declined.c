@@ -7,6 +7,7 @@
 /* A problem by two hashes of all that tells its plans apart. */
 typedef struct declined {
     const tni_kernel *kernel;
+    const tn_device *device;
     uint64_t hash, other;
     char text[sizeof((tn_refusal *)0)->text];
 } declined;
@@ -43,7 +44,8 @@ static declined *find(const tni_state *state)
     const size_t count = atomic_load_explicit(&list.count, memory_order_relaxed);
     for (size_t i = 0; i < count && i < KEPT; i++) {
         declined *it = &list.kept[i];
-        if (it->kernel == state->kernel && it->hash == state->hash && it->other == other)
+        if (it->kernel == state->kernel && it->device == state->device && it->hash == state->hash &&
+            it->other == other)
             return it;
     }
     return NULL;
@@ -59,6 +61,7 @@ void tni_declined_note(const tni_state *state, const char *text)
         atomic_fetch_add_explicit(&list.count, 1, memory_order_release);
     }
     to->kernel = state->kernel;
+    to->device = state->device;
     to->hash = state->hash;
     to->other = tni_hash_words(state->key, state->key_count);
     tn_text_fit(to->text, sizeof to->text, text);

@@ -69,6 +69,10 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
             return tni_choice_refused(question, out_choice, err);
         if (settle_first(question, out_choice, out_index, &why))
             continue;
+        if (*out_index == out_choice->admitted &&
+            tni_choose_again(question, &out_choice->candidates[out_choice->admitted - 1],
+                             why.status))
+            continue; /* it says so of the problem, not of now */
         if (*out_index == out_choice->admitted)
             return tn_fail(err, is_for_now(why.status) ? why.status : TN_BUSY, why.native_code,
                            where, "no kernel could be tested now; the last said: %s", why.message);

@@ -26,7 +26,7 @@ SMALL = [f"attention:{fields}" for fields in (
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
-    "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd", "bf16:b=2,h=2,l=16,d=16,mask=additive",
+    "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd",
     "f16:b=1,h=2,l=20,d=16,mask=window:5;3")]
 
 
@@ -97,6 +97,7 @@ class Decisions(script.Case):
         for name in (BACK, BACK + ".repeating"):
             self.taken(problem, name=name)
             for fields, code, what in (("b=1,h=4,l=256,d=64,softcap=5", "feature", "softcap"),
+                                       ("b=1,h=4,l=256,d=64,mask=additive", "feature", "additive"),
                                        ("b=1,h=4,lq=1,lk=256,d=64", "shape", "queries"),
                                        ("b=1,h=4,l=256,d=60", "shape", "head size")):
                 why = self.why(f"attention-backward:bf16:{fields}", name=name)
@@ -188,6 +189,7 @@ class Libraries(script.Case):
                 ("attention:bf16:b=2,h=4,l=64,d=64,sink=f32", ROW, "91200", "91500"),
                 ("attention-backward:bf16:b=2,h=4,l=100,d=64", BACK, "91500", "91501"),
                 ("attention-backward:bf16:b=2,h=4,l=192,d=64", BACK, "92500", "92600"),
+                ("attention-backward:bf16:b=2,h=4,lq=256,lk=192,d=64,mask=causal", BACK, "92500", "92600"),
                 ("attention-backward:bf16:b=2,h=4,l=192,d=64,mask=causal", BACK, "91500", "91501")):
             if before:
                 self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))

@@ -40,4 +40,4 @@ tenon_test(kernels/cpu_matmul_low TIMEOUT 240 LABELS concurrency hw)
 tenon_test(kernels/cpu_matmul_cost)
 
 # Every row there is, by the library's own check.
-tenon_test(kernels/rows TIMEOUT 240 LABELS hw)
+tenon_test(kernels/rows TIMEOUT 600 LABELS hw)

@@ -33,8 +33,12 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     const tn_status status =
         real ? tni_at_admit(row, query, why) : tni_at_low_admit(row, query, why);
     tni_at_math_size size;
-    if (status || !why)
+    if (status)
         return status;
+    if (query->op->as.attention.size < 1)
+        return tn_refuse(why, TN_REFUSE_SHAPE, "head size", 1, query->op->as.attention.size);
+    if (!why)
+        return TN_OK;
     measure(row, query, &size);
     (void)snprintf(why->text, sizeof why->text,
                    "forms scores of %" PRId64 " row%s at once on each of %" PRId64 " thread%s",

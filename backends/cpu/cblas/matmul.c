@@ -107,7 +107,7 @@ tn_status tni_cblas_run(const tn_run *run, tn_error *err)
 
 tn_status tni_cblas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    static const char *const names[] = {"a", "b", "out", "bias"};
+    static const char *const names[] = {"a", "b", "out", "bias", "scale_a", "scale_b"};
     const tn_op *op = query->op;
     tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
     job j;

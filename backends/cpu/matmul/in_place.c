@@ -44,6 +44,8 @@ static int64_t share(int64_t whole, int64_t most)
 {
     if (whole <= most)
         return whole;
+    if (whole > INT32_MAX) /* what is below divides faster */
+        return parts(whole, parts(whole, most));
     uint32_t all = (uint32_t)whole, count = (all + (uint32_t)most - 1) / (uint32_t)most;
     return (all + count - 1) / count;
 }

@@ -43,7 +43,7 @@ static double cost_on(const tn_query *query, const tni_mm_kernels *f32, const tn
 
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    static const char *const names[] = {"a", "b", "out", "bias"};
+    static const char *const names[] = {"a", "b", "out", "bias", "scale_a", "scale_b"};
     const tn_op *op = query->op;
     const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
     (void)row;

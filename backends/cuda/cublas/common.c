@@ -40,6 +40,9 @@ tn_status cuda_handles_get(cuda_handles *handles, const cuda_scope *scope, void 
             cuda_relax(&aside);
             status = make(self, scope, &made, err);
             cuda_leave(&aside);
+            const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
+            if (cuda_is_sticky(now))
+                status = cuda_check(scope, now, "a library's handle", err);
             if (!status) {
                 atomic_store(&handles->of[i].handle, made);
                 atomic_store_explicit(&handles->of[i].life, life, memory_order_release);

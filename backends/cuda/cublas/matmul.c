@@ -174,6 +174,7 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     if (!status)
         status = cuda_enter(run->platform, run->device, &scope, err);
     if (!status) {
+        cuda_relax(&scope); /* code may be loaded, which a capture elsewhere may not see */
         status = make(run, &scope, plan, err);
         cuda_leave(&scope);
     }

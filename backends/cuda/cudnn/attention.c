@@ -148,6 +148,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
         plan->locks ? cuda_enter(run->platform, run->device, &scope, err)
                     : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
     if (!status) {
+        cuda_relax(&scope); /* compiled code is loaded, which a capture elsewhere may not see */
         status = make(run, &scope, plan, err);
         cuda_leave(&scope);
     }

@@ -71,7 +71,7 @@ static bool differs(choice *c, dnn_desc config)
         g->code = g->dnn->get(config, DNN_CONFIG_ENGINE, DNN_TYPE_DESC, 1, &one, &engine);
     if (!g->code)
         g->code = g->dnn->get(engine, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, NOTES_MOST, &count, notes);
-    bool found = g->code != DNN_SUCCESS;
+    bool found = false;
     for (int64_t i = 0; i < count && i < NOTES_MOST; i++)
         found = found || notes[i] == DNN_NOTE_DIFFERS;
     return found;
@@ -84,7 +84,12 @@ static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
     int64_t bytes = 0, one = 0;
     dnn_desc plan = NULL;
     begin_step(c);
-    if (c->target->repeats && differs(c, config)) {
+    const bool is_unfit = c->target->repeats && differs(c, config);
+    if (g->code) {
+        (void)tell(c);
+        return NULL;
+    }
+    if (is_unfit) {
         (void)tn_fail(&c->said, TN_UNSUPPORTED, 0, "cudnn",
                       "cuDNN's engine for it does not give the same bits in every run");
         return NULL;

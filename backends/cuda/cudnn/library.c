@@ -128,7 +128,7 @@ tn_status dnn_check(const cuda_dnn *self, dnn_status code, const char *call, tn_
         return tn_fail(err, TN_UNAVAILABLE, code, call,
                        "a part of cuDNN does not load: install it whole%s%s", is, said);
     case DNN_DRIVER_OLD:
-        return tn_fail(err, TN_UNAVAILABLE, code, call,
+        return tn_fail(err, TN_INCOMPATIBLE, code, call,
                        "the driver is too old for this cuDNN, which is made for CUDA %lu%s%s",
                        (unsigned long)self->runtime_version() / CATEGORY, is, said);
     case DNN_NO_HOST_MEMORY:
@@ -150,7 +150,7 @@ static tn_status check_majors(const cuda_dnn *self, const cuda *platform, tn_err
     const int32_t has = platform->driver_version / MAJOR;
     if (needs <= has)
         return TN_OK;
-    return tn_fail(err, TN_UNAVAILABLE, needs, "cudnn",
+    return tn_fail(err, TN_INCOMPATIBLE, needs, "cudnn",
                    "this cuDNN is made for CUDA %d and the driver is of CUDA %d: install the cuDNN "
                    "for CUDA %d, or a later driver",
                    (int)needs, (int)has, (int)has);
@@ -172,6 +172,9 @@ static tn_status make_handle(const cuda_dnn *self, const cuda_scope *scope, dnn_
     cuda_relax(&aside); /* it allocates, which a capture that the call is part of may not see */
     status = dnn_check(self, self->create(&made->handle), "cudnnCreate", err);
     cuda_leave(&aside);
+    const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
+    if (cuda_is_sticky(now))
+        status = cuda_check(scope, now, "cudnnCreate", err);
     if (status)
         host->release(host->self, made);
     else

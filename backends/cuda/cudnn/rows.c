@@ -73,9 +73,9 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
     enum { TOGETHER = 8, COUNT_MOST = 65535 };
     const tn_attention_op *at = &query->op->as.attention;
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
-    if (at->size % TOGETHER || at->value_size % TOGETHER)
+    if (at->size < TOGETHER || at->size % TOGETHER || at->value_size % TOGETHER)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER,
-                           at->size % TOGETHER ? at->size : at->value_size,
+                           at->size < TOGETHER || at->size % TOGETHER ? at->size : at->value_size,
                            "a head is a multiple of 8 elements");
     if (greater > size_most(query))
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", size_most(query), greater,
@@ -224,6 +224,13 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 }
 
 /* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
+/* Whether no query sees what lies behind the last key. */
+static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
+{
+    const int64_t corner = shape->bottom ? at->keys - at->queries : 0;
+    return shape->right && corner + at->queries - 1 + shape->right_by <= at->keys - 1;
+}
+
 static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 128, ODD_KEYS = 91501, FINITE = 92600, LATE_BOTH = 91800 };
@@ -242,8 +249,8 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     if (at->keys % TILE != 0 && is_before(query, ODD_KEYS))
         return refuse_version(why, query, ODD_KEYS,
                               "before 9.15.1 gradients need keys that are a multiple of 128");
-    if (capability_of(query) == 90 && at->keys % TILE == TILE / 2 && !shape.right &&
-        is_before(query, FINITE))
+    if (capability_of(query) == 90 && at->keys % TILE == TILE / 2 &&
+        !is_hidden_behind(at, &shape) && is_before(query, FINITE))
         return refuse_version(why, query, FINITE,
                               "before 9.26, on 9.0, gradients of queries can be infinite when keys "
                               "are 64 more than a multiple of 128");
@@ -256,12 +263,14 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. */
+/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. Nor are
+ * masks that are added among those of gradients: a query that one hides from all keys would have gradients that are no
+ * numbers, as its score and its lse are both -infinity. */
 enum {
-    BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_GROUPS |
-           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_OFFSET,
-    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
-              TN_ATTENTION_USES_LENGTHS
+    BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
+           TN_ATTENTION_USES_OFFSET,
+    FORWARD = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+              TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS
 };
 
 /* A plan is compiled for its shape: it has no free dimension. */

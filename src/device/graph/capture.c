@@ -14,6 +14,8 @@ bool tni_capture_is_on(tn_stream *stream)
 {
     tni_call call;
     return atomic_load_explicit(&stream->is_shown, memory_order_relaxed) &&
+           !atomic_load_explicit(&stream->recording,
+                                 memory_order_relaxed) && /* it is Tenon's own */
            tni_device_open(stream->device, "", &call, NULL) == TN_OK &&
            call.row->stream_is_captured && tni_life_of_stream(stream) == call.life &&
            call.row->stream_is_captured(call.self, call.device, stream->native);
