@@ -20,14 +20,6 @@ const header_number vendor_nvml_numbers[] = {
 #undef NVML_NUMBER_
         {NULL, 0}};
 
-#define SIZE(type)                               \
-    {                                            \
-        "sizeof " #type, (long long)sizeof(type) \
-    }
-#define OFFSET(type, field, their)                         \
-    {                                                      \
-#type "." #field, (long long)offsetof(type, their) \
-    }
 const header_number vendor_nvml_sizes[] = {
     SIZE(nvml_result),
     SIZE(nvml_clock),

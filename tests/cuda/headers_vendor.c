@@ -36,14 +36,6 @@ const header_number vendor_numbers[] = {
 #undef CUDA_NUMBER_
         {NULL, 0}};
 
-#define SIZE(type)                               \
-    {                                            \
-        "sizeof " #type, (long long)sizeof(type) \
-    }
-#define OFFSET(type, field, their)                         \
-    {                                                      \
-#type "." #field, (long long)offsetof(type, their) \
-    }
 const header_number vendor_sizes[] = {
     SIZE(cu_result),
     SIZE(cu_device),

@@ -196,14 +196,10 @@ bool tni_mm_is_in_place(const tni_mm_product *p)
 
 static void pack(const work *w, const tni_mm_matrix *at, int64_t column, int64_t columns, char *to)
 {
-    const tni_mm_side *b = &w->product->b;
-    const tni_mm_pack job = {.from = at->b + column * b->column * b->size,
-                             .across = b->column * b->size,
-                             .along = b->row * b->size,
-                             .lines = columns,
-                             .depth = w->product->k,
-                             .to = to,
-                             .panel = 0};
+    tni_mm_pack job = tni_mm_pack_b(&w->product->b, at->b, column, 0);
+    job.lines = columns;
+    job.depth = w->product->k;
+    job.to = to;
     w->kernels->packed.pack_b(&job);
 }
 
@@ -403,26 +399,42 @@ static void each(const work *w, int64_t count, tn_task *task)
         task(user, 0);
 }
 
+/* Most vectors of columns of a tile, and most rows of one of so many vectors. */
+static int64_t vectors_most(const tni_mm_kernels *kernels, bool narrow)
+{
+    return narrow ? 2 : kernels->tile_vectors;
+}
+
+static int64_t rows_most(const tni_mm_kernels *kernels, bool skinny, int64_t vectors)
+{
+    const int64_t rows = kernels->tile_rows[vectors - 1];
+    return skinny ? least(rows, SKINNY_HEIGHT) : rows;
+}
+
+static bool is_apart(const tni_mm_product *p)
+{
+    return p->b.column != 1 && p->n > 1;
+}
+
 int64_t tni_mm_in_place_vectors(const tni_mm_kernels *kernels, const tni_mm_product *p)
 {
-    return (p->b.column != 1 && p->n > 1) || is_skinny(p) ? 2 : kernels->tile_vectors;
+    return vectors_most(kernels, is_apart(p) || is_skinny(p));
 }
 
 int64_t tni_mm_in_place_rows(const tni_mm_kernels *kernels, const tni_mm_product *p,
                              int64_t vectors)
 {
-    const int64_t rows = kernels->tile_rows[vectors - 1];
-    return is_skinny(p) ? least(rows, SKINNY_HEIGHT) : rows;
+    return rows_most(kernels, is_skinny(p), vectors);
 }
 
 static void shape(work *w)
 {
     const tni_mm_product *p = w->product;
     const tni_mm_kernels *kernels = w->kernels;
-    w->pack = p->b.column != 1 && p->n > 1 && p->k > 0;
+    w->pack = is_apart(p) && p->k > 0;
     w->skinny = is_skinny(p);
-    w->width = width_for(kernels, p->n, tni_mm_in_place_vectors(kernels, p));
-    w->height = share(p->m, tni_mm_in_place_rows(kernels, p, w->width >> kernels->width_log2));
+    w->width = width_for(kernels, p->n, vectors_most(kernels, is_apart(p) || w->skinny));
+    w->height = share(p->m, rows_most(kernels, w->skinny, w->width >> kernels->width_log2));
 }
 
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)

@@ -46,33 +46,23 @@ static int64_t chunk_depth(const work *w, int64_t chunk)
 
 static void pack_a(const work *w, int64_t chunk, int64_t line)
 {
-    const tni_mm_side *side = &w->product->a;
-    const tni_mm_pack job = {
-        .from = w->at.a +
-                ((w->row + line) * side->row + (w->first + chunk * w->set->depth) * side->column) *
-                    side->size,
-        .across = side->row * side->size,
-        .along = side->column * side->size,
-        .lines = least(w->a_lines, w->rows - line),
-        .depth = chunk_depth(w, chunk),
-        .to = w->a + chunk * w->slab.a_chunk + line / w->set->rows * w->slab.a_panel,
-        .panel = w->slab.a_panel};
+    const int64_t step = w->first + chunk * w->set->depth;
+    tni_mm_pack job = tni_mm_pack_a(&w->product->a, w->at.a, w->row + line, step);
+    job.lines = least(w->a_lines, w->rows - line);
+    job.depth = chunk_depth(w, chunk);
+    job.to = w->a + chunk * w->slab.a_chunk + line / w->set->rows * w->slab.a_panel;
+    job.panel = w->slab.a_panel;
     w->set->pack_a(&job);
 }
 
 static void pack_b(const work *w, int64_t chunk, int64_t line)
 {
-    const tni_mm_side *side = &w->product->b;
-    const tni_mm_pack job = {.from = w->at.b + ((w->first + chunk * w->set->depth) * side->row +
-                                                (w->column + line) * side->column) *
-                                                   side->size,
-                             .across = side->column * side->size,
-                             .along = side->row * side->size,
-                             .lines = least(w->b_lines, w->columns - line),
-                             .depth = chunk_depth(w, chunk),
-                             .to = w->b + chunk * w->slab.b_chunk +
-                                   line / w->set->columns * w->slab.b_panel,
-                             .panel = w->slab.b_panel};
+    const int64_t step = w->first + chunk * w->set->depth;
+    tni_mm_pack job = tni_mm_pack_b(&w->product->b, w->at.b, w->column + line, step);
+    job.lines = least(w->b_lines, w->columns - line);
+    job.depth = chunk_depth(w, chunk);
+    job.to = w->b + chunk * w->slab.b_chunk + line / w->set->columns * w->slab.b_panel;
+    job.panel = w->slab.b_panel;
     w->set->pack_b(&job);
 }
 
@@ -296,7 +286,8 @@ static void compute_matrices(work *w, const tn_run *run, bool strips)
     for (int64_t i = 0; i < w->product->matrices; i++) {
         tni_mm_place(w->product, run, i, &w->at);
         if (strips)
-            tni_mm_strips_run(w->set, w->product, &w->at, run->host, w->threads, run->workspace);
+            tni_mm_strips_run(w->set, w->product, &w->at, &w->finish, run->host, w->threads,
+                              run->workspace);
         else
             compute_matrix(w, run->workspace);
     }

@@ -30,6 +30,24 @@ typedef struct tni_mm_pack {
     int64_t panel; /* bytes from panel to panel: tni_mm_panel of the set              */
 } tni_mm_pack;
 
+/* Lines of A from row `line` and column `step` on, or of B from column `line` and row `step` on; how many, and where
+ * they go, is for the caller to say. */
+static inline tni_mm_pack tni_mm_pack_a(const tni_mm_side *a, const char *data, int64_t line,
+                                        int64_t step)
+{
+    return (tni_mm_pack){.from = data + (line * a->row + step * a->column) * a->size,
+                         .across = a->row * a->size,
+                         .along = a->column * a->size};
+}
+
+static inline tni_mm_pack tni_mm_pack_b(const tni_mm_side *b, const char *data, int64_t line,
+                                        int64_t step)
+{
+    return (tni_mm_pack){.from = data + (step * b->row + line * b->column) * b->size,
+                         .across = b->column * b->size,
+                         .along = b->row * b->size};
+}
+
 /* All that happens to a sum before it is written:
  *     out = activation(alpha * sum + beta * out + bias), rounded once to out's dtype.
  * With beta 0, out is not read. Strides are in elements. finish.h does it to tiles of f32 and f64. */

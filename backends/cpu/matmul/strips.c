@@ -19,7 +19,7 @@ typedef struct round {
     const tni_mm_set *set;
     const tni_mm_product *product;
     const tni_mm_matrix *at;
-    tni_mm_finish finish;
+    const tni_mm_finish *finish;
     char *room;
     int64_t room_bytes, b_bytes; /* of a thread, and of B therein */
     int64_t a_panel, b_panel;
@@ -64,28 +64,21 @@ int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *p)
 
 static void pack_b(const round *it, char *to)
 {
-    const tni_mm_side *b = &it->product->b;
-    const tni_mm_pack job = {.from = it->at->b +
-                                     (it->first * b->row + it->column * b->column) * b->size,
-                             .across = b->column * b->size,
-                             .along = b->row * b->size,
-                             .lines = it->columns,
-                             .depth = it->depth,
-                             .to = to,
-                             .panel = it->b_panel};
+    tni_mm_pack job = tni_mm_pack_b(&it->product->b, it->at->b, it->column, it->first);
+    job.lines = it->columns;
+    job.depth = it->depth;
+    job.to = to;
+    job.panel = it->b_panel;
     it->set->pack_b(&job);
 }
 
-static void pack_a(const round *it, int64_t row, int64_t rows, char *to)
+static void pack_a(const round *it, int64_t row, char *to)
 {
-    const tni_mm_side *a = &it->product->a;
-    const tni_mm_pack job = {.from = it->at->a + (row * a->row + it->first * a->column) * a->size,
-                             .across = a->row * a->size,
-                             .along = a->column * a->size,
-                             .lines = rows,
-                             .depth = it->depth,
-                             .to = to,
-                             .panel = it->a_panel};
+    tni_mm_pack job = tni_mm_pack_a(&it->product->a, it->at->a, row, it->first);
+    job.lines = least(it->set->rows, it->product->m - row);
+    job.depth = it->depth;
+    job.to = to;
+    job.panel = it->a_panel;
     it->set->pack_a(&job);
 }
 
@@ -103,7 +96,7 @@ static void multiply(const round *it, int64_t row, const char *a, const char *b)
                         .first = it->first == 0,
                         .last = it->first + it->depth == it->product->k,
                         .sums_row = out->row,
-                        .finish = &it->finish,
+                        .finish = it->finish,
                         .out =
                             it->at->out + (row * out->row + it->column * out->column) * out->size};
     job.sums = job.out;
@@ -138,18 +131,19 @@ static void round_task(void *user, int64_t index)
         packed = true;
         for (; strip < end; strip++) {
             const int64_t row = strip * it->set->rows;
-            pack_a(it, row, least(it->set->rows, it->product->m - row), a);
+            pack_a(it, row, a);
             multiply(it, row, a, b);
         }
     }
 }
 
 void tni_mm_strips_run(const tni_mm_set *set, const tni_mm_product *p, const tni_mm_matrix *at,
-                       const tn_host *host, int32_t threads, char *room)
+                       const tni_mm_finish *finish, const tn_host *host, int32_t threads,
+                       char *room)
 {
-    round it = {.set = set, .product = p, .at = at, .room = room, .threads = threads};
+    round it = {
+        .set = set, .product = p, .at = at, .finish = finish, .room = room, .threads = threads};
     measure(set, p, tni_mm_cache(host), &it);
-    tni_mm_finish_make(p, set->acc, &it.finish);
     const int64_t columns = it.columns;
     for (it.column = 0; it.column < p->n; it.column += columns) {
         it.columns = least(columns, p->n - it.column);

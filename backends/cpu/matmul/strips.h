@@ -17,6 +17,7 @@ int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *product
 
 /* Multiplies one matrix with scratch memory `room` of that many bytes for each thread. Cannot fail. */
 void tni_mm_strips_run(const tni_mm_set *set, const tni_mm_product *product,
-                       const tni_mm_matrix *at, const tn_host *host, int32_t threads, char *room);
+                       const tni_mm_matrix *at, const tni_mm_finish *finish, const tn_host *host,
+                       int32_t threads, char *room);
 
 #endif

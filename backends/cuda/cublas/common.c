@@ -40,9 +40,7 @@ tn_status cuda_handles_get(cuda_handles *handles, const cuda_scope *scope, void 
             cuda_relax(&aside);
             status = make(self, scope, &made, err);
             cuda_leave(&aside);
-            const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
-            if (cuda_is_sticky(now))
-                status = cuda_check(scope, now, "a library's handle", err);
+            status = cuda_blame(scope, status, "a library's handle", err);
             if (!status) {
                 atomic_store(&handles->of[i].handle, made);
                 atomic_store_explicit(&handles->of[i].life, life, memory_order_release);
@@ -81,16 +79,6 @@ tn_status cuda_blas_check_start(const cuda_scope *scope, const char *library, in
                    "driver, or cuBLAS for CUDA %d",
                    library, number / 10000, number / 100 % 100, serves / 1000, serves % 1000 / 10,
                    serves / 1000);
-}
-
-tn_status cuda_blas_settle(const cuda_scope *scope, const char *library, lt_status code,
-                           const char *call, tn_error *err)
-{
-    if (code == LT_SUCCESS)
-        return TN_OK;
-    const cu_result now = cuda_ask(scope);
-    return cuda_is_sticky(now) ? cuda_check(scope, now, call, err)
-                               : cuda_blas_check(library, code, call, err);
 }
 
 lt_type cuda_blas_type(tn_dtype dtype)

@@ -51,10 +51,6 @@ tn_status cuda_blas_check(const char *library, lt_status code, const char *call,
 tn_status cuda_blas_check_start(const cuda_scope *scope, const char *library, int number,
                                 lt_status code, const char *call, tn_error *err);
 
-/* The same of a run. A device that has failed is what the library fails for: the driver knows the cause. */
-tn_status cuda_blas_settle(const cuda_scope *scope, const char *library, lt_status code,
-                           const char *call, tn_error *err);
-
 /* The library's number of a dtype. */
 lt_type cuda_blas_type(tn_dtype dtype);
 

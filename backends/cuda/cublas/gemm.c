@@ -157,7 +157,7 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
         mtx_lock(turn);
         const lt_status code = take_turn(run, &shape, handle, &call);
         mtx_unlock(turn);
-        status = cuda_blas_settle(&scope, "cuBLAS", code, call, err);
+        status = cuda_blame(&scope, cuda_blas_check("cuBLAS", code, call, err), call, err);
     }
     cuda_leave(&scope);
     return status;

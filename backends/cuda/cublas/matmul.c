@@ -250,10 +250,10 @@ tn_status lt_run(const tn_run *run, tn_error *err)
         return status;
     status = cuda_lt_handle(run->library, &scope, &handle, err);
     if (!status)
-        status = cuda_blas_settle(&scope, "cuBLASLt",
-                                  plan->points ? compute_with_pointers(run, handle)
-                                               : compute(run, handle, atomic_load(&plan->desc)),
-                                  "cublasLtMatmul", err);
+        status = cuda_lt_check(plan->points ? compute_with_pointers(run, handle)
+                                            : compute(run, handle, atomic_load(&plan->desc)),
+                               "cublasLtMatmul", err);
+    status = cuda_blame(&scope, status, "cublasLtMatmul", err);
     cuda_leave(&scope);
     return status;
 }

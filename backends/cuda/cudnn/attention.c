@@ -200,15 +200,10 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     }
 }
 
-/* A device that has failed is what the library fails for: the driver knows the cause. */
 static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status code, tn_error *err)
 {
     static const char call[] = "cudnnBackendExecute";
-    if (code == DNN_SUCCESS)
-        return TN_OK;
-    const cu_result now = cuda_ask(scope);
-    return cuda_is_sticky(now) ? cuda_check(scope, now, call, err)
-                               : dnn_check(run->library, code, call, err);
+    return cuda_blame(scope, dnn_check(run->library, code, call, err), call, err);
 }
 
 /* With the plan's lock held. */

@@ -172,9 +172,7 @@ static tn_status make_handle(const cuda_dnn *self, const cuda_scope *scope, dnn_
     cuda_relax(&aside); /* it allocates, which a capture that the call is part of may not see */
     status = dnn_check(self, self->create(&made->handle), "cudnnCreate", err);
     cuda_leave(&aside);
-    const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
-    if (cuda_is_sticky(now))
-        status = cuda_check(scope, now, "cudnnCreate", err);
+    status = cuda_blame(scope, status, "cudnnCreate", err);
     if (status)
         host->release(host->self, made);
     else

@@ -67,6 +67,12 @@ tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char 
     return cuda_driver_fail(&scope->self->driver, code, call, err);
 }
 
+tn_status cuda_blame(const cuda_scope *scope, tn_status status, const char *call, tn_error *err)
+{
+    const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
+    return cuda_is_sticky(now) ? cuda_check(scope, now, call, err) : status;
+}
+
 tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err)
 {
     tn_status status = cuda_check(scope, code, call, err);

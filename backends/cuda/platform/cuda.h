@@ -102,6 +102,10 @@ tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, 
 /* What the device has to say for itself: its fault, if it has one. Harms no capture. */
 cu_result cuda_ask(const cuda_scope *scope);
 
+/* The status of a library's call: a device that has failed is what the library fails for, and the driver knows the
+ * cause. */
+tn_status cuda_blame(const cuda_scope *scope, tn_status status, const char *call, tn_error *err);
+
 /* As cuda_check, for a call that has to do with another device, too: a fault is kept if this one says that it has it. */
 tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char *call,
                             tn_error *err);
