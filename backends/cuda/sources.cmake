@@ -16,6 +16,7 @@ foreach(part attention engine graph library rows sdpa sdpa_back shape)
   list(APPEND cuda_sources cuda/cudnn/${part}.c)
 endforeach()
 tenon_module(cuda SOURCES cuda/module.c ${cuda_sources})
+target_compile_definitions(tenon-cuda PRIVATE $<$<BOOL:${UNIX}>:_GNU_SOURCE>)
 
 # tenon_cuda_texts(TARGET): the kernels' texts become part of it. Random numbers are made by the text that
 # defines them for every platform.
