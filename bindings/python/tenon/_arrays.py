@@ -191,14 +191,19 @@ class DlpackKind(Kind):
         self.module = module
         self.waits = module not in ("cupy", "tenon")
 
+    def _own_stream(self) -> int | None:
+        """What the library itself works on; None where that is not known."""
+        return sys.modules["cupy"].cuda.get_current_stream().ptr if self.module == "cupy" else None
+
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
-        if self.module == "cupy":
-            raw = sys.modules["cupy"].cuda.get_current_stream().ptr
+        raw = self._own_stream()
+        if raw is not None:
             return wrapped_stream(f"cuda:{tensor.device_id}", raw)
         return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
 
     def view(self, array: Any) -> _abi.Tensor:
-        owned = array.tensor if isinstance(array, _dlpack.Tensor) else _dlpack.take_in(array)
+        owned = (array.tensor if isinstance(array, _dlpack.Tensor)
+                 else _dlpack.take_in(array, self._own_stream()))
         raw = owned.raw
         tensor = _abi.Tensor.from_buffer_copy(raw)
         tensor.owner = None
