@@ -180,9 +180,27 @@ except tenon.Error as error:
 '''
 
 
-def test_arrays_of_a_gpu_come_in_order(script):
-    """On the stub of CUDA's driver, in the place of a GPU."""
+@pytest.fixture
+def beside_a_gpu(script):
+    """As `script`, with the stub of CUDA's driver in the place of a GPU."""
     stub = pathlib.Path(os.environ["TENON_LIBRARY"]).parent / "tests" / "cuda" / "stub"
     if not (stub / "libcuda.so.1").exists():
         pytest.skip("this build has no stub of CUDA's driver")
-    script(PRODUCERS, LD_LIBRARY_PATH=str(stub), CUDA_VISIBLE_DEVICES=None, STUB_MODULES="0")
+    return lambda text: script(text, LD_LIBRARY_PATH=str(stub), CUDA_VISIBLE_DEVICES=None, STUB_MODULES="0")
+
+
+def test_arrays_of_a_gpu_come_in_order(beside_a_gpu):
+    beside_a_gpu(PRODUCERS)
+
+
+def test_results_stay_where_the_arrays_are(beside_a_gpu):
+    """Also where things are created on the GPU that are not said to be elsewhere."""
+    beside_a_gpu("""
+import array, numpy, tenon
+assert tenon.empty(3).device.id == "cuda:0"
+numbers = array.array("f", [1, 2, 3])
+shown = type("Shown", (), {"__array_interface__": numpy.asarray(numbers).__array_interface__})()
+for given in (numbers, memoryview(numbers), shown, tenon.empty(3, "f32", "cpu")):
+    assert tenon.unary("neg", given).device.id == "cpu:0", given
+assert numpy.asarray(tenon.unary("neg", numbers)).tolist() == [-1, -2, -3]
+""")

@@ -87,8 +87,10 @@ class Kind:
         raise NotImplementedError
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        """An array of this library's, not initialised, on the device of `like`."""
-        raise NotImplementedError
+        """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
+        the library has none to make."""
+        on = take(lib.tn_tensor_device, byref(self.view(like)))
+        return _dlpack.Tensor(_dlpack.create(on, shape, word))
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         """The stream that the array's library works on; None for Tenon's current one."""
@@ -212,8 +214,7 @@ class DlpackKind(Kind):
         return tensor
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        view = self.view(like)
-        made = _dlpack.Tensor(_dlpack.create(take(lib.tn_tensor_device, byref(view)), shape, word))
+        made = super().empty(like, shape, word)
         take_out = self._from_dlpack()
         return made if take_out is None else take_out(made)
 
@@ -250,10 +251,6 @@ class InterfaceKind(Kind):
         return make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
                            READ_ONLY if read_only else 0, self.device_type)
 
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        on = take(lib.tn_tensor_device, byref(self.view(like)))
-        return _dlpack.Tensor(_dlpack.create(on, shape, word))
-
 
 class BufferKind(Kind):
     """Whatever has Python's buffer protocol: bytes, array.array, memoryview. Results are Tenon's own."""
@@ -263,9 +260,6 @@ class BufferKind(Kind):
         word = _dtypes.format_word(buffer.format, buffer.itemsize)
         return make_tensor(buffer.address, buffer.shape, buffer.strides, buffer.itemsize,
                            _dtypes.NUMBER[word], buffer, READ_ONLY if buffer.readonly else 0)
-
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        return _dlpack.Tensor(_dlpack.create(None, shape, word))
 
 
 _kinds: dict[type, Kind] = {}
