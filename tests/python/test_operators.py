@@ -206,6 +206,17 @@ def test_wrong_words():
         tenon.attention(a[None, None], a[None, None], a[None, None], backend="FLASH_ATN")
 
 
+@pytest.mark.parametrize("options,name", [
+    ({"seed": -1}, "seed: -1"), ({"max_keys": 2**70}, "max_keys"), ({"scale": "x"}, "scale: 'x'"),
+    ({"window": (1.5, 2)}, "window_left: 1.5"), ({"softcap": None}, "softcap: None")])
+def test_numbers_that_do_not_fit(options, name):
+    q = numpy.ones((1, 1, 4, 4), "f4")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=name):
+        tenon.attention(q, q, q, **options)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="alpha: 'x'"):
+        tenon.matmul(q, q, alpha="x")
+
+
 class Interface:
     """Only the array interface."""
 

@@ -8,7 +8,7 @@ its shape as `dims`.
 from __future__ import annotations
 
 import sys
-from ctypes import addressof, byref, c_int64
+from ctypes import addressof, byref, c_char, c_int64
 
 from . import _abi, _buffers, _dlpack, _dtypes, errors
 from ._handles import take
@@ -23,6 +23,7 @@ READ_ONLY = 1
 MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
+_write_tensor = _abi.packer(_abi.Tensor, "flags")
 
 
 def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
@@ -45,8 +46,9 @@ def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: i
                 flags: int = 0, device_type: int = CPU, device_id: int = 0) -> _abi.Tensor:
     """A view of memory that `keep` keeps alive."""
     laid = _layouts.get((shape, strides, unit)) or make_layout(shape, strides, unit)
-    tensor = _abi.Tensor(address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
-                         None, flags)
+    tensor = _abi.Tensor()
+    _write_tensor(tensor, 0, address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
+                  0, flags)
     tensor.keep = (keep, laid)
     tensor.dims = shape
     return tensor
@@ -107,13 +109,17 @@ class NumpyKind(Kind):
                        if word[:2] not in ("bf", "f8")}
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
+        self.first_byte = c_char.from_buffer
         teach_fast(numpy.ndarray, numpy.empty, exchange=False)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
         if number is None or isinstance(array, self.masked):
             raise self._refusal(array)
-        address, read_only = array.__array_interface__["data"]
+        if array.flags.carray and array.size:  # the quick way, of what is dense and can be written
+            address, read_only = addressof(self.first_byte(array)), False
+        else:
+            address, read_only = array.__array_interface__["data"]
         return make_tensor(address, array.shape, array.strides, array.itemsize, number, array,
                            READ_ONLY if read_only else 0)
 

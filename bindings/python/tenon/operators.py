@@ -32,9 +32,11 @@ ROTARY = "halves pairs".split()
 MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
-_NO_ARRAYS = (None,) * 6
+_NO_ARRAYS, _NOWHERE, _NO_WINDOW = (None,) * 6, (0,) * 6, (0, 0)
 _PLAIN = {"mask", "scale"}  # options that the extension knows
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
+_write_matmul = _abi.packer(_abi.MatmulArgs, "set")
+_write_attention = _abi.packer(_abi.AttentionArgs, "backend")
 
 
 def _load_fast() -> Any:
@@ -70,12 +72,24 @@ def _place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
 
 def run(call: _Call) -> Any:
     """Runs it in the settings that hold here."""
-    err = _abi.Error()
-    if getattr(lib, call.name)(settings.context(), byref(call.args), byref(err)):
+    args, err = call.args, _abi.Error()
+    if getattr(lib, call.name)(settings.context(), byref(args), byref(err)):
         raise errors.make(err)
-    if getattr(call.args, "waits", False) and lib.tn_stream_synchronize(call.args.stream, byref(err)):
+    if args.stream and args.waits and lib.tn_stream_synchronize(args.stream, byref(err)):
         raise errors.make(err)
     return call.result
+
+
+def _fill(write: Callable[..., None], args: Any, *values: Any) -> None:
+    """Writes an args struct; what is no number, or too large for its field, is said."""
+    try:
+        write(args, 0, *values)
+    except _abi.StructError:
+        raise errors.invalid(_abi.misfit(type(args), values)) from None
+
+
+def _address(tensor: _abi.Tensor | None) -> int:
+    return 0 if tensor is None else addressof(tensor)
 
 
 def _word(kind: str, words: Any, word: Any) -> int:
@@ -155,12 +169,14 @@ def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tens
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
                  scales: tuple = (None, None)) -> _Call:
-    args = _abi.MatmulArgs(
-        _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
-        None if bias is None else addressof(bias), alpha, beta,
-        0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
-        transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
-    args.scale_a, args.scale_b = (None if scale is None else addressof(scale) for scale in scales)
+    args = _abi.MatmulArgs()
+    _fill(_write_matmul, args,
+          _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
+          0 if bias is None else addressof(bias), alpha, beta,
+          0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
+          transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
+    if scales != (None, None):
+        args.scale_a, args.scale_b = map(reference, scales)
     _place(args, kind, a, ta)
     return _Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
 
@@ -203,6 +219,8 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
 
 def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple[int, Any, tuple]:
     """The mask's number, the tensor and the window."""
+    if mask is None and window is None:
+        return 0, mask_tensor, _NO_WINDOW
     if mask is not None and not isinstance(mask, str):
         if mask_tensor is not None:
             raise errors.invalid("two arrays of masks: mask and mask_tensor")
@@ -212,7 +230,7 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
         raise errors.invalid(f'a window and the mask "{mask}" at once')
     if number == 3 and window is None:
         raise errors.invalid('the mask "window" needs window=(left, right)')
-    return number, mask_tensor, tuple(window or (0, 0))
+    return number, mask_tensor, _NO_WINDOW if window is None else tuple(window)
 
 
 def _backend_number(backend: str | None) -> int:
@@ -258,12 +276,13 @@ def _attention_call(
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
              and lengths is None and pages is None)
     extra = _NO_ARRAYS if plain else tuple(map(view_or_none, given))
-    args = _abi.AttentionArgs(
-        _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
-        reference(sums), *(_NO_ARRAYS if plain else map(reference, extra)),
-        0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
-        max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
-        0 if backend is None else _backend_number(backend))
+    args = _abi.AttentionArgs()
+    _fill(_write_attention, args,
+          _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
+          0 if sums is None else addressof(sums), *(_NOWHERE if plain else map(_address, extra)),
+          0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
+          max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
+          0 if backend is None else _backend_number(backend))
     _place(args, kind, q, tq)
     return _Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
 
