@@ -19,12 +19,6 @@ from ctypes import (
     c_void_p,
     sizeof,
 )
-from struct import Struct
-from struct import error as StructError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable
 
 TYPES: dict = {
     "v": None,
@@ -267,28 +261,6 @@ def _layout(text: str) -> list:
         base = c_char if kind == "c" else TYPES[kind]
         fields += [(name, base * int(length[:-1]) if length else base) for name in names.split()]
     return fields
-
-
-PACKED = {c_int32: "i", c_uint32: "I", c_int64: "q", c_uint64: "Q", c_size_t: "N", c_double: "d",
-          c_void_p: "P"}
-
-
-def packer(cls: type[Structure], last: str) -> Callable[..., None]:
-    """What writes a structure's fields up to that one, all numbers or addresses, at an offset of a buffer:
-    in a third of the time that its constructor takes."""
-    names = [field[0] for field in cls._fields_]
-    written = cls._fields_[: names.index(last) + 1]
-    return Struct("@" + "".join(PACKED[field[1]] for field in written)).pack_into
-
-
-def misfit(cls: type[Structure], values: tuple) -> str:
-    """Which of the values that a packer did not take does not fit its field, and why."""
-    for (name, kind), value in zip(cls._fields_, values):
-        try:
-            Struct(PACKED[kind]).pack(value)
-        except StructError as error:
-            return f"{name}: {value!r}: {error}"
-    return f"{len(values)} values"
 
 
 class Error(Structure):

@@ -13,6 +13,7 @@ from ctypes import addressof, byref, c_char, c_int64
 from . import _abi, _buffers, _dlpack, _dtypes, errors
 from ._handles import take
 from ._library import lib
+from ._packing import Misfit, Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ READ_ONLY = 1
 MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
-_write_tensor = _abi.packer(_abi.Tensor, "flags")
+_write_tensor = Packer(_abi.Tensor, "data", "flags").into
 
 
 def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
@@ -47,8 +48,11 @@ def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: i
     """A view of memory that `keep` keeps alive."""
     laid = _layouts.get((shape, strides, unit)) or make_layout(shape, strides, unit)
     tensor = _abi.Tensor()
-    _write_tensor(tensor, 0, address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
-                  0, flags)
+    try:
+        _write_tensor(tensor, 0, address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
+                      0, flags)
+    except Misfit:
+        raise errors.invalid(f"{address!r} is no address, or {device_id!r} no device") from None
     tensor.keep = (keep, laid)
     tensor.dims = shape
     return tensor

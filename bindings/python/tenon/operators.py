@@ -19,6 +19,7 @@ from ctypes import cast as cast_address
 from . import _abi, _dtypes, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, view, view_or_none
 from ._library import lib
+from ._packing import Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ ROTARY = "halves pairs".split()
 MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
-_NO_ARRAYS, _NOWHERE, _NO_WINDOW = (None,) * 6, (0,) * 6, (0, 0)
+_NO_WINDOW = (0, 0)
 _PLAIN = {"mask", "scale"}  # options that the extension knows
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
-_write_matmul = _abi.packer(_abi.MatmulArgs, "set")
-_write_attention = _abi.packer(_abi.AttentionArgs, "backend")
+_matmul = Packer(_abi.MatmulArgs, "struct_size", "set")
+_operands = Packer(_abi.AttentionArgs, "struct_size", "lse")
+_arrays = Packer(_abi.AttentionArgs, "mask_tensor", "pages")
+_options = Packer(_abi.AttentionArgs, "scale", "backend")
 
 
 def _load_fast() -> Any:
@@ -78,18 +81,6 @@ def run(call: _Call) -> Any:
     if args.stream and args.waits and lib.tn_stream_synchronize(args.stream, byref(err)):
         raise errors.make(err)
     return call.result
-
-
-def _fill(write: Callable[..., None], args: Any, *values: Any) -> None:
-    """Writes an args struct; what is no number, or too large for its field, is said."""
-    try:
-        write(args, 0, *values)
-    except _abi.StructError:
-        raise errors.invalid(_abi.misfit(type(args), values)) from None
-
-
-def _address(tensor: _abi.Tensor | None) -> int:
-    return 0 if tensor is None else addressof(tensor)
 
 
 def _word(kind: str, words: Any, word: Any) -> int:
@@ -170,11 +161,11 @@ def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tens
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
                  scales: tuple = (None, None)) -> _Call:
     args = _abi.MatmulArgs()
-    _fill(_write_matmul, args,
-          _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
-          0 if bias is None else addressof(bias), alpha, beta,
-          0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
-          transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
+    _matmul.write(
+        args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
+        0 if bias is None else addressof(bias), alpha, beta,
+        0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
+        transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
     if scales != (None, None):
         args.scale_a, args.scale_b = map(reference, scales)
     _place(args, kind, a, ta)
@@ -275,14 +266,16 @@ def _attention_call(
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
              and lengths is None and pages is None)
-    extra = _NO_ARRAYS if plain else tuple(map(view_or_none, given))
+    extra = None if plain else tuple(map(view_or_none, given))
     args = _abi.AttentionArgs()
-    _fill(_write_attention, args,
-          _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
-          0 if sums is None else addressof(sums), *(_NOWHERE if plain else map(_address, extra)),
-          0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
-          max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
-          0 if backend is None else _backend_number(backend))
+    _operands.into(args, 0, _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
+                   0 if sums is None else addressof(sums))
+    if extra is not None:
+        _arrays.write(args, *(reference(tensor) or 0 for tensor in extra))
+    _options.write(
+        args, 0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
+        max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
+        0 if backend is None else _backend_number(backend))
     _place(args, kind, q, tq)
     return _Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
 
