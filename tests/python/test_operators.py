@@ -206,6 +206,20 @@ def test_wrong_words():
         tenon.attention(a[None, None], a[None, None], a[None, None], backend="FLASH_ATN")
 
 
+@pytest.mark.parametrize("options,name", [
+    ({"seed": -1}, "seed: -1"), ({"max_keys": 2**70}, "max_keys"), ({"scale": "x"}, "scale: 'x'"),
+    ({"window": (1.5, 2)}, "window_left: 1.5"), ({"softcap": None}, "softcap: None")])
+def test_numbers_that_do_not_fit(options, name):
+    q = numpy.ones((1, 1, 4, 4), "f4")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=name):
+        tenon.attention(q, q, q, **options)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="alpha: 'x'"):
+        tenon.matmul(q, q, alpha="x")
+    nowhere = type("Nowhere", (), {"__array_interface__": dict(q.__array_interface__, data=("x", False))})()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="x. is no address"):
+        tenon.matmul(nowhere, q)
+
+
 class Interface:
     """Only the array interface."""
 
@@ -243,7 +257,7 @@ def test_protocols(random):
 
 
 def test_memory_is_shared_and_freed(random):
-    out = tenon.empty((2, 2), "f32")
+    out = tenon.empty((2, 2), "f32", "cpu")
     seen = numpy.from_dlpack(out)
     tenon.fill(out, 3)
     assert (seen == 3).all()
@@ -295,8 +309,8 @@ def test_everything_is_given_back(random, tmp_path):
         tenon.lock.check(path)
         stream, event = tenon.Stream("cpu"), tenon.Event(on="cpu")
         event.record(stream)
-        numpy.from_dlpack(tenon.empty((3, 3)))
-        tenon.empty((2, 2)).__dlpack__()
+        numpy.from_dlpack(tenon.empty((3, 3), device="cpu"))
+        tenon.empty((2, 2), device="cpu").__dlpack__()
         tenon.doctor()
 
     for _ in range(3):
@@ -319,7 +333,7 @@ def test_buffers_are_given_back():
 def test_capsules_that_nobody_takes():
     from tenon import _dlpack
 
-    t = tenon.empty((4, 4))
+    t = tenon.empty((4, 4), device="cpu")
     for version in (None, (1, 1)):
         kept = t.__dlpack__(max_version=version)
         for _ in range(10):
