@@ -24,7 +24,9 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=2,h=4,hk=2,l=16,d=16,sink=f32,lse=1", "f16:b=6,h=2,lq=5,lk=16,d=16,sink=f32,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,l=16,d=16,used=1,lse=1", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
-    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
+    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1",
+    "bf16:b=3,h=4,hk=2,lq=1,lk=64,d=16,page=16,pool=20,lse=1",
+    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
@@ -56,7 +58,7 @@ class Decisions(script.Case):
                        "b=2,h=4,lq=32,lk=64,d=64,mask=causal-br", "b=2,h=4,l=64,d=64,mask=window:8;8",
                        "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
                        "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
-                       "b=3,h=4,l=64,d=64,used=1", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
+                       "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
         self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")
@@ -76,6 +78,7 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
                 ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
+                ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
             why = self.why(problem)
@@ -209,6 +212,7 @@ class Libraries(script.Case):
         for problem, name, before, first in (
                 ("attention:bf16:b=2,h=4,l=64,d=64,used=1", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=additive", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,lq=1,lk=64,d=64,page=16,pool=20", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),

@@ -181,6 +181,16 @@ static void bounds_masks_and_lengths_have_one(void **state)
     is_taken("attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,used=1");
 }
 
+static void pages_have_one(void **state)
+{
+    (void)state;
+    begin();
+    is_taken("attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,page=16,pool=2000");
+    is_taken("attention:f16:b=4,h=8,lq=1,lk=1024,d=64,page=64,pool=100,lse=1");
+    is_taken("attention:bf16:b=2,h=8,hk=2,lq=128,lk=1024,d=128,page=32,pool=100,"
+             "mask=causal-br,lse=1");
+}
+
 static double milliseconds(void)
 {
     struct timespec now;
@@ -284,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_row_admits_has_an_engine),
         cmocka_unit_test(bounds_masks_and_lengths_have_one),
+        cmocka_unit_test(pages_have_one),
         cmocka_unit_test(keys_that_grow_have_one),
         cmocka_unit_test(gradients_have_one),
         cmocka_unit_test(a_refusal_has_the_librarys_words),
