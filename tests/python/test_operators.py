@@ -1,7 +1,9 @@
 """Operators on arrays of every sort, against NumPy."""
 import array
+import ctypes
 import gc
 import pickle
+import sys
 import weakref
 
 import numpy
@@ -179,6 +181,17 @@ def test_other_byte_order(random):
         tenon.matmul(a.astype(a.dtype.newbyteorder()), a)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="<f4"):
         tenon.matmul(Interface(a.astype(a.dtype.newbyteorder())), a)
+    other = ctypes.c_float.__ctype_be__ if sys.byteorder == "little" else ctypes.c_float.__ctype_le__
+    for given in (memoryview(a.astype(a.dtype.newbyteorder())), (other * 4)()):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="byte order"):
+            tenon.unary("neg", given)
+
+
+def test_buffers_without_strides():
+    """As ctypes' arrays are."""
+    rows = ((ctypes.c_float * 3) * 2)((1, 2, 3), (4, 5, 6))
+    numpy.testing.assert_array_equal(tenon.permute(rows, (1, 0)), [[1, 4], [2, 5], [3, 6]])
+    assert numpy.asarray(tenon.unary("neg", ctypes.c_double(2))) == -2
 
 
 def test_what_is_no_array():
@@ -215,6 +228,8 @@ def test_numbers_that_do_not_fit(options, name):
         tenon.attention(q, q, q, **options)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="alpha: 'x'"):
         tenon.matmul(q, q, alpha="x")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="window of 1 numbers"):
+        tenon.attention(q, q, q, window=(1,))
     nowhere = type("Nowhere", (), {"__array_interface__": dict(q.__array_interface__, data=("x", False))})()
     with pytest.raises(tenon.errors.InvalidArgumentError, match="x. is no address"):
         tenon.matmul(nowhere, q)

@@ -58,15 +58,6 @@ def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: i
     return tensor
 
 
-def dense_strides(shape: tuple) -> tuple:
-    """In elements, the last dimension fastest."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 _streams: dict[tuple[str, int], Any] = {}
 
 
@@ -256,7 +247,7 @@ class InterfaceKind(Kind):
         if facts.get("mask") is not None:
             raise errors.invalid("an array with a mask; fill it first")
         shape = tuple(facts["shape"])
-        strides = facts.get("strides") or tuple(size * step for step in dense_strides(shape))
+        strides = facts.get("strides") or _buffers.dense_strides(shape, size)
         address, read_only = facts["data"]
         return make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
                            READ_ONLY if read_only else 0, self.device_type)
@@ -331,7 +322,7 @@ def new_axis(tensor: _abi.Tensor, at: int) -> _abi.Tensor:
     """The same memory with a dimension of 1 more at that place."""
     count = tensor.ndim
     steps = (c_int64 * count).from_address(tensor.strides) if tensor.strides else (
-        dense_strides(tensor.dims))
+        _buffers.dense_strides(tensor.dims))
     shape, strides = list(tensor.dims), list(steps)
     shape.insert(at, 1)
     strides.insert(at, 1)

@@ -216,6 +216,8 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
         if mask_tensor is not None:
             raise errors.invalid("two arrays of masks: mask and mask_tensor")
         mask, mask_tensor = None, mask
+    if window is not None and len(window) != 2:
+        raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
     number = 3 if window is not None else _word("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
         raise errors.invalid(f'a window and the mask "{mask}" at once')
