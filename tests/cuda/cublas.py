@@ -124,6 +124,21 @@ class Decisions(script.Case):
         for name in (LT, LT + ".tf32", BLAS):
             self.assertNotIn("rounds-product", self.rows("matmul:f32:m=8,n=8,k=8")[name]["numerics"])
 
+    def test_groups_are_of_cublas_where_nothing_says_otherwise(self):
+        name, setting = BLAS + ".grouped-half", "cuda.matmul.prefer_cublaslt_grouped_gemm=true"
+        problem = "matmul:bf16:m=64,n=384,k=256"
+        why = self.refused(self.rows(problem), name)
+        self.assertEqual((why["code"], why["what"]), ("feature", "grouped"))
+        self.assertEqual(self.chosen(problem + ",grouped=1"), name)
+        self.assertTrue(self.chosen(problem + ",grouped=1", setting).startswith(LT))
+        why = self.refused(self.rows(problem + ",grouped=1", "h200", "--set", setting), name)
+        self.assertEqual((why["code"], why["what"]), ("setting", setting.split("=")[0]))
+        self.assertEqual(self.chosen("matmul:f16:m=64,n=384,k=256,grouped=1", setting), name)
+        self.assertEqual(self.chosen("matmul:f64:m=64,n=384,k=256,grouped=1"), BLAS + ".grouped")
+        for more, code in ((",batch=3", "feature"), (",align=4", "alignment")):
+            rows = self.rows(f"matmul:f32:m=64,n=384,k=256{more},grouped=1")
+            self.assertEqual(self.refused(rows, BLAS + ".grouped")["code"], code)
+
     def test_memory_is_what_the_settings_say(self):
         small, large = ("matmul:f32:m=%d,n=%d,k=%d" % (size, size, size) for size in (64, 4096))
         for problem, library, setting, expected in (

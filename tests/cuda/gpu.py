@@ -85,6 +85,9 @@ def products():
         yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1,act=relu"
     yield "matmul:f32:m=127,n=65,k=33,bias=1,act=gelu-tanh"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
+    for dtype in FLOATS:
+        yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"
+        yield f"matmul:{dtype}:m=64,n=48,k=32,ta=1,alpha=2,beta=0.5,grouped=1"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
     yield "matmul:f16:m=127,n=64,k=33,acc=f16"
     for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",

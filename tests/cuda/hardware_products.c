@@ -249,6 +249,65 @@ static void stricter_classes_are_kept_or_refused(void **state)
     product_end(&p);
 }
 
+/* Small whole numbers, whose products are exact in every dtype here. */
+static tn_tensor small_numbers(tn_dtype dtype, int64_t m, int64_t n, uint32_t seed)
+{
+    tn_tensor wide = make(cpu, TN_F32, m, n), here = make(cpu, dtype, m, n);
+    float *numbers = wide.data;
+    for (int64_t i = 0; i < m * n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        numbers[i] = (float)(seed >> 30) - 1;
+    }
+    must(tn_cast(NULL, TN_ARGS(cast, .in = &wide, .out = &here), &err));
+    tn_tensor_release(&wide);
+    return here;
+}
+
+static tn_tensor sent(const tn_tensor *here)
+{
+    tn_tensor there = make(gpu, here->dtype, here->shape[0], here->shape[1]);
+    must(tn_copy(NULL, here, &there, &err));
+    must(tn_device_synchronize(gpu, &err));
+    return there;
+}
+
+/* Of many sizes, one of them without rows, against the processor. */
+static void groups_are_what_each_is_alone(void **state)
+{
+    enum { GROUPS = 40 };
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
+    (void)state;
+    begin_gpu();
+    for (int t = 0; t < 4; t++) {
+        tn_tensor a[GROUPS], b[GROUPS], out[GROUPS], expected[GROUPS];
+        tn_matmul_args args[GROUPS];
+        const tn_matmul_args *groups[GROUPS];
+        for (int i = 0; i < GROUPS; i++) {
+            const int64_t m = i % 7 * 5, n = 16 + i, k = 8 + i;
+            tn_tensor on_left = small_numbers(dtypes[t], m, k, (uint32_t)i);
+            tn_tensor on_right = small_numbers(dtypes[t], k, n, (uint32_t)(i + 99));
+            expected[i] = make(cpu, dtypes[t], m, n);
+            must(tn_matmul(
+                NULL, TN_ARGS(matmul, .a = &on_left, .b = &on_right, .out = &expected[i]), &err));
+            a[i] = sent(&on_left), b[i] = sent(&on_right), out[i] = make(gpu, dtypes[t], m, n);
+            args[i] = (tn_matmul_args){
+                .struct_size = sizeof args[i], .a = &a[i], .b = &b[i], .out = &out[i]};
+            groups[i] = &args[i];
+            tn_tensor_release(&on_left), tn_tensor_release(&on_right);
+        }
+        must(tn_matmul_grouped(NULL, groups, GROUPS, &err));
+        must(tn_device_synchronize(gpu, &err));
+        for (int i = 0; i < GROUPS; i++) {
+            tn_tensor here = make(cpu, dtypes[t], out[i].shape[0], out[i].shape[1]);
+            must(tn_copy(NULL, &out[i], &here, &err));
+            must(tn_device_synchronize(gpu, &err));
+            assert_memory_equal(here.data, expected[i].data, (size_t)bytes_of(&here));
+            tn_tensor_release(&here), tn_tensor_release(&a[i]), tn_tensor_release(&b[i]);
+            tn_tensor_release(&out[i]), tn_tensor_release(&expected[i]);
+        }
+    }
+}
+
 /* A thread with settings and a stream of its own, and what it has to find. */
 typedef struct worker {
     pthread_t thread;
@@ -328,6 +387,7 @@ int main(void)
         cmocka_unit_test(others_leave_them),
         cmocka_unit_test(runs_repeat),
         cmocka_unit_test(stricter_classes_are_kept_or_refused),
+        cmocka_unit_test(groups_are_what_each_is_alone),
         cmocka_unit_test(two_threads_have_the_bits_of_their_settings),
     };
     return run_suite("cuda.hardware_products", tests);
