@@ -21,7 +21,6 @@ typedef struct told {
 
 static tn_status admit_grouped(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    static const char prefer[] = "cuda.matmul.prefer_cublaslt_grouped_gemm";
     enum { SINCE = 120500, ALIGNED = 16 };
     const tn_op *op = query->op;
     const bool bf16 = op->operand[TN_MATMUL_A].dtype == TN_BF16;
@@ -29,9 +28,11 @@ static tn_status admit_grouped(const tn_kernel_row *row, const tn_query *query, 
     if (!op->as.matmul.grouped)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "grouped", 1, 0,
                            "it is for several at once: tn_matmul_grouped");
-    (void)query->setting(query, prefer, &other);
+    (void)query->setting(query, "cuda.matmul.prefer_cublaslt_grouped_gemm", &other);
     if (other && bf16)
-        return cuda_refuse(why, TN_REFUSE_SETTING, prefer, 0, 1, "bf16 goes through cuBLASLt");
+        return cuda_refuse(why, TN_REFUSE_SETTING, "prefer_cublaslt_grouped_gemm", 0, 1,
+                           "cuda.matmul.prefer_cublaslt_grouped_gemm=true has bf16 go through "
+                           "cuBLASLt");
     if (query->library_version >= 0 && query->library_version < SINCE)
         return tn_refuse(why, TN_REFUSE_VERSION, "cuBLAS", SINCE, query->library_version);
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
