@@ -52,6 +52,7 @@ class Decisions(script.Case):
                 (f8 + ",align=8;8;8", "alignment", 16), (f8 + ",bias=1", "dtype", None),
                 (f8.replace("e4m3fn", "e5m2"), "dtype", None), (f8 + ",scale_a=rows", "feature", 2),
                 (f8 + ",scale_a=rows,scale_b=tensor", "feature", 2),
+                (f8 + ",scale_a=rows,scale_b=columns,align=64;64;64;64;8", "alignment", 16),
                 (f8 + ",batch=3,scale_a=rows,scale_b=columns", "stride", 0)):
             why = self.refused(self.rows(problem), name)
             self.assertEqual(why["code"], code, problem)

@@ -293,7 +293,8 @@ class Gpu(script.Case):
         self.assertEqual(
             self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
             lt + ".half")
-        half = "matmul:f16:m=64,n=64,k=65536@cuda:0"
+        half = "matmul:f16:m=2048,n=2048,k=2048@cuda:0"  # where computing, and not memory, takes the time
+        self.assertEqual(self.taken(half), lt + ".half-reduced")
         for setting, name in (
                 ("cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
                 ("cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
@@ -305,7 +306,11 @@ class Gpu(script.Case):
             self.assertEqual(self.taken(half, setting), name, setting)
             done = self.command("--set", setting, "check", half)
             self.assertEqual(done.returncode, 0, f"{setting}: {done.stdout}{done.stderr}")
-        self.sum_up("products", "10 settings seen to change what is taken, or what it has")
+        groups = "matmul:bf16:m=64,n=512,k=512,grouped=1@cuda:0"
+        other = self.taken(groups, "cuda.matmul.prefer_cublaslt_grouped_gemm=true")
+        self.assertEqual(self.taken(groups), "cuda.matmul.cublas.grouped-half")
+        self.assertTrue(other.startswith(lt), other)
+        self.sum_up("products", "11 settings seen to change what is taken, or what it has")
 
     def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
         """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""

@@ -188,7 +188,7 @@ const tn_kernel_row cuda_blas_tf32_row = {
     ROW,
 };
 
-/* beta c may be added to a product that is rounded already (seen with 13.0). */
+/* beta c may be added to a product that is rounded already (seen with 13.1). */
 const tn_kernel_row cuda_blas_half_row = {
     .name = "cuda.matmul.cublas.half",
     .dtypes = cuda_blas_half,

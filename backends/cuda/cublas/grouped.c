@@ -1,5 +1,5 @@
-/* Products of several sizes by one call of cuBLAS's. Addresses of their operands are read on the device: they lie at the
- * end of the runs' workspace. */
+/* Products of several sizes by one call of cuBLAS's. Addresses of their operands are read on the device: they lie at
+ * the end of the runs' workspace. */
 #include "../kernels/layout.h"
 #include "admit.h"
 #include "gemm.h"
