@@ -26,7 +26,9 @@ tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn
 target_link_libraries(stub_cudnn PRIVATE m)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
-tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
+tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
+  DEFINITIONS STAND_IN="${cuda_stub_folder}/libnvidia-ml.so.1")
+add_dependencies(test_cuda_find stub_nvml)
 set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
 tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
