@@ -133,8 +133,8 @@ static void print_problem_help(void)
 {
     printf(
         "\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the device is best when left out. Fields:\n\n"
-        "  matmul   m n k ta tb batch bias act alpha beta out acc b scale_a scale_b sa sb sc sbias\n"
-        "           sscale_a sscale_b align\n"
+        "  matmul   m n k ta tb batch bias act alpha beta out acc b scale_a scale_b grouped sa sb sc\n"
+        "           sbias sscale_a sscale_b align\n"
         "  permute  shape order si so align\n"
         "  cast     shape to si so inplace align\n"
         "  fill     shape value imaginary so align\n"

@@ -79,6 +79,8 @@ static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
                                                &cuda_blas_half_reduced_row,
                                                &cuda_blas_f16_sums_row,
                                                &cuda_blas_int8_row,
+                                               &cuda_blas_grouped_row,
+                                               &cuda_blas_grouped_half_row,
 #define LT_ROWS_(kind) \
     &cuda_lt_##kind##_rows[0].row, &cuda_lt_##kind##_rows[1].row, &cuda_lt_##kind##_rows[2].row,
                                                LT_ROWS_LIST(LT_ROWS_)

@@ -94,6 +94,19 @@ tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
                               const tni_problem *problem, const void *packed,
                               const tni_call_args *args, tn_error *err);
 
+/* Problems of matmul whose plans are of one kernel, which takes many at once: tn_kernel_row.run_many. */
+typedef struct tni_many {
+    const tni_plan *const *plans;
+    const tni_problem *const *problems;
+    size_t count; /* at least 1 */
+} tni_many;
+tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_stream *on,
+                            tn_error *err);
+
+/* Whether what is queued on the stream, NULL for the thread's current one of the device, becomes part of a graph:
+ * Tenon's or the program's. */
+bool tni_is_recorded(tn_stream *on, tn_device *device);
+
 /* A call: a face's arguments, whose struct is the class's. */
 typedef struct tni_asked {
     const tn_context *context; /* not NULL */

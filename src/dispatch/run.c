@@ -213,10 +213,73 @@ tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
     return status;
 }
 
-/* By Tenon or by the program. */
-static bool is_recorded(const tni_call_args *args, const tni_problem *problem)
+/* The runs of many, which share the workspace that is found for the greatest of them. */
+static void begin_many(const tni_many *many, const tni_call *call, const tn_stream *stream,
+                       const tn_run *with, tn_run *out)
 {
-    tn_stream *stream = args->stream ? args->stream : tn_stream_current(problem->device);
+    for (size_t i = 0; i < many->count; i++) {
+        out[i] = begin(many->plans[i], call, many->problems[i], stream);
+        out[i].workspace = with->workspace;
+        out[i].workspace_bytes = with->workspace_bytes;
+    }
+}
+
+static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream *stream,
+                           tn_run *runs, tn_error *err)
+{
+    const tni_plan *greatest = many->plans[0];
+    const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
+    const tni_call_args args = {.stream = stream};
+    tni_scratch *taken = NULL;
+    tn_run with = {.struct_size = sizeof with};
+    tn_error said = {0};
+    tn_status status = TN_OK;
+    for (size_t i = 1; i < many->count; i++)
+        greatest = many->plans[i]->workspace > greatest->workspace ? many->plans[i] : greatest;
+    if (greatest->workspace > 0)
+        status = find_workspace(greatest, &args, stream, face, &with, &taken, err);
+    if (status)
+        return status;
+    begin_many(many, call, stream, &with, runs);
+    status = runs->row->run_many(runs, many->count, &said);
+    if (status)
+        status = failed(call, many->plans[0], many->problems[0], status, &said, err);
+    if (taken)
+        tni_scratch_give(stream, taken);
+    for (size_t i = 0; i < many->count && tni_row_has_streams(call->row); i++)
+        leave_trace(many->plans[i], stream);
+    return status;
+}
+
+tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_stream *on,
+                            tn_error *err)
+{
+    const tni_plan *first = many->plans[0];
+    const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
+    tn_stream *stream;
+    tni_call call;
+    tn_status status = tni_device_open(first->device, face, &call, err);
+    if (!status)
+        status = tni_stream_for_step(on, first->device, face, &stream, err);
+    if (status)
+        return status;
+    tn_run *runs = tni_alloc_zeroed(many->count, sizeof *runs);
+    if (!runs)
+        return tni_no_memory(err, face, "the runs of a group");
+    if (first->kernel->talker)
+        tni_library_heed(first->kernel->talker, context);
+    status = call_many(many, &call, stream, runs, err);
+    tni_release(runs);
+    if (!status && context->value[TN_SETTING_DEBUG_SYNC])
+        status = tn_stream_synchronize(stream, err);
+    return status;
+}
+
+bool tni_is_recorded(tn_stream *on, tn_device *device)
+{
+    if (!tni_graph_any() && !tni_capture_any())
+        return false;
+    tn_stream *stream = on ? on : tn_stream_current(device);
     return stream && (tni_graph_of(stream) || tni_capture_is_on(stream));
 }
 
@@ -228,8 +291,7 @@ tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_er
     const tni_question question = {.context = asked->context,
                                    .op = &problem->op,
                                    .device = problem->device,
-                                   .recorded = (tni_graph_any() || tni_capture_any()) &&
-                                               is_recorded(&args, problem)};
+                                   .recorded = tni_is_recorded(args.stream, problem->device)};
     tn_status status = tni_lease_take(&question, false, &lease, err);
     if (status)
         return status;

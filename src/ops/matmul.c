@@ -300,7 +300,8 @@ static size_t words(const tn_op *op, uint64_t *out)
 {
     out[0] = (uint64_t)op->as.matmul.activation;
     out[1] = op->as.matmul.acc;
-    return 2;
+    out[2] = (uint64_t)op->as.matmul.grouped;
+    return 3;
 }
 
 static void free_dims(tn_op *op, uint64_t dims)
@@ -335,6 +336,7 @@ const tn_setting tni_matmul_settings[] = {
     TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION,
     TN_SETTING_CUDA_MATMUL_ALLOW_BF16_REDUCED_PRECISION_REDUCTION_SPLIT_K,
     TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION,
+    TN_SETTING_CUDA_MATMUL_PREFER_CUBLASLT_GROUPED_GEMM,
     TN_SETTING_MATMUL_LIBRARY,
     TN_SETTING_CUDA_PREFERRED_BLAS_LIBRARY,
     TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE,

@@ -107,7 +107,11 @@ static tn_status parse_scales(tni_fields *fields, tn_dtype dtype, sizes *out, tn
 
 static tn_status parse_numbers(tni_fields *fields, tn_matmul_op *out, tn_error *err)
 {
+    int64_t grouped = 0;
     tn_status status = tni_fields_dtype(fields, "acc", &out->acc, err);
+    if (!status)
+        status = tni_fields_switch(fields, "grouped", &grouped, err);
+    out->grouped = (int32_t)grouped;
     if (!status)
         status = tni_fields_real(fields, "alpha", &out->alpha, err);
     if (!status)
@@ -168,6 +172,25 @@ static void write_scales(const sizes *size, tn_dtype dtype, tni_buffer *out)
     }
 }
 
+static void write_numbers(const tn_op *op, tni_buffer *out)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
+    const tn_dtype to = op->operand[TN_MATMUL_OUT].dtype;
+    if (mm->activation)
+        tni_write_word(out, "act", tni_matmul_activations[mm->activation]);
+    if (mm->alpha != 1)
+        tni_write_real(out, "alpha", mm->alpha);
+    if (mm->beta != 0)
+        tni_write_real(out, "beta", mm->beta);
+    if (to != tni_matmul_out(dtype))
+        tni_write_word(out, "out", tn_dtype_name(to));
+    if (mm->acc != tni_matmul_acc(dtype))
+        tni_write_word(out, "acc", tn_dtype_name(mm->acc));
+    if (mm->grouped)
+        tni_write_integer(out, "grouped", 1);
+}
+
 void tni_matmul_write(const tn_op *op, tni_buffer *out)
 {
     const tn_matmul_op *mm = &op->as.matmul;
@@ -199,16 +222,7 @@ void tni_matmul_write(const tn_op *op, tni_buffer *out)
     if (size.bias)
         tni_write_integer(out, "bias", 1);
     write_scales(&size, dtype, out);
-    if (mm->activation)
-        tni_write_word(out, "act", tni_matmul_activations[mm->activation]);
-    if (mm->alpha != 1)
-        tni_write_real(out, "alpha", mm->alpha);
-    if (mm->beta != 0)
-        tni_write_real(out, "beta", mm->beta);
-    if (to->dtype != tni_matmul_out(dtype))
-        tni_write_word(out, "out", tn_dtype_name(to->dtype));
-    if (mm->acc != tni_matmul_acc(dtype))
-        tni_write_word(out, "acc", tn_dtype_name(mm->acc));
+    write_numbers(op, out);
     for (int32_t i = 0; i < TN_MATMUL_OPERANDS; i++) {
         if (op->operand[i].dtype)
             tni_write_strides(out, stride_keys[i], &op->operand[i], &dense[i]);

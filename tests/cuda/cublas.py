@@ -52,6 +52,7 @@ class Decisions(script.Case):
                 (f8 + ",align=8;8;8", "alignment", 16), (f8 + ",bias=1", "dtype", None),
                 (f8.replace("e4m3fn", "e5m2"), "dtype", None), (f8 + ",scale_a=rows", "feature", 2),
                 (f8 + ",scale_a=rows,scale_b=tensor", "feature", 2),
+                (f8 + ",scale_a=rows,scale_b=columns,align=64;64;64;64;8", "alignment", 16),
                 (f8 + ",batch=3,scale_a=rows,scale_b=columns", "stride", 0)):
             why = self.refused(self.rows(problem), name)
             self.assertEqual(why["code"], code, problem)
@@ -123,6 +124,22 @@ class Decisions(script.Case):
             self.assertIn("rounds-product", rows[name]["numerics"])
         for name in (LT, LT + ".tf32", BLAS):
             self.assertNotIn("rounds-product", self.rows("matmul:f32:m=8,n=8,k=8")[name]["numerics"])
+
+    def test_groups_are_of_cublas_where_nothing_says_otherwise(self):
+        name, setting = BLAS + ".grouped-half", "cuda.matmul.prefer_cublaslt_grouped_gemm=true"
+        problem = "matmul:bf16:m=64,n=384,k=256"
+        why = self.refused(self.rows(problem), name)
+        self.assertEqual((why["code"], why["what"]), ("feature", "grouped"))
+        self.assertEqual(self.chosen(problem + ",grouped=1"), name)
+        self.assertTrue(self.chosen(problem + ",grouped=1", setting).startswith(LT))
+        why = self.refused(self.rows(problem + ",grouped=1", "h200", "--set", setting), name)
+        self.assertEqual((why["code"], why["what"]), ("setting", "prefer_cublaslt_grouped_gemm"))
+        self.assertIn(setting, why["text"])
+        self.assertEqual(self.chosen("matmul:f16:m=64,n=384,k=256,grouped=1", setting), name)
+        self.assertEqual(self.chosen("matmul:f64:m=64,n=384,k=256,grouped=1"), BLAS + ".grouped")
+        for more, code in ((",batch=3", "feature"), (",align=4;64;64", "alignment")):
+            rows = self.rows(f"matmul:f32:m=64,n=384,k=256{more},grouped=1")
+            self.assertEqual(self.refused(rows, BLAS + ".grouped")["code"], code)
 
     def test_memory_is_what_the_settings_say(self):
         small, large = ("matmul:f32:m=%d,n=%d,k=%d" % (size, size, size) for size in (64, 4096))

@@ -56,4 +56,7 @@ const header_number lt_vendor_numbers[] = {
                    #name " is declared otherwise");
 LT_CALL_LIST(LT_CALL_)
 BLAS_CALL_LIST(LT_CALL_)
+#if CUBLAS_VERSION >= 120500
+BLAS_LATER_LIST(LT_CALL_)
+#endif
 #undef LT_CALL_

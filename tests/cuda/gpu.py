@@ -86,6 +86,9 @@ def products():
         yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1,act=relu"
     yield "matmul:f32:m=127,n=65,k=33,bias=1,act=gelu-tanh"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
+    for dtype in FLOATS:
+        yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"
+        yield f"matmul:{dtype}:m=64,n=48,k=32,ta=1,alpha=2,beta=0.5,grouped=1"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
     yield "matmul:f16:m=127,n=64,k=33,acc=f16"
     for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",
@@ -308,7 +311,8 @@ class Gpu(script.Case):
         self.assertEqual(
             self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
             lt + ".half")
-        half = "matmul:f16:m=64,n=64,k=65536@cuda:0"
+        half = "matmul:f16:m=2048,n=2048,k=2048@cuda:0"  # where computing, and not memory, takes the time
+        self.assertEqual(self.taken(half), lt + ".half-reduced")
         for setting, name in (
                 ("cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
                 ("cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
@@ -320,7 +324,11 @@ class Gpu(script.Case):
             self.assertEqual(self.taken(half, setting), name, setting)
             done = self.command("--set", setting, "check", half)
             self.assertEqual(done.returncode, 0, f"{setting}: {done.stdout}{done.stderr}")
-        self.sum_up("products", "10 settings seen to change what is taken, or what it has")
+        groups = "matmul:bf16:m=64,n=512,k=512,grouped=1@cuda:0"
+        other = self.taken(groups, "cuda.matmul.prefer_cublaslt_grouped_gemm=true")
+        self.assertEqual(self.taken(groups), "cuda.matmul.cublas.grouped-half")
+        self.assertTrue(other.startswith(lt), other)
+        self.sum_up("products", "11 settings seen to change what is taken, or what it has")
 
     def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
         """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""

@@ -320,6 +320,71 @@ static void scales_of_8_bit_floats_are_pointed_to(void **state)
     tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
 }
 
+/* Products of several sizes, the last of no rows. */
+enum { GROUPS = 5 };
+static tn_status multiply_grouped(const tn_context *context, tn_dtype dtype)
+{
+    tn_tensor a[GROUPS], b[GROUPS], out[GROUPS];
+    tn_matmul_args args[GROUPS];
+    const tn_matmul_args *groups[GROUPS];
+    for (int i = 0; i < GROUPS; i++) {
+        const int64_t m = i == GROUPS - 1 ? 0 : 8 * (i + 1), n = 16 + 8 * i, k = 32;
+        const int64_t of_a[] = {m, k}, of_b[] = {k, n}, of_out[] = {m, n};
+        DO(tn_tensor_create(device, dtype, of_a, 2, &a[i], &err));
+        DO(tn_tensor_create(device, dtype, of_b, 2, &b[i], &err));
+        DO(tn_tensor_create(device, dtype, of_out, 2, &out[i], &err));
+        args[i] =
+            (tn_matmul_args){.struct_size = sizeof args[i], .a = &a[i], .b = &b[i], .out = &out[i]};
+        groups[i] = &args[i];
+    }
+    tn_status status = tn_matmul_grouped(context, groups, GROUPS, &err);
+    for (int i = 0; i < GROUPS; i++)
+        tn_tensor_release(&a[i]), tn_tensor_release(&b[i]), tn_tensor_release(&out[i]);
+    return status;
+}
+
+static void groups_are_one_call_of_cublas(void **state)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        come_in();
+        DO(multiply_grouped(NULL, dtypes[i]));
+        assert_int_equal(lt->count, 0);
+        assert_int_equal(blas->count, 1);
+        assert_int_equal(last(blas)->batch, GROUPS - 1); /* one has nothing to compute */
+        assert_int_equal(last(blas)->mode, BLAS_MATH_WIDE_SUMS);
+        assert_int_equal(last(blas)->bytes, 32 * MIB);
+    }
+    come_in();
+    set("cuda.cublas_workspace_size=1m");
+    DO(multiply_grouped(NULL, TN_BF16));
+    assert_int_equal(last(blas)->bytes, MIB);
+}
+
+/* By the setting for it, and where every one is asked for. */
+static void groups_go_through_cublaslt_one_by_one(void **state)
+{
+    (void)state;
+    come_in();
+    set("cuda.matmul.prefer_cublaslt_grouped_gemm=true");
+    DO(multiply_grouped(NULL, TN_BF16));
+    assert_int_equal(blas->count, 0);
+    assert_int_equal(lt->count, GROUPS - 1);
+    DO(multiply_grouped(NULL, TN_F16)); /* it is about bf16 */
+    assert_int_equal(blas->count, 1);
+    come_in();
+    set("matmul.library=cublaslt");
+    DO(multiply_grouped(NULL, TN_F32));
+    assert_int_equal(blas->count, 0);
+    assert_int_equal(lt->count, GROUPS - 1);
+    come_in();
+    set("matmul.library=cublas");
+    DO(multiply_grouped(NULL, TN_C64)); /* of which it takes one at a time */
+    assert_int_equal(blas->count, GROUPS - 1);
+    assert_int_equal(last(blas)->batch, 1);
+}
+
 /* A thread with settings and a stream of its own. */
 typedef struct worker {
     pthread_t thread;
@@ -413,6 +478,8 @@ int main(void)
         cmocka_unit_test(a_plan_of_cublas_serves_every_size),
         cmocka_unit_test(handles_follow_a_reset),
         cmocka_unit_test(scales_of_8_bit_floats_are_pointed_to),
+        cmocka_unit_test(groups_are_one_call_of_cublas),
+        cmocka_unit_test(groups_go_through_cublaslt_one_by_one),
         cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
         cmocka_unit_test(tuning_tries_them),
         cmocka_unit_test(two_threads_with_settings_of_their_own),

@@ -6,6 +6,7 @@
 
 #define BLAS_CALL_(field, name, result, parameters) result name parameters;
 BLAS_CALL_LIST(BLAS_CALL_)
+BLAS_LATER_LIST(BLAS_CALL_)
 #undef BLAS_CALL_
 
 stub_blas_seen stub_cublas_seen;
@@ -147,5 +148,22 @@ lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_
                        leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
                        leading_c >= m && type_a == type_b && type_c >= 0 && stride_a >= 0 &&
                        stride_b >= 0 && stride_c >= m && count > 1 && algo == BLAS_ALGO_USUAL;
+    return sound ? multiply(any, compute, count) : LT_INVALID_VALUE;
+}
+
+/* Reads the addresses, which the device does: its memory is the host's. */
+lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[],
+                                     const blas_operation of_b[], const int m[], const int n[],
+                                     const int k[], const void *alpha, const void *const a[],
+                                     lt_type type_a, const int leading_a[], const void *const b[],
+                                     lt_type type_b, const int leading_b[], const void *beta,
+                                     void *const c[], lt_type type_c, const int leading_c[],
+                                     int count, const int sizes[], lt_compute compute)
+{
+    bool sound = count > 0 && alpha && beta && type_a == type_b && type_c == type_a;
+    for (int i = 0; i < count && sound; i++)
+        sound = m[i] > 0 && n[i] > 0 && k[i] > 0 && sizes[i] == 1 && a[i] && b[i] && c[i] &&
+                leading_a[i] >= (of_a[i] ? k[i] : m[i]) &&
+                leading_b[i] >= (of_b[i] ? n[i] : k[i]) && leading_c[i] >= m[i];
     return sound ? multiply(any, compute, count) : LT_INVALID_VALUE;
 }

@@ -424,9 +424,27 @@ static void texts_are_read(void **state)
                    "63 bits");
 }
 
+/* It is in the text and in what plans are found by, and asks nothing of a kernel. */
+static void one_of_several_is_told_apart(void **state)
+{
+    uint64_t key[TNI_KEY_MOST], other[TNI_KEY_MOST];
+    (void)state;
+    pieces(TN_F32, TN_F32);
+    const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
+    assert_string_equal(round_trip(op), "matmul:f32:m=2,n=4,k=3");
+    tn_op grouped = *op;
+    grouped.as.matmul.grouped = 1;
+    assert_string_equal(round_trip(&grouped), "matmul:f32:m=2,n=4,k=3,grouped=1");
+    const size_t count = tni_op_key(op, key);
+    assert_int_equal(tni_op_key(&grouped, other), count);
+    assert_true(memcmp(key, other, count * sizeof key[0]) != 0);
+    assert_int_equal(grouped.uses, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_of_several_is_told_apart),
         cmocka_unit_test(plain_matrices_use_nothing),
         cmocka_unit_test(numbers_have_defaults),
         cmocka_unit_test(transposes_are_strides),

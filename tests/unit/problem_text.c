@@ -182,7 +182,7 @@ static void forms_are_refused(void **state)
     expect_refused("unary:f32:kind=neg,shape=4,colour=1",
                    "unary has no field \"colour\"; there are kind shape out si so inplace align");
     expect_refused("matmul:f32:m=1,n=1,k=1,alhpa=2",
-                   "; there are m ta n tb k bias batch b scale_a scale_b out acc alpha "
+                   "; there are m ta n tb k bias batch b scale_a scale_b out acc grouped alpha "
                    "beta act sa sb sc align; did you mean alpha?");
     expect_refused("unary:f32:kind=negg,shape=4", "; did you mean neg?");
     expect_refused("norm:f32:kind=foo,shape=4", "kind cannot be \"foo\"; there are layer rms");

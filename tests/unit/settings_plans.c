@@ -14,6 +14,7 @@
  *             f16   f16-sums sums in f16
  *             f64   lt of cublaslt; blas of cublas
  *             c128, i8   roomy-lt and roomy-blas, which refuse without memory for their libraries; bare
+ *             bf16  grouped refuses what is alone, and where cublaslt is preferred for groups
  *             c64   loose of cudnn promises nothing; steady promises run-to-run
  *     opencl  f32   dnn-tf32 of mkldnn; plain
  *             f64   dnn-loose of mkldnn; steady promises run-to-run
@@ -35,6 +36,18 @@ static tn_status has_room(const tn_kernel_row *row, const tn_query *query, tn_re
     int64_t bytes = 0;
     assert_int_equal(query->setting(query, key, &bytes), TN_OK);
     return bytes ? TN_OK : tn_refuse(why, TN_REFUSE_SETTING, "workspace", 1, 0);
+}
+
+/* Whether it is one of several, which need not go to another library. */
+static tn_status is_grouped(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    int64_t other = 0;
+    (void)row;
+    assert_int_equal(query->setting(query, "cuda.matmul.prefer_cublaslt_grouped_gemm", &other),
+                     TN_OK);
+    return tn_op_matmul(query->op)->grouped && !other
+               ? TN_OK
+               : tn_refuse(why, TN_REFUSE_SETTING, "grouped", 1, 0);
 }
 
 #define KERNEL(word, on, speed, ...)                               \
@@ -63,6 +76,8 @@ KERNEL(cuda_roomy_lt, "cuda", 9, .name = "cuda.matmul.roomy-lt", .dtypes = DTYPE
        .library = "cublaslt", .admit = has_room);
 KERNEL(cuda_roomy_blas, "cuda", 5, .name = "cuda.matmul.roomy-blas", .dtypes = DTYPES(TN_I8),
        .library = "cublas", .admit = has_room);
+KERNEL(cuda_grouped, "cuda", 99, .name = "cuda.matmul.grouped", .dtypes = DTYPES(TN_BF16),
+       .library = "cublas", .admit = is_grouped);
 KERNEL(cuda_bare, "cuda", 1, .name = "cuda.matmul.bare", .dtypes = DTYPES(TN_C128, TN_I8));
 KERNEL(cuda_plain, "cuda", 1, .name = "cuda.matmul.plain",
        .dtypes = DTYPES(TN_F32, TN_F16, TN_BF16));
@@ -110,11 +125,11 @@ ATTENTION(sdp_plain, 1, .name = "cuda.attention.plain",
           .honours = TN_ATTENTION_USES_SOFTCAP);
 
 static const tn_kernel_row *const kernels[] = {
-    &cuda_splits,   &cuda_f16_sums, &cuda_roomy_lt, &cuda_roomy_blas, &cuda_bare,
-    &cuda_tf32,     &cuda_narrow,   &cuda_plain,    &cuda_lt,         &cuda_blas,
-    &cuda_loose,    &cuda_steady,   &dnn_tf32,      &opencl_plain,    &dnn_loose,
-    &opencl_steady, &sdp_flash,     &sdp_ck,        &sdp_narrow,      &sdp_efficient,
-    &sdp_fused,     &sdp_foreign,   &sdp_tf32,      &sdp_plain,       NULL};
+    &cuda_grouped, &cuda_splits, &cuda_f16_sums, &cuda_roomy_lt, &cuda_roomy_blas, &cuda_bare,
+    &cuda_tf32,    &cuda_narrow, &cuda_plain,    &cuda_lt,       &cuda_blas,       &cuda_loose,
+    &cuda_steady,  &dnn_tf32,    &opencl_plain,  &dnn_loose,     &opencl_steady,   &sdp_flash,
+    &sdp_ck,       &sdp_narrow,  &sdp_efficient, &sdp_fused,     &sdp_foreign,     &sdp_tf32,
+    &sdp_plain,    NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "absent",
@@ -156,7 +171,8 @@ static const char *choice(const char *problem)
 static const char f32_lab[] = "matmul:f32:m=8,n=8,k=8@lab",
                   f32_board[] = "matmul:f32:m=8,n=8,k=8@board";
 static const char f16_lab[] = "matmul:f16:m=8,n=8,k=8@lab",
-                  bf16_lab[] = "matmul:bf16:m=8,n=8,k=8@lab";
+                  bf16_lab[] = "matmul:bf16:m=8,n=8,k=8@lab",
+                  bf16_groups[] = "matmul:bf16:m=8,n=8,k=8,grouped=1@lab";
 static const char f64_lab[] = "matmul:f64:m=8,n=8,k=8@lab",
                   f64_board[] = "matmul:f64:m=8,n=8,k=8@board";
 static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab",
@@ -206,6 +222,8 @@ static const struct {
      "plain"},
     {TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION, "cuda.matmul.allow_fp16_accumulation=true",
      f16_lab, "narrow", "f16-sums"},
+    {TN_SETTING_CUDA_MATMUL_PREFER_CUBLASLT_GROUPED_GEMM,
+     "cuda.matmul.prefer_cublaslt_grouped_gemm=true", bf16_groups, "grouped", "narrow"},
     {TN_SETTING_CUDA_CUBLASLT_WORKSPACE_SIZE, "cuda.cublaslt_workspace_size=0", c128_lab,
      "roomy-lt", "bare"},
     {TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE, "cuda.cublas_workspace_size=0", i8_lab, "roomy-blas",

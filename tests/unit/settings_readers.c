@@ -15,7 +15,6 @@ static const tn_setting unread[] = {
     TN_SETTING_MKLDNN_CONV_FP32_PRECISION,
     TN_SETTING_MKLDNN_RNN_FP32_PRECISION,
     TN_SETTING_CUDNN_ALLOW_TF32,
-    TN_SETTING_CUDA_MATMUL_PREFER_CUBLASLT_GROUPED_GEMM,
     TN_SETTING_CUDA_PREFERRED_LINALG_LIBRARY,
     TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE,
     TN_SETTING_CUDNN_BENCHMARK,
@@ -29,7 +28,7 @@ static const tn_setting unread[] = {
     TN_SETTING_FFT_LIBRARY,
     TN_SETTING_LINALG_LIBRARY,
 };
-enum { UNREAD = sizeof unread / sizeof unread[0], UNREAD_MOST = 18 };
+enum { UNREAD = sizeof unread / sizeof unread[0], UNREAD_MOST = 17 };
 TN_STATIC_ASSERT(UNREAD <= UNREAD_MOST, "the list can only shrink");
 
 static bool is_unread(tn_setting setting)

@@ -173,6 +173,17 @@ static tn_status run(const tn_run *r, tn_error *err)
     return TN_OK;
 }
 
+static tn_status run_many(const tn_run *runs, size_t count, tn_error *err)
+{
+    tn_status status = TN_OK;
+    atomic_fetch_add(&toy.many_runs, 1);
+    for (size_t i = 0; i < count && !status; i++) {
+        assert_ptr_equal(runs[i].workspace, runs[0].workspace);
+        status = run(&runs[i], err);
+    }
+    return status;
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *q, tn_refusal *why)
 {
     int64_t k = tn_op_matmul(q->op)->k;
@@ -258,7 +269,7 @@ enum { PLAIN = TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES | TN_MATMUL_USE
 KERNEL(tf32, .dtypes = f32, .numerics = TN_NUM_ROUNDS_F32_TF32, .flops_per_us = 1e6);
 KERNEL(fast, .dtypes = f32, .flops_per_us = 1e4, .admit = admit, .workspace = workspace,
        .plan = plan, .plan_release = plan_release, .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N,
-       .cost = cost, .pack = pack, .pack_release = pack_release);
+       .cost = cost, .pack = pack, .pack_release = pack_release, .run_many = run_many);
 KERNEL(slow, .dtypes = floats, .numerics = TN_NUM_RUN_TO_RUN, .flops_per_us = 1e2);
 
 static const tn_platform_row *const platforms[] = {&platform, NULL};

@@ -31,6 +31,7 @@ typedef struct toy_state {
     _Atomic int64_t packs;        /* made by toy.matmul.fast and not given back */
     _Atomic int64_t packed_runs;  /* with one                                   */
     _Atomic tn_status pack_fails; /* what the next pack gives                   */
+    _Atomic int64_t many_runs;    /* of several at once, by toy.matmul.fast     */
     _Atomic tn_status plan_fails; /* what the next plan of toy.matmul.fast gives */
 } toy_state;
 extern toy_state toy;

@@ -106,21 +106,12 @@ static bool is_vector(const tn_layout *layout, int32_t along)
     return layout->dtype && (layout->shape[along] <= 1 || layout->stride[along] == 1);
 }
 
-static tn_status admit_scales(const tn_query *query, tn_refusal *why)
+/* One for each row of A and each column of B. */
+static tn_status admit_vectors(const tn_query *query, tn_refusal *why)
 {
-    enum { SINCE = 120900, HOPPER = 9 };
+    enum { SINCE = 120900, HOPPER = 9, ALIGNED = 16 };
     const tn_op *op = query->op;
     const int32_t m = op->as.matmul.batch_rank;
-    for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B; i++) {
-        const tn_layout *scale = &op->operand[i];
-        for (int32_t d = 0; scale->dtype && d < m; d++) {
-            if (scale->shape[d] > 1 && scale->stride[d] != 0)
-                return cuda_refuse(why, TN_REFUSE_STRIDE, "scale.stride", 0, scale->stride[d],
-                                   "one scale serves all matrices of a batch");
-        }
-    }
-    if (!cuda_blas_scales_each(op))
-        return TN_OK;
     if (!is_vector(&op->operand[TN_MATMUL_SCALE_A], m) ||
         !is_vector(&op->operand[TN_MATMUL_SCALE_B], m + 1) || op->as.matmul.matrices > 1)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "scales", 2, 1,
@@ -132,7 +123,27 @@ static tn_status admit_scales(const tn_query *query, tn_refusal *why)
                            "one scale for each row is for devices of capability 9.0");
     if (query->library_version >= 0 && query->library_version < SINCE)
         return tn_refuse(why, TN_REFUSE_VERSION, "cuBLASLt", SINCE, query->library_version);
+    for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B; i++) {
+        if (op->operand[i].alignment < ALIGNED)
+            return tn_refuse(why, TN_REFUSE_ALIGNMENT, "scale.alignment", ALIGNED,
+                             op->operand[i].alignment);
+    }
     return TN_OK;
+}
+
+static tn_status admit_scales(const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    const int32_t m = op->as.matmul.batch_rank;
+    for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B; i++) {
+        const tn_layout *scale = &op->operand[i];
+        for (int32_t d = 0; scale->dtype && d < m; d++) {
+            if (scale->shape[d] > 1 && scale->stride[d] != 0)
+                return cuda_refuse(why, TN_REFUSE_STRIDE, "scale.stride", 0, scale->stride[d],
+                                   "one scale serves all matrices of a batch");
+        }
+    }
+    return cuda_blas_scales_each(op) ? admit_vectors(query, why) : TN_OK;
 }
 
 /* The bias of out of f32 would be one of bf16. */

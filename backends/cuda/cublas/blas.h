@@ -25,6 +25,7 @@ typedef struct cuda_blas {
     cuda_handles handles;
 #define BLAS_CALL_(field, name, result, parameters) result(*field) parameters;
     BLAS_CALL_LIST(BLAS_CALL_)
+    BLAS_LATER_LIST(BLAS_CALL_) /* NULL where it is not there */
 #undef BLAS_CALL_
     mtx_t turn[CUDA_MOST];
 } cuda_blas;

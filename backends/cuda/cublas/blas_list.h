@@ -38,4 +38,13 @@
        void *c, lt_type type_c, int leading_c, long long stride_c, int count, lt_compute compute, \
        blas_algo algo))
 
+/*  The same of what came later, with 12.5, and may not be there. */
+#define BLAS_LATER_LIST(X)                                                                    \
+    X(grouped, cublasGemmGroupedBatchedEx, lt_status,                                         \
+      (blas_handle handle, const blas_operation of_a[], const blas_operation of_b[],          \
+       const int m[], const int n[], const int k[], const void *alpha, const void *const a[], \
+       lt_type type_a, const int leading_a[], const void *const b[], lt_type type_b,          \
+       const int leading_b[], const void *beta, void *const c[], lt_type type_c,              \
+       const int leading_c[], int count, const int sizes[], lt_compute compute))
+
 #endif

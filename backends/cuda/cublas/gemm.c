@@ -2,20 +2,14 @@
 
 #include "../kernels/layout.h"
 #include "admit.h"
-#include "blas.h"
 #include "shape.h"
 
 /* With less than this, NVIDIA says, some products find no memory. */
 enum { ROOM_LEAST = 16 << 10 };
 static const char room_setting[] = "cuda.cublas_workspace_size";
 
-typedef struct gemm_ready {
-    cuda_blas_sums sums;
-    blas_math math;
-} gemm_ready;
-
 /* As much as NVIDIA recommends. */
-static uint64_t gemm_workspace(const tn_kernel_row *row, const tn_query *query)
+uint64_t cuda_gemm_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const uint64_t usual =
         query->device->capability.major >= 9 ? (uint64_t)32 << 20 : (uint64_t)4 << 20;
@@ -47,7 +41,7 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
     return status;
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status cuda_gemm_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     tn_status status = row->dtypes == cuda_blas_i8 ? cuda_blas_admit_int8(row, query, why)
                                                    : cuda_blas_admit(row, query, why);
@@ -65,7 +59,7 @@ static blas_math math_of(const tn_kernel_row *row)
 }
 
 /* The handle is made here, as none can be while a graph is recorded. */
-static tn_status gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+tn_status cuda_gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     cuda_scope scope;
     blas_handle handle = NULL;
@@ -76,51 +70,56 @@ static tn_status gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, t
     cuda_leave(&scope);
     if (status)
         return status;
-    gemm_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(gemm_ready));
+    cuda_gemm_ready *plan =
+        run->host->alloc(run->host->self, sizeof *plan, _Alignof(cuda_gemm_ready));
     if (!plan)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
-    *plan = (gemm_ready){cuda_blas_sums_of(run->row, run->op), math_of(run->row)};
+    *plan = (cuda_gemm_ready){cuda_blas_sums_of(run->row, run->op), math_of(run->row)};
     *out = plan;
     *out_bytes = sizeof *plan;
     return TN_OK;
 }
 
-static void gemm_plan_release(const tn_run *run, void *plan)
+void cuda_gemm_plan_release(const tn_run *run, void *plan)
 {
     run->host->release(run->host->self, plan);
 }
 
-static lt_status multiply(const tn_run *run, const lt_shape *shape, blas_handle handle)
+static lt_status multiply(const tn_run *run, const void *none, blas_handle handle,
+                          const char **call)
 {
     const cuda_blas *blas = run->library;
-    const gemm_ready *plan = run->plan;
+    const cuda_gemm_ready *plan = run->plan;
     const tn_matmul_op *mm = &run->op->as.matmul;
     const cuda_blas_factor alpha = cuda_blas_factor_of(plan->sums.scale, mm->alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(plan->sums.scale, mm->beta);
-    const lt_matrix *l = &shape->matrix[shape->left], *r = &shape->matrix[shape->right];
-    const lt_matrix *to = &shape->matrix[TN_MATMUL_OUT];
+    lt_shape shape;
+    (void)none, (void)lt_shape_of(run->op, &shape, NULL); /* which has admitted it */
+    const lt_matrix *l = &shape.matrix[shape.left], *r = &shape.matrix[shape.right];
+    const lt_matrix *to = &shape.matrix[TN_MATMUL_OUT];
     const blas_operation of_l = l->turned ? LT_OP_T : LT_OP_N, of_r = r->turned ? LT_OP_T : LT_OP_N;
     const lt_type in = cuda_blas_type(run->op->operand[TN_MATMUL_A].dtype);
     const lt_type type = cuda_blas_type(run->op->operand[TN_MATMUL_OUT].dtype);
     const int m = (int)to->rows, n = (int)to->columns, k = (int)mm->k;
-    const void *left = tn_operand(run, shape->left), *right = tn_operand(run, shape->right);
+    const void *left = tn_operand(run, shape.left), *right = tn_operand(run, shape.right);
     void *out = tn_operand(run, TN_MATMUL_OUT);
-    if (shape->batch == 1)
+    *call = shape.batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx";
+    if (shape.batch == 1)
         return blas->gemm(handle, of_l, of_r, m, n, k, &alpha, left, in, (int)l->leading, right, in,
                           (int)r->leading, &beta, out, type, (int)to->leading, plan->sums.compute,
                           BLAS_ALGO_USUAL);
     return blas->gemm_batched(handle, of_l, of_r, m, n, k, &alpha, left, in, (int)l->leading,
                               l->batch_stride, right, in, (int)r->leading, r->batch_stride, &beta,
-                              out, type, (int)to->leading, to->batch_stride, (int)shape->batch,
+                              out, type, (int)to->leading, to->batch_stride, (int)shape.batch,
                               plan->sums.compute, BLAS_ALGO_USUAL);
 }
 
 /* Setting the stream gives a handle its own memory back: the run's is set after it. */
-static lt_status take_turn(const tn_run *run, const lt_shape *shape, blas_handle handle,
-                           const char **call)
+static lt_status take_turn(const tn_run *run, blas_handle handle, cuda_gemm_multiply *queue,
+                           const void *user, const char **call)
 {
     const cuda_blas *blas = run->library;
-    const gemm_ready *plan = run->plan;
+    const cuda_gemm_ready *plan = run->plan;
     *call = "cublasSetStream";
     lt_status code = blas->set_stream(handle, run->stream);
     if (!code) {
@@ -132,33 +131,32 @@ static lt_status take_turn(const tn_run *run, const lt_shape *shape, blas_handle
         *call = "cublasSetMathMode";
         code = blas->set_math(handle, plan->math);
     }
-    if (!code) {
-        *call = shape->batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx";
-        code = multiply(run, shape, handle);
-    }
-    return code;
+    return code ? code : queue(run, user, handle, call);
+}
+
+tn_status cuda_gemm_turn(const tn_run *run, const cuda_scope *scope, cuda_gemm_multiply *queue,
+                         const void *user, tn_error *err)
+{
+    cuda_blas *blas = run->library;
+    const char *call = "";
+    blas_handle handle = NULL;
+    tn_status status = cuda_blas_handle(blas, scope, &handle, err);
+    if (status)
+        return status;
+    mtx_t *turn = &blas->turn[scope->device->index];
+    mtx_lock(turn);
+    const lt_status code = take_turn(run, handle, queue, user, &call);
+    mtx_unlock(turn);
+    return cuda_blame(scope, cuda_blas_check("cuBLAS", code, call, err), call, err);
 }
 
 static tn_status gemm_run(const tn_run *run, tn_error *err)
 {
-    cuda_blas *blas = run->library;
-    const char *call = "";
-    lt_shape shape;
     cuda_scope scope;
-    blas_handle handle = NULL;
-    if (lt_shape_of(run->op, &shape, NULL))
-        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name, "its strides are not admitted");
     tn_status status = cuda_enter(run->platform, run->device, &scope, err);
     if (status)
         return status;
-    status = cuda_blas_handle(blas, &scope, &handle, err);
-    if (!status) {
-        mtx_t *turn = &blas->turn[scope.device->index];
-        mtx_lock(turn);
-        const lt_status code = take_turn(run, &shape, handle, &call);
-        mtx_unlock(turn);
-        status = cuda_blame(&scope, cuda_blas_check("cuBLAS", code, call, err), call, err);
-    }
+    status = cuda_gemm_turn(run, &scope, multiply, NULL, err);
     cuda_leave(&scope);
     return status;
 }
@@ -169,8 +167,8 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-    .admit = admit, .workspace = gemm_workspace, .plan = gemm_plan,                         \
-    .plan_release = gemm_plan_release, .run = gemm_run
+    .admit = cuda_gemm_admit, .workspace = cuda_gemm_workspace, .plan = cuda_gemm_plan,     \
+    .plan_release = cuda_gemm_plan_release, .run = gemm_run
 
 const tn_kernel_row cuda_blas_matmul_row = {
     .name = "cuda.matmul.cublas",
@@ -190,7 +188,7 @@ const tn_kernel_row cuda_blas_tf32_row = {
     ROW,
 };
 
-/* beta c may be added to a product that is rounded already (seen with 13.0). */
+/* beta c may be added to a product that is rounded already (seen with 13.1). */
 const tn_kernel_row cuda_blas_half_row = {
     .name = "cuda.matmul.cublas.half",
     .dtypes = cuda_blas_half,

@@ -40,7 +40,7 @@ ROWS(tf32, ".tf32", 4e8, .dtypes = cuda_blas_f32,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_F32_TF32,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS, .admit = cuda_blas_admit);
 
-/* Of 16 bits, a bias or beta c may be added to a product that is rounded already (seen with 13.0). */
+/* Of 16 bits, a bias or beta c may be added to a product that is rounded already (seen with 13.1). */
 ROWS(half, ".half", 7.5e8, .dtypes = cuda_blas_half,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,

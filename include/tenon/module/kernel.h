@@ -173,8 +173,12 @@ typedef struct tn_kernel_row {
      * gains nothing by it. Done when it returns. NULL: no op does. `run` also runs without. */
     tn_status (*pack)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
     void (*pack_release)(const tn_run *run, void *packed); /* there when `pack` is */
+    /* Of matmuls that are grouped: what `run` does for each of them, at once. All are this row's, on one device and
+     * stream, of the same dtypes, with one workspace together, as large as the greatest of theirs; `count` is at
+     * least 1. NULL: they are run one after another. */
+    tn_status (*run_many)(const tn_run *runs, size_t count, tn_error *err);
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, pack_release);
+TN_ENDS_WITH(tn_kernel_row, run_many);
 
 TN_END_DECLS
 

@@ -112,7 +112,7 @@ typedef struct tn_matmul_op {
     int32_t batch_rank; /* dimensions before the last two        */
     int32_t activation; /* TN_ACT_...                            */
     tn_dtype acc;       /* what products are summed in           */
-    int32_t reserved;
+    int32_t grouped;    /* 1: of several that are queued at once; what is computed is the same */
     double alpha;
     double beta;
 } tn_matmul_op;

@@ -32,6 +32,8 @@ static const char *const matmul[] = {
     "m=15,n=17,k=19,out=f32",
     "m=15,n=17,k=19,acc=$",
     "m=15,n=17,k=19,acc=f64",
+    "m=17,n=13,k=31,grouped=1",
+    "m=32,n=24,k=16,tb=1,alpha=0.5,beta=1,grouped=1",
     "m=64,n=64,k=64",
     "m=64,n=64,k=64,out=f32",
     "m=128,n=96,k=256",
