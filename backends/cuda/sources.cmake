@@ -12,10 +12,11 @@ endforeach()
 foreach(part admit blas common gemm library matmul rows shape)
   list(APPEND cuda_sources cuda/cublas/${part}.c)
 endforeach()
-foreach(part attention engine graph library rows sdpa sdpa_back shape)
+foreach(part attention engine graph growing library rows sdpa sdpa_back shape)
   list(APPEND cuda_sources cuda/cudnn/${part}.c)
 endforeach()
 tenon_module(cuda SOURCES cuda/module.c ${cuda_sources})
+target_compile_definitions(tenon-cuda PRIVATE $<$<BOOL:${UNIX}>:_GNU_SOURCE>)
 
 # tenon_cuda_texts(TARGET): the kernels' texts become part of it. Random numbers are made by the text that
 # defines them for every platform.

@@ -75,8 +75,9 @@ bool tni_library_is_tried_now(const tni_library_offer *offer);
 /* Everything of a state but what the context says; looks for files, opens nothing. */
 void tni_library_tell(const tn_library *library, tn_library_state *out);
 
-/* Where the loader would find the files; also the state's path, unless it was cut. */
-void tni_library_look(const char *files, tni_look *out, tn_library_state *to);
+/* Where the files are in this process, else where the loader would find them; also the state's path, unless it was
+ * cut. Whether they are in this process. */
+bool tni_library_look(const char *files, tni_look *out, tn_library_state *to);
 
 /* The OpenMP run-times that the process has. */
 void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out);

@@ -45,7 +45,7 @@ static void tell_none(const tni_library_known *known, bool looked, tn_library_st
         looked ? "no OpenMP run-time is in this process"
                : "which OpenMP run-times are in the process is not asked on this system";
     if (known->files)
-        tni_library_look(known->files, &look, to);
+        (void)tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
         to->available = TN_AVAILABLE_YES;
         REASON("%s; code that needs one finds %s", none, look.text);
@@ -91,7 +91,7 @@ static bool is_same(const char *loaded, const char *needed)
 static bool needs_runtime(const char *files, tn_library_state *where, tni_elf_facts *out)
 {
     tni_look look;
-    tni_library_look(files, &look, where);
+    (void)tni_library_look(files, &look, where);
     return where->path[0] && !tni_dl_inspect(where->path, out, NULL) && out->openmp[0];
 }
 

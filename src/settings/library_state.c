@@ -3,6 +3,8 @@
 #include "library.h"
 #include "os/env.h"
 #include "os/file.h"
+#include "os/loaded.h"
+#include "os/span.h"
 #include "reader.h"
 #include "registry/registry.h"
 #include "tenon/module/kernel.h"
@@ -35,14 +37,37 @@ static const char *list_files(const char *files, char *out, size_t size)
     return out;
 }
 
-void tni_library_look(const char *files, tni_look *out, tn_library_state *to)
+/* The first of "a|b" that is in this process. */
+typedef struct resident {
+    const char *files;
+    char path[sizeof((tni_look *)0)->text];
+} resident;
+
+static void see(void *user, const char *path)
 {
+    resident *found = user;
+    tni_span names = tni_span_of(found->files), name;
+    while (!found->path[0] && tni_span_take(&names, '|', &name)) {
+        if (tni_span_is(name, tni_path_name(path)))
+            tn_text_fit(found->path, sizeof found->path, path);
+    }
+}
+
+bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
+{
+    resident found = {.files = files};
     *out = (tni_look){0};
-    tni_look_library(NULL, files, tni_env_get("LD_LIBRARY_PATH"), out);
+    (void)tni_loaded_each(see, &found);
+    if (found.path[0]) {
+        out->holds = out->count = 1;
+        tn_text_fit(out->text, sizeof out->text, found.path);
+    } else
+        tni_look_library(NULL, files, tni_env_get("LD_LIBRARY_PATH"), out);
     size_t length = strlen(out->text);
     bool is_cut = length >= 3 && strcmp(out->text + length - 3, "...") == 0;
     if (out->holds > 0 && !is_cut)
         tn_text_fit(to->path, sizeof to->path, out->text);
+    return found.path[0] != '\0';
 }
 
 /* "; passed over /lib/x.so: ...", or "": what a look that found nothing saw on its way. */
@@ -76,7 +101,7 @@ static void tell_foreign(const tni_library_known *known, tn_library_state *to)
         REASON("no module here uses it");
         return;
     }
-    tni_library_look(known->files, &look, to);
+    (void)tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
         REASON("%s is at %s, but no module here uses it", tni_path_name(look.text), look.text);
     } else if (look.holds == 0) {
@@ -98,9 +123,9 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
         REASON("part of module %s, and not tried yet", offer->record->name);
         return;
     }
-    tni_library_look(row->files, &look, to);
+    const bool is_here = tni_library_look(row->files, &look, to);
     if (look.holds > 0) {
-        REASON("not tried yet");
+        REASON("not tried yet%s", is_here ? "; already in this process" : "");
         return;
     }
     REMEDY("%s", row->remedy);
@@ -122,7 +147,7 @@ static void tell_tried(const tni_library_offer *offer, const tni_library_trial *
     memcpy(to->path, trial->path, sizeof to->path);
     memcpy(to->reason, trial->reason, sizeof to->reason);
     if (!is_open && offer->row->files)
-        tni_library_look(offer->row->files, &look, to);
+        (void)tni_library_look(offer->row->files, &look, to);
     if (!is_open)
         REMEDY("%s", offer->row->remedy ? offer->row->remedy : "tell the module's author");
     else if (!to->reason[0])

@@ -4,12 +4,14 @@ the host: that shows what a graph means, and nothing of cuDNN's engines."""
 
 import json
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+GROWING = ROW + ".growing"
 
 
 SMALL = [f"attention:{fields}" for fields in (
@@ -22,7 +24,9 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=2,h=4,hk=2,l=16,d=16,sink=f32,lse=1", "f16:b=6,h=2,lq=5,lk=16,d=16,sink=f32,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,l=16,d=16,used=1,lse=1", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal-br,lse=1",
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
-    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1")]
+    "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1",
+    "bf16:b=3,h=4,hk=2,lq=1,lk=64,d=16,page=16,pool=20,lse=1",
+    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
@@ -54,7 +58,7 @@ class Decisions(script.Case):
                        "b=2,h=4,lq=32,lk=64,d=64,mask=causal-br", "b=2,h=4,l=64,d=64,mask=window:8;8",
                        "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
                        "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
-                       "b=3,h=4,l=64,d=64,used=1", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
+                       "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
         self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")
@@ -74,6 +78,7 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
                 ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
+                ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
             why = self.why(problem)
@@ -150,6 +155,26 @@ class Libraries(script.Case):
         self.assertEqual((row["available"], row["version"]), ("yes", 91900))
         self.assertIn("found by the loader", row["reason"])
 
+    def test_what_the_process_has_comes_first(self):
+        """Its own, and what lies beside another part of it: a program with PyTorch has libcudnn.so.9 alone until it
+        first computes with it, and cannot go on with a graph part of another version."""
+        if script.build.sanitizers:
+            self.skipTest("sanitizers are to be loaded first")
+        stub, theirs = os.path.join(script.build.folder, "tests", "cuda", "stub"), self.place("theirs")
+        os.mkdir(theirs)
+        graph = shutil.copy(os.path.join(stub, "libcudnn_graph.so.9"), theirs)
+        whole = shutil.copy(os.path.join(stub, "libcublas.so.13"), os.path.join(theirs, "libcudnn.so.9"))
+        row = self.library(LD_PRELOAD=graph)
+        self.assertEqual((row["available"], row["path"]), ("yes", graph))
+        self.assertIn("already in this process", row["reason"])
+        row = self.library(LD_PRELOAD=whole)
+        self.assertEqual((row["available"], row["path"]), ("yes", graph))
+        self.assertIn(f"beside one of its version that is already in this process: {whole}", row["reason"])
+        done = script.run(script.build.tenon, "libraries", "--json", env=self.environment(LD_PRELOAD=graph))
+        row = {row["name"]: row for row in json.loads(done.stdout)["libraries"]}["cudnn"]
+        self.assertEqual((row["available"], row["path"]), ("untried", graph))
+        self.assertIn("already in this process", row["reason"])
+
     def test_it_is_too_old(self):
         row = self.library(STUB_DNN_VERSION="8903")
         self.assertEqual(row["available"], "no")
@@ -171,18 +196,23 @@ class Libraries(script.Case):
         return rows[name].get("why") or {"code": "none", "needed": 0, "text": ""}
 
     def test_versions_with_known_faults(self):
-        for version, text in (("91000", "9.10.0 and 9.10.1"), ("91300", "9.13 and 9.14")):
-            for problem, name in (("attention:bf16:b=2,h=4,l=64,d=64", ROW),
-                                  ("attention-backward:bf16:b=2,h=4,l=128,d=64,mask=causal", BACK)):
-                why = self.why(problem, name, version)
-                self.assertEqual(why["code"], "known-bad", (version, problem))
-                self.assertIn(text, why["text"])
+        for problem, name in (("attention:bf16:b=2,h=4,l={},d=64", ROW),
+                              ("attention-backward:bf16:b=2,h=4,l={},d=64", BACK)):
+            why = self.why(problem.format(128), name, "91000")
+            self.assertEqual(why["code"], "known-bad", problem)
+            self.assertIn("9.10.0 and 9.10.1", why["text"])
+            why = self.why(problem.format(1152), name, "91400")
+            self.assertEqual((why["code"], why["needed"], why["found"]), ("known-bad", 91500, 91400), problem)
+            self.assertIn("here 1152 keys, of at most 1024; 9.13 and 9.14", why["text"])
+            for other in (problem.format(1024), problem.format(1152) + ",mask=causal"):
+                self.assertNotEqual(self.why(other, name, "91400")["code"], "known-bad", other)
 
     def test_what_came_with_which_version(self):
         """Refused by the last version without it, and not by the first with it; the stub's device is of 9.0."""
         for problem, name, before, first in (
                 ("attention:bf16:b=2,h=4,l=64,d=64,used=1", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=additive", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,lq=1,lk=64,d=64,page=16,pool=20", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
@@ -194,6 +224,28 @@ class Libraries(script.Case):
             if before:
                 self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))
             self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
+
+    def grow(self, name, problem):
+        """Whether keys may grow from problem to problem while cuDNN compiles once; and what is taken."""
+        done = script.run(script.build.tenon, "--set", "admission=never", "--set", f"rules=require:{name}", "check",
+                          *(problem.format(keys) + "@cuda:0" for keys in (40, 41, 64, 80, 40)), "--json",
+                          env=self.environment(STUB_DNN_COMPILES="1"))
+        return [(row["kernel"], row["ok"]) for row in json.loads(done.stdout)["results"]]
+
+    def test_keys_that_grow_are_compiled_for_once(self):
+        for problem in ("attention:bf16:b=2,h=4,hk=2,lq=1,lk={},d=16,mask=causal-br,lse=1",
+                        "attention:f16:b=2,h=4,lq=3,lk={},d=16,mask=causal-br",
+                        "attention:f16:b=2,h=4,lq=2,lk={},d=16,layout=blhd,used=1"):
+            self.assertEqual(self.grow(GROWING, problem), [(GROWING, True)] * 5, problem)
+        self.assertNotIn((ROW, True), self.grow(ROW, problem)[1:4])
+
+    def test_keys_may_grow_where_a_version_has_kernels_for_it(self):
+        problem = "attention:bf16:b=2,h=4,lq={},lk=400,d=64"
+        why = self.why(problem.format(1), GROWING, "91800")
+        self.assertEqual((why["code"], why["needed"]), ("version", 91801))
+        self.assertEqual(self.why(problem.format(64), GROWING, "91801")["code"], "none")
+        why = self.why(problem.format(65), GROWING, "91801")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "queries", 64, 65))
 
     def test_what_it_refuses_is_said_in_its_words(self):
         self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))

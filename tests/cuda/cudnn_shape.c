@@ -124,7 +124,7 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
 
 static void a_missing_part_is_named(void **state)
 {
-    static char nothing[] = "", whole[] = "libcudnn.so.9";
+    static char nothing[] = "", whole[] = "libcudnn.so.9", early[] = "libcudnn.so.8";
     static const char *const names[] = {"CUDA_PATH",    "CUDA_HOME", "VIRTUAL_ENV",
                                         "CONDA_PREFIX", "PATH",      "HOME"};
     tn_host host = {.struct_size = sizeof host,
@@ -138,10 +138,13 @@ static void a_missing_part_is_named(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
     assert_int_equal(cuda_dnn_row.open(&host, &self, &err), TN_UNAVAILABLE);
-    assert_string_equal(err.message, "no libcudnn_graph.so.9|libcudnn.so.8");
+    assert_string_equal(err.message, "no libcudnn_graph.so.9");
     host.self = whole;
     assert_int_equal(cuda_dnn_row.open(&host, &self, &err), TN_UNAVAILABLE);
     assert_contains(err.message, "its part libcudnn_graph.so.9 is not");
+    host.self = early; /* it has no functions of 9, whatever it says of itself */
+    assert_int_equal(cuda_dnn_row.open(&host, &self, &err), TN_INCOMPATIBLE);
+    assert_contains(err.message, "too old");
     assert_null(self);
 }
 

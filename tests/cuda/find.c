@@ -4,6 +4,7 @@
 
 #include "../../backends/cuda/compile/find.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 
 static bool loader_has;    /* it finds the library by its name */
@@ -22,7 +23,8 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
 }
 
 static const tn_host host = {.struct_size = sizeof host, .library_bind = bind};
-static const cuda_sought sought = {"libtenontest.so.13|libtenontest.so.12", "cu13|cuda_test"};
+static const cuda_sought sought = {"libtenontest.so.13|libtenontest.so.12", "cu13|cuda_test",
+                                   "libtenonkin.so.9"};
 
 /* Nothing of the machine's own counts. */
 static int begin(void **state)
@@ -146,6 +148,73 @@ static void the_loader_comes_first(void **state)
     assert_contains(err.message, "site-packages/nvidia/cu13/lib/libtenontest.so.13");
 }
 
+/* Puts a library there, under that name, and has the process load it. */
+static void *load(const char *path)
+{
+    char all[2 * SCRATCH_PATH], command[8 * SCRATCH_PATH];
+    put(path);
+    place(path, all);
+    snprintf(command, sizeof command, "cp '%s' '%s'", STAND_IN, all);
+    assert_int_equal(system(command), 0); // NOLINT(cert-env33-c)
+    void *handle = dlopen(all, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(handle);
+    return handle;
+}
+
+static void what_the_process_has_comes_first(void **state)
+{
+    tn_error err = {0};
+    int table;
+    (void)state;
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("VIRTUAL_ENV", "env");
+    loader_has = true;
+    void *handle = load("theirs/libtenontest.so.12");
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_string_equal(opened, "libtenontest.so.12"); /* by name, which the loader has already */
+    assert_contains(err.message, "already in this process; passed over: ");
+    assert_contains(err.message, "site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    loader_has = false; /* it lacks what is needed, say: another one beside it would not do */
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_UNAVAILABLE);
+    dlclose(handle);
+}
+
+static void what_lies_beside_its_kin_comes_before_the_loaders(void **state)
+{
+    (void)state;
+    put("theirs/libtenontest.so.12");
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("VIRTUAL_ENV", "env");
+    loader_has = true;
+    void *handle = load("theirs/libtenonkin.so.9");
+    tn_error err = {0};
+    char all[2 * SCRATCH_PATH];
+    int table;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    place("theirs/libtenontest.so.12", all);
+    assert_string_equal(opened, all);
+    place("theirs/libtenonkin.so.9", all);
+    assert_contains(err.message, "beside one of its version that is already in this process: ");
+    assert_contains(err.message, all);
+    broken = "theirs/"; /* nothing beside it opens */
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_string_equal(opened, sought.files);
+    assert_contains(err.message, "found by the loader; passed over: ");
+    dlclose(handle);
+}
+
+static void what_was_passed_over_says_how_to_take_it(void **state)
+{
+    tn_error err = {0};
+    int table;
+    (void)state;
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("VIRTUAL_ENV", "env");
+    loader_has = true;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_contains(err.message, "a folder in LD_LIBRARY_PATH comes before");
+}
+
 static void nowhere_is_what_the_loader_says(void **state)
 {
     tn_error err = {0};
@@ -163,6 +232,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(pythons_of_the_path_and_of_the_user_count, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(the_loader_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(what_the_process_has_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(what_lies_beside_its_kin_comes_before_the_loaders, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(what_was_passed_over_says_how_to_take_it, begin, end),
         cmocka_unit_test_setup_teardown(nowhere_is_what_the_loader_says, begin, end),
     };
     return run_suite("cuda.find", tests);

@@ -297,6 +297,30 @@ static void compute_reshape(scene *s, const stub_desc *op)
     } while (step(y->shape, &p));
 }
 
+/* What a sequence has not is 0. K is turned: its elements lie together along the one but last dimension. */
+static void compute_paged(scene *s, const stub_desc *op)
+{
+    const tensor *from = tensor_of(s, op, DNN_OP_PAGED_FROM), *y = tensor_of(s, op, DNN_OP_PAGED_Y);
+    const tensor *lengths = tensor_of(s, op, DNN_OP_PAGED_LENGTHS);
+    const tensor *table = tensor_of(s, op, DNN_OP_PAGED_TABLE);
+    place p = {{0}};
+    if (s->failed || !from || !y || !lengths || !table)
+        return;
+    const bool turned = y->stride[2] == 1;
+    const int64_t page = from->shape[2];
+    do {
+        const int64_t key = p.at[turned ? 3 : 2], at = p.at[turned ? 2 : 3];
+        const place entry = {{p.at[0], 0, key / page, 0}};
+        double x = 0;
+        if (key < bound(lengths, p.at[0], 0)) {
+            const place where = {
+                {(int64_t)get(table, table->shape, entry), p.at[1], key % page, at}};
+            x = get(from, from->shape, where);
+        }
+        put(y, p, x);
+    } while (step(y->shape, &p));
+}
+
 static void compute_op(scene *s, const stub_desc *op)
 {
     switch (op->type) {
@@ -304,6 +328,7 @@ static void compute_op(scene *s, const stub_desc *op)
     case DNN_OP_POINTWISE: compute_each(s, op); break;
     case DNN_OP_REDUCTION: compute_reduction(s, op); break;
     case DNN_OP_RESHAPE: compute_reshape(s, op); break;
+    case DNN_OP_PAGED: compute_paged(s, op); break;
     default: s->failed = true;
     }
 }

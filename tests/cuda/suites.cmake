@@ -26,7 +26,9 @@ tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn
 target_link_libraries(stub_cudnn PRIVATE m)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
-tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c")
+tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
+  DEFINITIONS STAND_IN="${cuda_stub_folder}/libnvidia-ml.so.1")
+add_dependencies(test_cuda_find stub_nvml)
 set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
 tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
@@ -81,8 +83,10 @@ set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
 
 # On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
 tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
-tenon_test(cuda/hardware TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
-add_dependencies(test_cuda_hardware tenon-cuda)
+foreach(name hardware hardware_products)
+  tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
+  add_dependencies(test_cuda_${name} tenon-cuda)
+endforeach()
 
 # Our declarations against NVIDIA's headers, where those are.
 find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda

@@ -74,6 +74,37 @@ static void findings_hold_for_what_they_name(void **state)
     assert_true(is_bad("mkldnn", "onednn", "matmul:f32:m=4,n=4,k=4,ta=1", "x86_64", 31300, &why));
 }
 
+static void findings_hold_on_one_side_of_an_edge(void **state)
+{
+    static const struct {
+        const char *problem;
+        bool bad;
+    } cases[] = {{"attention:bf16:b=1,h=2,lq=64,lk=1025,d=64", true},
+                 {"attention:bf16:b=1,h=2,lq=64,lk=1024,d=64", false},
+                 {"attention:bf16:b=1,h=2,l=1025,d=64,mask=causal", false},
+                 {"attention:bf16:b=1,h=2,lq=64,lk=1025,d=64,mask=causal-br", false},
+                 {"attention:bf16:b=1,h=2,l=1025,d=64,mask=causal,used=1", true},
+                 {"attention:bf16:b=1,h=2,l=1025,d=64,mask=window:8;8", true},
+                 {"attention:bf16:b=1,h=2,l=1025,d=64,mask=window:8;0", false},
+                 {"attention:bf16:b=1,h=2,l=1025,d=64,mask=additive", true},
+                 {"attention-backward:bf16:b=1,h=2,l=1025,d=64", true},
+                 {"attention-backward:bf16:b=1,h=2,l=1025,d=64,mask=causal", false},
+                 {"attention-backward:bf16:b=1,h=2,l=1024,d=64", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_refusal why = {.struct_size = sizeof why};
+        if (is_bad("cudnn", "", cases[i].problem, "", 91400, &why) != cases[i].bad)
+            fail_msg("%s is %sbad", cases[i].problem, cases[i].bad ? "not " : "");
+        assert_false(is_bad("cudnn", "", cases[i].problem, "", 91500, &why));
+        if (!cases[i].bad)
+            continue;
+        assert_contains(why.text, "here 1025 keys, of at most 1024; 9.13 and 9.14");
+        assert_contains(why.text, "pull request 2344");
+        assert_int_equal(why.needed, 91500);
+        assert_int_equal(why.found, 91400);
+    }
+}
+
 static void shipped_lists_can_be_read(void **state)
 {
     tni_notes notes = {0};
@@ -166,6 +197,10 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {"[a]\nlibrary = x\ndtypes = ,\n", "needs words separated by commas"},
         {"[a]\nlibrary = x\nuses = beta\n", "needs an op before it"},
         {"[a]\nlibrary = x\nop = matmul\nuses = better\n", "matmul uses no \"better\""},
+        {"[a]\nlibrary = x\nkeys = 4\n", "keys = \"4\": needs op = attention"},
+        {"[a]\nlibrary = x\nop = matmul\ncausal = no\n", "needs op = attention"},
+        {"[a]\nlibrary = x\nop = attention\nkeys = 0\n", "needs a number above 0"},
+        {"[a]\nlibrary = x\nop = attention\ncausal = maybe\n", "needs yes or no"},
         {"[a]\nlibrary = x\narchitectures = a,b,c,d,e,f,g,h,i\n", "needs 1 to 8 words"},
         {"[a]\nlibrary = x\narchitectures = a_name_of_more_than_thirty-one_characters\n",
          "needs 1 to 8 words"},
@@ -187,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(findings_hold_for_what_they_name),
+        cmocka_unit_test(findings_hold_on_one_side_of_an_edge),
         cmocka_unit_test(shipped_lists_can_be_read),
         cmocka_unit_test(only_what_is_part_of_tenon_is_vouched_for),
         cmocka_unit_test(users_list_counts_too),

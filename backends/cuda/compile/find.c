@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#if defined(__linux__)
+#include <link.h>
+#endif
+
 enum { PATH_ROOM = 256, FIRST_PYTHON = 8, LAST_PYTHON = 20 };
 
 /* A search under way. */
@@ -14,7 +18,7 @@ typedef struct search {
     size_t count;
     void *table;
     bool found;
-    char taken[PATH_ROOM];
+    char taken[PATH_ROOM];  /* "" where the system does not tell */
     char passed[PATH_ROOM]; /* the first few that were not taken */
 } search;
 
@@ -40,9 +44,55 @@ static bool next(const char **at, char separator, char out[PATH_ROOM])
     return fits;
 }
 
+/* A library that is in this process, by its name. */
+typedef struct resident {
+    const char *name;
+    char path[PATH_ROOM]; /* "" for none */
+} resident;
+
+#if defined(__linux__)
+
+/* The first of that name, as it is for the loader. */
+static int see(struct dl_phdr_info *info, size_t size, void *user)
+{
+    resident *wanted = user;
+    const char *path = info->dlpi_name ? info->dlpi_name : "", *slash = strrchr(path, '/');
+    (void)size;
+    if (!slash || strlen(path) >= sizeof wanted->path || strcmp(slash + 1, wanted->name) != 0)
+        return 0;
+    tn_text_fit(wanted->path, sizeof wanted->path, path);
+    return 1;
+}
+
+static bool is_resident(resident *io)
+{
+    return dl_iterate_phdr(see, io) != 0;
+}
+
+#else
+
+static bool is_resident(resident *io)
+{
+    (void)io;
+    return false;
+}
+
+#endif
+
+/* The first of "a|b|c" that is in this process: its name, and where it lies. */
+static bool find_resident(const char *names, char name[PATH_ROOM], resident *out)
+{
+    while (names && *names) {
+        *out = (resident){.name = name};
+        if (next(&names, '|', name) && is_resident(out))
+            return true;
+    }
+    return false;
+}
+
 static void look_at(search *s, const char *path)
 {
-    if (!exists(path))
+    if (strcmp(path, s->taken) == 0 || !exists(path))
         return;
     if (!s->found &&
         s->host->library_bind(s->host->self, path, s->symbols, s->count, s->table, NULL) == TN_OK) {
@@ -131,27 +181,78 @@ static void look_at_home(search *s, const char *home)
     look_in_prefix(s, prefix);
 }
 
+/* Beside what the process has of the same version. Its path is *out_kin, "" for none. */
+static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
+{
+    char name[PATH_ROOM], folder[PATH_ROOM];
+    resident kin;
+    out_kin[0] = '\0';
+    if (!find_resident(names, name, &kin))
+        return;
+    tn_text_fit(folder, sizeof folder, kin.path);
+    *strrchr(folder, '/') = '\0';
+    look_in(s, folder);
+    if (s->found)
+        tn_text_fit(out_kin, PATH_ROOM, kin.path);
+}
+
+/* By the loader, which takes what the process has before any file. */
+static tn_status look_by_loader(search *s, const char *names, tn_error *err)
+{
+    char name[PATH_ROOM];
+    resident there;
+    tn_status status =
+        s->host->library_bind(s->host->self, names, s->symbols, s->count, s->table, err);
+    s->found = !status;
+    if (!status && find_resident(names, name, &there))
+        tn_text_fit(s->taken, sizeof s->taken, there.path);
+    return status;
+}
+
+static void look_elsewhere(search *s)
+{
+    if (!s->found) { /* else a toolkit's is most likely the very one */
+        look_in_toolkit(s, getenv("CUDA_PATH"));
+        look_in_toolkit(s, getenv("CUDA_HOME"));
+        look_in_toolkit(s, "/usr/local/cuda");
+    }
+    look_in_prefix(s, getenv("VIRTUAL_ENV"));
+    look_in_prefix(s, getenv("CONDA_PREFIX"));
+    look_in_path(s, getenv("PATH"));
+    look_at_home(s, getenv("HOME"));
+}
+
+/* From where, what lies elsewhere, and how that would be taken instead. */
+static void tell(const search *s, const char *how, const char *where, bool by_loader, tn_error *err)
+{
+    const char *over = s->passed[0] ? "; passed over: " : "";
+    const char *instead =
+        by_loader && s->passed[0] ? "; a folder in LD_LIBRARY_PATH comes before" : "";
+    (void)tn_fail(err, TN_OK, 0, "", "%s%s%s%s%s", how, where, over, s->passed, instead);
+}
+
 tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
                          size_t count, void *table, tn_error *err)
 {
     search s = {.host = host, .sought = sought, .symbols = symbols, .count = count, .table = table};
-    tn_status status = host->library_bind(host->self, sought->files, symbols, count, table, err);
-    if (status && status != TN_UNAVAILABLE)
+    char name[PATH_ROOM], kin[PATH_ROOM];
+    resident there;
+    const bool is_there = find_resident(sought->files, name, &there);
+    look_beside(&s, is_there ? NULL : sought->kin, kin);
+    tn_status status = kin[0] ? TN_OK : look_by_loader(&s, is_there ? name : sought->files, err);
+    const bool by_loader = !status && !is_there && !kin[0];
+    if (status && (is_there || status != TN_UNAVAILABLE))
         return status;
-    const bool by_loader = !status;
-    s.found = by_loader;
-    if (!by_loader) { /* else a toolkit's is most likely the very one */
-        look_in_toolkit(&s, getenv("CUDA_PATH"));
-        look_in_toolkit(&s, getenv("CUDA_HOME"));
-        look_in_toolkit(&s, "/usr/local/cuda");
-    }
-    look_in_prefix(&s, getenv("VIRTUAL_ENV"));
-    look_in_prefix(&s, getenv("CONDA_PREFIX"));
-    look_in_path(&s, getenv("PATH"));
-    look_at_home(&s, getenv("HOME"));
+    look_elsewhere(&s);
     if (!s.found)
         return status;
-    (void)tn_fail(err, TN_OK, 0, "", "found %s%s%s%s", by_loader ? "by the loader" : "at ",
-                  by_loader ? "" : s.taken, s.passed[0] ? "; passed over: " : "", s.passed);
+    if (is_there)
+        tell(&s, "already in this process", "", false, err);
+    else if (kin[0])
+        tell(&s, "beside one of its version that is already in this process: ", kin, false, err);
+    else if (by_loader)
+        tell(&s, "found by the loader", "", true, err);
+    else
+        tell(&s, "found at ", s.taken, false, err);
     return TN_OK;
 }

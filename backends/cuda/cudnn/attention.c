@@ -1,6 +1,7 @@
 #include "attention.h"
 
 #include "engine.h"
+#include "made.h"
 #include "sdpa.h"
 
 #include <math.h>
@@ -8,21 +9,10 @@
 /* Workspace begins at a multiple of this, and so does each part of it. */
 enum { TOGETHER = 256 };
 
-/* Bytes that a run has for itself, before what is cuDNN's. */
-typedef struct own_memory {
-    uint64_t table; /* of queries, one number for each sequence */
-    uint64_t sums;  /* one number for each row of scores        */
-    uint64_t parts; /* of the gradient of queries               */
-} own_memory;
-
 typedef struct dnn_ready {
-    dnn_desc plan;
-    own_memory own;
-    bool clears; /* the parts begin as zero */
-    mtx_t lock;  /* a plan is executed by one thread at a time */
-    bool locks;  /* it was made */
-    int32_t slots;
-    dnn_slot slot[DNN_SLOTS_MOST];
+    dnn_made made;
+    mtx_t lock; /* a plan is executed by one thread at a time */
+    bool locks; /* it was made */
 } dnn_ready;
 
 static double round_up(double bytes)
@@ -95,11 +85,13 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
     return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.theirs);
 }
 
-static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_ready *plan, tn_error *err)
+tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *kernels,
+                        dnn_made *out, tn_error *err)
 {
+    enum { PARTS_ANY = 90600 }; /* from here on it clears the parts of gradients itself */
     cuda_dnn *dnn = run->library;
     dnn_graph graph;
-    dnn_target target = {.repeats = sums_together(run->row)};
+    dnn_target target = {.repeats = sums_together(run->row), .kernels = kernels};
     need n;
     dnn_lease *lease = NULL;
     tn_status status = dnn_handle_take(dnn, scope, &lease, err);
@@ -108,26 +100,33 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_ready *pla
     target.handle = lease->handle;
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
-    plan->own = (own_memory){bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)};
+    *out = (dnn_made){.own = {bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)},
+                      .clears = dnn->version() < PARTS_ANY};
     dnn_graph_begin(dnn, &graph);
     if (run->op->kind == TN_OP_ATTENTION)
         dnn_add_attention(&graph, run->op);
     else
         dnn_add_gradients(&graph, run->op, target.repeats);
-    status = dnn_plan_make(&graph, &target, &plan->plan, NULL, err);
-    plan->slots = graph.slots;
-    memcpy(plan->slot, graph.slot, sizeof plan->slot);
+    status = dnn_plan_make(&graph, &target, &out->plan, NULL, err);
+    out->slots = graph.slots;
+    memcpy(out->slot, graph.slot, sizeof out->slot);
     dnn_graph_end(&graph);
     dnn_handle_give(dnn, scope, lease);
     return status;
 }
 
-void dnn_plan_release(const tn_run *run, void *any)
+void dnn_made_end(const tn_run *run, dnn_made *made)
 {
     const cuda_dnn *dnn = run->library;
+    if (made->plan)
+        (void)dnn->desc_destroy(made->plan);
+    made->plan = NULL;
+}
+
+void dnn_plan_release(const tn_run *run, void *any)
+{
     dnn_ready *plan = any;
-    if (plan->plan)
-        (void)dnn->desc_destroy(plan->plan);
+    dnn_made_end(run, &plan->made);
     if (plan->locks)
         mtx_destroy(&plan->lock);
     run->host->release(run->host->self, plan);
@@ -135,21 +134,18 @@ void dnn_plan_release(const tn_run *run, void *any)
 
 tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    enum { COMPILED = 256 << 10 }; /* what cuDNN keeps of it, about */
-    enum { PARTS_ANY = 90600 };    /* from here on it clears the parts of gradients itself */
     cuda_scope scope;
     dnn_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(dnn_ready));
     if (!plan)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(plan, 0, sizeof *plan);
-    plan->clears = ((cuda_dnn *)run->library)->version() < PARTS_ANY;
     plan->locks = mtx_init(&plan->lock, mtx_plain) == thrd_success;
     tn_status status =
         plan->locks ? cuda_enter(run->platform, run->device, &scope, err)
                     : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
     if (!status) {
         cuda_relax(&scope); /* compiled code is loaded, which a capture elsewhere may not see */
-        status = make(run, &scope, plan, err);
+        status = dnn_made_make(run, &scope, NULL, &plan->made, err);
         cuda_leave(&scope);
     }
     if (status) {
@@ -157,33 +153,32 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
         return status;
     }
     *out = plan;
-    *out_bytes = sizeof *plan + COMPILED;
+    *out_bytes = sizeof *plan + DNN_COMPILED;
     return TN_OK;
 }
 
 /* What one run has of its own. */
 typedef struct launch {
     const cuda_dnn *dnn;
-    dnn_ready *plan;
+    dnn_made *made;
     float scale, cap;
     char *table, *sums, *parts;
     char *workspace; /* cuDNN's */
 } launch;
 
-static void begin_launch(const tn_run *run, launch *out)
+static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
 {
     const tn_attention_op *at = &run->op->as.attention;
     const uintptr_t first = ((uintptr_t)run->workspace + TOGETHER - 1) / TOGETHER * TOGETHER;
     char *aligned = (char *)run->workspace + (first - (uintptr_t)run->workspace);
-    dnn_ready *plan = run->plan;
     *out = (launch){.dnn = run->library,
-                    .plan = plan,
+                    .made = made,
                     .scale = (float)at->scale,
                     .cap = (float)at->softcap,
                     .table = aligned};
-    out->sums = out->table + plan->own.table;
-    out->parts = out->sums + plan->own.sums;
-    out->workspace = out->parts + plan->own.parts;
+    out->sums = out->table + made->own.table;
+    out->parts = out->sums + made->own.sums;
+    out->workspace = out->parts + made->own.parts;
 }
 
 static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
@@ -206,30 +201,29 @@ static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status c
     return cuda_blame(scope, dnn_check(run->library, code, call, err), call, err);
 }
 
-/* With the plan's lock held. */
 static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_handle handle,
                          tn_error *err)
 {
     const cuda_dnn *dnn = l->dnn;
-    dnn_ready *plan = l->plan;
+    dnn_made *made = l->made;
     int64_t ids[DNN_SLOTS_MOST];
     void *data[DNN_SLOTS_MOST];
     dnn_desc pack = NULL;
-    for (int32_t i = 0; i < plan->slots; i++) {
-        ids[i] = plan->slot[i].id;
-        data[i] = data_of(run, l, &plan->slot[i]);
+    for (int32_t i = 0; i < made->slots; i++) {
+        ids[i] = made->slot[i].id;
+        data[i] = data_of(run, l, &made->slot[i]);
     }
     dnn_status code = dnn->desc_create(DNN_PACK, &pack);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, plan->slots, ids);
+        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, made->slots, ids);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, plan->slots, data);
+        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, made->slots, data);
     if (!code)
         code = dnn->set(pack, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &l->workspace);
     if (!code)
         code = dnn->finalize(pack);
     if (!code)
-        code = dnn->execute(handle, plan->plan, pack);
+        code = dnn->execute(handle, made->plan, pack);
     tn_status status = settle(run, scope, code, err);
     if (pack)
         (void)dnn->desc_destroy(pack);
@@ -241,46 +235,45 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
 {
     const tn_attention_op *at = &run->op->as.attention;
     const cuda_driver *driver = &scope->self->driver;
-    const own_memory *own = &l->plan->own;
+    const dnn_own *own = &l->made->own;
     cu_result code = CUDA_SUCCESS;
     if (own->table > 0)
         code = driver->fill_32((cu_deviceptr)(uintptr_t)l->table, (unsigned)at->queries,
                                (size_t)at->batch, run->stream);
-    if (!code && own->parts > 0 && l->plan->clears)
+    if (!code && own->parts > 0 && l->made->clears)
         code = driver->fill_32((cu_deviceptr)(uintptr_t)l->parts, 0,
                                (size_t)own->parts / sizeof(uint32_t), run->stream);
     return cuda_check(scope, code, "cuMemsetD32Async", err);
 }
 
-static tn_status run_on(const tn_run *run, const cuda_scope *scope, dnn_handle handle,
-                        tn_error *err)
+tn_status dnn_made_queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)
 {
-    const cuda_dnn *dnn = run->library;
+    cuda_dnn *dnn = run->library;
+    dnn_lease *lease = NULL;
     launch l;
-    begin_launch(run, &l);
-    tn_status status = fill(run, scope, &l, err);
-    if (!status)
-        status = settle(run, scope, dnn->set_stream(handle, run->stream), err);
+    tn_status status = dnn_handle_take(dnn, scope, &lease, err);
     if (status)
         return status;
-    mtx_lock(&l.plan->lock);
-    status = execute(run, scope, &l, handle, err);
-    mtx_unlock(&l.plan->lock);
+    begin_launch(run, made, &l);
+    status = fill(run, scope, &l, err);
+    if (!status)
+        status = settle(run, scope, dnn->set_stream(lease->handle, run->stream), err);
+    if (!status)
+        status = execute(run, scope, &l, lease->handle, err);
+    dnn_handle_give(dnn, scope, lease);
     return status;
 }
 
 tn_status dnn_run(const tn_run *run, tn_error *err)
 {
+    dnn_ready *plan = run->plan;
     cuda_scope scope;
-    dnn_lease *lease = NULL;
     tn_status status = cuda_enter(run->platform, run->device, &scope, err);
     if (status)
         return status;
-    status = dnn_handle_take(run->library, &scope, &lease, err);
-    if (!status) {
-        status = run_on(run, &scope, lease->handle, err);
-        dnn_handle_give(run->library, &scope, lease);
-    }
+    mtx_lock(&plan->lock);
+    status = dnn_made_queue(run, &scope, &plan->made, err);
+    mtx_unlock(&plan->lock);
     cuda_leave(&scope);
     return status;
 }

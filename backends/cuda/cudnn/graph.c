@@ -184,9 +184,21 @@ void dnn_add_reshape(dnn_graph *graph, dnn_desc x, dnn_desc y)
     add_op(graph, op, "a view of cuDNN");
 }
 
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle)
+void dnn_add_paged(dnn_graph *graph, const dnn_paged *of)
+{
+    dnn_desc op = dnn_make(graph, DNN_OP_PAGED);
+    dnn_put_desc(graph, op, DNN_OP_PAGED_FROM, of->from);
+    dnn_put_desc(graph, op, DNN_OP_PAGED_LENGTHS, of->lengths);
+    dnn_put_desc(graph, op, DNN_OP_PAGED_TABLE, of->table);
+    dnn_put_desc(graph, op, DNN_OP_PAGED_Y, of->y);
+    add_op(graph, op, "pages of cuDNN");
+}
+
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes)
 {
     dnn_desc made = dnn_make(graph, DNN_GRAPH);
+    if (changes)
+        dnn_put(graph, made, DNN_GRAPH_CHANGES, DNN_TYPE_BOOL, 1, &changes);
     dnn_put(graph, made, DNN_GRAPH_OPS, DNN_TYPE_DESC, graph->ops, graph->op);
     if (handle)
         dnn_put(graph, made, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);

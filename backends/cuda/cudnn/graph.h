@@ -83,7 +83,14 @@ void dnn_add_reduction(dnn_graph *graph, int32_t mode, dnn_desc x, dnn_desc y);
 /* y is x, described otherwise. */
 void dnn_add_reshape(dnn_graph *graph, dnn_desc x, dnn_desc y);
 
-/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. */
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle);
+/* y is what lies in pages of `from`, as a table says for each sequence, as if it lay together. */
+typedef struct dnn_paged {
+    dnn_desc y, from, lengths, table;
+} dnn_paged;
+void dnn_add_paged(dnn_graph *graph, const dnn_paged *of);
+
+/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. `changes`:
+ * its kernels are to serve other shapes, too. */
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes);
 
 #endif

@@ -14,7 +14,10 @@ enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 /* Its descriptors are in a part of their own since 9. libcudnn.so.9 only leads to its parts, and ends the
  * process when it does not find one. */
 static const char files[] = "libcudnn_graph.so.9|libcudnn.so.8";
-static const cuda_sought sought = {files, "cudnn"};
+static const char kin[] =
+    "libcudnn.so.9|libcudnn_ops.so.9|libcudnn_cnn.so.9|libcudnn_adv.so.9|libcudnn_heuristic.so.9";
+static const cuda_sought sought = {"libcudnn_graph.so.9", "cudnn", kin};
+static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL}; /* to tell that it is too old */
 
 static void write_version(size_t number, char *out, size_t size)
 {
@@ -42,7 +45,7 @@ static tn_status check_open(const cuda_dnn *self, tn_error *err)
 /* Whether it is here but for the part that is used. */
 static tn_status tell_missing(const tn_host *host, tn_error *err)
 {
-    static const cuda_sought whole = {"libcudnn.so.9", "cudnn"};
+    static const cuda_sought whole = {"libcudnn.so.9", "cudnn", NULL};
     static const tn_symbol none[] = {{"cudnnGetVersion", 0}};
     void *found[1];
     if (cuda_find_bind(host, &whole, none, 1, found, NULL))
@@ -59,7 +62,9 @@ static tn_status open_dnn(const tn_host *host, void **out_self, tn_error *err)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cudnn", "no memory for its table");
     memset(self, 0, sizeof *self);
     tn_status status = cuda_find_bind(host, &sought, symbols, SYMBOLS, self, err);
-    if (status == TN_UNAVAILABLE)
+    if (status == TN_UNAVAILABLE && !cuda_find_bind(host, &early, symbols, SYMBOLS, self, NULL))
+        status = TN_OK;
+    else if (status == TN_UNAVAILABLE)
         status = tell_missing(host, err);
     if (!status)
         status = check_open(self, err);

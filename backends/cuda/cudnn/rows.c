@@ -206,6 +206,21 @@ static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
                              "a single query is not taken with sinks");
 }
 
+/* Keys in pages, which always have lengths, and so what those need. NVIDIA/TransformerEngine pull request 2121. */
+static tn_status admit_pages(const tn_query *query, tn_refusal *why)
+{
+    enum { ADA = 89, ON_ADA = 91300 };
+    const tn_layout *pages = &query->op->operand[TN_ATTENTION_PAGES];
+    if (query->op->kind != TN_OP_ATTENTION || !pages->dtype)
+        return TN_OK;
+    if (capability_of(query) == ADA && is_before(query, ON_ADA))
+        return refuse_version(why, query, ON_ADA, "before 9.13 keys in pages go wrong on 8.9");
+    return pages->shape[1] <= 1 || pages->stride[1] == 1
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_STRIDE, "pages.stride", 1, pages->stride[1],
+                             "pages of a sequence lie together");
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
@@ -220,7 +235,21 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_bounds(query, why);
     if (!status)
         status = admit_sinks(query, why);
+    if (!status)
+        status = admit_pages(query, why);
     return status ? status : admit_decode(query, why);
+}
+
+/* Few queries of keys that grow: kernels for changing shapes came with 9.18.1. */
+static tn_status admit_growing(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    enum { FIRST = 91801, FEW = 64 };
+    const int64_t queries = query->op->as.attention.queries;
+    if (is_before(query, FIRST))
+        return refuse_version(why, query, FIRST, "kernels for changing shapes came with 9.18.1");
+    return queries <= FEW ? admit(row, query, why)
+                          : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", FEW, queries,
+                                        "it is for few queries, as decoding has them");
 }
 
 /* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
@@ -270,24 +299,42 @@ enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
     FORWARD = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-              TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS
+              TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS,
+    PAGES = TN_ATTENTION_USES_PAGES
 };
 
-/* A plan is compiled for its shape: it has no free dimension. */
-#define ROW                                                                       \
+#define SHARED                                                                    \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
     .backend = "cudnn", .version = 1, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
-    .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
+    .workspace = dnn_workspace
+
+/* A plan is compiled for its shape: it has no free dimension. */
+#define ROW SHARED, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
 
 const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
     .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD,
+    .honours = BOTH | FORWARD | PAGES,
     .flops_per_us = 6e8,
     .overhead_us = 8,
     .admit = admit,
     ROW,
+};
+
+const tn_kernel_row cuda_dnn_growing_row = {
+    .name = "cuda.attention.cudnn.growing",
+    .op = TN_OP_ATTENTION,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = BOTH | (FORWARD & ~TN_ATTENTION_USES_ADDITIVE),
+    .flops_per_us = 6e8,
+    .overhead_us = 7,
+    .free_dims = TN_ATTENTION_DIM_KEYS,
+    .admit = admit_growing,
+    .plan = dnn_growing_plan,
+    .plan_release = dnn_growing_release,
+    .run = dnn_growing_run,
+    SHARED,
 };
 
 /* Parts of the gradient of queries are added as they come. */

@@ -15,6 +15,16 @@ static double hidden(const dnn_sdpa *s)
     return s->graph->dnn->version() < WITH_INFINITY ? -(double)FLT_MAX : -(double)INFINITY;
 }
 
+/* The last two dimensions change places. */
+static void turn(dnn_layout *io)
+{
+    const int64_t shape = io->shape[DNN_LENGTH], stride = io->stride[DNN_LENGTH];
+    io->shape[DNN_LENGTH] = io->shape[DNN_SIZE];
+    io->stride[DNN_LENGTH] = io->stride[DNN_SIZE];
+    io->shape[DNN_SIZE] = shape;
+    io->stride[DNN_SIZE] = stride;
+}
+
 /* The one element of a dimension is as far from the next as all that there is. */
 void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out)
 {
@@ -29,13 +39,8 @@ void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *ou
     }
     for (int32_t d = 0; d < DNN_RANK; d++)
         to.stride[d] = to.stride[d] ? to.stride[d] : d == DNN_SIZE ? 1 : all;
-    if (turned) {
-        const int64_t shape = to.shape[DNN_LENGTH], stride = to.stride[DNN_LENGTH];
-        to.shape[DNN_LENGTH] = to.shape[DNN_SIZE];
-        to.stride[DNN_LENGTH] = to.stride[DNN_SIZE];
-        to.shape[DNN_SIZE] = shape;
-        to.stride[DNN_SIZE] = stride;
-    }
+    if (turned)
+        turn(&to);
     *out = to;
 }
 
@@ -44,6 +49,35 @@ dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
     dnn_layout layout;
     dnn_layout_of(s->op, operand, turned, &layout);
     return dnn_tensor(s->graph, &layout, operand);
+}
+
+/* K or V, as if each sequence's lay together. */
+static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
+{
+    const tn_attention_op *at = &s->op->as.attention;
+    const tn_layout *pages = &s->op->operand[TN_ATTENTION_PAGES];
+    const int64_t size = operand == TN_ATTENTION_K ? at->size : at->value_size;
+    const int64_t all = at->keys * size, row = pages->stride[0], each = pages->shape[1];
+    const dnn_layout table = {
+        .type = DNN_I32, .shape = {at->batch, 1, each, 1}, .stride = {row, row, 1, 1}};
+    dnn_layout together = {.type = dnn_type_of(s->op->operand[operand].dtype),
+                           .shape = {at->batch, at->groups, at->keys, size},
+                           .stride = {at->groups * all, all, size, 1}};
+    if (turned)
+        turn(&together);
+    const dnn_paged of = {.y = dnn_between(s->graph, &together),
+                          .from = dnn_operand(s, operand, false),
+                          .lengths = s->keys,
+                          .table = dnn_tensor(s->graph, &table, TN_ATTENTION_PAGES)};
+    dnn_add_paged(s->graph, &of);
+    return of.y;
+}
+
+/* K or V in memory. */
+static dnn_desc add_keys(const dnn_sdpa *s, int32_t operand, bool turned)
+{
+    return s->op->uses & TN_ATTENTION_USES_PAGES ? add_pages(s, operand, turned)
+                                                 : dnn_operand(s, operand, turned);
 }
 
 /* A table of one i32 for each sequence. */
@@ -218,7 +252,7 @@ static dnn_desc add_softmax(const dnn_sdpa *s)
 static void add_values(const dnn_sdpa *s, dnn_desc weights)
 {
     const dnn_matmul product = {.a = weights,
-                                .b = dnn_operand(s, TN_ATTENTION_V, false),
+                                .b = add_keys(s, TN_ATTENTION_V, false),
                                 .c = dnn_operand(s, TN_ATTENTION_OUT, false),
                                 .m = s->queries,
                                 .k = s->keys};
@@ -249,7 +283,7 @@ void dnn_add_attention(dnn_graph *graph, const tn_op *op)
     dnn_sdpa s;
     dnn_sdpa_begin(graph, op, &s);
     dnn_desc q = dnn_operand(&s, TN_ATTENTION_Q, false);
-    dnn_add_scores(&s, q, dnn_operand(&s, TN_ATTENTION_K, true));
+    dnn_add_scores(&s, q, add_keys(&s, TN_ATTENTION_K, true));
     if (s.shape.lengths)
         add_padding(&s);
     dnn_add_bounds(&s);

@@ -64,9 +64,13 @@ bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_pr
                               library_version);
     if (!note || kernel->reference)
         return false;
-    (void)tni_refuse(why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version,
-                     "%s%s%s%s", note->reason ? note->reason : "known to give wrong results",
-                     note->source ? " (" : "", note->source ? note->source : "",
-                     note->source ? ")" : "");
+    char here[64] = "";
+    if (note->keys)
+        snprintf(here, sizeof here, "here %lld keys, of at most %lld; ",
+                 (long long)op->as.attention.keys, (long long)note->keys - 1);
+    (void)tni_refuse(
+        why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version, "%s%s%s%s%s",
+        here, note->reason ? note->reason : "known to give wrong results", note->source ? " (" : "",
+        note->source ? note->source : "", note->source ? ")" : "");
     return true;
 }

@@ -147,6 +147,32 @@ static tn_status take_uses(const reading *r)
                                                   : refuse(r, "needs words separated by commas");
 }
 
+/* Of what attention alone has: the op stands before it. */
+static bool is_of_attention(const reading *r)
+{
+    return r->to->op == TN_OP_ATTENTION || r->to->op == TN_OP_ATTENTION_BACKWARD;
+}
+
+static tn_status take_keys(const reading *r)
+{
+    if (!is_of_attention(r))
+        return refuse(r, "needs op = attention or attention-backward before it");
+    return tni_number_parse(r->entry->value, false, &r->to->keys) && r->to->keys > 0
+               ? TN_OK
+               : refuse(r, "needs a number above 0");
+}
+
+static tn_status take_causal(const reading *r)
+{
+    const bool yes = strcmp(r->entry->value, "yes") == 0;
+    if (!is_of_attention(r))
+        return refuse(r, "needs op = attention or attention-backward before it");
+    if (!yes && strcmp(r->entry->value, "no") != 0)
+        return refuse(r, "needs yes or no");
+    r->to->causal = yes ? TNI_NOTE_YES : TNI_NOTE_NO;
+    return TN_OK;
+}
+
 /* A key that is a text of the note. */
 static const char **text_of(tni_note *note, const char *key)
 {
@@ -174,7 +200,9 @@ static tn_status take_entry(const reading *r)
                 {"dtypes", take_dtypes},
                 {"architectures", take_architectures},
                 {"op", take_op},
-                {"uses", take_uses}};
+                {"uses", take_uses},
+                {"keys", take_keys},
+                {"causal", take_causal}};
     const char **text = text_of(r->to, r->entry->key);
     if (text) {
         *text = r->entry->value;
@@ -184,8 +212,8 @@ static tn_status take_entry(const reading *r)
         if (strcmp(keys[i].key, r->entry->key) == 0)
             return keys[i].take(r);
     }
-    return refuse(r, "no such key; there are library kernel versions op dtypes uses platform "
-                     "architectures reason source");
+    return refuse(r, "no such key; there are library kernel versions op dtypes uses keys "
+                     "causal platform architectures reason source");
 }
 
 static tn_status take_section(const tni_form_section *section, const char *origin, tni_note *out,
@@ -250,13 +278,30 @@ static bool is_of_library(const tni_note *note, const tni_kernel *kernel)
             tni_words_same(note->library, kernel->names.library_other));
 }
 
+/* Whether no query sees a key behind its place, of sequences that have all their keys. */
+static bool is_causal(const tn_op *op)
+{
+    const uint64_t others =
+        TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_OFFSET;
+    return op->as.attention.right == 0 && !(op->uses & others);
+}
+
+static bool is_of_bounds(const tni_note *note, const tn_op *op)
+{
+    const tn_attention_op *at = tn_op_attention(op);
+    if (!at || (!note->keys && !note->causal))
+        return true;
+    return at->keys >= note->keys &&
+           (note->causal == TNI_NOTE_EITHER || (note->causal == TNI_NOTE_YES) == is_causal(op));
+}
+
 static bool is_of_op(const tni_note *note, const tn_op *op)
 {
     const tn_layout *first = &op->operand[0];
     size_t i = 0;
     if (note->op && note->op != op->kind)
         return false;
-    if (note->uses && !(note->uses & op->uses))
+    if ((note->uses && !(note->uses & op->uses)) || !is_of_bounds(note, op))
         return false;
     if (!first->dtype)
         first = &op->operand[tni_op_class_of(op->kind)->output];

@@ -8,6 +8,7 @@
 #include "tenon/device.h"
 
 enum { TNI_NOTE_WORDS = 8 };
+enum { TNI_NOTE_EITHER, TNI_NOTE_YES, TNI_NOTE_NO };
 
 /* One section. What it does not say is NULL, 0 or empty. Texts lie in the form. */
 typedef struct tni_note {
@@ -20,6 +21,8 @@ typedef struct tni_note {
     int64_t version_low, version_high; /* -1: any */
     int32_t op;
     uint64_t uses;
+    int64_t keys;   /* that attention has at least */
+    int32_t causal; /* TNI_NOTE_..., of attention  */
     tn_dtype dtypes[TNI_NOTE_WORDS + 1];
     char architectures[TNI_NOTE_WORDS + 1][32];
 } tni_note;
