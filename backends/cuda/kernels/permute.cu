@@ -2,34 +2,23 @@
  *
  * Where the operands have their neighbours in different dimensions, tiles go through shared memory, so that
  * both sides are read and written in whole lines. The last dimension is out's, the one before it in's. A row
- * of a tile is longer than it by a bank, so that neither side waits for the other's.
- *
- * Tiles are taken in bands of BAND rows of them, column by column: so those that are copied at once lie near
- * each other on both sides, where each row of tiles would touch a line of every row of in. */
+ * of a tile is longer than it by a bank, so that neither side waits for the other's. */
 enum { TILE = 64, WARP = 32, DEPTH = 256 / WARP, REST = sizeof(ELEMENT) < 4 ? 4 / sizeof(ELEMENT) : 1 };
-#ifndef BAND
-#define BAND 32
-#endif
 
 struct tile_place {
     i64 column, row, in, out;
 };
 
-/* Tiles across and down, and all of them. */
-struct tiling {
-    INDEX across, down, all;
-};
-
-DEVICE tile_place place_of(const cuda_each_args &args, const tiling &tiles, INDEX tile)
+DEVICE tile_place place_of(const cuda_each_args &args, INDEX tile, INDEX across, INDEX down)
 {
     const int r = args.rank;
-    const INDEX plane = tiles.across * tiles.down, most = tiles.down < BAND ? tiles.down : (INDEX)BAND;
-    INDEX left = r > 2 ? tile / plane : 0, at_tile = tile - left * plane;
-    const INDEX band = at_tile / (most * tiles.across), first = band * most;
-    const INDEX high = tiles.down - first < most ? tiles.down - first : most;
-    at_tile -= first * tiles.across;
-    const INDEX column = at_tile / high;
-    tile_place at = {(i64)column * TILE, (i64)(first + at_tile - column * high) * TILE, 0, 0};
+    INDEX left = tile / across;
+    tile_place at = {(i64)(tile - left * across) * TILE, (i64)left * TILE, 0, 0};
+    if (r > 2) {
+        const INDEX next = left / down;
+        at.row = (i64)(left - next * down) * TILE;
+        left = next;
+    }
     for (int d = r - 3; d >= 0; d--) {
         const INDEX size = (INDEX)args.size[d], next = left / size;
         const i64 here = (i64)(left - next * size);
@@ -41,6 +30,11 @@ DEVICE tile_place place_of(const cuda_each_args &args, const tiling &tiles, INDE
     at.out += at.row * args.stride[1][r - 2] + at.column * args.stride[1][r - 1];
     return at;
 }
+
+/* Tiles across and down, and all of them. */
+struct tiling {
+    INDEX across, down, all;
+};
 
 DEVICE tiling tiling_of(const cuda_each_args &args)
 {
@@ -65,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256) tiled(const cuda_each_args arg
     const i64 in_step = args.stride[0][r - 1], out_step = args.stride[1][r - 2];
     const tiling tiles = tiling_of(args);
     for (INDEX t = blockIdx.x; t < tiles.all; t += gridDim.x) {
-        const tile_place at = place_of(args, tiles, t);
+        const tile_place at = place_of(args, t, tiles.across, tiles.down);
         const int wide = least(columns - at.column, TILE), high = least(rows - at.row, TILE);
 #pragma unroll
         for (int k = 0; k < TILE; k += DEPTH) {
@@ -99,7 +93,7 @@ enum { PACK = 8, PACKS = TILE / PACK, PAIRS = TILE + 5 };
 
 DEVICE int skewed(int column) { return column + column / 32 * 4; }
 
-extern "C" __global__ void __launch_bounds__(256) tiled_pairs(const cuda_each_args args)
+extern "C" __global__ void __launch_bounds__(256, 8) tiled_pairs(const cuda_each_args args)
 {
     __shared__ u32 pairs[TILE / 2][PAIRS];
     const u16 *in = (const u16 *)args.data[0];
@@ -109,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256) tiled_pairs(const cuda_each_ar
     const i64 in_step = args.stride[0][r - 1], out_step = args.stride[1][r - 2];
     const tiling tiles = tiling_of(args);
     for (INDEX t = blockIdx.x; t < tiles.all; t += gridDim.x) {
-        const tile_place at = place_of(args, tiles, t);
+        const tile_place at = place_of(args, t, tiles.across, tiles.down);
         const int wide = least(columns - at.column, TILE), high = least(rows - at.row, TILE);
         if (2 * y < wide && PACK * x < high) {
             const u16 *from = in + at.in + 2 * y * in_step + PACK * x;

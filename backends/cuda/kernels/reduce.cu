@@ -78,28 +78,37 @@ DEVICE void keep(const cuda_reduce_args &args, u64 output, u64 part, A value)
 }
 
 #if DENSE
-/* What a thread takes of a part that is whole packs: AHEAD of them are on their way at once. */
+typedef pack<IN, VECTOR> some;
+
+DEVICE void join_pack(some x, A value[4])
+{
+    for (int v = 0; v < VECTOR; v++)
+        value[v % 4] = joined(value[v % 4], (A)widened<IN>(x.of[v]));
+}
+
+/* What a thread takes of a part that is whole packs. Of a warp, which has many to take, AHEAD are on their way at
+ * once. */
 DEVICE A dense_part(const IN *in, i64 size, int lane)
 {
-    enum { AHEAD = GROUP > LANES ? 2 : 8 };
-    typedef pack<IN, VECTOR> some;
     const some *packs = (const some *)in;
     const i64 count = size / VECTOR;
     A value[4] = {IDENTITY, IDENTITY, IDENTITY, IDENTITY};
     i64 i = lane;
+#if GROUP == 32
+    enum { AHEAD = 8 };
     for (; i + (AHEAD - 1) * GROUP < count; i += AHEAD * GROUP) {
         some x[AHEAD];
 #pragma unroll
         for (int k = 0; k < AHEAD; k++)
             x[k] = packs[i + k * GROUP];
 #pragma unroll
-        for (int k = 0; k < AHEAD * VECTOR; k++)
-            value[k % VECTOR % 4] = joined(value[k % VECTOR % 4], (A)widened<IN>(x[k / VECTOR].of[k % VECTOR]));
+        for (int k = 0; k < AHEAD; k++)
+            join_pack(x[k], value);
     }
+#endif
     for (; i < count; i += GROUP) {
         const some x = packs[i];
-        for (int v = 0; v < VECTOR; v++)
-            value[v % 4] = joined(value[v % 4], (A)widened<IN>(x.of[v]));
+        join_pack(x, value);
     }
     return joined(joined(value[0], value[1]), joined(value[2], value[3]));
 }
