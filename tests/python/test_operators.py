@@ -271,6 +271,23 @@ def test_protocols(random):
         tenon.fill(bytes(8), 1)
 
 
+def test_jax_on_the_host(random):
+    jax = pytest.importorskip("jax", reason="JAX is not here")
+    host = jax.devices("cpu")[0]
+    a, b = (jax.device_put(normal(random, 4, 4), host) for _ in range(2))
+    out = tenon.matmul(a, b)
+    assert isinstance(out, jax.Array) and out.devices() == {host}
+    numpy.testing.assert_allclose(numpy.asarray(out), numpy.asarray(a) @ numpy.asarray(b), 1e-5, 1e-5)
+    half = tenon.softmax(a.astype("bfloat16"))
+    assert half.dtype == "bfloat16"
+    numpy.testing.assert_allclose(half.astype("float32"), softmax(numpy.asarray(a)), 3e-2, 3e-2)
+    before = numpy.asarray(b).copy()
+    for write in (lambda: tenon.matmul(a, a, out=b), lambda: tenon.fill(b, 1), lambda: tenon.copy(a, b)):
+        with pytest.raises(tenon.errors.RefusedError, match="read-only"):  # JAX's arrays do not change
+            write()
+    numpy.testing.assert_array_equal(numpy.asarray(b), before)
+
+
 def test_memory_is_shared_and_freed(random):
     out = tenon.empty((2, 2), "f32", "cpu")
     seen = numpy.from_dlpack(out)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CPU, CUDA = 1, 2
 READ_ONLY = 1
+JAX = ("jax", "jaxlib")
 MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
@@ -82,6 +83,10 @@ class Kind:
     def view(self, array: Any) -> _abi.Tensor:
         """The array as a tensor; errors name what of it cannot be one."""
         raise NotImplementedError
+
+    def view_to_write(self, array: Any) -> _abi.Tensor:
+        """The same of one that the caller wants written to: read-only where its library's never change."""
+        return self.view(array)
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
         """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
@@ -214,6 +219,12 @@ class DlpackKind(Kind):
         tensor.dims = owned.shape
         return tensor
 
+    def view_to_write(self, array: Any) -> _abi.Tensor:
+        tensor = self.view(array)
+        if self.module in JAX:
+            tensor.flags |= READ_ONLY
+        return tensor
+
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
         made = super().empty(like, shape, word)
         take_out = self._from_dlpack()
@@ -222,7 +233,7 @@ class DlpackKind(Kind):
     def _from_dlpack(self) -> Any:
         if self.module == "cupy":
             return sys.modules["cupy"].from_dlpack
-        if self.module in ("jax", "jaxlib"):
+        if self.module in JAX:
             import jax.dlpack
 
             return jax.dlpack.from_dlpack

@@ -95,7 +95,8 @@ def _target(kind: Kind, like: Any, out: Any, shape: tuple, word: str) -> tuple[A
     """The array to write to and its tensor: `out`, or a new one."""
     if out is None:
         out = kind.empty(like, shape, word)
-    return out, kind_of(out).view(out)
+        return out, kind_of(out).view(out)
+    return out, kind_of(out).view_to_write(out)
 
 
 def _args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:
@@ -391,7 +392,7 @@ def cast(x: Any, dtype: Any = None, **options: Any) -> Any:
 
 def fill(out: Any, value: complex) -> Any:
     """Writes the value to every element of `out`, and gives it."""
-    number, to = complex(value), view(out)
+    number, to = complex(value), kind_of(out).view_to_write(out)
     args = _args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                  imaginary=number.imag)
     return run(_Call("tn_fill", args, out, to))
@@ -490,7 +491,7 @@ def rotary(x: Any, cos: Any, sin: Any, **options: Any) -> Any:
 def copy(source: Any, target: Any) -> Any:
     """Copies between arrays of one shape and dtype, on any devices; gives `target`."""
     err, kind = _abi.Error(), kind_of(target)
-    given, to = view(source), kind.view(target)
+    given, to = view(source), kind.view_to_write(target)
     stream = kind.stream(target, to) if to.device_type != 1 else None
     if lib.tn_copy(stream, byref(given), byref(to), byref(err)):
         raise errors.make(err)
