@@ -3,8 +3,8 @@
     python3 attention_speed.py [--device cpu|cuda] [--dtype float32|bfloat16] [--tokens 2048] [--layers N] [--rounds 7]
 
 A decoder with grouped heads (width 2048, 32/8 heads, 16 layers), an encoder with padding and a vision transformer
-(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's; a counter
-shows that every attention ran in Tenon; times are medians of rounds that run in turn.
+(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's, by the
+largest difference as a part of the largest output; a counter shows that every attention ran in Tenon; times are medians of rounds that run in turn.
 
 Measured on a 2-core Sapphire Rapids that others were using, float32, 2048 tokens, 2 layers: all attentions ran in
 Tenon; decoder: error 8e-06, eager takes 1.65 times as long, sdpa 0.94; encoder: error 2e-06, eager 2.19, sdpa 1.09. Not
@@ -20,7 +20,7 @@ import transformers
 from tenon.integrations import transformers as tenon_transformers
 
 IMPLEMENTATIONS = ("eager", "sdpa", "tenon")
-TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 8e-2, torch.float16: 2e-2}
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}  # of the largest output
 
 
 def decoder(options):
@@ -77,8 +77,9 @@ def compare(family, options):
     counted = tenon_transformers.calls() - before
     mask = given.get("attention_mask")
     rows = torch.ones(outs["eager"].shape[:2], dtype=torch.bool) if mask is None else mask.bool()
-    rows = rows.to(outs["eager"].device)
-    error, theirs = ((outs[name] - outs["eager"])[rows].abs().max().item() for name in ("tenon", "sdpa"))
+    wanted = outs["eager"][rows.to(outs["eager"].device)].float()
+    error, theirs = (((outs[name][rows.to(wanted.device)] - wanted).abs().max() / wanted.abs().max()).item()
+                     for name in ("tenon", "sdpa"))
     taken = {name: [] for name in IMPLEMENTATIONS}
     for turn in range(options.rounds):
         for i in range(len(IMPLEMENTATIONS)):

@@ -123,6 +123,10 @@ def test_attention_backward_and_merge(random):
     q, k, v, dout = (normal(random, 1, 2, 6, 4, dtype="float64") for _ in range(4))
     out, lse = tenon.attention(q, k, v, lse=True)
     dq, _, dv = tenon.attention_backward(dout, q, k, v, out, lse)
+    into = [numpy.empty_like(x) for x in (q, k, v)]
+    again = tenon.attention_backward(dout, q, k, v, out, lse, into=into)
+    assert all(one is other for one, other in zip(again, into))
+    numpy.testing.assert_array_equal(into[0], dq)
     step = 1e-6
     for grad, operand in ((dq, q), (dv, v)):
         moved = operand.copy()

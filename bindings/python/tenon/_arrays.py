@@ -151,6 +151,10 @@ class TorchKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.places = dict(self.PLACES, cuda=10) if torch.version.hip else self.PLACES
         self.strided = torch.strided
+        self.platform = "rocm" if torch.version.hip else "cuda"
+        # The quick one is what compiled code calls; builds without CUDA do not have it.
+        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+            lambda index: torch.cuda.current_stream(index).cuda_stream)
         teach_fast(torch.Tensor, None, exchange=True)
 
     def view(self, array: Any) -> _abi.Tensor:
@@ -184,9 +188,7 @@ class TorchKind(Kind):
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         if array.device.type != "cuda":
             return None
-        platform = "rocm" if self.torch.version.hip else "cuda"
-        return wrapped_stream(f"{platform}:{tensor.device_id}",
-                              self.torch.cuda.current_stream(array.device).cuda_stream)
+        return wrapped_stream(f"{self.platform}:{tensor.device_id}", self.raw_stream(tensor.device_id))
 
 
 class DlpackKind(Kind):

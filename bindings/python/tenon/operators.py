@@ -313,13 +313,13 @@ def _backward_call(
         dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
         mask_tensor: Any = None, window: Sequence[int] | None = None, scale: float | None = None,
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
-        layout: str = "bhld", backend: str | None = None) -> _Call:
+        layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> _Call:
     kind = kind_of(q)
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     given = [view(x) for x in (q, k, v, out, lse)]
     mask_view, dout_view = view_or_none(array), view(dout)
-    grads = [_target(kind, x, None, t.dims, _dtypes.WORD[t.dtype])
-             for x, t in zip((q, k, v), given)]
+    grads = [_target(kind, x, to, t.dims, _dtypes.WORD[t.dtype])
+             for x, to, t in zip((q, k, v), into, given)]
     tensors = [*given, mask_view, dout_view, *(tensor for _, tensor in grads)]
     args = _abi.AttentionBackwardArgs(
         sizeof(_abi.AttentionBackwardArgs), *map(reference, tensors),
@@ -330,7 +330,8 @@ def _backward_call(
 
 
 def attention_backward(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **options: Any) -> Any:
-    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`."""
+    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
+    arrays to write to."""
     return run(_backward_call(dout, q, k, v, out, lse, **options))
 
 
