@@ -28,7 +28,9 @@ def _mask_word(causal: bool) -> str | None:
 def _out_like(query: Tensor, value: Tensor) -> Tensor:
     """Empty, [batch, heads, queries, size], lying as [batch, queries, heads, size]."""
     batch, heads, queries, _ = query.shape
-    return query.new_empty((batch, queries, heads, value.shape[-1])).transpose(1, 2)
+    size = value.shape[-1]
+    return query.new_empty_strided((batch, heads, queries, size),
+                                   (queries * heads * size, size, heads * size, 1))
 
 
 def _lse_like(query: Tensor) -> Tensor:
@@ -146,8 +148,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     if needs or dropout:
         out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
     elif _is_plain(query, key, value, mask, sinks):
-        with torch.no_grad():
-            out = _infer(query, key, value, mask, causal, scale, softcap, sinks, backend)
+        out = _infer(query, key, value, mask, causal, scale, softcap, sinks, backend)
     else:
         out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
     return out.transpose(1, 2) if layout == "blhd" else out
