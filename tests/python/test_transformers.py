@@ -56,6 +56,8 @@ def test_masks_of_bool_can_be_added():
     padding[1] = True
     assert not tenon_transformers.added(mask, torch.bfloat16).any()
     padding[1, ..., 3:] = False
+    compiled = torch.compile(tenon_transformers.added, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(mask.clone(), torch.bfloat16), added)
     with torch.inference_mode():
         again = mask.clone()
         assert torch.equal(tenon_transformers.added(again, torch.bfloat16), added)

@@ -57,10 +57,12 @@ def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     padding is, it has once afterwards. It is kept with the mask, which every layer is given."""
     if mask.dtype != torch.bool:
         return mask
-    known = None if mask.is_inference() else (dtype, mask._version)  # such tensors count no changes
-    kept = getattr(mask, "_tenon_added", None)
-    if known and kept and kept[0] == known:
-        return kept[1]
+    known = None  # of what a compiler traces, or of an inference tensor, no changes are counted
+    if not torch.compiler.is_compiling() and not mask.is_inference():
+        known = (dtype, mask._version)
+        kept = getattr(mask, "_tenon_added", None)
+        if kept and kept[0] == known:
+            return kept[1]
     once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())]
     least = torch.finfo(dtype).min
     made = torch.zeros(once.shape, dtype=dtype, device=mask.device).masked_fill_(~once, least)
