@@ -3,12 +3,16 @@
     python3 attention_speed.py [--device cpu|cuda] [--dtype float32|bfloat16] [--tokens 2048] [--layers N] [--rounds 7]
 
 A decoder with grouped heads (width 2048, 32/8 heads, 16 layers), an encoder with padding and a vision transformer
-(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's; a counter
-shows that every attention ran in Tenon; times are medians of rounds that run in turn.
+(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's, by the largest
+difference as a part of the largest output; a counter shows that every attention ran in Tenon; times are medians of
+rounds that run in turn.
 
-Measured on a 2-core Sapphire Rapids that others were using, float32, 2048 tokens, 2 layers: all attentions ran in
-Tenon; decoder: error 8e-06, eager takes 1.65 times as long, sdpa 0.94; encoder: error 2e-06, eager 2.19, sdpa 1.09. Not
-yet measured on a quiet machine, nor on a GPU.
+Measured at 2048 tokens; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On a 2-core
+Sapphire Rapids that others were using, float32, 2 layers: decoder 1.84, 1.07, the largest difference 8e-06 (itself, not
+as a part); encoder 2.34, 1.07, error 3.6e-07; vision transformer 1.80, 0.98, error 5.2e-07. On an H200, bfloat16, all
+layers, cuDNN 9.19: decoder 1.35, 0.81; encoder 1.12, 0.63; vision transformer 0.97, 0.71; the largest differences 0.14,
+0.094 and 0.078 (themselves). These models are held up by their launches there. Since then, a call from PyTorch costs
+half as much on the host, which has not been measured with a GPU.
 """
 
 import argparse
@@ -20,7 +24,7 @@ import transformers
 from tenon.integrations import transformers as tenon_transformers
 
 IMPLEMENTATIONS = ("eager", "sdpa", "tenon")
-TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 8e-2, torch.float16: 2e-2}
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}  # of the largest output
 
 
 def decoder(options):
@@ -77,7 +81,9 @@ def compare(family, options):
     counted = tenon_transformers.calls() - before
     mask = given.get("attention_mask")
     rows = torch.ones(outs["eager"].shape[:2], dtype=torch.bool) if mask is None else mask.bool()
-    error = (outs["tenon"] - outs["eager"])[rows.to(outs["eager"].device)].abs().max().item()
+    wanted = outs["eager"][rows.to(outs["eager"].device)].float()
+    error, theirs = (((outs[name][rows.to(wanted.device)] - wanted).abs().max() / wanted.abs().max()).item()
+                     for name in ("tenon", "sdpa"))
     taken = {name: [] for name in IMPLEMENTATIONS}
     for turn in range(options.rounds):
         for i in range(len(IMPLEMENTATIONS)):
@@ -86,7 +92,8 @@ def compare(family, options):
     ratio = {name: statistics.median(a / b for a, b in zip(taken[name], taken["tenon"]))
              for name in IMPLEMENTATIONS}
     verdict = "equal" if error <= TOLERANCE[options.dtype] else "DIFFERS"
-    print(f"{family.__name__:<8} {counted} of {layers} attentions in Tenon, error {error:.1e} ({verdict}); "
+    print(f"{family.__name__:<8} {counted} of {layers} attentions in Tenon, error {error:.1e} "
+          f"({verdict}; sdpa's {theirs:.1e}); "
           f"tenon {1e3 * statistics.median(taken['tenon']):.0f} ms, eager takes {ratio['eager']:.2f} times as long, "
           f"sdpa {ratio['sdpa']:.2f}", flush=True)
     return verdict == "equal" and counted == layers

@@ -8,11 +8,8 @@ if(UNIX AND NOT APPLE AND Python3_Interpreter_FOUND AND NOT TENON_SANITIZE AND N
     string(REGEX REPLACE "^test_(.*)\\.py$" "python.\\1" name "${suite}")
     add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B
       "${CMAKE_CURRENT_SOURCE_DIR}/python/run.py" "${PROJECT_BINARY_DIR}" "${suite}")
-    set(labels python)
-    if(name MATCHES "cuda|torch|transformers|device_interface|fast|page")
-      list(APPEND labels gpu) # also where a GPU and these packages are
-    endif()
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "${labels}"
+    # Also where a GPU is: it is then the current platform and the default device.
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "python;gpu"
       ENVIRONMENT "${test_environment}")
   endforeach()
 endif()

@@ -123,6 +123,10 @@ def test_attention_backward_and_merge(random):
     q, k, v, dout = (normal(random, 1, 2, 6, 4, dtype="float64") for _ in range(4))
     out, lse = tenon.attention(q, k, v, lse=True)
     dq, _, dv = tenon.attention_backward(dout, q, k, v, out, lse)
+    into = [numpy.empty_like(x) for x in (q, k, v)]
+    again = tenon.attention_backward(dout, q, k, v, out, lse, into=into)
+    assert all(one is other for one, other in zip(again, into))
+    numpy.testing.assert_array_equal(into[0], dq)
     step = 1e-6
     for grad, operand in ((dq, q), (dv, v)):
         moved = operand.copy()
@@ -269,6 +273,23 @@ def test_protocols(random):
     assert float(numpy.asarray(tenon.reduce("sum", row))) == 6.0
     with pytest.raises(tenon.errors.RefusedError, match="read-only"):
         tenon.fill(bytes(8), 1)
+
+
+def test_jax_on_the_host(random):
+    jax = pytest.importorskip("jax", reason="JAX is not here")
+    host = jax.devices("cpu")[0]
+    a, b = (jax.device_put(normal(random, 4, 4), host) for _ in range(2))
+    out = tenon.matmul(a, b)
+    assert isinstance(out, jax.Array) and out.devices() == {host}
+    numpy.testing.assert_allclose(numpy.asarray(out), numpy.asarray(a) @ numpy.asarray(b), 1e-5, 1e-5)
+    half = tenon.softmax(a.astype("bfloat16"))
+    assert half.dtype == "bfloat16"
+    numpy.testing.assert_allclose(half.astype("float32"), softmax(numpy.asarray(a)), 3e-2, 3e-2)
+    before = numpy.asarray(b).copy()
+    for write in (lambda: tenon.matmul(a, a, out=b), lambda: tenon.fill(b, 1), lambda: tenon.copy(a, b)):
+        with pytest.raises(tenon.errors.RefusedError, match="read-only"):  # JAX's arrays do not change
+            write()
+    numpy.testing.assert_array_equal(numpy.asarray(b), before)
 
 
 def test_memory_is_shared_and_freed(random):

@@ -174,6 +174,37 @@ def test_compile_keeps_one_graph(grad):
             torch.testing.assert_close(one, other)
 
 
+class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+    """Notes which operators run."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.seen.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_modes_see_the_operator():
+    """Where nobody watches, the dispatcher is not asked; the result is the same."""
+    q, k, v = (x.detach() for x in inputs())
+    plain = ours(q, k, v)
+    with Watch() as watch:
+        watched = ours(q, k, v)
+    assert any("attention_inference" in name for name in watch.seen)
+    assert torch.equal(plain, watched) and plain.stride() == watched.stride()
+    mapped = torch.func.vmap(lambda a: a * 1)(torch.ones(2))  # the stack of transformations is empty again
+    assert mapped.sum() == 2 and torch.equal(ours(q, k, v), plain)
+
+
+def test_gradients_lie_as_what_they_are_of():
+    q, k, v = (x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in inputs())
+    assert not q.is_contiguous()
+    for x, grad in zip((q, k, v), torch.autograd.grad(ours(q, k, v).sum(), (q, k, v))):
+        assert grad.stride() == x.stride()
+
+
 PLACES = [("cpu", torch.float32), ("cpu", torch.bfloat16), ("cuda", torch.bfloat16)]
 
 

@@ -52,6 +52,15 @@ def test_masks_of_bool_can_be_added():
     assert torch.equal(added == 0, mask) and added.isfinite().all()
     assert added.untyped_storage().nbytes() == 2 * padding.numel()  # still once for all queries and heads
     assert tenon_transformers.added(added, torch.float32) is added
+    assert tenon_transformers.added(mask, torch.bfloat16) is added  # for the next layer
+    padding[1] = True
+    assert not tenon_transformers.added(mask, torch.bfloat16).any()
+    padding[1, ..., 3:] = False
+    compiled = torch.compile(tenon_transformers.added, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(mask.clone(), torch.bfloat16), added)
+    with torch.inference_mode():
+        again = mask.clone()
+        assert torch.equal(tenon_transformers.added(again, torch.bfloat16), added)
     q, k = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 5, 8)
     wanted, found = (tenon_transformers.forward(torch.nn.Module(), q, k, k, m)[0]
                      for m in (mask, tenon_transformers.added(mask, q.dtype)))

@@ -44,6 +44,7 @@ typedef struct state {
     tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
     library libraries[LIBRARIES_MAX];
     int count;
+    PyObject *requires_grad, *is_neg; /* names, made once */
 } state;
 
 /* An array while a call lasts. */
@@ -122,15 +123,16 @@ static int is_true(PyObject *value)
 
 /* Whether an array means something else than its memory: gradients would be lost, or it is negated or
  * conjugated when it is read. */
-static int means_more(PyObject *array, tn_dtype dtype)
+static int means_more(const state *s, PyObject *array, tn_dtype dtype)
 {
     return (dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ||
-           is_true(PyObject_GetAttrString(array, "requires_grad")) ||
-           is_true(PyObject_CallMethod(array, "is_neg", NULL));
+           is_true(PyObject_GetAttr(array, s->requires_grad)) ||
+           is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
 }
 
 /* The same as see_buffer through DLPack's table. What is written was made here. */
-static int see_exchange(const exchange *functions, PyObject *array, int writable, seen *out)
+static int see_exchange(const state *s, const exchange *functions, PyObject *array, int writable,
+                        seen *out)
 {
     tn_dlpack_tensor t;
     if (functions->tensor_of(array, &t) != 0) {
@@ -138,7 +140,7 @@ static int see_exchange(const exchange *functions, PyObject *array, int writable
         return 0;
     }
     if (t.device_type != TN_DLPACK_CPU || t.ndim > RANK_MAX ||
-        (!writable && means_more(array, t.dtype)))
+        (!writable && means_more(s, array, t.dtype)))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
                               .device_type = t.device_type,
@@ -151,11 +153,11 @@ static int see_exchange(const exchange *functions, PyObject *array, int writable
     return 1;
 }
 
-static int see(const library *of, PyObject *array, int writable, seen *out)
+static int see(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
     if ((PyObject *)Py_TYPE(array) != of->type)
         return 0;
-    return of->functions ? see_exchange(of->functions, array, writable, out)
+    return of->functions ? see_exchange(s, of->functions, array, writable, out)
                          : see_buffer(array, writable, out);
 }
 
@@ -254,11 +256,11 @@ static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t cou
     tn_status status = TN_UNSUPPORTED;
     if (!of || !s->matmul || context_of(given[0], &context) != 0)
         return PyErr_Occurred() ? NULL : not_implemented();
-    if (!see(of, given[1], 0, &t[0]) || !see(of, given[2], 0, &t[1]) ||
+    if (!see(s, of, given[1], 0, &t[0]) || !see(s, of, given[2], 0, &t[1]) ||
         !fits_matmul(&t[0].tensor, &t[1].tensor))
         goto done;
     result = make_result(of, given[1], &t[0], t[1].tensor.shape[t[1].tensor.ndim - 1]);
-    if (result && see(of, result, 1, &t[2])) {
+    if (result && see(s, of, result, 1, &t[2])) {
         tn_matmul_args args = {
             .struct_size = sizeof args, .a = &t[0].tensor, .b = &t[1].tensor, .out = &t[2].tensor};
         Py_BEGIN_ALLOW_THREADS;
@@ -292,11 +294,11 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
     if (PyErr_Occurred())
         return NULL;
     for (int i = 0; i < 3; i++) {
-        if (!see(of, given[i + 1], 0, &t[i]) || t[i].tensor.ndim != 4)
+        if (!see(s, of, given[i + 1], 0, &t[i]) || t[i].tensor.ndim != 4)
             goto done;
     }
     result = make_result(of, given[1], &t[0], t[2].tensor.shape[3]);
-    if (result && see(of, result, 1, &t[3])) {
+    if (result && see(s, of, result, 1, &t[3])) {
         args.q = &t[0].tensor;
         args.k = &t[1].tensor;
         args.v = &t[2].tensor;
@@ -313,6 +315,16 @@ done:
     return not_implemented();
 }
 
+/* What attributes are asked for by. */
+static int make_names(state *s)
+{
+    if (!s->requires_grad)
+        s->requires_grad = PyUnicode_InternFromString("requires_grad");
+    if (!s->is_neg)
+        s->is_neg = PyUnicode_InternFromString("is_neg");
+    return s->requires_grad && s->is_neg;
+}
+
 /* bind(matmul, attention): the addresses of the library's functions. */
 static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
@@ -320,7 +332,7 @@ static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count
     if (count != 2)
         return PyErr_Format(PyExc_TypeError, "bind needs 2 addresses, found %zd", count);
     void *addresses[2] = {PyLong_AsVoidPtr(given[0]), PyLong_AsVoidPtr(given[1])};
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || !make_names(s))
         return NULL;
     memcpy(&s->matmul, &addresses[0], sizeof addresses[0]);
     memcpy(&s->attention, &addresses[1], sizeof addresses[1]);
@@ -370,6 +382,10 @@ static int clear(PyObject *module)
         library *last = &s->libraries[--s->count];
         Py_CLEAR(last->type);
         Py_CLEAR(last->empty);
+    }
+    if (s) {
+        Py_CLEAR(s->requires_grad);
+        Py_CLEAR(s->is_neg);
     }
     return 0;
 }

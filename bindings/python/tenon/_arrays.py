@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CPU, CUDA = 1, 2
 READ_ONLY = 1
+JAX = ("jax", "jaxlib")
 MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
@@ -82,6 +83,10 @@ class Kind:
     def view(self, array: Any) -> _abi.Tensor:
         """The array as a tensor; errors name what of it cannot be one."""
         raise NotImplementedError
+
+    def view_to_write(self, array: Any) -> _abi.Tensor:
+        """The same of one that the caller wants written to: read-only where its library's never change."""
+        return self.view(array)
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
         """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
@@ -146,6 +151,10 @@ class TorchKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.places = dict(self.PLACES, cuda=10) if torch.version.hip else self.PLACES
         self.strided = torch.strided
+        self.platform = "rocm" if torch.version.hip else "cuda"
+        # The quick one is what compiled code calls; builds without CUDA do not have it.
+        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+            lambda index: torch.cuda.current_stream(index).cuda_stream)
         teach_fast(torch.Tensor, None, exchange=True)
 
     def view(self, array: Any) -> _abi.Tensor:
@@ -179,9 +188,7 @@ class TorchKind(Kind):
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         if array.device.type != "cuda":
             return None
-        platform = "rocm" if self.torch.version.hip else "cuda"
-        return wrapped_stream(f"{platform}:{tensor.device_id}",
-                              self.torch.cuda.current_stream(array.device).cuda_stream)
+        return wrapped_stream(f"{self.platform}:{tensor.device_id}", self.raw_stream(tensor.device_id))
 
 
 class DlpackKind(Kind):
@@ -214,6 +221,12 @@ class DlpackKind(Kind):
         tensor.dims = owned.shape
         return tensor
 
+    def view_to_write(self, array: Any) -> _abi.Tensor:
+        tensor = self.view(array)
+        if self.module in JAX:
+            tensor.flags |= READ_ONLY
+        return tensor
+
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
         made = super().empty(like, shape, word)
         take_out = self._from_dlpack()
@@ -222,7 +235,7 @@ class DlpackKind(Kind):
     def _from_dlpack(self) -> Any:
         if self.module == "cupy":
             return sys.modules["cupy"].from_dlpack
-        if self.module in ("jax", "jaxlib"):
+        if self.module in JAX:
             import jax.dlpack
 
             return jax.dlpack.from_dlpack

@@ -95,7 +95,8 @@ def _target(kind: Kind, like: Any, out: Any, shape: tuple, word: str) -> tuple[A
     """The array to write to and its tensor: `out`, or a new one."""
     if out is None:
         out = kind.empty(like, shape, word)
-    return out, kind_of(out).view(out)
+        return out, kind_of(out).view(out)
+    return out, kind_of(out).view_to_write(out)
 
 
 def _args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:
@@ -312,13 +313,13 @@ def _backward_call(
         dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
         mask_tensor: Any = None, window: Sequence[int] | None = None, scale: float | None = None,
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
-        layout: str = "bhld", backend: str | None = None) -> _Call:
+        layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> _Call:
     kind = kind_of(q)
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     given = [view(x) for x in (q, k, v, out, lse)]
     mask_view, dout_view = view_or_none(array), view(dout)
-    grads = [_target(kind, x, None, t.dims, _dtypes.WORD[t.dtype])
-             for x, t in zip((q, k, v), given)]
+    grads = [_target(kind, x, to, t.dims, _dtypes.WORD[t.dtype])
+             for x, to, t in zip((q, k, v), into, given)]
     tensors = [*given, mask_view, dout_view, *(tensor for _, tensor in grads)]
     args = _abi.AttentionBackwardArgs(
         sizeof(_abi.AttentionBackwardArgs), *map(reference, tensors),
@@ -329,7 +330,8 @@ def _backward_call(
 
 
 def attention_backward(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **options: Any) -> Any:
-    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`."""
+    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
+    arrays to write to."""
     return run(_backward_call(dout, q, k, v, out, lse, **options))
 
 
@@ -391,7 +393,7 @@ def cast(x: Any, dtype: Any = None, **options: Any) -> Any:
 
 def fill(out: Any, value: complex) -> Any:
     """Writes the value to every element of `out`, and gives it."""
-    number, to = complex(value), view(out)
+    number, to = complex(value), kind_of(out).view_to_write(out)
     args = _args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                  imaginary=number.imag)
     return run(_Call("tn_fill", args, out, to))
@@ -490,7 +492,7 @@ def rotary(x: Any, cos: Any, sin: Any, **options: Any) -> Any:
 def copy(source: Any, target: Any) -> Any:
     """Copies between arrays of one shape and dtype, on any devices; gives `target`."""
     err, kind = _abi.Error(), kind_of(target)
-    given, to = view(source), kind.view(target)
+    given, to = view(source), kind.view_to_write(target)
     stream = kind.stream(target, to) if to.device_type != 1 else None
     if lib.tn_copy(stream, byref(given), byref(to), byref(err)):
         raise errors.make(err)

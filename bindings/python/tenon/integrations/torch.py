@@ -28,7 +28,9 @@ def _mask_word(causal: bool) -> str | None:
 def _out_like(query: Tensor, value: Tensor) -> Tensor:
     """Empty, [batch, heads, queries, size], lying as [batch, queries, heads, size]."""
     batch, heads, queries, _ = query.shape
-    return query.new_empty((batch, queries, heads, value.shape[-1])).transpose(1, 2)
+    size = value.shape[-1]
+    return query.new_empty_strided((batch, heads, queries, size),
+                                   (queries * heads * size, size, heads * size, 1))
 
 
 def _lse_like(query: Tensor) -> Tensor:
@@ -36,14 +38,40 @@ def _lse_like(query: Tensor) -> Tensor:
     return query.new_empty(query.shape[:3], dtype=wide)
 
 
+def _gradients_like(*operands: Tensor) -> Tuple[Tensor, ...]:
+    """Empty, and lying as what they are gradients of."""
+    return tuple(torch.empty_like(x) for x in operands)
+
+
+def _dense(grad: Tensor) -> Tensor:
+    """A gradient that is the same number over and over, as a sum's is, is written out off the host, where
+    kernels do not read such."""
+    return grad.contiguous() if grad.device.type != "cpu" and 0 in grad.stride() else grad
+
+
+def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
+           scale: Optional[float], softcap: float, sinks: Optional[Tensor], backend: str) -> Tensor:
+    return operators.attention(
+        query, key, value, mask=_mask_word(causal), mask_tensor=mask, scale=scale, softcap=softcap,
+        sinks=sinks, backend=backend or None, out=_out_like(query, value))
+
+
+def _is_plain(*tensors: Optional[Tensor]) -> bool:
+    """Whether nothing watches these tensors: no compiler, tracer, mode or transformation, none of their
+    own kinds. Then the dispatcher, which would only cost time, is not asked."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+        return False
+    if torch._C._len_torch_function_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    return all(x is None or type(x) is Tensor or type(x) is torch.nn.Parameter for x in tensors)
+
+
 @torch.library.custom_op("tenon::attention_inference", mutates_args=())
 def _inference(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
                scale: Optional[float], softcap: float, sinks: Optional[Tensor],
                backend: str) -> Tensor:
     with torch.no_grad():
-        return operators.attention(
-            query, key, value, mask=_mask_word(causal), mask_tensor=mask, scale=scale, softcap=softcap,
-            sinks=sinks, backend=backend or None, out=_out_like(query, value))
+        return _infer(query, key, value, mask, causal, scale, softcap, sinks, backend)
 
 
 @_inference.register_fake
@@ -78,13 +106,14 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
               backend: str) -> Tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
         return operators.attention_backward(
-            grad, query, key, value, out, lse, mask=_mask_word(causal), mask_tensor=mask, scale=scale,
-            softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None)
+            _dense(grad), query, key, value, out, lse, mask=_mask_word(causal), mask_tensor=mask,
+            scale=scale, softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None,
+            into=_gradients_like(query, key, value))
 
 
 @_backward.register_fake
 def _(grad, query, key, value, out, lse, seed, mask, dropout, causal, scale, softcap, backend):
-    return tuple(x.new_empty(x.shape) for x in (query, key, value))
+    return _gradients_like(query, key, value)
 
 
 def _setup(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -118,6 +147,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
         raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
     if needs or dropout:
         out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+    elif _is_plain(query, key, value, mask, sinks):
+        out = _infer(query, key, value, mask, causal, scale, softcap, sinks, backend)
     else:
         out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
     return out.transpose(1, 2) if layout == "blhd" else out

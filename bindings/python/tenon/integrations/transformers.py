@@ -54,12 +54,22 @@ def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, val
 
 def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A mask of bool as one that is added to the scores. What it has once for all queries or heads, as
-    padding is, it has once afterwards."""
+    padding is, it has once afterwards. It is kept with the mask, which every layer is given."""
     if mask.dtype != torch.bool:
         return mask
-    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())
-    least = torch.tensor(torch.finfo(dtype).min, dtype=dtype, device=mask.device)
-    return torch.where(mask[once], torch.zeros_like(least), least).expand(mask.shape)
+    known = None  # of what a compiler traces, or of an inference tensor, no changes are counted
+    if not torch.compiler.is_compiling() and not mask.is_inference():
+        known = (dtype, mask._version)
+        kept = getattr(mask, "_tenon_added", None)
+        if kept and kept[0] == known:
+            return kept[1]
+    once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())]
+    least = torch.finfo(dtype).min
+    made = torch.zeros(once.shape, dtype=dtype, device=mask.device).masked_fill_(~once, least)
+    wide = made.expand(mask.shape)
+    if known:
+        mask._tenon_added = (known, wide)
+    return wide
 
 
 def _with_bias(mask: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor | None:
