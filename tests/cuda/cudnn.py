@@ -26,7 +26,10 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
     "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1",
     "bf16:b=3,h=4,hk=2,lq=1,lk=64,d=16,page=16,pool=20,lse=1",
-    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1")]
+    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1",
+    "bf16:h=4,hk=2,varlen=9;1;17,d=16,layout=blhd,lse=1", "f16:h=2,varlen=9;1;17,d=16,dv=8,mask=causal,lse=1",
+    "bf16:h=2,varlen=4;1;7,varlenk=9;8;7,d=16,layout=blhd,mask=causal-br,lse=1",
+    "bf16:h=2,varlen=12;3;9,d=16,mask=window:4;2,softcap=3")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
@@ -62,6 +65,9 @@ class Decisions(script.Case):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
         self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")
+        self.taken("attention:bf16:h=4,varlen=64;32,d=64,layout=blhd,lse=1")
+        why = self.why("attention:bf16:h=4,varlen=64;32,d=64", device="a100")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("device", "capability", 90, 80))
 
     def test_what_it_cannot_be_told(self):
         for problem, code, what in (
@@ -77,7 +83,8 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
-                ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
+                ("attention:bf16:h=4,varlen=64;32,d=64,sstart=2", "stride", "starts.stride"),
+                ("attention:bf16:h=3,varlen=2x3000000,d=8,layout=blhd", "shape", "packed rows"),
                 ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):

@@ -5,6 +5,7 @@
 
 #include "../../backends/cuda/cudnn/attention.h"
 #include "../../backends/cuda/cudnn/engine.h"
+#include "../../backends/cuda/cudnn/packed.h"
 #include "../../backends/cuda/cudnn/sdpa.h"
 #include "base/alloc.h"
 #include "ops/op.h"
@@ -191,6 +192,39 @@ static void pages_have_one(void **state)
              "mask=causal-br,lse=1");
 }
 
+/* Tables of what is packed are made by graphs of their own. */
+static void has_tables(const char *problem, int32_t count)
+{
+    const dnn_target asked = {.device = device, .most = 1 << 20};
+    dnn_tables tables;
+    tn_op op;
+    parse(problem, &op);
+    dnn_tables_of(&op, &tables);
+    assert_int_equal(tables.count, count);
+    for (int32_t i = 0; i < tables.count; i++) {
+        dnn_graph graph;
+        dnn_desc made = NULL;
+        tn_error err = {0};
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_table(&graph, &op, i);
+        if (dnn_plan_make(&graph, &asked, &made, NULL, &err))
+            fail_msg("%s: table %d: %s", problem, (int)i, err.message);
+        dnn_graph_end(&graph);
+        (void)dnn->desc_destroy(made);
+    }
+    is_taken(problem);
+}
+
+static void packed_sequences_have_one(void **state)
+{
+    (void)state;
+    begin();
+    has_tables("attention:bf16:h=8,hk=2,varlen=100;513;1,d=128,layout=blhd,lse=1", 4);
+    has_tables("attention:f16:h=4,varlen=100;513;1,d=64,dv=128,mask=causal,lse=1", 6);
+    has_tables(
+        "attention:bf16:h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br", 4);
+}
+
 static double milliseconds(void)
 {
     struct timespec now;
@@ -295,6 +329,7 @@ int main(void)
         cmocka_unit_test(what_the_row_admits_has_an_engine),
         cmocka_unit_test(bounds_masks_and_lengths_have_one),
         cmocka_unit_test(pages_have_one),
+        cmocka_unit_test(packed_sequences_have_one),
         cmocka_unit_test(keys_that_grow_have_one),
         cmocka_unit_test(gradients_have_one),
         cmocka_unit_test(a_refusal_has_the_librarys_words),

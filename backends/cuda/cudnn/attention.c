@@ -28,7 +28,7 @@ static bool sums_together(const tn_kernel_row *row)
 
 /* As f64, which no size of an op overflows. */
 typedef struct need {
-    double table, sums, parts, theirs;
+    double table, each, sums, parts, theirs;
 } need;
 
 /* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
@@ -61,10 +61,12 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
     const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
     const bool back = op->kind == TN_OP_ATTENTION_BACKWARD;
     const bool lengths = !back && op->operand[TN_ATTENTION_LENGTHS].dtype;
+    dnn_tables tables;
+    dnn_tables_of(op, &tables);
     *out = (need){.theirs = (double)((uint64_t)1 << 20) +
                             round_up(back ? backward_need(row, at) : forward_need(at))};
-    if (lengths)
-        out->table = round_up((double)at->batch * sizeof(int32_t));
+    out->each = round_up((double)(at->batch + 1) * sizeof(int32_t));
+    out->table = tables.count > 0 ? tables.count * out->each : lengths ? out->each : 0;
     if (back)
         out->sums = round_up(rows * sizeof(float));
     if (back && !sums_together(row))
@@ -85,12 +87,47 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
     return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.theirs);
 }
 
+/* Makes the plan of all that was added to a graph, which ends with it. */
+static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made *to, tn_error *err)
+{
+    dnn_step *step = &to->step[to->steps];
+    tn_status status = dnn_plan_make(graph, target, &step->plan, NULL, err);
+    step->slots = graph->slots;
+    memcpy(step->slot, graph->slot, sizeof step->slot);
+    dnn_graph_end(graph);
+    to->steps += !status;
+    return status;
+}
+
+/* Tables first, which the rest reads. */
+static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_made *to,
+                            tn_error *err)
+{
+    const dnn_target plain = {.handle = target->handle, .most = target->most};
+    tn_status status = TN_OK;
+    dnn_graph graph;
+    dnn_tables tables;
+    dnn_tables_of(run->op, &tables);
+    for (int32_t i = 0; i < tables.count && !status; i++) {
+        dnn_graph_begin(run->library, &graph);
+        dnn_add_table(&graph, run->op, i);
+        status = make_step(&graph, &plain, to, err);
+    }
+    if (status)
+        return status;
+    dnn_graph_begin(run->library, &graph);
+    if (run->op->kind == TN_OP_ATTENTION)
+        dnn_add_attention(&graph, run->op);
+    else
+        dnn_add_gradients(&graph, run->op, target->repeats);
+    return make_step(&graph, target, to, err);
+}
+
 tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *kernels,
                         dnn_made *out, tn_error *err)
 {
     enum { PARTS_ANY = 90600 }; /* from here on it clears the parts of gradients itself */
     cuda_dnn *dnn = run->library;
-    dnn_graph graph;
     dnn_target target = {.repeats = sums_together(run->row), .kernels = kernels};
     need n;
     dnn_lease *lease = NULL;
@@ -100,17 +137,12 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
     target.handle = lease->handle;
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
-    *out = (dnn_made){.own = {bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)},
-                      .clears = dnn->version() < PARTS_ANY};
-    dnn_graph_begin(dnn, &graph);
-    if (run->op->kind == TN_OP_ATTENTION)
-        dnn_add_attention(&graph, run->op);
-    else
-        dnn_add_gradients(&graph, run->op, target.repeats);
-    status = dnn_plan_make(&graph, &target, &out->plan, NULL, err);
-    out->slots = graph.slots;
-    memcpy(out->slot, graph.slot, sizeof out->slot);
-    dnn_graph_end(&graph);
+    memset(out, 0, sizeof *out);
+    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums), bytes_of(n.parts)};
+    out->clears = dnn->version() < PARTS_ANY;
+    status = make_steps(run, &target, out, err);
+    if (status)
+        dnn_made_end(run, out);
     dnn_handle_give(dnn, scope, lease);
     return status;
 }
@@ -118,9 +150,8 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
 void dnn_made_end(const tn_run *run, dnn_made *made)
 {
     const cuda_dnn *dnn = run->library;
-    if (made->plan)
-        (void)dnn->desc_destroy(made->plan);
-    made->plan = NULL;
+    while (made->steps > 0)
+        (void)dnn->desc_destroy(made->step[--made->steps].plan);
 }
 
 void dnn_plan_release(const tn_run *run, void *any)
@@ -191,8 +222,13 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_TABLE: return l->table;
     case DNN_FROM_SUMS: return l->sums;
     case DNN_FROM_PARTS: return l->parts;
-    default: return tn_operand(run, slot->from);
+    default: break;
     }
+    if (slot->from <= DNN_FROM_TABLES)
+        return l->table + (uint64_t)(DNN_FROM_TABLES - slot->from) * l->made->own.each;
+    if (slot->from <= DNN_FROM_SECOND)
+        return (char *)tn_operand(run, DNN_FROM_SECOND - slot->from) + sizeof(int32_t);
+    return tn_operand(run, slot->from);
 }
 
 static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status code, tn_error *err)
@@ -201,29 +237,28 @@ static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status c
     return cuda_blame(scope, dnn_check(run->library, code, call, err), call, err);
 }
 
-static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_handle handle,
-                         tn_error *err)
+static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_step *step,
+                         dnn_handle handle, tn_error *err)
 {
     const cuda_dnn *dnn = l->dnn;
-    dnn_made *made = l->made;
     int64_t ids[DNN_SLOTS_MOST];
     void *data[DNN_SLOTS_MOST];
     dnn_desc pack = NULL;
-    for (int32_t i = 0; i < made->slots; i++) {
-        ids[i] = made->slot[i].id;
-        data[i] = data_of(run, l, &made->slot[i]);
+    for (int32_t i = 0; i < step->slots; i++) {
+        ids[i] = step->slot[i].id;
+        data[i] = data_of(run, l, &step->slot[i]);
     }
     dnn_status code = dnn->desc_create(DNN_PACK, &pack);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, made->slots, ids);
+        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, step->slots, ids);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, made->slots, data);
+        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, step->slots, data);
     if (!code)
         code = dnn->set(pack, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &l->workspace);
     if (!code)
         code = dnn->finalize(pack);
     if (!code)
-        code = dnn->execute(handle, made->plan, pack);
+        code = dnn->execute(handle, step->plan, pack);
     tn_status status = settle(run, scope, code, err);
     if (pack)
         (void)dnn->desc_destroy(pack);
@@ -237,7 +272,7 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
     const cuda_driver *driver = &scope->self->driver;
     const dnn_own *own = &l->made->own;
     cu_result code = CUDA_SUCCESS;
-    if (own->table > 0)
+    if (own->table > 0 && !(run->op->uses & TN_ATTENTION_USES_PACKED))
         code = driver->fill_32((cu_deviceptr)(uintptr_t)l->table, (unsigned)at->queries,
                                (size_t)at->batch, run->stream);
     if (!code && own->parts > 0 && l->made->clears)
@@ -258,8 +293,8 @@ tn_status dnn_made_queue(const tn_run *run, const cuda_scope *scope, dnn_made *m
     status = fill(run, scope, &l, err);
     if (!status)
         status = settle(run, scope, dnn->set_stream(lease->handle, run->stream), err);
-    if (!status)
-        status = execute(run, scope, &l, lease->handle, err);
+    for (int32_t i = 0; i < made->steps && !status; i++)
+        status = execute(run, scope, &l, &made->step[i], lease->handle, err);
     dnn_handle_give(dnn, scope, lease);
     return status;
 }

@@ -16,7 +16,11 @@ enum {
     /* Memory that the run has for it: */
     DNN_FROM_TABLE = -5, /* the number of queries, i32 for each sequence, which the run fills in */
     DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
-    DNN_FROM_PARTS = -7  /* f32 for each element of Q  */
+    DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
+
+    /* And, each less a number: */
+    DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */
+    DNN_FROM_TABLES = -64  /* the table of packed sequences of that number            */
 };
 
 typedef struct dnn_slot {
@@ -42,7 +46,8 @@ typedef struct dnn_graph {
 } dnn_graph;
 
 typedef struct dnn_layout {
-    int32_t type; /* DNN_F32 */
+    int32_t type;      /* DNN_F32 */
+    int32_t alignment; /* in bytes; 0: 16 */
     int64_t shape[DNN_RANK], stride[DNN_RANK];
 } dnn_layout;
 
@@ -60,6 +65,9 @@ void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what);
 
 /* A tensor in memory, from where it comes; one that is never in memory; a number that is given with the run. */
 dnn_desc dnn_tensor(dnn_graph *graph, const dnn_layout *layout, int32_t from);
+
+/* A tensor in memory whose batches begin where `places`, a tensor of i32, says in elements; NULL: as strides say. */
+dnn_desc dnn_tensor_at(dnn_graph *graph, const dnn_layout *layout, int32_t from, dnn_desc places);
 dnn_desc dnn_between(dnn_graph *graph, const dnn_layout *layout);
 dnn_desc dnn_number(dnn_graph *graph, int32_t from, int32_t type, double number);
 

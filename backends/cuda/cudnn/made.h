@@ -2,24 +2,32 @@
 #ifndef CUDA_CUDNN_MADE_H
 #define CUDA_CUDNN_MADE_H
 
-#include "graph.h"
+#include "packed.h"
 #include "tenon/module/kernel.h"
 
 enum { DNN_COMPILED = 256 << 10 }; /* bytes that cuDNN keeps of a kernel, about */
 
 /* Bytes that a run has for itself, before what is cuDNN's. */
 typedef struct dnn_own {
-    uint64_t table; /* of queries, one number for each sequence */
-    uint64_t sums;  /* one number for each row of scores        */
-    uint64_t parts; /* of the gradient of queries               */
+    uint64_t
+        table; /* of queries, one number for each sequence; of what is packed, tables, each of */
+    uint64_t each;  /* so many bytes                     */
+    uint64_t sums;  /* one number for each row of scores */
+    uint64_t parts; /* of the gradient of queries        */
 } dnn_own;
 
-typedef struct dnn_made {
+/* A plan, and where what it is given comes from. */
+typedef struct dnn_step {
     dnn_desc plan;
-    dnn_own own;
-    bool clears; /* the parts begin as zero */
     int32_t slots;
     dnn_slot slot[DNN_SLOTS_MOST];
+} dnn_step;
+
+typedef struct dnn_made {
+    dnn_own own;
+    bool clears; /* the parts begin as zero */
+    int32_t steps;
+    dnn_step step[DNN_TABLES_MOST + 1]; /* tables of packed sequences, then all the rest */
 } dnn_made;
 
 /* Makes one for the run's op. `kernels` as in dnn_target. */

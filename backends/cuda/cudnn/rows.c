@@ -2,7 +2,7 @@
  * refuses, it says when a plan is made. The three figures are of an H200. */
 #include "../kernels/layout.h"
 #include "attention.h"
-#include "shape.h"
+#include "packed.h"
 
 static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
 
@@ -120,7 +120,8 @@ static tn_status admit_tables(const tn_op *op, tn_refusal *why)
     static const tn_layout none = {.dtype = TN_DTYPE_NONE};
     const tn_layout *lengths =
         op->kind == TN_OP_ATTENTION ? &op->operand[TN_ATTENTION_LENGTHS] : &none;
-    const int64_t needed[] = {at->heads * at->queries, at->queries, 1};
+    const int64_t rows = lse->dtype ? lse->shape[2] : 0; /* of all that are packed */
+    const int64_t needed[] = {at->heads * rows, rows, 1};
     for (int32_t d = 0; lse->dtype && d < 3; d++) {
         if (lse->shape[d] > 1 && lse->stride[d] != needed[d])
             return cuda_refuse(why, TN_REFUSE_STRIDE, "lse.stride", needed[d], lse->stride[d],
@@ -221,6 +222,18 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
                              "pages of a sequence lie together");
 }
 
+/* NVIDIA/TransformerEngine, what it has fused attention for. */
+static tn_status admit_packed(const tn_query *query, tn_refusal *why)
+{
+    enum { LEAST = 90 };
+    if (!(query->op->uses & TN_ATTENTION_USES_PACKED))
+        return TN_OK;
+    if (capability_of(query) < LEAST)
+        return cuda_refuse(why, TN_REFUSE_DEVICE, "capability", LEAST, capability_of(query),
+                           "capability times ten: packed sequences came with 9.0");
+    return dnn_packed_admit(query->op, why);
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
@@ -237,6 +250,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_sinks(query, why);
     if (!status)
         status = admit_pages(query, why);
+    if (!status)
+        status = admit_packed(query, why);
     return status ? status : admit_decode(query, why);
 }
 
@@ -300,7 +315,7 @@ enum {
            TN_ATTENTION_USES_OFFSET,
     FORWARD = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
               TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS,
-    PAGES = TN_ATTENTION_USES_PAGES
+    PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
 };
 
 #define SHARED                                                                    \
@@ -315,7 +330,7 @@ const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
     .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD | PAGES,
+    .honours = BOTH | FORWARD | PLACES,
     .flops_per_us = 6e8,
     .overhead_us = 8,
     .admit = admit,
