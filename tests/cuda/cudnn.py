@@ -29,7 +29,8 @@ SMALL = [f"attention:{fields}" for fields in (
     "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1",
     "bf16:h=4,hk=2,varlen=9;1;17,d=16,layout=blhd,lse=1", "f16:h=2,varlen=9;1;17,d=16,dv=8,mask=causal,lse=1",
     "bf16:h=2,varlen=4;1;7,varlenk=9;8;7,d=16,layout=blhd,mask=causal-br,lse=1",
-    "bf16:h=2,varlen=12;3;9,d=16,mask=window:4;2,softcap=3")]
+    "bf16:h=2,varlen=12;3;9,d=16,mask=window:4;2,softcap=3", "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
+    "f16:b=2,h=2,l=16,d=16,mask=causal;bool,lse=1", "bf16:b=3,h=2,lq=5,lk=16,d=16,mask=padding,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
@@ -61,6 +62,7 @@ class Decisions(script.Case):
                        "b=2,h=4,lq=32,lk=64,d=64,mask=causal-br", "b=2,h=4,l=64,d=64,mask=window:8;8",
                        "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
                        "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
+                       "b=1,h=4,l=64,d=64,mask=bool", "b=1,h=4,l=64,d=64,mask=padding",
                        "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
@@ -80,7 +82,8 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
-                ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool", "feature", "mask"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool,smask=17408;4352;68;1", "stride", "mask.stride"),
+                ("attention:bf16:b=1,h=2,l=40000,d=64,mask=bool", "shape", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
                 ("attention:bf16:h=4,varlen=64;32,d=64,sstart=2", "stride", "starts.stride"),

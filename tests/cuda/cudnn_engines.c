@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "../../backends/cuda/cudnn/attention.h"
+#include "../../backends/cuda/cudnn/bias.h"
 #include "../../backends/cuda/cudnn/engine.h"
 #include "../../backends/cuda/cudnn/packed.h"
 #include "../../backends/cuda/cudnn/sdpa.h"
@@ -192,6 +193,32 @@ static void pages_have_one(void **state)
              "mask=causal-br,lse=1");
 }
 
+/* Of a mask of bool one that is added is made by a graph of its own. */
+static void masks_of_bool_have_one(void **state)
+{
+    static const char *const problems[] = {"attention:bf16:b=2,h=4,l=512,d=64,mask=bool,lse=1",
+                                           "attention:f16:b=2,h=4,lq=100,lk=77,d=64,mask=bool",
+                                           "attention:bf16:b=3,h=4,l=512,d=64,mask=padding",
+                                           "attention:bf16:b=1,h=4,l=512,d=64,mask=causal;bool"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        const dnn_target asked = {.device = device, .most = 1 << 20};
+        tn_error err = {0};
+        dnn_graph graph;
+        dnn_desc made = NULL;
+        tn_op op;
+        parse(problems[i], &op);
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_bias(&graph, &op);
+        if (dnn_plan_make(&graph, &asked, &made, NULL, &err))
+            fail_msg("%s: %s", problems[i], err.message);
+        dnn_graph_end(&graph);
+        (void)dnn->desc_destroy(made);
+        is_taken(problems[i]);
+    }
+}
+
 /* Tables of what is packed are made by graphs of their own. */
 static void has_tables(const char *problem, int32_t count)
 {
@@ -328,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_row_admits_has_an_engine),
         cmocka_unit_test(bounds_masks_and_lengths_have_one),
+        cmocka_unit_test(masks_of_bool_have_one),
         cmocka_unit_test(pages_have_one),
         cmocka_unit_test(packed_sequences_have_one),
         cmocka_unit_test(keys_that_grow_have_one),

@@ -115,7 +115,8 @@ def attentions():
                        "b=3,h=8,hk=2,lq=64,lk=512,d=128,page=32,pool=60,mask=causal-br,lse=1",
                        "h=8,hk=2,varlen=100;513;1,d=128,layout=blhd,lse=1", "h=4,varlen=100;213;1,d=64,mask=causal,lse=1",
                        "h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br,lse=1",
-                       "h=4,varlen=130;40,d=64,dv=128,layout=blhd,softcap=5"):
+                       "h=4,varlen=130;40,d=64,dv=128,layout=blhd,softcap=5", "b=2,h=4,lq=100,lk=77,d=64,mask=bool,lse=1",
+                       "b=2,h=4,l=256,d=64,mask=causal;bool,lse=1", "b=3,h=4,lq=64,lk=256,d=64,mask=padding"):
             yield f"attention:{dtype}:{fields}"
         for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",

@@ -78,6 +78,7 @@ static double load(const tensor *t, int64_t offset)
     float real;
     int32_t whole;
     switch (t->type) {
+    case DNN_U8: return ((unsigned char *)t->data)[offset];
     case DNN_I32: memcpy(&whole, (char *)t->data + 4 * offset, 4); return whole;
     case DNN_F32: memcpy(&real, (char *)t->data + 4 * offset, 4); return (double)real;
     case DNN_F16: memcpy(&narrow, (char *)t->data + 2 * offset, 2); return half_to_number(narrow);
@@ -242,6 +243,7 @@ static double function_of(int32_t mode, double x, double b, double t)
     case DNN_ADD: return x + b;
     case DNN_MUL: return x * b;
     case DNN_MAX: return x > b ? x : b;
+    case DNN_MIN: return x < b ? x : b;
     case DNN_SUB: return x == -(double)INFINITY ? x : x - b;
     case DNN_DIV: return x == 0 && b == 0 ? 0 : x / b;
     case DNN_EXP: return exp(x);

@@ -1,5 +1,6 @@
 #include "attention.h"
 
+#include "bias.h"
 #include "engine.h"
 #include "made.h"
 #include "sdpa.h"
@@ -28,7 +29,7 @@ static bool sums_together(const tn_kernel_row *row)
 
 /* As f64, which no size of an op overflows. */
 typedef struct need {
-    double table, each, sums, parts, theirs;
+    double table, each, sums, parts, bias, theirs;
 } need;
 
 /* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
@@ -67,6 +68,7 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
                             round_up(back ? backward_need(row, at) : forward_need(at))};
     out->each = round_up((double)(at->batch + 1) * sizeof(int32_t));
     out->table = tables.count > 0 ? tables.count * out->each : lengths ? out->each : 0;
+    out->bias = round_up((double)dnn_bias_elements(op) * sizeof(uint16_t));
     if (back)
         out->sums = round_up(rows * sizeof(float));
     if (back && !sums_together(row))
@@ -84,7 +86,7 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     need n;
     need_of(row, query->op, &n);
-    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.theirs);
+    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.theirs);
 }
 
 /* Makes the plan of all that was added to a graph, which ends with it. */
@@ -99,7 +101,7 @@ static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made 
     return status;
 }
 
-/* Tables first, which the rest reads. */
+/* First what the rest reads. */
 static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_made *to,
                             tn_error *err)
 {
@@ -111,6 +113,11 @@ static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_mad
     for (int32_t i = 0; i < tables.count && !status; i++) {
         dnn_graph_begin(run->library, &graph);
         dnn_add_table(&graph, run->op, i);
+        status = make_step(&graph, &plain, to, err);
+    }
+    if (!status && dnn_bias_elements(run->op) > 0) {
+        dnn_graph_begin(run->library, &graph);
+        dnn_add_bias(&graph, run->op);
         status = make_step(&graph, &plain, to, err);
     }
     if (status)
@@ -138,7 +145,8 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
     memset(out, 0, sizeof *out);
-    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums), bytes_of(n.parts)};
+    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums), bytes_of(n.parts),
+                         bytes_of(n.bias)};
     out->clears = dnn->version() < PARTS_ANY;
     status = make_steps(run, &target, out, err);
     if (status)
@@ -193,7 +201,7 @@ typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
     float scale, cap;
-    char *table, *sums, *parts;
+    char *table, *sums, *parts, *bias;
     char *workspace; /* cuDNN's */
 } launch;
 
@@ -209,7 +217,8 @@ static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
                     .table = aligned};
     out->sums = out->table + made->own.table;
     out->parts = out->sums + made->own.sums;
-    out->workspace = out->parts + made->own.parts;
+    out->bias = out->parts + made->own.parts;
+    out->workspace = out->bias + made->own.bias;
 }
 
 static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
@@ -222,6 +231,7 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_TABLE: return l->table;
     case DNN_FROM_SUMS: return l->sums;
     case DNN_FROM_PARTS: return l->parts;
+    case DNN_FROM_BIAS: return l->bias;
     default: break;
     }
     if (slot->from <= DNN_FROM_TABLES)

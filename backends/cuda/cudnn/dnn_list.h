@@ -19,10 +19,12 @@
     X(DNN_F32, CUDNN_DATA_FLOAT, 0)                                                     \
     X(DNN_F16, CUDNN_DATA_HALF, 2)                                                      \
     X(DNN_I32, CUDNN_DATA_INT32, 4)                                                     \
+    X(DNN_U8, CUDNN_DATA_UINT8, 6)                                                      \
     X(DNN_BF16, CUDNN_DATA_BFLOAT16, 9)                                                 \
     X(DNN_BOOL, CUDNN_DATA_BOOLEAN, 11)                                                 \
     X(DNN_ADD, CUDNN_POINTWISE_ADD, 0)                                                  \
     X(DNN_MUL, CUDNN_POINTWISE_MUL, 1)                                                  \
+    X(DNN_MIN, CUDNN_POINTWISE_MIN, 2)                                                  \
     X(DNN_MAX, CUDNN_POINTWISE_MAX, 3)                                                  \
     X(DNN_DIV, CUDNN_POINTWISE_DIV, 6)                                                  \
     X(DNN_SUB, CUDNN_POINTWISE_SUB, 9)                                                  \

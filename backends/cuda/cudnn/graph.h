@@ -17,6 +17,7 @@ enum {
     DNN_FROM_TABLE = -5, /* the number of queries, i32 for each sequence, which the run fills in */
     DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
     DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
+    DNN_FROM_BIAS = -8,  /* what a mask of bool becomes */
 
     /* And, each less a number: */
     DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */

@@ -2,6 +2,7 @@
  * refuses, it says when a plan is made. The three figures are of an H200. */
 #include "../kernels/layout.h"
 #include "attention.h"
+#include "bias.h"
 #include "packed.h"
 
 static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
@@ -52,7 +53,7 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
     }
     if (lse && lse != TN_F32)
         return tn_refuse(why, TN_REFUSE_DTYPE, "lse", TN_F32, lse);
-    return !mask || mask == dtype || mask == TN_F32
+    return !mask || mask == dtype || mask == TN_F32 || mask == TN_BOOL
                ? TN_OK
                : tn_refuse(why, TN_REFUSE_DTYPE, "mask", dtype, mask);
 }
@@ -140,6 +141,8 @@ static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
         if (i != TN_ATTENTION_LSE && op->operand[i].dtype)
             status = admit_operand(op, i, why);
     }
+    if (!status)
+        status = dnn_bias_admit(op, why);
     return status ? status : admit_tables(op, why);
 }
 
@@ -313,8 +316,9 @@ static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
-    FORWARD = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-              TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS,
+    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
+              TN_ATTENTION_USES_LENGTHS,
+    MASKS = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_MASK,
     PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
 };
 
@@ -330,7 +334,7 @@ const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
     .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD | PLACES,
+    .honours = BOTH | FORWARD | MASKS | PLACES,
     .flops_per_us = 6e8,
     .overhead_us = 8,
     .admit = admit,
@@ -341,7 +345,7 @@ const tn_kernel_row cuda_dnn_growing_row = {
     .name = "cuda.attention.cudnn.growing",
     .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | (FORWARD & ~TN_ATTENTION_USES_ADDITIVE),
+    .honours = BOTH | FORWARD,
     .flops_per_us = 6e8,
     .overhead_us = 7,
     .free_dims = TN_ATTENTION_DIM_KEYS,

@@ -1,4 +1,6 @@
 #include "sdpa.h"
+
+#include "bias.h"
 #include "packed.h"
 
 #include <float.h>
@@ -181,6 +183,8 @@ void dnn_add_scores(dnn_sdpa *s, dnn_desc q, dnn_desc k)
     if (s->op->uses & TN_ATTENTION_USES_ADDITIVE)
         s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score,
                                   dnn_operand(s, TN_ATTENTION_MASK, false), NULL);
+    if (s->op->uses & TN_ATTENTION_USES_MASK)
+        s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score, dnn_bias(s->graph, s->op), NULL);
 }
 
 /* Queries and keys that a sequence does not have. */
