@@ -121,7 +121,8 @@ def attentions():
         for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",
                        "b=1,h=4,lq=100,lk=77,d=64,layout=blhd", "b=1,h=4,l=256,d=64,mask=additive",
-                       "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256"):
+                       "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256",
+                       "b=1,h=4,l=256,d=64,mask=causal;bool", "b=3,h=4,hk=2,lq=128,lk=256,d=64,mask=padding"):
             yield f"attention-backward:{dtype}:{fields}"
 
 

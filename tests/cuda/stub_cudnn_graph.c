@@ -1,6 +1,7 @@
 /* Graphs of the stub of cuDNN, operation by operation, element by element, in f64 with a rounding where a tensor
  * has a type. It knows no patterns: what a graph means is what its operations say. A score of -infinity stays one
- * when something is subtracted, and nothing divided by nothing is 0, as NVIDIA's reference has it. */
+ * when what the graph itself computed is subtracted, and nothing divided by nothing is 0, as NVIDIA's reference has it;
+ * not so when what lies in memory is. */
 #include "stub_cudnn.h"
 
 #include <math.h>
@@ -244,7 +245,7 @@ static double function_of(int32_t mode, double x, double b, double t)
     case DNN_MUL: return x * b;
     case DNN_MAX: return x > b ? x : b;
     case DNN_MIN: return x < b ? x : b;
-    case DNN_SUB: return x == -(double)INFINITY ? x : x - b;
+    case DNN_SUB: return x - b;
     case DNN_DIV: return x == 0 && b == 0 ? 0 : x / b;
     case DNN_EXP: return exp(x);
     case DNN_LOG: return log(x);
@@ -272,6 +273,10 @@ static void compute_each(scene *s, const stub_desc *op)
     if (s->failed || !x || !y)
         return;
     do {
+        if (mode == DNN_SUB && b->own && get(x, y->shape, p) == -(double)INFINITY) {
+            put(y, p, -(double)INFINITY);
+            continue;
+        }
         put(y, p,
             mode == DNN_INDEX ? (double)p.at[*axis]
                               : function_of(mode, get(x, y->shape, p), b ? get(b, y->shape, p) : 0,

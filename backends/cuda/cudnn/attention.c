@@ -29,7 +29,7 @@ static bool sums_together(const tn_kernel_row *row)
 
 /* As f64, which no size of an op overflows. */
 typedef struct need {
-    double table, each, sums, parts, bias, theirs;
+    double table, each, sums, parts, bias, least, theirs;
 } need;
 
 /* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
@@ -69,6 +69,8 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
     out->each = round_up((double)(at->batch + 1) * sizeof(int32_t));
     out->table = tables.count > 0 ? tables.count * out->each : lengths ? out->each : 0;
     out->bias = round_up((double)dnn_bias_elements(op) * sizeof(uint16_t));
+    if (dnn_needs_least(op))
+        out->least = round_up(rows * sizeof(float));
     if (back)
         out->sums = round_up(rows * sizeof(float));
     if (back && !sums_together(row))
@@ -86,7 +88,7 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     need n;
     need_of(row, query->op, &n);
-    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.theirs);
+    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.least + n.theirs);
 }
 
 /* Makes the plan of all that was added to a graph, which ends with it. */
@@ -101,25 +103,38 @@ static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made 
     return status;
 }
 
-/* First what the rest reads. */
+/* What the rest reads. */
+static tn_status make_first(const tn_op *op, const cuda_dnn *dnn, const dnn_target *target,
+                            dnn_made *to, tn_error *err)
+{
+    tn_status status = TN_OK;
+    dnn_graph graph;
+    dnn_tables tables;
+    dnn_tables_of(op, &tables);
+    for (int32_t i = 0; i < tables.count && !status; i++) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_table(&graph, op, i);
+        status = make_step(&graph, target, to, err);
+    }
+    if (!status && dnn_bias_elements(op) > 0) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_bias(&graph, op);
+        status = make_step(&graph, target, to, err);
+    }
+    if (!status && dnn_needs_least(op)) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_least(&graph, op);
+        status = make_step(&graph, target, to, err);
+    }
+    return status;
+}
+
 static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_made *to,
                             tn_error *err)
 {
     const dnn_target plain = {.handle = target->handle, .most = target->most};
-    tn_status status = TN_OK;
     dnn_graph graph;
-    dnn_tables tables;
-    dnn_tables_of(run->op, &tables);
-    for (int32_t i = 0; i < tables.count && !status; i++) {
-        dnn_graph_begin(run->library, &graph);
-        dnn_add_table(&graph, run->op, i);
-        status = make_step(&graph, &plain, to, err);
-    }
-    if (!status && dnn_bias_elements(run->op) > 0) {
-        dnn_graph_begin(run->library, &graph);
-        dnn_add_bias(&graph, run->op);
-        status = make_step(&graph, &plain, to, err);
-    }
+    tn_status status = make_first(run->op, run->library, &plain, to, err);
     if (status)
         return status;
     dnn_graph_begin(run->library, &graph);
@@ -145,8 +160,8 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
     memset(out, 0, sizeof *out);
-    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums), bytes_of(n.parts),
-                         bytes_of(n.bias)};
+    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums),
+                         bytes_of(n.parts), bytes_of(n.bias), bytes_of(n.least)};
     out->clears = dnn->version() < PARTS_ANY;
     status = make_steps(run, &target, out, err);
     if (status)
@@ -201,7 +216,7 @@ typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
     float scale, cap;
-    char *table, *sums, *parts, *bias;
+    char *table, *sums, *parts, *bias, *least;
     char *workspace; /* cuDNN's */
 } launch;
 
@@ -218,7 +233,8 @@ static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
     out->sums = out->table + made->own.table;
     out->parts = out->sums + made->own.sums;
     out->bias = out->parts + made->own.parts;
-    out->workspace = out->bias + made->own.bias;
+    out->least = out->bias + made->own.bias;
+    out->workspace = out->least + made->own.least;
 }
 
 static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
@@ -232,6 +248,7 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_SUMS: return l->sums;
     case DNN_FROM_PARTS: return l->parts;
     case DNN_FROM_BIAS: return l->bias;
+    case DNN_FROM_LEAST: return l->least;
     default: break;
     }
     if (slot->from <= DNN_FROM_TABLES)

@@ -18,6 +18,7 @@ enum {
     DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
     DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
     DNN_FROM_BIAS = -8,  /* what a mask of bool becomes */
+    DNN_FROM_LEAST = -9, /* LSE, with the least number for -infinity */
 
     /* And, each less a number: */
     DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */

@@ -15,6 +15,7 @@ typedef struct dnn_own {
     uint64_t sums;  /* one number for each row of scores */
     uint64_t parts; /* of the gradient of queries        */
     uint64_t bias;  /* of what a mask of bool becomes    */
+    uint64_t least; /* of LSE without -infinity          */
 } dnn_own;
 
 /* A plan, and where what it is given comes from. */
@@ -28,8 +29,8 @@ typedef struct dnn_made {
     dnn_own own;
     bool clears; /* the parts begin as zero */
     int32_t steps;
-    dnn_step
-        step[DNN_TABLES_MOST + 1]; /* tables of packed sequences or a mask, then all the rest */
+    dnn_step step[DNN_TABLES_MOST +
+                  1]; /* tables of packed sequences, or what masks need; then all the rest */
 } dnn_made;
 
 /* Makes one for the run's op. `kernels` as in dnn_target. */

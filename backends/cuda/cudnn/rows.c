@@ -310,9 +310,7 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. Nor are
- * masks that are added among those of gradients: a query that one hides from all keys would have gradients that are no
- * numbers, as its score and its lse are both -infinity. */
+/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. */
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
@@ -360,7 +358,7 @@ const tn_kernel_row cuda_dnn_growing_row = {
 const tn_kernel_row cuda_dnn_gradient_row = {
     .name = "cuda.attention-backward.cudnn",
     .op = TN_OP_ATTENTION_BACKWARD,
-    .honours = BOTH,
+    .honours = BOTH | MASKS,
     .flops_per_us = 4.5e8,
     .overhead_us = 20,
     .admit = admit_gradient,
@@ -371,7 +369,7 @@ const tn_kernel_row cuda_dnn_gradient_repeating_row = {
     .name = "cuda.attention-backward.cudnn.repeating",
     .op = TN_OP_ATTENTION_BACKWARD,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH,
+    .honours = BOTH | MASKS,
     .flops_per_us = 3e8,
     .overhead_us = 20,
     .admit = admit_gradient,
