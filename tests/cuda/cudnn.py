@@ -11,7 +11,6 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
-GROWING = ROW + ".growing"
 
 
 SMALL = [f"attention:{fields}" for fields in (
@@ -235,28 +234,6 @@ class Libraries(script.Case):
             if before:
                 self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))
             self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
-
-    def grow(self, name, problem):
-        """Whether keys may grow from problem to problem while cuDNN compiles once; and what is taken."""
-        done = script.run(script.build.tenon, "--set", "admission=never", "--set", f"rules=require:{name}", "check",
-                          *(problem.format(keys) + "@cuda:0" for keys in (40, 41, 64, 80, 40)), "--json",
-                          env=self.environment(STUB_DNN_COMPILES="1"))
-        return [(row["kernel"], row["ok"]) for row in json.loads(done.stdout)["results"]]
-
-    def test_keys_that_grow_are_compiled_for_once(self):
-        for problem in ("attention:bf16:b=2,h=4,hk=2,lq=1,lk={},d=16,mask=causal-br,lse=1",
-                        "attention:f16:b=2,h=4,lq=3,lk={},d=16,mask=causal-br",
-                        "attention:f16:b=2,h=4,lq=2,lk={},d=16,layout=blhd,used=1"):
-            self.assertEqual(self.grow(GROWING, problem), [(GROWING, True)] * 5, problem)
-        self.assertNotIn((ROW, True), self.grow(ROW, problem)[1:4])
-
-    def test_keys_may_grow_where_a_version_has_kernels_for_it(self):
-        problem = "attention:bf16:b=2,h=4,lq={},lk=400,d=64"
-        why = self.why(problem.format(1), GROWING, "91800")
-        self.assertEqual((why["code"], why["needed"]), ("version", 91801))
-        self.assertEqual(self.why(problem.format(64), GROWING, "91801")["code"], "none")
-        why = self.why(problem.format(65), GROWING, "91801")
-        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "queries", 64, 65))
 
     def test_what_it_refuses_is_said_in_its_words(self):
         self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))

@@ -12,8 +12,6 @@
 #include "ops/op.h"
 #include "os/bind.h"
 
-#include <time.h>
-
 /* An H200 in the form that cuDNN reads a device in which is not here. Its numbers are those of h200.device where
  * that has them; of the others none is held to be more than near. */
 static const char h200[] =
@@ -252,46 +250,6 @@ static void packed_sequences_have_one(void **state)
         "attention:bf16:h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br", 4);
 }
 
-static double milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
-/* Plans for keys that grow have kernels that were compiled once. What each plan takes is told, and decides nothing. */
-static void keys_that_grow_have_one(void **state)
-{
-    enum { FIRST = 91801 };
-    static const int keys[] = {1024, 1025, 1040, 2048};
-    dnn_desc kernels = NULL, plans[sizeof keys / sizeof keys[0]];
-    (void)state;
-    begin();
-    if (version < FIRST)
-        skip_because("this cuDNN has no kernels for changing shapes: 9.18.1 does");
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        char problem[96];
-        tn_refusal why = {.struct_size = sizeof why};
-        tn_error err = {0};
-        dnn_target asked = {.device = device, .repeats = true, .kernels = &kernels};
-        dnn_graph graph;
-        tn_op op;
-        snprintf(problem, sizeof problem, "attention:bf16:b=2,h=32,hk=8,lq=1,lk=%d,d=128", keys[i]);
-        parse(problem, &op);
-        assert_int_equal(admit(&cuda_dnn_growing_row, &op, &why, &asked.most), TN_OK);
-        const double began = milliseconds();
-        add(&graph, &op, false);
-        if (dnn_plan_make(&graph, &asked, &plans[i], NULL, &err))
-            fail_msg("%s: %s", problem, err.message);
-        dnn_graph_end(&graph);
-        print_message("%s: %.1f ms\n", problem, milliseconds() - began);
-    }
-    assert_non_null(kernels);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        (void)dnn->desc_destroy(plans[i]);
-    (void)dnn->desc_destroy(kernels);
-}
-
 static void gradients_have_one(void **state)
 {
     static const char *const problems[] = {
@@ -361,7 +319,6 @@ int main(void)
         cmocka_unit_test(masks_of_bool_have_one),
         cmocka_unit_test(pages_have_one),
         cmocka_unit_test(packed_sequences_have_one),
-        cmocka_unit_test(keys_that_grow_have_one),
         cmocka_unit_test(gradients_have_one),
         cmocka_unit_test(a_refusal_has_the_librarys_words),
         cmocka_unit_test(workspace_bounds_the_choice),

@@ -93,7 +93,7 @@ def products():
 
 
 def attentions():
-    """What cuDNN's rows take: lengths awkward and not, every bound and mask, few queries, keys that grow, pages,
+    """What cuDNN's rows take: lengths awkward and not, every bound and mask, few queries, pages,
     packed sequences, gradients."""
     for dtype in ("bf16", "f16"):
         for fields in ("b=2,h=4,l=512,d=64,lse=1", "b=2,h=4,lq=100,lk=77,d=128,lse=1", "b=1,h=8,hk=2,l=257,d=128,lse=1",

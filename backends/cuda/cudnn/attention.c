@@ -2,13 +2,39 @@
 
 #include "bias.h"
 #include "engine.h"
-#include "made.h"
+#include "packed.h"
 #include "sdpa.h"
 
 #include <math.h>
 
 /* Workspace begins at a multiple of this, and so does each part of it. */
 enum { TOGETHER = 256 };
+
+/* Bytes that a run has for itself, before what is cuDNN's. */
+typedef struct dnn_own {
+    uint64_t
+        table; /* of queries, one number for each sequence; of what is packed, tables, each of */
+    uint64_t each;  /* so many bytes                     */
+    uint64_t sums;  /* one number for each row of scores */
+    uint64_t parts; /* of the gradient of queries        */
+    uint64_t bias;  /* of what a mask of bool becomes    */
+    uint64_t least; /* of LSE without -infinity          */
+} dnn_own;
+
+/* A plan, and where what it is given comes from. */
+typedef struct dnn_step {
+    dnn_desc plan;
+    int32_t slots;
+    dnn_slot slot[DNN_SLOTS_MOST];
+} dnn_step;
+
+typedef struct dnn_made {
+    dnn_own own;
+    bool clears; /* the parts begin as zero */
+    int32_t steps;
+    dnn_step step[DNN_TABLES_MOST +
+                  1]; /* tables of packed sequences, or what masks need; then all the rest */
+} dnn_made;
 
 typedef struct dnn_ready {
     dnn_made made;
@@ -145,12 +171,18 @@ static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_mad
     return make_step(&graph, target, to, err);
 }
 
-tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *kernels,
-                        dnn_made *out, tn_error *err)
+static void end_made(const tn_run *run, dnn_made *made)
+{
+    const cuda_dnn *dnn = run->library;
+    while (made->steps > 0)
+        (void)dnn->desc_destroy(made->step[--made->steps].plan);
+}
+
+static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_made *out, tn_error *err)
 {
     enum { PARTS_ANY = 90600 }; /* from here on it clears the parts of gradients itself */
     cuda_dnn *dnn = run->library;
-    dnn_target target = {.repeats = sums_together(run->row), .kernels = kernels};
+    dnn_target target = {.repeats = sums_together(run->row)};
     need n;
     dnn_lease *lease = NULL;
     tn_status status = dnn_handle_take(dnn, scope, &lease, err);
@@ -165,22 +197,15 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
     out->clears = dnn->version() < PARTS_ANY;
     status = make_steps(run, &target, out, err);
     if (status)
-        dnn_made_end(run, out);
+        end_made(run, out);
     dnn_handle_give(dnn, scope, lease);
     return status;
-}
-
-void dnn_made_end(const tn_run *run, dnn_made *made)
-{
-    const cuda_dnn *dnn = run->library;
-    while (made->steps > 0)
-        (void)dnn->desc_destroy(made->step[--made->steps].plan);
 }
 
 void dnn_plan_release(const tn_run *run, void *any)
 {
     dnn_ready *plan = any;
-    dnn_made_end(run, &plan->made);
+    end_made(run, &plan->made);
     if (plan->locks)
         mtx_destroy(&plan->lock);
     run->host->release(run->host->self, plan);
@@ -188,6 +213,7 @@ void dnn_plan_release(const tn_run *run, void *any)
 
 tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
+    enum { COMPILED = 256 << 10 }; /* what cuDNN keeps of it, about */
     cuda_scope scope;
     dnn_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(dnn_ready));
     if (!plan)
@@ -199,7 +225,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
                     : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
     if (!status) {
         cuda_relax(&scope); /* compiled code is loaded, which a capture elsewhere may not see */
-        status = dnn_made_make(run, &scope, NULL, &plan->made, err);
+        status = make(run, &scope, &plan->made, err);
         cuda_leave(&scope);
     }
     if (status) {
@@ -207,7 +233,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
         return status;
     }
     *out = plan;
-    *out_bytes = sizeof *plan + DNN_COMPILED;
+    *out_bytes = sizeof *plan + COMPILED;
     return TN_OK;
 }
 
@@ -308,7 +334,7 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
     return cuda_check(scope, code, "cuMemsetD32Async", err);
 }
 
-tn_status dnn_made_queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)
+static tn_status queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)
 {
     cuda_dnn *dnn = run->library;
     dnn_lease *lease = NULL;
@@ -334,7 +360,7 @@ tn_status dnn_run(const tn_run *run, tn_error *err)
     if (status)
         return status;
     mtx_lock(&plan->lock);
-    status = dnn_made_queue(run, &scope, &plan->made, err);
+    status = queue(run, &scope, &plan->made, err);
     mtx_unlock(&plan->lock);
     cuda_leave(&scope);
     return status;

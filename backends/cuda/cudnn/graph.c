@@ -200,11 +200,9 @@ void dnn_add_paged(dnn_graph *graph, const dnn_paged *of)
     add_op(graph, op, "pages of cuDNN");
 }
 
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes)
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle)
 {
     dnn_desc made = dnn_make(graph, DNN_GRAPH);
-    if (changes)
-        dnn_put(graph, made, DNN_GRAPH_CHANGES, DNN_TYPE_BOOL, 1, &changes);
     dnn_put(graph, made, DNN_GRAPH_OPS, DNN_TYPE_DESC, graph->ops, graph->op);
     if (handle)
         dnn_put(graph, made, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);

@@ -99,8 +99,7 @@ typedef struct dnn_paged {
 } dnn_paged;
 void dnn_add_paged(dnn_graph *graph, const dnn_paged *of);
 
-/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. `changes`:
- * its kernels are to serve other shapes, too. */
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes);
+/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. */
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle);
 
 #endif

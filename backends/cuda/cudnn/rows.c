@@ -258,18 +258,6 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return status ? status : admit_decode(query, why);
 }
 
-/* Few queries of keys that grow: kernels for changing shapes came with 9.18.1. */
-static tn_status admit_growing(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
-{
-    enum { FIRST = 91801, FEW = 64 };
-    const int64_t queries = query->op->as.attention.queries;
-    if (is_before(query, FIRST))
-        return refuse_version(why, query, FIRST, "kernels for changing shapes came with 9.18.1");
-    return queries <= FEW ? admit(row, query, why)
-                          : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", FEW, queries,
-                                        "it is for few queries, as decoding has them");
-}
-
 /* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
 /* Whether no query sees what lies behind the last key. */
 static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
@@ -320,13 +308,11 @@ enum {
     PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
 };
 
-#define SHARED                                                                    \
+/* A plan is compiled for its shape: it has no free dimension. */
+#define ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
     .backend = "cudnn", .version = 1, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
-    .workspace = dnn_workspace
-
-/* A plan is compiled for its shape: it has no free dimension. */
-#define ROW SHARED, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
+    .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
 
 const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
@@ -337,21 +323,6 @@ const tn_kernel_row cuda_dnn_attention_row = {
     .overhead_us = 8,
     .admit = admit,
     ROW,
-};
-
-const tn_kernel_row cuda_dnn_growing_row = {
-    .name = "cuda.attention.cudnn.growing",
-    .op = TN_OP_ATTENTION,
-    .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD,
-    .flops_per_us = 6e8,
-    .overhead_us = 7,
-    .free_dims = TN_ATTENTION_DIM_KEYS,
-    .admit = admit_growing,
-    .plan = dnn_growing_plan,
-    .plan_release = dnn_growing_release,
-    .run = dnn_growing_run,
-    SHARED,
 };
 
 /* Parts of the gradient of queries are added as they come. */
