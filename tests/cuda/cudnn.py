@@ -28,7 +28,7 @@ SMALL = [f"attention:{fields}" for fields in (
     "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1",
     "bf16:h=4,hk=2,varlen=9;1;17,d=16,layout=blhd,lse=1", "f16:h=2,varlen=9;1;17,d=16,dv=8,mask=causal,lse=1",
     "bf16:h=2,varlen=4;1;7,varlenk=9;8;7,d=16,layout=blhd,mask=causal-br,lse=1",
-    "bf16:h=2,varlen=12;3;9,d=16,mask=window:4;2,softcap=3", "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
+    "bf16:h=2,varlen=12;0;9,d=16,mask=window:4;2,softcap=3", "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
     "f16:b=2,h=2,l=16,d=16,mask=causal;bool,lse=1", "bf16:b=3,h=2,lq=5,lk=16,d=16,mask=padding,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",

@@ -50,7 +50,10 @@ void dnn_tables_of(const tn_op *op, dnn_tables *out)
 /* A table of i32, with how many entries. */
 static dnn_desc add_entries(dnn_graph *graph, int64_t count, int32_t from)
 {
-    const dnn_layout entries = {.type = DNN_I32, .shape = {count, 1, 1, 1}, .stride = {1, 1, 1, 1}};
+    const dnn_layout entries = {.type = DNN_I32,
+                                .alignment = sizeof(int32_t),
+                                .shape = {count, 1, 1, 1},
+                                .stride = {1, 1, 1, 1}};
     return dnn_tensor(graph, &entries, from);
 }
 
@@ -75,13 +78,12 @@ dnn_desc dnn_places_of(dnn_graph *graph, const tn_op *op, int32_t operand)
 
 void dnn_add_table(dnn_graph *graph, const tn_op *op, int32_t index)
 {
-    enum { ELEMENT = 4 };
     dnn_tables tables;
     dnn_tables_of(op, &tables);
     const dnn_table *of = &tables.table[index];
     const int64_t count = op->as.attention.batch + (of->row ? 1 : 0);
     const dnn_layout line = {.type = DNN_I32,
-                             .alignment = ELEMENT,
+                             .alignment = sizeof(int32_t),
                              .shape = {1, count, 1, 1},
                              .stride = {count, 1, count, count}};
     dnn_each each = {.type = DNN_F32, .y = dnn_tensor(graph, &line, DNN_FROM_TABLES - index)};

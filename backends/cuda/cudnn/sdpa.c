@@ -81,8 +81,10 @@ static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
     const tn_layout *pages = &s->op->operand[TN_ATTENTION_PAGES];
     const int64_t size = operand == TN_ATTENTION_K ? at->size : at->value_size;
     const int64_t all = at->keys * size, row = pages->stride[0], each = pages->shape[1];
-    const dnn_layout table = {
-        .type = DNN_I32, .shape = {at->batch, 1, each, 1}, .stride = {row, row, 1, 1}};
+    const dnn_layout table = {.type = DNN_I32,
+                              .alignment = sizeof(int32_t),
+                              .shape = {at->batch, 1, each, 1},
+                              .stride = {row, row, 1, 1}};
     dnn_layout together = {.type = dnn_type_of(s->op->operand[operand].dtype),
                            .shape = {at->batch, at->groups, at->keys, size},
                            .stride = {at->groups * all, all, size, 1}};
@@ -106,8 +108,10 @@ static dnn_desc add_keys(const dnn_sdpa *s, int32_t operand, bool turned)
 /* A table of one i32 for each sequence. */
 static dnn_desc add_table(const dnn_sdpa *s, int32_t from)
 {
-    const dnn_layout table = {
-        .type = DNN_I32, .shape = {s->op->as.attention.batch, 1, 1, 1}, .stride = {1, 1, 1, 1}};
+    const dnn_layout table = {.type = DNN_I32,
+                              .alignment = sizeof(int32_t),
+                              .shape = {s->op->as.attention.batch, 1, 1, 1},
+                              .stride = {1, 1, 1, 1}};
     return dnn_tensor(s->graph, &table, from);
 }
 
