@@ -97,7 +97,8 @@ const char *numerics_word(uint64_t numerics, size_t index)
                  {TN_NUM_ROUNDS_F32_BF16, "rounds-f32-to-bf16"},
                  {TN_NUM_REDUCED_REDUCTION, "reduced-reduction"},
                  {TN_NUM_SPLIT_SUMS, "split-sums"},
-                 {TN_NUM_F16_SUMS, "f16-sums"}};
+                 {TN_NUM_F16_SUMS, "f16-sums"},
+                 {TN_NUM_ROUNDS_PRODUCT, "rounds-product"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if ((numerics & words[i].bit) && index-- == 0)
             return words[i].word;

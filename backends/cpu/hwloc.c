@@ -1,7 +1,7 @@
 /* How the machine is built, as hwloc tells it. hwloc is compiled against by its header alone and
  * opened when a topology is asked for, never before.
  *
- * What hwloc 2.9 was seen to do, and what is done about it:
+ * What hwloc 2.9 and 2.10 were seen to do, and what is done about it:
  *   - it moves the calling thread to every processor to ask that: a flag forbids it;
  *   - it reads HWLOC_* variables, by which a user may show it another machine (HWLOC_XMLFILE,
  *     HWLOC_SYNTHETIC, HWLOC_FSROOT): that one is refused unless HWLOC_THISSYSTEM=1 vouches for it;
@@ -10,6 +10,9 @@
  *     any;
  *   - it prints to stderr, whatever the variables say, where Linux tells no topology below /sys: it
  *     is not asked there;
+ *   - 2.10 takes the capacity of processor n for that of the n-th one: where numbers have gaps, as
+ *     when some are offline, its kinds of cores are not told, by whatever version, as the versions
+ *     that do so have the same number of the interface;
  *   - it prints to stderr what the system says that contradicts itself: only the user's
  *     HWLOC_HIDE_ERRORS=2 prevents that. */
 #include "cpu.h"
@@ -36,6 +39,8 @@
     X(bitmap_free, void, (hwloc_bitmap_t))                                                    \
     X(bitmap_isset, int, (hwloc_const_bitmap_t, unsigned))                                    \
     X(bitmap_isequal, int, (hwloc_const_bitmap_t, hwloc_const_bitmap_t))                      \
+    X(bitmap_last, int, (hwloc_const_bitmap_t))                                               \
+    X(bitmap_weight, int, (hwloc_const_bitmap_t))                                             \
     X(cpukinds_get_nr, int, (hwloc_topology_t, unsigned long))                                \
     X(cpukinds_get_by_cpuset, int, (hwloc_topology_t, hwloc_const_bitmap_t, unsigned long))   \
     X(cpukinds_get_info, int,                                                                 \
@@ -179,12 +184,17 @@ static const char *version_of(hwloc_obj_t root)
     return "2";
 }
 
-/* 0 unless hwloc knows which kinds are faster. */
-static int ranked_kinds(const struct library *hwloc, hwloc_topology_t topology)
+static bool has_gaps(const struct library *hwloc, hwloc_const_cpuset_t processors)
+{
+    return hwloc->bitmap_last(processors) + 1 != hwloc->bitmap_weight(processors);
+}
+
+/* 0 unless hwloc knows which kinds are faster, and is right. */
+static int ranked_kinds(const struct library *hwloc, hwloc_topology_t topology, hwloc_obj_t root)
 {
     int efficiency = -1;
     int count = hwloc->cpukinds_get_nr(topology, 0);
-    return count > 0 &&
+    return count > 0 && !has_gaps(hwloc, root->cpuset) &&
                    hwloc->cpukinds_get_info(topology, 0, NULL, &efficiency, NULL, NULL, 0) == 0 &&
                    efficiency >= 0
                ? count
@@ -202,7 +212,7 @@ static tn_status tell_all(const struct library *hwloc, hwloc_topology_t topology
         .topology = topology,
         .allowed = hwloc->topology_get_allowed_cpuset(topology),
         .bound = hwloc->bitmap_alloc(),
-        .kinds = ranked_kinds(hwloc, topology),
+        .kinds = ranked_kinds(hwloc, topology, root),
         .err = err,
     };
     if (walk.bound && hwloc->get_cpubind(topology, walk.bound, HWLOC_CPUBIND_THREAD) != 0) {

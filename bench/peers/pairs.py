@@ -21,12 +21,12 @@ def seconds(operation, pause=0):
     return told if isinstance(told, float) else (time.perf_counter_ns() - start) / 1e9
 
 
-def measure(ours, rival, pause=0):
+def measure(ours, rival, pause=0, rounds=ROUNDS):
     """Seconds of each side, round by round; (ours, rival, ours again)."""
     sides, taken = (ours, rival, ours), ([], [], [])
     for side in sides:
         side()  # warm
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         for i in range(len(sides)):
             which = (i + turn) % len(sides)
             taken[which].append(seconds(sides[which], pause))
@@ -47,7 +47,8 @@ def verdict(ratio, spread, aim):
     return "reached" if ratio >= aim * (1 - spread) else "not reached"
 
 
-def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0):
+def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0,
+            rounds=ROUNDS):
     """Prints one row. `work` is what an operation does, in billionths of the unit; `rival` is None where it is
     lacking. Before each operation there is a pause of so many seconds."""
     if rival is None:
@@ -56,7 +57,7 @@ def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0):
         return
     spread = float("inf")
     for _ in range(REPEATS):
-        taken = measure(ours, rival, pause)
+        taken = measure(ours, rival, pause, rounds)
         spread = spread_of(taken[0], taken[2])
         if spread <= WIDEST:
             break

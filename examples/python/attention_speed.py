@@ -49,18 +49,19 @@ def vision(options):
     return transformers.ViTModel, config, {"pixel_values": torch.randn(1, 3, 16 * side, 16 * side)}
 
 
-def make(family, name, options):
-    """The model, the same for every implementation, and its inputs."""
+def make(family, options):
+    """A model and its inputs, made on the device."""
     torch.manual_seed(1)
     cls, config, given = family(options)
-    model = cls._from_config(config, attn_implementation=name, dtype=options.dtype)
-    given = {key: value.to(options.device, options.dtype if value.is_floating_point() else None)
-             for key, value in given.items()}
-    return model.to(options.device).eval(), given
+    with torch.device(options.device):
+        model = cls._from_config(config, attn_implementation="eager", dtype=options.dtype).eval()
+    return model, {key: value.to(options.device, options.dtype if value.is_floating_point() else None)
+                   for key, value in given.items()}
 
 
-def run(model, given):
-    """The first output and the seconds it took."""
+def run(model, given, name):
+    """The first output by an implementation, and the seconds it took."""
+    model.set_attn_implementation(name)
     began = time.perf_counter()
     out = model(**given)[0]
     if out.device.type == "cuda":
@@ -69,19 +70,19 @@ def run(model, given):
 
 
 def compare(family, options):
-    models = {name: make(family, name, options) for name in IMPLEMENTATIONS}
+    model, given = make(family, options)
     before = tenon_transformers.calls()
-    outs = {name: run(*models[name])[0] for name in IMPLEMENTATIONS}
-    layers = models["tenon"][0].config.num_hidden_layers
+    outs = {name: run(model, given, name)[0] for name in IMPLEMENTATIONS}
+    layers = model.config.num_hidden_layers
     counted = tenon_transformers.calls() - before
-    mask = models["eager"][1].get("attention_mask")
+    mask = given.get("attention_mask")
     rows = torch.ones(outs["eager"].shape[:2], dtype=torch.bool) if mask is None else mask.bool()
     error = (outs["tenon"] - outs["eager"])[rows.to(outs["eager"].device)].abs().max().item()
     taken = {name: [] for name in IMPLEMENTATIONS}
     for turn in range(options.rounds):
         for i in range(len(IMPLEMENTATIONS)):
             name = IMPLEMENTATIONS[(i + turn) % len(IMPLEMENTATIONS)]
-            taken[name].append(run(*models[name])[1])
+            taken[name].append(run(model, given, name)[1])
     ratio = {name: statistics.median(a / b for a, b in zip(taken[name], taken["tenon"]))
              for name in IMPLEMENTATIONS}
     verdict = "equal" if error <= TOLERANCE[options.dtype] else "DIFFERS"

@@ -116,6 +116,14 @@ class Decisions(script.Case):
             why = self.refused(rows, name)
             self.assertEqual((why["code"], why["what"]), ("precision", "split sums"))
 
+    def test_which_may_round_a_product_before_more_is_added(self):
+        rows = self.rows("matmul:bf16:m=512,n=384,k=256,beta=1")
+        for name in (LT + ".half", LT + ".half-reduced", LT + ".half-whole", BLAS + ".half",
+                     BLAS + ".half-reduced"):
+            self.assertIn("rounds-product", rows[name]["numerics"])
+        for name in (LT, LT + ".tf32", BLAS):
+            self.assertNotIn("rounds-product", self.rows("matmul:f32:m=8,n=8,k=8")[name]["numerics"])
+
     def test_memory_is_what_the_settings_say(self):
         small, large = ("matmul:f32:m=%d,n=%d,k=%d" % (size, size, size) for size in (64, 4096))
         for problem, library, setting, expected in (

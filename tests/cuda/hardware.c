@@ -1,53 +1,22 @@
 /* What only a GPU can show of the device interface: graphs of kernels, Tenon's and the program's, random numbers, and a
  * kernel that traps. Skipped without one. The trap comes last, as it takes the device along. */
-#include "test.h"
+#include "hardware.h"
 
 #include "../../backends/cuda/platform/driver.h"
-#include "tenon/tenon.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 
 enum { ROWS = 517, SIZE = 1003, LONG = 300007 };
 
-static tn_device *gpu, *cpu;
 static tn_stream *stream, *other;
-static tn_error err;
-static bool sought;
-
-static void must(tn_status status)
-{
-    if (status)
-        fail_msg("%s: %s", err.where, err.message);
-}
 
 static void begin(void)
 {
-    if (!sought) {
-        sought = true;
-        if (tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err) ||
-            tn_device_get("cuda:0", &gpu, &err))
-            gpu = NULL;
-        else
-            print_message("%s\n", tn_device_name(gpu));
-    }
-    if (!gpu) {
-        print_message("skipped: no NVIDIA GPU is here that the driver shows\n");
-        skip();
-    }
-    must(tn_device_get("cpu:0", &cpu, &err));
+    begin_gpu();
     if (!stream) {
         must(tn_stream_create(gpu, NULL, &stream, &err));
         must(tn_stream_create(gpu, NULL, &other, &err));
     }
-}
-
-static tn_tensor make(tn_device *device, tn_dtype dtype, int64_t rows, int64_t columns)
-{
-    const int64_t shape[] = {rows, columns};
-    tn_tensor made;
-    must(tn_tensor_create(device, dtype, shape, 2, &made, &err));
-    return made;
 }
 
 /* Both have the same bytes. */

@@ -194,12 +194,11 @@ static void random_numbers_compile(void **state)
     begin();
     for (int kind = 1; kind <= 2; kind++) {
         for (size_t i = 0; i < (getenv("TN_TEST_REDUCED") ? 1 : 4); i++) {
-            char options[64];
+            char options[CUDA_RANDOM_OPTIONS_ROOM];
             void *code = NULL;
             size_t size = 0;
             tn_error err;
-            snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", types[i],
-                     kind);
+            snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, types[i], kind, "unsigned");
             const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
             if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
                 fail_msg("%s", err.message);

@@ -53,6 +53,9 @@ static void write_source(const cuda_case *wanted, const char *path)
     replace(text, "asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(c) : \"f\"(a), \"f\"(b));", "");
     replace(text, "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));",
             "y.bits = host_f16_of_f32(x);");
+    replace(text, "asm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(product) : \"r\"(x), \"r\"(factor));",
+            "");
+    replace(text, "asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(about) : \"f\"(b));", "");
     assert_null(strstr(text, "asm("));
     fprintf(file, "#include \"%s\"\n", HOST_CUDA);
     snprintf(options, sizeof options, "%s", wanted->options);
@@ -313,7 +316,9 @@ static void permutes(void **state)
          "permute:f64:shape=5x6x7x8,order=3;1;0;2", "permute:c64:shape=33x70,order=1;0",
          "permute:f16:shape=20x40x60,order=1;2;0", "permute:f32:shape=1001",
          "permute:bf16:shape=130x65,order=1;0", "permute:bf16:shape=130x66,order=1;0",
-         "permute:f16:shape=3x70x64,order=2;0;1", "permute:i32:shape=2x3x64x129,order=1;0;3;2");
+         "permute:f16:shape=3x70x64,order=2;0;1", "permute:i32:shape=2x3x64x129,order=1;0;3;2",
+         "permute:bf16:shape=72x4168,order=1;0", "permute:f16:shape=2x200x3x136,order=2;0;3;1",
+         "permute:i8:shape=70x2200,order=1;0");
 }
 
 static void reductions(void **state)
@@ -327,7 +332,8 @@ static void reductions(void **state)
          "reduce:i8:kind=min,shape=64x70,axes=1,si=1;64",
          "reduce:i32:kind=sum,shape=5x100,axes=1,out=i64",
          "reduce:bool:kind=sum,shape=9x99,axes=1,out=i64",
-         "reduce:f32:kind=sum,shape=3x70000,axes=1,si=1;3");
+         "reduce:f32:kind=sum,shape=3x70000,axes=1,si=1;3",
+         "reduce:bf16:kind=max,shape=37x4096,axes=1", "reduce:f16:kind=sum,shape=3x5x2312,axes=1");
 }
 
 static void rows_of_every_length(void **state)
@@ -357,13 +363,13 @@ static void hold_random(int kind, const char *type, tn_dtype dtype)
                              .seed = state.seed,
                              .subsequence = state.subsequence,
                              .block = state.offset};
-    char options[64];
+    char options[CUDA_RANDOM_OPTIONS_ROOM];
     tn_generator *generator = NULL;
     cuda_kernel *kernel = NULL;
     tn_error err;
     memset(found, 0xA5, ROOM);
     memset(expected, 0xA5, ROOM);
-    snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", type, kind);
+    snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, type, kind, cuda_index_of(COUNT));
     const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
     if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err) ||
         tn_generator_create(1, &generator, &err) ||

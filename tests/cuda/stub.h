@@ -131,6 +131,9 @@ void stub_job_do(const stub_job *job);
 cu_result stub_queue(cu_stream stream, const stub_job *job);
 /* Spoils what is recorded on the stream. */
 cu_result stub_not_while_recording(cu_stream stream);
+/* Graphs that were launched. */
+extern _Atomic int stub_graph_runs;
+
 /* Spoils recordings that forbid this thread what it calls. */
 cu_result stub_not_while_capturing(void);
 /* Spoils those of the whole context. */

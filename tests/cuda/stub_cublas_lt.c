@@ -125,7 +125,11 @@ lt_status cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layo
     const char *text = getenv("STUB_LT");
     if (!handle || !desc || !a || !b || !c || !d || !preference || wanted < 1)
         return LT_INVALID_VALUE;
-    const thing *wish = preference;
+    const thing *wish = preference, *of = desc;
+    const bool each = of->value[LT_DESC_SCALE_MODE_A] || of->value[LT_DESC_SCALE_MODE_B];
+    const bool shown = of->value[LT_DESC_SCALE_A] && of->value[LT_DESC_SCALE_B];
+    if (each && !shown)
+        return LT_INVALID_VALUE; /* as the library: it wants to be shown where they are */
     atomic_fetch_add(&stub_lt_seen.asked, 1);
     const int there = text && text[0] == 'n' ? 0 : (int)stub_number("STUB_LT_WAYS", 8);
     *out_count = wanted < there ? wanted : there;

@@ -2,6 +2,8 @@
  * launched. */
 #include "stub.h"
 
+#include <stdatomic.h>
+
 void stub_job_do(const stub_job *job)
 {
     for (size_t row = 0; job->from && row < job->rows; row++)
@@ -202,6 +204,8 @@ cu_result cuGraphExecDestroy(cu_graph_exec graph)
     return stub_end("cuGraphExecDestroy", STUB_GRAPH_EXEC, graph);
 }
 
+_Atomic int stub_graph_runs;
+
 cu_result cuGraphLaunch(cu_graph_exec graph, cu_stream stream)
 {
     const stub_handle *exec = graph;
@@ -209,6 +213,7 @@ cu_result cuGraphLaunch(cu_graph_exec graph, cu_stream stream)
     cu_result code = stub_begin("cuGraphLaunch", &context);
     if (code || !stub_is(graph, STUB_GRAPH_EXEC, context) || !stub_is_stream(stream, context))
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    atomic_fetch_add(&stub_graph_runs, 1);
     for (size_t i = 0; i < exec->job_count && !code; i++)
         code = stub_queue(stream, &exec->jobs[i]);
     return code;

@@ -83,8 +83,10 @@ set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
 
 # On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
 tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
-tenon_test(cuda/hardware TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
-add_dependencies(test_cuda_hardware tenon-cuda)
+foreach(name hardware hardware_products)
+  tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
+  add_dependencies(test_cuda_${name} tenon-cuda)
+endforeach()
 
 # Our declarations against NVIDIA's headers, where those are.
 find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda

@@ -425,9 +425,10 @@ static void threads_do_not_change_a_bit(void **state)
                                    {1, 3000, 1500, 0, CPU_TURNED, 0, 1},
                                    {200, 113, 129, 0, 0, CPU_TURNED, 0},
                                    {2, 17, 60000, 0, 0, 0, 0},
-                                   {300, 900, 8000, 0, 0, 0, 0}};
+                                   {300, 900, 8000, 0, 0, 0, 0},
+                                   {700, 1030, 260, 0, 0, 0, 0}};
     (void)state;
-    for (size_t c = 0; c < (test_reduced() ? 8 : 9); c += test_reduced() ? 3 : 1) {
+    for (size_t c = 0; c < (test_reduced() ? 8 : 12); c += test_reduced() ? 3 : 1) {
         cpu_case it;
         make(&it, dtype_of((int)c), &cases[c / 2]);
         size_t bytes = it.memory[TN_MATMUL_OUT].bytes;

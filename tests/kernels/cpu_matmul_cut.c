@@ -80,8 +80,8 @@ static void threads_have_as_much_to_do(void **state)
     }
 }
 
-/* Each thread packs B for itself where that is little beside its products, and sums can stay in out. */
-static void few_threads_pack_for_themselves(void **state)
+/* Each thread packs what it multiplies where that is little beside its products, and sums can stay in out. */
+static void threads_pack_for_themselves(void **state)
 {
     const tn_op op = {.kind = TN_OP_MATMUL},
                 adds = {.kind = TN_OP_MATMUL, .uses = TN_MATMUL_USES_BETA};
@@ -91,13 +91,17 @@ static void few_threads_pack_for_themselves(void **state)
     assert_true(tni_mm_strips_suit(&sets[0], &p, 2));
     assert_true(tni_mm_strips_suit(&sets[0], &p, 4));
     assert_false(tni_mm_strips_suit(&sets[0], &p, 1));
-    assert_false(tni_mm_strips_suit(&sets[0], &p, 16));
-    assert_true(tni_mm_strips_bytes(&sets[0], &p) <= CACHE);
+    assert_true(tni_mm_strips_suit(&sets[0], &p, 16));
+    for (int32_t threads = 2; threads <= 16; threads *= 2)
+        assert_true(tni_mm_strips_bytes(&sets[0], &p, threads) <= CACHE);
     p.op = &adds;
     assert_false(tni_mm_strips_suit(&sets[0], &p, 2));
     p.op = &op;
     p.m = 128;
     assert_false(tni_mm_strips_suit(&sets[0], &p, 2));
+    p.n = 128;
+    assert_false(tni_mm_strips_suit(&sets[0], &p, 16));
+    p.n = 1024;
     p.m = 1024;
     p.out.dtype = TN_BF16;
     assert_false(tni_mm_strips_suit(&sets[2], &p, 2));
@@ -109,6 +113,6 @@ static void few_threads_pack_for_themselves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_have_as_much_to_do),
-                                       cmocka_unit_test(few_threads_pack_for_themselves)};
+                                       cmocka_unit_test(threads_pack_for_themselves)};
     return run_suite("kernels.cpu_matmul_cut", tests);
 }

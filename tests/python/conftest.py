@@ -24,12 +24,14 @@ def random():
 
 @pytest.fixture
 def script(tmp_path):
-    """Runs a text as a program of its own; it must end well. Gives what it wrote to stdout."""
+    """Runs a text as a program of its own; it must end well. Gives what it wrote to stdout. A variable
+    of None is not there."""
 
     def run(text, code=0, **env):
         path = tmp_path / "program.py"
         path.write_text(text)
-        done = subprocess.run([sys.executable, str(path)], env=dict(os.environ, **env), text=True,
+        merged = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+        done = subprocess.run([sys.executable, str(path)], env=merged, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100, check=False)
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         assert code or not done.stderr, done.stderr

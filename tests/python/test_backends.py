@@ -1,5 +1,6 @@
 """torch.backends' names: every one whose C side exists is here and does what its table says."""
 import importlib
+import inspect
 import pathlib
 import sys
 
@@ -34,22 +35,85 @@ def test_every_name(row):
     """Settings are read and written, functions are called, through the name itself."""
     holder, last = find(row["name"])
     value = getattr(holder, last)
-    if not row["c"].startswith("TN_SETTING_"):
-        assert callable(value) or row["name"] == "xnnpack.enabled"
-        return
-    key = next(k for k in settings.keys() if k.upper().replace(".", "_") == row["c"][len("TN_SETTING_"):])
-    if not callable(value):
-        assert value == settings.get(key)
-        other = not value if isinstance(value, bool) else 7 if isinstance(value, int) else word_of(key, value)
-        setattr(holder, last, other)
-        assert getattr(holder, last) == settings.get(key) == other
-        assert settings.origin(key).startswith("process")
+    if row["c"].startswith("tn_library_state."):
+        check_library(row["name"].split(".")[0], row["c"].partition(".")[2], value)
+    elif not row["c"].startswith("TN_SETTING_"):
+        check_function(row["c"], value)
+    elif callable(value):
+        check_switch(key_of(row), value)
+    else:
+        check_attribute(key_of(row), holder, last)
+
+
+def key_of(row):
+    return next(k for k in settings.keys() if k.upper().replace(".", "_") == row["c"][len("TN_SETTING_"):])
+
+
+def other_than(key, value):
+    """Another value that is allowed."""
+    if isinstance(value, bool):
+        return not value
+    return 7 if isinstance(value, int) else word_of(key, value)
 
 
 def word_of(key, value):
     """Another word that is allowed."""
     allowed = settings.info(key).allowed.split(", ")
     return next(word for word in allowed if word not in (value, "default", "none"))
+
+
+def check_attribute(key, holder, last):
+    value = getattr(holder, last)
+    other = other_than(key, value)
+    assert value == settings.get(key)
+    setattr(holder, last, other)
+    assert getattr(holder, last) == settings.get(key) == other
+    assert settings.origin(key).startswith("process")
+
+
+def check_switch(key, function):
+    """A function over a setting: one that reads it, one that writes it, or a scope."""
+    before = settings.get(key)
+    other = other_than(key, before)
+    takes = list(inspect.signature(function).parameters.values())
+    if not takes:
+        assert function() == before
+        settings.set(key, other)
+        assert function() == other
+        return
+    if takes[0].default is not takes[0].empty:
+        assert function() == before or hasattr(function(), "__enter__")
+    made = function(1 if "verbose" in key else other)  # verbosity is a number upstream
+    if hasattr(made, "__enter__"):
+        assert settings.get(key) == before
+        with made:
+            assert settings.get(key) == other
+        assert settings.get(key) == before
+    else:
+        assert settings.get(key) == other
+
+
+def check_library(name, field, value):
+    """What a library's state says, by the name of torch.backends' module."""
+    wanted = getattr(tenon.library(name, open=field != "built"), field)
+    found = value() if callable(value) else value
+    assert found == ({"yes": True}.get(wanted, False) if field == "available" else wanted)
+    assert isinstance(found, bool) or field == "version" and (found is None or found > 0)
+
+
+def check_function(name, function):
+    q = numpy.ones((1, 2, 8, 64), "f4")
+    params = backends.cuda.SDPAParams(q, q, q, None, 0.0, False)
+    if name.startswith("tn_can_use_"):
+        assert isinstance(function(params), bool)
+    elif name == "tn_sdpa_params_get":
+        assert isinstance(params, function) and params.query is q
+    elif name == "tn_sdp_kernel_enter":
+        with function(enable_math=False):
+            assert settings.get("cuda.math_sdp") is False and settings.get("cuda.flash_sdp") is True
+        assert settings.get("cuda.math_sdp") is True
+    else:
+        assert isinstance(function(), str if name == "tn_cpu_capability" else bool)
 
 
 def test_the_table_is_long():
@@ -184,8 +248,7 @@ def test_presence():
         assert isinstance(getattr(backends, name).is_available(), bool)
     assert backends.opt_einsum.is_available() is True and backends.opt_einsum.get_opt_einsum() is None
     for name in ("cudnn", "cusparselt"):
-        version = getattr(backends, name).version()
-        assert (version is None) is not getattr(backends, name).is_available() or version is not None
+        assert (getattr(backends, name).version() is not None) is getattr(backends, name).is_available()
     assert backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512", "SVE128", "SVE256")
     assert isinstance(backends.cuda.is_built(), bool) and isinstance(backends.mps.is_built(), bool)
 

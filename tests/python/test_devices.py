@@ -134,3 +134,73 @@ def test_libraries():
 
 def test_version():
     assert tenon.version() == tenon.__version__
+
+
+PRODUCERS = '''
+import sys, types
+import numpy, tenon
+
+class Array:
+    """Somebody's array on a GPU, which notes for which stream it is asked."""
+
+    def __init__(self, shape):
+        self.tensor, self.streams = tenon.empty(shape, "f32", "cuda:1"), []
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, stream=None, **options):
+        self.streams.append(stream)
+        return self.tensor.__dlpack__(stream=stream, **options)
+
+sent, back = numpy.arange(12, dtype="f4").reshape(3, 4), numpy.zeros((3, 4), "f4")
+theirs = Array((3, 4))
+assert theirs.__dlpack_device__() == (2, 1)
+tenon.copy(sent, theirs)
+with tenon.device("cuda:1"), tenon.Stream("cuda:1") as stream:
+    tenon.copy(theirs, back)
+    tenon.synchronize("cuda:1")
+assert numpy.array_equal(sent, back), back
+assert stream.raw > 1 and theirs.streams == [1, stream.raw], theirs.streams  # 1: CUDA's default one
+
+cupy = sys.modules["cupy"] = types.ModuleType("cupy")  # whose own stream counts
+cupy.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=stream.raw))
+CuPys = type("ndarray", (Array,), {"__module__": "cupy._core.core"})
+ours = CuPys((3, 4))
+tenon.copy(sent, ours)
+assert ours.streams == [stream.raw], ours.streams
+
+lost = Array((3, 4))
+lost.__class__ = type("Lost", (Array,), {"__dlpack_device__": lambda self: (2, 99)})
+try:
+    tenon.copy(lost, back)
+    raise SystemExit("a device that is not there was found")
+except tenon.Error as error:
+    assert "99" in error.message, error.message
+'''
+
+
+@pytest.fixture
+def beside_a_gpu(script):
+    """As `script`, with the stub of CUDA's driver in the place of a GPU."""
+    stub = pathlib.Path(os.environ["TENON_LIBRARY"]).parent / "tests" / "cuda" / "stub"
+    if not (stub / "libcuda.so.1").exists():
+        pytest.skip("this build has no stub of CUDA's driver")
+    return lambda text: script(text, LD_LIBRARY_PATH=str(stub), CUDA_VISIBLE_DEVICES=None, STUB_MODULES="0")
+
+
+def test_arrays_of_a_gpu_come_in_order(beside_a_gpu):
+    beside_a_gpu(PRODUCERS)
+
+
+def test_results_stay_where_the_arrays_are(beside_a_gpu):
+    """Also where things are created on the GPU that are not said to be elsewhere."""
+    beside_a_gpu("""
+import array, numpy, tenon
+assert tenon.empty(3).device.id == "cuda:0"
+numbers = array.array("f", [1, 2, 3])
+shown = type("Shown", (), {"__array_interface__": numpy.asarray(numbers).__array_interface__})()
+for given in (numbers, memoryview(numbers), shown, tenon.empty(3, "f32", "cpu")):
+    assert tenon.unary("neg", given).device.id == "cpu:0", given
+assert numpy.asarray(tenon.unary("neg", numbers)).tolist() == [-1, -2, -3]
+""")

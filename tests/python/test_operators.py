@@ -1,7 +1,9 @@
 """Operators on arrays of every sort, against NumPy."""
 import array
+import ctypes
 import gc
 import pickle
+import sys
 import weakref
 
 import numpy
@@ -179,6 +181,17 @@ def test_other_byte_order(random):
         tenon.matmul(a.astype(a.dtype.newbyteorder()), a)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="<f4"):
         tenon.matmul(Interface(a.astype(a.dtype.newbyteorder())), a)
+    other = ctypes.c_float.__ctype_be__ if sys.byteorder == "little" else ctypes.c_float.__ctype_le__
+    for given in (memoryview(a.astype(a.dtype.newbyteorder())), (other * 4)()):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="byte order"):
+            tenon.unary("neg", given)
+
+
+def test_buffers_without_strides():
+    """As ctypes' arrays are."""
+    rows = ((ctypes.c_float * 3) * 2)((1, 2, 3), (4, 5, 6))
+    numpy.testing.assert_array_equal(tenon.permute(rows, (1, 0)), [[1, 4], [2, 5], [3, 6]])
+    assert numpy.asarray(tenon.unary("neg", ctypes.c_double(2))) == -2
 
 
 def test_what_is_no_array():
@@ -204,6 +217,22 @@ def test_wrong_words():
         tenon.binary("add", a, numpy.ones(3, "f4"))
     with pytest.raises(tenon.errors.NotFoundError, match="FLASH_ATTN"):
         tenon.attention(a[None, None], a[None, None], a[None, None], backend="FLASH_ATN")
+
+
+@pytest.mark.parametrize("options,name", [
+    ({"seed": -1}, "seed: -1"), ({"max_keys": 2**70}, "max_keys"), ({"scale": "x"}, "scale: 'x'"),
+    ({"window": (1.5, 2)}, "window_left: 1.5"), ({"softcap": None}, "softcap: None")])
+def test_numbers_that_do_not_fit(options, name):
+    q = numpy.ones((1, 1, 4, 4), "f4")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=name):
+        tenon.attention(q, q, q, **options)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="alpha: 'x'"):
+        tenon.matmul(q, q, alpha="x")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="window of 1 numbers"):
+        tenon.attention(q, q, q, window=(1,))
+    nowhere = type("Nowhere", (), {"__array_interface__": dict(q.__array_interface__, data=("x", False))})()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="x. is no address"):
+        tenon.matmul(nowhere, q)
 
 
 class Interface:
@@ -243,7 +272,7 @@ def test_protocols(random):
 
 
 def test_memory_is_shared_and_freed(random):
-    out = tenon.empty((2, 2), "f32")
+    out = tenon.empty((2, 2), "f32", "cpu")
     seen = numpy.from_dlpack(out)
     tenon.fill(out, 3)
     assert (seen == 3).all()
@@ -295,8 +324,8 @@ def test_everything_is_given_back(random, tmp_path):
         tenon.lock.check(path)
         stream, event = tenon.Stream("cpu"), tenon.Event(on="cpu")
         event.record(stream)
-        numpy.from_dlpack(tenon.empty((3, 3)))
-        tenon.empty((2, 2)).__dlpack__()
+        numpy.from_dlpack(tenon.empty((3, 3), device="cpu"))
+        tenon.empty((2, 2), device="cpu").__dlpack__()
         tenon.doctor()
 
     for _ in range(3):
@@ -319,7 +348,7 @@ def test_buffers_are_given_back():
 def test_capsules_that_nobody_takes():
     from tenon import _dlpack
 
-    t = tenon.empty((4, 4))
+    t = tenon.empty((4, 4), device="cpu")
     for version in (None, (1, 1)):
         kept = t.__dlpack__(max_version=version)
         for _ in range(10):

@@ -112,7 +112,7 @@ try:
     raise SystemExit("made")
 except tenon.errors.UnavailableError:
     pass
-""")
+""", CUDA_VISIBLE_DEVICES="")
 
 
 def test_unspecified():

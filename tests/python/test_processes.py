@@ -96,7 +96,7 @@ def test_end_with_all_alive(script):
     script("""
 import numpy, tenon, threading
 stream, event = tenon.Stream("cpu"), tenon.Event(on="cpu")
-t = tenon.empty((3, 3))
+t = tenon.empty((3, 3), device="cpu")
 shown = numpy.from_dlpack(t)
 capsule, other = t.__dlpack__(), t.__dlpack__(max_version=(1, 1))
 loop = [t, stream]

@@ -4,6 +4,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not here")
 transformers = pytest.importorskip("transformers", reason="Transformers is not here")
 
+import tenon  # noqa: E402
 from tenon.integrations import transformers as tenon_transformers  # noqa: E402
 
 LAYERS = 2
@@ -41,6 +42,22 @@ def run(make, name):
         return model, given, model(**given)[0]
 
 
+def test_masks_of_bool_can_be_added():
+    """As they are off the host, where kernels take no others."""
+    padding = torch.ones(2, 1, 1, 5, dtype=torch.bool)
+    padding[1, ..., 3:] = False
+    mask = padding.expand(2, 4, 3, 5)
+    added = tenon_transformers.added(mask, torch.bfloat16)
+    assert added.dtype == torch.bfloat16 and added.shape == mask.shape
+    assert torch.equal(added == 0, mask) and added.isfinite().all()
+    assert added.untyped_storage().nbytes() == 2 * padding.numel()  # still once for all queries and heads
+    assert tenon_transformers.added(added, torch.float32) is added
+    q, k = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 5, 8)
+    wanted, found = (tenon_transformers.forward(torch.nn.Module(), q, k, k, m)[0]
+                     for m in (mask, tenon_transformers.added(mask, q.dtype)))
+    torch.testing.assert_close(found, wanted)
+
+
 @pytest.mark.parametrize("make", [decoder, encoder, vision])
 def test_models(make):
     name = tenon_transformers.register()
@@ -50,6 +67,27 @@ def test_models(make):
     assert tenon_transformers.calls() == before + LAYERS
     rows = given.get("attention_mask", torch.ones(found.shape[:2])).bool()
     torch.testing.assert_close(found[rows], wanted[rows], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [decoder, encoder, vision])
+def test_models_on_a_gpu(make):
+    """In bfloat16, which its attention takes, against eager in float32 on the host."""
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch sees no GPU")
+    try:
+        tenon.platforms.platform("cuda").get_attn_backend_cls(None, 16, torch.bfloat16)
+    except tenon.Error as error:
+        pytest.skip(f"no kernel of cuda takes it: {error.message}")
+    model, given, wanted = run(make, "eager")
+    model = model.to("cuda", torch.bfloat16)
+    model.set_attn_implementation(tenon_transformers.register())
+    before = tenon_transformers.calls()
+    with torch.no_grad():
+        found = model(**{key: x.to("cuda", torch.bfloat16 if x.is_floating_point() else None)
+                         for key, x in given.items()})[0].float().cpu()
+    assert tenon_transformers.calls() == before + LAYERS
+    rows = given.get("attention_mask", torch.ones(found.shape[:2])).bool()
+    torch.testing.assert_close(found[rows], wanted[rows], atol=6e-2, rtol=6e-2)
 
 
 def test_generation_with_a_cache():

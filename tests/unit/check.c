@@ -188,7 +188,7 @@ static double bound_of_ones(const char *problem, uint64_t numerics, int64_t k)
     assert_non_null(ones);
     for (int64_t i = 0; i < k; i++)
         tni_element_write(dtype, (tni_number){1, 0}, ones + i * bytes);
-    void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out, NULL, &two, &two};
+    void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out, &out, &two, &two};
     const tni_place first = {{0}};
     tni_bounds bounds;
     const tni_comparand what = {
@@ -228,6 +228,27 @@ static void bounds_follow_the_length_of_sums(void **state)
                 (4 * 40 + 4 + 2) * u * 16));
     assert_true(bound_of_ones("matmul:f32:m=1,n=1,k=16,acc=f64", 0, 16) <
                 bound_of_ones("matmul:f32:m=1,n=1,k=16", 0, 16));
+}
+
+/* One roundoff of out's dtype more, and only where something is added to the product. */
+static void bounds_have_room_for_a_rounded_product(void **state)
+{
+    static const struct {
+        const char *problem;
+        double more;
+    } cases[] = {{"matmul:bf16:m=1,n=1,k=16", 0},
+                 {"matmul:bf16:m=1,n=1,k=16,act=relu", 0},
+                 {"matmul:bf16:m=1,n=1,k=16,bias=1", 0x1p-8},
+                 {"matmul:f16:m=1,n=1,k=16,bias=1", 0x1p-11},
+                 {"matmul:bf16:m=1,n=1,k=16,beta=1", 0x1p-8},
+                 {"matmul:bf16:m=1,n=1,k=16,alpha=-3,beta=1", 3 * 0x1p-8},
+                 {"matmul:bf16:m=1,n=1,k=16,bias=1,out=f32", 0x1p-24}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double once = bound_of_ones(cases[i].problem, 0, 16);
+        const double twice = bound_of_ones(cases[i].problem, TN_NUM_ROUNDS_PRODUCT, 16);
+        assert_true(fabs(twice - once - 16 * cases[i].more) <= 1e-9 * once);
+    }
 }
 
 /* Of the first output, which is `expected`. */
@@ -640,6 +661,7 @@ int main(void)
         cmocka_unit_test(nans_and_infinities_meet_their_like),
         cmocka_unit_test(wide_integers_are_compared_whole),
         cmocka_unit_test(bounds_follow_the_length_of_sums),
+        cmocka_unit_test(bounds_have_room_for_a_rounded_product),
         cmocka_unit_test(bounds_follow_the_inputs),
         cmocka_unit_test(parts_give_what_the_whole_gives),
         cmocka_unit_test(honest_kernel_passes),

@@ -370,13 +370,13 @@ static void nothing_is_known(void **state)
     tni_machine_release(machine);
 }
 
-static void every_allocation_may_fail(void **state)
+/* Of one tree, whichever allocation of the basic reading fails. */
+static void fail_each_allocation(unsigned seed)
 {
     static struct tree tree;
     bool fired = true;
-    (void)state;
     begin();
-    tree_draw(&tree, 0);
+    tree_draw(&tree, seed);
     tree_write(&tree, root);
     tni_machine *machine = read_machine(tree.affinity);
     for (long n = 1; fired; n++) {
@@ -394,6 +394,15 @@ static void every_allocation_may_fail(void **state)
         assert_int_equal(fault_left(before, "basic", n), 0);
     }
     tni_machine_release(machine);
+    scratch_remove(root);
+}
+
+/* Trees of many sizes, so that lists grow among parts of every type. */
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 64; seed += 2)
+        fail_each_allocation(seed);
 }
 
 int main(void)

@@ -237,7 +237,8 @@ static void lay_out(const tni_mm_set *set, const tni_mm_product *p, int32_t thre
     } else {
         tni_mm_slab_make(set, p, threads, &out->slab);
     }
-    out->bytes = out->strips ? threads * tni_mm_strips_bytes(set, p) : out->slots * out->slab.bytes;
+    out->bytes =
+        out->strips ? threads * tni_mm_strips_bytes(set, p, threads) : out->slots * out->slab.bytes;
 }
 
 /* Enough for one thread as well: a run on more threads than were planned for takes what fits. */

@@ -5,16 +5,24 @@
 
 #include <stdatomic.h>
 
-/* Of B, packed at once; less on a core whose own cache is smaller. */
-enum { B_BYTES = 1 << 20 };
-/* More threads were not measured. What is left of a round is taken in so many parts for each. */
-enum { THREADS_MOST = 4, PARTS_OF_A_THREAD = 4 };
+/* Of B, packed at once by each thread; less on a core whose own cache is smaller, and on many threads, two of which may
+ * be one core's. */
+enum { B_BYTES = 1 << 20, B_BYTES_OF_MANY = 512 << 10, FEW_THREADS = 4 };
+/* What is left of a group's rows is taken in so many parts for each of its threads. */
+enum { GROUPS_MOST = 32, PARTS_OF_A_THREAD = 4 };
 
-/* What packing a byte takes, and the part of the products' time that packing B again may take. */
-#define PACK_NS 0.05
-#define AGAIN   (1.0 / 16)
+/* What packing a byte takes, and the part of the products' time that packing again what one thread would pack once may
+ * take. Many threads gain more by not waiting for each other. */
+#define PACK_NS       0.05
+#define AGAIN         (1.0 / 16)
+#define AGAIN_OF_MANY (1.0 / 4)
 
-/* A round: some columns and one chunk of k, for all rows. */
+/* The strip that nobody of a group has taken yet, in a cache line of its own. */
+typedef struct claim {
+    _Alignas(64) _Atomic int64_t next;
+} claim;
+
+/* A round: some columns for each group, and one chunk of k, for all rows. */
 typedef struct round {
     const tni_mm_set *set;
     const tni_mm_product *product;
@@ -24,48 +32,99 @@ typedef struct round {
     int64_t room_bytes, b_bytes; /* of a thread, and of B therein */
     int64_t a_panel, b_panel;
     int32_t threads;
-    int64_t column, columns;
+    int64_t groups;
+    int64_t column, columns; /* where the first group's begin, and of each */
     int64_t first, depth;
-    _Atomic int64_t next; /* strip that nobody has taken */
+    claim claims[GROUPS_MOST];
 } round;
 
-bool tni_mm_strips_suit(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
+/* Bytes of B that a thread packs at once. */
+static int64_t b_bytes(int64_t cache, int32_t threads)
 {
-    const double again = (double)(threads - 1) * set->b_size * PACK_NS / set->cost;
-    return threads > 1 && threads <= THREADS_MOST && p->k > 0 && p->n > set->columns &&
-           again < AGAIN * (double)p->m && !tni_mm_sums_apart(set, p);
+    return least(threads > FEW_THREADS ? B_BYTES_OF_MANY : B_BYTES, cache / 2);
 }
 
-/* Columns of a round: as many as fit, in about equal parts. */
-static int64_t columns_for(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes)
+/* Columns of B that so many bytes have room for. */
+static int64_t columns_within(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes)
 {
     const int64_t panel =
         tni_mm_panel(set->columns, least(p->k, set->depth), set->group, set->b_size, set->b_more);
-    const int64_t fit = most(bytes / panel, 1) * set->columns;
-    return round_up(parts(p->n, parts(p->n, fit)), set->columns);
+    return most(bytes / panel, 1) * set->columns;
 }
 
-static void measure(const tni_mm_set *set, const tni_mm_product *p, int64_t cache, round *out)
+/* Columns of each group: as many as fit, in about equal parts. */
+static int64_t columns_for(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes,
+                           int64_t groups)
+{
+    const int64_t fit = columns_within(set, p, bytes) * groups;
+    return round_up(parts(p->n, parts(p->n, fit) * groups), set->columns);
+}
+
+/* Of the products' time, what packing takes when B's lines are packed `b` times and A's `a` times. */
+static double packing(const tni_mm_set *set, const tni_mm_product *p, double a, double b)
+{
+    return (a * set->a_size / (double)p->n + b * set->b_size / (double)p->m) * PACK_NS / set->cost;
+}
+
+/* The number of groups with the least of it: few pack B more often, many A. */
+static int64_t groups_for(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes,
+                          int32_t threads, double *least_packing)
+{
+    int64_t best = 1;
+    for (int64_t groups = 1; groups <= least(threads, GROUPS_MOST); groups++) {
+        const double across = (double)p->n / (double)columns_for(set, p, bytes, groups);
+        const double each = packing(set, p, across, (double)parts(threads, groups));
+        if (groups == 1 || each < *least_packing) {
+            *least_packing = each;
+            best = groups;
+        }
+    }
+    return best;
+}
+
+bool tni_mm_strips_suit(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
+{
+    if (threads < 2 || p->k == 0 || p->n <= set->columns || tni_mm_sums_apart(set, p))
+        return false;
+    if (threads <= FEW_THREADS)
+        return packing(set, p, 0, threads - 1) < AGAIN;
+    double all;
+    (void)groups_for(set, p, b_bytes(INT64_MAX, threads), threads, &all);
+    return all - packing(set, p, 1, 1) < AGAIN_OF_MANY;
+}
+
+/* Room for so many columns of B, and a strip of A. */
+static void make_room(const tni_mm_set *set, const tni_mm_product *p, int64_t columns, round *out)
 {
     const int64_t depth = least(p->k, set->depth);
-    out->columns = columns_for(set, p, least(B_BYTES, cache / 2));
+    out->columns = columns;
     out->a_panel = tni_mm_panel(set->rows, depth, set->group, set->a_size, set->a_more);
     out->b_panel = tni_mm_panel(set->columns, depth, set->group, set->b_size, set->b_more);
-    out->b_bytes = out->columns / set->columns * out->b_panel;
+    out->b_bytes = columns / set->columns * out->b_panel;
     out->room_bytes = out->b_bytes + out->a_panel;
 }
 
-int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *p)
+/* Enough for whatever number of columns the caches found lead to. */
+int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
 {
     round widest;
-    measure(set, p, 2 * B_BYTES, &widest);
+    const int64_t fit = columns_within(set, p, b_bytes(INT64_MAX, threads));
+    make_room(set, p, least(fit, round_up(p->n, set->columns)), &widest);
     return widest.room_bytes;
 }
 
-static void pack_b(const round *it, char *to)
+/* The columns of a group: where they begin, and how many there are. */
+static int64_t columns_of(const round *it, int64_t group, int64_t *column)
 {
-    tni_mm_pack job = tni_mm_pack_b(&it->product->b, it->at->b, it->column, it->first);
-    job.lines = it->columns;
+    *column = it->column + group * it->columns;
+    return most(least(it->columns, it->product->n - *column), 0);
+}
+
+static void pack_b(const round *it, int64_t group, char *to)
+{
+    int64_t column, columns = columns_of(it, group, &column);
+    tni_mm_pack job = tni_mm_pack_b(&it->product->b, it->at->b, column, it->first);
+    job.lines = columns;
     job.depth = it->depth;
     job.to = to;
     job.panel = it->b_panel;
@@ -83,57 +142,69 @@ static void pack_a(const round *it, int64_t row, char *to)
 }
 
 /* One strip: the rows of a tile. */
-static void multiply(const round *it, int64_t row, const char *a, const char *b)
+static void multiply(const round *it, int64_t group, int64_t row, const char *a, const char *b)
 {
+    int64_t column, columns = columns_of(it, group, &column);
     const tni_mm_side *out = &it->product->out, *bias = &it->product->bias;
     tni_mm_block job = {.a = a,
                         .b = b,
                         .a_panel = it->a_panel,
                         .b_panel = it->b_panel,
                         .rows = least(it->set->rows, it->product->m - row),
-                        .columns = it->columns,
+                        .columns = columns,
                         .depth = it->depth,
                         .first = it->first == 0,
                         .last = it->first + it->depth == it->product->k,
                         .sums_row = out->row,
                         .finish = it->finish,
-                        .out =
-                            it->at->out + (row * out->row + it->column * out->column) * out->size};
+                        .out = it->at->out + (row * out->row + column * out->column) * out->size};
     job.sums = job.out;
     if (it->at->bias)
-        job.bias = it->at->bias + (row * bias->row + it->column * bias->column) * bias->size;
+        job.bias = it->at->bias + (row * bias->row + column * bias->column) * bias->size;
     it->set->block(&job);
 }
 
-/* Takes strips, many at first and then fewer, so that all threads end at about the same time. False when none is
- * left. */
-static bool take(round *it, int64_t *first, int64_t *end)
+/* Takes strips of a group, many at first and then fewer, so that all threads end at about the same time. False when
+ * none is left. */
+static bool take(round *it, int64_t group, int64_t *first, int64_t *end)
 {
     const int64_t all = parts(it->product->m, it->set->rows);
-    int64_t next = atomic_load_explicit(&it->next, memory_order_relaxed);
+    const int64_t shares = PARTS_OF_A_THREAD * parts(it->threads, it->groups);
+    _Atomic int64_t *claimed = &it->claims[group].next;
+    int64_t next = atomic_load_explicit(claimed, memory_order_relaxed);
     do {
         *first = next;
-        *end = next + most((all - next) / (PARTS_OF_A_THREAD * (int64_t)it->threads), 1);
+        *end = next + most((all - next) / shares, 1);
     } while (next < all && !atomic_compare_exchange_weak_explicit(
-                               &it->next, &next, *end, memory_order_relaxed, memory_order_relaxed));
+                               claimed, &next, *end, memory_order_relaxed, memory_order_relaxed));
     return *first < all;
 }
 
-static void round_task(void *user, int64_t index)
+static void compute_strips(round *it, int64_t group, char *a, char *b)
 {
-    round *it = user;
-    char *b = it->room + index * it->room_bytes, *a = b + it->b_bytes;
     int64_t strip, end;
     bool packed = false;
-    while (take(it, &strip, &end)) {
+    while (take(it, group, &strip, &end)) {
         if (!packed)
-            pack_b(it, b);
+            pack_b(it, group, b);
         packed = true;
         for (; strip < end; strip++) {
             const int64_t row = strip * it->set->rows;
             pack_a(it, row, a);
-            multiply(it, row, a, b);
+            multiply(it, group, row, a, b);
         }
+    }
+}
+
+/* Those of its own group, and then what others have left. */
+static void round_task(void *user, int64_t index)
+{
+    round *it = user;
+    char *b = it->room + index * it->room_bytes, *a = b + it->b_bytes;
+    for (int64_t turn = 0; turn < it->groups; turn++) {
+        int64_t column, group = (index + turn) % it->groups;
+        if (columns_of(it, group, &column) > 0)
+            compute_strips(it, group, a, b);
     }
 }
 
@@ -143,13 +214,15 @@ void tni_mm_strips_run(const tni_mm_set *set, const tni_mm_product *p, const tni
 {
     round it = {
         .set = set, .product = p, .at = at, .finish = finish, .room = room, .threads = threads};
-    measure(set, p, tni_mm_cache(host), &it);
-    const int64_t columns = it.columns;
-    for (it.column = 0; it.column < p->n; it.column += columns) {
-        it.columns = least(columns, p->n - it.column);
+    const int64_t bytes = b_bytes(tni_mm_cache(host), threads);
+    double all;
+    it.groups = groups_for(set, p, bytes, threads, &all);
+    make_room(set, p, columns_for(set, p, bytes, it.groups), &it);
+    for (it.column = 0; it.column < p->n; it.column += it.groups * it.columns) {
         for (it.first = 0; it.first < p->k; it.first += set->depth) {
             it.depth = least(set->depth, p->k - it.first);
-            atomic_store_explicit(&it.next, 0, memory_order_relaxed);
+            for (int64_t group = 0; group < it.groups; group++)
+                atomic_store_explicit(&it.claims[group].next, 0, memory_order_relaxed);
             host->parallel_for(host->self, threads, round_task, &it);
         }
     }

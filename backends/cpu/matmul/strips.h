@@ -1,6 +1,7 @@
-/* Large products on few threads. Each thread packs the same columns of B for itself, a chunk of k at a time, which
- * then stay in its own cache; whoever is ready takes the next strips of A's rows, packs them and multiplies. So no
- * thread reads what another has just written, and one that the machine slows down takes fewer strips.
+/* Large products on several threads. Groups of threads share the columns of B. Each thread packs those of its group
+ * for itself, a chunk of k at a time, which then stay in its own cache; whoever of the group is ready takes the next
+ * strips of A's rows, packs them and multiplies, and helps another group when none is left. So no thread reads what
+ * another has just written, and one that the machine slows down takes fewer strips.
  *
  * Sums are made in the order that packed.h states. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_STRIPS_H
@@ -13,7 +14,7 @@
 bool tni_mm_strips_suit(const tni_mm_set *set, const tni_mm_product *product, int32_t threads);
 
 /* Bytes of scratch memory that each thread needs. */
-int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *product);
+int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *product, int32_t threads);
 
 /* Multiplies one matrix with scratch memory `room` of that many bytes for each thread. Cannot fail. */
 void tni_mm_strips_run(const tni_mm_set *set, const tni_mm_product *product,

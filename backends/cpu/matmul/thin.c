@@ -4,7 +4,7 @@
 #include "in_place.h"
 
 /* Bytes of a row of B that a task reads, columns of one that is together along k, and how much of those. */
-enum { STRIP_BYTES = 4096, STRIP_TURNED = 32, CHUNKS_TURNED = 16, CHUNKS_NARROW = 64 };
+enum { STRIP_BYTES = 4096, STRIP_TURNED = 16, CHUNKS_TURNED = 16, CHUNKS_NARROW = 64 };
 
 /* Of all rows of such columns, in the nearest cache. */
 enum { SUMS_BYTES = 32 << 10, LINE_BYTES = 64 };

@@ -1,7 +1,6 @@
 /* Of a family: sums of few rows of A with a large B, of whole chunks of k. */
 
-enum { F(THIN_STEP) = 8 };   /* rows of B that are read at once, chunks that are summed at once */
-enum { F(STRIPS_MOST) = 2 }; /* vectors of columns that take turns */
+enum { F(THIN_STEP) = 8 }; /* rows of B that are read at once, chunks that are summed at once */
 
 /* A vector of columns, of all rows of A: adds the products of `steps` rows of B, a constant, from row p on. */
 SPECIAL void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(mask) some,
@@ -129,48 +128,33 @@ static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int6
     }
 }
 
-/* B's elements are together along k: one chunk of `strips` whole vectors of columns. A sum waits for the product
- * before: several strips take turns. `rows` and `strips` are constants. */
-SPECIAL void F(thin_strips)(const tni_mm_thin *job, int64_t column, const int rows,
-                            const int strips)
+/* B's elements are together along k: one chunk of a whole vector of columns. More of them at once would be more places
+ * of memory than a core asks ahead for. `rows` is a constant. */
+SPECIAL void F(thin_strip)(const tni_mm_thin *job, int64_t column, const int rows)
 {
     const REAL *b = (const REAL *)job->b + column * job->b_column, *x = job->x;
-    VECTOR sum[F(STRIPS_MOST)][TNI_MM_THIN], y[WIDTH];
+    VECTOR sum[TNI_MM_THIN], y[WIDTH];
     int64_t p = 0;
-    UNROLLED for (int s = 0; s < strips; s++)
-    {
-        UNROLLED for (int r = 0; r < rows; r++) sum[s][r] = (VECTOR){0};
-    }
+    UNROLLED for (int r = 0; r < rows; r++) sum[r] = (VECTOR){0};
     for (; p + WIDTH <= job->depth; p += WIDTH) {
-        UNROLLED for (int s = 0; s < strips; s++)
+        F(load_turned)(b + p, job->b_column, y);
+        UNROLLED for (int r = 0; r < rows; r++)
         {
-            F(load_turned)(b + s * WIDTH * job->b_column + p, job->b_column, y);
-            UNROLLED for (int r = 0; r < rows; r++)
-            {
-                UNROLLED for (int i = 0; i < WIDTH; i++) sum[s][r] =
-                    F(fma)(F(splat)(x[r * job->x_row + p + i]), y[i], sum[s][r]);
-            }
+            UNROLLED for (int i = 0; i < WIDTH; i++) sum[r] =
+                F(fma)(F(splat)(x[r * job->x_row + p + i]), y[i], sum[r]);
         }
     }
-    UNROLLED for (int s = 0; s < strips; s++)
-    {
-        VECTOR rest[TNI_MM_THIN];
-        UNROLLED for (int r = 0; r < rows; r++) rest[r] = sum[s][r];
-        if (p < job->depth)
-            F(thin_rest)(job, column + s * WIDTH, p, WIDTH, rest);
-        UNROLLED for (int r = 0; r < rows; r++)
-            F(store)((REAL *)job->to + r * job->to_row + column + s * WIDTH, rest[r]);
-    }
+    if (p < job->depth)
+        F(thin_rest)(job, column, p, WIDTH, sum);
+    UNROLLED for (int r = 0; r < rows; r++)
+        F(store)((REAL *)job->to + r * job->to_row + column, sum[r]);
 }
 
 SPECIAL void F(thin_rows)(const tni_mm_thin *job, const int rows)
 {
-    const int strips = rows > 1 ? 1 : F(STRIPS_MOST);
     int64_t column = 0;
-    for (; column + strips * WIDTH <= job->columns; column += strips * WIDTH)
-        F(thin_strips)(job, column, rows, strips);
     for (; column + WIDTH <= job->columns; column += WIDTH)
-        F(thin_strips)(job, column, rows, 1);
+        F(thin_strip)(job, column, rows);
     if (column < job->columns) {
         const int64_t n = job->columns - column;
         VECTOR sum[TNI_MM_THIN] = {{0}};

@@ -167,7 +167,7 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
  * yet. A call is dearer by what it chooses each time. */
 #define ROW                                                                                 \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
-    .op = TN_OP_MATMUL, .version = 1, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
+    .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
     .admit = admit, .workspace = gemm_workspace, .plan = gemm_plan,                         \
     .plan_release = gemm_plan_release, .run = gemm_run
@@ -190,10 +190,11 @@ const tn_kernel_row cuda_blas_tf32_row = {
     ROW,
 };
 
+/* beta c may be added to a product that is rounded already (seen with 13.0). */
 const tn_kernel_row cuda_blas_half_row = {
     .name = "cuda.matmul.cublas.half",
     .dtypes = cuda_blas_half,
-    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
     .honours = BLAS_SHAPES | BLAS_FACTORS | TN_MATMUL_USES_OUT_DTYPE,
     .flops_per_us = 7.49e8,
     ROW,
@@ -202,7 +203,8 @@ const tn_kernel_row cuda_blas_half_row = {
 const tn_kernel_row cuda_blas_half_reduced_row = {
     .name = "cuda.matmul.cublas.half-reduced",
     .dtypes = cuda_blas_half,
-    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION,
+    .numerics =
+        TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION | TN_NUM_ROUNDS_PRODUCT,
     .honours = BLAS_SHAPES | BLAS_FACTORS | TN_MATMUL_USES_OUT_DTYPE,
     .flops_per_us = 7.59e8,
     ROW,

@@ -114,6 +114,37 @@ static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, 
     return cuda_lt_check(code, "cublasLtMatmulAlgoGetHeuristic", err);
 }
 
+/* Before a run there are no operands. The heuristics read none, but want to be shown a place for each, as aligned
+ * as it will be: without one they refuse scales for each row. */
+static void *stand_in(const tn_run *run, int32_t operand)
+{
+    static _Alignas(2 * TN_OP_ALIGNMENT_MAX) char place[2 * TN_OP_ALIGNMENT_MAX];
+    return place + run->op->operand[operand].alignment;
+}
+
+/* Bias and scales, where the op has them, are where `at` says. */
+static lt_status point(const tn_run *run, const lt_ready *plan, lt_desc desc,
+                       void *(*at)(const tn_run *run, int32_t operand))
+{
+    const cuda_lt *lt = run->library;
+    const int32_t of_left = plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_A : TN_MATMUL_SCALE_B;
+    const int32_t of_right =
+        plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_B : TN_MATMUL_SCALE_A;
+    const struct {
+        int32_t operand;
+        lt_desc_attribute attribute;
+    } pointers[] = {
+        {TN_MATMUL_BIAS, LT_DESC_BIAS}, {of_left, LT_DESC_SCALE_A}, {of_right, LT_DESC_SCALE_B}};
+    lt_status code = LT_SUCCESS;
+    for (int i = 0; i < 3 && !code; i++) {
+        if (!run->op->operand[pointers[i].operand].dtype)
+            continue;
+        const void *place = at(run, pointers[i].operand);
+        code = lt->desc_set(desc, pointers[i].attribute, &place, sizeof place);
+    }
+    return code;
+}
+
 static tn_status make(const tn_run *run, const cuda_scope *scope, lt_ready *plan, tn_error *err)
 {
     cuda_lt *lt = run->library;
@@ -128,9 +159,11 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, lt_ready *plan
                            &plan->layout[i]);
     if (!code)
         code = make_desc(lt, plan, &desc);
+    atomic_store(&plan->desc, desc);
+    if (!code)
+        code = point(run, plan, desc, stand_in);
     if (code)
         return cuda_lt_check(code, "cublasLtMatmulDescCreate", err);
-    atomic_store(&plan->desc, desc);
     return choose(lt, run, handle, plan, err);
 }
 
@@ -202,28 +235,6 @@ static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
                       cuda_blas_room_begin(run->workspace), (size_t)plan->workspace, run->stream);
 }
 
-/* This run's bias and scales, where it has them. */
-static lt_status point(const tn_run *run, lt_desc desc)
-{
-    const lt_ready *plan = run->plan;
-    const cuda_lt *lt = run->library;
-    const int32_t of_left = plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_A : TN_MATMUL_SCALE_B;
-    const int32_t of_right =
-        plan->shape.left == TN_MATMUL_A ? TN_MATMUL_SCALE_B : TN_MATMUL_SCALE_A;
-    const struct {
-        int32_t operand;
-        lt_desc_attribute attribute;
-    } pointers[] = {
-        {TN_MATMUL_BIAS, LT_DESC_BIAS}, {of_left, LT_DESC_SCALE_A}, {of_right, LT_DESC_SCALE_B}};
-    lt_status code = LT_SUCCESS;
-    for (int i = 0; i < 3 && !code; i++) {
-        const void *at = tn_operand(run, pointers[i].operand);
-        if (run->op->operand[pointers[i].operand].dtype)
-            code = lt->desc_set(desc, pointers[i].attribute, &at, sizeof at);
-    }
-    return code;
-}
-
 static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
 {
     const cuda_lt *lt = run->library;
@@ -232,7 +243,7 @@ static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
     lt_status code = desc ? LT_SUCCESS : make_desc(lt, plan, &desc);
     if (code)
         return code;
-    code = point(run, desc);
+    code = point(run, plan, desc, tn_operand);
     if (!code)
         code = compute(run, handle, desc);
     if (!atomic_compare_exchange_strong(&plan->desc, &none, desc))

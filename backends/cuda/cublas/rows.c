@@ -13,7 +13,7 @@ enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
             .platform = "cuda",                            \
             .library = "cublaslt",                         \
             .op = TN_OP_MATMUL,                            \
-            .version = 2,                                  \
+            .version = 3,                                  \
             .flops_per_us = (flops) * (1 - 0.001 * (nth)), \
             .bytes_per_us = 3.5e6,                         \
             .overhead_us = 5 + 0.1 * (nth),                \
@@ -40,19 +40,22 @@ ROWS(tf32, ".tf32", 4e8, .dtypes = cuda_blas_f32,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_F32_TF32,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS, .admit = cuda_blas_admit);
 
+/* Of 16 bits, a bias or beta c may be added to a product that is rounded already (seen with 13.0). */
 ROWS(half, ".half", 7.5e8, .dtypes = cuda_blas_half,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS,
+     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
 /* Parts of a sum may be put together in out's dtype. */
 ROWS(half_reduced, ".half-reduced", 7.6e8, .dtypes = cuda_blas_half,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION,
+     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
+                 TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
 /* A sum has no parts: one block makes it. */
-ROWS(half_whole, ".half-whole", 7.4e8, .dtypes = cuda_blas_half, .numerics = TN_NUM_RUN_TO_RUN,
+ROWS(half_whole, ".half-whole", 7.4e8, .dtypes = cuda_blas_half,
+     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
@@ -67,7 +70,8 @@ ROWS(int8, ".int8", 1.3e9, .dtypes = cuda_blas_i8,
 
 /* The device sums 8-bit floats in fewer bits than those of f32. */
 ROWS(f8, ".f8", 1.4e9, .dtypes = cuda_blas_f8,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION,
+     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
+                 TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE |
                 TN_MATMUL_USES_SCALES,
      .admit = cuda_blas_admit_f8);

@@ -141,6 +141,21 @@ static bool turn_for_tiles(cuda_each_args *args)
     return true;
 }
 
+/* Whether both sides of a copy of 16 bits by tiles can be read and written in packs of eight elements. */
+static bool has_packs(const tn_op *op, const cuda_each_args *args)
+{
+    enum { PACK = 8 };
+    const int last = args->rank - 1;
+    bool packs = cuda_bytes_of(op->operand[TN_EACH_OUT].dtype) == 2 &&
+                 args->size[last] % PACK == 0 && args->size[last - 1] % PACK == 0 &&
+                 op->operand[TN_EACH_IN].alignment >= 2 * PACK &&
+                 op->operand[TN_EACH_OUT].alignment >= 2 * PACK;
+    for (int d = 0; d <= last; d++)
+        packs = packs && (d == last - 1 || args->stride[TN_EACH_IN][d] % PACK == 0) &&
+                (d == last || args->stride[TN_EACH_OUT][d] % PACK == 0);
+    return packs;
+}
+
 static tn_status plan_tiles(const tn_run *run, cuda_plan *plan, tn_error *err)
 {
     enum { TILE = 64 };
@@ -154,7 +169,9 @@ static tn_status plan_tiles(const tn_run *run, cuda_plan *plan, tn_error *err)
     plan->blocks = cuda_blocks_for(run, tiles);
     snprintf(options, sizeof options, "-DELEMENT=%s\n-DINDEX=%s\n",
              bits_type(run->op->operand[TN_EACH_OUT].dtype), cuda_index_of(tiles));
-    return cuda_plan_kernel(run, CUDA_UNIT_PERMUTE, "tiled", options, &plan->kernel, err);
+    return cuda_plan_kernel(run, CUDA_UNIT_PERMUTE,
+                            has_packs(run->op, args) ? "tiled_pairs" : "tiled", options,
+                            &plan->kernel, err);
 }
 
 static tn_status plan_elements(const tn_run *run, const tn_walk *walk, int vector, cuda_plan *plan,

@@ -60,6 +60,10 @@ tn_status cuda_admit_alignment(const tn_query *query, tn_refusal *why);
 tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
                       int64_t found, const char *text);
 
+/* The case of random numbers: OUT, KIND, INDEX. */
+#define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
+enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
+
 /* What a row says of itself but for its op. */
 #define CUDA_ROW(word, NAME)                                                               \
     .struct_size = sizeof(tn_kernel_row), .name = "cuda." word ".own", .platform = "cuda", \

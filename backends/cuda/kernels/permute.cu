@@ -2,23 +2,34 @@
  *
  * Where the operands have their neighbours in different dimensions, tiles go through shared memory, so that
  * both sides are read and written in whole lines. The last dimension is out's, the one before it in's. A row
- * of a tile is longer than it by a bank, so that neither side waits for the other's. */
+ * of a tile is longer than it by a bank, so that neither side waits for the other's.
+ *
+ * Tiles are taken in bands of BAND rows of them, column by column: so those that are copied at once lie near
+ * each other on both sides, where each row of tiles would touch a line of every row of in. */
 enum { TILE = 64, WARP = 32, DEPTH = 256 / WARP, REST = sizeof(ELEMENT) < 4 ? 4 / sizeof(ELEMENT) : 1 };
+#ifndef BAND
+#define BAND 32
+#endif
 
 struct tile_place {
     i64 column, row, in, out;
 };
 
-DEVICE tile_place place_of(const cuda_each_args &args, INDEX tile, INDEX across, INDEX down)
+/* Tiles across and down, and all of them. */
+struct tiling {
+    INDEX across, down, all;
+};
+
+DEVICE tile_place place_of(const cuda_each_args &args, const tiling &tiles, INDEX tile)
 {
     const int r = args.rank;
-    INDEX left = tile / across;
-    tile_place at = {(i64)(tile - left * across) * TILE, (i64)left * TILE, 0, 0};
-    if (r > 2) {
-        const INDEX next = left / down;
-        at.row = (i64)(left - next * down) * TILE;
-        left = next;
-    }
+    const INDEX plane = tiles.across * tiles.down, most = tiles.down < BAND ? tiles.down : (INDEX)BAND;
+    INDEX left = r > 2 ? tile / plane : 0, at_tile = tile - left * plane;
+    const INDEX band = at_tile / (most * tiles.across), first = band * most;
+    const INDEX high = tiles.down - first < most ? tiles.down - first : most;
+    at_tile -= first * tiles.across;
+    const INDEX column = at_tile / high;
+    tile_place at = {(i64)column * TILE, (i64)(first + at_tile - column * high) * TILE, 0, 0};
     for (int d = r - 3; d >= 0; d--) {
         const INDEX size = (INDEX)args.size[d], next = left / size;
         const i64 here = (i64)(left - next * size);
@@ -30,11 +41,6 @@ DEVICE tile_place place_of(const cuda_each_args &args, INDEX tile, INDEX across,
     at.out += at.row * args.stride[1][r - 2] + at.column * args.stride[1][r - 1];
     return at;
 }
-
-/* Tiles across and down, and all of them. */
-struct tiling {
-    INDEX across, down, all;
-};
 
 DEVICE tiling tiling_of(const cuda_each_args &args)
 {
@@ -59,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(256) tiled(const cuda_each_args arg
     const i64 in_step = args.stride[0][r - 1], out_step = args.stride[1][r - 2];
     const tiling tiles = tiling_of(args);
     for (INDEX t = blockIdx.x; t < tiles.all; t += gridDim.x) {
-        const tile_place at = place_of(args, t, tiles.across, tiles.down);
+        const tile_place at = place_of(args, tiles, t);
         const int wide = least(columns - at.column, TILE), high = least(rows - at.row, TILE);
 #pragma unroll
         for (int k = 0; k < TILE; k += DEPTH) {
@@ -77,6 +83,52 @@ extern "C" __global__ void __launch_bounds__(256) tiled(const cuda_each_args arg
                 if (k + y < high && i + x < wide)
                     out[at.out + (k + y) * out_step + i + x] = tile[i + x][k + y];
             }
+        }
+        __syncthreads();
+    }
+}
+
+/* The same of 16 bits, where rows of both sides are whole packs of eight elements. What a thread reads of two
+ * neighbouring rows of in becomes pairs, which are words of four neighbours of a row of out each. Banks: a row of
+ * pairs, and its second half, begin where the eight packs of four rows meet in none. */
+struct __align__(16) packed {
+    u32 of[4];
+};
+
+enum { PACK = 8, PACKS = TILE / PACK, PAIRS = TILE + 5 };
+
+DEVICE int skewed(int column) { return column + column / 32 * 4; }
+
+extern "C" __global__ void __launch_bounds__(256) tiled_pairs(const cuda_each_args args)
+{
+    __shared__ u32 pairs[TILE / 2][PAIRS];
+    const u16 *in = (const u16 *)args.data[0];
+    u16 *out = (u16 *)args.data[1];
+    const int r = args.rank, x = threadIdx.x % PACKS, y = threadIdx.x / PACKS;
+    const i64 columns = args.size[r - 1], rows = args.size[r - 2];
+    const i64 in_step = args.stride[0][r - 1], out_step = args.stride[1][r - 2];
+    const tiling tiles = tiling_of(args);
+    for (INDEX t = blockIdx.x; t < tiles.all; t += gridDim.x) {
+        const tile_place at = place_of(args, tiles, t);
+        const int wide = least(columns - at.column, TILE), high = least(rows - at.row, TILE);
+        if (2 * y < wide && PACK * x < high) {
+            const u16 *from = in + at.in + 2 * y * in_step + PACK * x;
+            const packed a = *(const packed *)from, b = *(const packed *)(from + in_step);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                pairs[y][skewed(PACK * x) + 2 * i] = (a.of[i] & 0xFFFF) | b.of[i] << 16;
+                pairs[y][skewed(PACK * x) + 2 * i + 1] = a.of[i] >> 16 | (b.of[i] & 0xFFFF0000);
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = y; k < TILE; k += TILE / 2) {
+            packed some;
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                some.of[i] = pairs[4 * x + i][skewed(k)];
+            if (k < high && PACK * x < wide)
+                *(packed *)(out + at.out + k * out_step + PACK * x) = some;
         }
         __syncthreads();
     }

@@ -24,12 +24,12 @@ tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
     const cuda_nvrtc *compiler = type ? compiler_of(self) : NULL;
     const int64_t in_block = cuda_bytes_of(job->dtype) == 8 ? 2 : 4;
     const int64_t each = in_block * CUDA_THREADS;
-    char options[64];
+    char options[CUDA_RANDOM_OPTIONS_ROOM];
     cuda_kernel *kernel = NULL;
     if (!compiler || (words && job->kind != TN_RANDOM_UNIFORM))
         return tn_fail(err, TN_UNSUPPORTED, 0, "cuda", "no such numbers on the device");
-    snprintf(options, sizeof options, "-DOUT=%s\n-DKIND=%d\n-default-device\n", type,
-             words ? 0 : (int)job->kind);
+    snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, type, words ? 0 : (int)job->kind,
+             cuda_index_of(job->elements));
     const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
     tn_status status = cuda_kernel_get(self, compiler, job->device, &wanted, &kernel, err);
     if (status) /* code that cannot be made or loaded is no reason to have no numbers */

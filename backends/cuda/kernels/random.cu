@@ -1,6 +1,7 @@
 /* Random numbers: Philox's words made into numbers by the very text that the processor's are made by
  * (src/device/random), which stands before this. OUT is the dtype, KIND what is made: 0 words, 1 uniform
- * numbers, 2 normal ones. A thread makes what comes of one block of four words. */
+ * numbers, 2 normal ones. A thread makes what comes of one block of four words. Narrow floats are rounded as the
+ * processor's are, to nearest even, by the device's own instructions. */
 DEVICE void make(const u32 w[4], u32 out[4])
 {
     for (int i = 0; i < 4; i++)
@@ -39,14 +40,14 @@ DEVICE void make(const u32 w[4], f16 out[4])
     f32 x[4];
     make(w, x);
     for (int i = 0; i < 4; i++)
-        out[i].bits = tni_f16_nearest(x[i]);
+        out[i] = f16_of(x[i]);
 }
 DEVICE void make(const u32 w[4], bf16 out[4])
 {
     f32 x[4];
     make(w, x);
     for (int i = 0; i < 4; i++)
-        out[i].bits = tni_bf16_nearest(x[i]);
+        out[i] = bf16_of(x[i]);
 }
 DEVICE void make(const u32 w[4], f64 out[2])
 {
@@ -56,24 +57,31 @@ DEVICE void make(const u32 w[4], f64 out[2])
 
 enum { EACH = sizeof(OUT) == 8 ? 2 : 4 };
 
+DEVICE void make_block(const cuda_random_args &args, INDEX i, OUT out[EACH])
+{
+    u32 words[4];
+    tn_philox_block(args.seed, args.subsequence, args.block + i, words);
+    make(words, out);
+}
+
+/* Blocks that are whole are written at once where `out` is aligned to them; the rest number by number. */
 extern "C" __global__ void random_blocks(const cuda_random_args args)
 {
+    typedef pack<OUT, EACH> numbers;
     OUT *out = (OUT *)args.out;
-    const u64 all = (u64)args.elements, blocks = (all + EACH - 1) / EACH;
-    const u64 step = (u64)gridDim.x * blockDim.x;
-    const bool wide = (u64)args.out % sizeof(pack<OUT, EACH>) == 0;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < blocks; i += step) {
-        u32 words[4];
-        alignas(16) OUT made[EACH];
-        tn_philox_block(args.seed, args.subsequence, args.block + i, words);
-        make(words, made);
-        if (wide && (i + 1) * EACH <= all) {
-            ((pack<OUT, EACH> *)out)[i] = *(const pack<OUT, EACH> *)made;
-            continue;
-        }
-        for (int k = 0; k < EACH; k++) {
-            if (i * EACH + k < all)
-                out[i * EACH + k] = made[k];
-        }
+    const INDEX all = (INDEX)args.elements, blocks = (all + EACH - 1) / EACH;
+    const INDEX whole = (u64)args.out % sizeof(numbers) == 0 ? all / EACH : 0;
+    const INDEX step = (INDEX)gridDim.x * blockDim.x;
+    INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;
+    for (; i < whole; i += step) {
+        numbers made;
+        make_block(args, i, made.of);
+        ((numbers *)out)[i] = made;
+    }
+    for (; i < blocks; i += step) {
+        OUT made[EACH];
+        make_block(args, i, made);
+        for (INDEX k = i * EACH; k < all && k < i * EACH + EACH; k++)
+            out[k] = made[k - i * EACH];
     }
 }

@@ -87,6 +87,14 @@ static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vect
     return sound;
 }
 
+/* Threads that take a part of what lies together. How many outputs there are does not count here either. */
+static int64_t group_of(const tn_op *op)
+{
+    enum { OF_WARP = 8192, WARP = 32 };
+    const int64_t bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
+    return op->as.each.size <= OF_WARP / bytes ? WARP : CUDA_THREADS;
+}
+
 static void write_options(const tn_op *op, bool dense, int64_t vector, char *out, size_t size)
 {
     const tn_dtype in = op->operand[TN_EACH_IN].dtype, to = op->operand[TN_EACH_OUT].dtype;
@@ -94,9 +102,10 @@ static void write_options(const tn_op *op, bool dense, int64_t vector, char *out
     const char *work = work_of(in, to);
     snprintf(out, size,
              "-DIN=%s\n-DOUT=%s\n-DA=%s\n-DJOIN(a,b)=%s\n-DIDENTITY=%s\n-DMEAN=%d\n-DWRAPS=%d\n"
-             "-DDENSE=%d\n-DVECTOR=%d\n",
+             "-DDENSE=%d\n-DVECTOR=%d\n-DGROUP=%d\n",
              cuda_type_of(in), cuda_type_of(to), work, join_of(kind), identity_of(kind, work),
-             kind == TN_REDUCE_MEAN, cuda_is_whole(in) && cuda_is_whole(to), dense, (int)vector);
+             kind == TN_REDUCE_MEAN, cuda_is_whole(in) && cuda_is_whole(to), dense, (int)vector,
+             (int)group_of(op));
 }
 
 static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
@@ -109,7 +118,8 @@ static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
     fill_args(run->op, &kept, &taken, args);
     const bool columns = is_columns(&taken);
     const bool dense = !columns && is_dense(run->op, args, vector);
-    const int64_t jobs = columns ? (args->outputs + 31) / 32 : args->outputs;
+    const int64_t in_block = columns ? 32 : CUDA_THREADS / group_of(run->op);
+    const int64_t jobs = (args->outputs + in_block - 1) / in_block;
     write_options(run->op, dense, dense ? vector : 1, options, sizeof options);
     plan->blocks = cuda_blocks_for(run, jobs * args->parts);
     tn_status status = cuda_plan_kernel(run, CUDA_UNIT_REDUCE, columns ? "columns" : "rows",

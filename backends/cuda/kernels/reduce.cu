@@ -1,7 +1,8 @@
 /* Reductions: JOIN(a, b) of elements in the type A, from IDENTITY on; with MEAN divided by how many they are.
  * What goes into one output is cut into parts of a size that depends on nothing else, and every sum is made
- * in one order: the same bits each time and in any batch. */
-enum { THREADS = 256, LANES = 32 };
+ * in one order: the same bits each time and in any batch. GROUP threads take a part of a row: a block, or a
+ * warp where there is little to take. */
+enum { THREADS = 256, LANES = 32, GROUPS = THREADS / GROUP };
 
 DEVICE A joined(A a, A b)
 {
@@ -20,12 +21,19 @@ DEVICE OUT finished(A value, i64 size)
 #endif
 }
 
-/* One value of the block. Thread 0 gets it. */
-DEVICE A of_block(A value)
+DEVICE A of_warp(A value)
 {
-    __shared__ A part[THREADS / LANES];
     for (int far = LANES / 2; far > 0; far /= 2)
         value = joined(value, __shfl_down_sync(0xFFFFFFFFu, value, far));
+    return value;
+}
+
+/* One value of the group. Its first thread gets it. */
+DEVICE A of_group(A value)
+{
+    value = of_warp(value);
+#if GROUP > 32
+    __shared__ A part[THREADS / LANES];
     if (threadIdx.x % LANES == 0)
         part[threadIdx.x / LANES] = value;
     __syncthreads();
@@ -33,18 +41,19 @@ DEVICE A of_block(A value)
     for (int i = 1; i < THREADS / LANES; i++)
         value = joined(value, part[i]);
     __syncthreads();
+#endif
     return value;
 }
 
 DEVICE i64 offset(int rank, const long long *size, const long long *stride, u64 number)
 {
     i64 at = 0;
-    for (int d = rank - 1; d >= 0; d--) {
+    for (int d = rank - 1; d > 0; d--) {
         u64 next = number / (u64)size[d];
         at += (i64)(number - next * (u64)size[d]) * stride[d];
         number = next;
     }
-    return at;
+    return at + (i64)number * stride[0];
 }
 
 DEVICE A read(const IN *at)
@@ -68,35 +77,56 @@ DEVICE void keep(const cuda_reduce_args &args, u64 output, u64 part, A value)
             finished(value, args.size);
 }
 
-/* A block for each part of an output: what goes into it lies together, or anyhow. */
+#if DENSE
+/* What a thread takes of a part that is whole packs: AHEAD of them are on their way at once. */
+DEVICE A dense_part(const IN *in, i64 size, int lane)
+{
+    enum { AHEAD = GROUP > LANES ? 2 : 8 };
+    typedef pack<IN, VECTOR> some;
+    const some *packs = (const some *)in;
+    const i64 count = size / VECTOR;
+    A value[4] = {IDENTITY, IDENTITY, IDENTITY, IDENTITY};
+    i64 i = lane;
+    for (; i + (AHEAD - 1) * GROUP < count; i += AHEAD * GROUP) {
+        some x[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            x[k] = packs[i + k * GROUP];
+#pragma unroll
+        for (int k = 0; k < AHEAD * VECTOR; k++)
+            value[k % VECTOR % 4] = joined(value[k % VECTOR % 4], (A)widened<IN>(x[k / VECTOR].of[k % VECTOR]));
+    }
+    for (; i < count; i += GROUP) {
+        const some x = packs[i];
+        for (int v = 0; v < VECTOR; v++)
+            value[v % 4] = joined(value[v % 4], (A)widened<IN>(x.of[v]));
+    }
+    return joined(joined(value[0], value[1]), joined(value[2], value[3]));
+}
+#endif
+
+/* A group for each part of an output: what goes into it lies together, or anyhow. */
 extern "C" __global__ void __launch_bounds__(THREADS) rows(const cuda_reduce_args args)
 {
-    const u64 all = (u64)args.outputs * (u64)args.parts;
-    for (u64 job = blockIdx.x; job < all; job += gridDim.x) {
-        const u64 output = job / (u64)args.parts, part = job - output * (u64)args.parts;
+    const u64 all = (u64)args.outputs * (u64)args.parts, step = (u64)gridDim.x * GROUPS;
+    const int lane = threadIdx.x % GROUP;
+    for (u64 job = (u64)blockIdx.x * GROUPS + threadIdx.x / GROUP; job < all; job += step) {
+        const u64 output = args.parts > 1 ? job / (u64)args.parts : job;
+        const u64 part = job - output * (u64)args.parts;
         const IN *in = (const IN *)args.in +
                        offset(args.kept_rank, args.kept, args.kept_in, output);
         const i64 begin = (i64)part * args.part;
         const i64 end = begin + args.part < args.size ? begin + args.part : args.size;
-        A value[4] = {IDENTITY, IDENTITY, IDENTITY, IDENTITY};
 #if DENSE
-        typedef pack<IN, VECTOR> some;
-        const some *packs = (const some *)(in + begin);
-        const i64 count = (end - begin) / VECTOR;
-        for (i64 i = threadIdx.x; i < count; i += THREADS) {
-            some x = packs[i];
-            for (int v = 0; v < VECTOR; v++)
-                value[v % 4] = joined(value[v % 4], (A)widened<IN>(x.of[v]));
-        }
-        for (i64 i = begin + count * VECTOR + threadIdx.x; i < end; i += THREADS)
-            value[0] = joined(value[0], read(in + i));
+        A value = dense_part(in + begin, end - begin, lane);
 #else
-        for (i64 i = begin + threadIdx.x; i < end; i += THREADS)
-            value[0] = joined(value[0], read(in + taken(args, i)));
+        A value = IDENTITY;
+        for (i64 i = begin + lane; i < end; i += GROUP)
+            value = joined(value, read(in + taken(args, i)));
 #endif
-        A of = of_block(joined(joined(value[0], value[1]), joined(value[2], value[3])));
-        if (threadIdx.x == 0)
-            keep(args, output, part, of);
+        value = of_group(value);
+        if (lane == 0)
+            keep(args, output, part, value);
     }
 }
 
@@ -162,8 +192,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) finish(const cuda_reduce_a
         A value = IDENTITY;
         for (i64 i = x; i < args.parts; i += LANES)
             value = joined(value, partial[i]);
-        for (int far = LANES / 2; far > 0; far /= 2)
-            value = joined(value, __shfl_down_sync(0xFFFFFFFFu, value, far));
+        value = of_warp(value);
         if (x == 0)
             ((OUT *)args.out)[offset(args.kept_rank, args.kept, args.kept_out, output)] =
                 finished(value, args.size);

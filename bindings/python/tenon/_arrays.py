@@ -8,11 +8,12 @@ its shape as `dims`.
 from __future__ import annotations
 
 import sys
-from ctypes import addressof, byref, c_int64
+from ctypes import addressof, byref, c_char, c_int64
 
 from . import _abi, _buffers, _dlpack, _dtypes, errors
 from ._handles import take
 from ._library import lib
+from ._packing import Misfit, Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ READ_ONLY = 1
 MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
+_write_tensor = Packer(_abi.Tensor, "data", "flags").into
 
 
 def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
@@ -45,20 +47,15 @@ def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: i
                 flags: int = 0, device_type: int = CPU, device_id: int = 0) -> _abi.Tensor:
     """A view of memory that `keep` keeps alive."""
     laid = _layouts.get((shape, strides, unit)) or make_layout(shape, strides, unit)
-    tensor = _abi.Tensor(address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
-                         None, flags)
+    tensor = _abi.Tensor()
+    try:
+        _write_tensor(tensor, 0, address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
+                      0, flags)
+    except Misfit:
+        raise errors.invalid(f"{address!r} is no address, or {device_id!r} no device") from None
     tensor.keep = (keep, laid)
     tensor.dims = shape
     return tensor
-
-
-def dense_strides(shape: tuple) -> tuple:
-    """In elements, the last dimension fastest."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 _streams: dict[tuple[str, int], Any] = {}
@@ -87,8 +84,10 @@ class Kind:
         raise NotImplementedError
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        """An array of this library's, not initialised, on the device of `like`."""
-        raise NotImplementedError
+        """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
+        the library has none to make."""
+        on = take(lib.tn_tensor_device, byref(self.view(like)))
+        return _dlpack.Tensor(_dlpack.create(on, shape, word))
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         """The stream that the array's library works on; None for Tenon's current one."""
@@ -105,13 +104,17 @@ class NumpyKind(Kind):
                        if word[:2] not in ("bf", "f8")}
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
+        self.first_byte = c_char.from_buffer
         teach_fast(numpy.ndarray, numpy.empty, exchange=False)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
         if number is None or isinstance(array, self.masked):
             raise self._refusal(array)
-        address, read_only = array.__array_interface__["data"]
+        if array.flags.carray and array.size:  # the quick way, of what is dense and can be written
+            address, read_only = addressof(self.first_byte(array)), False
+        else:
+            address, read_only = array.__array_interface__["data"]
         return make_tensor(address, array.shape, array.strides, array.itemsize, number, array,
                            READ_ONLY if read_only else 0)
 
@@ -191,14 +194,19 @@ class DlpackKind(Kind):
         self.module = module
         self.waits = module not in ("cupy", "tenon")
 
+    def _own_stream(self) -> int | None:
+        """What the library itself works on; None where that is not known."""
+        return sys.modules["cupy"].cuda.get_current_stream().ptr if self.module == "cupy" else None
+
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
-        if self.module == "cupy":
-            raw = sys.modules["cupy"].cuda.get_current_stream().ptr
+        raw = self._own_stream()
+        if raw is not None:
             return wrapped_stream(f"cuda:{tensor.device_id}", raw)
         return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
 
     def view(self, array: Any) -> _abi.Tensor:
-        owned = array.tensor if isinstance(array, _dlpack.Tensor) else _dlpack.take_in(array)
+        owned = (array.tensor if isinstance(array, _dlpack.Tensor)
+                 else _dlpack.take_in(array, self._own_stream()))
         raw = owned.raw
         tensor = _abi.Tensor.from_buffer_copy(raw)
         tensor.owner = None
@@ -207,8 +215,7 @@ class DlpackKind(Kind):
         return tensor
 
     def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        view = self.view(like)
-        made = _dlpack.Tensor(_dlpack.create(take(lib.tn_tensor_device, byref(view)), shape, word))
+        made = super().empty(like, shape, word)
         take_out = self._from_dlpack()
         return made if take_out is None else take_out(made)
 
@@ -240,14 +247,10 @@ class InterfaceKind(Kind):
         if facts.get("mask") is not None:
             raise errors.invalid("an array with a mask; fill it first")
         shape = tuple(facts["shape"])
-        strides = facts.get("strides") or tuple(size * step for step in dense_strides(shape))
+        strides = facts.get("strides") or _buffers.dense_strides(shape, size)
         address, read_only = facts["data"]
         return make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
                            READ_ONLY if read_only else 0, self.device_type)
-
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        on = take(lib.tn_tensor_device, byref(self.view(like)))
-        return _dlpack.Tensor(_dlpack.create(on, shape, word))
 
 
 class BufferKind(Kind):
@@ -258,9 +261,6 @@ class BufferKind(Kind):
         word = _dtypes.format_word(buffer.format, buffer.itemsize)
         return make_tensor(buffer.address, buffer.shape, buffer.strides, buffer.itemsize,
                            _dtypes.NUMBER[word], buffer, READ_ONLY if buffer.readonly else 0)
-
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
-        return _dlpack.Tensor(_dlpack.create(None, shape, word))
 
 
 _kinds: dict[type, Kind] = {}
@@ -322,7 +322,7 @@ def new_axis(tensor: _abi.Tensor, at: int) -> _abi.Tensor:
     """The same memory with a dimension of 1 more at that place."""
     count = tensor.ndim
     steps = (c_int64 * count).from_address(tensor.strides) if tensor.strides else (
-        dense_strides(tensor.dims))
+        _buffers.dense_strides(tensor.dims))
     shape, strides = list(tensor.dims), list(steps)
     shape.insert(at, 1)
     strides.insert(at, 1)

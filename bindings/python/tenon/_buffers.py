@@ -35,6 +35,15 @@ def has_buffer(array: Any) -> bool:
     return bool(_check(array))
 
 
+def dense_strides(shape: tuple, unit: int = 1) -> tuple:
+    """The last dimension fastest, in elements, or in bytes with their size as the unit."""
+    strides, step = [], unit
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
 class Buffer:
     """Memory that an object lends, until this is forgotten. Raises what the object raises."""
 
@@ -47,8 +56,9 @@ class Buffer:
         self.address = raw.buf or 0
         self.itemsize, self.readonly = raw.itemsize, bool(raw.readonly)
         self.format = (raw.format or b"B").decode()
-        self.shape = tuple(raw.shape[: raw.ndim])
-        self.strides = tuple(raw.strides[: raw.ndim]) if raw.ndim else ()
+        self.shape = tuple(raw.shape[: raw.ndim]) if raw.ndim else ()
+        self.strides = tuple(raw.strides[: raw.ndim]) if raw.strides else (
+            dense_strides(self.shape, self.itemsize))  # as ctypes' arrays give none
 
     def __del__(self) -> None:
         raw = getattr(self, "_raw", None)

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import threading
-from ctypes import byref, c_char_p, c_int, c_int64, c_void_p, py_object
+from ctypes import addressof, byref, c_char_p, c_int, c_int64, c_void_p, py_object
 
 from . import _abi, _dtypes, errors
 from ._handles import call, take
@@ -96,29 +96,34 @@ def create(device: int | None, shape: tuple, word: str) -> Owned:
     return Owned(raw)
 
 
-def _capsule_of(array: Any) -> Any:
-    """The array's capsule, versioned where its library knows that form, its data ready on the stream
-    that is current here."""
+def _capsule_of(array: Any, stream: int | None) -> Any:
+    """The array's capsule, versioned where its library knows that form, its data ready on that stream
+    or, with None, on the one that is current here."""
     kind, index = array.__dlpack_device__()
     options: dict[str, Any] = {}
     if kind not in (1, 3):
-        options["stream"] = _raw_stream(int(kind), int(index))
+        raw = _raw_stream(int(kind), int(index)) if stream is None else stream
+        options["stream"] = raw or (1 if kind == 2 else 0)  # 1 is CUDA's default one
     try:
         return array.__dlpack__(max_version=(1, 1), **options)
     except TypeError:
         return array.__dlpack__(**options)
 
 
+_NO_ELEMENTS = (c_int64 * 1)(0)
+
+
 def _raw_stream(kind: int, index: int) -> int:
-    """The current stream of such a device, as DLPack numbers it: 1 is CUDA's default one."""
-    probe = _abi.Tensor(device_type=kind, device_id=index, dtype=_dtypes.NUMBER["u8"])
-    raw = lib.tn_stream_raw_current(take(lib.tn_tensor_device, byref(probe)))
-    return raw or (1 if kind == 2 else 0)
+    """The vendor's handle of the current stream of the device that DLPack numbers so."""
+    probe = _abi.Tensor(device_type=kind, device_id=index, ndim=1, dtype=_dtypes.NUMBER["u8"],
+                        shape=addressof(_NO_ELEMENTS))
+    return lib.tn_stream_raw_current(take(lib.tn_tensor_device, byref(probe)))
 
 
-def take_in(array: Any) -> Owned:
-    """Any library's array. Its capsule is used up, whatever happens."""
-    capsule = _capsule_of(array)
+def take_in(array: Any, stream: int | None = None) -> Owned:
+    """Any library's array, its data ready on that stream, a vendor's handle; None for the current one.
+    Its capsule is used up, whatever happens."""
+    capsule = _capsule_of(array, stream)
     for name, function in ((VERSIONED, "tn_dlpack_import"), (LEGACY, "tn_dlpack_import_legacy")):
         if _is(capsule, name):
             managed = _get(capsule, name)

@@ -19,6 +19,7 @@ from ctypes import cast as cast_address
 from . import _abi, _dtypes, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, view, view_or_none
 from ._library import lib
+from ._packing import Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +33,13 @@ ROTARY = "halves pairs".split()
 MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
-_NO_ARRAYS = (None,) * 6
+_NO_WINDOW = (0, 0)
 _PLAIN = {"mask", "scale"}  # options that the extension knows
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
+_matmul = Packer(_abi.MatmulArgs, "struct_size", "set")
+_operands = Packer(_abi.AttentionArgs, "struct_size", "lse")
+_arrays = Packer(_abi.AttentionArgs, "mask_tensor", "pages")
+_options = Packer(_abi.AttentionArgs, "scale", "backend")
 
 
 def _load_fast() -> Any:
@@ -70,10 +75,10 @@ def _place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
 
 def run(call: _Call) -> Any:
     """Runs it in the settings that hold here."""
-    err = _abi.Error()
-    if getattr(lib, call.name)(settings.context(), byref(call.args), byref(err)):
+    args, err = call.args, _abi.Error()
+    if getattr(lib, call.name)(settings.context(), byref(args), byref(err)):
         raise errors.make(err)
-    if getattr(call.args, "waits", False) and lib.tn_stream_synchronize(call.args.stream, byref(err)):
+    if args.stream and args.waits and lib.tn_stream_synchronize(args.stream, byref(err)):
         raise errors.make(err)
     return call.result
 
@@ -155,12 +160,14 @@ def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tens
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
                  scales: tuple = (None, None)) -> _Call:
-    args = _abi.MatmulArgs(
-        _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
-        None if bias is None else addressof(bias), alpha, beta,
+    args = _abi.MatmulArgs()
+    _matmul.write(
+        args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
+        0 if bias is None else addressof(bias), alpha, beta,
         0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
         transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
-    args.scale_a, args.scale_b = (None if scale is None else addressof(scale) for scale in scales)
+    if scales != (None, None):
+        args.scale_a, args.scale_b = map(reference, scales)
     _place(args, kind, a, ta)
     return _Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
 
@@ -203,16 +210,20 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
 
 def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple[int, Any, tuple]:
     """The mask's number, the tensor and the window."""
+    if mask is None and window is None:
+        return 0, mask_tensor, _NO_WINDOW
     if mask is not None and not isinstance(mask, str):
         if mask_tensor is not None:
             raise errors.invalid("two arrays of masks: mask and mask_tensor")
         mask, mask_tensor = None, mask
+    if window is not None and len(window) != 2:
+        raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
     number = 3 if window is not None else _word("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
         raise errors.invalid(f'a window and the mask "{mask}" at once')
     if number == 3 and window is None:
         raise errors.invalid('the mask "window" needs window=(left, right)')
-    return number, mask_tensor, tuple(window or (0, 0))
+    return number, mask_tensor, _NO_WINDOW if window is None else tuple(window)
 
 
 def _backend_number(backend: str | None) -> int:
@@ -257,11 +268,14 @@ def _attention_call(
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
              and lengths is None and pages is None)
-    extra = _NO_ARRAYS if plain else tuple(map(view_or_none, given))
-    args = _abi.AttentionArgs(
-        _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
-        reference(sums), *(_NO_ARRAYS if plain else map(reference, extra)),
-        0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
+    extra = None if plain else tuple(map(view_or_none, given))
+    args = _abi.AttentionArgs()
+    _operands.into(args, 0, _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
+                   0 if sums is None else addressof(sums))
+    if extra is not None:
+        _arrays.write(args, *(reference(tensor) or 0 for tensor in extra))
+    _options.write(
+        args, 0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
         max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
     _place(args, kind, q, tq)

@@ -30,7 +30,9 @@ TN_BEGIN_DECLS
 #define TN_NUM_REDUCED_REDUCTION UINT64_C(32)  /* sums in fewer bits than f32                    */
 #define TN_NUM_SPLIT_SUMS        UINT64_C(64)  /* blocks may make parts of a sum, added after    */
 #define TN_NUM_F16_SUMS          UINT64_C(128) /* adds f16 products up in f16                    */
-#define TN_NUM_KNOWN             UINT64_C(255)
+/* May round a product to out's dtype before a bias or beta c is added to it. */
+#define TN_NUM_ROUNDS_PRODUCT UINT64_C(256)
+#define TN_NUM_KNOWN          UINT64_C(511)
 
 /*  Why a kernel is not taken: name, number, word. Numbers are never reused. */
 #define TN_REFUSAL_LIST(X)                                                                      \

@@ -19,11 +19,23 @@ enum { TN_PHILOX_WORDS = 4, TN_PHILOX_ROUNDS = 10 };
 #define TN_PHILOX_STEP_0   UINT32_C(0x9E3779B9) /* what the key gains each round */
 #define TN_PHILOX_STEP_1   UINT32_C(0xBB67AE85)
 
+/* NVIDIA's compiler makes more than one instruction of the plain product. */
+static inline uint64_t tn_philox_product(uint32_t factor, uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(x), "r"(factor));
+    return product;
+#else
+    return (uint64_t)factor * x;
+#endif
+}
+
 static inline void tn_philox_round(uint32_t *x0, uint32_t *x1, uint32_t *x2, uint32_t *x3,
                                    uint32_t key0, uint32_t key1)
 {
-    uint64_t product0 = (uint64_t)TN_PHILOX_FACTOR_0 * *x0;
-    uint64_t product1 = (uint64_t)TN_PHILOX_FACTOR_1 * *x2;
+    uint64_t product0 = tn_philox_product(TN_PHILOX_FACTOR_0, *x0);
+    uint64_t product1 = tn_philox_product(TN_PHILOX_FACTOR_1, *x2);
     *x0 = (uint32_t)(product1 >> 32) ^ *x1 ^ key0;
     *x1 = (uint32_t)product1;
     *x2 = (uint32_t)(product0 >> 32) ^ *x3 ^ key1;

@@ -116,7 +116,9 @@ static void add_cores(struct tree *tree)
     const tni_machine_topology *topology = &tree->machine->topology;
     size_t before = tree->part_count;
     add_groups(tree, TN_TOPOLOGY_CORE);
-    for (size_t i = before; i < tree->part_count && topology->classes_by_speed; i++)
+    if (tree->failed || !topology->classes_by_speed)
+        return;
+    for (size_t i = before; i < tree->part_count; i++)
         tree->parts[i].object.speed_class = topology->cpus[tree->parts[i].first].core_class;
 }
 

@@ -57,6 +57,15 @@ static double rounded_inputs(const tni_bounds *b)
     return mm->k > 0 ? 4 * u * least_of(1, 8 / sqrt((double)mm->k)) : 0;
 }
 
+/* One rounding of the product, where something is added to it after. */
+static double rounded_product(const tni_bounds *b)
+{
+    const bool added = b->op->as.matmul.beta != 0 || b->op->operand[TN_MATMUL_BIAS].dtype;
+    return added && b->numerics & TN_NUM_ROUNDS_PRODUCT
+               ? tni_dtype_roundoff(b->op->operand[TN_MATMUL_OUT].dtype)
+               : 0;
+}
+
 static double matmul_integers(const tn_matmul_op *mm, double size)
 {
     bool whole = mm->alpha == rint(mm->alpha) && mm->beta == rint(mm->beta);
@@ -89,7 +98,8 @@ static double of_matmul(tni_bounds *b, const tni_place *place, double size)
         rest += fabs(mm->beta) * size_of(tni_bounds_input(b, TN_MATMUL_OUT, place));
     if (b->op->operand[TN_MATMUL_BIAS].dtype)
         rest += size_of(tni_bounds_input(b, TN_MATMUL_BIAS, place));
-    double bound = products * ((b->sum + 8) * b->work + rounded_inputs(b)) + 4 * b->work * rest;
+    double each = (b->sum + 8) * b->work + rounded_inputs(b) + rounded_product(b);
+    double bound = products * each + 4 * b->work * rest;
     if (mm->activation)
         bound = 1.2 * bound + 8 * b->work * (products + rest);
     return bound;

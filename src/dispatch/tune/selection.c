@@ -76,6 +76,7 @@ static const struct {
     {"reduced-reduction", TN_NUM_REDUCED_REDUCTION},
     {"split-sums", TN_NUM_SPLIT_SUMS},
     {"f16-sums", TN_NUM_F16_SUMS},
+    {"rounds-product", TN_NUM_ROUNDS_PRODUCT},
 };
 enum { NUMERICS_COUNT = sizeof numerics_words / sizeof numerics_words[0] };
 

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "device/graph/graph.h"
 #include "dispatch/check/inputs.h"
 #include "os/clock.h"
 #include "tuning.h"
@@ -112,9 +113,11 @@ bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_
 typedef struct contender {
     tni_plan *plan;
     tni_timed *timed;
-    int64_t calls; /* of one sample */
-    double least;  /* ns of a call, of those tried so far */
-    bool is_out;   /* it failed, or it is hopeless */
+    int64_t calls;   /* of one sample, or of its graph */
+    tn_graph *graph; /* of the calls; NULL: each is queued */
+    int64_t runs;    /* of the graph, in one sample; 1 without */
+    double least;    /* ns of a call, of those tried so far */
+    bool is_out;     /* it failed, or it is hopeless */
 } contender;
 
 typedef struct bench {
@@ -129,15 +132,29 @@ typedef struct bench {
     tn_status lost;  /* TN_DEVICE_LOST once it is */
 } bench;
 
+static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
+{
+    const tni_call_args args = {.stream = b->stream};
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < c->calls && !status; i++)
+        status = tni_plan_run(c->plan, b->question->context, &b->problem, &args, err);
+    return status;
+}
+
+/* Of one sample. */
+static double calls_of(const contender *c)
+{
+    return (double)c->calls * (double)c->runs;
+}
+
 /* Nanoseconds of one call, above 0; the contender is out when one fails. */
 static double take_sample(bench *b, contender *c)
 {
-    const tni_call_args args = {.stream = b->stream};
     tn_error why;
     tn_status status = TN_OK;
     int64_t begin = now();
-    for (int64_t i = 0; i < c->calls && !status; i++)
-        status = tni_plan_run(c->plan, b->question->context, &b->problem, &args, &why);
+    for (int64_t i = 0; i < c->runs && !status; i++)
+        status = c->graph ? tn_graph_run(c->graph, b->stream, &why) : queue_calls(b, c, &why);
     if (!status)
         status = tn_stream_synchronize(b->stream, &why);
     int64_t spent = now() - begin;
@@ -147,7 +164,7 @@ static double take_sample(bench *b, contender *c)
         c->timed->ns = TNI_TIME_FAILED;
         b->lost = status == TN_DEVICE_LOST ? status : b->lost;
     }
-    double ns = spent > 0 ? (double)spent / (double)c->calls : 1e-3;
+    double ns = spent > 0 ? (double)spent / calls_of(c) : 1e-3;
     c->least = c->least == 0 || ns < c->least ? ns : c->least;
     return ns;
 }
@@ -163,17 +180,47 @@ static void plan(bench *b, contender *c)
     }
 }
 
-/* Finds how many calls the clock needs. The first one is not measured. */
-static void calibrate(bench *b, contender *c)
+/* Finds how many calls, or runs of a graph, the clock needs: doubles them. The first one is not measured. */
+static void calibrate(bench *b, contender *c, int64_t *calls)
 {
-    c->calls = 1;
-    plan(b, c);
+    *calls = 1;
     if (!c->is_out)
         (void)take_sample(b, c);
     c->least = 0;
-    while (!c->is_out && take_sample(b, c) * (double)c->calls < (double)sample_ns &&
-           c->calls < CALLS_MOST)
-        c->calls *= 2;
+    while (!c->is_out && take_sample(b, c) * calls_of(c) < (double)sample_ns && *calls < CALLS_MOST)
+        *calls *= 2;
+}
+
+/* Records the calls of a sample where the platform does. */
+static bool record(const bench *b, contender *c)
+{
+    if (tn_graph_begin(b->stream, NULL))
+        return false;
+    if (tni_graph_of(b->stream)->native && !queue_calls(b, c, NULL))
+        return !tn_graph_end(b->stream, &c->graph, NULL);
+    tn_graph_cancel(b->stream);
+    return false;
+}
+
+/* Where a call is over sooner than the next one is queued, all kernels would seem to take as long as queueing:
+ * their calls are recorded, and the graphs timed. All of them are, or none, so that one measure holds. */
+static void record_calls(bench *b)
+{
+    bool all = true;
+    for (size_t i = 0; i < b->count && all && !b->lost; i++) {
+        contender *c = &b->contenders[i];
+        if (!c->is_out && c->calls > 1)
+            all = record(b, c);
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        contender *c = &b->contenders[i];
+        if (!all) {
+            tn_graph_release(c->graph);
+            c->graph = NULL;
+        } else if (c->graph && !b->lost) {
+            calibrate(b, c, &c->runs);
+        }
+    }
 }
 
 static double fastest(const bench *b)
@@ -193,7 +240,7 @@ static void drop_hopeless(bench *b)
     double limit = hopeless * fastest(b);
     for (size_t i = 0; i < b->count; i++) {
         contender *c = &b->contenders[i];
-        bool long_time = c->least * (double)c->calls * ROUNDS > (double)budget_ns / 10;
+        bool long_time = c->least * calls_of(c) * ROUNDS > (double)budget_ns / 10;
         for (int32_t trial = 1; trial < TRIALS && !c->is_out && long_time && c->least > limit;
              trial++)
             (void)take_sample(b, c);
@@ -220,7 +267,7 @@ static size_t rounds_within_budget(const bench *b)
     double round = 0;
     for (size_t i = 0; i < b->count; i++) {
         const contender *c = &b->contenders[i];
-        round += c->is_out ? 0 : c->least * (double)c->calls;
+        round += c->is_out ? 0 : c->least * calls_of(c);
     }
     double many = round > 0 ? (double)budget_ns / round : ROUNDS;
     return many >= TNI_ROUNDS_MOST ? TNI_ROUNDS_MOST
@@ -275,8 +322,13 @@ static void drop_beaten(bench *b, size_t rounds)
 
 static void measure(bench *b)
 {
-    for (size_t i = 0; i < b->count && !b->lost; i++)
-        calibrate(b, &b->contenders[i]);
+    for (size_t i = 0; i < b->count && !b->lost; i++) {
+        contender *c = &b->contenders[i];
+        c->calls = c->runs = 1;
+        plan(b, c);
+        calibrate(b, c, &c->calls);
+    }
+    record_calls(b);
     drop_hopeless(b);
     size_t most = rounds_within_budget(b), wanted = most < ROUNDS ? most : ROUNDS, round = 0;
     for (;;) {
@@ -315,8 +367,10 @@ static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
 
 static void release_bench(bench *b)
 {
-    for (size_t i = 0; b->contenders && i < b->count; i++)
+    for (size_t i = 0; b->contenders && i < b->count; i++) {
+        tn_graph_release(b->contenders[i].graph);
         tni_plan_release(b->contenders[i].plan);
+    }
     tni_operands_release(&b->operands);
     tn_stream_release(b->stream);
     tni_release(b->samples);

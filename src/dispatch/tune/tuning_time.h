@@ -1,6 +1,7 @@
 /* Measuring: how long kernels take for one problem, side by side.
  *
- * Every kernel is run once unmeasured, then as often for one sample as the clock needs. Rounds follow, in
+ * Every kernel is run once unmeasured, then as often for one sample as the clock needs: as a graph where the
+ * platform records and calls are short, so that what is timed is what the device does. Rounds follow, in
  * which each of them has one sample, so that whatever slows the machine down for a while slows all of
  * them. Two kernels are held against one another by the median of the ratios of their samples of one
  * round, and tie when that is within TNI_TIMES_TIE or within what the ratios scatter; while they scatter

@@ -45,9 +45,21 @@ def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, val
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = query.shape[2] > 1 and attention_mask is None and bool(causal)
     mask = _with_bias(attention_mask, position_bias)
+    if mask is not None and query.device.type != "cpu":
+        mask = added(mask, query.dtype)  # off the host, kernels take no masks of bool
     out = _torch.attention(query, key, value, mask, dropout, causal, scaling,
                            softcap=softcap or 0.0, sinks=s_aux)
     return out.transpose(1, 2).contiguous(), None
+
+
+def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A mask of bool as one that is added to the scores. What it has once for all queries or heads, as
+    padding is, it has once afterwards."""
+    if mask.dtype != torch.bool:
+        return mask
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())
+    least = torch.tensor(torch.finfo(dtype).min, dtype=dtype, device=mask.device)
+    return torch.where(mask[once], torch.zeros_like(least), least).expand(mask.shape)
 
 
 def _with_bias(mask: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor | None:

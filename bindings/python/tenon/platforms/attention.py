@@ -5,8 +5,8 @@ Each has FastVideo's contract: get_impl_cls() gives a class whose objects comput
 PyTorch's that require gradients get them.
 
 >>> import numpy
->>> from tenon.platforms import current_platform
->>> path = current_platform.get_attn_backend_cls(None, 64, "float32")
+>>> from tenon.platforms import platform
+>>> path = platform("cpu").get_attn_backend_cls(None, 64, "float32")
 >>> backend = globals()[path.rpartition(".")[2]]
 >>> impl = backend.get_impl_cls()(num_heads=2, head_size=64, softmax_scale=0.125)
 >>> q = numpy.ones((1, 16, 2, 64), "float32")
