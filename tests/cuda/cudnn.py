@@ -11,7 +11,6 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
-GROWING = ROW + ".growing"
 
 
 SMALL = [f"attention:{fields}" for fields in (
@@ -26,12 +25,17 @@ SMALL = [f"attention:{fields}" for fields in (
     "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=causal", "bf16:b=6,h=2,lq=6,lk=16,d=16,used=1,mask=window:3;0",
     "bf16:b=2,h=4,hk=1,lq=1,lk=40,d=16,mask=causal-br,lse=1", "bf16:b=5,h=4,hk=2,lq=1,lk=40,d=16,used=1",
     "bf16:b=3,h=4,hk=2,lq=1,lk=64,d=16,page=16,pool=20,lse=1",
-    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1")]
+    "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1",
+    "bf16:h=4,hk=2,varlen=9;1;17,d=16,layout=blhd,lse=1", "f16:h=2,varlen=9;1;17,d=16,dv=8,mask=causal,lse=1",
+    "bf16:h=2,varlen=4;1;7,varlenk=9;8;7,d=16,layout=blhd,mask=causal-br,lse=1",
+    "bf16:h=2,varlen=12;0;9,d=16,mask=window:4;2,softcap=3", "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
+    "f16:b=2,h=2,l=16,d=16,mask=causal;bool,lse=1", "bf16:b=3,h=2,lq=5,lk=16,d=16,mask=padding,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
     "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd",
-    "f16:b=1,h=2,l=20,d=16,mask=window:5;3")]
+    "f16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=2,h=2,lq=9,lk=12,d=16,mask=additive",
+    "f16:b=2,h=2,l=12,d=16,mask=causal;bool", "bf16:b=3,h=4,hk=2,lq=6,lk=16,d=16,mask=padding")]
 
 
 class Decisions(script.Case):
@@ -58,10 +62,14 @@ class Decisions(script.Case):
                        "b=2,h=4,lq=32,lk=64,d=64,mask=causal-br", "b=2,h=4,l=64,d=64,mask=window:8;8",
                        "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
                        "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
+                       "b=1,h=4,l=64,d=64,mask=bool", "b=1,h=4,l=64,d=64,mask=padding",
                        "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
         self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")
+        self.taken("attention:bf16:h=4,varlen=64;32,d=64,layout=blhd,lse=1")
+        why = self.why("attention:bf16:h=4,varlen=64;32,d=64", device="a100")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("device", "capability", 90, 80))
 
     def test_what_it_cannot_be_told(self):
         for problem, code, what in (
@@ -74,10 +82,12 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
-                ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool", "feature", "mask"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool,smask=17408;4352;68;1", "stride", "mask.stride"),
+                ("attention:bf16:b=1,h=2,l=40000,d=64,mask=bool", "shape", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
-                ("attention:bf16:h=4,varlen=64;32,d=64", "feature", "packed"),
+                ("attention:bf16:h=4,varlen=64;32,d=64,sstart=2", "stride", "starts.stride"),
+                ("attention:bf16:h=3,varlen=2x3000000,d=8,layout=blhd", "shape", "packed rows"),
                 ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
@@ -102,7 +112,7 @@ class Decisions(script.Case):
         for name in (BACK, BACK + ".repeating"):
             self.taken(problem, name=name)
             for fields, code, what in (("b=1,h=4,l=256,d=64,softcap=5", "feature", "softcap"),
-                                       ("b=1,h=4,l=256,d=64,mask=additive", "feature", "additive"),
+                                       ("b=1,h=4,lq=128,lk=256,d=64,mask=causal-br;additive", "feature", "mask"),
                                        ("b=1,h=4,lq=1,lk=256,d=64", "shape", "queries"),
                                        ("b=1,h=4,l=256,d=60", "shape", "head size")):
                 why = self.why(f"attention-backward:bf16:{fields}", name=name)
@@ -224,28 +234,6 @@ class Libraries(script.Case):
             if before:
                 self.assertEqual(self.why(problem, name, before)["code"], "version", (problem, before))
             self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
-
-    def grow(self, name, problem):
-        """Whether keys may grow from problem to problem while cuDNN compiles once; and what is taken."""
-        done = script.run(script.build.tenon, "--set", "admission=never", "--set", f"rules=require:{name}", "check",
-                          *(problem.format(keys) + "@cuda:0" for keys in (40, 41, 64, 80, 40)), "--json",
-                          env=self.environment(STUB_DNN_COMPILES="1"))
-        return [(row["kernel"], row["ok"]) for row in json.loads(done.stdout)["results"]]
-
-    def test_keys_that_grow_are_compiled_for_once(self):
-        for problem in ("attention:bf16:b=2,h=4,hk=2,lq=1,lk={},d=16,mask=causal-br,lse=1",
-                        "attention:f16:b=2,h=4,lq=3,lk={},d=16,mask=causal-br",
-                        "attention:f16:b=2,h=4,lq=2,lk={},d=16,layout=blhd,used=1"):
-            self.assertEqual(self.grow(GROWING, problem), [(GROWING, True)] * 5, problem)
-        self.assertNotIn((ROW, True), self.grow(ROW, problem)[1:4])
-
-    def test_keys_may_grow_where_a_version_has_kernels_for_it(self):
-        problem = "attention:bf16:b=2,h=4,lq={},lk=400,d=64"
-        why = self.why(problem.format(1), GROWING, "91800")
-        self.assertEqual((why["code"], why["needed"]), ("version", 91801))
-        self.assertEqual(self.why(problem.format(64), GROWING, "91801")["code"], "none")
-        why = self.why(problem.format(65), GROWING, "91801")
-        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "queries", 64, 65))
 
     def test_what_it_refuses_is_said_in_its_words(self):
         self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))

@@ -4,13 +4,13 @@
 #include "test.h"
 
 #include "../../backends/cuda/cudnn/attention.h"
+#include "../../backends/cuda/cudnn/bias.h"
 #include "../../backends/cuda/cudnn/engine.h"
+#include "../../backends/cuda/cudnn/packed.h"
 #include "../../backends/cuda/cudnn/sdpa.h"
 #include "base/alloc.h"
 #include "ops/op.h"
 #include "os/bind.h"
-
-#include <time.h>
 
 /* An H200 in the form that cuDNN reads a device in which is not here. Its numbers are those of h200.device where
  * that has them; of the others none is held to be more than near. */
@@ -191,44 +191,63 @@ static void pages_have_one(void **state)
              "mask=causal-br,lse=1");
 }
 
-static double milliseconds(void)
+/* Of a mask of bool one that is added is made by a graph of its own. */
+static void masks_of_bool_have_one(void **state)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
-/* Plans for keys that grow have kernels that were compiled once. What each plan takes is told, and decides nothing. */
-static void keys_that_grow_have_one(void **state)
-{
-    enum { FIRST = 91801 };
-    static const int keys[] = {1024, 1025, 1040, 2048};
-    dnn_desc kernels = NULL, plans[sizeof keys / sizeof keys[0]];
+    static const char *const problems[] = {"attention:bf16:b=2,h=4,l=512,d=64,mask=bool,lse=1",
+                                           "attention:f16:b=2,h=4,lq=100,lk=77,d=64,mask=bool",
+                                           "attention:bf16:b=3,h=4,l=512,d=64,mask=padding",
+                                           "attention:bf16:b=1,h=4,l=512,d=64,mask=causal;bool"};
     (void)state;
     begin();
-    if (version < FIRST)
-        skip_because("this cuDNN has no kernels for changing shapes: 9.18.1 does");
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        char problem[96];
-        tn_refusal why = {.struct_size = sizeof why};
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        const dnn_target asked = {.device = device, .most = 1 << 20};
         tn_error err = {0};
-        dnn_target asked = {.device = device, .repeats = true, .kernels = &kernels};
         dnn_graph graph;
+        dnn_desc made = NULL;
         tn_op op;
-        snprintf(problem, sizeof problem, "attention:bf16:b=2,h=32,hk=8,lq=1,lk=%d,d=128", keys[i]);
-        parse(problem, &op);
-        assert_int_equal(admit(&cuda_dnn_growing_row, &op, &why, &asked.most), TN_OK);
-        const double began = milliseconds();
-        add(&graph, &op, false);
-        if (dnn_plan_make(&graph, &asked, &plans[i], NULL, &err))
-            fail_msg("%s: %s", problem, err.message);
+        parse(problems[i], &op);
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_bias(&graph, &op);
+        if (dnn_plan_make(&graph, &asked, &made, NULL, &err))
+            fail_msg("%s: %s", problems[i], err.message);
         dnn_graph_end(&graph);
-        print_message("%s: %.1f ms\n", problem, milliseconds() - began);
+        (void)dnn->desc_destroy(made);
+        is_taken(problems[i]);
     }
-    assert_non_null(kernels);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        (void)dnn->desc_destroy(plans[i]);
-    (void)dnn->desc_destroy(kernels);
+}
+
+/* Tables of what is packed are made by graphs of their own. */
+static void has_tables(const char *problem, int32_t count)
+{
+    const dnn_target asked = {.device = device, .most = 1 << 20};
+    dnn_tables tables;
+    tn_op op;
+    parse(problem, &op);
+    dnn_tables_of(&op, &tables);
+    assert_int_equal(tables.count, count);
+    for (int32_t i = 0; i < tables.count; i++) {
+        dnn_graph graph;
+        dnn_desc made = NULL;
+        tn_error err = {0};
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_table(&graph, &op, i);
+        if (dnn_plan_make(&graph, &asked, &made, NULL, &err))
+            fail_msg("%s: table %d: %s", problem, (int)i, err.message);
+        dnn_graph_end(&graph);
+        (void)dnn->desc_destroy(made);
+    }
+    is_taken(problem);
+}
+
+static void packed_sequences_have_one(void **state)
+{
+    (void)state;
+    begin();
+    has_tables("attention:bf16:h=8,hk=2,varlen=100;513;1,d=128,layout=blhd,lse=1", 4);
+    has_tables("attention:f16:h=4,varlen=100;513;1,d=64,dv=128,mask=causal,lse=1", 6);
+    has_tables(
+        "attention:bf16:h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br", 4);
 }
 
 static void gradients_have_one(void **state)
@@ -241,6 +260,9 @@ static void gradients_have_one(void **state)
         "attention-backward:bf16:b=1,h=4,lq=100,lk=77,d=64,layout=blhd",
         "attention-backward:bf16:b=1,h=4,l=256,d=64,mask=window:64;0",
         "attention-backward:bf16:b=1,h=4,l=256,d=256",
+        "attention-backward:bf16:b=2,h=4,l=256,d=64,mask=additive",
+        "attention-backward:f16:b=2,h=4,lq=100,lk=77,d=64,mask=bool",
+        "attention-backward:bf16:b=2,h=8,hk=2,l=256,d=128,mask=padding",
     };
     (void)state;
     begin();
@@ -294,8 +316,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_row_admits_has_an_engine),
         cmocka_unit_test(bounds_masks_and_lengths_have_one),
+        cmocka_unit_test(masks_of_bool_have_one),
         cmocka_unit_test(pages_have_one),
-        cmocka_unit_test(keys_that_grow_have_one),
+        cmocka_unit_test(packed_sequences_have_one),
         cmocka_unit_test(gradients_have_one),
         cmocka_unit_test(a_refusal_has_the_librarys_words),
         cmocka_unit_test(workspace_bounds_the_choice),

@@ -97,8 +97,8 @@ def products():
 
 
 def attentions():
-    """What cuDNN's rows take: lengths awkward and not, every bound and mask, few queries, keys that grow, pages,
-    gradients."""
+    """What cuDNN's rows take: lengths awkward and not, every bound and mask, few queries, pages,
+    packed sequences, gradients."""
     for dtype in ("bf16", "f16"):
         for fields in ("b=2,h=4,l=512,d=64,lse=1", "b=2,h=4,lq=100,lk=77,d=128,lse=1", "b=1,h=8,hk=2,l=257,d=128,lse=1",
                        "b=2,h=4,l=256,d=64,layout=blhd,mask=causal,lse=1", "b=1,h=4,l=300,d=256,mask=causal",
@@ -116,12 +116,17 @@ def attentions():
                        "b=2,h=8,hk=2,lq=1,lk=33,d=128,lse=1", "b=2,h=8,hk=2,lq=4,lk=512,d=128,mask=causal-br,lse=1",
                        "b=2,h=8,hk=2,lq=4,lk=519,d=128,mask=causal-br,lse=1",
                        "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=3,h=4,lq=1,lk=512,d=64,page=64,pool=30,lse=1",
-                       "b=3,h=8,hk=2,lq=64,lk=512,d=128,page=32,pool=60,mask=causal-br,lse=1"):
+                       "b=3,h=8,hk=2,lq=64,lk=512,d=128,page=32,pool=60,mask=causal-br,lse=1",
+                       "h=8,hk=2,varlen=100;513;1,d=128,layout=blhd,lse=1", "h=4,varlen=100;213;1,d=64,mask=causal,lse=1",
+                       "h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br,lse=1",
+                       "h=4,varlen=130;40,d=64,dv=128,layout=blhd,softcap=5", "b=2,h=4,lq=100,lk=77,d=64,mask=bool,lse=1",
+                       "b=2,h=4,l=256,d=64,mask=causal;bool,lse=1", "b=3,h=4,lq=64,lk=256,d=64,mask=padding"):
             yield f"attention:{dtype}:{fields}"
         for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",
                        "b=1,h=4,lq=100,lk=77,d=64,layout=blhd", "b=1,h=4,l=256,d=64,mask=additive",
-                       "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256"):
+                       "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256",
+                       "b=1,h=4,l=256,d=64,mask=causal;bool", "b=3,h=4,hk=2,lq=128,lk=256,d=64,mask=padding"):
             yield f"attention-backward:{dtype}:{fields}"
 
 

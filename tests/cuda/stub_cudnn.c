@@ -11,13 +11,9 @@
  *   STUB_DNN_MIXED    the result of comparing its parts (0)
  *   STUB_DNN_CUDA     the CUDA it is made for (13000)
  *   STUB_DNN_DIFFERS  not empty: its engine says that results differ from run to run
- *   STUB_DNN_BYTES    the workspace of a plan (0)
- *   STUB_DNN_COMPILES plans that it compiles before it refuses to (any number); one with kernels that are there is
- *                     none of them */
+ *   STUB_DNN_BYTES    the workspace of a plan (0) */
 #include "stub_cudnn.h"
 
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define DNN_CALL_(field, name, result, parameters) result name parameters;
@@ -120,26 +116,11 @@ stub_desc *stub_child(const stub_desc *desc, dnn_attribute name)
     return found ? found[0] : NULL;
 }
 
-/* Kernels that a plan shares are compiled with the first that has them. */
-static bool may_compile(const stub_desc *plan)
-{
-    static atomic_long compiled;
-    const long most = number("STUB_DNN_COMPILES", LONG_MAX);
-    stub_desc *kernels = stub_child(plan, DNN_PLAN_KERNELS);
-    if (kernels && kernels->compiled)
-        return true;
-    if (kernels)
-        kernels->compiled = true;
-    return atomic_fetch_add(&compiled, 1) < most;
-}
-
 dnn_status cudnnBackendFinalize(dnn_desc desc)
 {
     stub_desc *of = desc;
     if (!of || of->finished)
         return DNN_BAD_PARAM;
-    if (of->type == DNN_PLAN && !may_compile(of))
-        return DNN_NOT_SUPPORTED;
     of->finished = true;
     return DNN_SUCCESS;
 }

@@ -17,7 +17,6 @@ enum { STUB_ATTRIBUTES_MOST = 16 };
 typedef struct stub_desc {
     dnn_desc_type type;
     bool finished;
-    bool compiled; /* of kernels that plans share */
     int references;
     int count;
     stub_attribute attribute[STUB_ATTRIBUTES_MOST];

@@ -1,6 +1,7 @@
 /* Graphs of the stub of cuDNN, operation by operation, element by element, in f64 with a rounding where a tensor
  * has a type. It knows no patterns: what a graph means is what its operations say. A score of -infinity stays one
- * when something is subtracted, and nothing divided by nothing is 0, as NVIDIA's reference has it. */
+ * when what the graph itself computed is subtracted, and nothing divided by nothing is 0, as NVIDIA's reference has it;
+ * not so when what lies in memory is. */
 #include "stub_cudnn.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@ typedef struct tensor {
     int64_t shape[RANK], stride[RANK];
     double *own; /* of what is never in memory */
     void *data;
+    const int32_t *places; /* where batches begin, and the last ends, in elements; or NULL */
 } tensor;
 
 typedef struct scene {
@@ -77,6 +79,7 @@ static double load(const tensor *t, int64_t offset)
     float real;
     int32_t whole;
     switch (t->type) {
+    case DNN_U8: return ((unsigned char *)t->data)[offset];
     case DNN_I32: memcpy(&whole, (char *)t->data + 4 * offset, 4); return whole;
     case DNN_F32: memcpy(&real, (char *)t->data + 4 * offset, 4); return (double)real;
     case DNN_F16: memcpy(&narrow, (char *)t->data + 2 * offset, 2); return half_to_number(narrow);
@@ -95,8 +98,9 @@ static void store(const tensor *t, int64_t offset, double x)
     uint16_t narrow;
     memcpy(&wide, &real, sizeof wide);
     narrow = t->type == DNN_F16 ? number_to_half(x) : (uint16_t)(wide >> 16);
-    if (t->type == DNN_F32)
-        memcpy((char *)t->data + 4 * offset, &real, 4);
+    const int32_t whole = t->type == DNN_I32 ? (int32_t)x : 0;
+    if (t->type == DNN_F32 || t->type == DNN_I32)
+        memcpy((char *)t->data + 4 * offset, t->type == DNN_F32 ? (const void *)&real : &whole, 4);
     else
         memcpy((char *)t->data + 2 * offset, &narrow, 2);
 }
@@ -107,20 +111,32 @@ static int64_t offset_of(const tensor *t, const int64_t shape[RANK], place p)
     int64_t offset = 0, dense = 0;
     for (int d = 0; d < RANK; d++) {
         const int64_t at = t->shape[d] == shape[d] ? p.at[d] : p.at[d] * t->shape[d] / shape[d];
-        offset += at * t->stride[d];
+        offset += d == 0 && t->places ? t->places[at] : at * t->stride[d];
         dense = dense * t->shape[d] + at;
     }
     return t->own ? dense : offset;
 }
 
+/* Whether a packed sequence has the row; K's are the columns. */
+static bool has_row(const tensor *t, place p)
+{
+    const int d = t->stride[2] == 1 && t->shape[3] > 1 ? 3 : 2;
+    return !t->places ||
+           p.at[d] * t->stride[d] < t->places[p.at[0] + 1] - (int64_t)t->places[p.at[0]];
+}
+
 static double get(const tensor *t, const int64_t shape[RANK], place p)
 {
+    if (!has_row(t, p))
+        return 0;
     const int64_t offset = offset_of(t, shape, p);
     return t->own ? t->own[offset] : load(t, offset);
 }
 
 static void put(const tensor *t, place p, double x)
 {
+    if (!has_row(t, p))
+        return;
     const int64_t offset = offset_of(t, t->shape, p);
     const double rounded = to_type(x, t->type);
     if (t->own)
@@ -166,7 +182,10 @@ static void open_tensor(scene *s, const stub_desc *desc, tensor *out)
         out->own = calloc(elements, sizeof *out->own);
     else
         out->data = data_of(s, *(const int64_t *)stub_values(desc, DNN_TENSOR_ID, NULL));
-    s->failed = s->failed || (!out->own && !out->data);
+    const stub_desc *places = stub_child(desc, DNN_TENSOR_PLACES);
+    if (places)
+        out->places = data_of(s, *(const int64_t *)stub_values(places, DNN_TENSOR_ID, NULL));
+    s->failed = s->failed || (!out->own && !out->data) || (places && !out->places);
 }
 
 /* The tensor of one of an operation's attributes; NULL for none. */
@@ -225,7 +244,8 @@ static double function_of(int32_t mode, double x, double b, double t)
     case DNN_ADD: return x + b;
     case DNN_MUL: return x * b;
     case DNN_MAX: return x > b ? x : b;
-    case DNN_SUB: return x == -(double)INFINITY ? x : x - b;
+    case DNN_MIN: return x < b ? x : b;
+    case DNN_SUB: return x - b;
     case DNN_DIV: return x == 0 && b == 0 ? 0 : x / b;
     case DNN_EXP: return exp(x);
     case DNN_LOG: return log(x);
@@ -253,6 +273,10 @@ static void compute_each(scene *s, const stub_desc *op)
     if (s->failed || !x || !y)
         return;
     do {
+        if (mode == DNN_SUB && b->own && get(x, y->shape, p) == -(double)INFINITY) {
+            put(y, p, -(double)INFINITY);
+            continue;
+        }
         put(y, p,
             mode == DNN_INDEX ? (double)p.at[*axis]
                               : function_of(mode, get(x, y->shape, p), b ? get(b, y->shape, p) : 0,

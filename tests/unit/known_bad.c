@@ -100,6 +100,7 @@ static void findings_hold_on_one_side_of_an_edge(void **state)
             continue;
         assert_contains(why.text, "here 1025 keys, of at most 1024; 9.13 and 9.14");
         assert_contains(why.text, "pull request 2344");
+        assert_contains(why.text, "; `tenon libraries --try` names its other files");
         assert_int_equal(why.needed, 91500);
         assert_int_equal(why.found, 91400);
     }

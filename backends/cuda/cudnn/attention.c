@@ -1,13 +1,40 @@
 #include "attention.h"
 
+#include "bias.h"
 #include "engine.h"
-#include "made.h"
+#include "packed.h"
 #include "sdpa.h"
 
 #include <math.h>
 
 /* Workspace begins at a multiple of this, and so does each part of it. */
 enum { TOGETHER = 256 };
+
+/* Bytes that a run has for itself, before what is cuDNN's. */
+typedef struct dnn_own {
+    uint64_t
+        table; /* of queries, one number for each sequence; of what is packed, tables, each of */
+    uint64_t each;  /* so many bytes                     */
+    uint64_t sums;  /* one number for each row of scores */
+    uint64_t parts; /* of the gradient of queries        */
+    uint64_t bias;  /* of what a mask of bool becomes    */
+    uint64_t least; /* of LSE without -infinity          */
+} dnn_own;
+
+/* A plan, and where what it is given comes from. */
+typedef struct dnn_step {
+    dnn_desc plan;
+    int32_t slots;
+    dnn_slot slot[DNN_SLOTS_MOST];
+} dnn_step;
+
+typedef struct dnn_made {
+    dnn_own own;
+    bool clears; /* the parts begin as zero */
+    int32_t steps;
+    dnn_step step[DNN_TABLES_MOST +
+                  1]; /* tables of packed sequences, or what masks need; then all the rest */
+} dnn_made;
 
 typedef struct dnn_ready {
     dnn_made made;
@@ -28,7 +55,7 @@ static bool sums_together(const tn_kernel_row *row)
 
 /* As f64, which no size of an op overflows. */
 typedef struct need {
-    double table, sums, parts, theirs;
+    double table, each, sums, parts, bias, least, theirs;
 } need;
 
 /* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
@@ -61,10 +88,15 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
     const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
     const bool back = op->kind == TN_OP_ATTENTION_BACKWARD;
     const bool lengths = !back && op->operand[TN_ATTENTION_LENGTHS].dtype;
+    dnn_tables tables;
+    dnn_tables_of(op, &tables);
     *out = (need){.theirs = (double)((uint64_t)1 << 20) +
                             round_up(back ? backward_need(row, at) : forward_need(at))};
-    if (lengths)
-        out->table = round_up((double)at->batch * sizeof(int32_t));
+    out->each = round_up((double)(at->batch + 1) * sizeof(int32_t));
+    out->table = tables.count > 0 ? tables.count * out->each : lengths ? out->each : 0;
+    out->bias = round_up((double)dnn_bias_elements(op) * sizeof(uint16_t));
+    if (dnn_needs_least(op))
+        out->least = round_up(rows * sizeof(float));
     if (back)
         out->sums = round_up(rows * sizeof(float));
     if (back && !sums_together(row))
@@ -82,16 +114,75 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     need n;
     need_of(row, query->op, &n);
-    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.theirs);
+    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.least + n.theirs);
 }
 
-tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *kernels,
-                        dnn_made *out, tn_error *err)
+/* Makes the plan of all that was added to a graph, which ends with it. */
+static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made *to, tn_error *err)
+{
+    dnn_step *step = &to->step[to->steps];
+    tn_status status = dnn_plan_make(graph, target, &step->plan, NULL, err);
+    step->slots = graph->slots;
+    memcpy(step->slot, graph->slot, sizeof step->slot);
+    dnn_graph_end(graph);
+    to->steps += !status;
+    return status;
+}
+
+/* What the rest reads. */
+static tn_status make_first(const tn_op *op, const cuda_dnn *dnn, const dnn_target *target,
+                            dnn_made *to, tn_error *err)
+{
+    tn_status status = TN_OK;
+    dnn_graph graph;
+    dnn_tables tables;
+    dnn_tables_of(op, &tables);
+    for (int32_t i = 0; i < tables.count && !status; i++) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_table(&graph, op, i);
+        status = make_step(&graph, target, to, err);
+    }
+    if (!status && dnn_bias_elements(op) > 0) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_bias(&graph, op);
+        status = make_step(&graph, target, to, err);
+    }
+    if (!status && dnn_needs_least(op)) {
+        dnn_graph_begin(dnn, &graph);
+        dnn_add_least(&graph, op);
+        status = make_step(&graph, target, to, err);
+    }
+    return status;
+}
+
+static tn_status make_steps(const tn_run *run, const dnn_target *target, dnn_made *to,
+                            tn_error *err)
+{
+    const dnn_target plain = {.handle = target->handle, .most = target->most};
+    dnn_graph graph;
+    tn_status status = make_first(run->op, run->library, &plain, to, err);
+    if (status)
+        return status;
+    dnn_graph_begin(run->library, &graph);
+    if (run->op->kind == TN_OP_ATTENTION)
+        dnn_add_attention(&graph, run->op);
+    else
+        dnn_add_gradients(&graph, run->op, target->repeats);
+    return make_step(&graph, target, to, err);
+}
+
+static void end_made(const tn_run *run, dnn_made *made)
+{
+    const cuda_dnn *dnn = run->library;
+    while (made->steps > 0)
+        (void)dnn->desc_destroy(made->step[--made->steps].plan);
+}
+
+static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_made *out, tn_error *err)
 {
     enum { PARTS_ANY = 90600 }; /* from here on it clears the parts of gradients itself */
     cuda_dnn *dnn = run->library;
-    dnn_graph graph;
-    dnn_target target = {.repeats = sums_together(run->row), .kernels = kernels};
+    dnn_target target = {.repeats = sums_together(run->row)};
     need n;
     dnn_lease *lease = NULL;
     tn_status status = dnn_handle_take(dnn, scope, &lease, err);
@@ -100,33 +191,21 @@ tn_status dnn_made_make(const tn_run *run, const cuda_scope *scope, dnn_desc *ke
     target.handle = lease->handle;
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
-    *out = (dnn_made){.own = {bytes_of(n.table), bytes_of(n.sums), bytes_of(n.parts)},
-                      .clears = dnn->version() < PARTS_ANY};
-    dnn_graph_begin(dnn, &graph);
-    if (run->op->kind == TN_OP_ATTENTION)
-        dnn_add_attention(&graph, run->op);
-    else
-        dnn_add_gradients(&graph, run->op, target.repeats);
-    status = dnn_plan_make(&graph, &target, &out->plan, NULL, err);
-    out->slots = graph.slots;
-    memcpy(out->slot, graph.slot, sizeof out->slot);
-    dnn_graph_end(&graph);
+    memset(out, 0, sizeof *out);
+    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums),
+                         bytes_of(n.parts), bytes_of(n.bias), bytes_of(n.least)};
+    out->clears = dnn->version() < PARTS_ANY;
+    status = make_steps(run, &target, out, err);
+    if (status)
+        end_made(run, out);
     dnn_handle_give(dnn, scope, lease);
     return status;
-}
-
-void dnn_made_end(const tn_run *run, dnn_made *made)
-{
-    const cuda_dnn *dnn = run->library;
-    if (made->plan)
-        (void)dnn->desc_destroy(made->plan);
-    made->plan = NULL;
 }
 
 void dnn_plan_release(const tn_run *run, void *any)
 {
     dnn_ready *plan = any;
-    dnn_made_end(run, &plan->made);
+    end_made(run, &plan->made);
     if (plan->locks)
         mtx_destroy(&plan->lock);
     run->host->release(run->host->self, plan);
@@ -134,6 +213,7 @@ void dnn_plan_release(const tn_run *run, void *any)
 
 tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
+    enum { COMPILED = 256 << 10 }; /* what cuDNN keeps of it, about */
     cuda_scope scope;
     dnn_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(dnn_ready));
     if (!plan)
@@ -145,7 +225,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
                     : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
     if (!status) {
         cuda_relax(&scope); /* compiled code is loaded, which a capture elsewhere may not see */
-        status = dnn_made_make(run, &scope, NULL, &plan->made, err);
+        status = make(run, &scope, &plan->made, err);
         cuda_leave(&scope);
     }
     if (status) {
@@ -153,7 +233,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
         return status;
     }
     *out = plan;
-    *out_bytes = sizeof *plan + DNN_COMPILED;
+    *out_bytes = sizeof *plan + COMPILED;
     return TN_OK;
 }
 
@@ -162,7 +242,7 @@ typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
     float scale, cap;
-    char *table, *sums, *parts;
+    char *table, *sums, *parts, *bias, *least;
     char *workspace; /* cuDNN's */
 } launch;
 
@@ -178,7 +258,9 @@ static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
                     .table = aligned};
     out->sums = out->table + made->own.table;
     out->parts = out->sums + made->own.sums;
-    out->workspace = out->parts + made->own.parts;
+    out->bias = out->parts + made->own.parts;
+    out->least = out->bias + made->own.bias;
+    out->workspace = out->least + made->own.least;
 }
 
 static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
@@ -191,8 +273,15 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_TABLE: return l->table;
     case DNN_FROM_SUMS: return l->sums;
     case DNN_FROM_PARTS: return l->parts;
-    default: return tn_operand(run, slot->from);
+    case DNN_FROM_BIAS: return l->bias;
+    case DNN_FROM_LEAST: return l->least;
+    default: break;
     }
+    if (slot->from <= DNN_FROM_TABLES)
+        return l->table + (uint64_t)(DNN_FROM_TABLES - slot->from) * l->made->own.each;
+    if (slot->from <= DNN_FROM_SECOND)
+        return (char *)tn_operand(run, DNN_FROM_SECOND - slot->from) + sizeof(int32_t);
+    return tn_operand(run, slot->from);
 }
 
 static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status code, tn_error *err)
@@ -201,29 +290,28 @@ static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status c
     return cuda_blame(scope, dnn_check(run->library, code, call, err), call, err);
 }
 
-static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_handle handle,
-                         tn_error *err)
+static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, dnn_step *step,
+                         dnn_handle handle, tn_error *err)
 {
     const cuda_dnn *dnn = l->dnn;
-    dnn_made *made = l->made;
     int64_t ids[DNN_SLOTS_MOST];
     void *data[DNN_SLOTS_MOST];
     dnn_desc pack = NULL;
-    for (int32_t i = 0; i < made->slots; i++) {
-        ids[i] = made->slot[i].id;
-        data[i] = data_of(run, l, &made->slot[i]);
+    for (int32_t i = 0; i < step->slots; i++) {
+        ids[i] = step->slot[i].id;
+        data[i] = data_of(run, l, &step->slot[i]);
     }
     dnn_status code = dnn->desc_create(DNN_PACK, &pack);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, made->slots, ids);
+        code = dnn->set(pack, DNN_PACK_IDS, DNN_TYPE_I64, step->slots, ids);
     if (!code)
-        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, made->slots, data);
+        code = dnn->set(pack, DNN_PACK_POINTERS, DNN_TYPE_POINTER, step->slots, data);
     if (!code)
         code = dnn->set(pack, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &l->workspace);
     if (!code)
         code = dnn->finalize(pack);
     if (!code)
-        code = dnn->execute(handle, made->plan, pack);
+        code = dnn->execute(handle, step->plan, pack);
     tn_status status = settle(run, scope, code, err);
     if (pack)
         (void)dnn->desc_destroy(pack);
@@ -237,7 +325,7 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
     const cuda_driver *driver = &scope->self->driver;
     const dnn_own *own = &l->made->own;
     cu_result code = CUDA_SUCCESS;
-    if (own->table > 0)
+    if (own->table > 0 && !(run->op->uses & TN_ATTENTION_USES_PACKED))
         code = driver->fill_32((cu_deviceptr)(uintptr_t)l->table, (unsigned)at->queries,
                                (size_t)at->batch, run->stream);
     if (!code && own->parts > 0 && l->made->clears)
@@ -246,7 +334,7 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
     return cuda_check(scope, code, "cuMemsetD32Async", err);
 }
 
-tn_status dnn_made_queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)
+static tn_status queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)
 {
     cuda_dnn *dnn = run->library;
     dnn_lease *lease = NULL;
@@ -258,8 +346,8 @@ tn_status dnn_made_queue(const tn_run *run, const cuda_scope *scope, dnn_made *m
     status = fill(run, scope, &l, err);
     if (!status)
         status = settle(run, scope, dnn->set_stream(lease->handle, run->stream), err);
-    if (!status)
-        status = execute(run, scope, &l, lease->handle, err);
+    for (int32_t i = 0; i < made->steps && !status; i++)
+        status = execute(run, scope, &l, &made->step[i], lease->handle, err);
     dnn_handle_give(dnn, scope, lease);
     return status;
 }
@@ -272,7 +360,7 @@ tn_status dnn_run(const tn_run *run, tn_error *err)
     if (status)
         return status;
     mtx_lock(&plan->lock);
-    status = dnn_made_queue(run, &scope, &plan->made, err);
+    status = queue(run, &scope, &plan->made, err);
     mtx_unlock(&plan->lock);
     cuda_leave(&scope);
     return status;

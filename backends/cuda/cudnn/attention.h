@@ -1,5 +1,4 @@
-/* Attention by cuDNN: a plan of Tenon's keeps one of cuDNN's, which is compiled for its very shape, or several that
- * differ in their keys. */
+/* Attention by cuDNN: a plan of Tenon's keeps one of cuDNN's, which is compiled for its very shape. */
 #ifndef CUDA_CUDNN_ATTENTION_H
 #define CUDA_CUDNN_ATTENTION_H
 
@@ -12,12 +11,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
 void dnn_plan_release(const tn_run *run, void *any);
 tn_status dnn_run(const tn_run *run, tn_error *err);
 
-/* The same of a plan that serves any number of keys. */
-tn_status dnn_growing_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
-void dnn_growing_release(const tn_run *run, void *any);
-tn_status dnn_growing_run(const tn_run *run, tn_error *err);
-
-extern const tn_kernel_row cuda_dnn_attention_row, cuda_dnn_growing_row, cuda_dnn_gradient_row,
+extern const tn_kernel_row cuda_dnn_attention_row, cuda_dnn_gradient_row,
     cuda_dnn_gradient_repeating_row;
 
 #endif

@@ -19,10 +19,12 @@
     X(DNN_F32, CUDNN_DATA_FLOAT, 0)                                                     \
     X(DNN_F16, CUDNN_DATA_HALF, 2)                                                      \
     X(DNN_I32, CUDNN_DATA_INT32, 4)                                                     \
+    X(DNN_U8, CUDNN_DATA_UINT8, 6)                                                      \
     X(DNN_BF16, CUDNN_DATA_BFLOAT16, 9)                                                 \
     X(DNN_BOOL, CUDNN_DATA_BOOLEAN, 11)                                                 \
     X(DNN_ADD, CUDNN_POINTWISE_ADD, 0)                                                  \
     X(DNN_MUL, CUDNN_POINTWISE_MUL, 1)                                                  \
+    X(DNN_MIN, CUDNN_POINTWISE_MIN, 2)                                                  \
     X(DNN_MAX, CUDNN_POINTWISE_MAX, 3)                                                  \
     X(DNN_DIV, CUDNN_POINTWISE_DIV, 6)                                                  \
     X(DNN_SUB, CUDNN_POINTWISE_SUB, 9)                                                  \
@@ -68,7 +70,6 @@
     X(DNN_REDUCTION, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, 21)                            \
     X(DNN_OP_REDUCTION, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)               \
     X(DNN_OP_RESHAPE, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                   \
-    X(DNN_KERNELS, CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR, 34)                           \
     X(DNN_OP_PAGED, CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR, 35)            \
     X(DNN_DEVICE, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                              \
     X(DNN_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MODE, 0)                                 \
@@ -82,7 +83,6 @@
     X(DNN_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, 400)                           \
     X(DNN_PLAN_CONFIG, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 401)                    \
     X(DNN_PLAN_WORKSPACE, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 402)                \
-    X(DNN_PLAN_KERNELS, CUDNN_ATTR_EXECUTION_PLAN_KERNEL_CACHE, 406)                    \
     X(DNN_PLAN_DEVICE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, 407)                       \
     X(DNN_OP_POINTWISE_DESC, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 750)         \
     X(DNN_OP_POINTWISE_X, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, 751)                    \
@@ -91,7 +91,6 @@
     X(DNN_OP_POINTWISE_T, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, 758)                    \
     X(DNN_GRAPH_HANDLE, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800)                          \
     X(DNN_GRAPH_OPS, CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                \
-    X(DNN_GRAPH_CHANGES, CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED, 803)       \
     X(DNN_TENSOR_ALIGNMENT, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900)                      \
     X(DNN_TENSOR_TYPE, CUDNN_ATTR_TENSOR_DATA_TYPE, 901)                                \
     X(DNN_TENSOR_SHAPE, CUDNN_ATTR_TENSOR_DIMENSIONS, 902)                              \
@@ -99,6 +98,7 @@
     X(DNN_TENSOR_ID, CUDNN_ATTR_TENSOR_UNIQUE_ID, 906)                                  \
     X(DNN_TENSOR_VIRTUAL, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 907)                            \
     X(DNN_TENSOR_BY_VALUE, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 908)                          \
+    X(DNN_TENSOR_PLACES, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 913)                     \
     X(DNN_PACK_IDS, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                           \
     X(DNN_PACK_POINTERS, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                   \
     X(DNN_PACK_WORKSPACE, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003)                      \
@@ -123,7 +123,6 @@
     X(DNN_OP_PAGED_TABLE, CUDNN_ATTR_OPERATION_PAGED_CACHE_LOAD_PAGE_TABLE_DESC, 1953)  \
     X(DNN_OP_RESHAPE_X, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 2200)                       \
     X(DNN_OP_RESHAPE_Y, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                       \
-    X(DNN_KERNELS_GRAPH, CUDNN_ATTR_KERNEL_CACHE_OPERATION_GRAPH, 2400)                 \
     X(DNN_DEVICE_TEXT, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)
 
 /*  Field, name, result, parameters. */

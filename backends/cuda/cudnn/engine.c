@@ -99,8 +99,6 @@ static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
         dnn_put(g, plan, DNN_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &c->target->handle);
     dnn_put_desc(g, plan, DNN_PLAN_CONFIG, config);
     dnn_put_desc(g, plan, DNN_PLAN_DEVICE, c->target->device);
-    if (c->target->kernels)
-        dnn_put_desc(g, plan, DNN_PLAN_KERNELS, *c->target->kernels);
     dnn_finish(g, plan, "a plan of cuDNN");
     if (!g->code)
         g->code = g->dnn->get(plan, DNN_PLAN_WORKSPACE, DNN_TYPE_I64, 1, &one, &bytes);
@@ -117,30 +115,13 @@ static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
     return NULL;
 }
 
-/* Where kernels of graphs like this one are kept; it outlives the graph. */
-static void begin_kernels(dnn_graph *graph, dnn_desc made, dnn_desc *io)
-{
-    dnn_desc kernels = NULL;
-    if (graph->code || *io)
-        return;
-    graph->code = graph->dnn->desc_create(DNN_KERNELS, &kernels);
-    dnn_put_desc(graph, kernels, DNN_KERNELS_GRAPH, made);
-    dnn_finish(graph, kernels, "a cache of cuDNN's kernels");
-    if (!graph->code)
-        *io = kernels;
-    else if (kernels)
-        (void)graph->dnn->desc_destroy(kernels);
-}
-
 tn_status dnn_plan_make(dnn_graph *graph, const dnn_target *target, dnn_desc *out,
                         uint64_t *out_workspace, tn_error *err)
 {
     static const int32_t modes[] = {DNN_HEURISTIC_A, DNN_HEURISTIC_FALLBACK};
     choice c = {.graph = graph, .target = target};
     uint64_t needs = 0;
-    dnn_desc plan = NULL, made = dnn_graph_make(graph, target->handle, target->kernels != NULL);
-    if (target->kernels)
-        begin_kernels(graph, made, target->kernels);
+    dnn_desc plan = NULL, made = dnn_graph_make(graph, target->handle);
     tn_status status = tell(&c);
     for (int m = 0; m < 2 && !status && !plan; m++) {
         ask_heuristics(&c, made, modes[m]);

@@ -10,9 +10,6 @@ typedef struct dnn_target {
     dnn_desc device;
     uint64_t most; /* bytes of workspace */
     bool repeats;  /* the same bits in every run */
-    dnn_desc *
-        kernels; /* that were compiled for other shapes of a graph like this; NULL: none are shared. *kernels is
-                          made where it is NULL, and is the caller's to destroy after all its plans */
 } dnn_target;
 
 /* The plan that the library's heuristics name first of those. It outlives the graph, and is the caller's to

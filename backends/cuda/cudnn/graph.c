@@ -63,7 +63,7 @@ void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what)
 static dnn_desc begin_tensor(dnn_graph *graph, const dnn_layout *layout, int64_t *out_id)
 {
     enum { ALIGNMENT = 16 };
-    const int64_t alignment = ALIGNMENT;
+    const int64_t alignment = layout->alignment ? layout->alignment : ALIGNMENT;
     dnn_desc made = dnn_make(graph, DNN_TENSOR);
     *out_id = graph->next_id++;
     dnn_put(graph, made, DNN_TENSOR_ALIGNMENT, DNN_TYPE_I64, 1, &alignment);
@@ -84,8 +84,14 @@ static void add_slot(dnn_graph *graph, const dnn_slot *slot)
 
 dnn_desc dnn_tensor(dnn_graph *graph, const dnn_layout *layout, int32_t from)
 {
+    return dnn_tensor_at(graph, layout, from, NULL);
+}
+
+dnn_desc dnn_tensor_at(dnn_graph *graph, const dnn_layout *layout, int32_t from, dnn_desc places)
+{
     dnn_slot slot = {.from = from};
     dnn_desc made = begin_tensor(graph, layout, &slot.id);
+    dnn_put_desc(graph, made, DNN_TENSOR_PLACES, places);
     dnn_finish(graph, made, "a tensor of cuDNN");
     add_slot(graph, &slot);
     return made;
@@ -194,11 +200,9 @@ void dnn_add_paged(dnn_graph *graph, const dnn_paged *of)
     add_op(graph, op, "pages of cuDNN");
 }
 
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes)
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle)
 {
     dnn_desc made = dnn_make(graph, DNN_GRAPH);
-    if (changes)
-        dnn_put(graph, made, DNN_GRAPH_CHANGES, DNN_TYPE_BOOL, 1, &changes);
     dnn_put(graph, made, DNN_GRAPH_OPS, DNN_TYPE_DESC, graph->ops, graph->op);
     if (handle)
         dnn_put(graph, made, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);

@@ -16,7 +16,13 @@ enum {
     /* Memory that the run has for it: */
     DNN_FROM_TABLE = -5, /* the number of queries, i32 for each sequence, which the run fills in */
     DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
-    DNN_FROM_PARTS = -7  /* f32 for each element of Q  */
+    DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
+    DNN_FROM_BIAS = -8,  /* what a mask of bool becomes */
+    DNN_FROM_LEAST = -9, /* LSE, with the least number for -infinity */
+
+    /* And, each less a number: */
+    DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */
+    DNN_FROM_TABLES = -64  /* the table of packed sequences of that number            */
 };
 
 typedef struct dnn_slot {
@@ -42,7 +48,8 @@ typedef struct dnn_graph {
 } dnn_graph;
 
 typedef struct dnn_layout {
-    int32_t type; /* DNN_F32 */
+    int32_t type;      /* DNN_F32 */
+    int32_t alignment; /* in bytes; 0: 16 */
     int64_t shape[DNN_RANK], stride[DNN_RANK];
 } dnn_layout;
 
@@ -60,6 +67,9 @@ void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what);
 
 /* A tensor in memory, from where it comes; one that is never in memory; a number that is given with the run. */
 dnn_desc dnn_tensor(dnn_graph *graph, const dnn_layout *layout, int32_t from);
+
+/* A tensor in memory whose batches begin where `places`, a tensor of i32, says in elements; NULL: as strides say. */
+dnn_desc dnn_tensor_at(dnn_graph *graph, const dnn_layout *layout, int32_t from, dnn_desc places);
 dnn_desc dnn_between(dnn_graph *graph, const dnn_layout *layout);
 dnn_desc dnn_number(dnn_graph *graph, int32_t from, int32_t type, double number);
 
@@ -89,8 +99,7 @@ typedef struct dnn_paged {
 } dnn_paged;
 void dnn_add_paged(dnn_graph *graph, const dnn_paged *of);
 
-/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. `changes`:
- * its kernels are to serve other shapes, too. */
-dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle, bool changes);
+/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. */
+dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle);
 
 #endif

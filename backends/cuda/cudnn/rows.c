@@ -2,7 +2,8 @@
  * refuses, it says when a plan is made. The three figures are of an H200. */
 #include "../kernels/layout.h"
 #include "attention.h"
-#include "shape.h"
+#include "bias.h"
+#include "packed.h"
 
 static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
 
@@ -52,7 +53,7 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
     }
     if (lse && lse != TN_F32)
         return tn_refuse(why, TN_REFUSE_DTYPE, "lse", TN_F32, lse);
-    return !mask || mask == dtype || mask == TN_F32
+    return !mask || mask == dtype || mask == TN_F32 || mask == TN_BOOL
                ? TN_OK
                : tn_refuse(why, TN_REFUSE_DTYPE, "mask", dtype, mask);
 }
@@ -120,7 +121,8 @@ static tn_status admit_tables(const tn_op *op, tn_refusal *why)
     static const tn_layout none = {.dtype = TN_DTYPE_NONE};
     const tn_layout *lengths =
         op->kind == TN_OP_ATTENTION ? &op->operand[TN_ATTENTION_LENGTHS] : &none;
-    const int64_t needed[] = {at->heads * at->queries, at->queries, 1};
+    const int64_t rows = lse->dtype ? lse->shape[2] : 0; /* of all that are packed */
+    const int64_t needed[] = {at->heads * rows, rows, 1};
     for (int32_t d = 0; lse->dtype && d < 3; d++) {
         if (lse->shape[d] > 1 && lse->stride[d] != needed[d])
             return cuda_refuse(why, TN_REFUSE_STRIDE, "lse.stride", needed[d], lse->stride[d],
@@ -139,6 +141,8 @@ static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
         if (i != TN_ATTENTION_LSE && op->operand[i].dtype)
             status = admit_operand(op, i, why);
     }
+    if (!status)
+        status = dnn_bias_admit(op, why);
     return status ? status : admit_tables(op, why);
 }
 
@@ -221,6 +225,18 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
                              "pages of a sequence lie together");
 }
 
+/* NVIDIA/TransformerEngine, what it has fused attention for. */
+static tn_status admit_packed(const tn_query *query, tn_refusal *why)
+{
+    enum { LEAST = 90 };
+    if (!(query->op->uses & TN_ATTENTION_USES_PACKED))
+        return TN_OK;
+    if (capability_of(query) < LEAST)
+        return cuda_refuse(why, TN_REFUSE_DEVICE, "capability", LEAST, capability_of(query),
+                           "capability times ten: packed sequences came with 9.0");
+    return dnn_packed_admit(query->op, why);
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
@@ -237,19 +253,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_sinks(query, why);
     if (!status)
         status = admit_pages(query, why);
+    if (!status)
+        status = admit_packed(query, why);
     return status ? status : admit_decode(query, why);
-}
-
-/* Few queries of keys that grow: kernels for changing shapes came with 9.18.1. */
-static tn_status admit_growing(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
-{
-    enum { FIRST = 91801, FEW = 64 };
-    const int64_t queries = query->op->as.attention.queries;
-    if (is_before(query, FIRST))
-        return refuse_version(why, query, FIRST, "kernels for changing shapes came with 9.18.1");
-    return queries <= FEW ? admit(row, query, why)
-                          : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", FEW, queries,
-                                        "it is for few queries, as decoding has them");
 }
 
 /* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
@@ -292,56 +298,38 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. Nor are
- * masks that are added among those of gradients: a query that one hides from all keys would have gradients that are no
- * numbers, as its score and its lse are both -infinity. */
+/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. */
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
-    FORWARD = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-              TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_LENGTHS,
-    PAGES = TN_ATTENTION_USES_PAGES
+    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
+              TN_ATTENTION_USES_LENGTHS,
+    MASKS = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_MASK,
+    PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
 };
 
-#define SHARED                                                                    \
+/* A plan is compiled for its shape: it has no free dimension. */
+#define ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
     .backend = "cudnn", .version = 1, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
-    .workspace = dnn_workspace
-
-/* A plan is compiled for its shape: it has no free dimension. */
-#define ROW SHARED, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
+    .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
 
 const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
     .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD | PAGES,
+    .honours = BOTH | FORWARD | MASKS | PLACES,
     .flops_per_us = 6e8,
     .overhead_us = 8,
     .admit = admit,
     ROW,
 };
 
-const tn_kernel_row cuda_dnn_growing_row = {
-    .name = "cuda.attention.cudnn.growing",
-    .op = TN_OP_ATTENTION,
-    .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | (FORWARD & ~TN_ATTENTION_USES_ADDITIVE),
-    .flops_per_us = 6e8,
-    .overhead_us = 7,
-    .free_dims = TN_ATTENTION_DIM_KEYS,
-    .admit = admit_growing,
-    .plan = dnn_growing_plan,
-    .plan_release = dnn_growing_release,
-    .run = dnn_growing_run,
-    SHARED,
-};
-
 /* Parts of the gradient of queries are added as they come. */
 const tn_kernel_row cuda_dnn_gradient_row = {
     .name = "cuda.attention-backward.cudnn",
     .op = TN_OP_ATTENTION_BACKWARD,
-    .honours = BOTH,
+    .honours = BOTH | MASKS,
     .flops_per_us = 4.5e8,
     .overhead_us = 20,
     .admit = admit_gradient,
@@ -352,7 +340,7 @@ const tn_kernel_row cuda_dnn_gradient_repeating_row = {
     .name = "cuda.attention-backward.cudnn.repeating",
     .op = TN_OP_ATTENTION_BACKWARD,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH,
+    .honours = BOTH | MASKS,
     .flops_per_us = 3e8,
     .overhead_us = 20,
     .admit = admit_gradient,

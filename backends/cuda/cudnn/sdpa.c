@@ -1,5 +1,8 @@
 #include "sdpa.h"
 
+#include "bias.h"
+#include "packed.h"
+
 #include <float.h>
 #include <math.h>
 
@@ -46,9 +49,29 @@ void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *ou
 
 dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
 {
+    const tn_attention_op *at = &s->op->as.attention;
+    int32_t starts;
     dnn_layout layout;
     dnn_layout_of(s->op, operand, turned, &layout);
-    return dnn_tensor(s->graph, &layout, operand);
+    if (!dnn_is_packed(s->op, operand, &starts))
+        return dnn_tensor(s->graph, &layout, operand);
+    layout.shape[DNN_BATCH] = at->batch;
+    layout.shape[turned ? DNN_SIZE : DNN_LENGTH] =
+        starts == TN_ATTENTION_STARTS_Q ? at->queries : at->keys;
+    return dnn_tensor_at(s->graph, &layout, operand, dnn_places_of(s->graph, s->op, operand));
+}
+
+/* Logarithms of sums, as many as there are queries. */
+static dnn_desc add_lse(const dnn_sdpa *s)
+{
+    const tn_layout *of = &s->op->operand[TN_ATTENTION_LSE];
+    dnn_layout layout = s->rows;
+    if (of->dtype == TN_DTYPE_NONE)
+        return dnn_between(s->graph, &layout);
+    layout.stride[DNN_BATCH] = s->op->as.attention.heads * of->shape[DNN_LENGTH];
+    layout.stride[DNN_HEADS] = of->shape[DNN_LENGTH];
+    return dnn_tensor_at(s->graph, &layout, TN_ATTENTION_LSE,
+                         dnn_places_of(s->graph, s->op, TN_ATTENTION_LSE));
 }
 
 /* K or V, as if each sequence's lay together. */
@@ -58,8 +81,10 @@ static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
     const tn_layout *pages = &s->op->operand[TN_ATTENTION_PAGES];
     const int64_t size = operand == TN_ATTENTION_K ? at->size : at->value_size;
     const int64_t all = at->keys * size, row = pages->stride[0], each = pages->shape[1];
-    const dnn_layout table = {
-        .type = DNN_I32, .shape = {at->batch, 1, each, 1}, .stride = {row, row, 1, 1}};
+    const dnn_layout table = {.type = DNN_I32,
+                              .alignment = sizeof(int32_t),
+                              .shape = {at->batch, 1, each, 1},
+                              .stride = {row, row, 1, 1}};
     dnn_layout together = {.type = dnn_type_of(s->op->operand[operand].dtype),
                            .shape = {at->batch, at->groups, at->keys, size},
                            .stride = {at->groups * all, all, size, 1}};
@@ -83,8 +108,10 @@ static dnn_desc add_keys(const dnn_sdpa *s, int32_t operand, bool turned)
 /* A table of one i32 for each sequence. */
 static dnn_desc add_table(const dnn_sdpa *s, int32_t from)
 {
-    const dnn_layout table = {
-        .type = DNN_I32, .shape = {s->op->as.attention.batch, 1, 1, 1}, .stride = {1, 1, 1, 1}};
+    const dnn_layout table = {.type = DNN_I32,
+                              .alignment = sizeof(int32_t),
+                              .shape = {s->op->as.attention.batch, 1, 1, 1},
+                              .stride = {1, 1, 1, 1}};
     return dnn_tensor(s->graph, &table, from);
 }
 
@@ -160,6 +187,8 @@ void dnn_add_scores(dnn_sdpa *s, dnn_desc q, dnn_desc k)
     if (s->op->uses & TN_ATTENTION_USES_ADDITIVE)
         s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score,
                                   dnn_operand(s, TN_ATTENTION_MASK, false), NULL);
+    if (s->op->uses & TN_ATTENTION_USES_MASK)
+        s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score, dnn_bias(s->graph, s->op), NULL);
 }
 
 /* Queries and keys that a sequence does not have. */
@@ -242,10 +271,7 @@ static dnn_desc add_softmax(const dnn_sdpa *s)
     weights.type = dnn_type_of(s->op->operand[TN_ATTENTION_Q].dtype);
     dnn_desc power = add_powers(s, &most, &sum);
     dnn_desc logarithm = dnn_each_to(s, DNN_LOG, dnn_between(graph, &s->rows), sum, NULL);
-    const bool wanted = s->op->operand[TN_ATTENTION_LSE].dtype != TN_DTYPE_NONE;
-    dnn_desc lse =
-        wanted ? dnn_tensor(graph, &s->rows, TN_ATTENTION_LSE) : dnn_between(graph, &s->rows);
-    (void)dnn_each_to(s, DNN_ADD, lse, most, logarithm);
+    (void)dnn_each_to(s, DNN_ADD, add_lse(s), most, logarithm);
     return dnn_each_to(s, DNN_DIV, dnn_between(graph, &weights), power, sum);
 }
 
@@ -272,10 +298,14 @@ void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out)
                                .shape = {at->batch, at->heads, at->queries, 1},
                                .stride = {all, at->queries, 1, 1}}};
     (void)dnn_shape_of(op, &out->shape, NULL); /* it was admitted */
-    if (out->shape.lengths) {
-        out->queries = add_table(out, DNN_FROM_TABLE);
-        out->keys = add_table(out, TN_ATTENTION_LENGTHS);
-    }
+    if (!out->shape.lengths)
+        return;
+    out->queries = op->uses & TN_ATTENTION_USES_PACKED
+                       ? dnn_tensor_of_table(graph, op, TN_ATTENTION_STARTS_Q, 0)
+                       : add_table(out, DNN_FROM_TABLE);
+    out->keys = op->operand[TN_ATTENTION_LENGTHS].dtype
+                    ? add_table(out, TN_ATTENTION_LENGTHS)
+                    : dnn_tensor_of_table(graph, op, TN_ATTENTION_STARTS_K, 0);
 }
 
 void dnn_add_attention(dnn_graph *graph, const tn_op *op)

@@ -1,4 +1,5 @@
 /* Gradients: five products, of which those of keys and values are of transposed scores. */
+#include "bias.h"
 #include "sdpa.h"
 
 /* What is on the way, beside what both ways share. */
@@ -36,9 +37,10 @@ static void add_sums(back *b)
 static void add_weights(back *b)
 {
     dnn_sdpa *s = &b->s;
+    const int32_t lse = dnn_needs_least(s->op) ? DNN_FROM_LEAST : TN_ATTENTION_LSE;
     dnn_add_scores(s, b->q, b->k);
-    s->score = dnn_each_score(s, DNN_SUB, DNN_F32, s->score,
-                              dnn_tensor(s->graph, &s->rows, TN_ATTENTION_LSE), NULL);
+    s->score =
+        dnn_each_score(s, DNN_SUB, DNN_F32, s->score, dnn_tensor(s->graph, &s->rows, lse), NULL);
     dnn_add_bounds(s);
     b->weights = dnn_each_score(s, DNN_EXP, DNN_F32, s->score, NULL, NULL);
 }

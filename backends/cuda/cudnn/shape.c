@@ -35,7 +35,8 @@ tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
     *out = (dnn_shape){.lengths = op->kind == TN_OP_ATTENTION &&
-                                  op->operand[TN_ATTENTION_LENGTHS].dtype != TN_DTYPE_NONE};
+                                  (op->operand[TN_ATTENTION_LENGTHS].dtype != TN_DTYPE_NONE ||
+                                   op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE)};
     if (at->queries > INT32_MAX / 2 || at->keys > INT32_MAX / 2 || at->left > INT32_MAX / 2 ||
         at->right > INT32_MAX / 2 || at->shift > INT32_MAX / 2 || at->shift < -INT32_MAX / 2)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries, keys", INT32_MAX / 2, INT64_MAX,

@@ -68,9 +68,11 @@ bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_pr
     if (note->keys)
         snprintf(here, sizeof here, "here %lld keys, of at most %lld; ",
                  (long long)op->as.attention.keys, (long long)note->keys - 1);
-    (void)tni_refuse(
-        why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version, "%s%s%s%s%s",
-        here, note->reason ? note->reason : "known to give wrong results", note->source ? " (" : "",
-        note->source ? note->source : "", note->source ? ")" : "");
+    const char *reason = note->reason ? note->reason : "known to give wrong results";
+    const char *source = note->source ? note->source : "";
+    (void)tni_refuse(why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version,
+                     "%s%s%s%s%s%s", here, reason, source[0] ? " (" : "", source,
+                     source[0] ? ")" : "",
+                     kernel->row->library ? "; `tenon libraries --try` names its other files" : "");
     return true;
 }

@@ -1,0 +1,88 @@
+#include "bias.h"
+
+#include "../kernels/layout.h"
+#include "sdpa.h"
+
+#include <float.h>
+
+int64_t dnn_bias_elements(const tn_op *op)
+{
+    const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
+    int64_t count = 1;
+    if (mask->dtype != TN_BOOL)
+        return 0;
+    for (int32_t d = 0; d < DNN_RANK; d++) { /* its bytes lie in memory, and so can be counted */
+        if (mask->stride[d] != 0)
+            count *= mask->shape[d];
+    }
+    return count;
+}
+
+/* Elements of a dtype that lie together, however many dimensions they have. */
+static dnn_layout line_of(int32_t type, int64_t count)
+{
+    return (dnn_layout){
+        .type = type, .shape = {1, count, 1, 1}, .stride = {count, 1, count, count}};
+}
+
+void dnn_add_bias(dnn_graph *graph, const tn_op *op)
+{
+    const int64_t count = dnn_bias_elements(op);
+    const dnn_layout bytes = line_of(DNN_U8, count), numbers = line_of(DNN_F32, count);
+    const dnn_layout bias = line_of(dnn_type_of(op->operand[TN_ATTENTION_Q].dtype), count);
+    const dnn_each each = {.mode = DNN_MIN,
+                           .type = DNN_F32,
+                           .x = dnn_tensor(graph, &bytes, TN_ATTENTION_MASK),
+                           .b = dnn_number(graph, DNN_FROM_FLOAT, DNN_F32, 1),
+                           .y = dnn_between(graph, &numbers)};
+    dnn_add_each(graph, &each);
+    const dnn_each logarithm = {.mode = DNN_LOG,
+                                .type = DNN_F32,
+                                .x = each.y,
+                                .y = dnn_tensor(graph, &bias, DNN_FROM_BIAS)};
+    dnn_add_each(graph, &logarithm);
+}
+
+bool dnn_needs_least(const tn_op *op)
+{
+    return op->kind == TN_OP_ATTENTION_BACKWARD && op->operand[TN_ATTENTION_MASK].dtype;
+}
+
+void dnn_add_least(dnn_graph *graph, const tn_op *op)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const dnn_layout line = line_of(DNN_F32, at->batch * at->heads * at->queries);
+    const dnn_each each = {.mode = DNN_MAX,
+                           .type = DNN_F32,
+                           .x = dnn_tensor(graph, &line, TN_ATTENTION_LSE),
+                           .b = dnn_number(graph, DNN_FROM_FLOAT, DNN_F32, -(double)FLT_MAX),
+                           .y = dnn_tensor(graph, &line, DNN_FROM_LEAST)};
+    dnn_add_each(graph, &each);
+}
+
+dnn_desc dnn_bias(dnn_graph *graph, const tn_op *op)
+{
+    dnn_layout layout;
+    dnn_layout_of(op, TN_ATTENTION_MASK, false, &layout);
+    layout.type = dnn_type_of(op->operand[TN_ATTENTION_Q].dtype);
+    return dnn_tensor(graph, &layout, DNN_FROM_BIAS);
+}
+
+tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
+{
+    const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
+    int64_t together = 1;
+    if (mask->dtype != TN_BOOL)
+        return TN_OK;
+    for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
+        if (mask->shape[d] == 1 || mask->stride[d] == 0)
+            continue;
+        if (mask->stride[d] != together)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, "mask.stride", together, mask->stride[d],
+                               "a mask of bool lies together: one that is added is made of it");
+        together *= mask->shape[d];
+    }
+    return together <= INT32_MAX ? TN_OK
+                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "mask", INT32_MAX, together,
+                                               "a mask of bool has at most so many elements");
+}
