@@ -81,6 +81,8 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
     const lt_type type = cuda_blas_type(run->op->operand[TN_MATMUL_A].dtype);
     const lt_compute compute = ((const cuda_gemm_ready *)run->plan)->sums.compute;
     *call = "cublasGemmGroupedBatchedEx";
+    if (!blas->grouped)
+        return LT_NOT_SUPPORTED;
     return blas->grouped(handle, t->of_left, t->of_right, t->m, t->n, t->k, t->alpha, t->there,
                          type, t->lead_left, t->there + t->count, type, t->lead_right, t->beta,
                          (void *const *)(uintptr_t)(t->there + 2 * t->count), type, t->lead_out,
