@@ -14,7 +14,10 @@ tni_ref_attention_job tni_ref_attention_begin(const tn_run *run)
 
 tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_t h)
 {
-    tni_ref_head head = {.b = b, .h = h, .group = h / (job->at->heads / job->at->groups)};
+    const tn_attention_op *at = job->at;
+    tni_ref_head head = {.b = b, .h = h};
+    if (at->heads > 0)
+        head.group = h / (at->heads / at->groups);
     (void)tn_attention_sequence(job->run, b, &head.in, NULL); /* checked before */
     return head;
 }

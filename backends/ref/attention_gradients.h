@@ -195,6 +195,7 @@ static void OF(compute_keys)(const tni_ref_attention_job *job, int64_t block, ch
     const int64_t rows = tni_ref_block_rows(at->keys - first);
     tni_ref_head head = tni_ref_head_of(job, b, h);
     struct ARRAYS a = OF(take)(at, room);
+    head.group = number % at->groups; /* which may be no head's */
     struct KEY keys[TNI_REF_BLOCK_ROWS];
     for (int64_t r = 0; r < rows; r++) {
         keys[r] =

@@ -58,6 +58,8 @@ static const char *const matmuls[] = {
 static const char *const attentions[] = {
     "b=1,h=1,l=1,d=1",
     "b=0,h=2,l=3,d=4",
+    "b=2,h=0,l=3,d=4",
+    "b=2,h=0,hk=3,lq=3,lk=5,d=4",
     "b=1,h=2,lq=0,lk=5,d=8",
     "b=1,h=2,lq=5,lk=0,d=8",
     "b=1,h=1,l=64,d=64",

@@ -39,7 +39,7 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
                             .out = side_of(op, run, TN_ATTENTION_OUT),
                             .lse = side_of(op, run, TN_ATTENTION_LSE),
                             .mask = side_of(op, run, TN_ATTENTION_MASK),
-                            .sharers = at->heads / at->groups,
+                            .sharers = at->groups > 0 ? at->heads / at->groups : 0,
                             .units = at->batch * at->groups};
     if (op->kind == TN_OP_ATTENTION_BACKWARD) {
         out->dout = side_of(op, run, TN_ATTENTION_DOUT);

@@ -72,7 +72,7 @@ static void extent_of(const tn_op *op, const tni_part *part, int32_t operand, in
                       int64_t *out_begin, int64_t *out_count)
 {
     int64_t have = op->operand[operand].shape[d], whole = output_of(op)->shape[d];
-    bool shared = is_attention(op) && d == 1 && have != whole && have > 0;
+    bool shared = is_attention(op) && d == 1 && have != whole && have > 0 && whole > 0;
     *out_begin = shared ? part->begin[d] / (whole / have) : part->begin[d];
     *out_count = shared ? part->count[d] / (whole / have) : part->count[d];
     *out_count = shared && *out_count == 0 ? 1 : *out_count;
