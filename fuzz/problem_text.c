@@ -1,10 +1,15 @@
-/* Problems: whatever is taken in is an op whose text is read as the same op, and is its own text. */
+/* Problems: whatever is taken in is an op whose text is read as the same op, and is its own text; each of the
+ * processor's own rows says of it what it takes, why not, and in how much time and memory. */
 #include "base/alloc.h"
 #include "ops/fields.h"
+#include "tenon/module/kernel.h"
+#include "tenon/module/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { DEVICE = 64 };
+
+tn_module_entry_fn tni_cpu_module_entry;
 
 static void require(bool holds)
 {
@@ -33,6 +38,35 @@ static void require_text(const tn_op *op, const char *device)
     tni_buffer_release(&text);
 }
 
+static void require_row(const tn_kernel_row *row, const tn_op *op, int32_t threads)
+{
+    const tn_query query = {
+        .struct_size = sizeof query, .op = op, .library_version = -1, .threads = threads};
+    tn_refusal why = {.struct_size = sizeof why};
+    tn_status status = row->admit ? row->admit(row, &query, &why) : TN_OK;
+    require(status == TN_OK || (status == TN_UNSUPPORTED && why.code != TN_REFUSE_NONE));
+    if (status)
+        return;
+    if (row->workspace)
+        (void)row->workspace(row, &query);
+    if (row->cost)
+        (void)row->cost(row, &query);
+}
+
+/* As the core asks: a row that honours all that the op uses and computes with its dtype. */
+static void require_rows(const tn_op *op)
+{
+    static const tn_host host = {.struct_size = sizeof host};
+    const tn_module *module = NULL;
+    require(tni_cpu_module_entry(&host, &module, NULL) == TN_OK);
+    for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
+        if ((*row)->op != op->kind || (*row)->library || op->uses & ~(*row)->honours)
+            continue;
+        require_row(*row, op, 1);
+        require_row(*row, op, 64);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char device[DEVICE] = "untouched";
@@ -44,8 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status)
         require(err.status == status && status == TN_INVALID_ARGUMENT && err.message[0] &&
                 strcmp(device, "untouched") == 0);
-    else
+    else {
         require_text(&op, device);
+        require_rows(&op);
+    }
     tni_release(text);
     return 0;
 }
