@@ -10,6 +10,23 @@
 #include "make.h"
 
 #include <stdbool.h>
+#include <time.h>
+
+/* Other numbers in every run, which TENON_TEST_SEED repeats. */
+static inline void dice_begin(void)
+{
+    const char *given = getenv("TENON_TEST_SEED");
+    dice_state = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    dice_state = dice_state ? dice_state : 1;
+    print_message("TENON_TEST_SEED=%llu\n", (unsigned long long)dice_state);
+}
+
+/* The same numbers in every run, where it is the greatest of some errors that counts: that of two ways to compute a
+ * row differs by chance, the more the fewer rows there are. */
+static inline void dice_hold(void)
+{
+    dice_state = UINT64_C(88172645463325252);
+}
 
 /* An op with its operands; those that are absent have no memory. */
 typedef struct call {
@@ -269,6 +286,19 @@ static inline void roll_mask(call *c)
         if (dice(4) == 0)
             put_number(mask, i, -(double)INFINITY);
     }
+}
+
+/* What queries see: all, causal from either corner, a window, and what masks of two kinds let them. */
+enum { MASKS = 6 };
+static inline void put_mask(call *c, int which)
+{
+    tn_attention_op *at = &c->op.as.attention;
+    const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
+    at->right = which == 0 || which > 3 ? -1 : which == 3 ? 17 : 0;
+    at->left = which == 3 ? 40 : -1;
+    at->corner = which == 2 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
+    if (which > 3)
+        c->o[TN_ATTENTION_MASK] = make_random(which == 4 ? TN_BOOL : TN_F32, 4, shape, DENSE);
 }
 
 static inline void roll_numbers(tn_attention_op *at)

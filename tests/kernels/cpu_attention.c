@@ -258,19 +258,6 @@ static void find_errors(call *c, int64_t size, double *plain, double *worst)
     twin_drop(&want, results, RESULTS);
 }
 
-/* What queries see: all, causal from either corner, a window, and what masks of two kinds let them. */
-enum { MASKS = 6 };
-static void put_mask(call *c, int which)
-{
-    tn_attention_op *at = &c->op.as.attention;
-    const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
-    at->right = which == 0 || which > 3 ? -1 : which == 3 ? 17 : 0;
-    at->left = which == 3 ? 40 : -1;
-    at->corner = which == 2 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
-    if (which > 3)
-        c->o[TN_ATTENTION_MASK] = make_random(which == 4 ? TN_BOOL : TN_F32, 4, shape, DENSE);
-}
-
 /* Errors are at most twice those of the plain formula in f32, scores of 80 and more included. A row's errors come
  * from those of its scores together, so that the greatest of few rows says little: there are some hundred. */
 static void errors_are_those_of_the_formula(void **state)
@@ -279,6 +266,7 @@ static void errors_are_those_of_the_formula(void **state)
         {113, 203, 64}, {128, 217, 128}, {64, 800, 40}, {3, 799, 59}};
     enum { ROWS = 100 };
     (void)state;
+    dice_hold();
     find_rows(TN_OP_ATTENTION);
     for (int turn = 0; turn < 8 * MASKS; turn += test_reduced() ? 5 : 1) {
         const int64_t *s = sizes[turn % 4];
@@ -434,6 +422,51 @@ static void wrong_tables_are_refused(void **state)
     }
 }
 
+/* The bytes that a call asks for. */
+static uint64_t scratch_of(const tn_kernel_row *row, call *c, int64_t length, int32_t threads)
+{
+    const tn_query query = {
+        .struct_size = sizeof query, .op = &c->op, .threads = threads, .setting = tell_setting};
+    c->op.as.attention.queries = c->op.as.attention.keys = length;
+    for (int32_t o = 0; o < c->op.count; o++) {
+        c->op.operand[o] = c->o[o].layout;
+        if (c->op.operand[o].dtype)
+            c->op.operand[o].shape[2] = length;
+    }
+    return row->workspace ? row->workspace(row, &query) : 0;
+}
+
+/* Twice the length, twice the scratch memory and no more: scores, which would be four times as much, are not kept. Of
+ * the gradients there are sums in f32 for the whole of q, k and v. */
+static void scratch_grows_as_lengths_do(void **state)
+{
+    static const tn_dtype all[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+    static const int32_t ops[] = {TN_OP_ATTENTION, TN_OP_ATTENTION_BACKWARD};
+    enum { FIRST = 1 << 12, LAST = 1 << 20, HEADS = 2, SIZE = 64 };
+    (void)state;
+    for (int turn = 0; turn < 2 * 4 * 2; turn++) {
+        const tn_dtype dtype = all[turn / 2 % 4];
+        const int32_t op = ops[turn / 8], threads = turn % 2 ? 16 : 1;
+        call c = call_of(dtype, 1, HEADS, HEADS, 1, 1, SIZE, SIZE);
+        c.op.kind = op;
+        (void)find_rows_of(op, all, 0, 0);
+        for (int n = 0; n < row_count; n++) {
+            if (strstr(rows[n]->name, ".math") || !takes(rows[n], &c))
+                continue;
+            const uint64_t least = scratch_of(rows[n], &c, FIRST, threads);
+            for (int64_t length = FIRST; length <= LAST; length *= 2) {
+                const uint64_t bytes = scratch_of(rows[n], &c, length, threads);
+                const uint64_t most = least * (uint64_t)(length / FIRST);
+                if (bytes > most || bytes > UINT64_C(40) * HEADS * SIZE * (uint64_t)length + least)
+                    fail_msg("%s on %d threads: %llu bytes for %lld, %llu for %d", rows[n]->name,
+                             threads, (unsigned long long)bytes, (long long)length,
+                             (unsigned long long)least, FIRST);
+            }
+        }
+        call_drop(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +480,8 @@ int main(void)
         cmocka_unit_test(rows_that_see_nothing),
         cmocka_unit_test(infinite_scores),
         cmocka_unit_test(wrong_tables_are_refused),
+        cmocka_unit_test(scratch_grows_as_lengths_do),
     };
+    dice_begin();
     return run_suite("kernels.cpu_attention", tests);
 }

@@ -177,5 +177,6 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(what_is_not_seen_has_no_part),
     };
+    dice_begin();
     return run_suite("kernels.cpu_attention_backward", tests);
 }

@@ -118,6 +118,7 @@ static void narrow_scores_are_as_exact_as_the_formula(void **state)
     static const int64_t sizes[][4] = {{70, 300, 64, 64}, {33, 129, 300, 40}, {5, 600, 32, 129}};
     double wider = 0, narrower = 0;
     (void)state;
+    dice_hold();
     find_math("cpu.attention.math");
     for (int turn = 0; turn < 12; turn++) {
         const int64_t *s = sizes[turn % 3];
@@ -276,5 +277,6 @@ int main(void)
         cmocka_unit_test(what_is_not_honoured_is_refused),
     };
     (void)setenv("TENON_CACHE", "", 1);
+    dice_begin();
     return run_suite("kernels.cpu_attention_math", tests);
 }

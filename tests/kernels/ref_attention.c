@@ -430,5 +430,6 @@ int main(void)
         cmocka_unit_test(what_is_not_seen_is_not_read),
         cmocka_unit_test(no_memory_is_a_status),
     };
+    dice_begin();
     return run_suite("kernels.ref_attention", tests);
 }

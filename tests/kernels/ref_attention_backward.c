@@ -391,5 +391,6 @@ int main(void)
         cmocka_unit_test(scores_of_minus_infinity), cmocka_unit_test(no_query_gives_no_gradient),
         cmocka_unit_test(two_parts_are_the_whole),  cmocka_unit_test(merging_is_its_formula),
     };
+    dice_begin();
     return run_suite("kernels.ref_attention_backward", tests);
 }
