@@ -306,8 +306,57 @@ static void every_row_is_right(void **state)
     assert_true(rows >= 10);
 }
 
+/* What a call takes with the instructions of one row alone, and it is right. */
+static void check_masked(const tn_kernel_row *row, tn_dtype dtype, const char *fields)
+{
+    const tni_kernel *taken = NULL;
+    char problem[256];
+    snprintf(problem, sizeof problem, "%s:%s:%s@cpu:0", tni_op_class_of(row->op)->word,
+             tn_dtype_name(dtype), fields);
+    const tn_check_args args = {.struct_size = sizeof args, .problem = problem, .seed = seed++};
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_error err = {0};
+    tni_cpu_mask_set(row->cpu_needs);
+    tn_status status = tn_check(NULL, &args, &result, &err);
+    tni_cpu_mask_set(UINT64_MAX);
+    if (status || !result.ok)
+        fail_msg("%s as %s may: %s", problem, row->name, status ? err.message : result.text);
+    assert_int_equal(tni_kernel_find(result.kernel, &taken, NULL), TN_OK);
+    if (taken->row->cpu_needs & ~row->cpu_needs)
+        fail_msg("%s takes %s with the instructions of %s", problem, result.kernel, row->name);
+}
+
+/* Of the ops that have the most sets of instructions; the others are asked the same way. */
+static const char *masked_fields(int32_t op)
+{
+    switch (op) {
+    case TN_OP_MATMUL: return "m=33,n=40,k=70";
+    case TN_OP_ATTENTION:
+    case TN_OP_ATTENTION_BACKWARD: return "b=1,h=2,l=70,d=40,mask=causal";
+    case TN_OP_SOFTMAX: return "shape=9x70";
+    default: return NULL;
+    }
+}
+
+static void each_set_of_instructions_alone(void **state)
+{
+    const tni_kernel *kernel;
+    size_t checked = 0;
+    (void)state;
+    for (size_t i = 0; (kernel = tni_kernel_at(i)); i++) {
+        const tn_kernel_row *row = kernel->row;
+        const char *fields = masked_fields(row->op);
+        if (!fields || row->library || strcmp(row->platform, "cpu") != 0 || !can_run(kernel))
+            continue;
+        for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++, checked++)
+            check_masked(row, *dtype, fields);
+    }
+    assert_true(checked >= 10);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_right),
+                                       cmocka_unit_test(each_set_of_instructions_alone)};
     return run_suite("kernels.rows", tests);
 }
