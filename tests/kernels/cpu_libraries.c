@@ -12,10 +12,22 @@
 /* Whose kernels are of which numbers. */
 static const struct {
     const char *kernel;
-    bool is_exact; /* for f64 too */
-} rivals[] = {{"cpu.matmul.openblas", true}, {"cpu.matmul.mkl", true},    {"cpu.matmul.blis", true},
-              {"cpu.matmul.onednn", false},  {"cpu.matmul.avx512", true}, {"cpu.matmul.avx2", true},
-              {"cpu.matmul.plain", true}};
+    tn_dtype dtypes[2];
+} rivals[] = {{"cpu.matmul.openblas", {TN_F32, TN_F64}},
+              {"cpu.matmul.mkl", {TN_F32, TN_F64}},
+              {"cpu.matmul.blis", {TN_F32, TN_F64}},
+              {"cpu.matmul.onednn", {TN_F32}},
+              {"cpu.matmul.avx512", {TN_F32, TN_F64}},
+              {"cpu.matmul.avx2", {TN_F32, TN_F64}},
+              {"cpu.matmul.plain", {TN_F32, TN_F64}},
+              {"cpu.matmul.onednn.bf16", {TN_BF16}},
+              {"cpu.matmul.bf16.amx", {TN_BF16}},
+              {"cpu.matmul.bf16.avx512_bf16", {TN_BF16}},
+              {"cpu.matmul.bf16.plain", {TN_BF16}},
+              {"cpu.matmul.onednn.int8", {TN_I8}},
+              {"cpu.matmul.i8.amx", {TN_I8}},
+              {"cpu.matmul.i8.avx512_vnni", {TN_I8}},
+              {"cpu.matmul.i8.plain", {TN_I8}}};
 enum { RIVALS = sizeof rivals / sizeof rivals[0] };
 
 static tn_context *context_for(const char *kernel)
@@ -50,8 +62,18 @@ typedef struct product {
 
 static double get(const tn_tensor *tensor, int64_t i)
 {
-    return tensor->dtype == TN_F64 ? ((const double *)tensor->data)[i]
-                                   : (double)((const float *)tensor->data)[i];
+    if (tensor->dtype == TN_BF16) {
+        const uint32_t bits = (uint32_t)((const uint16_t *)tensor->data)[i] << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+    switch (tensor->dtype) {
+    case TN_F64: return ((const double *)tensor->data)[i];
+    case TN_I8: return ((const int8_t *)tensor->data)[i];
+    case TN_I32: return ((const int32_t *)tensor->data)[i];
+    default: return (double)((const float *)tensor->data)[i];
+    }
 }
 
 static tn_tensor make_matrix(tn_dtype dtype, int64_t rows, int64_t columns)
@@ -72,6 +94,10 @@ static void fill(tn_tensor *tensor, int64_t count)
         double x = (double)(state >> 8) * 0x1p-23 - 1;
         if (tensor->dtype == TN_F64)
             ((double *)tensor->data)[i] = x;
+        else if (tensor->dtype == TN_I8)
+            ((int8_t *)tensor->data)[i] = (int8_t)(state >> 24);
+        else if (tensor->dtype == TN_BF16) /* 1 to 2, or -1 to -2 */
+            ((uint16_t *)tensor->data)[i] = (uint16_t)(0x3f80 | (state >> 16 & 0x807f));
         else
             ((float *)tensor->data)[i] = (float)x;
     }
@@ -90,11 +116,11 @@ static bool compute(const char *kernel, const product *p, tn_tensor *out)
     return status == TN_OK;
 }
 
-/* Two sums of k products, whatever their order, differ by no more than twice the bound of one. */
+/* Sums of whole numbers are the same. Two sums of k products, whatever their order, differ by no more than twice the bound of one. */
 static void compare(const product *p, const char *first, const tn_tensor *x, const char *second,
                     const tn_tensor *y)
 {
-    double u = p->dtype == TN_F64 ? 0x1p-53 : 0x1p-24;
+    double u = p->dtype == TN_F64 ? 0x1p-53 : p->dtype == TN_I8 ? 0 : 0x1p-24;
     for (int64_t i = 0; i < p->m * p->n; i++) {
         double bound = 0, difference = fabs(get(x, i) - get(y, i));
         for (int64_t l = 0; l < p->k && difference > 0; l++)
@@ -109,12 +135,13 @@ static void compare(const product *p, const char *first, const tn_tensor *x, con
 static void check_product(int64_t m, int64_t n, int64_t k, tn_dtype dtype)
 {
     product p = {m, n, k, dtype, make_matrix(dtype, m, k), make_matrix(dtype, k, n)};
-    tn_tensor first = make_matrix(dtype, m, n), other = make_matrix(dtype, m, n);
+    const tn_dtype out = dtype == TN_I8 ? TN_I32 : dtype == TN_BF16 ? TN_F32 : dtype;
+    tn_tensor first = make_matrix(out, m, n), other = make_matrix(out, m, n);
     const char *name = NULL;
     fill(&p.a, m * k);
     fill(&p.b, k * n);
     for (size_t i = 0; i < RIVALS; i++) {
-        if (dtype == TN_F64 && !rivals[i].is_exact)
+        if (rivals[i].dtypes[0] != dtype && rivals[i].dtypes[1] != dtype)
             continue;
         if (!name && compute(rivals[i].kernel, &p, &first))
             name = rivals[i].kernel;
@@ -136,6 +163,18 @@ static void libraries_agree_with_one_another(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_F32);
         check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_F64);
+    }
+}
+
+/* Of k that all of them take. */
+static void narrow_products_agree_too(void **state)
+{
+    static const int64_t shapes[][3] = {
+        {1, 37, 64}, {64, 1, 32}, {33, 17, 96}, {128, 96, 160}, {257, 130, 1024}};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_BF16);
+        check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_I8);
     }
 }
 
@@ -263,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_agree_with_one_another),
+        cmocka_unit_test(narrow_products_agree_too),
         cmocka_unit_test(openblas_uses_what_this_processor_has),
         cmocka_unit_test(mkl_talks_when_its_setting_says_so),
         cmocka_unit_test(onednn_talks_when_its_setting_says_so),
