@@ -104,8 +104,8 @@ typedef struct tn_backend {
     int32_t number;        /* TN_BACKEND_..., of the family TN_SDP_...; 0 for a stranger's  */
     int32_t verdict;       /* TN_VERDICT_...                                                */
     const tn_refusal *why; /* NULL unless it is refused or in quarantine                    */
-    /* Upstream's conditions, each with its outcome, where one of the family has no kernel on cuda or rocm;
-     * else NULL. */
+    /* Upstream's conditions of flash, mem_efficient and cudnn on cuda and rocm, each with its outcome, whether or
+     * not there is a kernel, which has a say of its own; else NULL. */
     const struct tn_sdpa_report *conditions;
 } tn_backend;
 TN_ENDS_WITH(tn_backend, conditions);

@@ -198,13 +198,11 @@ static const tn_sdpa_check *failing(const tn_sdpa_report *report)
 }
 
 /* What upstream's conditions say, where there is no kernel to say more. */
-static void add_conditions(const draft *d, tn_backend *row, tn_refusal *why)
+static void say_conditions(const draft *d, const tn_backend *row, tn_refusal *why)
 {
-    int32_t index = d->to->reports ? report_of(row) : -1;
     const char *platform = d->question->device->platform->name;
-    if (index < 0)
+    if (!row->conditions)
         return;
-    row->conditions = &d->to->reports[index];
     const tn_sdpa_check *fails = failing(row->conditions);
     if (!fails) {
         (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
@@ -230,14 +228,16 @@ static void add_row(draft *d, const char *name, const char *of_family, int32_t n
                         .kernel = "",
                         .number = number,
                         .verdict = TN_VERDICT_REFUSED};
+    const int32_t report = d->to->reports ? report_of(row) : -1;
     const tni_contender *best = best_of(d->choice, name);
+    row->conditions = report < 0 ? NULL : &d->to->reports[report];
     if (!of_family[0] && number == TN_BACKEND_NO_ATTENTION)
         show_none(d, row, why);
     else if (best)
         show_contender(d, row, why, best);
     else {
         say_missing(d, row, why);
-        add_conditions(d, row, why);
+        say_conditions(d, row, why);
     }
     row->why = why->code ? why : NULL;
 }
