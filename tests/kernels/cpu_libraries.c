@@ -86,20 +86,27 @@ static tn_tensor make_matrix(tn_dtype dtype, int64_t rows, int64_t columns)
     return tensor;
 }
 
+/* Of floats. */
+static void put(tn_tensor *tensor, int64_t i, double x)
+{
+    if (tensor->dtype == TN_F64)
+        ((double *)tensor->data)[i] = x;
+    else
+        ((float *)tensor->data)[i] = (float)x;
+}
+
 static void fill(tn_tensor *tensor, int64_t count)
 {
     static uint32_t state = 12345;
     for (int64_t i = 0; i < count; i++) {
         state = state * 1664525U + 1013904223U;
         double x = (double)(state >> 8) * 0x1p-23 - 1;
-        if (tensor->dtype == TN_F64)
-            ((double *)tensor->data)[i] = x;
-        else if (tensor->dtype == TN_I8)
+        if (tensor->dtype == TN_I8)
             ((int8_t *)tensor->data)[i] = (int8_t)(state >> 24);
         else if (tensor->dtype == TN_BF16) /* 1 to 2, or -1 to -2 */
             ((uint16_t *)tensor->data)[i] = (uint16_t)(0x3f80 | (state >> 16 & 0x807f));
         else
-            ((float *)tensor->data)[i] = (float)x;
+            put(tensor, i, x);
     }
 }
 
@@ -175,6 +182,36 @@ static void narrow_products_agree_too(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_BF16);
         check_product(shapes[i][0], shapes[i][1], shapes[i][2], TN_I8);
+    }
+}
+
+/* Subnormal operands and sums count in all of them: nobody leaves the processor so that they are 0. */
+static void subnormal_numbers_count(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        const tn_dtype dtype = turn ? TN_F64 : TN_F32;
+        product p = {33, 40, 70, dtype, make_matrix(dtype, 33, 70), make_matrix(dtype, 70, 40)};
+        tn_tensor out = make_matrix(dtype, 33, 40);
+        const double tiny =
+            turn ? 0x1p-1060 : 0x1p-140; /* of which 70 are less than the least normal one */
+        for (int64_t i = 0; i < 33 * 70; i++)
+            put(&p.a, i, tiny);
+        for (int64_t i = 0; i < 70 * 40; i++)
+            put(&p.b, i, 1);
+        for (size_t i = 0; i < RIVALS; i++) {
+            if (rivals[i].dtypes[0] != dtype && rivals[i].dtypes[1] != dtype)
+                continue;
+            if (!compute(rivals[i].kernel, &p, &out))
+                continue;
+            for (int64_t e = 0; e < 33 * 40; e++) {
+                if (get(&out, e) != 70 * tiny)
+                    fail_msg("%s: %g is not %g", rivals[i].kernel, get(&out, e), 70 * tiny);
+            }
+        }
+        tn_tensor_release(&p.a);
+        tn_tensor_release(&p.b);
+        tn_tensor_release(&out);
     }
 }
 
@@ -303,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_agree_with_one_another),
         cmocka_unit_test(narrow_products_agree_too),
+        cmocka_unit_test(subnormal_numbers_count),
         cmocka_unit_test(openblas_uses_what_this_processor_has),
         cmocka_unit_test(mkl_talks_when_its_setting_says_so),
         cmocka_unit_test(onednn_talks_when_its_setting_says_so),
