@@ -9,6 +9,15 @@
 #include "settings/context.h"
 #include "tenon/stream.h"
 
+/* Up to what is asked of scratch memory. */
+static int alignment_of(const void *memory)
+{
+    int alignment = TN_OP_ALIGNMENT_MAX;
+    while ((uintptr_t)memory % (uintptr_t)alignment != 0)
+        alignment /= 2;
+    return alignment;
+}
+
 /* The caller's scratch memory, or the stream's: *out_taken is to be given back then; or the graph's that is
  * being recorded. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
@@ -17,7 +26,7 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
 {
     run->workspace_bytes = plan->workspace;
     if (args->workspace && args->workspace_bytes >= plan->workspace &&
-        (uintptr_t)args->workspace % TN_OP_ALIGNMENT_MAX == 0) {
+        alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX) {
         run->workspace = args->workspace;
         return TN_OK;
     }
@@ -26,8 +35,7 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
                        "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
                        plan->kernel->row->name, (unsigned long long)plan->workspace,
                        TN_OP_ALIGNMENT_MAX, (unsigned long long)args->workspace_bytes,
-                       (int)((uintptr_t)args->workspace & -(uintptr_t)args->workspace &
-                             (TN_OP_ALIGNMENT_MAX - 1)));
+                       alignment_of(args->workspace));
     if (tni_graph_of(stream))
         return tni_graph_scratch(tni_graph_of(stream), plan->workspace, face, &run->workspace, err);
     tn_status status = tni_scratch_take(stream, plan->workspace, face, out_taken, err);

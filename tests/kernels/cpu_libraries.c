@@ -123,7 +123,8 @@ static bool compute(const char *kernel, const product *p, tn_tensor *out)
     return status == TN_OK;
 }
 
-/* Sums of whole numbers are the same. Two sums of k products, whatever their order, differ by no more than twice the bound of one. */
+/* Sums of whole numbers are the same. Two sums of k products, whatever their order, differ by no more than twice the
+ * bound of one. */
 static void compare(const product *p, const char *first, const tn_tensor *x, const char *second,
                     const tn_tensor *y)
 {
