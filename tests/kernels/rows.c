@@ -83,6 +83,7 @@ static const char *const attentions[] = {
     "b=1,h=2,l=9,d=24,sq=864;432;48;2",
     "b=1,h=2,l=9,d=24,sk=-216;-216;-24;1",
     "b=1,h=2,l=40,d=64,scale=0.25",
+    "b=1,h=7,hk=1,l=17,d=511,scale=5",
     "b=1,h=2,l=40,d=64,softcap=3",
     "b=1,h=2,l=40,d=64,dropout=0.5,seed=9",
     "b=1,h=2,l=40,d=64,align=%d;%d;%d;%d",
@@ -306,6 +307,22 @@ static void every_row_is_right(void **state)
     assert_true(rows >= 10);
 }
 
+/* Sums of few weights, whose errors do not even out, by any inputs. */
+static void few_weights_of_16_bits(void **state)
+{
+    static const char fields[] = "b=1,h=3,lq=9,lk=2,d=8,sink=1,lse=1,scale=0.01";
+    const tni_kernel *kernel;
+    (void)state;
+    for (size_t i = 0; (kernel = tni_kernel_at(i)); i++) {
+        subject s = {.kernel = kernel, .dtype = kernel->row->dtypes[0]};
+        if (kernel->row->op != TN_OP_ATTENTION || s.dtype != TN_BF16 ||
+            strcmp(kernel->row->platform, "cpu") != 0 || !can_run(kernel))
+            continue;
+        for (int turn = 0; turn < (test_reduced() ? 20 : 400); turn++)
+            check_fields(&s, "", fields);
+    }
+}
+
 /* What a call takes with the instructions of one row alone, and it is right. */
 static void check_masked(const tn_kernel_row *row, tn_dtype dtype, const char *fields)
 {
@@ -357,6 +374,7 @@ static void each_set_of_instructions_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_right),
+                                       cmocka_unit_test(few_weights_of_16_bits),
                                        cmocka_unit_test(each_set_of_instructions_alone)};
     return run_suite("kernels.rows", tests);
 }

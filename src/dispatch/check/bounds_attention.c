@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "tenon/module/attention.h"
 
+#include <float.h>
+
 /* A query and a key that it sees. */
 typedef struct pair {
     double score, error;
@@ -176,6 +178,12 @@ static double sink_of(const rows *r, const scene *in)
     return number_at(r, TN_ATTENTION_SINKS, in->h, 0, 0, 0);
 }
 
+/* How far the powers of two of 16-bit operands may be off, whose weights are rounded further. */
+static double power_of(const rows *r)
+{
+    return r->narrow > 0 ? 0x1p-18 : 0;
+}
+
 /* Out and lse of one query. */
 static void take_forward(rows *r, const scene *in, int64_t i, double u)
 {
@@ -190,7 +198,7 @@ static void take_forward(rows *r, const scene *in, int64_t i, double u)
         if (r->pairs[j].score > -(double)INFINITY)
             log_sum += exp(r->pairs[j].score - greatest) / sum * r->pairs[j].error;
     }
-    r->log_sum = sum > 0 ? log_sum + (16 + tni_bounds_gathered(n)) * u : 0;
+    r->log_sum = sum > 0 ? log_sum + power_of(r) + (16 + tni_bounds_gathered(n)) * u : 0;
     for (int64_t j = 0; j < in->s.keys && sum > 0; j++) {
         const pair *p = &r->pairs[j];
         if (p->score == -(double)INFINITY)
@@ -226,10 +234,13 @@ static gradient gradient_of(const rows *r, const scene *in, int64_t i, int64_t j
     double weight = exp(p.score - lse), both = fabs(dp) + fabs(delta);
     double error = p.error + 2 * u * fabs(lse) + (16 + 2 * fabs(p.score - lse)) * u;
     double read = r->values * u + 4 * r->read;
-    gradient g = {.weight = p.keep * weight, .weight_error = p.keep * weight * error};
+    double least = u > DBL_EPSILON ? FLT_MIN : DBL_MIN; /* a weight that is less may be 0 */
+    gradient g = {.weight = p.keep * weight, .weight_error = p.keep * (weight * error + least)};
     g.score = weight * (dp - delta) * p.slope * r->at->scale;
-    g.score_error = fabs(r->at->scale) * weight *
-                    (both * (error + 16 * u) + read * (p.keep * value_norms + out_norms));
+    g.score_error =
+        fabs(r->at->scale) *
+        (weight * (both * (error + 16 * u) + read * (p.keep * value_norms + out_norms)) +
+         least * both);
     return g;
 }
 
