@@ -35,7 +35,7 @@ SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=1,h=2,lq=5,lk=16,d=16,mask=causal-br",
     "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd",
     "f16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=2,h=2,lq=9,lk=12,d=16,mask=additive",
-    "f16:b=2,h=2,l=12,d=16,mask=causal;bool", "bf16:b=3,h=4,hk=2,lq=6,lk=16,d=16,mask=padding")]
+    "f16:b=2,h=2,l=12,d=16,mask=causal;bool")]
 
 
 class Decisions(script.Case):
@@ -112,6 +112,9 @@ class Decisions(script.Case):
         for name in (BACK, BACK + ".repeating"):
             self.taken(problem, name=name)
             for fields, code, what in (("b=1,h=4,l=256,d=64,softcap=5", "feature", "softcap"),
+                                       ("b=3,h=4,l=256,d=64,mask=padding", "stride", "mask.stride"),
+                                       ("b=1,h=8,hk=4,l=256,d=64,mask=additive", "feature", "key heads"),
+                                       ("b=0,h=4,l=256,d=64", "shape", "batch, heads"),
                                        ("b=1,h=4,lq=128,lk=256,d=64,mask=causal-br;additive", "feature", "mask"),
                                        ("b=1,h=4,lq=1,lk=256,d=64", "shape", "queries"),
                                        ("b=1,h=4,l=256,d=60", "shape", "head size")):

@@ -126,7 +126,7 @@ def attentions():
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",
                        "b=1,h=4,lq=100,lk=77,d=64,layout=blhd", "b=1,h=4,l=256,d=64,mask=additive",
                        "b=1,h=4,l=256,d=64,mask=window:64;0", "b=1,h=4,l=256,d=256",
-                       "b=1,h=4,l=256,d=64,mask=causal;bool", "b=3,h=4,hk=2,lq=128,lk=256,d=64,mask=padding"):
+                       "b=1,h=4,l=256,d=64,mask=causal;bool", "b=3,h=4,lq=128,lk=256,d=64,mask=bool"):
             yield f"attention-backward:{dtype}:{fields}"
 
 

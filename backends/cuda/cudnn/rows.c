@@ -83,6 +83,9 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
                            "as this device and version take");
     if (at->keys < 2)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "keys", 2, at->keys, "a single key is not taken");
+    if (at->batch < 1 || at->heads < 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", 1, 0,
+                           "there is nothing to compute");
     return at->batch <= COUNT_MOST && at->heads <= COUNT_MOST
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", COUNT_MOST,
@@ -258,7 +261,23 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return status ? status : admit_decode(query, why);
 }
 
-/* Gradients, by pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
+/* 9.19 on an H200 gave right gradients with a mask of every sequence, head, query and key, and wrong ones with a mask
+ * of keys alone and grouped heads. What lies between was not tried. */
+static tn_status admit_gradient_mask(const tn_op *op, tn_refusal *why)
+{
+    const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
+    const tn_attention_op *at = &op->as.attention;
+    for (int32_t d = 0; mask->dtype && d < DNN_RANK; d++) {
+        if (mask->shape[d] > 1 && mask->stride[d] == 0)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, "mask.stride", 1, 0,
+                               "gradients need a mask of every sequence, head, query and key");
+    }
+    return !mask->dtype || at->groups == at->heads
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_FEATURE, "key heads", at->heads, at->groups,
+                             "gradients with a mask need as many key heads as heads");
+}
+
 /* Whether no query sees what lies behind the last key. */
 static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
 {
@@ -266,6 +285,7 @@ static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
     return shape->right && corner + at->queries - 1 + shape->right_by <= at->keys - 1;
 }
 
+/* By pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
 static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 128, ODD_KEYS = 91501, FINITE = 92600, LATE_BOTH = 91800 };
@@ -273,7 +293,8 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
     dnn_shape shape;
     tn_status status = admit(row, query, why);
-    if (status || (status = dnn_shape_of(query->op, &shape, why)))
+    if (status || (status = admit_gradient_mask(query->op, why)) ||
+        (status = dnn_shape_of(query->op, &shape, why)))
         return status;
     if (at->queries == 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
