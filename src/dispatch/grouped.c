@@ -105,10 +105,10 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
     return tni_plan_run_many(&many, all->context, all->args[0]->stream, err);
 }
 
-/* Calls that are sampled, or recorded, are single ones. */
+/* Calls of which some are sampled, or that are recorded, are single ones. */
 static tn_status run_all(groups *all, tn_error *err)
 {
-    const bool apart = all->recorded || tni_sample_is_due(all->context);
+    const bool apart = all->recorded || all->context->value[TN_SETTING_DEBUG_SAMPLE] > 0;
     const tni_call_args args = {.stream = all->args[0]->stream};
     tn_status status = TN_OK;
     for (size_t i = 0; i < all->count && !status; i++) {
@@ -116,7 +116,7 @@ static tn_status run_all(groups *all, tn_error *err)
         const tni_plan *plan = it->lease.plan;
         if (it->done || !plan)
             continue;
-        status = plan->kernel->row->run_many && !apart
+        status = tni_kernel_takes_many(plan->kernel) && !apart
                      ? run_together(all, i, err)
                      : tni_plan_run(plan, all->context, &it->problem, &args, err);
     }

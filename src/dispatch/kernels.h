@@ -20,6 +20,12 @@ typedef struct tni_kernel {
     bool reference; /* the oracle itself */
 } tni_kernel;
 
+/* Whether it takes several products at once, which rows of earlier headers have no place for. */
+static inline bool tni_kernel_takes_many(const tni_kernel *kernel)
+{
+    return TN_HAS(kernel->row, tn_kernel_row, run_many) && kernel->row->run_many;
+}
+
 /* The kernels of one op on one platform, in the order in which their modules came; NULL-ended. Finds
  * modules first. On failure *out is untouched. */
 tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,

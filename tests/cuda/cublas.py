@@ -150,7 +150,8 @@ class Decisions(script.Case):
                 (large, LT, "workspace.limit=2m", 2 * MIB),
                 (small, BLAS, None, 32 * MIB + LOST),
                 (small, BLAS, "cuda.cublas_workspace_size=1m", MIB + LOST),
-                (small, BLAS, "workspace.limit=2m", 2 * MIB)):
+                (small, BLAS, "workspace.limit=2m", 2 * MIB),
+                (small + ",grouped=1", BLAS + ".grouped", "workspace.limit=2m", 2 * MIB)):
             options = ("--set", setting) if setting else ()
             self.assertEqual(self.rows(problem, "h200", *options)[library]["workspace"], expected, setting)
         why = self.refused(self.rows(small, "h200", "--set", "cuda.cublas_workspace_size=1k"), BLAS)

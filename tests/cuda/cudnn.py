@@ -82,6 +82,7 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,align=16;16;16;16;4", "alignment", "lse"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool,smask=17408;4352;68;1", "stride", "mask.stride"),
                 ("attention:bf16:b=1,h=2,l=40000,d=64,mask=bool", "shape", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),

@@ -343,6 +343,18 @@ static tn_status multiply_grouped(const tn_context *context, tn_dtype dtype)
     return status;
 }
 
+/* What a kernel of many hands to the device is gone when it returns: it is not recorded. */
+static void tuning_records_none_of_many(void **state)
+{
+    (void)state;
+    come_in();
+    const _Atomic int *graphs = find(CUDA_STUB, "stub_graph_runs");
+    const int before = *graphs;
+    set("tuning.enabled=true");
+    DO(multiply_grouped(NULL, TN_F32));
+    assert_int_equal(*graphs, before);
+}
+
 static void groups_are_one_call_of_cublas(void **state)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
@@ -482,6 +494,7 @@ int main(void)
         cmocka_unit_test(groups_go_through_cublaslt_one_by_one),
         cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
         cmocka_unit_test(tuning_tries_them),
+        cmocka_unit_test(tuning_records_none_of_many),
         cmocka_unit_test(two_threads_with_settings_of_their_own),
     };
     (void)setenv("TENON_CACHE", "", 1); /* times of another run would be taken for this one's */

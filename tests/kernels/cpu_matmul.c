@@ -421,12 +421,10 @@ static void many_matrices_on_threads(void **state)
 /* The whole output, whatever the threads. */
 static void threads_do_not_change_a_bit(void **state)
 {
-    static const shapes cases[] = {{257, 300, 563, 0, 0, 0, 0},
-                                   {1, 3000, 1500, 0, CPU_TURNED, 0, 1},
-                                   {200, 113, 129, 0, 0, CPU_TURNED, 0},
-                                   {2, 17, 60000, 0, 0, 0, 0},
-                                   {300, 900, 8000, 0, 0, 0, 0},
-                                   {700, 1030, 260, 0, 0, 0, 0}};
+    static const shapes cases[] = {
+        {257, 300, 563, 0, 0, 0, 0},          {1, 3000, 1500, 0, CPU_TURNED, 0, 1},
+        {200, 113, 129, 0, 0, CPU_TURNED, 0}, {2, 17, 60000, 0, 0, 0, 0},
+        {300, 900, 8000, 0, 0, 0, 0},         {700, 1030, 260, 0, 0, 0, 0}};
     (void)state;
     for (size_t c = 0; c < (test_reduced() ? 8 : 12); c += test_reduced() ? 3 : 1) {
         cpu_case it;

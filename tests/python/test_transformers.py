@@ -43,28 +43,29 @@ def run(make, name):
 
 
 def test_masks_of_bool_can_be_added():
-    """As they are off the host, where kernels take no others."""
-    padding = torch.ones(2, 1, 1, 5, dtype=torch.bool)
-    padding[1, ..., 3:] = False
-    mask = padding.expand(2, 4, 3, 5)
+    """As they are off the host, once for all layers. What a query sees nothing of is 0 either way."""
+    padding = torch.ones(3, 1, 1, 5, dtype=torch.bool)
+    padding[1, ..., 3:] = padding[2] = False
+    mask = padding.expand(3, 4, 3, 5)
     added = tenon_transformers.added(mask, torch.bfloat16)
     assert added.dtype == torch.bfloat16 and added.shape == mask.shape
-    assert torch.equal(added == 0, mask) and added.isfinite().all()
+    assert torch.equal(added == 0, mask) and torch.equal(added == float("-inf"), ~mask)
     assert added.untyped_storage().nbytes() == 2 * padding.numel()  # still once for all queries and heads
     assert tenon_transformers.added(added, torch.float32) is added
     assert tenon_transformers.added(mask, torch.bfloat16) is added  # for the next layer
-    padding[1] = True
+    padding[1:] = True
     assert not tenon_transformers.added(mask, torch.bfloat16).any()
-    padding[1, ..., 3:] = False
+    padding[1, ..., 3:] = padding[2] = False
     compiled = torch.compile(tenon_transformers.added, backend="eager", fullgraph=True)
     assert torch.equal(compiled(mask.clone(), torch.bfloat16), added)
     with torch.inference_mode():
         again = mask.clone()
         assert torch.equal(tenon_transformers.added(again, torch.bfloat16), added)
-    q, k = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 5, 8)
+    q, k = torch.randn(3, 4, 3, 8), torch.randn(3, 4, 5, 8)
     wanted, found = (tenon_transformers.forward(torch.nn.Module(), q, k, k, m)[0]
                      for m in (mask, tenon_transformers.added(mask, q.dtype)))
     torch.testing.assert_close(found, wanted)
+    assert not found[2].any()
 
 
 @pytest.mark.parametrize("make", [decoder, encoder, vision])

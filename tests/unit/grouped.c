@@ -76,6 +76,9 @@ static void or_one_by_one(void **state)
     assert_computed();
     assert_int_equal(tn_matmul_grouped(repeating, groups, GROUPS, &err), TN_OK);
     assert_int_equal(toy.slow_runs, 2 + 4);
+    tn_context *rarely = toy_with("debug.sample=100");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tn_matmul_grouped(rarely, groups, GROUPS, &err), TN_OK);
     assert_int_equal(tn_stream_create(toy_device(), NULL, &stream, &err), TN_OK);
     for (int i = 0; i < GROUPS; i++)
         products[i].args.stream = stream;
@@ -89,6 +92,7 @@ static void or_one_by_one(void **state)
     tn_graph_release(graph);
     tn_stream_release(stream);
     tn_context_release(sampled);
+    tn_context_release(rarely);
     tn_context_release(repeating);
     end();
 }

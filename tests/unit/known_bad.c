@@ -83,6 +83,7 @@ static void findings_hold_on_one_side_of_an_edge(void **state)
                  {"attention:bf16:b=1,h=2,lq=64,lk=1024,d=64", false},
                  {"attention:bf16:b=1,h=2,l=1025,d=64,mask=causal", false},
                  {"attention:bf16:b=1,h=2,lq=64,lk=1025,d=64,mask=causal-br", false},
+                 {"attention:bf16:b=1,h=2,lq=1,lk=1025,d=64,mask=causal-br", true},
                  {"attention:bf16:b=1,h=2,l=1025,d=64,mask=causal,used=1", true},
                  {"attention:bf16:b=1,h=2,l=1025,d=64,mask=window:8;8", true},
                  {"attention:bf16:b=1,h=2,l=1025,d=64,mask=window:8;0", false},
@@ -96,6 +97,9 @@ static void findings_hold_on_one_side_of_an_edge(void **state)
         if (is_bad("cudnn", "", cases[i].problem, "", 91400, &why) != cases[i].bad)
             fail_msg("%s is %sbad", cases[i].problem, cases[i].bad ? "not " : "");
         assert_false(is_bad("cudnn", "", cases[i].problem, "", 91500, &why));
+        assert_int_equal(is_bad("cudnn", "", cases[i].problem, "", 91300, &why), cases[i].bad);
+        assert_false(is_bad("cudnn", "", cases[i].problem, "", 91202, &why));
+        (void)is_bad("cudnn", "", cases[i].problem, "", 91400, &why);
         if (!cases[i].bad)
             continue;
         assert_contains(why.text, "here 1025 keys, of at most 1024; 9.13 and 9.14");

@@ -130,20 +130,20 @@ cuda_blas_factor cuda_blas_factor_of(lt_type scale, double value)
 /* Both want it aligned to 256, and a run's is aligned to 64. */
 enum { ROOM_ALIGNMENT = 256, ROOM_LOST = ROOM_ALIGNMENT - TN_OP_ALIGNMENT_MAX };
 
-uint64_t cuda_blas_room(const tn_query *query, const char *setting, uint64_t usual, uint64_t least)
+uint64_t cuda_blas_room(const tn_query *query, const cuda_blas_memory *memory)
 {
+    const uint64_t more = ROOM_LOST + memory->behind;
+    uint64_t bytes = memory->usual;
     int64_t wished = -1, limit = -1;
-    (void)query->setting(query, setting, &wished);
+    (void)query->setting(query, memory->setting, &wished);
     (void)query->setting(query, "workspace.limit", &limit);
-    if (wished == 0)
-        return 0;
-    if (wished > 0)
-        return (uint64_t)wished + ROOM_LOST;
-    if (limit >= 0 && (uint64_t)limit < usual + ROOM_LOST) {
-        const uint64_t left = limit > ROOM_LOST ? (uint64_t)limit - ROOM_LOST : 0;
-        usual = left > least ? left : least;
+    if (wished >= 0) {
+        bytes = (uint64_t)wished;
+    } else if (limit >= 0 && (uint64_t)limit < bytes + more) {
+        const uint64_t left = (uint64_t)limit > more ? (uint64_t)limit - more : 0;
+        bytes = left > memory->least ? left : memory->least;
     }
-    return usual ? usual + ROOM_LOST : 0;
+    return bytes ? bytes + more : 0;
 }
 
 uint64_t cuda_blas_room_usable(uint64_t bytes)

@@ -70,9 +70,16 @@ typedef union cuda_blas_factor {
 } cuda_blas_factor;
 cuda_blas_factor cuda_blas_factor_of(lt_type scale, double value);
 
-/* Memory that a run asks for: what `setting` says, or `usual` where that is "default", as far as
- * workspace.limit goes but not below `least`; and room to align it. */
-uint64_t cuda_blas_room(const tn_query *query, const char *setting, uint64_t usual, uint64_t least);
+/* Memory that a library is given. */
+typedef struct cuda_blas_memory {
+    const char *setting; /* says how much */
+    uint64_t usual;      /* where that is "default", as far as workspace.limit goes */
+    uint64_t least;      /* but not below this */
+    uint64_t behind;     /* further bytes that a run needs, which the limit also counts */
+} cuda_blas_memory;
+
+/* What a run asks for: all of it, and room to align it; 0 where the library is to have none. */
+uint64_t cuda_blas_room(const tn_query *query, const cuda_blas_memory *memory);
 
 /* What a library has of so much, and where it begins. */
 uint64_t cuda_blas_room_usable(uint64_t bytes);

@@ -9,12 +9,20 @@ enum { ROOM_LEAST = 16 << 10 };
 static const char room_setting[] = "cuda.cublas_workspace_size";
 
 /* As much as NVIDIA recommends. */
-uint64_t cuda_gemm_workspace(const tn_kernel_row *row, const tn_query *query)
+uint64_t cuda_gemm_room(const tn_query *query, uint64_t behind)
 {
-    const uint64_t usual =
-        query->device->capability.major >= 9 ? (uint64_t)32 << 20 : (uint64_t)4 << 20;
+    const cuda_blas_memory memory = {
+        .setting = room_setting,
+        .usual = (uint64_t)(query->device->capability.major >= 9 ? 32 : 4) << 20,
+        .least = ROOM_LEAST,
+        .behind = behind};
+    return cuda_blas_room(query, &memory);
+}
+
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
     (void)row;
-    return cuda_blas_room(query, room_setting, usual, ROOM_LEAST);
+    return cuda_gemm_room(query, 0);
 }
 
 static tn_status admit_room(const tn_query *query, tn_refusal *why)
@@ -167,7 +175,7 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-    .admit = cuda_gemm_admit, .workspace = cuda_gemm_workspace, .plan = cuda_gemm_plan,     \
+    .admit = cuda_gemm_admit, .workspace = workspace, .plan = cuda_gemm_plan,               \
     .plan_release = cuda_gemm_plan_release, .run = gemm_run
 
 const tn_kernel_row cuda_blas_matmul_row = {

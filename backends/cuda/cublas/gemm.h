@@ -16,7 +16,8 @@ typedef struct cuda_gemm_ready {
     blas_math math;
 } cuda_gemm_ready;
 tn_status cuda_gemm_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
-uint64_t cuda_gemm_workspace(const tn_kernel_row *row, const tn_query *query);
+/* Workspace, with so much behind the library's. */
+uint64_t cuda_gemm_room(const tn_query *query, uint64_t behind);
 tn_status cuda_gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
 void cuda_gemm_plan_release(const tn_run *run, void *plan);
 

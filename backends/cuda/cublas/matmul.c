@@ -150,6 +150,7 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, lt_ready *plan
     cuda_lt *lt = run->library;
     lt_handle handle = NULL;
     lt_desc desc = NULL;
+    const char *call = "cublasLtMatmulDescCreate";
     lt_status code = LT_SUCCESS;
     tn_status status = cuda_lt_handle(lt, scope, &handle, err);
     if (status)
@@ -160,10 +161,12 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, lt_ready *plan
     if (!code)
         code = make_desc(lt, plan, &desc);
     atomic_store(&plan->desc, desc);
-    if (!code)
+    if (!code) {
+        call = "cublasLtMatmulDescSetAttribute";
         code = point(run, plan, desc, stand_in);
+    }
     if (code)
-        return cuda_lt_check(code, "cublasLtMatmulDescCreate", err);
+        return cuda_lt_check(code, call, err);
     return choose(lt, run, handle, plan, err);
 }
 
@@ -186,7 +189,8 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
     const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
     const uint64_t usual = products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
     (void)row;
-    return cuda_blas_room(query, "cuda.cublaslt_workspace_size", usual, 0);
+    const cuda_blas_memory memory = {.setting = "cuda.cublaslt_workspace_size", .usual = usual};
+    return cuda_blas_room(query, &memory);
 }
 
 tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)

@@ -125,6 +125,9 @@ static tn_status admit_tables(const tn_op *op, tn_refusal *why)
     const tn_layout *lengths =
         op->kind == TN_OP_ATTENTION ? &op->operand[TN_ATTENTION_LENGTHS] : &none;
     const int64_t rows = lse->dtype ? lse->shape[2] : 0; /* of all that are packed */
+    enum { ALIGNMENT = 16 };
+    if (lse->dtype && lse->alignment < ALIGNMENT)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, "lse", ALIGNMENT, lse->alignment);
     const int64_t needed[] = {at->heads * rows, rows, 1};
     for (int32_t d = 0; lse->dtype && d < 3; d++) {
         if (lse->shape[d] > 1 && lse->stride[d] != needed[d])

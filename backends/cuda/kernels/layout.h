@@ -64,10 +64,10 @@ tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t n
 #define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
 enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
 
-/* What a row says of itself but for its op. */
+/* What a row says of itself but for its op. The number goes up with all of them. */
 #define CUDA_ROW(word, NAME)                                                               \
     .struct_size = sizeof(tn_kernel_row), .name = "cuda." word ".own", .platform = "cuda", \
-    .library = "nvrtc", .op = TN_OP_##NAME, .version = 1, .flops_per_us = 2e7,             \
+    .library = "nvrtc", .op = TN_OP_##NAME, .version = 2, .flops_per_us = 2e7,             \
     .bytes_per_us = 3e6, .overhead_us = 4, .plan_release = cuda_plan_release
 
 extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,

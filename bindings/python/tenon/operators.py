@@ -490,13 +490,18 @@ def rotary(x: Any, cos: Any, sin: Any, **options: Any) -> Any:
 
 
 def copy(source: Any, target: Any) -> Any:
-    """Copies between arrays of one shape and dtype, on any devices; gives `target`."""
+    """Copies between arrays of one shape and dtype, on any devices; gives `target`. It is queued on the stream of
+    the target's library, or of the source's where the target is in the host's memory: then it is waited for."""
     err, kind = _abi.Error(), kind_of(target)
     given, to = view(source), kind.view_to_write(target)
-    stream = kind.stream(target, to) if to.device_type != 1 else None
+    stream, waits = None, kind.waits
+    if to.device_type != 1:
+        stream = kind.stream(target, to)
+    elif given.device_type != 1:
+        stream, waits = kind_of(source).stream(source, given), True
     if lib.tn_copy(stream, byref(given), byref(to), byref(err)):
         raise errors.make(err)
-    if stream is not None and kind.waits and lib.tn_stream_synchronize(stream, byref(err)):
+    if stream is not None and waits and lib.tn_stream_synchronize(stream, byref(err)):
         raise errors.make(err)
     return target
 

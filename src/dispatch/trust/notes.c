@@ -278,12 +278,13 @@ static bool is_of_library(const tni_note *note, const tni_kernel *kernel)
             tni_words_same(note->library, kernel->names.library_other));
 }
 
-/* Whether no query sees a key behind its place, of sequences that have all their keys. */
+/* Whether no query sees a key behind its place, of sequences that have all their keys. A single query at the end sees
+ * them all, whatever bounds it: kernels are asked for it without. */
 static bool is_causal(const tn_op *op)
 {
     const uint64_t others =
         TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_OFFSET;
-    return op->as.attention.right == 0 && !(op->uses & others);
+    return op->as.attention.right == 0 && op->as.attention.queries > 1 && !(op->uses & others);
 }
 
 static bool is_of_bounds(const tni_note *note, const tn_op *op)

@@ -191,14 +191,25 @@ static void calibrate(bench *b, contender *c, int64_t *calls)
         *calls *= 2;
 }
 
-/* Records the calls of a sample where the platform does. */
+/* Records the calls of a sample where the platform does; not those of a kernel that takes many, which are never
+ * recorded: what it hands over need not last. */
 static bool record(const bench *b, contender *c)
 {
-    if (tn_graph_begin(b->stream, NULL))
+    const tni_kernel *kernel = c->timed->kernel;
+    tn_error why = {.message = "it is run for many at once"};
+    if (tni_kernel_takes_many(kernel) || tn_graph_begin(b->stream, &why))
+        goto fail;
+    if (!tni_graph_of(b->stream)->native) {
+        tn_graph_cancel(b->stream);
         return false;
-    if (tni_graph_of(b->stream)->native && !queue_calls(b, c, NULL))
-        return !tn_graph_end(b->stream, &c->graph, NULL);
-    tn_graph_cancel(b->stream);
+    }
+    if (queue_calls(b, c, &why))
+        tn_graph_cancel(b->stream);
+    else if (!tn_graph_end(b->stream, &c->graph, &why))
+        return true;
+fail:
+    tni_log(TN_LOG_INFO, "tuning times calls as they are queued, as %s is not recorded: %s",
+            kernel->row->name, why.message);
     return false;
 }
 

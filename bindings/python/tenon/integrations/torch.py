@@ -49,6 +49,13 @@ def _dense(grad: Tensor) -> Tensor:
     return grad.contiguous() if grad.device.type != "cpu" and 0 in grad.stride() else grad
 
 
+def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tensor]:
+    """A mask with every sequence, head, query and key written out, off the host, where gradients need that."""
+    if mask is None or mask.device.type == "cpu":
+        return mask
+    return mask.expand(*query.shape[:3], key.shape[2]).contiguous()
+
+
 def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
            scale: Optional[float], softcap: float, sinks: Optional[Tensor], backend: str) -> Tensor:
     return operators.attention(
@@ -57,13 +64,16 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], ca
 
 
 def _is_plain(*tensors: Optional[Tensor]) -> bool:
-    """Whether nothing watches these tensors: no compiler, tracer, mode or transformation, none of their
-    own kinds. Then the dispatcher, which would only cost time, is not asked."""
+    """Whether nothing watches these tensors: no compiler, tracer, profiler, mode or transformation; and they
+    have memory, with their own numbers. Then the dispatcher, which would only cost time, is not asked."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
         return False
     if torch._C._len_torch_function_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
-    return all(x is None or type(x) is Tensor or type(x) is torch.nn.Parameter for x in tensors)
+    if torch.autograd._profiler_enabled():
+        return False
+    return all(x is None or (type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta and not x.is_neg())
+               for x in tensors)
 
 
 @torch.library.custom_op("tenon::attention_inference", mutates_args=())
@@ -106,8 +116,8 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
               backend: str) -> Tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
         return operators.attention_backward(
-            _dense(grad), query, key, value, out, lse, mask=_mask_word(causal), mask_tensor=mask,
-            scale=scale, softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None,
+            _dense(grad), query, key, value, out, lse, mask=_mask_word(causal),
+            mask_tensor=_whole(mask, query, key), scale=scale, softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None,
             into=_gradients_like(query, key, value))
 
 

@@ -46,7 +46,7 @@ def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, val
     causal = query.shape[2] > 1 and attention_mask is None and bool(causal)
     mask = _with_bias(attention_mask, position_bias)
     if mask is not None and query.device.type != "cpu":
-        mask = added(mask, query.dtype)  # off the host, kernels take no masks of bool
+        mask = added(mask, query.dtype)  # once for all layers, where a kernel would make it in each
     out = _torch.attention(query, key, value, mask, dropout, causal, scaling,
                            softcap=softcap or 0.0, sinks=s_aux)
     return out.transpose(1, 2).contiguous(), None
@@ -58,14 +58,14 @@ def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if mask.dtype != torch.bool:
         return mask
     known = None  # of what a compiler traces, or of an inference tensor, no changes are counted
-    if not torch.compiler.is_compiling() and not mask.is_inference():
+    captured = mask.is_cuda and torch.cuda.is_current_stream_capturing()  # a replay makes it anew
+    if not torch.compiler.is_compiling() and not mask.is_inference() and not captured:
         known = (dtype, mask._version)
         kept = getattr(mask, "_tenon_added", None)
         if kept and kept[0] == known:
             return kept[1]
     once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())]
-    least = torch.finfo(dtype).min
-    made = torch.zeros(once.shape, dtype=dtype, device=mask.device).masked_fill_(~once, least)
+    made = torch.zeros(once.shape, dtype=dtype, device=mask.device).masked_fill_(~once, float("-inf"))
     wide = made.expand(mask.shape)
     if known:
         mask._tenon_added = (known, wide)
