@@ -53,6 +53,14 @@ static void require_row(const tn_kernel_row *row, const tn_op *op, int32_t threa
         (void)row->cost(row, &query);
 }
 
+static bool computes_with(const tn_kernel_row *row, tn_dtype dtype)
+{
+    const tn_dtype *known = row->dtypes;
+    while (known && *known && *known != dtype)
+        known++;
+    return known && *known;
+}
+
 /* As the core asks: a row that honours all that the op uses and computes with its dtype. */
 static void require_rows(const tn_op *op)
 {
@@ -60,7 +68,8 @@ static void require_rows(const tn_op *op)
     const tn_module *module = NULL;
     require(tni_cpu_module_entry(&host, &module, NULL) == TN_OK);
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
-        if ((*row)->op != op->kind || (*row)->library || op->uses & ~(*row)->honours)
+        if ((*row)->op != op->kind || (*row)->library || op->uses & ~(*row)->honours ||
+            !computes_with(*row, op->operand[0].dtype))
             continue;
         require_row(*row, op, 1);
         require_row(*row, op, 64);

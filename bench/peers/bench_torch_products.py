@@ -136,7 +136,7 @@ def measure_shape(here, shape):
                               rounds=ROUNDS_OF_SHAPE)
         spread = pairs.spread_of(taken[0], taken[2])
         ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
-        if spread <= pairs.WIDEST and ratio >= 1 - spread:
+        if spread <= pairs.WIDEST:
             break
     us = [statistics.median(side) * 1e6 for side in taken]
     name = f"{kind} {m} x {n} x {k}{' transposed' if transposed else ''}"

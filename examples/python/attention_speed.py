@@ -10,9 +10,9 @@ rounds that run in turn.
 Measured at 2048 tokens; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On a 2-core
 Sapphire Rapids that others were using, float32, 2 layers: decoder 1.84, 1.07, the largest difference 8e-06 (itself, not
 as a part); encoder 2.34, 1.07, error 3.6e-07; vision transformer 1.80, 0.98, error 5.2e-07. On an H200, bfloat16, all
-layers, cuDNN 9.19, PyTorch 2.11: decoder 2.80, 0.91, error 2.8e-02; encoder 1.38, 0.91, 2.0e-02; vision transformer 1.55,
-0.88, 1.6e-02; sdpa's errors are the same. So it is faster than eager and a tenth slower than sdpa there: the models are
-held up by their launches (13, 9 and 5 ms), and a call of ours costs the host more than one of PyTorch's.
+layers, cuDNN 9.19, PyTorch 2.11: decoder 2.80, 0.91, error 2.8e-02; encoder 1.38, 0.91, 2.0e-02; vision transformer
+1.55, 0.88, 1.6e-02; sdpa's errors are the same. So it is faster than eager and a tenth slower than sdpa there: the models
+are held up by their launches (13, 9 and 5 ms), and a call of ours costs the host more than one of PyTorch's.
 """
 
 import argparse
@@ -24,7 +24,8 @@ import transformers
 from tenon.integrations import transformers as tenon_transformers
 
 IMPLEMENTATIONS = ("eager", "sdpa", "tenon")
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}  # of the largest output
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 2e-3}  # of the largest output
+BESIDE_SDPA = 1.5  # or so many times what sdpa is off by
 
 
 def decoder(options):
@@ -91,7 +92,7 @@ def compare(family, options):
             taken[name].append(run(model, given, name)[1])
     ratio = {name: statistics.median(a / b for a, b in zip(taken[name], taken["tenon"]))
              for name in IMPLEMENTATIONS}
-    verdict = "equal" if error <= TOLERANCE[options.dtype] else "DIFFERS"
+    verdict = "equal" if error <= max(TOLERANCE[options.dtype], BESIDE_SDPA * theirs) else "DIFFERS"
     print(f"{family.__name__:<8} {counted} of {layers} attentions in Tenon, error {error:.1e} "
           f"({verdict}; sdpa's {theirs:.1e}); "
           f"tenon {1e3 * statistics.median(taken['tenon']):.0f} ms, eager takes {ratio['eager']:.2f} times as long, "

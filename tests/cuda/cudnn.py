@@ -63,7 +63,8 @@ class Decisions(script.Case):
                        "b=1,h=4,l=64,d=256", "b=1,h=4,l=64,d=64,dv=128", "b=1,h=4,l=64,d=64,softcap=20",
                        "b=1,h=4,l=64,d=64,mask=additive", "b=1,h=4,l=64,d=64,mask=additive,mdtype=f32",
                        "b=1,h=4,l=64,d=64,mask=bool", "b=1,h=4,l=64,d=64,mask=padding",
-                       "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200", "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
+                       "b=3,h=4,l=64,d=64,used=1", "b=3,h=8,hk=2,lq=1,lk=640,d=128,page=16,pool=200",
+                       "b=2,h=4,l=64,d=64,layout=blhd,mask=causal"):
             for dtype in ("bf16", "f16"):
                 self.taken(f"attention:{dtype}:{fields}")
         self.taken("attention:bf16:b=1,h=4,l=64,d=64,mask=causal", device="a100")

@@ -22,10 +22,12 @@ static inline void dice_begin(void)
 }
 
 /* The same numbers in every run, where it is the greatest of some errors that counts: that of two ways to compute a
- * row differs by chance, the more the fewer rows there are. */
-static inline void dice_hold(void)
+ * row differs by chance, the more the fewer rows there are. Gives the state to go on with after that test. */
+static inline uint64_t dice_hold(void)
 {
+    const uint64_t before = dice_state;
     dice_state = UINT64_C(88172645463325252);
+    return before;
 }
 
 /* An op with its operands; those that are absent have no memory. */

@@ -130,7 +130,7 @@ static void errors_are_those_of_the_formula(void **state)
 {
     static const int64_t sizes[][3] = {{113, 203, 64}, {128, 217, 128}, {70, 500, 40}};
     (void)state;
-    dice_hold();
+    const uint64_t before = dice_hold();
     for (int turn = 0; turn < 2 * MASKS * 3; turn += test_reduced() ? 5 : 1) {
         const int64_t *s = sizes[turn % 3];
         call c = call_of(turn / 3 % 2 ? TN_F16 : TN_BF16, 1, 2, 1, s[0], s[1], s[2], s[2]);
@@ -139,6 +139,7 @@ static void errors_are_those_of_the_formula(void **state)
         check(&c, 2, 0);
         call_drop(&c);
     }
+    dice_state = before;
 }
 
 /* The largest heads, and many keys for few queries: those are split. */

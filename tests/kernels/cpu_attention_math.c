@@ -118,7 +118,7 @@ static void narrow_scores_are_as_exact_as_the_formula(void **state)
     static const int64_t sizes[][4] = {{70, 300, 64, 64}, {33, 129, 300, 40}, {5, 600, 32, 129}};
     double wider = 0, narrower = 0;
     (void)state;
-    dice_hold();
+    const uint64_t before = dice_hold();
     find_math("cpu.attention.math");
     for (int turn = 0; turn < 12; turn++) {
         const int64_t *s = sizes[turn % 3];
@@ -151,6 +151,7 @@ static void narrow_scores_are_as_exact_as_the_formula(void **state)
         call_drop(&c);
     }
     assert_true(wider < narrower / 8);
+    dice_state = before;
 }
 
 static void set(const char *text)

@@ -320,6 +320,7 @@ static void few_weights_of_16_bits(void **state)
             continue;
         for (int turn = 0; turn < (test_reduced() ? 20 : 400); turn++)
             check_fields(&s, "", fields);
+        assert_true(s.taken > 0);
     }
 }
 

@@ -1,6 +1,6 @@
 /* What masks need before attention. One of bool is not taken by cuDNN: a graph of its own makes one that is added of
- * it, 0 where a key is seen and -infinity where it is hidden. And a query that a mask hides from all keys has scores and
- * an LSE of -infinity, whose difference is no number: gradients have the least number for such an LSE. */
+ * it, 0 where a key is seen and -infinity where it is hidden. And a query that a mask hides from all keys has scores
+ * and an LSE of -infinity, whose difference is no number: gradients have the least number for such an LSE. */
 #ifndef CUDA_CUDNN_BIAS_H
 #define CUDA_CUDNN_BIAS_H
 

@@ -9,8 +9,8 @@
  *     matmul        (g(k) + 8) u |alpha| |row of A| |column of B| + 4 u (|beta c| + |bias| + |e|);
  *                   A and B that are read as tf32 or bf16, or summed narrower, as the row declares, add
  *                   what that does; a product that is rounded before a bias or beta c comes to it, as the
- *                   row declares, one roundoff of out's dtype of it; an activation 1/5 of all that, and 8 u of what goes into it;
- *                   of integers by factors that are none: 1
+ *                   row declares, one roundoff of out's dtype of it; an activation 1/5 of all that, and 8 u
+ *                   of what goes into it; of integers by factors that are none: 1
  *     sqrt 2 u |e|, rsqrt exp 8 u |e|, log 8 u |e| + 2 u, tanh 8 u |e| + 4 u, sigmoid silu 16 u |e|,
  *     gelu          16 u |x|: its tail is a difference of numbers as great as x
  *     div           4 u |e|; of complex numbers mul 8 u |e|, div 32 u |e|
