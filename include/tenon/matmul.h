@@ -61,7 +61,8 @@ TN_API tn_status tn_matmul_prepare(const tn_context *context, const tn_matmul_ar
  *
  * A kernel is chosen for each as tn_matmul chooses it, with those among the candidates that take many at once: they
  * show for problems with the field grouped=1. What one of those is chosen for goes to it together, the rest one by
- * one. On a stream that is recorded, each is a product of its own. */
+ * one. On a stream that is recorded, each is a product of its own, whose plan tn_matmul_prepare puts at hand. Operands
+ * are never moved to another device for it. */
 TN_API tn_status tn_matmul_grouped(const tn_context *context, const tn_matmul_args *const *groups,
                                    size_t count, tn_error *err);
 
