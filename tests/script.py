@@ -19,6 +19,8 @@ import unittest
 class Build:
     """The folder under test, once `main` has read it."""
 
+    sanitizers = ()
+
     def read(self, folder):
         self.folder = os.path.realpath(folder)
         self.values = {}
@@ -74,8 +76,10 @@ def environment(**changes):
     return values
 
 
-def run(*command, env=None, timeout=50, **options):
-    """Runs to the end whatever the exit code; what was written is text."""
+def run(*command, env=None, timeout=None, **options):
+    """Runs to the end whatever the exit code; what was written is text. Builds with sanitizers have four times as
+    long as others by themselves."""
+    timeout = timeout or (200 if build.sanitizers else 50)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     options.setdefault("stdin", subprocess.DEVNULL)
