@@ -134,18 +134,25 @@ static void what_does_not_open_is_passed_over(void **state)
     assert_contains(err.message, "kit/lib64/libtenontest.so.13");
 }
 
+/* One that the loader finds, and one of Python's packages. */
+static void have_two(void)
+{
+    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    set("VIRTUAL_ENV", "env");
+    loader_has = true;
+}
+
 static void the_loader_comes_first(void **state)
 {
     tn_error err = {0};
     int table;
     (void)state;
-    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
-    set("VIRTUAL_ENV", "env");
-    loader_has = true;
+    have_two();
     assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     assert_string_equal(opened, sought.files);
     assert_contains(err.message, "found by the loader; passed over: ");
     assert_contains(err.message, "site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    assert_contains(err.message, "a folder in LD_LIBRARY_PATH comes before");
 }
 
 /* Puts a library there, under that name, and has the process load it. */
@@ -166,9 +173,7 @@ static void what_the_process_has_comes_first(void **state)
     tn_error err = {0};
     int table;
     (void)state;
-    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
-    set("VIRTUAL_ENV", "env");
-    loader_has = true;
+    have_two();
     void *handle = load("theirs/libtenontest.so.12");
     assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     assert_string_equal(opened, "libtenontest.so.12"); /* by name, which the loader has already */
@@ -183,9 +188,7 @@ static void what_lies_beside_its_kin_comes_before_the_loaders(void **state)
 {
     (void)state;
     put("theirs/libtenontest.so.12");
-    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
-    set("VIRTUAL_ENV", "env");
-    loader_has = true;
+    have_two();
     void *handle = load("theirs/libtenonkin.so.9");
     tn_error err = {0};
     char all[2 * SCRATCH_PATH];
@@ -201,18 +204,6 @@ static void what_lies_beside_its_kin_comes_before_the_loaders(void **state)
     assert_string_equal(opened, sought.files);
     assert_contains(err.message, "found by the loader; passed over: ");
     dlclose(handle);
-}
-
-static void what_was_passed_over_says_how_to_take_it(void **state)
-{
-    tn_error err = {0};
-    int table;
-    (void)state;
-    put("env/lib/python3.11/site-packages/nvidia/cu13/lib/libtenontest.so.13");
-    set("VIRTUAL_ENV", "env");
-    loader_has = true;
-    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
-    assert_contains(err.message, "a folder in LD_LIBRARY_PATH comes before");
 }
 
 static void nowhere_is_what_the_loader_says(void **state)
@@ -235,7 +226,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_the_process_has_comes_first, begin, end),
         cmocka_unit_test_setup_teardown(what_lies_beside_its_kin_comes_before_the_loaders, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(what_was_passed_over_says_how_to_take_it, begin, end),
         cmocka_unit_test_setup_teardown(nowhere_is_what_the_loader_says, begin, end),
     };
     return run_suite("cuda.find", tests);
