@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests"))
 import harness
+from bench_torch_matmul import Candidate
 
 try:
     import torch
@@ -26,11 +27,6 @@ WORDS = {} if torch is None else {
 
 def is_here():
     return torch is not None and torch.cuda.is_available()
-
-
-class Candidate(ctypes.Structure):
-    """The beginning of tn_candidate."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("kernel", ctypes.c_char_p)]
 
 
 class LibraryState(ctypes.Structure):
