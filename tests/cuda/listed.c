@@ -35,8 +35,6 @@ static tn_status probe(const tn_host *host, void **out_self, int32_t *out_device
     return cuda_probe_at(host, root, out_self, out_devices, error);
 }
 
-tn_status tn_module_entry(const tn_host *host, const tn_module **out, tn_error *error);
-
 /* The module itself, which looks for the system's files below `root`. */
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *error)
 {
