@@ -110,11 +110,11 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
 }
 
 /* Two multiprocessors, so that blocks have more than one job. */
-tn_status cuda_describe(cuda *self, int32_t device, const cuda_found **out, tn_error *err)
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
 {
     static const cuda_found two = {.multi_processors = 2};
-    (void)self, (void)device, (void)err;
-    *out = &two;
+    (void)self, (void)index, (void)err;
+    *out_found = &two;
     return TN_OK;
 }
 

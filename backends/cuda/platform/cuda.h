@@ -74,7 +74,7 @@ tn_status cuda_find_handle(const cuda_device *device, tn_error *err);
 
 /* A device with its numbers, which are asked for where they are not there yet: of the management library, or where
  * that one does not serve or the driver has started, of the driver, whose words a failure has. */
-tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out, tn_error *err);
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err);
 /* The management library, opened now where others served to count; NULL where it is not or does not serve. What
  * it knows of devices is in their `found` from then on. */
 const cuda_nvml *cuda_management(cuda *self);

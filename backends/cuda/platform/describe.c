@@ -108,7 +108,7 @@ static bool is_described(const cuda_device *device)
 }
 
 /* A driver that starts describes every device that it shows. */
-tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out, tn_error *err)
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
 {
     cuda_device *device = &self->devices[index];
     tn_status status = TN_OK;
@@ -119,6 +119,6 @@ tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out, tn_er
     if (!status && !is_described(device))
         status = cuda_find_handle(device, err);
     if (!status)
-        *out = &device->found;
+        *out_found = &device->found;
     return status;
 }

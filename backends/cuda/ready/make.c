@@ -72,10 +72,10 @@ static void write_padded(const void *bytes, size_t size)
 }
 
 /* In place of platform/describe.c. */
-tn_status cuda_describe(cuda *self, int32_t device, const cuda_found **out_found, tn_error *err)
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
 {
     static const cuda_found made_up = {.multi_processors = 128};
-    (void)self, (void)device, (void)err;
+    (void)self, (void)index, (void)err;
     *out_found = &made_up;
     return TN_OK;
 }
