@@ -1,6 +1,7 @@
 # The module cuda: NVIDIA's GPUs. It links nothing of NVIDIA's, so it builds anywhere.
 set(cuda_sources)
-foreach(part context copy discover driver event graph memory nvml properties stream verdict visible)
+foreach(part context copy describe discover driver event graph memory nvml proc properties resident stream
+             verdict visible)
   list(APPEND cuda_sources cuda/platform/${part}.c)
 endforeach()
 foreach(part code find nvrtc ready texts)
@@ -43,7 +44,7 @@ if(NOT TENON_CUDA_READY OR NOT TENON_NVRTC_LIBRARY OR CMAKE_CROSSCOMPILING OR NO
 endif()
 set(ready_sources cuda/ready/make.c cuda/ready/none.c)
 foreach(part compile/find compile/nvrtc compile/ready compile/texts kernels/each kernels/layout kernels/reduce
-             kernels/rows)
+             kernels/rows platform/resident)
   list(APPEND ready_sources cuda/${part}.c)
 endforeach()
 add_executable(cuda-ready ${ready_sources})

@@ -26,13 +26,15 @@ tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn
 target_link_libraries(stub_cudnn PRIVATE m)
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
-tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
+tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c" ${cuda_platform}/resident.c
   DEFINITIONS STAND_IN="${cuda_stub_folder}/libnvidia-ml.so.1")
 add_dependencies(test_cuda_find stub_nvml)
 set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
-tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
+tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c
+  ${cuda_platform}/resident.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
 tenon_test(cuda/verdict SOURCES ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
+tenon_test(cuda/proc SOURCES ${cuda_platform}/proc.c ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
 
 # tenon_cuda_test(NAME ...): a suite that has the module and the stub.
 function(tenon_cuda_test name)
@@ -46,8 +48,9 @@ function(tenon_cuda_test name)
 endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
-add_dependencies(test_cuda_capture stub_cublas)
+add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
 tenon_cuda_test(started)
+tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")

@@ -1,12 +1,10 @@
 #include "find.h"
 
+#include "../platform/resident.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#if defined(__linux__)
-#include <link.h>
-#endif
 
 enum { PATH_ROOM = 256, FIRST_PYTHON = 8, LAST_PYTHON = 20 };
 
@@ -44,47 +42,11 @@ static bool next(const char **at, char separator, char out[PATH_ROOM])
     return fits;
 }
 
-/* A library that is in this process, by its name. */
-typedef struct resident {
-    const char *name;
-    char path[PATH_ROOM]; /* "" for none */
-} resident;
-
-#if defined(__linux__)
-
-/* The first of that name, as it is for the loader. */
-static int see(struct dl_phdr_info *info, size_t size, void *user)
-{
-    resident *wanted = user;
-    const char *path = info->dlpi_name ? info->dlpi_name : "", *slash = strrchr(path, '/');
-    (void)size;
-    if (!slash || strlen(path) >= sizeof wanted->path || strcmp(slash + 1, wanted->name) != 0)
-        return 0;
-    tn_text_fit(wanted->path, sizeof wanted->path, path);
-    return 1;
-}
-
-static bool is_resident(resident *io)
-{
-    return dl_iterate_phdr(see, io) != 0;
-}
-
-#else
-
-static bool is_resident(resident *io)
-{
-    (void)io;
-    return false;
-}
-
-#endif
-
 /* The first of "a|b|c" that is in this process: its name, and where it lies. */
-static bool find_resident(const char *names, char name[PATH_ROOM], resident *out)
+static bool find_resident(const char *names, char name[PATH_ROOM], char path[PATH_ROOM])
 {
     while (names && *names) {
-        *out = (resident){.name = name};
-        if (next(&names, '|', name) && is_resident(out))
+        if (next(&names, '|', name) && cuda_resident(name, path, PATH_ROOM))
             return true;
     }
     return false;
@@ -184,28 +146,26 @@ static void look_at_home(search *s, const char *home)
 /* Beside what the process has of the same version. Its path is *out_kin, "" for none. */
 static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
 {
-    char name[PATH_ROOM], folder[PATH_ROOM];
-    resident kin;
+    char name[PATH_ROOM], folder[PATH_ROOM], kin[PATH_ROOM];
     out_kin[0] = '\0';
-    if (!find_resident(names, name, &kin))
+    if (!find_resident(names, name, kin))
         return;
-    tn_text_fit(folder, sizeof folder, kin.path);
+    tn_text_fit(folder, sizeof folder, kin);
     *strrchr(folder, '/') = '\0';
     look_in(s, folder);
     if (s->found)
-        tn_text_fit(out_kin, PATH_ROOM, kin.path);
+        tn_text_fit(out_kin, PATH_ROOM, kin);
 }
 
 /* By the loader, which takes what the process has before any file. */
 static tn_status look_by_loader(search *s, const char *names, tn_error *err)
 {
-    char name[PATH_ROOM];
-    resident there;
+    char name[PATH_ROOM], there[PATH_ROOM];
     tn_status status =
         s->host->library_bind(s->host->self, names, s->symbols, s->count, s->table, err);
     s->found = !status;
-    if (!status && find_resident(names, name, &there))
-        tn_text_fit(s->taken, sizeof s->taken, there.path);
+    if (!status && find_resident(names, name, there))
+        tn_text_fit(s->taken, sizeof s->taken, there);
     return status;
 }
 
@@ -235,9 +195,8 @@ tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const t
                          size_t count, void *table, tn_error *err)
 {
     search s = {.host = host, .sought = sought, .symbols = symbols, .count = count, .table = table};
-    char name[PATH_ROOM], kin[PATH_ROOM];
-    resident there;
-    const bool is_there = find_resident(sought->files, name, &there);
+    char name[PATH_ROOM], there[PATH_ROOM], kin[PATH_ROOM];
+    const bool is_there = find_resident(sought->files, name, there);
     look_beside(&s, is_there ? NULL : sought->kin, kin);
     tn_status status = kin[0] ? TN_OK : look_by_loader(&s, is_there ? name : sought->files, err);
     const bool by_loader = !status && !is_there && !kin[0];

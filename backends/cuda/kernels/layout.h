@@ -39,7 +39,7 @@ void cuda_plan_release(const tn_run *run, void *plan);
 
 /* Blocks for so many units of work, as many as keep the device busy. */
 unsigned cuda_blocks_for(const tn_run *run, int64_t units);
-unsigned cuda_blocks_on(const cuda *self, int32_t device, int64_t units);
+unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units);
 
 /* The kernel of a case, by the run's compiler. */
 tn_status cuda_plan_kernel(const tn_run *run, int32_t unit, const char *function,

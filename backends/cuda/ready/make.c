@@ -71,6 +71,15 @@ static void write_padded(const void *bytes, size_t size)
         fail("writing", "no room");
 }
 
+/* In place of platform/describe.c. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    static const cuda_found made_up = {.multi_processors = 128};
+    (void)self, (void)index, (void)err;
+    *out_found = &made_up;
+    return TN_OK;
+}
+
 /* What the rows call for their kernels, in place of compile/code.c: nothing is loaded. */
 static char seen[256][512];
 
@@ -153,7 +162,6 @@ static void ready(const tn_kernel_row *row, const tn_op *op)
     uint64_t bytes = 0;
     void *plan = NULL;
     tn_error err;
-    made_up.devices[0].found.multi_processors = 128;
     if (row->plan(&run, &plan, &bytes, &err))
         fail(row->name, err.message);
     row->plan_release(&run, plan);
