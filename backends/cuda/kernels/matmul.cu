@@ -84,6 +84,7 @@ template <int PER> DEVICE void finish(const cuda_matmul_args &args, const starts
                                       i64 column, const W (&sum)[PER][PER], W *room)
 {
     enum { TILE = SIDE * PER, PITCH = TILE + 1 };
+    static_assert(GROUPS * TILE * PITCH <= ROOM, "the sums have no room");
     const int me = threadIdx.x % GROUP;
     W *mine = room + (threadIdx.x / GROUP * TILE + me / SIDE * PER) * PITCH + me % SIDE * PER;
 #pragma unroll
