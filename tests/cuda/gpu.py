@@ -89,6 +89,13 @@ def products():
     for dtype in FLOATS:
         yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"
         yield f"matmul:{dtype}:m=64,n=48,k=32,ta=1,alpha=2,beta=0.5,grouped=1"
+        yield f"matmul:{dtype}:m=100,n=65,k=33,act=gelu"
+        yield f"matmul:{dtype}:m=100,n=65,k=33,bias=1,act=silu,beta=0.5"
+        yield f"matmul:{dtype}:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25"
+        yield f"matmul:{dtype}:m=33,n=40,k=70,batch=3x500"
+        yield f"matmul:{dtype}:m=5,n=6,k=0,beta=2"
+    yield "matmul:f32:m=64,n=64,k=64,acc=f64"
+    yield "matmul:f32:m=50,n=60,k=70,batch=2x3,sa=0;3500;70;1,sb=4200;0;1;70"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
     yield "matmul:f16:m=127,n=64,k=33,acc=f16"
     for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",

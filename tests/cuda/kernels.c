@@ -5,6 +5,7 @@
 
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
+#include "../../backends/cuda/kernels/matmul.h"
 #include "base/alloc.h"
 #include "ops/op.h"
 #include "os/bind.h"
@@ -85,9 +86,17 @@ static void begin(void)
     }
 }
 
-static const tn_kernel_row *const rows[] = {
-    &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
-    &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, NULL};
+static const tn_kernel_row *const rows[] = {&cuda_permute_row,
+                                            &cuda_cast_row,
+                                            &cuda_fill_row,
+                                            &cuda_unary_row,
+                                            &cuda_binary_row,
+                                            &cuda_reduce_row,
+                                            &cuda_softmax_row,
+                                            &cuda_norm_row,
+                                            &cuda_rotary_row,
+                                            &cuda_matmul_row,
+                                            NULL};
 
 static const tn_kernel_row *row_of(const tn_op *op)
 {
@@ -154,6 +163,10 @@ static void every_row_compiles_and_is_launched(void **state)
         "reduce:bf16:kind=mean,shape=1000000,axes=1",
         "softmax:f64:shape=8x20000",
         "norm:f16:kind=rms,shape=8x100000",
+        "matmul:f32:m=64,n=64,k=64",
+        "matmul:f16:m=50,n=30,k=100,batch=3,tb=1,bias=1,act=gelu",
+        "matmul:bf16:m=50,n=30,k=100,out=f32,act=silu",
+        "matmul:f64:m=50,n=30,k=100,ta=1,alpha=2,beta=3,act=gelu-tanh",
     };
     size_t count = getenv("TN_TEST_REDUCED") ? 9 : sizeof problems / sizeof problems[0];
     (void)state;

@@ -6,6 +6,7 @@
 #include "tenon/tenon.h"
 
 #include "../../backends/cuda/kernels/layout.h"
+#include "../../backends/cuda/kernels/matmul.h"
 
 #include <dlfcn.h>
 
@@ -27,6 +28,7 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_PERMUTE: return "cuda_each_args";
     case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
     case CUDA_UNIT_RANDOM: return "cuda_random_args";
+    case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
     default: return "cuda_rows_args";
     }
 }
@@ -164,7 +166,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 9 };
+enum { ROWS = 10 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -179,8 +181,8 @@ static const tn_module module = {.struct_size = sizeof module,
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     static const tn_kernel_row *const own[ROWS] = {
-        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row, &cuda_binary_row,
-        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row};
+        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
+        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, &cuda_matmul_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -242,9 +244,25 @@ static void elements(void **state)
          "binary:f64:kind=sub,shape=7x9x5");
 }
 
-/* One row of `count`, each of `size` numbers and `step` apart; `call` makes one output of `of` numbers of it. */
+/* Of both tiles, and edges of either; every way to lie; all that follows. */
+static void products(void **state)
+{
+    (void)state;
+    HOLD("matmul:f32:m=64,n=64,k=64", "matmul:f32:m=1,n=1,k=1", "matmul:f32:m=127,n=65,k=33",
+         "matmul:f32:m=17,n=16,k=300", "matmul:f64:m=33,n=40,k=130", "matmul:f16:m=33,n=9,k=65",
+         "matmul:bf16:m=9,n=70,k=129,out=f32", "matmul:f32:m=20,n=30,k=40,ta=1,tb=1",
+         "matmul:f32:m=70,n=50,k=70,ta=1,bias=1,act=relu", "matmul:f32:m=20,n=30,k=10,acc=f64",
+         "matmul:f32:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25",
+         "matmul:f64:m=20,n=30,k=40,alpha=2,beta=0.5,bias=1,act=gelu",
+         "matmul:bf16:m=40,n=40,k=70,tb=1,alpha=0.5,beta=2,bias=1,act=silu",
+         "matmul:f16:m=7,n=33,k=20,batch=3x2,act=gelu-tanh,bias=1",
+         "matmul:f32:m=16,n=16,k=16,batch=2x3x4", "matmul:f32:m=5,n=6,k=0,beta=2,bias=1",
+         "matmul:f32:m=5,n=6,k=7,batch=2x3,sa=0;35;7;1,sb=42;0;1;7");
+}
+
+/* Rows, `count` of them, each of `size` numbers and `step` apart; `call` makes one output of `of` numbers of it. */
 typedef struct batch {
-    int64_t size, step, of;
+    int64_t count, size, step, of;
     tn_status (*call)(const tn_tensor *in, const tn_tensor *out, tn_error *err);
 } batch;
 
@@ -265,6 +283,26 @@ static tn_status norm_rows(const tn_tensor *in, const tn_tensor *out, tn_error *
     return tn_norm(NULL, TN_ARGS(norm, .in = in, .out = out, .kind = TN_NORM_LAYER), err);
 }
 
+/* By a matrix that is the same for all: many rows in wide tiles, one in narrow ones. */
+static tn_status multiply_rows(const tn_tensor *in, const tn_tensor *out, tn_error *err)
+{
+    enum { DEEP = 300, ACROSS = 40 };
+    static _Alignas(64) float other[DEEP * ACROSS];
+    const int64_t shape[] = {DEEP, ACROSS};
+    tn_device *device;
+    tn_tensor b;
+    for (int i = 0; i < DEEP * ACROSS; i++)
+        other[i] = (float)(i % 1013) * 0.013f - 3.1f;
+    tn_status status = tn_device_get("hostcuda:0", &device, err);
+    if (!status)
+        status = tn_tensor_wrap(device, other, TN_F32, shape, NULL, 2, NULL, NULL, &b, err);
+    if (status)
+        return status;
+    status = tn_matmul(NULL, TN_ARGS(matmul, .a = in, .b = &b, .out = out), err);
+    tn_tensor_release(&b);
+    return status;
+}
+
 static void run_batch(const batch *it, tn_device *device, float *in, int64_t count, float *out)
 {
     const int64_t shape[] = {count, it->size}, strides[] = {it->step, 1},
@@ -283,23 +321,24 @@ static void run_batch(const batch *it, tn_device *device, float *in, int64_t cou
 /* Alone and among others, padded or not: the same bits. */
 static void a_row_does_not_depend_on_others(void **state)
 {
-    enum { COUNT = 3, MOST = 1100 };
-    static _Alignas(64) float in[COUNT * MOST], all[COUNT * MOST], one[MOST];
-    static const batch batches[] = {{1001, 1001, 1, sum_rows},    {1000, 1000, 1, sum_rows},
-                                    {1000, 1004, 1, sum_rows},    {777, 777, 777, soften_rows},
-                                    {776, 777, 776, soften_rows}, {776, 776, 776, soften_rows},
-                                    {1000, 1003, 1000, norm_rows}};
+    enum { MOST = 6000 };
+    static _Alignas(64) float in[MOST], all[MOST], one[MOST];
+    static const batch batches[] = {
+        {3, 1001, 1001, 1, sum_rows},     {3, 1000, 1000, 1, sum_rows},
+        {3, 1000, 1004, 1, sum_rows},     {3, 777, 777, 777, soften_rows},
+        {3, 776, 777, 776, soften_rows},  {3, 776, 776, 776, soften_rows},
+        {3, 1000, 1003, 1000, norm_rows}, {20, 300, 300, 40, multiply_rows}};
     tn_device *device;
     tn_error err;
     (void)state;
     begin();
     assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
-    for (int i = 0; i < COUNT * MOST; i++)
+    for (int i = 0; i < MOST; i++)
         in[i] = (float)((i * 7919) % 1009) * 0.37f - 150.0f / (float)(1 + i % 13);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         const batch *it = &batches[i];
-        run_batch(it, device, in, COUNT, all);
-        for (int64_t row = 0; row < COUNT; row++) {
+        run_batch(it, device, in, it->count, all);
+        for (int64_t row = 0; row < it->count; row++) {
             run_batch(it, device, in + row * it->step, 1, one);
             assert_memory_equal(one, all + row * it->of, (size_t)it->of * sizeof *one);
         }
@@ -410,6 +449,7 @@ int main(void)
         cmocka_unit_test(permutes),
         cmocka_unit_test(reductions),
         cmocka_unit_test(rows_of_every_length),
+        cmocka_unit_test(products),
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
     };

@@ -69,7 +69,7 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/each kernels/layout kernels/reduce kernels/rows compile/texts)
+foreach(part kernels/each kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
 tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS

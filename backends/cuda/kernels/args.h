@@ -3,7 +3,7 @@
 #ifndef CUDA_KERNELS_ARGS_H
 #define CUDA_KERNELS_ARGS_H
 
-enum { CUDA_ARGS_RANK = 8, CUDA_ARGS_OPERANDS = 4 };
+enum { CUDA_ARGS_RANK = 8, CUDA_ARGS_BATCH = CUDA_ARGS_RANK - 2, CUDA_ARGS_OPERANDS = 4 };
 
 /* Elements one by one; the last dimension is the fastest. */
 typedef struct cuda_each_args {
@@ -48,6 +48,30 @@ typedef struct cuda_reduce_args {
     int kept_rank;
     int taken_rank;
 } cuda_reduce_args;
+
+/* Matrix products: out = f(alpha A B + beta out + bias), m by n, of k products each. Operands are A, B, out, bias,
+ * the last of which may be NULL. Out is made in tiles, which are numbered across a matrix first, then down, then
+ * from matrix to matrix. */
+typedef struct cuda_matmul_args {
+    void *data[CUDA_ARGS_OPERANDS];
+    double alpha;
+    double beta;
+    long long m;
+    long long n;
+    long long k;
+    long long down[CUDA_ARGS_OPERANDS];   /* from row to row       */
+    long long across[CUDA_ARGS_OPERANDS]; /* from column to column */
+    long long outer[CUDA_ARGS_BATCH];     /* of the batch          */
+    long long stride[CUDA_ARGS_OPERANDS][CUDA_ARGS_BATCH];
+    unsigned tiles;
+    unsigned tiles_down;
+    unsigned tiles_across;
+    int rank;       /* of the batch                                                   */
+    int wide;       /* tiles are of 32 rows and columns, else of 16                   */
+    int a_by_k;     /* neighbours of A along k lie nearer than those of other rows    */
+    int b_by_k;     /* the same of B, and other columns                               */
+    int by_columns; /* neighbours of out down a column lie nearer than those of a row */
+} cuda_matmul_args;
 
 /* Random numbers: `elements` of them, from block `block` on. */
 typedef struct cuda_random_args {

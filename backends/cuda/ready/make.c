@@ -7,6 +7,7 @@
  * made up, and what it asks for is compiled. */
 #include "../compile/ready.h"
 #include "../kernels/layout.h"
+#include "../kernels/matmul.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -217,6 +218,18 @@ static void ready_rows(tn_dtype dtype)
     }
 }
 
+/* One kernel for all sizes and ways to lie. */
+static void ready_products(tn_dtype dtype)
+{
+    enum { SIDE = 64 };
+    tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = TN_MATMUL_OPERANDS};
+    op.as.matmul =
+        (tn_matmul_op){.m = SIDE, .n = SIDE, .k = SIDE, .matrices = 1, .acc = TN_F32, .alpha = 1};
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++)
+        op.operand[i] = dense(dtype, SIDE, SIDE);
+    ready(&cuda_matmul_row, &op);
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -235,6 +248,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) {
         ready_elements(dtypes[i]);
         ready_rows(dtypes[i]);
+        ready_products(dtypes[i]);
     }
     if (fclose(out))
         fail(argv[3], "it cannot be written");
