@@ -11,8 +11,8 @@ enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
  * keep a device busy: found on an H200. */
 enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
 
-/* A part has at least so many keys; one that does not depend on how many others there are, exactly so many. */
-enum { PART_LEAST = 256, PART_FIXED = 2048 };
+/* A part has at least so many keys. */
+enum { PART_LEAST = 256 };
 
 static bool is_invariant(const tn_kernel_row *row)
 {
@@ -22,6 +22,14 @@ static bool is_invariant(const tn_kernel_row *row)
 static int64_t blocks_of(int64_t rows, int64_t each)
 {
     return (rows + each - 1) / each;
+}
+
+/* Keys of a part, by nothing that other sequences have a say in: how long the longest is, of what is packed. */
+static int64_t fixed_part(const tn_op *op)
+{
+    enum { PART = 2048, QUERIES = 16 };
+    const tn_attention_op *at = &op->as.attention;
+    return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
 }
 
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
@@ -39,7 +47,7 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
     out->blocks = blocks_of(out->rows, FEW);
     const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
     const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
-    out->part = is_invariant(row) ? PART_FIXED : blocks_of(least, most) * PART_LEAST;
+    out->part = is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
     out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
 }
 
