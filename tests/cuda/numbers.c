@@ -15,6 +15,7 @@ typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
 struct cuda_kernel {
     cuda_kernel *next; /* they live as long as the process */
     launch_fn *run;
+    char key[640];
 };
 static cuda_kernel *kernels_made;
 
@@ -29,6 +30,9 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
     case CUDA_UNIT_RANDOM: return "cuda_random_args";
     case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
+    case CUDA_UNIT_ATTENTION:
+    case CUDA_UNIT_ATTENTION_FEW:
+    case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
     default: return "cuda_rows_args";
     }
 }
@@ -78,12 +82,25 @@ static void write_source(const cuda_case *wanted, const char *path)
     lent->release(lent->self, text);
 }
 
+static cuda_kernel *find_made(const char *key)
+{
+    cuda_kernel *kernel = kernels_made;
+    while (kernel && strcmp(kernel->key, key) != 0)
+        kernel = kernel->next;
+    return kernel;
+}
+
 tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
                           const cuda_case *wanted, cuda_kernel **out, tn_error *err)
 {
     static int number;
+    char key[sizeof kernels_made->key];
     char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
     (void)self, (void)nvrtc, (void)device;
+    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    *out = find_made(key);
+    if (*out)
+        return TN_OK;
     snprintf(source, sizeof source, "%s/%d.cc", folder, number);
     snprintf(object, sizeof object, "%s/%d.so", folder, number++);
     write_source(wanted, source);
@@ -98,6 +115,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     cuda_kernel *kernel = lent->alloc(lent->self, sizeof *kernel, _Alignof(cuda_kernel));
     assert_true(found && kernel);
     memcpy(&kernel->run, &found, sizeof found);
+    memcpy(kernel->key, key, sizeof key);
     kernel->next = kernels_made;
     kernels_made = kernel;
     *out = kernel;
@@ -166,7 +184,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 10 };
+enum { ROWS = 12 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -181,8 +199,9 @@ static const tn_module module = {.struct_size = sizeof module,
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     static const tn_kernel_row *const own[ROWS] = {
-        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
-        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, &cuda_matmul_row};
+        &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
+        &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
+        &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, &cuda_attention_invariant_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -209,18 +228,23 @@ static void begin(void)
         fail_msg("%s", err.message);
 }
 
-static void hold(const char *problem)
+static void hold_by(const char *problem, const char *way)
 {
     char text[160], name[64];
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
     snprintf(text, sizeof text, "%s@hostcuda:0", problem);
-    snprintf(name, sizeof name, "hostcuda.%.*s.own", (int)strcspn(problem, ":"), problem);
+    snprintf(name, sizeof name, "hostcuda.%.*s.%s", (int)strcspn(problem, ":"), problem, way);
     const tn_check_args args = {.struct_size = sizeof args, .problem = text, .kernel = name};
     if (tn_check(NULL, &args, &result, &err))
         fail_msg("%s: %s", problem, err.message);
     if (!result.ok)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
+}
+
+static void hold(const char *problem)
+{
+    hold_by(problem, "own");
 }
 
 #define HOLD(...)                                                                 \
@@ -399,6 +423,66 @@ static void rows_of_every_length(void **state)
         "norm:bf16:kind=layer,shape=2x3x5x64,weight=1,bias=1,si=1920;640;64;1");
 }
 
+/* All that attention has, by the kernel for few rows. */
+static void attention_of_few_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=2,h=3,l=65,d=64,lse=1", "attention:bf16:b=1,h=2,l=64,d=128,mask=causal",
+         "attention:f16:b=1,h=2,lq=17,lk=33,d=40", "attention:f64:b=1,h=2,l=30,d=24,lse=1",
+         "attention:f32:b=1,h=1,l=1,d=1", "attention:bf16:b=1,h=2,lq=9,lk=0,d=24,lse=1",
+         "attention:f32:b=2,h=2,l=35,d=24,mask=bool,lse=1",
+         "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",
+         "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+         "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+         "attention:f32:b=2,h=2,l=70,d=16,mask=window:9;3",
+         "attention:f32:b=2,h=2,lq=33,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+         "attention:bf16:b=1,h=8,hk=2,lq=1,lk=1100,d=128,lse=1",
+         "attention:f32:b=1,h=4,hk=1,lq=3,lk=1500,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
+         "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+         "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
+         "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+         "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
+         "attention:f32:b=1,h=2,lq=2,lk=1100,d=24,sink=f32,lse=1,softcap=3",
+         "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+         "attention:bf16:b=1,h=3,lq=2,lk=1100,d=24,dropout=0.5,seed=9,lse=1",
+         "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
+         "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
+         "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+         "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
+         "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
+         "attention:f32:b=2,h=4,hk=2,lq=1,lk=1300,d=16,page=64,pool=60,lse=1",
+         "attention:f32:b=1,h=1,l=30,d=256", "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
+         "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
+}
+
+/* Enough rows for the other kernel. */
+static void attention_of_many_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=3,h=16,l=70,d=24,lse=1",
+         "attention:bf16:b=3,h=16,lq=66,lk=100,d=40,mask=causal-br,lse=1",
+         "attention:f16:b=2,h=48,hk=24,l=35,d=72,dv=130,mask=causal,layout=blhd",
+         "attention:f32:b=3,h=16,l=30,d=16,mask=bool,sink=1,lse=1",
+         "attention:bf16:b=3,h=16,l=30,d=16,mask=causal;additive,softcap=4,out=f32",
+         "attention:f32:b=3,h=16,lq=40,lk=200,d=16,mask=window:30;10,lse=1",
+         "attention:bf16:b=3,h=16,l=33,d=24,dropout=0.25,seed=7,offset=3,lse=1",
+         "attention:f32:h=16,varlen=33;0;1;70,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=3,h=32,hk=16,lq=20,lk=90,d=24,page=16,pool=40,mask=causal-br,lse=1",
+         "attention:f32:b=3,h=16,l=30,d=16,sq=1440;16;48;1,used=1,lse=1",
+         "attention:f64:b=3,h=16,l=40,d=40,lse=1", "attention:f32:b=1,h=45,l=26,d=300");
+}
+
+/* By one kernel at any size, keys in parts of their own. */
+static void attention_in_any_batch(void **state)
+{
+    (void)state;
+    begin();
+    hold_by("attention:f32:b=2,h=3,l=65,d=64,lse=1", "own.invariant");
+    hold_by("attention:bf16:b=3,h=16,lq=26,lk=70,d=24,mask=causal-br,lse=1", "own.invariant");
+    hold_by("attention:f32:b=1,h=2,lq=2,lk=2100,d=16,lse=1", "own.invariant");
+}
+
 static void hold_random(int kind, const char *type, tn_dtype dtype)
 {
     enum { COUNT = 10007, ROOM = COUNT * 8 };
@@ -451,6 +535,9 @@ int main(void)
         cmocka_unit_test(rows_of_every_length),
         cmocka_unit_test(products),
         cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(attention_of_few_rows),
+        cmocka_unit_test(attention_of_many_rows),
+        cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
     };
     scratch_make(folder);

@@ -69,7 +69,8 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/each kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
+foreach(part kernels/attention kernels/attention_admit kernels/each kernels/layout kernels/matmul kernels/reduce
+             kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
 tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS
@@ -81,6 +82,7 @@ tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
 tenon_test_script(cuda/cudnn TIMEOUT 300)
+tenon_test_script(cuda/attention TIMEOUT 120)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 

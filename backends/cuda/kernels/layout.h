@@ -71,7 +71,8 @@ enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
     .bytes_per_us = 3e6, .overhead_us = 4, .plan_release = cuda_plan_release
 
 extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,
-    cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row;
+    cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row,
+    cuda_attention_row, cuda_attention_invariant_row;
 
 /* Those of the numbers, 0-ended. */
 extern const tn_dtype cuda_number_dtypes[];
