@@ -29,6 +29,11 @@ set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
   DEFINITIONS STAND_IN="${cuda_stub_folder}/libnvidia-ml.so.1")
 add_dependencies(test_cuda_find stub_nvml)
+# In a folder of its own: with it every kernel is accepted, and next to none runs.
+tenon_cuda_stub(stub_nvrtc libnvrtc.so.13 cuda/stub_nvrtc.c)
+set_target_properties(stub_nvrtc PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
+
 set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
 tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)

@@ -14,7 +14,8 @@
     X(reduce, "reduce.cu")        \
     X(philox, "philox.h")         \
     X(numbers, "numbers.h")       \
-    X(random, "random.cu")
+    X(random, "random.cu")        \
+    X(dropout, "dropout.cu")
 
 enum {
     NO_TEXT = 0,
@@ -52,6 +53,7 @@ static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
     [CUDA_UNIT_ROTARY] = {TEXT_args, TEXT_common, TEXT_rows, TEXT_rotary},
     [CUDA_UNIT_REDUCE] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_reduce},
     [CUDA_UNIT_RANDOM] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_numbers, TEXT_random},
+    [CUDA_UNIT_DROPOUT] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_dropout},
 };
 
 static int last_part(int32_t unit)
