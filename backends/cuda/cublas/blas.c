@@ -2,11 +2,13 @@
 
 static const tn_symbol symbols[] = {
 #define BLAS_CALL_(field, name, result, parameters) {#name, offsetof(cuda_blas, field)},
-    BLAS_CALL_LIST(BLAS_CALL_)};
-static const tn_symbol later[] = {BLAS_LATER_LIST(BLAS_CALL_)
+    BLAS_CALL_LIST(BLAS_CALL_)
+#undef BLAS_CALL_
+#define BLAS_CALL_(field, name, result, parameters) {"?" #name, offsetof(cuda_blas, field)},
+        BLAS_LATER_LIST(BLAS_CALL_)
 #undef BLAS_CALL_
 };
-enum { SYMBOLS = sizeof symbols / sizeof symbols[0], LATER = sizeof later / sizeof later[0] };
+enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
 static const char files[] = "libcublas.so.13|libcublas.so.12";
 static const cuda_sought sought = {files, "cu13|cublas", "libcublasLt.so.13|libcublasLt.so.12"};
@@ -19,7 +21,6 @@ static tn_status open_blas(const tn_host *host, void **out_self, tn_error *err)
     if (status)
         return status;
     cuda_blas *self = made;
-    (void)cuda_find_bind(host, &sought, later, LATER, self, NULL); /* rows ask for the version */
     for (int32_t i = 0; i < CUDA_MOST && !status; i++) {
         if (mtx_init(&self->turn[i], mtx_plain) != thrd_success)
             status = tn_fail(err, TN_OUT_OF_MEMORY, 0, "cublas", "no memory for a lock");
