@@ -52,7 +52,7 @@ static tn_status put(void *self, const char *kind, const void *key, size_t key_s
 }
 
 static tn_host host = {
-    .struct_size = sizeof host,
+    .struct_size = offsetof(tn_host, library_look),
     .abi_major = TN_MODULE_ABI_MAJOR,
     .abi_minor = TN_MODULE_ABI_MINOR,
     .alloc = take,

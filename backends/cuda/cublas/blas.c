@@ -48,6 +48,11 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
+static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    return cuda_find_look(host, &sought, out_path, size, err);
+}
+
 const tn_library_row cuda_blas_row = {
     .struct_size = sizeof cuda_blas_row,
     .name = "cublas",
@@ -56,6 +61,7 @@ const tn_library_row cuda_blas_row = {
     .remedy = "install NVIDIA's toolkit, or its cuBLAS part alone (pip install nvidia-cublas)",
     .open = open_blas,
     .version = version_of,
+    .look = look,
 };
 
 /* What never changes of a handle: alpha and beta are the host's, and nothing is added up in any order. */
