@@ -1,6 +1,6 @@
 # The module cuda: NVIDIA's GPUs. It links nothing of NVIDIA's, so it builds anywhere.
 set(cuda_sources)
-foreach(part context copy describe discover driver event graph memory nvml proc properties resident stream
+foreach(part context copy describe discover driver event graph memory nvml proc properties stream
              verdict visible)
   list(APPEND cuda_sources cuda/platform/${part}.c)
 endforeach()
@@ -13,7 +13,7 @@ endforeach()
 foreach(part admit blas common gemm grouped library matmul rows shape)
   list(APPEND cuda_sources cuda/cublas/${part}.c)
 endforeach()
-foreach(part attention bias engine graph library packed rows sdpa sdpa_back shape)
+foreach(part attention bias dropout engine graph library packed rows sdpa sdpa_back shape)
   list(APPEND cuda_sources cuda/cudnn/${part}.c)
 endforeach()
 tenon_module(cuda SOURCES cuda/module.c ${cuda_sources})
@@ -24,7 +24,7 @@ target_compile_definitions(tenon-cuda PRIVATE $<$<BOOL:${UNIX}>:_GNU_SOURCE>)
 set(cuda_kernels "${CMAKE_CURRENT_LIST_DIR}/kernels" CACHE INTERNAL "")
 function(tenon_cuda_texts target)
   foreach(file args.h common.cuh functions.cuh rows.cuh each.cu permute.cu softmax.cu norm.cu rotary.cu
-               reduce.cu random.cu matmul.cu attention.cu attention_few.cu attention_join.cu)
+               reduce.cu random.cu matmul.cu dropout.cu attention.cu attention_few.cu attention_join.cu)
     string(REGEX REPLACE "\\..*" "" name "${file}")
     tenon_embed(${target} cuda_text_${name} "${cuda_kernels}/${file}")
   endforeach()
@@ -45,7 +45,7 @@ if(NOT TENON_CUDA_READY OR NOT TENON_NVRTC_LIBRARY OR CMAKE_CROSSCOMPILING OR NO
 endif()
 set(ready_sources cuda/ready/make.c cuda/ready/none.c)
 foreach(part compile/find compile/nvrtc compile/ready compile/texts kernels/attention kernels/attention_admit
-             kernels/each kernels/layout kernels/matmul kernels/reduce kernels/rows platform/resident)
+             kernels/each kernels/layout kernels/matmul kernels/reduce kernels/rows)
   list(APPEND ready_sources cuda/${part}.c)
 endforeach()
 add_executable(cuda-ready ${ready_sources})

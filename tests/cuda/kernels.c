@@ -53,7 +53,7 @@ static tn_status put(void *self, const char *kind, const void *key, size_t key_s
 }
 
 static tn_host host = {
-    .struct_size = sizeof host,
+    .struct_size = offsetof(tn_host, library_look),
     .abi_major = TN_MODULE_ABI_MAJOR,
     .abi_minor = TN_MODULE_ABI_MINOR,
     .alloc = take,
@@ -217,6 +217,21 @@ static void random_numbers_compile(void **state)
     }
 }
 
+static void dropout_compiles(void **state)
+{
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    void *code = NULL;
+    size_t size = 0;
+    tn_error err;
+    (void)state;
+    begin();
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, "unsigned long long");
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_code_make(compiler, "sm_80", &wanted, &code, &size, &err))
+        fail_msg("%s", err.message);
+    give(NULL, code);
+}
+
 static void what_is_wrong_is_told_with_its_place(void **state)
 {
     const cuda_source source = {.name = "wrong.cu",
@@ -257,6 +272,7 @@ int main(void)
         cmocka_unit_test(every_row_compiles_and_is_launched),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
+        cmocka_unit_test(dropout_compiles),
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
         cmocka_unit_test(a_log_without_a_place_is_told_as_it_is),
     };

@@ -7,6 +7,7 @@
 
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
+#include "tenon/module/attention.h"
 
 #include <dlfcn.h>
 
@@ -33,6 +34,7 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_ATTENTION:
     case CUDA_UNIT_ATTENTION_FEW:
     case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
+    case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
     default: return "cuda_rows_args";
     }
 }
@@ -525,6 +527,37 @@ static void random_numbers_have_the_processors_bits(void **state)
     }
 }
 
+/* Whatever the number of weights, and also where a number is exactly the bound. */
+static void dropout_keeps_what_the_processors_does(void **state)
+{
+    enum { BATCH = 2, HEADS = 3, QUERIES = 7, KEYS = 31, COUNT = BATCH * HEADS * QUERIES * KEYS };
+    static const double bounds[] = {0.25, 1.0 / 3, 0x1p-24, 1 - 0x1p-24, 0x1.8p-20};
+    static _Alignas(8) uint16_t found[COUNT + 4];
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    (void)state;
+    begin();
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(COUNT));
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        const tn_attention_op at = {.heads = HEADS,
+                                    .queries = QUERIES,
+                                    .keys = KEYS,
+                                    .dropout = bounds[i],
+                                    .seed = 0x123456789ABCDEF,
+                                    .offset = UINT64_MAX - 2};
+        cuda_dropout_args args = cuda_dropout_args_of(&at, found, COUNT, 0x3C00);
+        memset(found, 0xA5, sizeof found);
+        kernel->run(&args, 3, 256);
+        for (int k = 0; k < COUNT; k++)
+            assert_int_equal(found[k], tn_attention_keeps(&at, 0, 0, 0, k) ? 0x3C00 : 0);
+        assert_int_equal(found[COUNT], 0xA5A5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +572,7 @@ int main(void)
         cmocka_unit_test(attention_of_many_rows),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
+        cmocka_unit_test(dropout_keeps_what_the_processors_does),
     };
     scratch_make(folder);
     int failed = run_suite("cuda.numbers", tests);

@@ -22,8 +22,17 @@ tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda
 tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
 tenon_cuda_stub(stub_cublas_lt libcublasLt.so.13 cuda/stub_cublas_lt.c)
 tenon_cuda_stub(stub_cublas libcublas.so.13 cuda/stub_cublas.c)
+tenon_cuda_stub(stub_cublas_early libcublas.so.12 cuda/stub_cublas.c)
+target_compile_definitions(stub_cublas_early PRIVATE STUB_EARLY)
+set_target_properties(stub_cublas_early PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_early")
 tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn_graph.c)
 target_link_libraries(stub_cudnn PRIVATE m)
+
+# In a folder of its own: with it every kernel is accepted, and next to none runs.
+tenon_cuda_stub(stub_nvrtc libnvrtc.so.13 cuda/stub_nvrtc.c)
+set_target_properties(stub_nvrtc PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c" ${cuda_platform}/resident.c

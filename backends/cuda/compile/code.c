@@ -51,6 +51,19 @@ static tn_status compile_text(const cuda_nvrtc *nvrtc, const char *architecture,
     return cuda_nvrtc_compile(nvrtc, &source, architecture, out, out_size, err);
 }
 
+const cuda_nvrtc *cuda_compiler(cuda *self)
+{
+    mtx_lock(&self->lock);
+    if (!self->sought_compiler) {
+        self->sought_compiler = true;
+        if (cuda_nvrtc_open(self->host, &self->compiler, NULL))
+            self->compiler = NULL;
+    }
+    const cuda_nvrtc *found = self->compiler;
+    mtx_unlock(&self->lock);
+    return found;
+}
+
 /* A copy of what was compiled ahead. */
 static tn_status copy_ready(const tn_host *host, const void *code, size_t size, void **out,
                             tn_error *err)

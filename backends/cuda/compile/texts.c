@@ -19,7 +19,8 @@
     X(attention, "attention.cu")           \
     X(attention_few, "attention_few.cu")   \
     X(attention_join, "attention_join.cu") \
-    X(matmul, "matmul.cu")
+    X(matmul, "matmul.cu")                 \
+    X(dropout, "dropout.cu")
 
 enum {
     NO_TEXT = 0,
@@ -63,6 +64,7 @@ static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
     [CUDA_UNIT_ATTENTION_FEW] = {ATTENTION_, TEXT_attention_few},
     [CUDA_UNIT_ATTENTION_JOIN] = {ATTENTION_, TEXT_attention_join},
 #undef ATTENTION_
+    [CUDA_UNIT_DROPOUT] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_dropout},
 };
 
 static int last_part(int32_t unit)

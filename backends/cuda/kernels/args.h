@@ -119,4 +119,15 @@ typedef struct cuda_random_args {
     unsigned long long block;
 } cuda_random_args;
 
+/* What dropout keeps of `elements` weights, numbered from 0: those whose random number, of 24 bits, is at least
+ * `least`. `one` is what is written for them. */
+typedef struct cuda_dropout_args {
+    void *out;
+    long long elements;
+    unsigned long long seed;
+    unsigned long long block;
+    unsigned least;
+    unsigned one;
+} cuda_dropout_args;
+
 #endif

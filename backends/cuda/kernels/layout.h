@@ -64,6 +64,15 @@ tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t n
 #define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
 enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
 
+/* The case of what dropout keeps: INDEX. */
+#define CUDA_DROPOUT_FUNCTION "dropout_kept"
+#define CUDA_DROPOUT_OPTIONS  "-DINDEX=%s\n-default-device\n"
+enum { CUDA_DROPOUT_OPTIONS_ROOM = 64 };
+
+/* A number of 24 bits, k, is kept when k / 2^24 is at least the op's dropout. `one` is written for it. */
+cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
+                                       uint16_t one);
+
 /* What a row says of itself but for its op. The number goes up with all of them. */
 #define CUDA_ROW(word, NAME)                                                               \
     .struct_size = sizeof(tn_kernel_row), .name = "cuda." word ".own", .platform = "cuda", \

@@ -53,10 +53,10 @@ typedef struct cuda {
     cuda_nvml nvml;
     int32_t driver_version; /* 13000 is CUDA 13.0 */
     int32_t count;
-    mtx_t lock; /* of starting the driver, and of the compiler of random numbers */
+    mtx_t lock; /* of starting the driver, and of seeking the compiler */
     atomic_bool started;
     bool sought_compiler;
-    void *compiler; /* kernels/random.c */
+    void *compiler; /* cuda_compiler */
     cuda_device devices[CUDA_MOST];
 } cuda;
 

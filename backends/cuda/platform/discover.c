@@ -2,7 +2,6 @@
  * initialises nothing and leaves a process that forks well, and by the driver where that one alone knows. */
 #include "cuda.h"
 #include "proc.h"
-#include "resident.h"
 #include "verdict.h"
 
 #include <stdlib.h>
@@ -144,9 +143,13 @@ static bool has_started(const cuda_driver *driver)
 /* Where the library lies is what tells its version. */
 static bool list_by_proc(const cuda *self, cuda_listing *out)
 {
+    const tn_host *host = self->host;
     char library[512];
-    return cuda_resident("libcuda.so.1", library, sizeof library) &&
-           cuda_proc_list(self->root, library, out);
+    int32_t is_here = 0;
+    return TN_HAS(host, tn_host, library_look) &&
+           !host->library_look(host->self, "libcuda.so.1", library, sizeof library, &is_here,
+                               NULL) &&
+           is_here && cuda_proc_list(self->root, library, out);
 }
 
 /* Everything but the host's memory for it, which the caller has. */
