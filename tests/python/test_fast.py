@@ -48,7 +48,7 @@ def test_the_unusual_is_left_alone(extension, random):
                        (numpy.array([["x"]]), a), (a.astype("c8"), a.astype("c8"))):
         assert extension.matmul(None, one, other) is NotImplemented
     assert extension.matmul(None, a) is NotImplemented
-    assert extension.attention(None, a, a, a, 0, None, None, False) is NotImplemented
+    assert extension.attention(None, a, a, a, 0, None, None, 0, False, 0) is NotImplemented
     with pytest.raises(tenon.errors.InvalidArgumentError, match="columns need as many"):
         tenon.matmul(a, a[:3])
     with pytest.raises(TypeError):
@@ -134,13 +134,21 @@ def test_masks_and_turned_results(extension, monkeypatch, random):
     before = extension.served()
     fast = [call() for call in calls]
     assert extension.served() == before + len(calls)
-    turned = extension.attention(None, q, k, k, 0, None, seen, True)
+    turned = extension.attention(None, q, k, k, 0, None, seen, 0, True, 0)
     assert turned.shape == (2, 6, 4, 8) and turned.flags.c_contiguous
     numpy.testing.assert_array_equal(turned.transpose(0, 2, 1, 3), fast[0])
     for odd in (seen.astype("i4"), seen[..., :3], q[0, 0].tolist(), "causal"):
-        assert extension.attention(None, q, k, k, 0, None, odd, False) is NotImplemented
-    with pytest.raises(TypeError):
-        extension.attention(None, q, k, k, 0, "wide", None, False)
+        assert extension.attention(None, q, k, k, 0, None, odd, 0, False, 0) is NotImplemented
+    for numbers in ((0, "wide", None, 0, False, 0), ("causal", None, None, 0, False, 0), (0, None, None, 0, False, "x")):
+        with pytest.raises(TypeError):
+            extension.attention(None, q, k, k, *numbers)
+    named = tenon.attention(*(x.transpose(0, 2, 1, 3) for x in (q, k, k)), layout="blhd", mask_tensor=seen,
+                            backend="FLASH_ATTN")
+    assert extension.served() == before + len(calls) + 2 and named.flags.c_contiguous
+    numpy.testing.assert_allclose(named.transpose(0, 2, 1, 3), fast[0], 1e-4, 1e-4)
+    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}):
+        with pytest.raises(tenon.Error):
+            tenon.attention(q, k, k, **options)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="two arrays of masks"):
         tenon.attention(q, k, k, mask=seen, mask_tensor=added)
     monkeypatch.setattr(tenon.operators, "_fast", None)
@@ -157,7 +165,7 @@ from ctypes import POINTER, PYFUNCTYPE, byref, c_int, c_int32, c_int64, c_void_p
 from tenon import _abi, _arrays, operators
 from tenon._library import lib
 
-fast, current, wraps = operators._fast, [0], []
+fast, current, wraps, recorded = operators._fast, [0], [], [True]
 
 
 class Product(ctypes.Structure):
@@ -219,7 +227,7 @@ new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctyp
 Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
 fast.bind(*addresses, wrap)
-assert fast.teach(Array, Array.new_empty, True)
+assert fast.teach((Array,), Array.new_empty, lambda: recorded[0])
 tenon.settings.set("admission", "never")
 a, b = Array(8, 16), Array(16, 4)
 streams = [tenon.Stream("cuda:0") for _ in range(2)]
@@ -246,8 +254,10 @@ a.negative = True
 assert fast.matmul(None, a, b) is NotImplemented
 a.negative, a.requires_grad = False, True
 assert fast.matmul(None, a, b) is NotImplemented
+recorded[0] = False
+assert type(fast.matmul(None, a, b)) is Array
 a.requires_grad = False
-assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 5 and fast.served() == 5
+assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 6 and fast.served() == 6
 assert sys.getrefcount(a) == before
 '''
 

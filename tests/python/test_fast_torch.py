@@ -85,6 +85,9 @@ def test_attention_is_served(place, counted):
         assert counted() == 1
     turned = attention(*(x.transpose(1, 2) for x in (q, k, v)), layout="blhd")
     assert turned.is_contiguous() and torch.equal(turned, ours(q, k, v).transpose(1, 2)) and counted() == 2
+    named = attention(q, k, v, backend="FLASH_ATTN")
+    assert counted() == 1
+    close(named, theirs(q, k, v))
     plain = tenon.attention(q, k, v, mask="causal", scale=0.2)
     assert counted() == 1 and plain.is_contiguous()
     close(plain, theirs(q, k, v, is_causal=True, scale=0.2))
@@ -100,6 +103,22 @@ def test_products_are_served(place, counted):
         torch.testing.assert_close(out, one @ other, atol=30 * BOUND[dtype], rtol=1e-2)
 
 
+def test_weights_are_served(place, counted):
+    """Without gradients, those that require them are plain numbers."""
+    device, dtype = place
+    x, layer = torch.randn(8, 32, device=device, dtype=dtype), torch.nn.Linear(32, 48, device=device, dtype=dtype)
+    with torch.no_grad():
+        counted()
+        out = tenon.matmul(x, layer.weight.T)
+        again = tenon.matmul(layer.weight, x.T)
+        assert counted() == 2 and type(out) is type(again) is torch.Tensor and not out.requires_grad
+        torch.testing.assert_close(out, x @ layer.weight.T, atol=30 * BOUND[dtype], rtol=1e-2)
+    for one, other in ((x, layer.weight.T), (layer.weight, x.T)):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="gradients"):
+            tenon.matmul(one, other)
+    assert counted() == 0
+
+
 def test_who_watches_is_asked(place, counted):
     """Gradients, compilers, modes, profilers and transformations see the operator."""
     q, k, v = inputs(place)
@@ -113,7 +132,7 @@ def test_who_watches_is_asked(place, counted):
     grads = torch.autograd.grad(ours(q.requires_grad_(), k, v).sum(), q)
     assert counted() == 0 and grads[0].shape == q.shape
     with torch.no_grad():
-        assert torch.equal(ours(q, k, v), wanted)
+        assert torch.equal(ours(q, k, v), wanted) and counted() == 1
     with torch.inference_mode():
         again = ours(q.detach(), k, v)
         assert again.is_inference() and torch.equal(again, wanted) and counted() == 1

@@ -35,9 +35,10 @@ typedef struct exchange {
 
 /* A library whose arrays can be seen. */
 typedef struct library {
-    PyObject *type;            /* exactly this one: what derives from it may mean something else */
+    PyObject *types;           /* exactly these: what derives from them may mean something else  */
     PyObject *empty;           /* called with shape and dtype; beside a table, off the host, with
                                 * an array to be like and a shape                                */
+    PyObject *gradients;       /* beside a table: whether they are recorded now                  */
     const exchange *functions; /* NULL: the buffer protocol                                      */
 } library;
 
@@ -135,25 +136,25 @@ static int is_true(PyObject *value)
 
 /* Whether an array means something else than its memory: gradients would be lost, or it is negated or
  * conjugated when it is read. */
-static int means_more(const state *s, PyObject *array, tn_dtype dtype)
+static int means_more(const state *s, const library *of, PyObject *array, tn_dtype dtype)
 {
     return (dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ||
-           is_true(PyObject_GetAttr(array, s->requires_grad)) ||
+           (is_true(PyObject_GetAttr(array, s->requires_grad)) &&
+            is_true(PyObject_CallNoArgs(of->gradients))) ||
            is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
 }
 
 /* The same as see_buffer through DLPack's table. What is written was made here. */
-static int see_exchange(const state *s, const exchange *functions, PyObject *array, int writable,
-                        seen *out)
+static int see_exchange(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
     tn_dlpack_tensor t;
-    if (functions->tensor_of(array, &t) != 0) {
+    if (of->functions->tensor_of(array, &t) != 0) {
         PyErr_Clear();
         return 0;
     }
     if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
          t.device_type != TN_DLPACK_ROCM) ||
-        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, array, t.dtype)))
+        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
                               .device_type = t.device_type,
@@ -166,18 +167,28 @@ static int see_exchange(const state *s, const exchange *functions, PyObject *arr
     return 1;
 }
 
+static int is_of(const library *of, PyObject *array)
+{
+    const Py_ssize_t count = PyTuple_Size(of->types);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if ((PyObject *)Py_TYPE(array) == PyTuple_GetItem(of->types, i))
+            return 1;
+    }
+    return 0;
+}
+
 static int see(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
-    if ((PyObject *)Py_TYPE(array) != of->type)
+    if (!is_of(of, array))
         return 0;
-    return of->functions ? see_exchange(s, of->functions, array, writable, out)
+    return of->functions ? see_exchange(s, of, array, writable, out)
                          : see_buffer(array, writable, out);
 }
 
 static const library *library_of(const state *s, PyObject *array)
 {
     for (int i = 0; i < s->count; i++) {
-        if ((PyObject *)Py_TYPE(array) == s->libraries[i].type)
+        if (is_of(&s->libraries[i], array))
             return &s->libraries[i];
     }
     return NULL;
@@ -355,15 +366,30 @@ done:
 
 /* The operands of attention, in their order, and what is given with them. */
 enum { QUERY, KEY, VALUE, MASK, OUT, ATTENTION_ARRAYS };
-enum { GIVEN_MASK = 4, GIVEN_SCALE, GIVEN_ARRAY, GIVEN_TURNED, ATTENTION_GIVEN };
+enum {
+    GIVEN_MASK = 4,
+    GIVEN_SCALE,
+    GIVEN_ARRAY,
+    GIVEN_LAYOUT,
+    GIVEN_TURNED,
+    GIVEN_BACKEND,
+    ATTENTION_GIVEN
+};
 
 /* -1 with an exception for what is no number. */
 static int read_options(PyObject *const *given, tn_attention_args *out)
 {
     PyObject *scale = given[GIVEN_SCALE];
-    out->mask = (int32_t)PyLong_AsLong(given[GIVEN_MASK]);
+    int32_t *const numbers[] = {&out->mask, &out->layout, &out->backend};
+    const int places[] = {GIVEN_MASK, GIVEN_LAYOUT, GIVEN_BACKEND};
+    for (int i = 0; i < 3; i++) {
+        const long number = PyLong_AsLong(given[places[i]]);
+        if (number == -1 && PyErr_Occurred())
+            return -1;
+        *numbers[i] = (int32_t)number;
+    }
     out->set = scale == Py_None ? 0 : TN_ATTENTION_SET_SCALE;
-    out->scale = scale == Py_None || PyErr_Occurred() ? 0 : PyFloat_AsDouble(scale);
+    out->scale = scale == Py_None ? 0 : PyFloat_AsDouble(scale);
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -396,9 +422,9 @@ static void turn(seen *s)
     s->tensor.strides = s->strides;
 }
 
-/* attention(context, q, k, v, mask, scale, mask_tensor, turned): mask is TN_MASK_NONE, _CAUSAL or _CAUSAL_BR,
- * scale a float or None, mask_tensor an array or None. With `turned` the result, of operands that are [batch,
- * heads, length, size], is [batch, length, heads, size]. */
+/* attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, backend): mask is TN_MASK_NONE, _CAUSAL or
+ * _CAUSAL_BR, scale a float or None, mask_tensor an array or None, layout TN_LAYOUT_..., backend TN_BACKEND_... or 0.
+ * With `turned` the result has the other layout. */
 static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
@@ -476,19 +502,25 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(type, empty, exchange): arrays of the type are seen from now on, by DLPack's table if `exchange` is
- * true; False when they cannot be. Once for each type. */
+/* teach(types, empty, gradients): arrays of these types, a tuple, are seen from now on; False when they cannot be.
+ * By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, and `gradients` tells
+ * whether an array that requires them would lose them. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
     if (count != 3)
         return PyErr_Format(PyExc_TypeError, "teach needs 3 arguments, found %zd", count);
-    int wants = PyObject_IsTrue(given[2]);
-    const exchange *functions = wants ? exchange_of(given[0]) : NULL;
+    PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
+    const int wants = given[2] != Py_None;
+    if (!first)
+        return PyErr_Format(PyExc_TypeError, "teach needs a tuple of types");
+    const exchange *functions = wants ? exchange_of(first) : NULL;
     if (s->count == LIBRARIES_MAX || (wants && !functions))
         return Py_NewRef(Py_False);
-    s->libraries[s->count++] = (library){
-        .type = Py_NewRef(given[0]), .empty = Py_NewRef(given[1]), .functions = functions};
+    s->libraries[s->count++] = (library){.types = Py_NewRef(given[0]),
+                                         .empty = Py_NewRef(given[1]),
+                                         .gradients = Py_NewRef(given[2]),
+                                         .functions = functions};
     return Py_NewRef(Py_True);
 }
 
@@ -496,7 +528,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     const state *s = PyModule_GetState(module);
     for (int i = 0; s && i < s->count; i++) {
-        Py_VISIT(s->libraries[i].type);
+        Py_VISIT(s->libraries[i].types);
+        Py_VISIT(s->libraries[i].gradients);
         Py_VISIT(s->libraries[i].empty);
     }
     if (s)
@@ -509,7 +542,8 @@ static int clear(PyObject *module)
     state *s = PyModule_GetState(module);
     while (s && s->count > 0) {
         library *last = &s->libraries[--s->count];
-        Py_CLEAR(last->type);
+        Py_CLEAR(last->types);
+        Py_CLEAR(last->gradients);
         Py_CLEAR(last->empty);
     }
     if (s) {
@@ -532,11 +566,11 @@ static void free_module(void *module)
 
 static PyMethodDef methods[] = {
     METHOD(matmul, "matmul(context, a, b): the product, or NotImplemented."),
-    METHOD(attention, "attention(context, q, k, v, mask, scale, mask_tensor, turned): its result, "
-                      "or NotImplemented."),
+    METHOD(attention, "attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, "
+                      "backend): its result, or NotImplemented."),
     METHOD(bind, "bind(matmul, attention, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
-    METHOD(teach, "teach(type, empty, exchange): see arrays of the type; whether that can be."),
+    METHOD(teach, "teach(types, empty, gradients): see arrays of the types; whether that can be."),
     {NULL, NULL, 0, NULL},
 };
 

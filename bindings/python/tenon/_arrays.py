@@ -118,7 +118,7 @@ class NumpyKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
         self.first_byte = c_char.from_buffer
-        teach_fast(numpy.ndarray, numpy.empty, exchange=False)
+        teach_fast((numpy.ndarray,), numpy.empty, None)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -163,7 +163,7 @@ class TorchKind(Kind):
         # The quick one is what compiled code calls; builds without CUDA do not have it.
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
-        teach_fast(torch.Tensor, torch.Tensor.new_empty, exchange=True)
+        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty, torch.is_grad_enabled)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -296,12 +296,13 @@ _kinds: dict[type, Kind] = {}
 _made: dict[str, Kind] = {}
 
 
-def teach_fast(cls: type, empty: Any, exchange: bool) -> None:
-    """Lets the extension, if there is one, see arrays of a type."""
+def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any) -> None:
+    """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or where a library has
+    gradients, with what tells whether they are recorded, by DLPack's table."""
     from . import operators
 
     if operators._fast is not None:
-        operators._fast.teach(cls, empty, exchange)
+        operators._fast.teach(types, empty, gradients)
 
 
 def _kind_of_type(cls: type, array: Any) -> Kind:

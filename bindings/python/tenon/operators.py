@@ -35,7 +35,7 @@ MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
 _NO_WINDOW = (0, 0)
-_PLAIN = {"mask", "mask_tensor", "scale"}  # options that the extension knows
+_PLAIN = {"mask", "mask_tensor", "scale", "layout", "backend"}  # options that the extension knows
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
 _matmul = Packer(_abi.MatmulArgs, "struct_size", "set")
 _operands = Packer(_abi.AttentionArgs, "struct_size", "lse")
@@ -263,13 +263,18 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
     return number, mask_tensor, _NO_WINDOW if window is None else tuple(window)
 
 
+_backends: dict[str, int] = {}  # those that were found, whose numbers stay theirs
+
+
 def _backend_number(backend: str | None) -> int:
     if backend is None:
         return 0
-    out, err = c_int32(), _abi.Error()
-    if lib.tn_attention_backend_find(str(backend).encode(), byref(out), byref(err)):
-        raise errors.make(err)
-    return out.value
+    name = str(backend)
+    if name not in _backends:
+        out = c_int32()
+        call(lib.tn_attention_backend_find, name.encode(), byref(out))
+        _backends[name] = out.value
+    return _backends[name]
 
 
 def _attention_shape(q: _abi.Tensor, v: _abi.Tensor) -> tuple:
@@ -319,6 +324,18 @@ def _attention_call(
     return _Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
 
 
+def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
+                    layout: str = "bhld", backend: str | None = None) -> Any:
+    """By the extension; NotImplemented where it leaves the call to what follows."""
+    if mask_tensor is None and mask is not None and not isinstance(mask, str):
+        mask, mask_tensor = None, mask
+    number = MASKS.get(mask) if mask is None or isinstance(mask, str) else None
+    if number not in (0, 1, 2) or layout not in LAYOUTS:
+        return NotImplemented
+    return _fast.attention(settings.context(), q, k, v, number, scale, mask_tensor, LAYOUTS[layout], False,
+                           0 if backend is None else _backend_number(backend))
+
+
 def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     """softmax(scale q k' + mask) v, of [batch, heads, length, size] ("bhld") or `layout="blhd"`.
 
@@ -336,14 +353,9 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     (1, 2, 4, 8)
     """
     if _fast is not None and options.keys() <= _PLAIN:
-        mask, array = options.get("mask"), options.get("mask_tensor")
-        if array is None and mask is not None and not isinstance(mask, str):
-            mask, array = None, mask
-        if mask is None or (isinstance(mask, str) and mask == "causal"):
-            result = _fast.attention(settings.context(), q, k, v, 0 if mask is None else 1,
-                                     options.get("scale"), array, False)
-            if result is not NotImplemented:
-                return result
+        result = _fast_attention(q, k, v, **options)
+        if result is not NotImplemented:
+            return result
     return run(_attention_call(q, k, v, **options))
 
 

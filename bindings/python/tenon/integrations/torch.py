@@ -149,13 +149,14 @@ _training.register_autograd(_gradients, setup_context=_setup)
 
 
 def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
-                scale: Optional[float]) -> Any:
+                scale: Optional[float], backend: str) -> Any:
     """[batch, length, heads, size] by the extension; NotImplemented where it is not built, or leaves the call to
     Python."""
     fast = operators._fast
     if fast is None:
         return NotImplemented
-    return fast.attention(settings.context(), query, key, value, 1 if causal else 0, scale, mask, True)
+    number = operators._backend_number(backend) if backend else 0
+    return fast.attention(settings.context(), query, key, value, 1 if causal else 0, scale, mask, 0, True, number)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
@@ -173,8 +174,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     elif _is_watched():
         out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
     else:
-        if sinks is None and not softcap and not backend:
-            out = _fast_infer(query, key, value, mask, causal, scale)
+        if sinks is None and not softcap:
+            out = _fast_infer(query, key, value, mask, causal, scale, backend)
             if out is not NotImplemented:
                 return out if turned else out.transpose(1, 2)
         run = _infer if _is_plain(query, key, value, mask, sinks) else _inference
