@@ -140,13 +140,12 @@ def test_masks_and_turned_results(extension, monkeypatch, random):
     for odd in (seen.astype("i4"), seen[..., :3], q[0, 0].tolist(), "causal"):
         assert extension.attention(None, q, k, k, 0, None, odd, 0, False, 0) is NotImplemented
     for numbers in ((0, "wide", None, 0, False, 0), ("causal", None, None, 0, False, 0), (0, None, None, 0, False, "x")):
-        with pytest.raises(TypeError):
-            extension.attention(None, q, k, k, *numbers)
+        assert extension.attention(None, q, k, k, *numbers) is NotImplemented
     named = tenon.attention(*(x.transpose(0, 2, 1, 3) for x in (q, k, k)), layout="blhd", mask_tensor=seen,
                             backend="FLASH_ATTN")
     assert extension.served() == before + len(calls) + 2 and named.flags.c_contiguous
     numpy.testing.assert_allclose(named.transpose(0, 2, 1, 3), fast[0], 1e-4, 1e-4)
-    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}):
+    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}, {"scale": "wide"}):
         with pytest.raises(tenon.Error):
             tenon.attention(q, k, k, **options)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="two arrays of masks"):
@@ -238,6 +237,11 @@ for turn, (raw, known) in enumerate([(0, 1), (streams[0].raw, 2), (streams[1].ra
     assert type(out) is Array and out.memory.shape == (8, 4), out
     assert last() == (turn + 1, raw) and len(wraps) == known and fast.served() == turn + 1, (turn, last(), wraps)
 assert wraps == [(2, 0, 0), (2, 0, streams[0].raw), (2, 0, streams[1].raw)]
+many = [tenon.Stream("cuda:0") for _ in range(100)]  # more than are remembered: some are asked for again
+for one in (*many, *reversed(many)):
+    current[0] = one.raw
+    assert type(fast.matmul(None, a, b)) is Array and last()[1] == one.raw
+assert 103 <= len(wraps) <= 203 and fast.served() == 205
 
 # What is left to Python, with nothing queued: no stream is known, one cannot be wrapped, or an array means more.
 before = sys.getrefcount(a)
@@ -257,7 +261,7 @@ assert fast.matmul(None, a, b) is NotImplemented
 recorded[0] = False
 assert type(fast.matmul(None, a, b)) is Array
 a.requires_grad = False
-assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 6 and fast.served() == 6
+assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 206 and fast.served() == 206
 assert sys.getrefcount(a) == before
 '''
 

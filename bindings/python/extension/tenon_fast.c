@@ -206,6 +206,24 @@ static tn_stream *wrap_stream(const state *s, const wrapped *w)
     return stream;
 }
 
+static int is_remembered(const wrapped *slot, const wrapped *w)
+{
+    return slot->stream && slot->raw == w->raw && slot->device_id == w->device_id &&
+           slot->device_type == w->device_type;
+}
+
+/* Where a stream is remembered, or will be; when all places are taken, one that another has to leave. */
+static wrapped *slot_of(state *s, const wrapped *w)
+{
+    const uintptr_t first = ((uintptr_t)w->raw >> 4) + (uintptr_t)w->device_id;
+    for (uintptr_t i = 0; i < STREAMS_MAX; i++) {
+        wrapped *slot = &s->streams[(first + i) % STREAMS_MAX];
+        if (!slot->stream || is_remembered(slot, w))
+            return slot;
+    }
+    return &s->streams[first % STREAMS_MAX];
+}
+
 /* The stream that the library works on where the array is: what it queued there before comes first, and what
  * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
 static int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out)
@@ -219,10 +237,8 @@ static int find_stream(state *s, const library *of, const tn_tensor *array, tn_s
         PyErr_Clear();
         return 0;
     }
-    const uintptr_t spread = ((uintptr_t)found.raw >> 4) + ((uintptr_t)found.raw >> 10);
-    wrapped *slot = &s->streams[(spread + (uintptr_t)found.device_id) % STREAMS_MAX];
-    if (!slot->stream || slot->raw != found.raw || slot->device_type != found.device_type ||
-        slot->device_id != found.device_id) {
+    wrapped *slot = slot_of(s, &found);
+    if (!is_remembered(slot, &found)) {
         found.stream = wrap_stream(s, &found);
         if (!found.stream)
             return 0;
@@ -303,16 +319,11 @@ static PyObject *not_implemented(void)
     return Py_NewRef(Py_NotImplemented);
 }
 
-/* Of an element. */
-static uint32_t bits_of(tn_dtype dtype)
-{
-    return dtype >> 8 & 0xFF;
-}
-
 /* Whether a [..., m, k] and b [..., k, n] are of one dtype that is the result's too, and of one batch. */
 static int fits_matmul(const tn_tensor *a, const tn_tensor *b)
 {
-    if (a->ndim < 2 || a->ndim != b->ndim || a->dtype != b->dtype || bits_of(a->dtype) == 8)
+    const uint32_t bits = a->dtype >> 8 & 0xFF;
+    if (a->ndim < 2 || a->ndim != b->ndim || a->dtype != b->dtype || bits == 8)
         return 0;
     for (int i = 0; i < a->ndim - 2; i++) {
         if (a->shape[i] != b->shape[i])
@@ -366,31 +377,25 @@ done:
 
 /* The operands of attention, in their order, and what is given with them. */
 enum { QUERY, KEY, VALUE, MASK, OUT, ATTENTION_ARRAYS };
-enum {
-    GIVEN_MASK = 4,
-    GIVEN_SCALE,
-    GIVEN_ARRAY,
-    GIVEN_LAYOUT,
-    GIVEN_TURNED,
-    GIVEN_BACKEND,
-    ATTENTION_GIVEN
-};
+enum { GIVEN_MASK = 4, GIVEN_SCALE, GIVEN_ARRAY, GIVEN_LAYOUT, GIVEN_TURNED, GIVEN_BACKEND, GIVEN };
 
-/* -1 with an exception for what is no number. */
+/* 0, with no exception, for what is no number: Python names the option. */
 static int read_options(PyObject *const *given, tn_attention_args *out)
 {
     PyObject *scale = given[GIVEN_SCALE];
     int32_t *const numbers[] = {&out->mask, &out->layout, &out->backend};
     const int places[] = {GIVEN_MASK, GIVEN_LAYOUT, GIVEN_BACKEND};
-    for (int i = 0; i < 3; i++) {
+    int fine = 1;
+    for (int i = 0; i < 3 && fine; i++) {
         const long number = PyLong_AsLong(given[places[i]]);
-        if (number == -1 && PyErr_Occurred())
-            return -1;
+        fine = number >= 0 && number <= INT32_MAX;
         *numbers[i] = (int32_t)number;
     }
     out->set = scale == Py_None ? 0 : TN_ATTENTION_SET_SCALE;
-    out->scale = scale == Py_None ? 0 : PyFloat_AsDouble(scale);
-    return PyErr_Occurred() ? -1 : 0;
+    out->scale = !fine || scale == Py_None ? 0 : PyFloat_AsDouble(scale);
+    fine = fine && !PyErr_Occurred();
+    PyErr_Clear();
+    return fine;
 }
 
 /* 1 when queries, keys, values and what mask there is are in `t` and `args`. */
@@ -430,12 +435,11 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
     state *s = PyModule_GetState(module);
     const tn_context *context;
     PyObject *result = NULL;
-    const library *of = count == ATTENTION_GIVEN ? library_of(s, given[1]) : NULL;
+    const library *of = count == GIVEN ? library_of(s, given[1]) : NULL;
     seen t[ATTENTION_ARRAYS] = {{.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}};
     tn_status status = TN_UNSUPPORTED;
     tn_attention_args args = {.struct_size = sizeof args};
-    if (!of || !s->attention || context_of(given[0], &context) != 0 ||
-        read_options(given, &args) != 0)
+    if (!of || !s->attention || context_of(given[0], &context) != 0 || !read_options(given, &args))
         return PyErr_Occurred() ? NULL : not_implemented();
     const int turned = given[GIVEN_TURNED] == Py_True;
     if (!see_operands(s, of, given, t, &args) || !find_stream(s, of, args.q, &args.stream))
