@@ -35,12 +35,11 @@ set_target_properties(stub_nvrtc PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
-tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c" ${cuda_platform}/resident.c
+tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
   DEFINITIONS STAND_IN="${cuda_stub_folder}/libnvidia-ml.so.1")
 add_dependencies(test_cuda_find stub_nvml)
 set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
-tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c
-  ${cuda_platform}/resident.c)
+tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
 tenon_test(cuda/verdict SOURCES ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
 tenon_test(cuda/proc SOURCES ${cuda_platform}/proc.c ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
