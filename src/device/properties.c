@@ -263,9 +263,9 @@ static void tidy(tn_fact *fact)
 /* What a device tells of its memory when nothing can be asked. */
 static void memory_untold(const tn_device *device, const char *why, tn_device_memory *out)
 {
-    bool total = device->properties.known & TN_DEVICE_KNOWS(memory_bytes);
-    out->total =
-        total ? tn_fact_of(device->properties.memory_bytes, device->origin) : tn_fact_unknown(why);
+    const tn_device_properties *told = tni_device_described(device);
+    bool total = told->known & TN_DEVICE_KNOWS(memory_bytes);
+    out->total = total ? tn_fact_of(told->memory_bytes, device->origin) : tn_fact_unknown(why);
     out->available = tn_fact_unknown(why);
     out->in_use = tn_fact_unknown(why);
 }
