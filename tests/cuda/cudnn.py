@@ -195,11 +195,15 @@ class Libraries(script.Case):
         self.assertEqual(wrong, [])
         self.assertEqual(len({row["problem"] for row in rows}), len(DROPPED))
 
-    def test_dropout_needs_the_compiler(self):
-        for row in self.check_dropped(DROPPED[0], STUB_NVRTC="1"):
-            self.assertIsNone(row["ok"])
-            self.assertIn("dropout needs a kernel of Tenon's own, and NVIDIA's compiler, nvrtc, does not serve here",
-                          row["message"])
+    def test_dropout_needs_its_kernel(self):
+        """Without which all else is taken, tests before it too."""
+        for name, value, words in (
+                ("STUB_NVRTC", "1", "Tenon's own, and NVIDIA's compiler, nvrtc, does not serve here"),
+                ("STUB_MODULES", "0", "the kernel for dropout: ")):
+            dropped, plain = self.check_dropped(DROPPED[0], SMALL[0], **{name: value})
+            self.assertIsNone(dropped["ok"])
+            self.assertIn(words, dropped["message"])
+            self.assertIs(plain["ok"], True, plain["message"])
 
     def test_the_stub_can_be_found_out(self):
         """Where it computes nothing, the check tells."""

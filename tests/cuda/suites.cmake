@@ -81,7 +81,7 @@ foreach(part kernels/attention kernels/attention_admit kernels/each kernels/layo
              kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
-tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers TIMEOUT 600 SOURCES ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
 tenon_cuda_texts(test_cuda_numbers)
@@ -144,7 +144,7 @@ if(TENON_CUDNN_INCLUDE AND TENON_CUDA_INCLUDE)
   target_compile_definitions(test_cuda_cudnn_headers PRIVATE HAS_CUDNN_HEADER)
 endif()
 tenon_test(cuda/cudnn_shape SOURCES $<TARGET_OBJECTS:tenon-cuda>)
-tenon_test(cuda/cudnn_engines TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>
+tenon_test(cuda/cudnn_engines TIMEOUT 360 SOURCES $<TARGET_OBJECTS:tenon-cuda>
   DEFINITIONS CUDNN_LIBRARY="$<$<BOOL:${TENON_CUDNN_LIBRARY}>:${TENON_CUDNN_LIBRARY}>")
 tenon_cuda_stub(stub_planner libcuda.so.1 cuda/stub_planner.c)
 set_target_properties(stub_planner PROPERTIES

@@ -37,6 +37,7 @@ tenon_test(kernels/cpu_attention_merge LABELS concurrency)
 tenon_test(kernels/cpu_attention_math TIMEOUT 240 LABELS concurrency hw)
 tenon_test(kernels/cpu_matmul TIMEOUT 240 LABELS concurrency)
 tenon_test(kernels/cpu_matmul_cut)
+tenon_test(kernels/cpu_matmul_few TIMEOUT 240 LABELS concurrency hw)
 tenon_test(kernels/cpu_matmul_low TIMEOUT 240 LABELS concurrency hw)
 tenon_test(kernels/cpu_matmul_cost)
 

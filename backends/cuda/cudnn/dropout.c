@@ -34,7 +34,13 @@ tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err)
     snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS,
              cuda_index_of((int64_t)weights_of(run->op)));
     const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
-    return cuda_kernel_get(run->platform, compiler, run->device, &wanted, out, err);
+    tn_error said = {0};
+    tn_status status = cuda_kernel_get(run->platform, compiler, run->device, &wanted, out, &said);
+    if (!status)
+        return TN_OK;
+    const bool passes = status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY;
+    return tn_fail(err, passes ? status : TN_UNSUPPORTED, said.native_code, said.where,
+                   "the kernel for dropout: %s", said.message);
 }
 
 tn_status dnn_keeper_run(const tn_run *run, cuda_kernel *kernel, void *to, tn_error *err)
