@@ -133,6 +133,8 @@ static void make_sound(tn_device_properties *p, faults *out)
     check_dtypes(p->dtypes, out);
 }
 
+static const char untold[] = "does not tell its properties: ";
+
 void tni_device_ask(tn_device *device)
 {
     const tni_platform *of = device->offer->platform;
@@ -149,8 +151,7 @@ void tni_device_ask(tn_device *device)
             tn_fail(&said, TN_UNAVAILABLE, 0, "", "it was opened before this process was forked");
     if (status) {
         tidy_text(said.message, sizeof said.message);
-        snprintf(device->fault, sizeof device->fault, "does not tell its properties: %.140s",
-                 tni_words_of(&said));
+        snprintf(device->fault, sizeof device->fault, "%s%.140s", untold, tni_words_of(&said));
     } else {
         make_sound(&told, &wrong);
         device->properties = told;
@@ -169,21 +170,19 @@ const tn_device_properties *tni_device_told(const tn_device *device)
 }
 
 /* Adds to `to`, which is what is known so far, what the platform tells late. */
-static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_error *err)
+static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_error *said)
 {
     const tni_platform *of = device->offer->platform;
     tn_device_properties told = *to;
-    tn_error said = {0};
     faults wrong = {""};
-    tn_status status = of->row->device_numbers(of->self, device->index, &told, &said);
-    tidy_text(said.message, sizeof said.message);
+    tn_status status = of->row->device_numbers(of->self, device->index, &told, said);
+    tidy_text(said->message, sizeof said->message);
     make_sound(&told, &wrong);
     if (status || wrong.text[0])
         tni_log(TN_LOG_WARNING, "%s does not tell all of its properties: %s", device->id,
-                status ? tni_words_of(&said) : wrong.text);
+                status ? tni_words_of(said) : wrong.text);
     if (status)
-        return tn_fail(err, status, said.native_code, "", "%s does not tell its properties: %s",
-                       device->id, tni_words_of(&said));
+        return status;
 #define NUMBER(field, word, unit, meaning)                         \
     if ((told.known & ~to->known & TN_DEVICE_KNOWS(field)) != 0) { \
         to->field = told.field;                                    \
@@ -199,23 +198,38 @@ static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_
     return TN_OK;
 }
 
+/* For the evidence: what it said when it was asked late, or with NULL that it has told since. */
+static void keep_fault(tn_device *device, const tn_error *said)
+{
+    tni_mutex_lock(&device->platform->set->lock);
+    if (said)
+        snprintf(device->fault, sizeof device->fault, "%s%.140s", untold, tni_words_of(said));
+    else if (strncmp(device->fault, untold, sizeof untold - 1) == 0)
+        device->fault[0] = '\0';
+    tni_mutex_unlock(&device->platform->set->lock);
+}
+
 /* A second thread that comes meanwhile asks too, and the first answer counts. After a failure the next one who
  * wants to know asks again. */
 static tn_status ask_for_all(tn_device *device, const tn_device_properties **out, tn_error *err)
 {
     tn_device_properties *none = NULL, *whole = tni_alloc(sizeof *whole);
+    tn_error said = {0};
     if (!whole)
         return tni_no_memory(err, "devices", device->id);
     *whole = device->properties;
-    tn_status status = add_late(device, whole, err);
+    tn_status status = add_late(device, whole, &said);
+    keep_fault(device, status ? &said : NULL);
     if (!status && atomic_compare_exchange_strong(&device->whole, &none, whole)) {
         *out = whole;
         return TN_OK;
     }
     tni_release(whole);
-    if (!status)
-        *out = none;
-    return status;
+    if (status)
+        return tn_fail(err, status, said.native_code, "", "%s %s%s", device->id, untold,
+                       tni_words_of(&said));
+    *out = none;
+    return TN_OK;
 }
 
 static bool tells_late(const tn_device *device)
@@ -263,9 +277,9 @@ static void tidy(tn_fact *fact)
 /* What a device tells of its memory when nothing can be asked. */
 static void memory_untold(const tn_device *device, const char *why, tn_device_memory *out)
 {
-    bool total = device->properties.known & TN_DEVICE_KNOWS(memory_bytes);
-    out->total =
-        total ? tn_fact_of(device->properties.memory_bytes, device->origin) : tn_fact_unknown(why);
+    const tn_device_properties *told = tni_device_described(device);
+    bool total = told->known & TN_DEVICE_KNOWS(memory_bytes);
+    out->total = total ? tn_fact_of(told->memory_bytes, device->origin) : tn_fact_unknown(why);
     out->available = tn_fact_unknown(why);
     out->in_use = tn_fact_unknown(why);
 }

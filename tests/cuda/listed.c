@@ -186,6 +186,24 @@ static void the_list_is_enough(void **state)
     RUN(open_first, );
 }
 
+/* What is said of the second device's properties; "" for nothing. */
+static const char *evidence_of_second(void)
+{
+    static char found[256];
+    tn_platform_list *list = NULL;
+    found[0] = '\0';
+    DO(tn_platform_list_create(&list, &err));
+    for (size_t i = 0; i < tn_platform_list_count(list); i++) {
+        const tn_platform_evidence *e;
+        for (size_t k = 0; (e = tn_platform_list_evidence(list, i, k)); k++) {
+            if (strcmp(e->what, "properties of cuda:1") == 0)
+                snprintf(found, sizeof found, "%s", e->found);
+        }
+    }
+    tn_platform_list_release(list);
+    return found;
+}
+
 /* Whoever asks before that asks the management library, and the driver stays as it was. */
 static void ask_first(void)
 {
@@ -193,6 +211,7 @@ static void ask_first(void)
     look();
     check_numbers(one);
     CHECK(has_opened_the_management_library() && !has_started_the_driver());
+    CHECK(!evidence_of_second()[0]);
     DO(tn_device_memory_get(two, &memory, &err));
     CHECK(strcmp(memory.available.origin, "NVML") == 0);
     CHECK(!has_started_the_driver());
@@ -248,6 +267,7 @@ static void ask_in_vain(void)
     find();
     CHECK(tn_device_capability(two, &capability, &err) == TN_UNAVAILABLE);
     CHECK(strstr(err.message, "cuda:1 does not tell its properties: the driver does not show"));
+    CHECK(strstr(evidence_of_second(), "does not tell its properties: the driver does not show"));
     CHECK(tn_device_memory_get(two, &memory, &err) == TN_UNAVAILABLE);
     CHECK(strstr(err.message, "the driver does not show Stub GPU (" UUID_B ")"));
     CHECK(tn_device_set(tn_device_platform(two), 1, &err) == TN_UNAVAILABLE);
@@ -255,9 +275,24 @@ static void ask_in_vain(void)
     DO(tn_device_set(tn_device_platform(one), 0, &err));
 }
 
+/* What was not told is asked for again. */
+static void ask_again(void)
+{
+    tn_capability capability = {0, 0};
+    find();
+    CHECK(tn_device_capability(two, &capability, &err) == TN_UNAVAILABLE);
+    CHECK(strstr(err.message, "the driver does not start"));
+    CHECK(tn_device_properties_get(two)->multi_processor_count == 0);
+    CHECK(strstr(evidence_of_second(), "the driver does not start"));
+    unsetenv("STUB_INIT");
+    check_numbers(two);
+    CHECK(!evidence_of_second()[0]);
+}
+
 static void where_one_is_silent_the_other_is_asked(void **state)
 {
     (void)state;
+    RUN(ask_again, "STUB_NVML=3", "STUB_INIT=999", );
     RUN(ask_the_driver, "STUB_NVML=3", );
     RUN(ask_in_vain, "STUB_DEVICES=1", ); /* as of one in MIG mode that has no instance */
 }

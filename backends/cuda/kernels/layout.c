@@ -85,10 +85,15 @@ unsigned cuda_blocks_for(const tn_run *run, int64_t units)
     return cuda_blocks_on(run->platform, run->device, units);
 }
 
-unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units)
+int64_t cuda_processors(cuda *self, int32_t device)
 {
     const cuda_found *found = NULL;
-    int64_t processors = cuda_describe(self, device, &found, NULL) ? 0 : found->multi_processors;
+    return cuda_describe(self, device, &found, NULL) ? 0 : found->multi_processors;
+}
+
+unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units)
+{
+    const int64_t processors = cuda_processors(self, device);
     int64_t most = processors > 0 ? processors * 32 : 4096;
     return (unsigned)(units < 1 ? 1 : units < most ? units : most);
 }

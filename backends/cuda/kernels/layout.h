@@ -37,6 +37,9 @@ enum { CUDA_THREADS = 256 };
 tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err);
 void cuda_plan_release(const tn_run *run, void *plan);
 
+/* Multiprocessors of a device; 0 when that is unknown. */
+int64_t cuda_processors(cuda *self, int32_t device);
+
 /* Blocks for so many units of work, as many as keep the device busy. */
 unsigned cuda_blocks_for(const tn_run *run, int64_t units);
 unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units);

@@ -50,8 +50,7 @@ static void fill_batch(const tn_op *op, cuda_matmul_args *out)
 static void fill_tiles(const tn_run *run, cuda_matmul_args *out)
 {
     const tn_matmul_op *mm = &run->op->as.matmul;
-    const cuda *self = run->platform;
-    out->wide = takes_wide(mm, self->devices[run->device].found.multi_processors);
+    out->wide = takes_wide(mm, cuda_processors(run->platform, run->device));
     const int64_t side = out->wide ? WIDE : NARROW;
     out->tiles_down = (unsigned)tiles_along(mm->m, side);
     out->tiles_across = (unsigned)tiles_along(mm->n, side);
