@@ -184,6 +184,14 @@ def test_streams(on_gpu, counted):
     assert counted() == len(streams)
 
 
+@pytest.mark.parametrize("length", [1000, 2048, 3072])
+def test_large_masks_of_bool(on_gpu, length):
+    """One that is added is made of them, however many elements they have."""
+    q = torch.randn(2, 4, length, 64, device="cuda", dtype=on_gpu[0].dtype)
+    seen = torch.rand(2, 1, length, length, device="cuda") < 0.5
+    close(ours(q, q, q, seen), theirs(q, q, q, seen))
+
+
 def test_results_are_pytorchs_own(on_gpu, counted):
     """Of its allocator's memory, so that record_stream keeps them."""
     q, k, v = on_gpu
