@@ -601,7 +601,7 @@ static void random_numbers_have_the_processors_bits(void **state)
 /* Whatever the number of weights, and also where a number is exactly the bound. */
 static void dropout_keeps_what_the_processors_does(void **state)
 {
-    enum { BATCH = 2, HEADS = 3, QUERIES = 7, KEYS = 31, COUNT = BATCH * HEADS * QUERIES * KEYS };
+    enum { BATCH = 2, HEADS = 3, QUERIES = 7, LAST = 31, COUNT = BATCH * HEADS * QUERIES * LAST };
     static const double bounds[] = {0.25, 1.0 / 3, 0x1p-24, 1 - 0x1p-24, 0x1.8p-20};
     static _Alignas(8) uint16_t found[COUNT + 4];
     char options[CUDA_DROPOUT_OPTIONS_ROOM];
@@ -616,7 +616,7 @@ static void dropout_keeps_what_the_processors_does(void **state)
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         const tn_attention_op at = {.heads = HEADS,
                                     .queries = QUERIES,
-                                    .keys = KEYS,
+                                    .keys = LAST,
                                     .dropout = bounds[i],
                                     .seed = 0x123456789ABCDEF,
                                     .offset = UINT64_MAX - 2};
