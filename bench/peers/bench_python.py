@@ -99,7 +99,7 @@ def queue_on_gpu(torch, how):
     aim = 3 if how == "with the extension" else 25
     compare(f"matmul, PyTorch on CUDA, {how}", aim, tenon.matmul, a, b, settle=settle)
     compare(f"attention, PyTorch on CUDA, {how}", aim, tenon.attention, q, q, q, settle=settle)
-    pairs.compare(f"queueing attention, {how}", 1e3, lambda: micros(lambda: ours(q, q, q), settle) / 1e6, "PyTorch",
+    pairs.compare(f"queueing attention, {how}", 1e6, lambda: micros(lambda: ours(q, q, q), settle) / 1e6, "PyTorch",
                   lambda: micros(lambda: theirs(q, q, q), settle) / 1e6, 1, unit="k/s")
 
 

@@ -199,6 +199,8 @@ static void masks_of_bool_have_one(void **state)
     static const char *const problems[] = {"attention:bf16:b=2,h=4,l=512,d=64,mask=bool,lse=1",
                                            "attention:f16:b=2,h=4,lq=100,lk=77,d=64,mask=bool",
                                            "attention:bf16:b=3,h=4,l=512,d=64,mask=padding",
+                                           "attention:bf16:b=2,h=12,l=2048,d=64,mask=bool",
+                                           "attention:bf16:b=2,h=2,l=3001,d=64,mask=bool",
                                            "attention:bf16:b=1,h=4,l=512,d=64,mask=causal;bool"};
     (void)state;
     begin();

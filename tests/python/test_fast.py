@@ -227,7 +227,7 @@ Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
 fast.bind(*addresses, wrap)
 assert fast.teach((Array,), Array.new_empty, lambda: recorded[0])
-tenon.settings.set("admission", "never")
+tenon.settings.set({"admission": "never", "matmul.library": "cublaslt"})
 a, b = Array(8, 16), Array(16, 4)
 streams = [tenon.Stream("cuda:0") for _ in range(2)]
 

@@ -85,7 +85,8 @@ def test_attention_is_served(place, counted):
         assert counted() == 1
     turned = attention(*(x.transpose(1, 2) for x in (q, k, v)), layout="blhd")
     assert turned.is_contiguous() and torch.equal(turned, ours(q, k, v).transpose(1, 2)) and counted() == 2
-    named = attention(q, k, v, backend="FLASH_ATTN")
+    path = tenon.platforms.platform(place[0]).get_attn_backend_cls(None, 64, place[1])
+    named = attention(q, k, v, backend=path.rpartition(".")[2])
     assert counted() == 1
     close(named, theirs(q, k, v))
     plain = tenon.attention(q, k, v, mask="causal", scale=0.2)
@@ -181,6 +182,14 @@ def test_streams(on_gpu, counted):
             assert not stream.query()  # nothing was waited for
             close(total, wanted)
     assert counted() == len(streams)
+
+
+@pytest.mark.parametrize("length", [1000, 2048, 3072])
+def test_large_masks_of_bool(on_gpu, length):
+    """One that is added is made of them, however many elements they have."""
+    q = torch.randn(2, 4, length, 64, device="cuda", dtype=on_gpu[0].dtype)
+    seen = torch.rand(2, 1, length, length, device="cuda") < 0.5
+    close(ours(q, q, q, seen), theirs(q, q, q, seen))
 
 
 def test_results_are_pytorchs_own(on_gpu, counted):

@@ -18,18 +18,24 @@ int64_t dnn_bias_elements(const tn_op *op)
     return count;
 }
 
-/* Elements of a dtype that lie together, however many dimensions they have. */
-static dnn_layout line_of(int32_t type, int64_t count)
+/* Elements of a dtype that lie together, however many dimensions they have: in one line, or where that is more than
+ * cuDNN's kernels are launched for, in lines of `row` elements. */
+static dnn_layout line_of(int32_t type, int64_t count, int64_t row)
 {
+    enum { LINE_MOST = 65535 * 128 }; /* blocks of a grid's second dimension, of so many each */
+    const bool whole = count <= LINE_MOST || row == 0;
+    const int64_t line = whole ? count : row, lines = whole ? 1 : count / row;
     return (dnn_layout){
-        .type = type, .shape = {1, count, 1, 1}, .stride = {count, 1, count, count}};
+        .type = type, .shape = {1, line, lines, 1}, .stride = {count, 1, line, line}};
 }
 
 void dnn_add_bias(dnn_graph *graph, const tn_op *op)
 {
+    const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
     const int64_t count = dnn_bias_elements(op);
-    const dnn_layout bytes = line_of(DNN_U8, count), numbers = line_of(DNN_F32, count);
-    const dnn_layout bias = line_of(dnn_type_of(op->operand[TN_ATTENTION_Q].dtype), count);
+    const int64_t row = mask->stride[DNN_RANK - 1] != 0 ? mask->shape[DNN_RANK - 1] : count;
+    const dnn_layout bytes = line_of(DNN_U8, count, row), numbers = line_of(DNN_F32, count, row);
+    const dnn_layout bias = line_of(dnn_type_of(op->operand[TN_ATTENTION_Q].dtype), count, row);
     const dnn_each each = {.mode = DNN_MIN,
                            .type = DNN_F32,
                            .x = dnn_tensor(graph, &bytes, TN_ATTENTION_MASK),
@@ -51,7 +57,7 @@ bool dnn_needs_least(const tn_op *op)
 void dnn_add_least(dnn_graph *graph, const tn_op *op)
 {
     const tn_attention_op *at = &op->as.attention;
-    const dnn_layout line = line_of(DNN_F32, at->batch * at->heads * at->queries);
+    const dnn_layout line = line_of(DNN_F32, at->batch * at->heads * at->queries, at->queries);
     const dnn_each each = {.mode = DNN_MAX,
                            .type = DNN_F32,
                            .x = dnn_tensor(graph, &line, TN_ATTENTION_LSE),
