@@ -15,6 +15,7 @@ typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
 struct cuda_kernel {
     cuda_kernel *next; /* they live as long as the process */
     launch_fn *run;
+    char name[640]; /* the case */
 };
 static cuda_kernel *kernels_made;
 
@@ -78,12 +79,26 @@ static void write_source(const cuda_case *wanted, const char *path)
     lent->release(lent->self, text);
 }
 
+/* One that was compiled before. */
+static cuda_kernel *find(const char *name)
+{
+    cuda_kernel *kernel = kernels_made;
+    while (kernel && strcmp(kernel->name, name) != 0)
+        kernel = kernel->next;
+    return kernel;
+}
+
 tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
                           const cuda_case *wanted, cuda_kernel **out, tn_error *err)
 {
     static int number;
     char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
+    char name[sizeof kernels_made->name];
     (void)self, (void)nvrtc, (void)device;
+    snprintf(name, sizeof name, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    *out = find(name);
+    if (*out)
+        return TN_OK;
     snprintf(source, sizeof source, "%s/%d.cc", folder, number);
     snprintf(object, sizeof object, "%s/%d.so", folder, number++);
     write_source(wanted, source);
@@ -98,6 +113,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     cuda_kernel *kernel = lent->alloc(lent->self, sizeof *kernel, _Alignof(cuda_kernel));
     assert_true(found && kernel);
     memcpy(&kernel->run, &found, sizeof found);
+    memcpy(kernel->name, name, sizeof name);
     kernel->next = kernels_made;
     kernels_made = kernel;
     *out = kernel;
