@@ -100,8 +100,9 @@ typedef struct tni_many {
     const tni_problem *const *problems;
     size_t count; /* at least 1 */
 } tni_many;
+/* *out_failed is the one that the kernel failed on; `count` where it was not that. */
 tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_stream *on,
-                            tn_error *err);
+                            size_t *out_failed, tn_error *err);
 
 /* Whether what is queued on the stream, NULL for the thread's current one of the device, becomes part of a graph:
  * Tenon's or the program's. */

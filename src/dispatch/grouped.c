@@ -24,6 +24,7 @@ typedef struct groups {
     bool recorded;
     const tni_plan **plans; /* of those that go together, with their problems */
     const tni_problem **problems;
+    size_t *places; /* of these in `group` */
 } groups;
 
 static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn_error *err)
@@ -94,15 +95,21 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
 {
     const tni_kernel *kernel = all->group[from].lease.plan->kernel;
     tni_many many = {all->plans, all->problems, 0};
+    size_t failed = 0;
+    tn_error said = {0};
     for (size_t i = from; i < all->count; i++) {
         group *it = &all->group[i];
         if (it->done || !it->lease.plan || it->lease.plan->kernel != kernel)
             continue;
         all->plans[many.count] = it->lease.plan;
+        all->places[many.count] = i;
         all->problems[many.count++] = &it->problem;
         it->done = true;
     }
-    return tni_plan_run_many(&many, all->context, all->args[0]->stream, err);
+    tn_status status = tni_plan_run_many(&many, all->context, all->args[0]->stream, &failed, &said);
+    if (status && failed < many.count)
+        return refuse(all->places[failed], status, &said, err);
+    return status ? tn_fail(err, status, said.native_code, said.where, "%s", said.message) : TN_OK;
 }
 
 /* Calls of which some are sampled, or that are recorded, are single ones. */
@@ -110,15 +117,17 @@ static tn_status run_all(groups *all, tn_error *err)
 {
     const bool apart = all->recorded || all->context->value[TN_SETTING_DEBUG_SAMPLE] > 0;
     const tni_call_args args = {.stream = all->args[0]->stream};
+    tn_error said = {0};
     tn_status status = TN_OK;
     for (size_t i = 0; i < all->count && !status; i++) {
         group *it = &all->group[i];
         const tni_plan *plan = it->lease.plan;
         if (it->done || !plan)
             continue;
-        status = tni_kernel_takes_many(plan->kernel) && !apart
-                     ? run_together(all, i, err)
-                     : tni_plan_run(plan, all->context, &it->problem, &args, err);
+        if (tni_kernel_takes_many(plan->kernel) && !apart)
+            status = run_together(all, i, err);
+        else if ((status = tni_plan_run(plan, all->context, &it->problem, &args, &said)))
+            return refuse(i, status, &said, err);
     }
     return status;
 }
@@ -128,8 +137,10 @@ static tn_status make_room(groups *all, tn_error *err)
     all->group = tni_alloc_zeroed(all->count, sizeof *all->group);
     all->plans = tni_alloc_zeroed(all->count, sizeof *all->plans);
     all->problems = tni_alloc_zeroed(all->count, sizeof *all->problems);
-    return all->group && all->plans && all->problems ? TN_OK
-                                                     : tni_no_memory(err, face, "the groups");
+    all->places = tni_alloc_zeroed(all->count, sizeof *all->places);
+    return all->group && all->plans && all->problems && all->places
+               ? TN_OK
+               : tni_no_memory(err, face, "the groups");
 }
 
 static void end(groups *all)
@@ -141,6 +152,7 @@ static void end(groups *all)
     tni_release(all->group);
     tni_release(all->plans);
     tni_release(all->problems);
+    tni_release(all->places);
 }
 
 tn_status tn_matmul_grouped(const tn_context *context, const tn_matmul_args *const *args,

@@ -232,15 +232,28 @@ static void begin_many(const tni_many *many, const tni_call *call, const tn_stre
     }
 }
 
+/* What a kernel says of which one it failed on, where it can be. */
+static tn_status queue_many(const tni_many *many, const tni_call *call, const tn_run *runs,
+                            size_t *out_failed, tn_error *err)
+{
+    size_t failed_on = 0;
+    tn_error said = {0};
+    tn_status status = runs->row->run_many(runs, many->count, &failed_on, &said);
+    if (!status)
+        return TN_OK;
+    failed_on = failed_on < many->count ? failed_on : 0;
+    *out_failed = failed_on;
+    return failed(call, many->plans[failed_on], many->problems[failed_on], status, &said, err);
+}
+
 static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream *stream,
-                           tn_run *runs, tn_error *err)
+                           tn_run *runs, size_t *out_failed, tn_error *err)
 {
     const tni_plan *greatest = many->plans[0];
     const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
     const tni_call_args args = {.stream = stream};
     tni_scratch *taken = NULL;
     tn_run with = {.struct_size = sizeof with};
-    tn_error said = {0};
     tn_status status = TN_OK;
     for (size_t i = 1; i < many->count; i++)
         greatest = many->plans[i]->workspace > greatest->workspace ? many->plans[i] : greatest;
@@ -249,9 +262,7 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
     if (status)
         return status;
     begin_many(many, call, stream, &with, runs);
-    status = runs->row->run_many(runs, many->count, &said);
-    if (status)
-        status = failed(call, many->plans[0], many->problems[0], status, &said, err);
+    status = queue_many(many, call, runs, out_failed, err);
     if (taken)
         tni_scratch_give(stream, taken);
     for (size_t i = 0; i < many->count && tni_row_has_streams(call->row); i++)
@@ -260,12 +271,13 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
 }
 
 tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_stream *on,
-                            tn_error *err)
+                            size_t *out_failed, tn_error *err)
 {
     const tni_plan *first = many->plans[0];
     const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
     tn_stream *stream;
     tni_call call;
+    *out_failed = many->count;
     tn_status status = tni_device_open(first->device, face, &call, err);
     if (!status)
         status = tni_stream_for_step(on, first->device, face, &stream, err);
@@ -276,7 +288,7 @@ tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_
         return tni_no_memory(err, face, "the runs of a group");
     if (first->kernel->talker)
         tni_library_heed(first->kernel->talker, context);
-    status = call_many(many, &call, stream, runs, err);
+    status = call_many(many, &call, stream, runs, out_failed, err);
     tni_release(runs);
     if (!status && context->value[TN_SETTING_DEBUG_SYNC])
         status = tn_stream_synchronize(stream, err);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/bind.h"
 #include "os/cache/cache.h"
+#include "os/look/look.h"
 #include "os/machine/machine.h"
 #include "os/parallel.h"
 #include "os/thread.h"
@@ -107,6 +108,22 @@ static tn_status host_cache_put(void *self, const char *kind, const void *key, s
     return status;
 }
 
+static tn_status host_library_look(void *self, const char *files, char *out_path, size_t size,
+                                   int32_t *out_is_here, tn_error *err)
+{
+    tni_look look;
+    (void)self;
+    if (!files || !files[0] || !out_path || size == 0 || !out_is_here)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_look", "%s is missing",
+                       !files || !files[0] ? "the file's name" : "room for what is found");
+    const bool is_here = tni_look_taken(files, &look);
+    if (look.holds <= 0)
+        return tn_fail(err, TN_NOT_FOUND, 0, "library_look", "%.100s: %s", files, look.text);
+    tn_text_fit(out_path, size, look.text);
+    *out_is_here = is_here;
+    return TN_OK;
+}
+
 void tni_host_fill(tni_record *record)
 {
     record->host = (tn_host){
@@ -122,5 +139,6 @@ void tni_host_fill(tni_record *record)
         .machine = host_machine,
         .cache_get = host_cache_get,
         .cache_put = host_cache_put,
+        .library_look = host_library_look,
     };
 }

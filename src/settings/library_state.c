@@ -1,10 +1,7 @@
 /* How a library stands, in words. */
 #include "context.h"
 #include "library.h"
-#include "os/env.h"
 #include "os/file.h"
-#include "os/loaded.h"
-#include "os/span.h"
 #include "reader.h"
 #include "registry/registry.h"
 #include "tenon/module/kernel.h"
@@ -37,37 +34,14 @@ static const char *list_files(const char *files, char *out, size_t size)
     return out;
 }
 
-/* The first of "a|b" that is in this process. */
-typedef struct resident {
-    const char *files;
-    char path[sizeof((tni_look *)0)->text];
-} resident;
-
-static void see(void *user, const char *path)
-{
-    resident *found = user;
-    tni_span names = tni_span_of(found->files), name;
-    while (!found->path[0] && tni_span_take(&names, '|', &name)) {
-        if (tni_span_is(name, tni_path_name(path)))
-            tn_text_fit(found->path, sizeof found->path, path);
-    }
-}
-
 bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
 {
-    resident found = {.files = files};
-    *out = (tni_look){0};
-    (void)tni_loaded_each(see, &found);
-    if (found.path[0]) {
-        out->holds = out->count = 1;
-        tn_text_fit(out->text, sizeof out->text, found.path);
-    } else
-        tni_look_library(NULL, files, tni_env_get("LD_LIBRARY_PATH"), out);
+    const bool is_here = tni_look_taken(files, out);
     size_t length = strlen(out->text);
     bool is_cut = length >= 3 && strcmp(out->text + length - 3, "...") == 0;
     if (out->holds > 0 && !is_cut)
         tn_text_fit(to->path, sizeof to->path, out->text);
-    return found.path[0] != '\0';
+    return is_here;
 }
 
 /* "; passed over /lib/x.so: ...", or "": what a look that found nothing saw on its way. */
@@ -113,6 +87,21 @@ static void tell_foreign(const tni_library_known *known, tn_library_state *to)
     }
 }
 
+/* What the row itself says of where it would be taken from: it may know of more places than the loader does. */
+static bool tell_looked(const tni_library_offer *offer, tn_library_state *to)
+{
+    const tn_library_row *row = offer->row;
+    tn_error said = {0};
+    char path[sizeof to->path] = "";
+    if (!TN_HAS(row, tn_library_row, look) || !row->look ||
+        row->look(&offer->record->host, path, sizeof path, &said))
+        return false;
+    tn_text_fit(to->path, sizeof to->path, path);
+    said.message[sizeof said.message - 1] = '\0';
+    REASON("not tried yet%s%s", said.message[0] ? "; " : "", said.message);
+    return true;
+}
+
 static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
 {
     const tn_library_row *row = offer->row;
@@ -123,6 +112,8 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
         REASON("part of module %s, and not tried yet", offer->record->name);
         return;
     }
+    if (tell_looked(offer, to))
+        return;
     const bool is_here = tni_library_look(row->files, &look, to);
     if (look.holds > 0) {
         REASON("not tried yet%s", is_here ? "; already in this process" : "");

@@ -228,6 +228,17 @@ class Decisions(script.Case):
                 ("matmul:f32:m=8,n=8,k=8,sa=16;2", LT, "stride")):
             self.assertEqual(self.refused(self.rows(problem), name)["code"], code, problem)
 
+    def test_a_batch_without_one_stride_is_several(self):
+        """Heads that lie between the rows of a sequence: cuBLASLt is told one stride, cuBLAS once for each sequence."""
+        rows = self.rows("matmul:f32:m=8,n=8,k=16,batch=5x3,sa=384;16;48;1")
+        why = self.refused(rows, LT)
+        self.assertEqual((why["code"], why["what"]), ("stride", "batch.stride"))
+        self.assertNotEqual(rows[BLAS]["verdict"], "refused")
+        self.assertIn("it is 5 calls, one after another", rows[BLAS]["note"])
+        self.assertIsNone(self.rows("matmul:f32:m=8,n=8,k=16,batch=5x3")[BLAS]["note"])
+        rows = self.rows("matmul:i8:m=8,n=8,k=16,tb=1,batch=5x3,sa=384;16;48;1")
+        self.assertEqual(self.refused(rows, BLAS + ".int8")["what"], "batch.stride")
+
     def test_a_library_can_be_chosen_and_forbidden(self):
         why = self.refused(self.rows("matmul:f32:m=8,n=8,k=8", "h200", "--set",
                                      "rules=forbid:library:cublaslt"), LT)
@@ -275,6 +286,29 @@ class Libraries(script.Case):
             self.assertIn(text, done.stdout + done.stderr)
         done = self.check(STUB_BLAS_START="1")
         self.assertIn("cuBLAS does not start", done.stdout + done.stderr)
+
+    def test_before_it_took_many_at_once(self):
+        """cuBLAS 12.0 to 12.4, whose files lack that function, compute one after another."""
+        cuda, early = (os.path.join(script.build.folder, "tests", "cuda", name) for name in ("stub", "stub_early"))
+        libraries, name = self.place("libraries"), BLAS + ".grouped-half"
+        os.mkdir(libraries)
+        for file in ("libcuda.so.1", "libnvidia-ml.so.1", "libcublasLt.so.13"):
+            os.symlink(os.path.join(cuda, file), os.path.join(libraries, file))
+        os.symlink(os.path.join(early, "libcublas.so.12"), os.path.join(libraries, "libcublas.so.12"))
+
+        def rows(folder, version):
+            env = script.environment(LD_LIBRARY_PATH=folder, CUDA_VISIBLE_DEVICES=None, STUB_BLAS_VERSION=version)
+            done = script.run(script.build.tenon, "--set", "admission=never", "explain",
+                              "matmul:bf16:m=64,n=384,k=256,grouped=1@cuda:0", "--json", env=env)
+            return {row["kernel"]: row for row in json.loads(done.stdout)["candidates"]}
+        for minor in range(5):
+            version = 120000 + 100 * minor + 3
+            found = rows(libraries, str(version))
+            why = found[name]["why"]
+            self.assertEqual((found[name]["verdict"], why["code"], why["needed"], why["found"]),
+                             ("refused", "version", 120500, version))
+            self.assertNotEqual(found[BLAS + ".half"]["verdict"], "refused")
+        self.assertEqual(rows(cuda, "120500")[name]["verdict"], "chosen")
 
     def test_both_are_listed(self):
         stub = os.path.join(script.build.folder, "tests", "cuda", "stub")

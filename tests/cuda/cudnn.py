@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false")  # a stub runs no kernels
 
 
 SMALL = [f"attention:{fields}" for fields in (
@@ -36,6 +37,13 @@ SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=4,hk=1,lq=9,lk=13,d=24,dv=8,layout=blhd",
     "f16:b=1,h=2,l=20,d=16,mask=window:5;3", "bf16:b=2,h=2,lq=9,lk=12,d=16,mask=additive",
     "f16:b=2,h=2,l=12,d=16,mask=causal;bool")]
+DROPPED = [f"attention:{fields},dropout=0.3,seed=77,offset=5" for fields in (
+    "bf16:b=2,h=3,l=17,d=16,lse=1", "f16:b=1,h=2,lq=9,lk=13,d=24,dv=8,lse=1", "bf16:b=2,h=4,hk=2,l=12,d=16,mask=causal",
+    "f16:b=1,h=2,l=20,d=16,mask=window-tl:5;3,lse=1", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
+    "f16:b=2,h=2,l=16,d=16,mask=causal;bool", "bf16:b=6,h=2,l=16,d=16,used=1,lse=1")]
+DROPPED += [f"attention-backward:{fields},dropout=0.3,seed=77,offset=5" for fields in (
+    "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,lq=9,lk=13,d=16,mask=causal", "bf16:b=2,h=2,lq=9,lk=12,d=16,mask=additive",
+    "f16:b=1,h=2,l=20,d=16,mask=window-tl:5;3")]
 
 
 class Decisions(script.Case):
@@ -82,7 +90,9 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,mask=causal", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
-                ("attention:bf16:b=1,h=4,l=64,d=64,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,dropout=0.25", "shape", "queries"),
+                ("attention:bf16:b=2,h=16,l=8192,d=64,dropout=0.25", "shape", "weights"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,align=16;16;16;16;4", "alignment", "lse"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool,smask=17408;4352;68;1", "stride", "mask.stride"),
                 ("attention:bf16:b=1,h=2,l=40000,d=64,mask=bool", "shape", "mask"),
@@ -95,6 +105,18 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
             why = self.why(problem)
             self.assertEqual((why["code"], why["what"]), (code, what), problem)
+
+    def test_dropout_has_its_memory(self):
+        """Two bytes for each weight, which are told, and which a limit is held against."""
+        fields = "bf16:b=2,h=4,l=512,d=64"
+        for op, name in (("attention", ROW), ("attention-backward", BACK), ("attention-backward", BACK + ".repeating")):
+            plain, problem = f"{op}:{fields}", f"{op}:{fields},dropout=0.25"
+            bytes = 2 * 2 * 4 * 512 * 512
+            row = self.row(problem, name=name)
+            self.assertEqual(row["workspace"], self.row(plain, name=name)["workspace"] + bytes)
+            self.assertIn(f"to {bytes} bytes of workspace", row["note"])
+            why = self.why(problem, "--set", "workspace.limit=2m", name=name)
+            self.assertEqual((why["code"], why["needed"]), ("memory", row["workspace"]))
 
     def test_switches(self):
         """cudnn.enabled and cuda.cudnn_sdp take it away; cudnn.deterministic keeps it, as it chooses engines that
@@ -141,7 +163,8 @@ class Libraries(script.Case):
         return script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None, **changes)
 
     def check(self, problem=PROBLEM, **changes):
-        done = script.run(script.build.tenon, "check", problem, "--all-kernels", env=self.environment(**changes))
+        done = script.run(script.build.tenon, *NOT_OURS, "check", problem, "--all-kernels",
+                          env=self.environment(**changes))
         return " ".join((done.stdout + done.stderr).split())
 
     def library(self, **changes):
@@ -150,12 +173,37 @@ class Libraries(script.Case):
 
     def test_the_graphs_are_attention(self):
         """What the graphs say, operation by operation, is what the reference computes."""
-        done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in SMALL), "--all-kernels", "--json",
+        done = script.run(script.build.tenon, *NOT_OURS, "check", *(f"{p}@cuda:0" for p in SMALL), "--all-kernels",
+                          "--json",
                           env=self.environment(), timeout=100)
         rows = json.loads(done.stdout)["results"]
         wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
         self.assertEqual(wrong, [])
         self.assertEqual(len({row["problem"] for row in rows}), len(SMALL))
+
+    def check_dropped(self, *problems, **changes):
+        env = self.environment(TENON_CACHE=self.place("cache"), **changes)
+        env["LD_LIBRARY_PATH"] += ":" + os.path.join(script.build.folder, "tests", "cuda", "stub_compiler")
+        done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in problems), "--all-kernels", "--json",
+                          env=env, timeout=100)
+        return [row for row in json.loads(done.stdout)["results"] if row["kernel"] in (ROW, BACK, BACK + ".repeating")]
+
+    def test_dropout_is_by_the_ops_own_numbers(self):
+        """The stub of the driver writes what is kept, as the kernel does."""
+        rows = self.check_dropped(*DROPPED)
+        wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
+        self.assertEqual(wrong, [])
+        self.assertEqual(len({row["problem"] for row in rows}), len(DROPPED))
+
+    def test_dropout_needs_its_kernel(self):
+        """Without which all else is taken, tests before it too."""
+        for name, value, words in (
+                ("STUB_NVRTC", "1", "Tenon's own, and NVIDIA's compiler, nvrtc, does not serve here"),
+                ("STUB_MODULES", "0", "the kernel for dropout: ")):
+            dropped, plain = self.check_dropped(DROPPED[0], SMALL[0], **{name: value})
+            self.assertIsNone(dropped["ok"])
+            self.assertIn(words, dropped["message"])
+            self.assertIs(plain["ok"], True, plain["message"])
 
     def test_the_stub_can_be_found_out(self):
         """Where it computes nothing, the check tells."""
@@ -185,10 +233,11 @@ class Libraries(script.Case):
         row = self.library(LD_PRELOAD=whole)
         self.assertEqual((row["available"], row["path"]), ("yes", graph))
         self.assertIn(f"beside one of its version that is already in this process: {whole}", row["reason"])
-        done = script.run(script.build.tenon, "libraries", "--json", env=self.environment(LD_PRELOAD=graph))
-        row = {row["name"]: row for row in json.loads(done.stdout)["libraries"]}["cudnn"]
-        self.assertEqual((row["available"], row["path"]), ("untried", graph))
-        self.assertIn("already in this process", row["reason"])
+        for there, words in ((graph, "already in this process"), (whole, "beside one of its version")):
+            done = script.run(script.build.tenon, "libraries", "--json", env=self.environment(LD_PRELOAD=there))
+            row = {row["name"]: row for row in json.loads(done.stdout)["libraries"]}["cudnn"]
+            self.assertEqual((row["available"], row["path"]), ("untried", graph))
+            self.assertIn(f"not tried yet; {words}", row["reason"])
 
     def test_it_is_too_old(self):
         row = self.library(STUB_DNN_VERSION="8903")
@@ -232,6 +281,7 @@ class Libraries(script.Case):
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,sink=f32", ROW, "91200", "91500"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,mask=causal,dropout=0.25", ROW, "91301", "91500"),
                 ("attention-backward:bf16:b=2,h=4,l=100,d=64", BACK, "91500", "91501"),
                 ("attention-backward:bf16:b=2,h=4,l=192,d=64", BACK, "92500", "92600"),
                 ("attention-backward:bf16:b=2,h=4,lq=256,lk=192,d=64,mask=causal", BACK, "92500", "92600"),

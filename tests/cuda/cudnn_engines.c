@@ -43,8 +43,10 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
     return tni_bind(CUDNN_LIBRARY, symbols, count, NULL, table, NULL, err);
 }
 
-static const tn_host host = {
-    .struct_size = sizeof host, .alloc = take, .release = give, .library_bind = bind};
+static const tn_host host = {.struct_size = offsetof(tn_host, library_look),
+                             .alloc = take,
+                             .release = give,
+                             .library_bind = bind};
 
 static cuda_dnn *dnn;
 static dnn_graph of_device; /* keeps the descriptor of the device */
@@ -271,6 +273,28 @@ static void gradients_have_one(void **state)
     }
 }
 
+/* A mask of what is kept is given. */
+static void dropout_has_one(void **state)
+{
+    static const char *const gradients[] = {
+        "attention-backward:bf16:b=1,h=4,l=512,d=128,dropout=0.25",
+        "attention-backward:bf16:b=1,h=8,hk=2,l=256,d=128,mask=causal,dropout=0.25",
+        "attention-backward:bf16:b=1,h=4,lq=100,lk=77,d=64,layout=blhd,dropout=0.25",
+        "attention-backward:bf16:b=2,h=4,l=256,d=64,mask=additive,dropout=0.25",
+    };
+    (void)state;
+    begin();
+    is_taken("attention:bf16:b=1,h=24,l=1024,d=128,lse=1,dropout=0.25");
+    is_taken("attention:f16:b=2,h=4,lq=100,lk=77,d=64,lse=1,dropout=0.25");
+    is_taken("attention:bf16:b=1,h=8,hk=2,l=512,d=128,mask=causal,lse=1,dropout=0.25");
+    is_taken("attention:bf16:b=2,h=4,l=512,d=64,mask=additive,lse=1,dropout=0.25");
+    is_taken("attention:bf16:b=2,h=4,l=512,d=64,used=1,lse=1,dropout=0.25");
+    for (size_t i = 0; i < sizeof gradients / sizeof gradients[0]; i++) {
+        is_taken_by(&cuda_dnn_gradient_row, gradients[i]);
+        is_taken_by(&cuda_dnn_gradient_repeating_row, gradients[i]);
+    }
+}
+
 /* A head of 12 is no multiple of 8, which the row refuses before. */
 static void a_refusal_has_the_librarys_words(void **state)
 {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(pages_have_one),
         cmocka_unit_test(packed_sequences_have_one),
         cmocka_unit_test(gradients_have_one),
+        cmocka_unit_test(dropout_has_one),
         cmocka_unit_test(a_refusal_has_the_librarys_words),
         cmocka_unit_test(workspace_bounds_the_choice),
     };

@@ -2,9 +2,11 @@
  * those that it sees by the op; and what is said of a library of which a part is missing. */
 #include "test.h"
 
+#include "../../backends/cuda/cudnn/attention.h"
 #include "../../backends/cuda/cudnn/dnn.h"
 #include "../../backends/cuda/cudnn/shape.h"
 #include "base/alloc.h"
+#include "ops/op.h"
 #include "tenon/module/attention.h"
 
 /* As the graph's operations have it, for a sequence of so many keys. */
@@ -93,6 +95,28 @@ static void bounds_that_hide_nothing_are_none(void **state)
     assert_int_equal(dnn_shape_of(&op, &shape, NULL), TN_UNSUPPORTED);
 }
 
+static void dropout_does_not_repeat_on_10(void **state)
+{
+    tn_device_properties device = {.struct_size = sizeof device};
+    tn_refusal why = {.struct_size = sizeof why};
+    char where[64];
+    tn_error err;
+    tn_op op;
+    (void)state;
+    assert_int_equal(tni_problem_parse("attention-backward:bf16:b=2,h=4,l=256,d=64,dropout=0.25",
+                                       &op, where, sizeof where, &err),
+                     TN_OK);
+    const tn_query query = {
+        .struct_size = sizeof query, .op = &op, .device = &device, .library_version = 91900};
+    for (int32_t major = 9; major <= 10; major++) {
+        const tn_kernel_row *row = &cuda_dnn_gradient_repeating_row;
+        device.capability.major = major;
+        assert_int_equal(row->admit(row, &query, &why), major == 10 ? TN_UNSUPPORTED : TN_OK);
+        row = &cuda_dnn_gradient_row;
+        assert_int_equal(row->admit(row, &query, &why), TN_OK);
+    }
+}
+
 static void *take(void *self, size_t size, size_t align)
 {
     (void)self;
@@ -127,7 +151,7 @@ static void a_missing_part_is_named(void **state)
     static char nothing[] = "", whole[] = "libcudnn.so.9", early[] = "libcudnn.so.8";
     static const char *const names[] = {"CUDA_PATH",    "CUDA_HOME", "VIRTUAL_ENV",
                                         "CONDA_PREFIX", "PATH",      "HOME"};
-    tn_host host = {.struct_size = sizeof host,
+    tn_host host = {.struct_size = offsetof(tn_host, library_look),
                     .self = nothing,
                     .alloc = take,
                     .release = give,
@@ -153,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_those_of_the_op),
         cmocka_unit_test(bounds_that_hide_nothing_are_none),
+        cmocka_unit_test(dropout_does_not_repeat_on_10),
         cmocka_unit_test(a_missing_part_is_named),
     };
     return run_suite("cuda.cudnn_shape", tests);

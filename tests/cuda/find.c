@@ -3,6 +3,7 @@
 #include "scratch.h"
 
 #include "../../backends/cuda/compile/find.h"
+#include "os/look/look.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -22,7 +23,21 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
     return TN_OK;
 }
 
-static const tn_host host = {.struct_size = sizeof host, .library_bind = bind};
+static tn_status look(void *self, const char *files, char *out_path, size_t size,
+                      int32_t *out_is_here, tn_error *err)
+{
+    tni_look found;
+    (void)self;
+    const bool by_name = !strchr(files, '/'), is_here = by_name && tni_look_taken(files, &found);
+    if (!is_here && (by_name ? !loader_has : broken && strstr(files, broken)))
+        return tn_fail(err, TN_NOT_FOUND, 0, "test", "no");
+    snprintf(out_path, size, "%s", is_here ? found.text : by_name ? "/of/the/loader" : files);
+    *out_is_here = is_here;
+    return TN_OK;
+}
+
+static const tn_host host = {
+    .struct_size = sizeof host, .library_bind = bind, .library_look = look};
 static const cuda_sought sought = {"libtenontest.so.13|libtenontest.so.12", "cu13|cuda_test",
                                    "libtenonkin.so.9"};
 
@@ -75,17 +90,31 @@ static void set(const char *name, const char *path)
     assert_int_equal(setenv(name, all, 1), 0);
 }
 
+/* What would be opened is told before. */
+static void expect_looked(const char *path, const char *words)
+{
+    char found[2 * SCRATCH_PATH];
+    tn_error err = {0};
+    if (cuda_find_look(&host, &sought, found, sizeof found, &err))
+        fail_msg("nothing was found: %s", err.message);
+    assert_string_equal(found, path);
+    assert_contains(err.message, words);
+}
+
 static void expect_opened(const char *path)
 {
     char all[2 * SCRATCH_PATH];
     tn_error err = {0};
     int table;
     place(path, all);
+    expect_looked(all, all);
+    assert_string_equal(opened, ""); /* by that alone nothing is */
     if (cuda_find_bind(&host, &sought, NULL, 0, &table, &err))
         fail_msg("nothing was found: %s", err.message);
     assert_string_equal(opened, all);
     assert_int_equal(err.status, TN_OK);
     assert_contains(err.message, all);
+    opened[0] = '\0';
 }
 
 static void toolkits_come_before_packages(void **state)
@@ -148,6 +177,7 @@ static void the_loader_comes_first(void **state)
     int table;
     (void)state;
     have_two();
+    expect_looked("/of/the/loader", "found by the loader; passed over: ");
     assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     assert_string_equal(opened, sought.files);
     assert_contains(err.message, "found by the loader; passed over: ");
@@ -174,7 +204,10 @@ static void what_the_process_has_comes_first(void **state)
     int table;
     (void)state;
     have_two();
+    char all[2 * SCRATCH_PATH];
     void *handle = load("theirs/libtenontest.so.12");
+    place("theirs/libtenontest.so.12", all);
+    expect_looked(all, "already in this process; passed over: ");
     assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     assert_string_equal(opened, "libtenontest.so.12"); /* by name, which the loader has already */
     assert_contains(err.message, "already in this process; passed over: ");
@@ -193,8 +226,9 @@ static void what_lies_beside_its_kin_comes_before_the_loaders(void **state)
     tn_error err = {0};
     char all[2 * SCRATCH_PATH];
     int table;
-    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     place("theirs/libtenontest.so.12", all);
+    expect_looked(all, "beside one of its version that is already in this process: ");
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
     assert_string_equal(opened, all);
     place("theirs/libtenonkin.so.9", all);
     assert_contains(err.message, "beside one of its version that is already in this process: ");
@@ -211,8 +245,11 @@ static void nowhere_is_what_the_loader_says(void **state)
     tn_error err = {0};
     int table;
     (void)state;
+    char path[SCRATCH_PATH] = "as it was";
     assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_UNAVAILABLE);
     assert_string_equal(err.message, "no");
+    assert_int_equal(cuda_find_look(&host, &sought, path, sizeof path, &err), TN_UNAVAILABLE);
+    assert_string_equal(path, "as it was");
 }
 
 int main(void)

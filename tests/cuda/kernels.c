@@ -53,7 +53,7 @@ static tn_status put(void *self, const char *kind, const void *key, size_t key_s
 }
 
 static tn_host host = {
-    .struct_size = sizeof host,
+    .struct_size = offsetof(tn_host, library_look),
     .abi_major = TN_MODULE_ABI_MAJOR,
     .abi_minor = TN_MODULE_ABI_MINOR,
     .alloc = take,
@@ -86,17 +86,10 @@ static void begin(void)
     }
 }
 
-static const tn_kernel_row *const rows[] = {&cuda_permute_row,
-                                            &cuda_cast_row,
-                                            &cuda_fill_row,
-                                            &cuda_unary_row,
-                                            &cuda_binary_row,
-                                            &cuda_reduce_row,
-                                            &cuda_softmax_row,
-                                            &cuda_norm_row,
-                                            &cuda_rotary_row,
-                                            &cuda_matmul_row,
-                                            NULL};
+static const tn_kernel_row *const rows[] = {
+    &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
+    &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
+    &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, NULL};
 
 static const tn_kernel_row *row_of(const tn_op *op)
 {
@@ -167,6 +160,10 @@ static void every_row_compiles_and_is_launched(void **state)
         "matmul:f16:m=50,n=30,k=100,batch=3,tb=1,bias=1,act=gelu",
         "matmul:bf16:m=50,n=30,k=100,out=f32,act=silu",
         "matmul:f64:m=50,n=30,k=100,ta=1,alpha=2,beta=3,act=gelu-tanh",
+        "attention:bf16:b=1,h=4,l=64,d=64",
+        "attention:f32:b=2,h=16,l=512,d=128,mask=causal,lse=1",
+        "attention:f16:b=2,h=16,hk=4,lq=1,lk=4096,d=256,dropout=0.25",
+        "attention:f64:b=2,h=2,l=64,d=200",
     };
     size_t count = getenv("TN_TEST_REDUCED") ? 10 : sizeof problems / sizeof problems[0];
     (void)state;
@@ -220,6 +217,21 @@ static void random_numbers_compile(void **state)
     }
 }
 
+static void dropout_compiles(void **state)
+{
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    void *code = NULL;
+    size_t size = 0;
+    tn_error err;
+    (void)state;
+    begin();
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, "unsigned long long");
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_code_make(compiler, "sm_80", &wanted, &code, &size, &err))
+        fail_msg("%s", err.message);
+    give(NULL, code);
+}
+
 static void what_is_wrong_is_told_with_its_place(void **state)
 {
     const cuda_source source = {.name = "wrong.cu",
@@ -260,6 +272,7 @@ int main(void)
         cmocka_unit_test(every_row_compiles_and_is_launched),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
+        cmocka_unit_test(dropout_compiles),
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
         cmocka_unit_test(a_log_without_a_place_is_told_as_it_is),
     };

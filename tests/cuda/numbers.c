@@ -7,6 +7,7 @@
 
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
+#include "tenon/module/attention.h"
 
 #include <dlfcn.h>
 
@@ -15,7 +16,7 @@ typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
 struct cuda_kernel {
     cuda_kernel *next; /* they live as long as the process */
     launch_fn *run;
-    char name[640]; /* the case */
+    char key[640];
 };
 static cuda_kernel *kernels_made;
 
@@ -30,6 +31,10 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
     case CUDA_UNIT_RANDOM: return "cuda_random_args";
     case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
+    case CUDA_UNIT_ATTENTION:
+    case CUDA_UNIT_ATTENTION_FEW:
+    case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
+    case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
     default: return "cuda_rows_args";
     }
 }
@@ -79,11 +84,10 @@ static void write_source(const cuda_case *wanted, const char *path)
     lent->release(lent->self, text);
 }
 
-/* One that was compiled before. */
-static cuda_kernel *find(const char *name)
+static cuda_kernel *find_made(const char *key)
 {
     cuda_kernel *kernel = kernels_made;
-    while (kernel && strcmp(kernel->name, name) != 0)
+    while (kernel && strcmp(kernel->key, key) != 0)
         kernel = kernel->next;
     return kernel;
 }
@@ -92,11 +96,11 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
                           const cuda_case *wanted, cuda_kernel **out, tn_error *err)
 {
     static int number;
+    char key[sizeof kernels_made->key];
     char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
-    char name[sizeof kernels_made->name];
     (void)self, (void)nvrtc, (void)device;
-    snprintf(name, sizeof name, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
-    *out = find(name);
+    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    *out = find_made(key);
     if (*out)
         return TN_OK;
     snprintf(source, sizeof source, "%s/%d.cc", folder, number);
@@ -113,7 +117,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     cuda_kernel *kernel = lent->alloc(lent->self, sizeof *kernel, _Alignof(cuda_kernel));
     assert_true(found && kernel);
     memcpy(&kernel->run, &found, sizeof found);
-    memcpy(kernel->name, name, sizeof name);
+    memcpy(kernel->key, key, sizeof key);
     kernel->next = kernels_made;
     kernels_made = kernel;
     *out = kernel;
@@ -127,13 +131,21 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
     return TN_OK;
 }
 
-/* A platform in host memory, with two multiprocessors, so that blocks have more than one job. */
+/* Two multiprocessors, so that blocks have more than one job. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    static const cuda_found two = {.multi_processors = 2};
+    (void)self, (void)index, (void)err;
+    *out_found = &two;
+    return TN_OK;
+}
+
+/* A platform in host memory. */
 static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
 {
     cuda *self = host->alloc(host->self, sizeof *self, _Alignof(cuda));
     (void)err;
     memset(self, 0, sizeof *self);
-    self->devices[0].found.multi_processors = 2;
     lent = host;
     *out_self = self;
     *out_devices = 1;
@@ -174,7 +186,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 10 };
+enum { ROWS = 12 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -189,8 +201,9 @@ static const tn_module module = {.struct_size = sizeof module,
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     static const tn_kernel_row *const own[ROWS] = {
-        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
-        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, &cuda_matmul_row};
+        &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
+        &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
+        &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, &cuda_attention_invariant_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -217,18 +230,23 @@ static void begin(void)
         fail_msg("%s", err.message);
 }
 
-static void hold(const char *problem)
+static void hold_by(const char *problem, const char *way)
 {
     char text[160], name[64];
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
     snprintf(text, sizeof text, "%s@hostcuda:0", problem);
-    snprintf(name, sizeof name, "hostcuda.%.*s.own", (int)strcspn(problem, ":"), problem);
+    snprintf(name, sizeof name, "hostcuda.%.*s.%s", (int)strcspn(problem, ":"), problem, way);
     const tn_check_args args = {.struct_size = sizeof args, .problem = text, .kernel = name};
     if (tn_check(NULL, &args, &result, &err))
         fail_msg("%s: %s", problem, err.message);
     if (!result.ok)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
+}
+
+static void hold(const char *problem)
+{
+    hold_by(problem, "own");
 }
 
 #define HOLD(...)                                                                 \
@@ -407,6 +425,137 @@ static void rows_of_every_length(void **state)
         "norm:bf16:kind=layer,shape=2x3x5x64,weight=1,bias=1,si=1920;640;64;1");
 }
 
+/* All that attention has, by the kernel for few rows. */
+static void attention_of_few_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=2,h=2,l=35,d=64,lse=1", "attention:bf16:b=1,h=1,l=64,d=128,mask=causal",
+         "attention:f16:b=1,h=2,lq=17,lk=33,d=40", "attention:f64:b=1,h=2,l=30,d=24,lse=1",
+         "attention:f32:b=1,h=1,l=1,d=1", "attention:bf16:b=1,h=2,lq=9,lk=0,d=24,lse=1",
+         "attention:f32:b=2,h=2,l=35,d=24,mask=bool,lse=1",
+         "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",
+         "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+         "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+         "attention:f32:b=1,h=2,l=40,d=16,mask=window:9;3",
+         "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+         "attention:bf16:b=1,h=8,hk=2,lq=1,lk=600,d=128,lse=1",
+         "attention:f32:b=1,h=4,hk=1,lq=3,lk=700,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
+         "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+         "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
+         "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+         "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
+         "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",
+         "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+         "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",
+         "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
+         "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
+         "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+         "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
+         "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
+         "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
+         "attention:f32:b=1,h=1,l=30,d=256", "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
+         "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
+}
+
+/* Enough rows for the other kernel. */
+static void attention_of_many_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=1,h=45,l=66,d=24,lse=1",
+         "attention:bf16:b=1,h=45,lq=26,lk=100,d=40,mask=causal-br,lse=1",
+         "attention:f16:b=2,h=46,hk=23,l=35,d=72,dv=130,mask=causal,layout=blhd",
+         "attention:f32:b=3,h=15,l=25,d=16,mask=bool,sink=1,lse=1",
+         "attention:bf16:b=3,h=15,l=25,d=16,mask=causal;additive,softcap=4,out=f32",
+         "attention:f32:b=3,h=15,lq=25,lk=140,d=16,mask=window:30;10,lse=1",
+         "attention:bf16:b=3,h=15,l=25,d=24,dropout=0.25,seed=7,offset=3,lse=1",
+         "attention:f32:h=16,varlen=33;0;1;66,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=3,h=30,hk=15,lq=13,lk=90,d=24,page=16,pool=40,mask=causal-br,lse=1",
+         "attention:f32:b=3,h=15,l=25,d=16,sq=1125;15;45;1,used=1,lse=1",
+         "attention:f64:b=3,h=15,l=33,d=40,lse=1", "attention:f32:b=1,h=45,l=26,d=300");
+}
+
+/* By one kernel at any size, keys in parts of their own. */
+static void attention_in_any_batch(void **state)
+{
+    (void)state;
+    begin();
+    hold_by("attention:f32:b=1,h=2,l=35,d=64,lse=1", "own.invariant");
+    hold_by("attention:bf16:b=1,h=2,lq=26,lk=30,d=24,mask=causal-br,lse=1", "own.invariant");
+    hold_by("attention:f32:b=1,h=1,lq=2,lk=2100,d=16,lse=1", "own.invariant");
+}
+
+/* Attention of f32 with heads of WIDE, over the first of `keys`. */
+enum { WIDE = 16, KEYS = 2100 };
+
+static tn_status attend(tn_device *device, float *of[4], int64_t sequences, int64_t queries,
+                        int64_t keys, int64_t heads, tn_error *err)
+{
+    const int64_t q[] = {sequences, heads, queries, WIDE}, k[] = {sequences, heads, keys, WIDE};
+    const int64_t apart[] = {heads * KEYS * WIDE, KEYS * WIDE, WIDE, 1};
+    tn_tensor to[4];
+    tn_status status = TN_OK;
+    for (int i = 0; i < 4 && !status; i++) {
+        const bool of_keys = i == 1 || i == 2;
+        status = tn_tensor_wrap(device, of[i], TN_F32, of_keys ? k : q, of_keys ? apart : NULL, 4,
+                                NULL, NULL, &to[i], err);
+    }
+    if (!status)
+        status = tn_attention(
+            NULL, TN_ARGS(attention, .q = &to[0], .k = &to[1], .v = &to[2], .out = &to[3]), err);
+    return status;
+}
+
+static void fill_with_waves(float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)((i * 7919) % 1009) * 0.002f - 1;
+}
+
+static void one_plan_serves_every_length(void **state)
+{
+    enum { HEADS = 2 };
+    static _Alignas(64) float q[HEADS * 3 * WIDE], k[HEADS * KEYS * WIDE], out[HEADS * 3 * WIDE];
+    float *of[] = {q, k, k, out};
+    tn_device *device;
+    tn_error err;
+    (void)state;
+    begin();
+    fill_with_waves(q, sizeof q / sizeof *q);
+    fill_with_waves(k, sizeof k / sizeof *k);
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    assert_int_equal(attend(device, of, 1, 1, 40, 1, &err), TN_OK);
+    assert_int_equal(tn_settings_set("plan.only_prepared=true", &err), TN_OK);
+    for (int64_t keys = 41; keys < KEYS; keys += 411)
+        assert_int_equal(attend(device, of, 1, keys % 3 + 1, keys, HEADS, &err), TN_OK);
+    assert_int_equal(tn_settings_set("plan.only_prepared=false", &err), TN_OK);
+}
+
+/* Alone and among others, by the row that promises it: the same bits. */
+static void a_sequence_does_not_depend_on_others(void **state)
+{
+    enum { BATCH = 3, HEADS = 2, QUERIES = 3, EACH = HEADS * QUERIES * WIDE };
+    static _Alignas(64) float q[BATCH * EACH], k[BATCH * HEADS * KEYS * WIDE], all[BATCH * EACH],
+        one[EACH];
+    tn_device *device;
+    tn_error err;
+    (void)state;
+    begin();
+    fill_with_waves(q, sizeof q / sizeof *q);
+    fill_with_waves(k, sizeof k / sizeof *k);
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    assert_int_equal(tn_settings_set("determinism=batch-invariant", &err), TN_OK);
+    assert_int_equal(attend(device, (float *[]){q, k, k, all}, BATCH, QUERIES, KEYS, HEADS, &err),
+                     TN_OK);
+    for (int64_t b = 0; b < BATCH; b++) {
+        float *keys = k + b * HEADS * KEYS * WIDE;
+        float *of[] = {q + b * EACH, keys, keys, one};
+        assert_int_equal(attend(device, of, 1, QUERIES, KEYS, HEADS, &err), TN_OK);
+        assert_memory_equal(one, all + b * EACH, sizeof one);
+    }
+    assert_int_equal(tn_settings_set("determinism=any", &err), TN_OK);
+}
+
 static void hold_random(int kind, const char *type, tn_dtype dtype)
 {
     enum { COUNT = 10007, ROOM = COUNT * 8 };
@@ -449,6 +598,37 @@ static void random_numbers_have_the_processors_bits(void **state)
     }
 }
 
+/* Whatever the number of weights, and also where a number is exactly the bound. */
+static void dropout_keeps_what_the_processors_does(void **state)
+{
+    enum { BATCH = 2, HEADS = 3, QUERIES = 7, LAST = 31, COUNT = BATCH * HEADS * QUERIES * LAST };
+    static const double bounds[] = {0.25, 1.0 / 3, 0x1p-24, 1 - 0x1p-24, 0x1.8p-20};
+    static _Alignas(8) uint16_t found[COUNT + 4];
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    (void)state;
+    begin();
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(COUNT));
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        const tn_attention_op at = {.heads = HEADS,
+                                    .queries = QUERIES,
+                                    .keys = LAST,
+                                    .dropout = bounds[i],
+                                    .seed = 0x123456789ABCDEF,
+                                    .offset = UINT64_MAX - 2};
+        cuda_dropout_args args = cuda_dropout_args_of(&at, found, COUNT, 0x3C00);
+        memset(found, 0xA5, sizeof found);
+        kernel->run(&args, 3, 256);
+        for (int k = 0; k < COUNT; k++)
+            assert_int_equal(found[k], tn_attention_keeps(&at, 0, 0, 0, k) ? 0x3C00 : 0);
+        assert_int_equal(found[COUNT], 0xA5A5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,7 +639,13 @@ int main(void)
         cmocka_unit_test(rows_of_every_length),
         cmocka_unit_test(products),
         cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(attention_of_few_rows),
+        cmocka_unit_test(attention_of_many_rows),
+        cmocka_unit_test(attention_in_any_batch),
+        cmocka_unit_test(one_plan_serves_every_length),
+        cmocka_unit_test(a_sequence_does_not_depend_on_others),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
+        cmocka_unit_test(dropout_keeps_what_the_processors_does),
     };
     scratch_make(folder);
     int failed = run_suite("cuda.numbers", tests);

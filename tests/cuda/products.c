@@ -376,6 +376,63 @@ static void groups_are_one_call_of_cublas(void **state)
     assert_int_equal(last(blas)->bytes, MIB);
 }
 
+/* Two sequences of three heads each, which lie between rows: a batch of heads for each sequence. */
+static void a_batch_without_one_stride_is_several_calls(void **state)
+{
+    enum { SEQUENCES = 2, HEADS = 3, SIZE = 16 };
+    const int64_t shape[] = {SEQUENCES, HEADS, SIZE, SIZE};
+    const int64_t between[] = {HEADS * SIZE * SIZE, SIZE, HEADS * SIZE, 1};
+    tn_tensor whole, a, b, out;
+    (void)state;
+    come_in();
+    DO(tn_tensor_create(device, TN_F32, shape, 4, &whole, &err));
+    DO(tn_tensor_create(device, TN_F32, shape, 4, &b, &err));
+    DO(tn_tensor_create(device, TN_F32, shape, 4, &out, &err));
+    DO(tn_tensor_wrap(device, whole.data, TN_F32, shape, between, 4, NULL, NULL, &a, &err));
+    DO(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out), &err));
+    assert_int_equal(lt->count, 0);
+    assert_int_equal(blas->count, SEQUENCES);
+    for (int i = 0; i < SEQUENCES; i++) {
+        assert_int_equal(blas->calls[i].batch, HEADS);
+        assert_int_equal(blas->calls[i].out,
+                         (uintptr_t)out.data + (size_t)i * HEADS * SIZE * SIZE * sizeof(float));
+    }
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+    tn_tensor_release(&whole);
+}
+
+/* More than addresses are copied at once for are several calls; of one that fails the first product is told. */
+static void many_groups_are_several_calls(void **state)
+{
+    enum { MANY = 2048 + 77 };
+    static tn_matmul_args args[MANY];
+    static const tn_matmul_args *groups[MANY];
+    (void)state;
+    come_in();
+    tn_tensor a = make(TN_F32, 1, 16), b = make(TN_F32, 1, 16), out = make(TN_F32, MANY, 16);
+    tn_tensor each[MANY];
+    for (int i = 0; i < MANY; i++) {
+        const int64_t shape[] = {16, 16};
+        DO(tn_tensor_wrap(device, (float *)out.data + i * 256, TN_F32, shape, NULL, 2, NULL, NULL,
+                          &each[i], &err));
+        args[i] =
+            (tn_matmul_args){.struct_size = sizeof args[i], .a = &a, .b = &b, .out = &each[i]};
+        groups[i] = &args[i];
+    }
+    DO(tn_matmul_grouped(NULL, groups, MANY, &err));
+    assert_int_equal(blas->count, 2);
+    assert_int_equal(blas->calls[0].batch, 2048);
+    assert_int_equal(blas->calls[1].batch, 77);
+    setenv("STUB_BLAS", "15", 1), setenv("STUB_BLAS_AT", "4", 1);
+    assert_int_equal(tn_matmul_grouped(NULL, groups, MANY, &err), TN_UNSUPPORTED);
+    assert_contains(err.message,
+                    "groups[2048]: cuda:0: a call for 77 products, of which this is the first");
+    unsetenv("STUB_BLAS"), unsetenv("STUB_BLAS_AT");
+    for (int i = 0; i < MANY; i++)
+        tn_tensor_release(&each[i]);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+}
+
 /* By the setting for it, and where every one is asked for. */
 static void groups_go_through_cublaslt_one_by_one(void **state)
 {
@@ -493,6 +550,8 @@ int main(void)
         cmocka_unit_test(handles_follow_a_reset),
         cmocka_unit_test(scales_of_8_bit_floats_are_pointed_to),
         cmocka_unit_test(groups_are_one_call_of_cublas),
+        cmocka_unit_test(a_batch_without_one_stride_is_several_calls),
+        cmocka_unit_test(many_groups_are_several_calls),
         cmocka_unit_test(groups_go_through_cublaslt_one_by_one),
         cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
         cmocka_unit_test(tuning_tries_them),

@@ -1,6 +1,7 @@
 /* A stub of NVIDIA's driver for machines without a GPU: libcuda.so.1 whose devices are parts of the host's
  * memory. It keeps books and checks what it is asked, strictly, and it computes nothing: kernels are
- * accepted and do not run. What it does is done when a call returns.
+ * accepted and do not run, but for the one that writes what dropout keeps, which the stub of cuDNN reads. What
+ * it does is done when a call returns.
  *
  * Environment, read at cuInit:
  *   STUB_DEVICES   how many there are (2)            STUB_MEMORY  bytes of each (256 MiB)
@@ -16,6 +17,7 @@
 #ifndef TESTS_CUDA_STUB_H
 #define TESTS_CUDA_STUB_H
 
+#include "../../backends/cuda/kernels/args.h"
 #include "../../backends/cuda/platform/driver.h"
 
 #include <pthread.h>
@@ -57,12 +59,14 @@ typedef struct stub_pool {
     uint64_t threshold;
 } stub_pool;
 
-/* A copy of rows, or with a NULL `from` a pattern of `bytes` bytes, `rows` times. A kernel's is of no row. */
+/* A copy of rows, or with a NULL `from` a pattern of `bytes` bytes, `rows` times. A kernel's is of no row, and writes
+ * the elements that dropout has. */
 typedef struct stub_job {
     char *to;
     const char *from;
     unsigned char pattern[4];
     size_t bytes, rows, to_pitch, from_pitch;
+    cuda_dropout_args dropout;
 } stub_job;
 
 /* Streams, events, functions and graphs. */
@@ -93,6 +97,7 @@ enum {
     STUB_ERROR_CAPTURE_ISOLATION = 905,
     STUB_ERROR_CAPTURED_EVENT = 907
 };
+enum { STUB_DROPOUT = 1 }; /* a flag of a module whose function that is */
 enum { STUB_STREAM = 0x51, STUB_EVENT, STUB_MODULE, STUB_FUNCTION, STUB_GRAPH, STUB_GRAPH_EXEC };
 
 typedef struct stub_state {

@@ -6,6 +6,8 @@
  *   STUB_LT_WAYS    how many algorithms there are (8)
  *   STUB_LT_START   the result of making a handle of cuBLASLt (0)
  *   STUB_BLAS       the result of a product by cuBLAS (0)
+ *   STUB_BLAS_AT    which product has that result, from 1; 0 (the standard): every one
+ *   STUB_BLAS_VERSION  the version of cuBLAS (130002)
  *   STUB_BLAS_START the result of making a handle of cuBLAS (0) */
 #ifndef TESTS_CUDA_STUB_BLAS_H
 #define TESTS_CUDA_STUB_BLAS_H
@@ -25,6 +27,7 @@ typedef struct stub_blas_call {
     int scale_mode;             /* cuBLASLt: of both */
     uintptr_t scale_a, scale_b; /* cuBLASLt: where they are, 0 for none */
     void *stream;
+    uintptr_t out; /* cuBLAS: of a product or a batch */
     uintptr_t room;
     size_t bytes;
 } stub_blas_call;

@@ -1,5 +1,6 @@
 /* A stub of cuBLAS, beside the stub of the driver: a handle keeps what it is told, and one thread's turn with it
- * is from setting the stream to the product. It computes nothing; its environment is in stub_blas.h. */
+ * is from setting the stream to the product. It computes nothing; its environment is in stub_blas.h. With STUB_EARLY
+ * it lacks what came with 12.5. */
 #include "../../backends/cuda/cublas/blas.h"
 #include "stub.h"
 #include "stub_blas.h"
@@ -42,7 +43,8 @@ static bool is_mine(const handle *of)
 
 lt_status cublasGetProperty(blas_property which, int *out)
 {
-    static const int parts[] = {13, 0, 2};
+    const int version = (int)stub_number("STUB_BLAS_VERSION", 130002);
+    const int parts[] = {version / 10000, version / 100 % 100, version % 100};
     if (which < 0 || which > 2)
         return LT_INVALID_VALUE;
     *out = parts[which];
@@ -111,7 +113,7 @@ lt_status cublasSetMathMode(blas_handle any, blas_math mode)
     return LT_SUCCESS;
 }
 
-static lt_status multiply(handle *with, lt_compute compute, int batch)
+static lt_status multiply(handle *with, lt_compute compute, int batch, const void *out)
 {
     if (!is_mine(with) || !with->has_room || !with->has_pointers || with->has_atomics)
         return LT_INVALID_VALUE;
@@ -119,10 +121,13 @@ static lt_status multiply(handle *with, lt_compute compute, int batch)
                                                           .mode = with->math,
                                                           .batch = batch,
                                                           .stream = with->stream,
+                                                          .out = (uintptr_t)out,
                                                           .room = (uintptr_t)with->room,
                                                           .bytes = with->bytes};
+    const int at = (int)stub_number("STUB_BLAS_AT", 0);
+    const bool passes = at > 0 && atomic_load(&stub_cublas_seen.count) != at;
     atomic_store(&with->turn, NULL);
-    return number("STUB_BLAS");
+    return passes ? LT_SUCCESS : number("STUB_BLAS");
 }
 
 lt_status cublasGemmEx(blas_handle any, blas_operation of_a, blas_operation of_b, int m, int n,
@@ -133,7 +138,7 @@ lt_status cublasGemmEx(blas_handle any, blas_operation of_a, blas_operation of_b
     const bool sound = m > 0 && n > 0 && k > 0 && alpha && a && b && beta && c &&
                        leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
                        leading_c >= m && type_a == type_b && type_c >= 0 && algo == BLAS_ALGO_USUAL;
-    return sound ? multiply(any, compute, 1) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, 1, c) : LT_INVALID_VALUE;
 }
 
 lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_operation of_b,
@@ -148,8 +153,10 @@ lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_
                        leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
                        leading_c >= m && type_a == type_b && type_c >= 0 && stride_a >= 0 &&
                        stride_b >= 0 && stride_c >= m && count > 1 && algo == BLAS_ALGO_USUAL;
-    return sound ? multiply(any, compute, count) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, count, c) : LT_INVALID_VALUE;
 }
+
+#ifndef STUB_EARLY
 
 /* Reads the addresses, which the device does: its memory is the host's. */
 lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[],
@@ -165,5 +172,7 @@ lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[
         sound = m[i] > 0 && n[i] > 0 && k[i] > 0 && sizes[i] == 1 && a[i] && b[i] && c[i] &&
                 leading_a[i] >= (of_a[i] ? k[i] : m[i]) &&
                 leading_b[i] >= (of_b[i] ? n[i] : k[i]) && leading_c[i] >= m[i];
-    return sound ? multiply(any, compute, count) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, count, c[0]) : LT_INVALID_VALUE;
 }
+
+#endif

@@ -2,7 +2,20 @@
  * launched. */
 #include "stub.h"
 
+#include "tenon/module/philox.h"
+
 #include <stdatomic.h>
+
+/* As the kernel's text says, but one after another. */
+static void keep(const cuda_dropout_args *of)
+{
+    uint16_t *out = of->out;
+    uint32_t words[TN_PHILOX_WORDS];
+    for (long long i = 0; i < of->elements; i++) {
+        tn_philox_block(of->seed, 0, of->block + (uint64_t)i / TN_PHILOX_WORDS, words);
+        out[i] = (uint16_t)(words[i % TN_PHILOX_WORDS] >> 8 >= of->least ? of->one : 0);
+    }
+}
 
 void stub_job_do(const stub_job *job)
 {
@@ -10,6 +23,7 @@ void stub_job_do(const stub_job *job)
         memcpy(job->to + row * job->to_pitch, job->from + row * job->from_pitch, job->bytes);
     for (size_t i = 0; !job->from && i < job->rows; i++)
         memcpy(job->to + i * job->bytes, job->pattern, job->bytes);
+    keep(&job->dropout);
 }
 
 stub_handle *stub_recording(cu_stream stream)

@@ -256,8 +256,21 @@ cu_result cuModuleGetFunction(cu_function *out, cu_module module, const char *na
     cu_result code = stub_begin("cuModuleGetFunction", &context);
     if (code || !stub_is(module, STUB_MODULE, context) || !name[0])
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    ((stub_handle *)module)->flags = strcmp(name, "dropout_kept") == 0 ? STUB_DROPOUT : 0;
     *out = module;
     return CUDA_SUCCESS;
+}
+
+/* What a kernel does, when its memory is the context's. */
+static bool take_kernel(const stub_handle *function, void **values, const stub_context *context,
+                        stub_job *out)
+{
+    *out = (stub_job){0};
+    if (!(function->flags & STUB_DROPOUT))
+        return true;
+    out->dropout = *(const cuda_dropout_args *)values[0];
+    return stub_owns(context, (cu_deviceptr)(uintptr_t)out->dropout.out,
+                     (size_t)out->dropout.elements * sizeof(uint16_t));
 }
 
 cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -272,5 +285,7 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
                  block_z > 0 && grid_x <= 0x7FFFFFFF && grid_y <= 65535 && grid_z <= 65535 &&
                  (unsigned long long)block_x * block_y * block_z <= 1024 &&
                  shared_bytes <= 227u << 10 && values && !extra;
-    return sound ? stub_queue(stream, &(stub_job){.rows = 0}) : CUDA_ERROR_INVALID_VALUE;
+    stub_job job;
+    sound = sound && take_kernel(function, values, context, &job);
+    return sound ? stub_queue(stream, &job) : CUDA_ERROR_INVALID_VALUE;
 }

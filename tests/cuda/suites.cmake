@@ -22,8 +22,17 @@ tenon_cuda_stub(stub_cuda libcuda.so.1 cuda/stub_driver.c cuda/stub_graph.c cuda
 tenon_cuda_stub(stub_nvml libnvidia-ml.so.1 cuda/stub_nvml.c)
 tenon_cuda_stub(stub_cublas_lt libcublasLt.so.13 cuda/stub_cublas_lt.c)
 tenon_cuda_stub(stub_cublas libcublas.so.13 cuda/stub_cublas.c)
+tenon_cuda_stub(stub_cublas_early libcublas.so.12 cuda/stub_cublas.c)
+target_compile_definitions(stub_cublas_early PRIVATE STUB_EARLY)
+set_target_properties(stub_cublas_early PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_early")
 tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn_graph.c)
 target_link_libraries(stub_cudnn PRIVATE m)
+
+# In a folder of its own: with it every kernel is accepted, and next to none runs.
+tenon_cuda_stub(stub_nvrtc libnvrtc.so.13 cuda/stub_nvrtc.c)
+set_target_properties(stub_nvrtc PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
 
 set(cuda_platform "${PROJECT_SOURCE_DIR}/backends/cuda/platform")
 tenon_test(cuda/find SOURCES "${PROJECT_SOURCE_DIR}/backends/cuda/compile/find.c"
@@ -33,6 +42,7 @@ set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
 tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
 tenon_test(cuda/verdict SOURCES ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
+tenon_test(cuda/proc SOURCES ${cuda_platform}/proc.c ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
 
 # tenon_cuda_test(NAME ...): a suite that has the module and the stub.
 function(tenon_cuda_test name)
@@ -46,8 +56,9 @@ function(tenon_cuda_test name)
 endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
-add_dependencies(test_cuda_capture stub_cublas)
+add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
 tenon_cuda_test(started)
+tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
@@ -66,10 +77,11 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/each kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
+foreach(part kernels/attention kernels/attention_admit kernels/each kernels/layout kernels/matmul kernels/reduce
+             kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
-tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers TIMEOUT 600 SOURCES ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
 tenon_cuda_texts(test_cuda_numbers)
@@ -78,6 +90,7 @@ tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
 tenon_test_script(cuda/cudnn TIMEOUT 300)
+tenon_test_script(cuda/attention TIMEOUT 120)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 
@@ -131,7 +144,7 @@ if(TENON_CUDNN_INCLUDE AND TENON_CUDA_INCLUDE)
   target_compile_definitions(test_cuda_cudnn_headers PRIVATE HAS_CUDNN_HEADER)
 endif()
 tenon_test(cuda/cudnn_shape SOURCES $<TARGET_OBJECTS:tenon-cuda>)
-tenon_test(cuda/cudnn_engines TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>
+tenon_test(cuda/cudnn_engines TIMEOUT 360 SOURCES $<TARGET_OBJECTS:tenon-cuda>
   DEFINITIONS CUDNN_LIBRARY="$<$<BOOL:${TENON_CUDNN_LIBRARY}>:${TENON_CUDNN_LIBRARY}>")
 tenon_cuda_stub(stub_planner libcuda.so.1 cuda/stub_planner.c)
 set_target_properties(stub_planner PROPERTIES

@@ -146,7 +146,16 @@ static void what_a_kernel_says_is_told(void **state)
     make();
     toy.fails = TN_INTERNAL;
     assert_int_equal(tn_matmul_grouped(NULL, groups, GROUPS, &err), TN_INTERNAL);
-    assert_contains(err.message, "the toy gave 3; matmul:f32:m=6,n=8,k=12");
+    assert_contains(err.message, "groups[0]: toy:0: the toy gave 3; matmul:f32:m=6,n=8,k=12");
+    toy.fails_at = 2; /* of those that go together: the others are of another kernel */
+    assert_int_equal(tn_matmul_grouped(NULL, groups, GROUPS, &err), TN_INTERNAL);
+    assert_contains(err.message, "groups[2]: toy:0: the toy gave 3; matmul:f32:m=9,n=8,k=4");
+    toy.fails_at = 0;
+    tn_context *apart = toy_with("debug.sample=100"); /* each by itself */
+    toy.fails = TN_INTERNAL;
+    assert_int_equal(tn_matmul_grouped(apart, groups + 1, GROUPS - 1, &err), TN_INTERNAL);
+    assert_contains(err.message, "groups[0]: toy:0: the toy gave 3; matmul:f32:m=3,n=8,k=10");
+    tn_context_release(apart);
     tn_context *none = toy_with("rules=forbid:platform:toy");
     assert_int_equal(tn_matmul_grouped(none, groups, GROUPS, &err), TN_REFUSED);
     assert_contains(err.message, "groups[0]: no kernel may take it");

@@ -173,12 +173,15 @@ static tn_status run(const tn_run *r, tn_error *err)
     return TN_OK;
 }
 
-static tn_status run_many(const tn_run *runs, size_t count, tn_error *err)
+static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err)
 {
     tn_status status = TN_OK;
     atomic_fetch_add(&toy.many_runs, 1);
     for (size_t i = 0; i < count && !status; i++) {
         assert_ptr_equal(runs[i].workspace, runs[0].workspace);
+        if (i + 1 == (size_t)atomic_load(&toy.fails_at))
+            atomic_store(&toy.fails, TN_INTERNAL);
+        *out_failed = i;
         status = run(&runs[i], err);
     }
     return status;

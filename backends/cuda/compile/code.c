@@ -51,6 +51,19 @@ static tn_status compile_text(const cuda_nvrtc *nvrtc, const char *architecture,
     return cuda_nvrtc_compile(nvrtc, &source, architecture, out, out_size, err);
 }
 
+const cuda_nvrtc *cuda_compiler(cuda *self)
+{
+    mtx_lock(&self->lock);
+    if (!self->sought_compiler) {
+        self->sought_compiler = true;
+        if (cuda_nvrtc_open(self->host, &self->compiler, NULL))
+            self->compiler = NULL;
+    }
+    const cuda_nvrtc *found = self->compiler;
+    mtx_unlock(&self->lock);
+    return found;
+}
+
 /* A copy of what was compiled ahead. */
 static tn_status copy_ready(const tn_host *host, const void *code, size_t size, void **out,
                             tn_error *err)
@@ -139,6 +152,7 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
                      cuda_kernel **out, tn_error *err)
 {
     const tn_host *host = scope->self->host;
+    const cuda_found *found = NULL;
     char architecture[32];
     tn_error said;
     size_t size = 0;
@@ -151,8 +165,11 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
     kernel->unit = wanted->unit;
     memcpy(kernel->function_name, wanted->function, strlen(wanted->function) + 1);
     memcpy(kernel->options, wanted->options, strlen(wanted->options) + 1);
-    cuda_architecture(scope->device, architecture, sizeof architecture);
-    tn_status status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
+    tn_status status = cuda_describe(scope->self, scope->device->index, &found, err);
+    if (!status) {
+        cuda_architecture(found, architecture, sizeof architecture);
+        status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
+    }
     if (!status && load(scope, kernel, &said))
         status = blame(nvrtc, scope->self->driver_version, &said, err);
     if (status) {

@@ -31,6 +31,9 @@ typedef struct cuda_launch {
 /* Queues. A device that was reset since gets the code again. */
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err);
 
+/* The compiler for kernels of what does not go through it as a library; NULL where there is none. It is sought once. */
+const cuda_nvrtc *cuda_compiler(cuda *self);
+
 /* Machine code for an architecture, from the cache directory or compiled; host->release it. */
 tn_status cuda_code_make(const cuda_nvrtc *nvrtc, const char *architecture, const cuda_case *wanted,
                          void **out, size_t *out_size, tn_error *err);

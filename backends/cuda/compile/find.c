@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#if defined(__linux__)
-#include <link.h>
-#endif
-
 enum { PATH_ROOM = 256, FIRST_PYTHON = 8, LAST_PYTHON = 20 };
 
 /* A search under way. */
@@ -17,6 +13,7 @@ typedef struct search {
     const tn_symbol *symbols;
     size_t count;
     void *table;
+    bool looks; /* nothing is opened */
     bool found;
     char taken[PATH_ROOM];  /* "" where the system does not tell */
     char passed[PATH_ROOM]; /* the first few that were not taken */
@@ -44,58 +41,32 @@ static bool next(const char **at, char separator, char out[PATH_ROOM])
     return fits;
 }
 
-/* A library that is in this process, by its name. */
-typedef struct resident {
-    const char *name;
-    char path[PATH_ROOM]; /* "" for none */
-} resident;
-
-#if defined(__linux__)
-
-/* The first of that name, as it is for the loader. */
-static int see(struct dl_phdr_info *info, size_t size, void *user)
+/* The first of "a|b|c" that is in this process: where it lies. */
+static bool find_resident(const search *s, const char *names, char out[PATH_ROOM])
 {
-    resident *wanted = user;
-    const char *path = info->dlpi_name ? info->dlpi_name : "", *slash = strrchr(path, '/');
-    (void)size;
-    if (!slash || strlen(path) >= sizeof wanted->path || strcmp(slash + 1, wanted->name) != 0)
-        return 0;
-    tn_text_fit(wanted->path, sizeof wanted->path, path);
-    return 1;
+    const tn_host *host = s->host;
+    int32_t is_here = 0;
+    return names && TN_HAS(host, tn_host, library_look) &&
+           !host->library_look(host->self, names, out, PATH_ROOM, &is_here, NULL) && is_here;
 }
 
-static bool is_resident(resident *io)
+/* One file: opens it, or sees that it is whole where nothing is to be opened. */
+static tn_status take(const search *s, const char *files, tn_error *err)
 {
-    return dl_iterate_phdr(see, io) != 0;
-}
-
-#else
-
-static bool is_resident(resident *io)
-{
-    (void)io;
-    return false;
-}
-
-#endif
-
-/* The first of "a|b|c" that is in this process: its name, and where it lies. */
-static bool find_resident(const char *names, char name[PATH_ROOM], resident *out)
-{
-    while (names && *names) {
-        *out = (resident){.name = name};
-        if (next(&names, '|', name) && is_resident(out))
-            return true;
-    }
-    return false;
+    const tn_host *host = s->host;
+    char path[PATH_ROOM];
+    int32_t is_here;
+    if (!s->looks)
+        return host->library_bind(host->self, files, s->symbols, s->count, s->table, err);
+    tn_status status = host->library_look(host->self, files, path, sizeof path, &is_here, err);
+    return status == TN_NOT_FOUND ? TN_UNAVAILABLE : status;
 }
 
 static void look_at(search *s, const char *path)
 {
     if (strcmp(path, s->taken) == 0 || !exists(path))
         return;
-    if (!s->found &&
-        s->host->library_bind(s->host->self, path, s->symbols, s->count, s->table, NULL) == TN_OK) {
+    if (!s->found && take(s, path, NULL) == TN_OK) {
         s->found = true;
         tn_text_fit(s->taken, sizeof s->taken, path);
         return;
@@ -184,28 +155,26 @@ static void look_at_home(search *s, const char *home)
 /* Beside what the process has of the same version. Its path is *out_kin, "" for none. */
 static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
 {
-    char name[PATH_ROOM], folder[PATH_ROOM];
-    resident kin;
+    char kin[PATH_ROOM], folder[PATH_ROOM];
     out_kin[0] = '\0';
-    if (!find_resident(names, name, &kin))
+    if (!find_resident(s, names, kin) || !strchr(kin, '/'))
         return;
-    tn_text_fit(folder, sizeof folder, kin.path);
+    tn_text_fit(folder, sizeof folder, kin);
     *strrchr(folder, '/') = '\0';
     look_in(s, folder);
     if (s->found)
-        tn_text_fit(out_kin, PATH_ROOM, kin.path);
+        tn_text_fit(out_kin, PATH_ROOM, kin);
 }
 
 /* By the loader, which takes what the process has before any file. */
 static tn_status look_by_loader(search *s, const char *names, tn_error *err)
 {
-    char name[PATH_ROOM];
-    resident there;
-    tn_status status =
-        s->host->library_bind(s->host->self, names, s->symbols, s->count, s->table, err);
+    const tn_host *host = s->host;
+    int32_t is_here;
+    tn_status status = take(s, names, err);
     s->found = !status;
-    if (!status && find_resident(names, name, &there))
-        tn_text_fit(s->taken, sizeof s->taken, there.path);
+    if (!status && TN_HAS(host, tn_host, library_look))
+        (void)host->library_look(host->self, names, s->taken, sizeof s->taken, &is_here, NULL);
     return status;
 }
 
@@ -231,28 +200,47 @@ static void tell(const search *s, const char *how, const char *where, bool by_lo
     (void)tn_fail(err, TN_OK, 0, "", "%s%s%s%s%s", how, where, over, s->passed, instead);
 }
 
+/* All places, in their order; *s says what was taken. */
+static tn_status seek(search *s, tn_error *err)
+{
+    char there[PATH_ROOM], kin[PATH_ROOM];
+    const char *files = s->sought->files;
+    const bool is_there = find_resident(s, files, there);
+    const char *slash = is_there ? strrchr(there, '/') : NULL;
+    look_beside(s, is_there ? NULL : s->sought->kin, kin);
+    tn_status status = kin[0] ? TN_OK : look_by_loader(s, slash ? slash + 1 : files, err);
+    const bool by_loader = !status && !is_there && !kin[0];
+    if (status && (is_there || status != TN_UNAVAILABLE))
+        return status;
+    look_elsewhere(s);
+    if (!s->found)
+        return status;
+    if (is_there)
+        tell(s, "already in this process", "", false, err);
+    else if (kin[0])
+        tell(s, "beside one of its version that is already in this process: ", kin, false, err);
+    else if (by_loader)
+        tell(s, "found by the loader", "", true, err);
+    else
+        tell(s, "found at ", s->taken, false, err);
+    return TN_OK;
+}
+
 tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
                          size_t count, void *table, tn_error *err)
 {
     search s = {.host = host, .sought = sought, .symbols = symbols, .count = count, .table = table};
-    char name[PATH_ROOM], kin[PATH_ROOM];
-    resident there;
-    const bool is_there = find_resident(sought->files, name, &there);
-    look_beside(&s, is_there ? NULL : sought->kin, kin);
-    tn_status status = kin[0] ? TN_OK : look_by_loader(&s, is_there ? name : sought->files, err);
-    const bool by_loader = !status && !is_there && !kin[0];
-    if (status && (is_there || status != TN_UNAVAILABLE))
-        return status;
-    look_elsewhere(&s);
-    if (!s.found)
-        return status;
-    if (is_there)
-        tell(&s, "already in this process", "", false, err);
-    else if (kin[0])
-        tell(&s, "beside one of its version that is already in this process: ", kin, false, err);
-    else if (by_loader)
-        tell(&s, "found by the loader", "", true, err);
-    else
-        tell(&s, "found at ", s.taken, false, err);
-    return TN_OK;
+    return seek(&s, err);
+}
+
+tn_status cuda_find_look(const tn_host *host, const cuda_sought *sought, char *out_path,
+                         size_t size, tn_error *err)
+{
+    search s = {.host = host, .sought = sought, .looks = true};
+    tn_status status = TN_HAS(host, tn_host, library_look)
+                           ? seek(&s, err)
+                           : tn_fail(err, TN_UNAVAILABLE, 0, "", "the host does not look");
+    if (!status)
+        tn_text_fit(out_path, size, s.taken);
+    return status;
 }

@@ -18,4 +18,8 @@ typedef struct cuda_sought {
 tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
                          size_t count, void *table, tn_error *err);
 
+/* Where that would find it, as far as files tell: a tn_library_row's `look`. Opens nothing. */
+tn_status cuda_find_look(const tn_host *host, const cuda_sought *sought, char *out_path,
+                         size_t size, tn_error *err);
+
 #endif

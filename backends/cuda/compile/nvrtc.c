@@ -60,6 +60,11 @@ tn_status cuda_nvrtc_version(void *any, int64_t *out_number, char *out_text, siz
     return TN_OK;
 }
 
+static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    return cuda_find_look(host, &sought, out_path, size, err);
+}
+
 const tn_library_row cuda_nvrtc_row = {
     .struct_size = sizeof cuda_nvrtc_row,
     .name = "nvrtc",
@@ -68,6 +73,7 @@ const tn_library_row cuda_nvrtc_row = {
     .remedy = "install NVIDIA's toolkit, or its nvrtc part alone (pip install nvidia-cuda-nvrtc)",
     .open = cuda_nvrtc_open,
     .version = cuda_nvrtc_version,
+    .look = look,
 };
 
 /* "file(12): error: words\n  the line\n      ^\n" as "file(12): error: words: the ^line". */

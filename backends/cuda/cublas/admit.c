@@ -47,16 +47,20 @@ static tn_status admit_activation(const tn_op *op, tn_refusal *why)
                        "it has relu, and gelu-tanh for out of f32");
 }
 
-tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    lt_shape shape;
     tn_status status = admit_capability(row, query, why);
     if (!status)
         status = admit_types(row, query->op, why);
     if (!status)
         status = admit_activation(query->op, why);
-    if (!status)
-        status = cuda_admit_alignment(query, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    lt_shape shape;
+    tn_status status = cuda_blas_admit_kind(row, query, why);
     return status ? status : lt_shape_of(query->op, &shape, why);
 }
 

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+/* All but the shape, and with that. */
+tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_int8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);

@@ -2,11 +2,13 @@
 
 static const tn_symbol symbols[] = {
 #define BLAS_CALL_(field, name, result, parameters) {#name, offsetof(cuda_blas, field)},
-    BLAS_CALL_LIST(BLAS_CALL_)};
-static const tn_symbol later[] = {BLAS_LATER_LIST(BLAS_CALL_)
+    BLAS_CALL_LIST(BLAS_CALL_)
+#undef BLAS_CALL_
+#define BLAS_CALL_(field, name, result, parameters) {"?" #name, offsetof(cuda_blas, field)},
+        BLAS_LATER_LIST(BLAS_CALL_)
 #undef BLAS_CALL_
 };
-enum { SYMBOLS = sizeof symbols / sizeof symbols[0], LATER = sizeof later / sizeof later[0] };
+enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
 static const char files[] = "libcublas.so.13|libcublas.so.12";
 static const cuda_sought sought = {files, "cu13|cublas", "libcublasLt.so.13|libcublasLt.so.12"};
@@ -19,7 +21,6 @@ static tn_status open_blas(const tn_host *host, void **out_self, tn_error *err)
     if (status)
         return status;
     cuda_blas *self = made;
-    (void)cuda_find_bind(host, &sought, later, LATER, self, NULL); /* rows ask for the version */
     for (int32_t i = 0; i < CUDA_MOST && !status; i++) {
         if (mtx_init(&self->turn[i], mtx_plain) != thrd_success)
             status = tn_fail(err, TN_OUT_OF_MEMORY, 0, "cublas", "no memory for a lock");
@@ -47,6 +48,11 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
+static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    return cuda_find_look(host, &sought, out_path, size, err);
+}
+
 const tn_library_row cuda_blas_row = {
     .struct_size = sizeof cuda_blas_row,
     .name = "cublas",
@@ -55,6 +61,7 @@ const tn_library_row cuda_blas_row = {
     .remedy = "install NVIDIA's toolkit, or its cuBLAS part alone (pip install nvidia-cublas)",
     .open = open_blas,
     .version = version_of,
+    .look = look,
 };
 
 /* What never changes of a handle: alpha and beta are the host's, and nothing is added up in any order. */

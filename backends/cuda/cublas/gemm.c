@@ -35,10 +35,19 @@ static tn_status admit_room(const tn_query *query, tn_refusal *why)
                        "with less some of its products find no memory");
 }
 
+/* How many batches, each of one stride, there are along the outer dimensions. */
+static int64_t batches_of(const tn_op *op, const lt_shape *shape)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < shape->outer; d++)
+        count *= op->operand[TN_MATMUL_OUT].shape[d];
+    return count;
+}
+
 static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
 {
     lt_shape shape;
-    tn_status status = lt_shape_of(query->op, &shape, why);
+    tn_status status = lt_shape_split(query->op, &shape, why);
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT && !status; i++) {
         const lt_matrix *m = &shape.matrix[i];
         const int64_t most = m->leading > m->columns ? m->leading : m->columns;
@@ -46,13 +55,17 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
             status = cuda_refuse(why, TN_REFUSE_STRIDE, "stride", INT32_MAX, most,
                                  "sizes and strides of at most 2147483647");
     }
+    if (!status && shape.outer > 0)
+        (void)snprintf(why->text, sizeof why->text,
+                       "a batch without one stride: it is %lld calls, one after another",
+                       (long long)batches_of(query->op, &shape));
     return status;
 }
 
 tn_status cuda_gemm_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     tn_status status = row->dtypes == cuda_blas_i8 ? cuda_blas_admit_int8(row, query, why)
-                                                   : cuda_blas_admit(row, query, why);
+                                                   : cuda_blas_admit_kind(row, query, why);
     if (!status)
         status = admit_sizes(query, why);
     return status ? status : admit_room(query, why);
@@ -93,7 +106,14 @@ void cuda_gemm_plan_release(const tn_run *run, void *plan)
     run->host->release(run->host->self, plan);
 }
 
-static lt_status multiply(const tn_run *run, const void *none, blas_handle handle,
+/* What an operand has at a place of the outer dimensions. */
+static char *data_at(const tn_run *run, int32_t operand, const lt_place *place)
+{
+    return (char *)tn_operand(run, operand) +
+           place->offset[operand] * cuda_bytes_of(run->op->operand[operand].dtype);
+}
+
+static lt_status multiply(const tn_run *run, const void *user, blas_handle handle,
                           const char **call)
 {
     const cuda_blas *blas = run->library;
@@ -101,16 +121,17 @@ static lt_status multiply(const tn_run *run, const void *none, blas_handle handl
     const tn_matmul_op *mm = &run->op->as.matmul;
     const cuda_blas_factor alpha = cuda_blas_factor_of(plan->sums.scale, mm->alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(plan->sums.scale, mm->beta);
+    const lt_place *place = user;
     lt_shape shape;
-    (void)none, (void)lt_shape_of(run->op, &shape, NULL); /* which has admitted it */
+    (void)lt_shape_split(run->op, &shape, NULL); /* which has admitted it */
     const lt_matrix *l = &shape.matrix[shape.left], *r = &shape.matrix[shape.right];
     const lt_matrix *to = &shape.matrix[TN_MATMUL_OUT];
     const blas_operation of_l = l->turned ? LT_OP_T : LT_OP_N, of_r = r->turned ? LT_OP_T : LT_OP_N;
     const lt_type in = cuda_blas_type(run->op->operand[TN_MATMUL_A].dtype);
     const lt_type type = cuda_blas_type(run->op->operand[TN_MATMUL_OUT].dtype);
     const int m = (int)to->rows, n = (int)to->columns, k = (int)mm->k;
-    const void *left = tn_operand(run, shape.left), *right = tn_operand(run, shape.right);
-    void *out = tn_operand(run, TN_MATMUL_OUT);
+    const void *left = data_at(run, shape.left, place), *right = data_at(run, shape.right, place);
+    void *out = data_at(run, TN_MATMUL_OUT, place);
     *call = shape.batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx";
     if (shape.batch == 1)
         return blas->gemm(handle, of_l, of_r, m, n, k, &alpha, left, in, (int)l->leading, right, in,
@@ -161,10 +182,15 @@ tn_status cuda_gemm_turn(const tn_run *run, const cuda_scope *scope, cuda_gemm_m
 static tn_status gemm_run(const tn_run *run, tn_error *err)
 {
     cuda_scope scope;
+    lt_shape shape;
+    lt_place place = {{0}, {0}};
     tn_status status = cuda_enter(run->platform, run->device, &scope, err);
     if (status)
         return status;
-    status = cuda_gemm_turn(run, &scope, multiply, NULL, err);
+    (void)lt_shape_split(run->op, &shape, NULL);
+    do
+        status = cuda_gemm_turn(run, &scope, multiply, &place, err);
+    while (!status && lt_place_next(run->op, &shape, &place));
     cuda_leave(&scope);
     return status;
 }

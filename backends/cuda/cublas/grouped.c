@@ -104,10 +104,21 @@ static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, 
     return status ? status : cuda_gemm_turn(&first, scope, multiply, t, err);
 }
 
-static tn_status run_many(const tn_run *runs, size_t count, tn_error *err)
+/* cuBLAS does not say which of those of a call it does not take. */
+static tn_status tell_some(size_t count, const tn_error *said, tn_error *err)
+{
+    return count == 1
+               ? tn_fail(err, said->status, said->native_code, said->where, "%s", said->message)
+               : tn_fail(err, said->status, said->native_code, said->where,
+                         "a call for %zu products, of which this is the first: %s", count,
+                         said->message);
+}
+
+static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err)
 {
     const tn_host *host = runs->host;
     cuda_scope scope;
+    tn_error said = {0};
     told *t = host->alloc(host->self, sizeof *t, _Alignof(told));
     if (!t)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, runs->row->name, "no memory for the groups");
@@ -115,7 +126,11 @@ static tn_status run_many(const tn_run *runs, size_t count, tn_error *err)
     if (!status) {
         for (size_t i = 0; i < count && !status; i += t->count) {
             t->count = count - i < MOST ? count - i : MOST;
-            status = run_some(runs + i, &scope, t, err);
+            status = run_some(runs + i, &scope, t, &said);
+            if (status) {
+                *out_failed = i;
+                (void)tell_some(t->count, &said, err);
+            }
         }
         cuda_leave(&scope);
     }
@@ -125,7 +140,8 @@ static tn_status run_many(const tn_run *runs, size_t count, tn_error *err)
 
 static tn_status run_one(const tn_run *run, tn_error *err)
 {
-    return run_many(run, 1, err);
+    size_t failed = 0;
+    return run_many(run, 1, &failed, err);
 }
 
 /* Not timed on an H200 yet: a call is dear, and each of many has a part of it. */

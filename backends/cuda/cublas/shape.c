@@ -9,13 +9,13 @@ static bool lies_by_rows(const tn_layout *layout)
            (layout->shape[r] > 1 && layout->stride[r] != 1);
 }
 
-/* The batch's dimensions as one, in place of which `stride` leads from matrix to matrix; false where they
- * do not follow one another. */
-static bool join_batch(const tn_layout *layout, int32_t batch_rank, int64_t *stride)
+/* The batch's dimensions from `first` on as one, in place of which `stride` leads from matrix to matrix; false where
+ * they do not follow one another. */
+static bool join_batch(const tn_layout *layout, int32_t first, int32_t batch_rank, int64_t *stride)
 {
     int64_t count = 1;
     *stride = 0;
-    for (int32_t d = batch_rank - 1; d >= 0; d--) {
+    for (int32_t d = batch_rank - 1; d >= first; d--) {
         if (layout->shape[d] == 1)
             continue;
         if (count == 1)
@@ -42,10 +42,34 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
     if (to->leading < rows || (rows > 1 && layout->stride[by_rows ? c : r] != 1))
         return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], rows, to->leading,
                            "rows or columns lie together, one behind the other");
-    if (!join_batch(layout, op->as.matmul.batch_rank, &to->batch_stride))
-        return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], 1, 0,
-                           "the batch's dimensions have one stride together");
+    (void)join_batch(layout, out->outer, op->as.matmul.batch_rank, &to->batch_stride);
     return TN_OK;
+}
+
+/* How many of the batch's dimensions have to be left out for the others to have one stride, in every operand. */
+static int32_t count_outer(const tn_op *op)
+{
+    const int32_t rank = op->as.matmul.batch_rank;
+    int64_t stride;
+    int32_t first = 0;
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
+        while (!join_batch(&op->operand[i], first, rank, &stride))
+            first++;
+    }
+    return first;
+}
+
+bool lt_place_next(const tn_op *op, const lt_shape *shape, lt_place *io)
+{
+    int32_t d = shape->outer - 1;
+    while (d >= 0 && ++io->at[d] == op->operand[TN_MATMUL_OUT].shape[d])
+        io->at[d--] = 0;
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
+        io->offset[i] = 0;
+        for (int32_t k = 0; k < shape->outer; k++)
+            io->offset[i] += io->at[k] * op->operand[i].stride[k];
+    }
+    return d >= 0;
 }
 
 /* Matrices of A that one B serves, one behind the other, are one matrix of more rows. */
@@ -80,6 +104,16 @@ static tn_status admit_bias(const tn_op *op, const lt_shape *shape, tn_refusal *
 
 tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why)
 {
+    tn_status status = lt_shape_split(op, out, why);
+    return status || out->outer == 0
+               ? status
+               : cuda_refuse(why, TN_REFUSE_STRIDE, "batch.stride", 1, out->outer + 1,
+                             "the batch's dimensions have one stride together, in each of A, B and "
+                             "out");
+}
+
+tn_status lt_shape_split(const tn_op *op, lt_shape *out, tn_refusal *why)
+{
     const tn_matmul_op *mm = &op->as.matmul;
     tn_status status = TN_OK;
     if (mm->k < 1)
@@ -90,7 +124,10 @@ tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why)
     out->out_by_rows = lies_by_rows(&op->operand[TN_MATMUL_OUT]);
     out->left = out->out_by_rows ? TN_MATMUL_B : TN_MATMUL_A;
     out->right = out->out_by_rows ? TN_MATMUL_A : TN_MATMUL_B;
-    out->batch = mm->matrices;
+    out->outer = count_outer(op);
+    out->batch = 1;
+    for (int32_t d = out->outer; d < mm->batch_rank; d++)
+        out->batch *= op->operand[TN_MATMUL_OUT].shape[d];
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT && !status; i++)
         status = describe(op, i, out, why);
     if (status)

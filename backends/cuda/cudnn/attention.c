@@ -1,6 +1,7 @@
 #include "attention.h"
 
 #include "bias.h"
+#include "dropout.h"
 #include "engine.h"
 #include "packed.h"
 #include "sdpa.h"
@@ -19,6 +20,7 @@ typedef struct dnn_own {
     uint64_t parts; /* of the gradient of queries        */
     uint64_t bias;  /* of what a mask of bool becomes    */
     uint64_t least; /* of LSE without -infinity          */
+    uint64_t kept;  /* of the mask of dropout            */
 } dnn_own;
 
 /* A plan, and where what it is given comes from. */
@@ -30,7 +32,8 @@ typedef struct dnn_step {
 
 typedef struct dnn_made {
     dnn_own own;
-    bool clears; /* the parts begin as zero */
+    bool clears;        /* the parts begin as zero */
+    cuda_kernel *keeps; /* writes the mask of dropout, or NULL */
     int32_t steps;
     dnn_step step[DNN_TABLES_MOST +
                   1]; /* tables of packed sequences, or what masks need; then all the rest */
@@ -55,7 +58,7 @@ static bool sums_together(const tn_kernel_row *row)
 
 /* As f64, which no size of an op overflows. */
 typedef struct need {
-    double table, each, sums, parts, bias, least, theirs;
+    double table, each, sums, parts, bias, least, kept, theirs;
 } need;
 
 /* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
@@ -95,6 +98,7 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
     out->each = round_up((double)(at->batch + 1) * sizeof(int32_t));
     out->table = tables.count > 0 ? tables.count * out->each : lengths ? out->each : 0;
     out->bias = round_up((double)dnn_bias_elements(op) * sizeof(uint16_t));
+    out->kept = round_up(dnn_kept_bytes(op));
     if (dnn_needs_least(op))
         out->least = round_up(rows * sizeof(float));
     if (back)
@@ -114,7 +118,7 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     need n;
     need_of(row, query->op, &n);
-    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.least + n.theirs);
+    return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.least + n.kept + n.theirs);
 }
 
 /* Makes the plan of all that was added to a graph, which ends with it. */
@@ -192,10 +196,13 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_made *out,
     need_of(run->row, run->op, &n);
     target.most = bytes_of(n.theirs);
     memset(out, 0, sizeof *out);
-    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each), bytes_of(n.sums),
-                         bytes_of(n.parts), bytes_of(n.bias), bytes_of(n.least)};
+    out->own = (dnn_own){bytes_of(n.table), bytes_of(n.each),  bytes_of(n.sums), bytes_of(n.parts),
+                         bytes_of(n.bias),  bytes_of(n.least), bytes_of(n.kept)};
     out->clears = dnn->version() < PARTS_ANY;
-    status = make_steps(run, &target, out, err);
+    if (out->own.kept > 0)
+        status = dnn_keeper_get(run, &out->keeps, err);
+    if (!status)
+        status = make_steps(run, &target, out, err);
     if (status)
         end_made(run, out);
     dnn_handle_give(dnn, scope, lease);
@@ -241,8 +248,8 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
 typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
-    float scale, cap;
-    char *table, *sums, *parts, *bias, *least;
+    float scale, cap, gain, share;
+    char *table, *sums, *parts, *bias, *least, *kept;
     char *workspace; /* cuDNN's */
 } launch;
 
@@ -255,12 +262,15 @@ static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
                     .made = made,
                     .scale = (float)at->scale,
                     .cap = (float)at->softcap,
+                    .gain = (float)(1 / (1 - at->dropout)),
+                    .share = (float)(1 - at->dropout),
                     .table = aligned};
     out->sums = out->table + made->own.table;
     out->parts = out->sums + made->own.sums;
     out->bias = out->parts + made->own.parts;
     out->least = out->bias + made->own.bias;
-    out->workspace = out->least + made->own.least;
+    out->kept = out->least + made->own.least;
+    out->workspace = out->kept + made->own.kept;
 }
 
 static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
@@ -275,6 +285,9 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_PARTS: return l->parts;
     case DNN_FROM_BIAS: return l->bias;
     case DNN_FROM_LEAST: return l->least;
+    case DNN_FROM_KEPT: return l->kept;
+    case DNN_FROM_GAIN: return &l->gain;
+    case DNN_FROM_SHARE: return &l->share;
     default: break;
     }
     if (slot->from <= DNN_FROM_TABLES)
@@ -331,7 +344,8 @@ static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *
     if (!code && own->parts > 0 && l->made->clears)
         code = driver->fill_32((cu_deviceptr)(uintptr_t)l->parts, 0,
                                (size_t)own->parts / sizeof(uint32_t), run->stream);
-    return cuda_check(scope, code, "cuMemsetD32Async", err);
+    tn_status status = cuda_check(scope, code, "cuMemsetD32Async", err);
+    return !status && l->made->keeps ? dnn_keeper_run(run, l->made->keeps, l->kept, err) : status;
 }
 
 static tn_status queue(const tn_run *run, const cuda_scope *scope, dnn_made *made, tn_error *err)

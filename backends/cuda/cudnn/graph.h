@@ -19,6 +19,11 @@ enum {
     DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
     DNN_FROM_BIAS = -8,  /* what a mask of bool becomes */
     DNN_FROM_LEAST = -9, /* LSE, with the least number for -infinity */
+    DNN_FROM_KEPT = -10, /* 1 for each weight that dropout keeps, and 0 for the others */
+
+    /* And of dropout's numbers, as f32: */
+    DNN_FROM_GAIN = -11,  /* 1 / (1 - dropout), what is kept is multiplied by */
+    DNN_FROM_SHARE = -12, /* 1 - dropout                                      */
 
     /* And, each less a number: */
     DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */

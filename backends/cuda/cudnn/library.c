@@ -87,6 +87,11 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
+static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    return cuda_find_look(host, &sought, out_path, size, err);
+}
+
 const tn_library_row cuda_dnn_row = {
     .struct_size = sizeof cuda_dnn_row,
     .name = "cudnn",
@@ -95,6 +100,7 @@ const tn_library_row cuda_dnn_row = {
     .remedy = "install NVIDIA's cuDNN 9 (pip install nvidia-cudnn-cu13)",
     .open = open_dnn,
     .version = version_of,
+    .look = look,
 };
 
 /* Of many lines, each of one of its engines or of one of their steps, the first has the cause: "Warning: ...;

@@ -3,6 +3,7 @@
 #include "../kernels/layout.h"
 #include "attention.h"
 #include "bias.h"
+#include "dropout.h"
 #include "packed.h"
 
 static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
@@ -158,6 +159,7 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
     enum { TILE = 64, BOTTOM_ANY = 90600, WINDOW_ANY = 91002, BLIND = 91000 };
     const tn_attention_op *at = &query->op->as.attention;
     const bool masked = query->op->operand[TN_ATTENTION_MASK].dtype != TN_DTYPE_NONE;
+    const bool drops = query->op->uses & TN_ATTENTION_USES_DROPOUT;
     dnn_shape shape;
     tn_status status = dnn_shape_of(query->op, &shape, why);
     if (status)
@@ -165,6 +167,9 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
     if (shape.bottom && masked)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "mask", 0, 1,
                            "bounds from the bottom right corner go without a mask");
+    if (shape.bottom && drops)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "dropout", 0, 1,
+                           "bounds from the bottom right corner go without dropout");
     if (shape.bottom && is_before(query, BOTTOM_ANY) && (at->queries % TILE || at->keys % TILE))
         return refuse_version(why, query, BOTTOM_ANY,
                               "before 9.6 bounds from the bottom right corner need lengths that "
@@ -173,10 +178,10 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
         return refuse_version(why, query, BLIND,
                               "a query may see no key here, and before 9.10 has a mean of all of "
                               "them then");
-    if (shape.left && is_before(query, WINDOW_ANY) && (masked || !shape.right))
+    if (shape.left && is_before(query, WINDOW_ANY) && (masked || drops || !shape.right))
         return refuse_version(why, query, WINDOW_ANY,
-                              "before 9.10.2 a bound on the left needs one on the right, and no "
-                              "mask");
+                              "before 9.10.2 a bound on the left needs one on the right, no mask "
+                              "and no dropout");
     return TN_OK;
 }
 
@@ -243,6 +248,27 @@ static tn_status admit_packed(const tn_query *query, tn_refusal *why)
     return dnn_packed_admit(query->op, why);
 }
 
+/* PyTorch has no dropout through versions after 9.11.0 and before 9.14, nor for a single query. Where it is admitted,
+ * `why` has a note of its memory. */
+static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
+{
+    enum { LOST = 91100, FOUND = 91400 };
+    const double bytes = dnn_kept_bytes(query->op), most = (double)INT32_MAX * sizeof(uint16_t);
+    if (!(query->op->uses & TN_ATTENTION_USES_DROPOUT))
+        return TN_OK;
+    if (query->library_version > LOST && is_before(query, FOUND))
+        return refuse_version(why, query, FOUND, "9.11.1 to 9.13 are known to have no dropout");
+    if (query->op->as.attention.queries == 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                           "a single query is not taken with dropout");
+    if (bytes > most)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "weights", INT32_MAX, INT64_MAX,
+                           "a mask of what dropout keeps has at most so many elements");
+    (void)snprintf(why->text, sizeof why->text,
+                   "what dropout keeps is written before, to %.0f bytes of workspace", bytes);
+    return TN_OK;
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
@@ -261,7 +287,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_pages(query, why);
     if (!status)
         status = admit_packed(query, why);
-    return status ? status : admit_decode(query, why);
+    if (!status)
+        status = admit_decode(query, why);
+    return status ? status : admit_dropout(query, why);
 }
 
 /* 9.19 on an H200 gave right gradients with a mask of every sequence, head, query and key, and wrong ones with a mask
@@ -317,15 +345,18 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
         is_before(query, LATE_BOTH))
         return refuse_version(why, query, LATE_BOTH,
                               "before 9.18, on 10.x, gradients differ from run to run");
+    if (row->numerics & TN_NUM_RUN_TO_RUN && query->device->capability.major == 10 &&
+        query->op->uses & TN_ATTENTION_USES_DROPOUT)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "dropout", 0, 1,
+                           "on 10.x gradients with dropout differ from run to run");
     return TN_OK;
 }
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* Dropout is not among them: cuDNN's numbers are others than those that Tenon's seed and offset stand for. */
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
-           TN_ATTENTION_USES_OFFSET,
+           TN_ATTENTION_USES_OFFSET | TN_ATTENTION_USES_DROPOUT,
     FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
               TN_ATTENTION_USES_LENGTHS,
     MASKS = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_MASK,
@@ -335,7 +366,7 @@ enum {
 /* A plan is compiled for its shape: it has no free dimension. */
 #define ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
-    .backend = "cudnn", .version = 1, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
+    .backend = "cudnn", .version = 2, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
     .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
 
 const tn_kernel_row cuda_dnn_attention_row = {

@@ -1,6 +1,7 @@
 #include "sdpa.h"
 
 #include "bias.h"
+#include "dropout.h"
 #include "packed.h"
 
 #include <float.h>
@@ -262,7 +263,7 @@ static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_
     return power;
 }
 
-/* Weights of the op's dtype; the logarithm of their sum is an output, or stays within. */
+/* Weights of the op's dtype, less what is dropped; the logarithm of their sum is an output, or stays within. */
 static dnn_desc add_softmax(const dnn_sdpa *s)
 {
     dnn_graph *graph = s->graph;
@@ -272,7 +273,12 @@ static dnn_desc add_softmax(const dnn_sdpa *s)
     dnn_desc power = add_powers(s, &most, &sum);
     dnn_desc logarithm = dnn_each_to(s, DNN_LOG, dnn_between(graph, &s->rows), sum, NULL);
     (void)dnn_each_to(s, DNN_ADD, add_lse(s), most, logarithm);
-    return dnn_each_to(s, DNN_DIV, dnn_between(graph, &weights), power, sum);
+    dnn_desc to = dnn_between(graph, &weights);
+    if (!s->kept)
+        return dnn_each_to(s, DNN_DIV, to, power, sum);
+    dnn_desc whole_weights = dnn_each_score(s, DNN_DIV, DNN_F32, power, sum, NULL);
+    dnn_desc greater = dnn_each_score(s, DNN_MUL, DNN_F32, whole_weights, s->gain, NULL);
+    return dnn_each_to(s, DNN_MUL, to, greater, s->kept);
 }
 
 static void add_values(const dnn_sdpa *s, dnn_desc weights)
@@ -298,6 +304,10 @@ void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out)
                                .shape = {at->batch, at->heads, at->queries, 1},
                                .stride = {all, at->queries, 1, 1}}};
     (void)dnn_shape_of(op, &out->shape, NULL); /* it was admitted */
+    if (op->uses & TN_ATTENTION_USES_DROPOUT) {
+        out->kept = dnn_kept(out);
+        out->gain = dnn_number(graph, DNN_FROM_GAIN, DNN_F32, 0);
+    }
     if (!out->shape.lengths)
         return;
     out->queries = op->uses & TN_ATTENTION_USES_PACKED

@@ -1,5 +1,5 @@
 /* The graph of cuDNN's operations that is attention, in the pattern that its fused engines know: product,
- * scale, cap, mask, padding, bounds, softmax with its statistics, product; and the graph of its gradients. */
+ * scale, cap, mask, padding, bounds, softmax with its statistics, dropout, product; and the graph of its gradients. */
 #ifndef CUDA_CUDNN_SDPA_H
 #define CUDA_CUDNN_SDPA_H
 
@@ -22,6 +22,9 @@ typedef struct dnn_sdpa {
     dnn_desc queries;  /* of each sequence, where they have lengths of keys; else NULL */
     dnn_desc keys;
     dnn_desc score; /* the scores as they are now */
+    dnn_desc
+        kept; /* with dropout: the mask of what is kept, and what that is multiplied by; else NULL */
+    dnn_desc gain;
 } dnn_sdpa;
 
 void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out);

@@ -73,6 +73,43 @@ typedef struct cuda_matmul_args {
     int reserved;
 } cuda_matmul_args;
 
+/* A table of i32. */
+typedef struct cuda_table {
+    const int *first; /* 0: there is none */
+    long long stride;
+} cuda_table;
+
+/* Attention, as tenon/module/op.h has it. A row is a query of a head; those of one group of keys are numbered by
+ * their queries first, then by their heads, in blocks of as many as a kernel takes at once. */
+typedef struct cuda_attention_args {
+    const void *q, *k, *v;
+    void *out;
+    void *lse; /* 0: not wanted */
+    const void *mask;
+    const void *sinks;
+    void *
+        partial; /* of each row and part of the keys: sums of values; behind them all, greatest and sum of weights */
+    cuda_table starts_q, starts_k, lengths, pages;
+    long long pages_along;
+    long long q_stride[4], k_stride[4], v_stride[4], out_stride[4], lse_stride[4], mask_stride[4];
+    long long sinks_stride;
+    long long all_queries, all_keys; /* of what is packed */
+    long long left, right, shift;
+    int batch, heads, groups, queries, keys, size, value_size;
+    int ratio;       /* heads of a group             */
+    int page, pool;  /* keys of a page, and pages    */
+    int blocks;      /* of rows, in one group        */
+    int parts, part; /* of keys, and how many one has */
+    unsigned long long seed, offset;
+    double scale, softcap;
+    double kept;        /* 1 less dropout */
+    unsigned threshold; /* a weight is kept whose word, without its last 8 bits, is at least this */
+    int bottom;         /* places are counted from the bottom right corner */
+    int mask_kind;      /* 0 none, 1 of bool, 2 of f32, 3 of the operands' dtype */
+    int sinks_kind;     /* 0 none, 2 and 3 as above */
+    int whole_q, whole_k, whole_v, whole_out; /* rows of it are read or written 16 bytes at once */
+} cuda_attention_args;
+
 /* Random numbers: `elements` of them, from block `block` on. */
 typedef struct cuda_random_args {
     void *out;
@@ -81,5 +118,16 @@ typedef struct cuda_random_args {
     unsigned long long subsequence;
     unsigned long long block;
 } cuda_random_args;
+
+/* What dropout keeps of `elements` weights, numbered from 0: those whose random number, of 24 bits, is at least
+ * `least`. `one` is what is written for them. */
+typedef struct cuda_dropout_args {
+    void *out;
+    long long elements;
+    unsigned long long seed;
+    unsigned long long block;
+    unsigned least;
+    unsigned one;
+} cuda_dropout_args;
 
 #endif

@@ -85,9 +85,10 @@ unsigned cuda_blocks_for(const tn_run *run, int64_t units)
     return cuda_blocks_on(run->platform, run->device, units);
 }
 
-unsigned cuda_blocks_on(const cuda *self, int32_t device, int64_t units)
+unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units)
 {
-    int64_t processors = self->devices[device].found.multi_processors;
+    const cuda_found *found = NULL;
+    int64_t processors = cuda_describe(self, device, &found, NULL) ? 0 : found->multi_processors;
     int64_t most = processors > 0 ? processors * 32 : 4096;
     return (unsigned)(units < 1 ? 1 : units < most ? units : most);
 }
@@ -108,6 +109,19 @@ tn_status cuda_plan_launch(const tn_run *run, cuda_kernel *kernel, unsigned bloc
                                 .args = args,
                                 .stream = run->stream};
     return cuda_kernel_launch(run->platform, run->device, &launch, err);
+}
+
+cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
+                                       uint16_t one)
+{
+    const double bound = at->dropout * (1 << 24);
+    const unsigned whole = (unsigned)bound;
+    return (cuda_dropout_args){.out = out,
+                               .elements = elements,
+                               .seed = at->seed,
+                               .block = at->offset,
+                               .least = whole + ((double)whole < bound),
+                               .one = one};
 }
 
 int cuda_walk_sizes(const tn_walk *walk, long long *out)

@@ -1,27 +1,12 @@
-/* Random numbers on the device. They are the platform's and no op's, so that this opens the compiler for
- * itself, once. */
+/* Random numbers on the device. They are the platform's and no op's. */
 #include "layout.h"
-
-/* NULL where there is none: that is looked for once, too. */
-static const cuda_nvrtc *compiler_of(cuda *self)
-{
-    mtx_lock(&self->lock);
-    if (!self->sought_compiler) {
-        self->sought_compiler = true;
-        if (cuda_nvrtc_open(self->host, &self->compiler, NULL))
-            self->compiler = NULL;
-    }
-    const cuda_nvrtc *found = self->compiler;
-    mtx_unlock(&self->lock);
-    return found;
-}
 
 tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
 {
     cuda *self = any;
     const bool words = job->dtype == TN_U32 || job->dtype == TN_I32;
     const char *type = words ? "u32" : cuda_is_float(job->dtype) ? cuda_type_of(job->dtype) : NULL;
-    const cuda_nvrtc *compiler = type ? compiler_of(self) : NULL;
+    const cuda_nvrtc *compiler = type ? cuda_compiler(self) : NULL;
     const int64_t in_block = cuda_bytes_of(job->dtype) == 8 ? 2 : 4;
     const int64_t each = in_block * CUDA_THREADS;
     char options[CUDA_RANDOM_OPTIONS_ROOM];

@@ -72,6 +72,15 @@ static void write_padded(const void *bytes, size_t size)
         fail("writing", "no room");
 }
 
+/* In place of platform/describe.c. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    static const cuda_found made_up = {.multi_processors = 128};
+    (void)self, (void)index, (void)err;
+    *out_found = &made_up;
+    return TN_OK;
+}
+
 /* What the rows call for their kernels, in place of compile/code.c: nothing is loaded. */
 static char seen[256][512];
 
@@ -154,7 +163,6 @@ static void ready(const tn_kernel_row *row, const tn_op *op)
     uint64_t bytes = 0;
     void *plan = NULL;
     tn_error err;
-    made_up.devices[0].found.multi_processors = 128;
     if (row->plan(&run, &plan, &bytes, &err))
         fail(row->name, err.message);
     row->plan_release(&run, plan);
@@ -222,6 +230,29 @@ static void ready_products(tn_dtype dtype)
     ready(&cuda_matmul_row, &op);
 }
 
+static tn_layout dense_heads(tn_dtype dtype, int64_t size)
+{
+    enum { LENGTH = 64 };
+    return (tn_layout){.dtype = dtype,
+                       .rank = 4,
+                       .alignment = 64,
+                       .shape = {1, 1, LENGTH, size},
+                       .stride = {LENGTH * size, LENGTH * size, size, 1}};
+}
+
+/* One plan has the kernels for every length. */
+static void ready_attention(tn_dtype dtype)
+{
+    enum { SIZE = 128 };
+    tn_op op = {.struct_size = sizeof op,
+                .kind = TN_OP_ATTENTION,
+                .count = TN_ATTENTION_OPERANDS,
+                .as.attention = {.size = SIZE, .value_size = SIZE}};
+    for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
+        op.operand[n] = dense_heads(dtype, SIZE);
+    ready(&cuda_attention_row, &op);
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -241,6 +272,7 @@ int main(int argc, char **argv)
         ready_elements(dtypes[i]);
         ready_rows(dtypes[i]);
         ready_products(dtypes[i]);
+        ready_attention(dtypes[i]);
     }
     if (fclose(out))
         fail(argv[3], "it cannot be written");

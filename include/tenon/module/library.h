@@ -39,8 +39,13 @@ typedef struct tn_library_row {
     /* How much it tells of what it does: 0 nothing, 1 what it runs, 2 also what it builds. There when
      * verbose_setting is. */
     tn_status (*verbose)(void *self, int32_t level, tn_error *err);
+
+    /* Where `open` would take it from, as far as files tell, for one that is not open: the path, cut to `size` bytes,
+     * and by tn_fail(err, TN_OK, ...) how it comes to be that one. Opens nothing; from any thread. TN_UNAVAILABLE
+     * where there is none. NULL: where the host finds `files`. */
+    tn_status (*look)(const tn_host *host, char *out_path, size_t size, tn_error *err);
 } tn_library_row;
-TN_ENDS_WITH(tn_library_row, verbose);
+TN_ENDS_WITH(tn_library_row, look);
 
 TN_END_DECLS
 

@@ -93,8 +93,14 @@ typedef struct tn_host {
                            void **out, size_t *out_size, tn_error *err);
     tn_status (*cache_put)(void *self, const char *kind, const void *key, size_t key_size,
                            const void *data, size_t size, tn_error *err);
+
+    /* Where library_bind would take `files` from, without opening any: what is in this process already comes before
+     * what the loader finds, and *out_is_here says that it is that. The path is cut to `size` bytes. A name with a "/"
+     * is a path. TN_NOT_FOUND, and nothing is written, where there is none. */
+    tn_status (*library_look)(void *self, const char *files, char *out_path, size_t size,
+                              int32_t *out_is_here, tn_error *err);
 } tn_host;
-TN_ENDS_WITH(tn_host, cache_put);
+TN_ENDS_WITH(tn_host, library_look);
 
 /* What the module gives. Lists are NULL-ended arrays of pointers, so that rows may grow; a list
  * may be NULL. Everything it points to is constant and lives as long as the process. */

@@ -6,6 +6,8 @@
 
 #include "tenon/base.h"
 
+#include <stdbool.h>
+
 typedef struct tni_look {
     int32_t holds;  /* 1 it is there, 0 it is not, -1 it could not be looked at            */
     int32_t count;  /* how many, where several count; else 1 or 0                          */
@@ -32,6 +34,10 @@ void tni_look_pci(const char *root, const char *ids, tni_look *out);
  * A name with a "/" is a path. The file must be there and be whole, as far as its headers tell, and
  * of this machine; what was passed over for want of that is said. */
 void tni_look_library(const char *root, const char *files, const char *search, tni_look *out);
+
+/* The same of the running system, as opening one of the names would have it: what is in this process comes before any
+ * file, whatever its place. Whether it is that. */
+bool tni_look_taken(const char *files, tni_look *out);
 
 /* "linux/x86_64", "darwin/arm64", "windows/x86_64": whether the library was built for it. "amd64"
  * is "x86_64", and "aarch64" "arm64". */

@@ -1,0 +1,27 @@
+/* Which weights dropout keeps, by the numbers that the processor's are (tn_attention_keeps): a thread writes what comes
+ * of one block of four words, each 16 bits. `out` is aligned to eight bytes. */
+DEVICE u16 kept(const cuda_dropout_args &args, u32 word)
+{
+    return (u16)(word >> 8 >= args.least ? args.one : 0);
+}
+
+extern "C" __global__ void dropout_kept(const cuda_dropout_args args)
+{
+    typedef pack<u16, 4> numbers;
+    const INDEX all = (INDEX)args.elements, blocks = (all + 3) / 4;
+    const INDEX step = (INDEX)gridDim.x * blockDim.x;
+    u16 *out = (u16 *)args.out;
+    for (INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x; i < blocks; i += step) {
+        u32 words[4];
+        numbers made;
+        tn_philox_block(args.seed, 0, args.block + i, words);
+        for (int k = 0; k < 4; k++)
+            made.of[k] = kept(args, words[k]);
+        if (i * 4 + 4 <= all) {
+            put(out + i * 4, made);
+            continue;
+        }
+        for (INDEX k = i * 4; k < all; k++)
+            out[k] = made.of[k - i * 4];
+    }
+}
