@@ -105,10 +105,10 @@ class Decisions(script.Case):
         """Queueing a library's takes longer than computing them."""
         for dtype in ("f32", "bf16", "f16", "f64"):
             for sizes in ("m=16,n=16,k=16", "m=64,n=64,k=64", "m=128,n=128,k=128", "m=1,n=64,k=64",
-                          "m=16,n=16,k=16,batch=64", "m=64,n=64,k=64,bias=1,act=relu"):
+                          "m=16,n=16,k=16,batch=512", "m=64,n=64,k=64,batch=32", "m=64,n=64,k=64,bias=1,act=relu"):
                 self.assertEqual(self.chosen(f"matmul:{dtype}:{sizes}"), OWN, f"{dtype} {sizes}")
             for sizes in ("m=1024,n=1024,k=1024", "m=4096,n=4096,k=64", "m=64,n=64,k=16384", "m=1,n=4096,k=4096",
-                          "m=512,n=512,k=512"):
+                          "m=384,n=384,k=384", "m=64,n=64,k=64,batch=2000"):
                 self.assertTrue(self.chosen(f"matmul:{dtype}:{sizes}").startswith(LT), f"{dtype} {sizes}")
 
     def test_a_library_that_is_asked_for_comes_before_our_own(self):

@@ -199,7 +199,7 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
  * yet. A call is dearer by what it chooses each time. */
 #define ROW                                                                                 \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
-    .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 6,              \
+    .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 10.5,           \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
     .admit = cuda_gemm_admit, .workspace = workspace, .plan = cuda_gemm_plan,               \
     .plan_release = cuda_gemm_plan_release, .run = gemm_run

@@ -67,10 +67,10 @@ typedef struct cuda_matmul_args {
     unsigned tiles_down;
     unsigned tiles_across;
     int rank;       /* of the batch                                                   */
-    int wide;       /* tiles are of 32 rows and columns, else of 16                   */
     int a_by_k;     /* neighbours of A along k lie nearer than those of other rows    */
     int b_by_k;     /* the same of B, and other columns                               */
     int by_columns; /* neighbours of out down a column lie nearer than those of a row */
+    int reserved;
 } cuda_matmul_args;
 
 /* A table of i32. */

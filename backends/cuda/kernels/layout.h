@@ -21,7 +21,7 @@ const char *cuda_index_of(int64_t count);
 /* What one run is launched with; the rest of `args` is filled in by the run. */
 typedef struct cuda_plan {
     cuda_kernel *kernel;
-    cuda_kernel *second; /* of reductions in parts */
+    cuda_kernel *second; /* of reductions in parts, of products in wide tiles */
     unsigned blocks;
     unsigned second_blocks;
     union {

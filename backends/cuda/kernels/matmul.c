@@ -12,16 +12,43 @@ static int64_t tiles_along(int64_t size, int64_t side)
     return size / side + (size % side != 0);
 }
 
-static double tiles_of(const tn_matmul_op *mm, int64_t side)
+/* At most as many as out has elements. */
+static int64_t tiles_of(const tn_matmul_op *mm, int64_t side)
 {
-    return (double)tiles_along(mm->m, side) * (double)tiles_along(mm->n, side) *
-           (double)mm->matrices;
+    return tiles_along(mm->m, side) * tiles_along(mm->n, side) * mm->matrices;
 }
 
-/* Wide tiles read less, and are taken as soon as there is one for each multiprocessor. */
-static bool takes_wide(const tn_matmul_op *mm, int64_t processors)
+/* What a run takes on an H200, in microseconds: to be queued and started; a block alone for 64 products of its tile's
+ * sums, which wait for memory; a multiprocessor that has blocks enough, for a tile and for each product of its sums. */
+typedef struct pace {
+    double alone;
+    double tile;
+    double product;
+} pace;
+static const double started = 5.2;
+static const pace paces[3][2] = {
+    {{0.54, 0.45, 0.0050}, {1.03, 0.78, 0.0127}}, /* of f32: narrow tiles, wide ones */
+    {{0.78, 0.48, 0.0054}, {1.49, 0.84, 0.0136}}, /* of 16 bits                      */
+    {{0.77, 0.60, 0.0095}, {1.84, 1.40, 0.0285}}, /* with sums in f64                */
+};
+
+static double time_of(const tn_op *op, bool wide, int64_t processors)
 {
-    return mm->m > NARROW && mm->n > NARROW && tiles_of(mm, WIDE) >= (double)processors;
+    enum { DEPTH = 64, USUAL = 100 };
+    const tn_matmul_op *mm = &op->as.matmul;
+    const int32_t kind = mm->acc == TN_F64 ? 2 : op->operand[TN_MATMUL_A].dtype == TN_F32 ? 0 : 1;
+    const pace *p = &paces[kind][wide];
+    const int64_t turns =
+        tiles_along(tiles_of(mm, wide ? WIDE : NARROW), processors > 0 ? processors : USUAL);
+    const double alone = p->alone * (double)tiles_along(mm->k, DEPTH);
+    const double busy = (double)turns * (p->tile + p->product * (double)mm->k);
+    return alone > busy ? alone : busy;
+}
+
+/* Wide tiles read less, and are fewer. */
+static bool takes_wide(const tn_op *op, int64_t processors)
+{
+    return time_of(op, true, processors) < time_of(op, false, processors);
 }
 
 static int64_t distance(int64_t stride)
@@ -47,11 +74,8 @@ static void fill_batch(const tn_op *op, cuda_matmul_args *out)
         cuda_walk_strides(&walk, i, out->stride[i]);
 }
 
-static void fill_tiles(const tn_run *run, cuda_matmul_args *out)
+static void fill_tiles(const tn_matmul_op *mm, int64_t side, cuda_matmul_args *out)
 {
-    const tn_matmul_op *mm = &run->op->as.matmul;
-    out->wide = takes_wide(mm, cuda_processors(run->platform, run->device));
-    const int64_t side = out->wide ? WIDE : NARROW;
     out->tiles_down = (unsigned)tiles_along(mm->m, side);
     out->tiles_across = (unsigned)tiles_along(mm->n, side);
     out->tiles = out->tiles_down * out->tiles_across * (unsigned)mm->matrices;
@@ -63,6 +87,8 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     const tn_op *op = run->op;
     const tn_matmul_op *mm = &op->as.matmul;
     const int32_t m = mm->batch_rank, n = m + 1;
+    const bool wide =
+        takes_wide(op, ((const cuda *)run->platform)->devices[run->device].found.multi_processors);
     cuda_matmul_args args = {
         .alpha = mm->alpha, .beta = mm->beta, .m = mm->m, .n = mm->n, .k = mm->k};
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_BIAS; i++) {
@@ -75,8 +101,9 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     args.by_columns = lies_by(&op->operand[TN_MATMUL_OUT], m, n);
     if (mm->matrices > 1)
         fill_batch(op, &args);
-    fill_tiles(run, &args);
-    return cuda_plan_launch(run, plan->kernel, cuda_blocks_for(run, args.tiles), &args, err);
+    fill_tiles(mm, wide ? WIDE : NARROW, &args);
+    return cuda_plan_launch(run, wide ? plan->second : plan->kernel,
+                            cuda_blocks_for(run, args.tiles), &args, err);
 }
 
 static const char *function_of(int32_t activation)
@@ -90,20 +117,29 @@ static const char *function_of(int32_t activation)
     }
 }
 
+static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, tn_error *err)
+{
+    enum { THREADS_ALONG = 8 };
+    const tn_op *op = run->op;
+    char options[176];
+    snprintf(options, sizeof options,
+             "-DIN=%s\n-DOUT=%s\n-DW=%s\n-DPER=%d\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n",
+             cuda_type_of(op->operand[TN_MATMUL_A].dtype),
+             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
+             (int)(side / THREADS_ALONG), function_of(op->as.matmul.activation));
+    return cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, out, err);
+}
+
 /* Sizes and strides are told each run, so that one plan serves all of them. */
 static tn_status plan_matmul(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    const tn_op *op = run->op;
-    char options[160];
     cuda_plan *plan = NULL;
     tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
     if (status)
         return status;
-    snprintf(options, sizeof options, "-DIN=%s\n-DOUT=%s\n-DW=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n",
-             cuda_type_of(op->operand[TN_MATMUL_A].dtype),
-             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
-             function_of(op->as.matmul.activation));
-    status = cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, &plan->kernel, err);
+    status = plan_tiles(run, NARROW, &plan->kernel, err);
+    if (!status)
+        status = plan_tiles(run, WIDE, &plan->second, err);
     if (status)
         cuda_plan_release(run, plan);
     else
@@ -146,37 +182,18 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     tn_status status = cuda_admit_groups(query, why);
     if (!status)
         status = admit_types(query->op, why);
-    if (!status && tiles_of(&query->op->as.matmul, NARROW) > INT32_MAX)
-        status = cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, INT64_MAX,
+    const int64_t tiles = tiles_of(&query->op->as.matmul, NARROW);
+    if (!status && tiles > INT32_MAX)
+        status = cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, tiles,
                              "at most 2147483647 tiles of 16 rows and columns");
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* What a run takes on an H200, in microseconds: to be queued and started; a block alone for 64 products of its tile's
- * sums, which wait for memory; a multiprocessor that has blocks enough, for a tile and for each product of its sums. */
-typedef struct pace {
-    double alone;
-    double tile;
-    double product;
-} pace;
-static const double started = 4;
-static const pace paces[2][2] = {
-    {{0.5, 0.1, 0.003}, {0.6, 0.2, 0.007}}, /* sums in f32: narrow tiles, wide ones */
-    {{0.5, 0.1, 0.006}, {0.8, 0.2, 0.014}}, /* sums in f64                          */
-};
-
 static double cost(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { DEPTH = 64, USUAL = 100 };
-    const tn_matmul_op *mm = &query->op->as.matmul;
-    const int64_t told = query->device->multi_processor_count, processors = told > 0 ? told : USUAL;
-    const bool wide = takes_wide(mm, processors);
-    const pace *p = &paces[mm->acc == TN_F64][wide];
-    const double tiles = tiles_of(mm, wide ? WIDE : NARROW);
-    const double alone = p->alone * (double)tiles_along(mm->k, DEPTH);
-    const double busy = tiles / (double)processors * (p->tile + p->product * (double)mm->k);
+    const int64_t processors = query->device->multi_processor_count;
     (void)row;
-    return started + (alone > busy ? alone : busy);
+    return started + time_of(query->op, takes_wide(query->op, processors), processors);
 }
 
 const tn_kernel_row cuda_matmul_row = {

@@ -2,16 +2,19 @@
  * shared memory. Its threads are four groups of 8 by 8, each with PER rows and columns; a group takes every
  * fourth product of a sum, and the four sums are added in one order. So an output depends on a row of A, a
  * column of B and k alone, whatever tile it is in. */
-enum { BLOCK = 256, GROUPS = 4, SIDE = 8, DEPTH = 64, PAD = 4, WIDEST = 4 };
-enum { GROUP = SIDE * SIDE, ROOM = 2 * DEPTH * (SIDE * WIDEST + PAD) };
+enum { BLOCK = 256, GROUPS = 4, SIDE = 8, GROUP = SIDE * SIDE };
+enum { RESIDENT = (sizeof(W) == 4 ? 6 : 4) - PER / 2 }; /* blocks of a multiprocessor at once */
+enum { TILE = SIDE * PER, PITCH = TILE + 4, DEPTH = 64, ROOM = 2 * DEPTH * PITCH };
+static_assert(GROUPS * TILE * PITCH <= ROOM, "the groups' sums have no room");
+typedef pack<W, PER> some;
 
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return fma(a, b, c); }
 
 /* TILE rows of A, or columns of B, DEPTH elements of each at a time. A thread has APART-th ones of one of them,
  * so that neighbours in memory are read by neighbours: eight along k, or those of a tile. */
-template <int TILE> struct panel {
-    enum { PITCH = TILE + PAD, SLOTS = TILE * DEPTH / BLOCK, APART = BLOCK / TILE };
+struct panel {
+    enum { SLOTS = TILE * DEPTH / BLOCK, APART = BLOCK / TILE };
     const IN *from;
     i64 along;
     int line;  /* row of A or column of B, in the tile */
@@ -48,10 +51,8 @@ template <int TILE> struct panel {
 };
 
 /* The products of one group of what lies in shared memory. */
-template <int PER> DEVICE void add_products(const W *a, const W *b, int depth, W (&sum)[PER][PER])
+DEVICE void add_products(const W *a, const W *b, int depth, some (&sum)[PER])
 {
-    enum { PITCH = SIDE * PER + PAD };
-    typedef pack<W, PER> some;
     const int me = threadIdx.x % GROUP;
     a += me / SIDE * PER;
     b += me % SIDE * PER;
@@ -62,7 +63,7 @@ template <int PER> DEVICE void add_products(const W *a, const W *b, int depth, W
         for (int i = 0; i < PER; i++) {
 #pragma unroll
             for (int j = 0; j < PER; j++)
-                sum[i][j] = fused(x.of[i], y.of[j], sum[i][j]);
+                sum[i].of[j] = fused(x.of[i], y.of[j], sum[i].of[j]);
         }
     }
 }
@@ -80,19 +81,14 @@ DEVICE void write_one(const cuda_matmul_args &args, const starts &at, i64 row, i
 }
 
 /* Adds the groups' sums, by way of shared memory, which nobody reads any more. */
-template <int PER> DEVICE void finish(const cuda_matmul_args &args, const starts &at, i64 row,
-                                      i64 column, const W (&sum)[PER][PER], W *room)
+DEVICE void finish(const cuda_matmul_args &args, const starts &at, i64 row, i64 column,
+                   const some (&sum)[PER], W *room)
 {
-    enum { TILE = SIDE * PER, PITCH = TILE + 1 };
-    static_assert(GROUPS * TILE * PITCH <= ROOM, "the sums have no room");
     const int me = threadIdx.x % GROUP;
     W *mine = room + (threadIdx.x / GROUP * TILE + me / SIDE * PER) * PITCH + me % SIDE * PER;
 #pragma unroll
-    for (int i = 0; i < PER; i++) {
-#pragma unroll
-        for (int j = 0; j < PER; j++)
-            mine[i * PITCH + j] = sum[i][j];
-    }
+    for (int i = 0; i < PER; i++)
+        *(some *)(mine + i * PITCH) = sum[i];
     __syncthreads();
     for (int e = threadIdx.x; e < TILE * TILE; e += BLOCK) {
         const int r = args.by_columns ? e % TILE : e / TILE;
@@ -106,18 +102,18 @@ template <int PER> DEVICE void finish(const cuda_matmul_args &args, const starts
     __syncthreads();
 }
 
-template <int PER> DEVICE void one_tile(const cuda_matmul_args &args, unsigned tile, W *room)
+DEVICE void one_tile(const cuda_matmul_args &args, unsigned tile, W *room)
 {
-    enum { TILE = SIDE * PER };
     const unsigned line = tile / args.tiles_across, matrix = line / args.tiles_down;
     const i64 row = (i64)(line - matrix * args.tiles_down) * TILE;
     const i64 column = (i64)(tile - line * args.tiles_across) * TILE;
     const starts at = starts_of(args, matrix);
-    W *of_a = room, *of_b = room + DEPTH * panel<TILE>::PITCH, sum[PER][PER] = {};
-    panel<TILE> a((const IN *)args.data[0] + at.of[0] + row * args.down[0], args.down[0],
-                  args.across[0], args.m - row, args.a_by_k);
-    panel<TILE> b((const IN *)args.data[1] + at.of[1] + column * args.across[1], args.across[1],
-                  args.down[1], args.n - column, args.b_by_k);
+    W *of_a = room, *of_b = room + DEPTH * PITCH;
+    some sum[PER] = {};
+    panel a((const IN *)args.data[0] + at.of[0] + row * args.down[0], args.down[0], args.across[0],
+            args.m - row, args.a_by_k);
+    panel b((const IN *)args.data[1] + at.of[1] + column * args.across[1], args.across[1],
+            args.down[1], args.n - column, args.b_by_k);
     a.fetch(args.k);
     b.fetch(args.k);
     for (i64 left = args.k; left > 0; left -= DEPTH) {
@@ -128,19 +124,15 @@ template <int PER> DEVICE void one_tile(const cuda_matmul_args &args, unsigned t
             a.fetch(left - DEPTH);
             b.fetch(left - DEPTH);
         }
-        add_products<PER>(of_a, of_b, left < DEPTH ? (int)left : DEPTH, sum);
+        add_products(of_a, of_b, left < DEPTH ? (int)left : DEPTH, sum);
         __syncthreads();
     }
-    finish<PER>(args, at, row, column, sum, room);
+    finish(args, at, row, column, sum, room);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) matmul_tiles(const cuda_matmul_args args)
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) matmul_tiles(const cuda_matmul_args args)
 {
     __shared__ __align__(32) W room[ROOM];
-    for (unsigned tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-        if (args.wide)
-            one_tile<WIDEST>(args, tile, room);
-        else
-            one_tile<WIDEST / 2>(args, tile, room);
-    }
+    for (unsigned tile = blockIdx.x; tile < args.tiles; tile += gridDim.x)
+        one_tile(args, tile, room);
 }
