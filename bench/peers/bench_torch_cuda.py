@@ -1,5 +1,6 @@
 """What it takes to queue small work on a GPU beside PyTorch: a sum of two tensors, a softmax, a matmul, attention
-by cuDNN, and the record of an event; and what cuBLASLt's own call takes of the matmul.
+(by cuDNN in PyTorch, by the kernel that is taken here), and the record of an event; and what cuBLASLt's own call
+takes of the matmul.
 
     python3 bench/peers/bench_torch_cuda.py BUILD
 

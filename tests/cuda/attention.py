@@ -32,7 +32,8 @@ class Decisions(script.Case):
     def test_small_work_and_decoding_are_ours(self):
         """Where the call takes the time, not the computing."""
         for problem in ("bf16:b=1,h=4,l=64,d=64", "f16:b=1,h=4,l=64,d=64,mask=causal",
-                        "bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128", "bf16:b=4,h=32,hk=8,lq=1,lk=1000,d=128,used=1"):
+                        "bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128", "bf16:b=1,h=32,hk=8,lq=1,lk=1001,d=128",
+                        "bf16:b=4,h=32,hk=8,lq=1,lk=1000,d=128,used=1"):
             self.assertEqual(self.first(problem), OWN, problem)
 
     def test_large_work_of_16_bits_is_not(self):
@@ -81,9 +82,9 @@ class Decisions(script.Case):
         def room(problem):
             rows = {row["kernel"]: row for row in self.explain(problem)["candidates"]}
             return rows[OWN]["workspace"]
-        self.assertEqual(room("bf16:b=1,h=8,lq=1,lk=256,d=128"), 0)
+        self.assertEqual(room("bf16:b=1,h=8,lq=1,lk=128,d=128"), 0)
         self.assertEqual(room("bf16:b=1,h=8,lq=1,lk=65536,d=128"), 8 * 64 * 130 * 4)
-        self.assertEqual(room("f64:b=1,h=8,hk=4,lq=1,lk=1024,d=64"), 8 * 4 * 66 * 8)
+        self.assertEqual(room("f64:b=1,h=8,hk=4,lq=1,lk=1024,d=64"), 8 * 8 * 66 * 8)
         self.assertEqual(room("bf16:b=4,h=16,l=2048,d=128"), 0)
 
 

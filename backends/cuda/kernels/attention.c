@@ -12,7 +12,7 @@ enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
 enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
 
 /* A part has at least so many keys. */
-enum { PART_LEAST = 256 };
+enum { PART_LEAST = 128 };
 
 static bool is_invariant(const tn_kernel_row *row)
 {

@@ -23,9 +23,11 @@ DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 al
         piece some = {};
         if (at[row] != ABSENT)
             some = piece_of(from + at[row], first + d, size, along, whole);
+        A wide[EACH];
+        widen(some, wide);
 #pragma unroll
         for (int e = 0; e < EACH; e++)
-            to[(d + e) * PITCH + row] = (A)widened<IN>(some.of[e]);
+            to[(d + e) * PITCH + row] = wide[e];
     }
 }
 
@@ -39,11 +41,12 @@ DEVICE bool lay_values(const cuda_attention_args &args, const i64 *at, A *to)
         piece some = {};
         if (at[key] != ABSENT)
             some = piece_of((const IN *)args.v + at[key], d, args.value_size, args.v_stride[3], args.whole_v);
+        A wide[EACH];
+        widen(some, wide);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const A x = (A)widened<IN>(some.of[e]);
-            odd += x - x;
-            to[key * SIZE + d + e] = x;
+            odd += wide[e] - wide[e];
+            to[key * SIZE + d + e] = wide[e];
         }
     }
     return !(odd == 0);

@@ -104,6 +104,24 @@ DEVICE piece piece_of(const IN *row, int first, int size, i64 along, int whole)
     return some;
 }
 
+/* Its elements in A; of bf16 two by two, as they lie in a word. */
+template <typename T, int N> DEVICE void widen(const pack<T, N> &some, A *out)
+{
+#pragma unroll
+    for (int e = 0; e < N; e++)
+        out[e] = (A)widened<T>(some.of[e]);
+}
+template <int N> DEVICE void widen(const pack<bf16, N> &some, f32 *out)
+{
+    u32 words[N / 2];
+    memcpy(words, &some, sizeof words);
+#pragma unroll
+    for (int e = 0; e < N; e += 2) {
+        out[e] = __uint_as_float(words[e / 2] << 16);
+        out[e + 1] = __uint_as_float(words[e / 2] & 0xFFFF0000u);
+    }
+}
+
 DEVICE A real_of(const void *from, i64 at, int kind)
 {
     return kind == 2 ? (A)((const f32 *)from)[at] : (A)widened<IN>(((const IN *)from)[at]);

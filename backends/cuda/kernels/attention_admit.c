@@ -76,7 +76,7 @@ static double keys_seen(const tn_attention_op *at)
 }
 
 /* What one multiprocessor of an H200 was seen to compute, and all of them to read. */
-static const double many_flops_per_us = 2e5, few_flops_per_us = 1.5e5, bytes_per_us = 3e6;
+static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per_us = 3e6;
 
 /* Blocks share multiprocessors as evenly as whole blocks can; few rows wait for memory, which all blocks share. */
 static double time_of(const tn_kernel_row *row, const tn_query *query)

@@ -35,34 +35,58 @@ DEVICE A gather(A sums[ROWS])
     return sums[0];
 }
 
+/* Rows of keys or values. Where they are plain, none is on a page and all are read in whole pieces. */
+struct source {
+    const IN *from;
+    const long long *stride;
+    int size, whole;
+};
+
+/* The pieces of AHEAD keys that a lane has, AT_ONCE apart, from `key` on; of one that is not before `end`, zeros. */
+template <bool PLAIN>
+DEVICE void read_keys(const cuda_attention_args &args, const sequence &s, int group, const source &of, int key,
+                      int end, piece out[AHEAD][PIECES])
+{
+    const IN *row = of.from + s.batch * of.stride[0] + group * of.stride[1] + (s.first_key + key) * of.stride[2];
+#pragma unroll
+    for (int n = 0; n < AHEAD; n++, key += AT_ONCE, row += AT_ONCE * of.stride[2]) {
+        const i64 at = PLAIN || key >= end ? 0 : key_at(args, s, group, key, of.stride);
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            out[n][p] = {};
+            if (PLAIN && key < end && place_of(p) < of.size)
+                out[n][p] = *(const piece *)(row + place_of(p));
+            if (!PLAIN && key < end && at != ABSENT)
+                out[n][p] = piece_of(of.from + at, place_of(p), of.size, of.stride[3], of.whole);
+        }
+    }
+}
+
 /* Products of the rows with keys `first` up to `end`, of a tile from `base` on, to `scores`: ROWS of each key. */
+template <bool PLAIN>
 DEVICE void multiply(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
                      const A q[ROWS][PIECES * EACH], A *scores)
 {
+    const source of = {(const IN *)args.k, args.k_stride, args.size, args.whole_k};
     const int row = (int)threadIdx.x % LANES / (LANES / ROWS);
     const bool writes = threadIdx.x % (LANES / ROWS) == 0;
     for (int start = first; start < end; start += AT_ONCE * AHEAD) {
-        piece k[AHEAD][PIECES] = {};
-#pragma unroll
-        for (int n = 0; n < AHEAD; n++) {
-            const int key = start + n * AT_ONCE + (int)threadIdx.x / LANES;
-            const i64 at = key < end ? key_at(args, s, group, key, args.k_stride) : ABSENT;
-            if (at != ABSENT) {
-#pragma unroll
-                for (int p = 0; p < PIECES; p++)
-                    k[n][p] = piece_of((const IN *)args.k + at, place_of(p), args.size, args.k_stride[3], args.whole_k);
-            }
-        }
+        piece k[AHEAD][PIECES];
+        read_keys<PLAIN>(args, s, group, of, start + (int)threadIdx.x / LANES, end, k);
 #pragma unroll
         for (int n = 0; n < AHEAD; n++) {
             const int key = start + n * AT_ONCE + (int)threadIdx.x / LANES;
             A sums[ROWS] = {};
 #pragma unroll
-            for (int p = 0; p < PIECES * EACH; p++) {
-                const A x = (A)widened<IN>(k[n][p / EACH].of[p % EACH]);
+            for (int p = 0; p < PIECES; p++) {
+                A x[EACH];
+                widen(k[n][p], x);
 #pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    sums[r] = fused(q[r][p], x, sums[r]);
+                for (int e = 0; e < EACH; e++) {
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++)
+                        sums[r] = fused(q[r][p * EACH + e], x[e], sums[r]);
+                }
             }
             const A sum = gather(sums);
             if (key < end && writes)
@@ -113,22 +137,14 @@ DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &m
 }
 
 /* Adds values by weights; of a key that is hidden from a row it counts nothing, whatever it is. */
+template <bool PLAIN>
 DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
                        const A *weights, A sums[ROWS][PIECES * EACH])
 {
+    const source of = {(const IN *)args.v, args.v_stride, args.value_size, args.whole_v};
     for (int start = first + (int)threadIdx.x / LANES; start < end; start += AT_ONCE * AHEAD) {
-        piece v[AHEAD][PIECES] = {};
-#pragma unroll
-        for (int n = 0; n < AHEAD; n++) {
-            const int key = start + n * AT_ONCE;
-            const i64 at = key < end ? key_at(args, s, group, key, args.v_stride) : ABSENT;
-            if (at != ABSENT) {
-#pragma unroll
-                for (int p = 0; p < PIECES; p++)
-                    v[n][p] =
-                        piece_of((const IN *)args.v + at, place_of(p), args.value_size, args.v_stride[3], args.whole_v);
-            }
-        }
+        piece v[AHEAD][PIECES];
+        read_keys<PLAIN>(args, s, group, of, start, end, v);
 #pragma unroll
         for (int n = 0; n < AHEAD; n++) {
             const int key = start + n * AT_ONCE;
@@ -136,12 +152,16 @@ DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int g
                 continue;
             const pack<A, ROWS> w = *(const pack<A, ROWS> *)(weights + (key - base) * ROWS);
 #pragma unroll
-            for (int p = 0; p < PIECES * EACH; p++) {
-                const A x = (A)widened<IN>(v[n][p / EACH].of[p % EACH]);
+            for (int p = 0; p < PIECES; p++) {
+                A x[EACH];
+                widen(v[n][p], x);
 #pragma unroll
-                for (int r = 0; r < ROWS; r++) {
-                    if (w.of[r] != 0)
-                        sums[r][p] = fused(w.of[r], x, sums[r][p]);
+                for (int e = 0; e < EACH; e++) {
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++) {
+                        if (w.of[r] != 0)
+                            sums[r][p * EACH + e] = fused(w.of[r], x[e], sums[r][p * EACH + e]);
+                    }
                 }
             }
         }
@@ -231,9 +251,7 @@ DEVICE void read_rows(const cuda_attention_args &args, const sequence &s, int gr
             if (v.query < s.queries)
                 some = piece_of((const IN *)args.q + query_at(s, v, args.q_stride), place_of(p), args.size,
                                 args.q_stride[3], args.whole_q);
-#pragma unroll
-            for (int e = 0; e < EACH; e++)
-                q[r][p * EACH + e] = (A)widened<IN>(some.of[e]);
+            widen(some, q[r] + p * EACH);
         }
     }
 }
@@ -253,12 +271,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PIECES > 1 ? 1 : 2) attentio
     const reach seen = reach_of(args, s, group, row, ROWS);
     const int begin = part * args.part > seen.from ? part * args.part : seen.from;
     const int end = (part + 1) * args.part < seen.end ? (part + 1) * args.part : seen.end;
+    const bool plain = !args.pages.first && args.whole_k && args.whole_v && args.size % EACH == 0 &&
+                       args.value_size % EACH == 0;
     A q[ROWS][PIECES * EACH], sums[ROWS][PIECES * EACH] = {};
     state now = {nothing(), 0};
     read_rows(args, s, group, row, q);
     for (int base = begin / TILE * TILE; base < end; base += TILE) {
         const int first = base > begin ? base : begin, last = base + TILE < end ? base + TILE : end;
-        multiply(args, s, group, base, first, last, q, room);
+        if (plain)
+            multiply<true>(args, s, group, base, first, last, q, room);
+        else
+            multiply<false>(args, s, group, base, first, last, q, room);
         __syncthreads();
         const A less = weigh(args, s, mine, base, first, warp < ROWS ? last : first, room, now);
         if (warp < ROWS && lane == 0)
@@ -270,7 +293,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PIECES > 1 ? 1 : 2) attentio
             for (int p = 0; p < PIECES * EACH; p++)
                 sums[r][p] *= lessened[r];
         }
-        add_values(args, s, group, base, first, last, room, sums);
+        if (plain)
+            add_values<true>(args, s, group, base, first, last, room, sums);
+        else
+            add_values<false>(args, s, group, base, first, last, room, sums);
         __syncthreads();
     }
     gather_values(sums);
