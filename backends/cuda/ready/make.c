@@ -209,6 +209,18 @@ static void ready_rows(tn_dtype dtype)
     }
 }
 
+/* What attention with dropout needs, whichever library computes it; its weights are numbered in 32 bits. */
+static void ready_dropout(void)
+{
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(1));
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_kernel_get(NULL, compiler, 0, &wanted, &kernel, &err))
+        fail(CUDA_DROPOUT_FUNCTION, err.message);
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -228,6 +240,7 @@ int main(int argc, char **argv)
         ready_elements(dtypes[i]);
         ready_rows(dtypes[i]);
     }
+    ready_dropout();
     if (fclose(out))
         fail(argv[3], "it cannot be written");
     return 0;
