@@ -39,8 +39,13 @@ static const char *name_of(int32_t op, int32_t operand)
         {"in", "out", "other", "3", "4", "5"},
         {"in", "out", "weight", "bias", "4", "5"},
         {"in", "out", "cos", "sin", "4", "5"},
+        {"in", "lse_in", "other", "lse_other", "out", "lse"},
     };
-    return names[op == TN_OP_NORM ? 1 : op == TN_OP_ROTARY ? 2 : 0][operand];
+    const int32_t which = op == TN_OP_NORM              ? 1
+                          : op == TN_OP_ROTARY          ? 2
+                          : op == TN_OP_ATTENTION_MERGE ? 3
+                                                        : 0;
+    return names[which][operand];
 }
 
 /* What computes with reals: all f64, or none. */
@@ -104,41 +109,45 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
 #define SHAPED (TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE)
 #define MIXED  (SHAPED | TN_EACH_USES_OUT_DTYPE)
 
-/*  Op, function, dtypes, numerics, what it honours, admit, multiplier of the set's bytes/us. */
-#define OP_LIST(X, isa, needs, bytes)                                                              \
-    X(PERMUTE, permute, copyable, EXACT, SHAPED, admit_permute, isa, needs, bytes * 0.9)           \
-    X(CAST, cast, castable, EXACT, SHAPED, admit_cast, isa, needs, bytes)                          \
-    X(FILL, fill, fillable, EXACT, SHAPED, NULL, isa, needs, bytes)                                \
-    X(UNARY, unary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes * 0.7)                     \
-    X(BINARY, binary, reals, ALONE, MIXED, admit_reals, isa, needs, bytes)                         \
-    X(REDUCE, reduce, reals, TN_NUM_RUN_TO_RUN, MIXED, admit_reduce, isa, needs, bytes)            \
-    X(SOFTMAX, softmax, reals, ALONE, MIXED | TN_EACH_USES_LOG, admit_reals, isa, needs,           \
-      bytes * 0.6)                                                                                 \
-    X(NORM, norm, reals, ALONE, MIXED | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS, admit_reals, isa, \
-      needs, bytes * 0.8)                                                                          \
-    X(ROTARY, rotary, reals, ALONE, SHAPED | TN_EACH_USES_PARTIAL, admit_rotary, isa, needs,       \
-      bytes * 0.7)
+/*  Op, function, word, dtypes, numerics, what it honours, admit, multiplier of the set's bytes/us. */
+#define OP_LIST(X, isa, needs, bytes)                                                             \
+    X(PERMUTE, permute, "permute", copyable, EXACT, SHAPED, admit_permute, isa, needs,            \
+      bytes * 0.9)                                                                                \
+    X(CAST, cast, "cast", castable, EXACT, SHAPED, admit_cast, isa, needs, bytes)                 \
+    X(FILL, fill, "fill", fillable, EXACT, SHAPED, NULL, isa, needs, bytes)                       \
+    X(UNARY, unary, "unary", reals, ALONE, MIXED, admit_reals, isa, needs, bytes * 0.7)           \
+    X(BINARY, binary, "binary", reals, ALONE, MIXED, admit_reals, isa, needs, bytes)              \
+    X(REDUCE, reduce, "reduce", reals, TN_NUM_RUN_TO_RUN, MIXED, admit_reduce, isa, needs, bytes) \
+    X(SOFTMAX, softmax, "softmax", reals, ALONE, MIXED | TN_EACH_USES_LOG, admit_reals, isa,      \
+      needs, bytes * 0.6)                                                                         \
+    X(NORM, norm, "norm", reals, ALONE, MIXED | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,          \
+      admit_reals, isa, needs, bytes * 0.8)                                                       \
+    X(ROTARY, rotary, "rotary", reals, ALONE, SHAPED | TN_EACH_USES_PARTIAL, admit_rotary, isa,   \
+      needs, bytes * 0.7)                                                                         \
+    X(ATTENTION_MERGE, merge, "attention-merge", reals, ALONE,                                    \
+      TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE, admit_reals, isa, needs, bytes * 0.7)
 
-#define ROW(NAME, function, types, numbers, uses, decide, isa, needs, bytes) \
-    static const tn_kernel_row function##_##isa = {                          \
-        .struct_size = sizeof(tn_kernel_row),                                \
-        .name = "cpu." #function "." #isa,                                   \
-        .platform = "cpu",                                                   \
-        .op = TN_OP_##NAME,                                                  \
-        .version = 1,                                                        \
-        .dtypes = types,                                                     \
-        .numerics = numbers,                                                 \
-        .honours = uses,                                                     \
-        .free_dims = TN_EACH_DIM_ALL,                                        \
-        .cpu_needs = needs,                                                  \
-        .flops_per_us = (bytes),                                             \
-        .bytes_per_us = (bytes),                                             \
-        .overhead_us = 0.1,                                                  \
-        .admit = decide,                                                     \
-        .run = tni_cpu_##function##_##isa,                                   \
+#define ROW(NAME, function, word, types, numbers, uses, decide, isa, needs, bytes) \
+    static const tn_kernel_row function##_##isa = {                                \
+        .struct_size = sizeof(tn_kernel_row),                                      \
+        .name = "cpu." word "." #isa,                                              \
+        .platform = "cpu",                                                         \
+        .op = TN_OP_##NAME,                                                        \
+        .version = 1,                                                              \
+        .dtypes = types,                                                           \
+        .numerics = numbers,                                                       \
+        .honours = uses,                                                           \
+        .free_dims = TN_EACH_DIM_ALL,                                              \
+        .cpu_needs = needs,                                                        \
+        .flops_per_us = (bytes),                                                   \
+        .bytes_per_us = (bytes),                                                   \
+        .overhead_us = 0.1,                                                        \
+        .admit = decide,                                                           \
+        .run = tni_cpu_##function##_##isa,                                         \
     };
 
-#define POINT(NAME, function, types, numbers, uses, decide, isa, needs, bytes) &function##_##isa,
+#define POINT(NAME, function, word, types, numbers, uses, decide, isa, needs, bytes) \
+    &function##_##isa,
 
 #define POINT_AT_LOW(dtype, isa)  &tni_at_low_##dtype##_##isa.row,
 #define POINT_AT_BACK(dtype, isa) &tni_at_low_back_##dtype##_##isa.row,

@@ -4,19 +4,20 @@
 
 #include "tenon/module/kernel.h"
 
-/*  Op, its name in functions, word. */
-#define TNI_CPU_OP_LIST(X)         \
-    X(PERMUTE, permute, "permute") \
-    X(CAST, cast, "cast")          \
-    X(FILL, fill, "fill")          \
-    X(UNARY, unary, "unary")       \
-    X(BINARY, binary, "binary")    \
-    X(REDUCE, reduce, "reduce")    \
-    X(SOFTMAX, softmax, "softmax") \
-    X(NORM, norm, "norm")          \
-    X(ROTARY, rotary, "rotary")
+/* Ops, as functions name them. */
+#define TNI_CPU_OP_LIST(X) \
+    X(permute)             \
+    X(cast)                \
+    X(fill)                \
+    X(unary)               \
+    X(binary)              \
+    X(reduce)              \
+    X(softmax)             \
+    X(norm)                \
+    X(rotary)              \
+    X(merge)
 
-#define TNI_CPU_DECLARE_(NAME, name, word)                              \
+#define TNI_CPU_DECLARE_(name)                                          \
     tn_status tni_cpu_##name##_plain(const tn_run *run, tn_error *err); \
     tn_status tni_cpu_##name##_avx2(const tn_run *run, tn_error *err);  \
     tn_status tni_cpu_##name##_avx512(const tn_run *run, tn_error *err);

@@ -7,6 +7,7 @@
 #include "cudnn/attention.h"
 #include "cudnn/dnn.h"
 #include "kernels/layout.h"
+#include "kernels/matmul.h"
 #include "platform/cuda.h"
 
 static const tn_platform_row platform = {
@@ -69,6 +70,9 @@ static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
                                                &cuda_softmax_row,
                                                &cuda_norm_row,
                                                &cuda_rotary_row,
+                                               &cuda_matmul_row,
+                                               &cuda_attention_row,
+                                               &cuda_attention_invariant_row,
                                                &cuda_dnn_attention_row,
                                                &cuda_dnn_gradient_row,
                                                &cuda_dnn_gradient_repeating_row,

@@ -5,8 +5,10 @@
 A call's cost is the whole call from Python less the C function itself: a call with ready arguments through
 ctypes, less an empty one. Operands of 8 x 8, where next to nothing is computed. Each figure is the median of
 rounds that run in turn, beside an A/A pair of the same whole call. With the extension where a compiler makes
-it; through ctypes alone always. The start is `import tenon` above `import ctypes`, in processes of their own,
-by the time of the processor, as nothing is waited for.
+it; through ctypes alone always. On a GPU, where PyTorch has one, operands are of bf16 and just large enough that
+its kernels take them; a call is what it costs the processor to queue it, and nothing is queued when a sample begins.
+Attention there also stands beside PyTorch's own. The start is `import tenon` above `import ctypes`, in processes of
+their own, by the time of the processor, as nothing is waited for.
 """
 
 import importlib
@@ -29,8 +31,9 @@ CALLS = 300
 STARTS = 21
 
 
-def micros(call):
+def micros(call, settle=lambda: None):
     """Microseconds of one call, over many, by the clock of this thread, which does all of it."""
+    settle()
     start = time.thread_time_ns()
     for _ in range(CALLS):
         call()
@@ -50,7 +53,7 @@ def bare_calls(operator, arrays):
     return (lambda kept=ready: function(None, args, err)), (lambda: empty(None))
 
 
-def compare(name, aim, operator, *arrays):
+def compare(name, aim, operator, *arrays, settle=lambda: None):
     bare, empty = bare_calls(operator, arrays)
     sides = [lambda: operator(*arrays), bare, empty, lambda: operator(*arrays)]
     for _ in range(pairs.REPEATS):
@@ -58,7 +61,7 @@ def compare(name, aim, operator, *arrays):
         for turn in range(pairs.ROUNDS):
             for i in range(len(sides)):
                 which = (i + turn) % len(sides)
-                taken[which].append(micros(sides[which]))
+                taken[which].append(micros(sides[which], settle))
         spread = pairs.spread_of(taken[0], taken[3])
         if spread <= pairs.WIDEST:
             break
@@ -82,6 +85,22 @@ def use_extension():
     operators._fast = operators._load_fast()
     _arrays._kinds.clear(), _arrays._made.clear()
     return operators._fast is not None
+
+
+def queue_on_gpu(torch, how):
+    """What a call on PyTorch's tensors on a GPU costs the processor."""
+    import tenon
+    from tenon.integrations.torch import scaled_dot_product_attention as ours
+    from torch.nn.functional import scaled_dot_product_attention as theirs
+
+    settle = torch.cuda.synchronize
+    a, b = (torch.randn(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    q = torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.bfloat16)
+    aim = 3 if how == "with the extension" else 25
+    compare(f"matmul, PyTorch on CUDA, {how}", aim, tenon.matmul, a, b, settle=settle)
+    compare(f"attention, PyTorch on CUDA, {how}", aim, tenon.attention, q, q, q, settle=settle)
+    pairs.compare(f"queueing attention, {how}", 1e3, lambda: micros(lambda: ours(q, q, q), settle) / 1e6, "PyTorch",
+                  lambda: micros(lambda: theirs(q, q, q), settle) / 1e6, 1, unit="k/s")
 
 
 def start(text):
@@ -123,6 +142,9 @@ def main():
         import torch
     except ImportError:
         torch = None
+    gpu = torch is not None and torch.cuda.is_available()
+    if gpu:
+        queue_on_gpu(torch, "ctypes alone")
     if not use_extension():
         print("lacking: a C compiler and Python's headers; not reached: no extension")
         return
@@ -131,6 +153,10 @@ def main():
     if torch:
         compare("matmul, PyTorch, with the extension", 3, tenon.matmul, *map(torch.from_numpy, (a, b)))
         compare("attention, PyTorch, with the extension", 3, tenon.attention, *[torch.from_numpy(q)] * 3)
+        if gpu:
+            queue_on_gpu(torch, "with the extension")
+        else:
+            print("PyTorch's tensors on CUDA: lacking: a GPU that PyTorch sees")
     else:
         print("PyTorch's tensors, with the extension: lacking: PyTorch")
 

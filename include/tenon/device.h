@@ -49,8 +49,8 @@ TN_API const char *tn_device_origin(const tn_device *device); /* "found", or "de
  * would run on it gives TN_UNAVAILABLE. */
 TN_API int32_t tn_device_plans_only(const tn_device *device);
 
-/* What does not change. Lent; read when the device was found, but for numbers that take long to find out, as CUDA's
- * clocks do: those the first call asks for. */
+/* What does not change. Lent; read when the device was found, but for what takes long to find out, as CUDA's capability
+ * and clocks do: that the first call asks for, in the process that found the device. */
 TN_API const tn_device_properties *tn_device_properties_get(const tn_device *device);
 
 /* How its memory stands now; changes no statistic. What cannot be known says why. Set

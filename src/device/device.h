@@ -75,10 +75,9 @@ struct tn_device {
     tn_stream *standard;               /* its default stream; owned, made with the device */
     struct tni_memory *_Atomic memory; /* its book of allocations; owned, NULL until it is needed */
     tni_loss *loss; /* owned: calls on a device that does not change may find it lost */
-    tn_device_properties properties;
+    tn_device_properties properties; /* as told at once: who it is, and as much as it knew then */
     tn_device_properties
-        *_Atomic whole;    /* with the numbers that are asked for late; owned, NULL until
-                                            someone wants to know */
+        *_Atomic whole; /* with what is asked for late; owned, NULL until someone wants to know */
     uint64_t cpu_features; /* TN_CPU_BIT(...) of a described processor; 0 of any other device */
     char fault[192];       /* what is wrong with what its platform told of it; "" for nothing */
 };
@@ -123,8 +122,12 @@ tn_status tni_device_settle_either(const tni_call *first, const tni_call *second
 /* Asks its platform for its properties and keeps what can be; the rest is unknown, and a fault. */
 void tni_device_ask(tn_device *device);
 
-/* Its properties with all numbers that were asked for so far; asks for none. */
+/* Its properties with all that was asked for so far; asks for nothing. */
 const tn_device_properties *tni_device_told(const tn_device *device);
+
+/* Its properties with what operators are chosen by: architecture, capability, dtypes, memory, compute units. Asks its
+ * platform for what it tells late if one of them is lacking so far, which it does once; so with no lock held. */
+const tn_device_properties *tni_device_described(const tn_device *device);
 
 /* `device`, or the current one of the current platform for NULL. */
 tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err);

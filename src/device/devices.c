@@ -197,7 +197,7 @@ static bool is_better(const tn_device *a, const tn_device *b, const tn_platform 
         return stands_b;
     if (rank_a != rank_b)
         return rank_a < rank_b;
-    return a->properties.memory_bytes > b->properties.memory_bytes;
+    return tni_device_told(a)->memory_bytes > tni_device_told(b)->memory_bytes;
 }
 
 /* The first condition that no device meets which runs, or NULL when it is all of them together. A
@@ -273,8 +273,19 @@ typedef struct finalists {
     tn_device *lost;
 } finalists;
 
+/* Has it tell what conditions name, and its memory where that decides between several. */
+static void ask_one(const tn_device *device, const tni_select_terms *conditions,
+                    const tn_platform *current)
+{
+    tni_select_ask(device, conditions);
+    if (tn_platform_device_count(device->platform) > 1 &&
+        (conditions->count ? tni_select_meets(device, conditions) : device->platform == current))
+        (void)tni_device_described(device);
+}
+
 /* A device stays as long as its set does. */
-static void ask_all(tni_platforms *set, const tni_select_terms *conditions)
+static void ask_all(tni_platforms *set, const tni_select_terms *conditions,
+                    const tn_platform *current)
 {
     const tn_device *device = NULL;
     size_t i = 0;
@@ -283,7 +294,7 @@ static void ask_all(tni_platforms *set, const tni_select_terms *conditions)
         device = i < set->devices.count ? set->devices.items[i] : NULL;
         tni_mutex_unlock(&set->lock);
         if (device && tni_device_is_visible(device))
-            tni_select_ask(device, conditions);
+            ask_one(device, conditions, current);
         i++;
     } while (device);
 }
@@ -317,7 +328,7 @@ static tn_status select_device(tni_platforms *set, const char *text, tn_device *
         status = tni_platforms_current(set, &current, conditions.count ? NULL : err);
     if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
         return status;
-    ask_all(set, &conditions);
+    ask_all(set, &conditions, current);
     finalists found = compare_all(set, &conditions, current);
     if (!found.best && found.lost) {
         status = tni_device_open(found.lost, "tn_device_get", &call, err);

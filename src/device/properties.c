@@ -168,8 +168,8 @@ const tn_device_properties *tni_device_told(const tn_device *device)
     return whole ? whole : &device->properties;
 }
 
-/* Adds to `to`, which is what is known so far, the numbers that the platform tells late. */
-static void add_numbers(const tn_device *device, tn_device_properties *to)
+/* Adds to `to`, which is what is known so far, what the platform tells late. */
+static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_error *err)
 {
     const tni_platform *of = device->offer->platform;
     tn_device_properties told = *to;
@@ -179,41 +179,71 @@ static void add_numbers(const tn_device *device, tn_device_properties *to)
     tidy_text(said.message, sizeof said.message);
     make_sound(&told, &wrong);
     if (status || wrong.text[0])
-        tni_log(TN_LOG_WARNING, "%s does not tell all of its numbers: %s", device->id,
+        tni_log(TN_LOG_WARNING, "%s does not tell all of its properties: %s", device->id,
                 status ? tni_words_of(&said) : wrong.text);
     if (status)
-        return;
+        return tn_fail(err, status, said.native_code, "", "%s does not tell its properties: %s",
+                       device->id, tni_words_of(&said));
 #define NUMBER(field, word, unit, meaning)                         \
     if ((told.known & ~to->known & TN_DEVICE_KNOWS(field)) != 0) { \
         to->field = told.field;                                    \
         to->known |= TN_DEVICE_KNOWS(field);                       \
     }
     TN_DEVICE_NUMBER_LIST(NUMBER)
+    NUMBER(capability, , , )
 #undef NUMBER
+    if (!to->architecture[0])
+        memcpy(to->architecture, told.architecture, sizeof to->architecture);
+    if (!to->dtypes[0])
+        memcpy(to->dtypes, told.dtypes, sizeof to->dtypes);
+    return TN_OK;
 }
 
-/* A second thread that comes meanwhile asks too, and the first answer counts. */
-static const tn_device_properties *ask_for_all(tn_device *device)
+/* A second thread that comes meanwhile asks too, and the first answer counts. After a failure the next one who
+ * wants to know asks again. */
+static tn_status ask_for_all(tn_device *device, const tn_device_properties **out, tn_error *err)
 {
     tn_device_properties *none = NULL, *whole = tni_alloc(sizeof *whole);
     if (!whole)
-        return &device->properties;
+        return tni_no_memory(err, "devices", device->id);
     *whole = device->properties;
-    add_numbers(device, whole);
-    if (atomic_compare_exchange_strong(&device->whole, &none, whole))
-        return whole;
+    tn_status status = add_late(device, whole, err);
+    if (!status && atomic_compare_exchange_strong(&device->whole, &none, whole)) {
+        *out = whole;
+        return TN_OK;
+    }
     tni_release(whole);
-    return none;
+    if (!status)
+        *out = none;
+    return status;
+}
+
+static bool tells_late(const tn_device *device)
+{
+    return device->offer && device->offer->platform->row->device_numbers;
 }
 
 const tn_device_properties *tn_device_properties_get(const tn_device *device)
 {
     if (!device)
         return NULL;
+    const tn_device_properties *told = tni_device_told(device);
+    if (told == &device->properties && tells_late(device) && tni_device_is_usable(device))
+        (void)ask_for_all((tn_device *)(uintptr_t)device, &told, NULL);
+    return told;
+}
+
+static bool is_described(const tn_device_properties *p)
+{
+    const uint64_t needed = TN_DEVICE_KNOWS(capability) | TN_DEVICE_KNOWS(memory_bytes) |
+                            TN_DEVICE_KNOWS(multi_processor_count);
+    return p->architecture[0] && p->dtypes[0] && (p->known & needed) == needed;
+}
+
+const tn_device_properties *tni_device_described(const tn_device *device)
+{
     const tn_device_properties *so_far = tni_device_told(device);
-    const bool all = so_far != &device->properties || !device->offer ||
-                     !device->offer->platform->row->device_numbers || !tni_device_is_usable(device);
-    return all ? so_far : ask_for_all((tn_device *)(uintptr_t)device);
+    return is_described(so_far) ? so_far : tn_device_properties_get(device);
 }
 
 static tn_status no_device(const char *where, tn_error *err)
@@ -279,19 +309,42 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
     return TN_OK;
 }
 
+/* As tni_device_described, with the reason where that could not be asked for. */
+static tn_status describe(const tn_device *device, const char *where,
+                          const tn_device_properties **out, tn_error *err)
+{
+    tni_call call;
+    tn_error why = {0};
+    *out = tni_device_told(device);
+    if (is_described(*out) || *out != &device->properties || !tells_late(device))
+        return TN_OK;
+    tn_status status = tni_device_open(device, where, &call, &why);
+    if (status)
+        return tn_fail(err, status, why.native_code, where, "it was not asked for before: %s",
+                       why.message);
+    return ask_for_all((tn_device *)(uintptr_t)device, out, err);
+}
+
 tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_error *err)
 {
     static const char where[] = "tn_device_capability";
+    const tn_device_properties *told = NULL;
+    tn_error why = {0};
     if (!device)
         return no_device(where, err);
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    if (!(device->properties.known & TN_DEVICE_KNOWS(capability)))
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s has no capability: platform %s does not number its generations",
-                       device->id, device->platform->name);
-    *out = device->properties.capability;
-    return TN_OK;
+    tn_status status = describe(device, where, &told, &why);
+    if (told->known & TN_DEVICE_KNOWS(capability)) {
+        *out = told->capability;
+        return TN_OK;
+    }
+    if (status)
+        return tn_fail(err, status, why.native_code, where, "the capability of %s is not known: %s",
+                       device->id, why.message);
+    return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                   "%s has no capability: platform %s does not number its generations", device->id,
+                   device->platform->name);
 }
 
 int32_t tn_device_has_capability(const tn_device *device, tn_capability least)
@@ -326,7 +379,7 @@ int32_t tn_device_is_capability_family(const tn_device *device, int32_t number)
 const tn_dtype *tn_device_supported_dtypes(const tn_device *device)
 {
     static const tn_dtype none[] = {0};
-    return device ? device->properties.dtypes : none;
+    return device ? tni_device_described(device)->dtypes : none;
 }
 
 tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_error *err)
@@ -339,7 +392,7 @@ tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_err
         return no_device(where, err);
     if (!asked)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%#x is no dtype", (unsigned)dtype);
-    const tn_dtype *dtypes = device->properties.dtypes;
+    const tn_dtype *dtypes = tn_device_supported_dtypes(device);
     for (size_t i = 0; dtypes[i]; i++) {
         const char *word = tn_dtype_name(dtypes[i]);
         if (dtypes[i] == dtype)
@@ -371,8 +424,8 @@ int32_t tn_device_supports_bf16(const tn_device *device, int32_t including_emula
 
 int32_t tn_device_is_triton_capable(const tn_device *device)
 {
-    return device && (device->properties.known & TN_DEVICE_KNOWS(triton_capable)) &&
-           device->properties.triton_capable;
+    const tn_device_properties *told = device ? tni_device_described(device) : NULL;
+    return told && (told->known & TN_DEVICE_KNOWS(triton_capable)) && told->triton_capable;
 }
 
 tn_dtype tn_device_fp8_dtype(const tn_device *device)

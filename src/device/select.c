@@ -186,13 +186,26 @@ bool tni_select_meets_one(const tn_device *device, const tni_select_term *condit
            holds((number > condition->number) - (number < condition->number), condition->op);
 }
 
+/* By what is told at once. */
+static bool names_device(const tni_select_term *condition)
+{
+    return condition->kind == TNI_SELECT_WORD && condition->key != ARCHITECTURE;
+}
+
 void tni_select_ask(const tn_device *device, const tni_select_terms *conditions)
 {
+    for (size_t i = 0; i < conditions->count; i++) {
+        const tni_select_term *one = &conditions->items[i];
+        if (names_device(one) && !tni_select_meets_one(device, one))
+            return;
+    }
     for (size_t i = 0; i < conditions->count; i++) {
         const tni_select_term *one = &conditions->items[i];
         if (one->kind == TNI_SELECT_NUMBER &&
             !(tni_device_told(device)->known & UINT64_C(1) << one->key))
             (void)tn_device_properties_get(device);
+        else if (one->kind != TNI_SELECT_NUMBER && !names_device(one))
+            (void)tni_device_described(device);
     }
 }
 

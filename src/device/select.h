@@ -31,7 +31,8 @@ bool tni_select_is(const char *name);
 /* TN_INVALID_ARGUMENT says which part makes no sense, and why. */
 tn_status tni_select_parse(const char *text, tni_select_terms *out, tn_error *err);
 
-/* Has the device's platform tell the numbers that conditions name and that are asked for late. With no lock held. */
+/* Has the device's platform tell what conditions name and it tells late, if the device is one of those that they are
+ * about. With no lock held. */
 void tni_select_ask(const tn_device *device, const tni_select_terms *conditions);
 
 /* What is unknown of a device meets no condition. */

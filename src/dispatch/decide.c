@@ -208,7 +208,7 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
  * processor is described as one that it is not made for. */
 static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_refusal *why)
 {
-    const char *found = asking->question->device->properties.architecture;
+    const char *found = tni_device_described(asking->question->device)->architecture;
     const tni_library_known *known = kernel->library ? kernel->library->known : NULL;
     if (!known || known->kind != TNI_LIBRARY_X86 || !found[0] || strcmp(found, "x86_64") == 0)
         return true;
@@ -344,7 +344,7 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         return;
     }
     if (!tni_lock_permits(q, kernel, version, &to->why) ||
-        tni_known_bad(kernel, q->op, &q->device->properties, version, &to->why) ||
+        tni_known_bad(kernel, q->op, tni_device_described(q->device), version, &to->why) ||
         tni_declined(q, to, &to->why))
         return;
     trust(asking, version, to);
@@ -408,7 +408,7 @@ static void sort(tni_choice *choice)
 /* That a loop of the host's uses; those of a processor that is only described are its cores. */
 static int32_t threads_of(const tn_device *device)
 {
-    int64_t cores = device->properties.multi_processor_count;
+    int64_t cores = tni_device_described(device)->multi_processor_count;
     if (device->platform->known->kind != TN_PLATFORM_CPU)
         return 0;
     if (!device->plans_only)

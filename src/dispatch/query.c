@@ -113,7 +113,7 @@ void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query 
 {
     *out = (tn_query){.struct_size = sizeof *out,
                       .op = asking->question->op,
-                      .device = &asking->question->device->properties,
+                      .device = tni_device_described(asking->question->device),
                       .library_version = library_version,
                       .cpu_features = asking->cpu_features,
                       .threads = asking->threads,

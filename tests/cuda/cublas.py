@@ -8,6 +8,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
+OWN = "cuda.matmul.own"
 LT = "cuda.matmul.cublaslt"
 BLAS = "cuda.matmul.cublas"
 MIB = 1 << 20
@@ -99,6 +100,38 @@ class Decisions(script.Case):
                 (f16, "cuda.matmul.allow_fp16_accumulation=true", LT + ".half-reduced", LT + ".f16-sums")):
             self.assertEqual(self.chosen(problem), before, problem)
             self.assertEqual(self.chosen(problem, setting), after, setting)
+
+    def test_small_products_are_our_own_kernels(self):
+        """Queueing a library's takes longer than computing them."""
+        for dtype in ("f32", "bf16", "f16", "f64"):
+            for sizes in ("m=16,n=16,k=16", "m=64,n=64,k=64", "m=128,n=128,k=128", "m=1,n=64,k=64",
+                          "m=16,n=16,k=16,batch=64", "m=64,n=64,k=64,bias=1,act=relu"):
+                self.assertEqual(self.chosen(f"matmul:{dtype}:{sizes}"), OWN, f"{dtype} {sizes}")
+            for sizes in ("m=1024,n=1024,k=1024", "m=4096,n=4096,k=64", "m=64,n=64,k=16384", "m=1,n=4096,k=4096",
+                          "m=512,n=512,k=512"):
+                self.assertTrue(self.chosen(f"matmul:{dtype}:{sizes}").startswith(LT), f"{dtype} {sizes}")
+
+    def test_a_library_that_is_asked_for_comes_before_our_own(self):
+        problem = "matmul:f32:m=64,n=64,k=64"
+        for setting, name in (("cuda.preferred_blas_library=cublas", BLAS), ("matmul.library=cublas", BLAS),
+                              ("cuda.preferred_blas_library=cublaslt", LT), ("matmul.library=cublaslt", LT),
+                              (f"rules=forbid:{OWN}", LT), ("determinism=run-to-run", OWN),
+                              ("cuda.matmul.fp32_precision=tf32", OWN), ("workspace.limit=0", OWN)):
+            self.assertEqual(self.chosen(problem, setting), name, setting)
+
+    def test_what_only_our_own_takes(self):
+        for more in ("k=0", "k=8,act=silu", "k=8,act=gelu", "k=8,sa=16;2", "k=8,acc=f64",
+                     "k=8,batch=2x3,sa=0;64;8;1,sb=64;0;8;1"):
+            problem = f"matmul:f32:m=8,n=8,{more}"
+            self.assertEqual(self.chosen(problem), OWN, problem)
+        for dtype in ("f32", "bf16", "f16", "f64"):
+            problem = f"matmul:{dtype}:m=4096,n=4096,k=4096"
+            self.assertEqual(self.chosen(problem, "determinism=batch-invariant"), OWN, dtype)
+        for problem, code in (("matmul:c64:m=8,n=8,k=8", "dtype"), ("matmul:i8:m=8,n=8,k=8,tb=1", "dtype"),
+                              ("matmul:f16:m=8,n=8,k=8,acc=f16", "dtype"),
+                              ("matmul:f32:m=8,n=8,k=8,align=2;64;64", "alignment"),
+                              ("matmul:bf16:m=1000000000,n=1000000000,k=1", "shape")):
+            self.assertEqual(self.refused(self.rows(problem), OWN)["code"], code, problem)
 
     def test_sums_in_f16_are_asked_for(self):
         rows = self.rows("matmul:f16:m=512,n=384,k=256")

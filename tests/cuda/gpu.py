@@ -89,6 +89,13 @@ def products():
     for dtype in FLOATS:
         yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"
         yield f"matmul:{dtype}:m=64,n=48,k=32,ta=1,alpha=2,beta=0.5,grouped=1"
+        yield f"matmul:{dtype}:m=100,n=65,k=33,act=gelu"
+        yield f"matmul:{dtype}:m=100,n=65,k=33,bias=1,act=silu,beta=0.5"
+        yield f"matmul:{dtype}:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25"
+        yield f"matmul:{dtype}:m=33,n=40,k=70,batch=3x500"
+        yield f"matmul:{dtype}:m=5,n=6,k=0,beta=2"
+    yield "matmul:f32:m=64,n=64,k=64,acc=f64"
+    yield "matmul:f32:m=50,n=60,k=70,batch=2x3,sa=0;3500;70;1,sb=4200;0;1;70"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
     yield "matmul:f16:m=127,n=64,k=33,acc=f16"
     for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",
@@ -140,6 +147,30 @@ def attentions():
             yield f"attention-backward:{dtype}:{fields}"
 
 
+def own_attentions():
+    """What our own kernels take besides: every dtype, odd sizes, any strides, dropout; few rows in one part of the
+    keys and in several, many rows."""
+    for dtype in FLOATS:
+        for fields in ("b=2,h=3,l=65,d=64,lse=1", "b=1,h=2,lq=17,lk=33,d=41", "b=1,h=1,l=1,d=1",
+                       "b=1,h=2,lq=9,lk=0,d=24,lse=1", "b=4,h=16,l=257,d=64,lse=1", "b=8,h=8,l=200,d=128,mask=causal",
+                       "b=2,h=32,hk=8,lq=1,lk=4096,d=128,lse=1", "b=1,h=8,hk=2,lq=3,lk=1031,d=72,mask=causal-br,lse=1",
+                       "b=3,h=16,lq=70,lk=130,d=40,dv=100,mask=causal-br,layout=blhd,lse=1",
+                       "b=3,h=16,l=100,d=36,mask=window:30;10,lse=1", "b=3,h=16,l=100,d=36,mask=bool,lse=1",
+                       "b=2,h=2,l=100,d=36,mask=causal;bool,lse=1", "b=3,h=16,l=100,d=36,mask=causal;additive",
+                       "b=3,h=16,l=100,d=64,sink=1,softcap=5,lse=1", "b=2,h=2,l=100,d=64,sink=1,softcap=5,lse=1",
+                       "b=3,h=16,l=100,d=64,dropout=0.25,seed=7,offset=3,lse=1",
+                       "b=1,h=4,lq=2,lk=1500,d=64,dropout=0.5,seed=9,lse=1", "b=1,h=2,l=9,d=24,sq=864;432;48;2",
+                       "h=16,varlen=133;0;1;70,d=64,mask=causal-br,lse=1", "h=4,varlen=33;0;1;20,d=64,lse=1",
+                       "b=5,h=16,lq=64,lk=256,d=64,used=1,mask=causal-br,lse=1",
+                       "b=3,h=8,hk=2,lq=1,lk=1640,d=128,page=16,pool=400,lse=1",
+                       "b=3,h=32,hk=16,lq=40,lk=500,d=64,page=32,pool=60,mask=causal-br,lse=1",
+                       "b=1,h=4,l=130,d=256", "b=6,h=16,l=130,d=200,mask=causal"):
+            yield f"attention:{dtype}:{fields}"
+    yield "attention:f32:b=1,h=2,lq=5,lk=300,d=512"
+    yield "attention:bf16:b=6,h=16,l=100,d=512,lse=1"
+    yield "attention:bf16:b=3,h=16,l=100,d=64,mask=additive,mdtype=f32,out=f32"
+
+
 # Large enough that nothing is kept in a cache.
 LARGE = (
     "permute:f32:shape=16384x16384,order=1;0", "cast:f32:shape=268435456,to=bf16",
@@ -147,6 +178,13 @@ LARGE = (
     "binary:f32:kind=add,shape=268435456", "reduce:f32:kind=sum,shape=16384x16384,axes=1",
     "softmax:bf16:shape=65536x4096", "norm:bf16:kind=rms,shape=65536x4096,weight=1",
     "rotary:bf16:kind=halves,shape=16x32x4096x128",
+)
+
+
+# Of each kernel of attention one that no library takes.
+SANITIZED = (
+    "attention:f32:b=1,h=2,l=35,d=24,mask=causal,lse=1", "attention:f32:b=1,h=2,lq=2,lk=1100,d=24,dropout=0.5",
+    "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
 )
 
 
@@ -280,11 +318,24 @@ class Gpu(script.Case):
         self.assertEqual(wrong, [])
         self.assertGreater(right, len(declined))
 
+    def test_3_attention_by_our_own(self):
+        """All that attention has, by both rows, and none of it is refused."""
+        names, right, wrong = [f"{p}@cuda:0" for p in own_attentions()], 0, []
+        for row in self.check(names, 13):
+            if ".own" not in row["kernel"]:
+                continue
+            right += row["ok"] is True
+            if row["ok"] is not True:
+                wrong.append(f'{row["problem"]} {row["kernel"]}: {row["message"] or row["error"]}')
+        self.sum_up("attention", f"{right} right by our own kernels, {len(wrong)} wrong")
+        self.assertEqual(wrong, [])
+        self.assertEqual(right, 2 * len(names))
+
     def test_4_sanitizer(self):
         program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         if not os.path.exists(program):
             self.leave_out("sanitizer", "compute-sanitizer is not here")
-        some = [f"{p}@cuda:0" for p in list(problems())[::17]]
+        some = [f"{p}@cuda:0" for p in (*list(problems())[::17], *SANITIZED)]
         for tool in ("memcheck", "racecheck"):
             done = script.run(program, "--tool", tool, "--error-exitcode", "99", script.build.tenon,
                               "check", *some, "--all-kernels", env=script.environment(), timeout=280)

@@ -233,17 +233,40 @@ static tn_tensor whole_product(const tn_context *context, tn_device *device, int
     return here;
 }
 
-/* What depends on no batch and on no device is promised of integers alone. */
+/* Rows of A alone have the bits that they have among others, in whatever tile. */
+static void assert_rows_are_their_own(const tn_context *context, tn_dtype dtype)
+{
+    static const size alike[] = {{1, 320, 777}, {33, 320, 777}, {3000, 320, 777}};
+    product many = product_make(dtype, alike[2]);
+    must(product_run(&many, context, NULL, &err));
+    for (int i = 0; i < 2; i++) {
+        product few = product_make(dtype, alike[i]);
+        must(product_run(&few, context, NULL, &err));
+        assert_memory_equal(few.here.data, many.here.data, (size_t)bytes_of(&few.here));
+        product_end(&few);
+    }
+    product_end(&many);
+}
+
+/* What depends on no batch is promised of integers and of our own kernel's floats; on no device, of integers alone. */
 static void stricter_classes_are_kept_or_refused(void **state)
 {
     static const char *const invariant[SETTINGS_MOST] = {"determinism=batch-invariant"},
-                             *const anywhere[SETTINGS_MOST] = {"determinism=cross-device"};
+                             *const anywhere[SETTINGS_MOST] = {"determinism=cross-device"},
+                             *const libraries[SETTINGS_MOST] = {"determinism=batch-invariant",
+                                                                "rules=forbid:cuda.matmul.own"};
+    static const tn_dtype floats[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
     (void)state;
     begin_gpu();
     tn_context *one = context_of(invariant), *two = context_of(anywhere);
+    tn_context *without = context_of(libraries);
     product p = product_make(TN_BF16, sizes[3]);
-    assert_int_equal(product_run(&p, one, NULL, &err), TN_REFUSED);
+    assert_int_equal(product_run(&p, without, NULL, &err), TN_REFUSED);
     assert_contains(err.message, "batch-invariant");
+    assert_int_equal(product_run(&p, two, NULL, &err), TN_REFUSED);
+    assert_contains(err.message, "cross-device");
+    for (int i = 0; i < 4; i++)
+        assert_rows_are_their_own(one, floats[i]);
     tn_tensor many = whole_product(one, gpu, 128), few = whole_product(one, gpu, 16);
     assert_memory_equal(few.data, many.data, (size_t)bytes_of(&few));
     tn_tensor there = whole_product(two, gpu, 128), here = whole_product(NULL, cpu, 128);
@@ -254,6 +277,7 @@ static void stricter_classes_are_kept_or_refused(void **state)
     tn_tensor_release(&here);
     tn_context_release(one);
     tn_context_release(two);
+    tn_context_release(without);
     product_end(&p);
 }
 

@@ -96,6 +96,18 @@ template <typename T> static T __shfl_down_sync(unsigned, T value, int far)
     return host_shuffle(value, threadIdx.x % 32 + (unsigned)far);
 }
 
+/* Whether any thread of the block says so. */
+static int __syncthreads_or(int says)
+{
+    uint64_t any = 0;
+    host_lanes[threadIdx.x] = says != 0;
+    host_yield();
+    for (unsigned t = 0; t < blockDim.x; t++)
+        any |= host_lanes[t];
+    host_yield();
+    return any != 0;
+}
+
 template <typename T, typename F> static T host_bits(F from)
 {
     T to;

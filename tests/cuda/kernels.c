@@ -5,6 +5,7 @@
 
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
+#include "../../backends/cuda/kernels/matmul.h"
 #include "base/alloc.h"
 #include "ops/op.h"
 #include "os/bind.h"
@@ -86,8 +87,9 @@ static void begin(void)
 }
 
 static const tn_kernel_row *const rows[] = {
-    &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row,  &cuda_binary_row,
-    &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row, NULL};
+    &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
+    &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
+    &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, NULL};
 
 static const tn_kernel_row *row_of(const tn_op *op)
 {
@@ -147,6 +149,7 @@ static void every_row_compiles_and_is_launched(void **state)
         "binary:i32:kind=div,shape=100x100",
         "norm:f32:kind=layer,shape=64x4096,weight=f32,bias=f32",
         "rotary:bf16:kind=halves,shape=2x8x128x64",
+        "matmul:f32:m=64,n=64,k=64",
         "unary:f64:kind=gelu,shape=100x100",
         "unary:f16:kind=silu,shape=100x100",
         "binary:bf16:kind=max,shape=100x100",
@@ -154,8 +157,15 @@ static void every_row_compiles_and_is_launched(void **state)
         "reduce:bf16:kind=mean,shape=1000000,axes=1",
         "softmax:f64:shape=8x20000",
         "norm:f16:kind=rms,shape=8x100000",
+        "matmul:f16:m=50,n=30,k=100,batch=3,tb=1,bias=1,act=gelu",
+        "matmul:bf16:m=50,n=30,k=100,out=f32,act=silu",
+        "matmul:f64:m=50,n=30,k=100,ta=1,alpha=2,beta=3,act=gelu-tanh",
+        "attention:bf16:b=1,h=4,l=64,d=64",
+        "attention:f32:b=2,h=16,l=512,d=128,mask=causal,lse=1",
+        "attention:f16:b=2,h=16,hk=4,lq=1,lk=4096,d=256,dropout=0.25",
+        "attention:f64:b=2,h=2,l=64,d=200",
     };
-    size_t count = getenv("TN_TEST_REDUCED") ? 9 : sizeof problems / sizeof problems[0];
+    size_t count = getenv("TN_TEST_REDUCED") ? 10 : sizeof problems / sizeof problems[0];
     (void)state;
     begin();
     for (size_t i = 0; i < count; i++)

@@ -6,6 +6,7 @@
 #include "tenon/tenon.h"
 
 #include "../../backends/cuda/kernels/layout.h"
+#include "../../backends/cuda/kernels/matmul.h"
 #include "tenon/module/attention.h"
 
 #include <dlfcn.h>
@@ -15,6 +16,7 @@ typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
 struct cuda_kernel {
     cuda_kernel *next; /* they live as long as the process */
     launch_fn *run;
+    char key[640];
 };
 static cuda_kernel *kernels_made;
 
@@ -28,6 +30,10 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_PERMUTE: return "cuda_each_args";
     case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
     case CUDA_UNIT_RANDOM: return "cuda_random_args";
+    case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
+    case CUDA_UNIT_ATTENTION:
+    case CUDA_UNIT_ATTENTION_FEW:
+    case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
     case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
     default: return "cuda_rows_args";
     }
@@ -78,12 +84,25 @@ static void write_source(const cuda_case *wanted, const char *path)
     lent->release(lent->self, text);
 }
 
+static cuda_kernel *find_made(const char *key)
+{
+    cuda_kernel *kernel = kernels_made;
+    while (kernel && strcmp(kernel->key, key) != 0)
+        kernel = kernel->next;
+    return kernel;
+}
+
 tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
                           const cuda_case *wanted, cuda_kernel **out, tn_error *err)
 {
     static int number;
+    char key[sizeof kernels_made->key];
     char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
     (void)self, (void)nvrtc, (void)device;
+    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    *out = find_made(key);
+    if (*out)
+        return TN_OK;
     snprintf(source, sizeof source, "%s/%d.cc", folder, number);
     snprintf(object, sizeof object, "%s/%d.so", folder, number++);
     write_source(wanted, source);
@@ -98,6 +117,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     cuda_kernel *kernel = lent->alloc(lent->self, sizeof *kernel, _Alignof(cuda_kernel));
     assert_true(found && kernel);
     memcpy(&kernel->run, &found, sizeof found);
+    memcpy(kernel->key, key, sizeof key);
     kernel->next = kernels_made;
     kernels_made = kernel;
     *out = kernel;
@@ -111,13 +131,21 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
     return TN_OK;
 }
 
-/* A platform in host memory, with two multiprocessors, so that blocks have more than one job. */
+/* Two multiprocessors, so that blocks have more than one job. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    static const cuda_found two = {.multi_processors = 2};
+    (void)self, (void)index, (void)err;
+    *out_found = &two;
+    return TN_OK;
+}
+
+/* A platform in host memory. */
 static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
 {
     cuda *self = host->alloc(host->self, sizeof *self, _Alignof(cuda));
     (void)err;
     memset(self, 0, sizeof *self);
-    self->devices[0].found.multi_processors = 2;
     lent = host;
     *out_self = self;
     *out_devices = 1;
@@ -158,7 +186,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 9 };
+enum { ROWS = 12 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -173,8 +201,9 @@ static const tn_module module = {.struct_size = sizeof module,
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     static const tn_kernel_row *const own[ROWS] = {
-        &cuda_permute_row, &cuda_cast_row,    &cuda_fill_row, &cuda_unary_row, &cuda_binary_row,
-        &cuda_reduce_row,  &cuda_softmax_row, &cuda_norm_row, &cuda_rotary_row};
+        &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
+        &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
+        &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, &cuda_attention_invariant_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -201,18 +230,23 @@ static void begin(void)
         fail_msg("%s", err.message);
 }
 
-static void hold(const char *problem)
+static void hold_by(const char *problem, const char *way)
 {
     char text[160], name[64];
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
     snprintf(text, sizeof text, "%s@hostcuda:0", problem);
-    snprintf(name, sizeof name, "hostcuda.%.*s.own", (int)strcspn(problem, ":"), problem);
+    snprintf(name, sizeof name, "hostcuda.%.*s.%s", (int)strcspn(problem, ":"), problem, way);
     const tn_check_args args = {.struct_size = sizeof args, .problem = text, .kernel = name};
     if (tn_check(NULL, &args, &result, &err))
         fail_msg("%s: %s", problem, err.message);
     if (!result.ok)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
+}
+
+static void hold(const char *problem)
+{
+    hold_by(problem, "own");
 }
 
 #define HOLD(...)                                                                 \
@@ -236,9 +270,25 @@ static void elements(void **state)
          "binary:f64:kind=sub,shape=7x9x5");
 }
 
-/* One row of `count`, each of `size` numbers and `step` apart; `call` makes one output of `of` numbers of it. */
+/* Of both tiles, and edges of either; every way to lie; all that follows. */
+static void products(void **state)
+{
+    (void)state;
+    HOLD("matmul:f32:m=64,n=64,k=64", "matmul:f32:m=1,n=1,k=1", "matmul:f32:m=127,n=65,k=33",
+         "matmul:f32:m=17,n=16,k=300", "matmul:f64:m=33,n=40,k=130", "matmul:f16:m=33,n=9,k=65",
+         "matmul:bf16:m=9,n=70,k=129,out=f32", "matmul:f32:m=20,n=30,k=40,ta=1,tb=1",
+         "matmul:f32:m=70,n=50,k=70,ta=1,bias=1,act=relu", "matmul:f32:m=20,n=30,k=10,acc=f64",
+         "matmul:f32:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25",
+         "matmul:f64:m=20,n=30,k=40,alpha=2,beta=0.5,bias=1,act=gelu",
+         "matmul:bf16:m=40,n=40,k=70,tb=1,alpha=0.5,beta=2,bias=1,act=silu",
+         "matmul:f16:m=7,n=33,k=20,batch=3x2,act=gelu-tanh,bias=1",
+         "matmul:f32:m=16,n=16,k=16,batch=2x3x4", "matmul:f32:m=5,n=6,k=0,beta=2,bias=1",
+         "matmul:f32:m=5,n=6,k=7,batch=2x3,sa=0;35;7;1,sb=42;0;1;7");
+}
+
+/* Rows, `count` of them, each of `size` numbers and `step` apart; `call` makes one output of `of` numbers of it. */
 typedef struct batch {
-    int64_t size, step, of;
+    int64_t count, size, step, of;
     tn_status (*call)(const tn_tensor *in, const tn_tensor *out, tn_error *err);
 } batch;
 
@@ -259,6 +309,26 @@ static tn_status norm_rows(const tn_tensor *in, const tn_tensor *out, tn_error *
     return tn_norm(NULL, TN_ARGS(norm, .in = in, .out = out, .kind = TN_NORM_LAYER), err);
 }
 
+/* By a matrix that is the same for all: many rows in wide tiles, one in narrow ones. */
+static tn_status multiply_rows(const tn_tensor *in, const tn_tensor *out, tn_error *err)
+{
+    enum { DEEP = 300, ACROSS = 40 };
+    static _Alignas(64) float other[DEEP * ACROSS];
+    const int64_t shape[] = {DEEP, ACROSS};
+    tn_device *device;
+    tn_tensor b;
+    for (int i = 0; i < DEEP * ACROSS; i++)
+        other[i] = (float)(i % 1013) * 0.013f - 3.1f;
+    tn_status status = tn_device_get("hostcuda:0", &device, err);
+    if (!status)
+        status = tn_tensor_wrap(device, other, TN_F32, shape, NULL, 2, NULL, NULL, &b, err);
+    if (status)
+        return status;
+    status = tn_matmul(NULL, TN_ARGS(matmul, .a = in, .b = &b, .out = out), err);
+    tn_tensor_release(&b);
+    return status;
+}
+
 static void run_batch(const batch *it, tn_device *device, float *in, int64_t count, float *out)
 {
     const int64_t shape[] = {count, it->size}, strides[] = {it->step, 1},
@@ -277,23 +347,24 @@ static void run_batch(const batch *it, tn_device *device, float *in, int64_t cou
 /* Alone and among others, padded or not: the same bits. */
 static void a_row_does_not_depend_on_others(void **state)
 {
-    enum { COUNT = 3, MOST = 1100 };
-    static _Alignas(64) float in[COUNT * MOST], all[COUNT * MOST], one[MOST];
-    static const batch batches[] = {{1001, 1001, 1, sum_rows},    {1000, 1000, 1, sum_rows},
-                                    {1000, 1004, 1, sum_rows},    {777, 777, 777, soften_rows},
-                                    {776, 777, 776, soften_rows}, {776, 776, 776, soften_rows},
-                                    {1000, 1003, 1000, norm_rows}};
+    enum { MOST = 6000 };
+    static _Alignas(64) float in[MOST], all[MOST], one[MOST];
+    static const batch batches[] = {
+        {3, 1001, 1001, 1, sum_rows},     {3, 1000, 1000, 1, sum_rows},
+        {3, 1000, 1004, 1, sum_rows},     {3, 777, 777, 777, soften_rows},
+        {3, 776, 777, 776, soften_rows},  {3, 776, 776, 776, soften_rows},
+        {3, 1000, 1003, 1000, norm_rows}, {20, 300, 300, 40, multiply_rows}};
     tn_device *device;
     tn_error err;
     (void)state;
     begin();
     assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
-    for (int i = 0; i < COUNT * MOST; i++)
+    for (int i = 0; i < MOST; i++)
         in[i] = (float)((i * 7919) % 1009) * 0.37f - 150.0f / (float)(1 + i % 13);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         const batch *it = &batches[i];
-        run_batch(it, device, in, COUNT, all);
-        for (int64_t row = 0; row < COUNT; row++) {
+        run_batch(it, device, in, it->count, all);
+        for (int64_t row = 0; row < it->count; row++) {
             run_batch(it, device, in + row * it->step, 1, one);
             assert_memory_equal(one, all + row * it->of, (size_t)it->of * sizeof *one);
         }
@@ -352,6 +423,137 @@ static void rows_of_every_length(void **state)
         "rotary:f64:kind=halves,shape=3x10x16", "rotary:bf16:kind=pairs,shape=2x3x10x64",
         "rotary:f16:kind=halves,shape=2x3x5x60,size=28", "rotary:f32:kind=pairs,shape=5x36,size=22",
         "norm:bf16:kind=layer,shape=2x3x5x64,weight=1,bias=1,si=1920;640;64;1");
+}
+
+/* All that attention has, by the kernel for few rows. */
+static void attention_of_few_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=2,h=2,l=35,d=64,lse=1", "attention:bf16:b=1,h=1,l=64,d=128,mask=causal",
+         "attention:f16:b=1,h=2,lq=17,lk=33,d=40", "attention:f64:b=1,h=2,l=30,d=24,lse=1",
+         "attention:f32:b=1,h=1,l=1,d=1", "attention:bf16:b=1,h=2,lq=9,lk=0,d=24,lse=1",
+         "attention:f32:b=2,h=2,l=35,d=24,mask=bool,lse=1",
+         "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",
+         "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+         "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+         "attention:f32:b=1,h=2,l=40,d=16,mask=window:9;3",
+         "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+         "attention:bf16:b=1,h=8,hk=2,lq=1,lk=600,d=128,lse=1",
+         "attention:f32:b=1,h=4,hk=1,lq=3,lk=700,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
+         "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+         "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
+         "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+         "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
+         "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",
+         "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+         "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",
+         "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
+         "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
+         "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+         "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
+         "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
+         "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
+         "attention:f32:b=1,h=1,l=30,d=256", "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
+         "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
+}
+
+/* Enough rows for the other kernel. */
+static void attention_of_many_rows(void **state)
+{
+    (void)state;
+    HOLD("attention:f32:b=1,h=45,l=66,d=24,lse=1",
+         "attention:bf16:b=1,h=45,lq=26,lk=100,d=40,mask=causal-br,lse=1",
+         "attention:f16:b=2,h=46,hk=23,l=35,d=72,dv=130,mask=causal,layout=blhd",
+         "attention:f32:b=3,h=15,l=25,d=16,mask=bool,sink=1,lse=1",
+         "attention:bf16:b=3,h=15,l=25,d=16,mask=causal;additive,softcap=4,out=f32",
+         "attention:f32:b=3,h=15,lq=25,lk=140,d=16,mask=window:30;10,lse=1",
+         "attention:bf16:b=3,h=15,l=25,d=24,dropout=0.25,seed=7,offset=3,lse=1",
+         "attention:f32:h=16,varlen=33;0;1;66,d=24,mask=causal-br,lse=1",
+         "attention:bf16:b=3,h=30,hk=15,lq=13,lk=90,d=24,page=16,pool=40,mask=causal-br,lse=1",
+         "attention:f32:b=3,h=15,l=25,d=16,sq=1125;15;45;1,used=1,lse=1",
+         "attention:f64:b=3,h=15,l=33,d=40,lse=1", "attention:f32:b=1,h=45,l=26,d=300");
+}
+
+/* By one kernel at any size, keys in parts of their own. */
+static void attention_in_any_batch(void **state)
+{
+    (void)state;
+    begin();
+    hold_by("attention:f32:b=1,h=2,l=35,d=64,lse=1", "own.invariant");
+    hold_by("attention:bf16:b=1,h=2,lq=26,lk=30,d=24,mask=causal-br,lse=1", "own.invariant");
+    hold_by("attention:f32:b=1,h=1,lq=2,lk=2100,d=16,lse=1", "own.invariant");
+}
+
+/* Attention of f32 with heads of WIDE, over the first of `keys`. */
+enum { WIDE = 16, KEYS = 2100 };
+
+static tn_status attend(tn_device *device, float *of[4], int64_t sequences, int64_t queries,
+                        int64_t keys, int64_t heads, tn_error *err)
+{
+    const int64_t q[] = {sequences, heads, queries, WIDE}, k[] = {sequences, heads, keys, WIDE};
+    const int64_t apart[] = {heads * KEYS * WIDE, KEYS * WIDE, WIDE, 1};
+    tn_tensor to[4];
+    tn_status status = TN_OK;
+    for (int i = 0; i < 4 && !status; i++) {
+        const bool of_keys = i == 1 || i == 2;
+        status = tn_tensor_wrap(device, of[i], TN_F32, of_keys ? k : q, of_keys ? apart : NULL, 4,
+                                NULL, NULL, &to[i], err);
+    }
+    if (!status)
+        status = tn_attention(
+            NULL, TN_ARGS(attention, .q = &to[0], .k = &to[1], .v = &to[2], .out = &to[3]), err);
+    return status;
+}
+
+static void fill_with_waves(float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)((i * 7919) % 1009) * 0.002f - 1;
+}
+
+static void one_plan_serves_every_length(void **state)
+{
+    enum { HEADS = 2 };
+    static _Alignas(64) float q[HEADS * 3 * WIDE], k[HEADS * KEYS * WIDE], out[HEADS * 3 * WIDE];
+    float *of[] = {q, k, k, out};
+    tn_device *device;
+    tn_error err;
+    (void)state;
+    begin();
+    fill_with_waves(q, sizeof q / sizeof *q);
+    fill_with_waves(k, sizeof k / sizeof *k);
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    assert_int_equal(attend(device, of, 1, 1, 40, 1, &err), TN_OK);
+    assert_int_equal(tn_settings_set("plan.only_prepared=true", &err), TN_OK);
+    for (int64_t keys = 41; keys < KEYS; keys += 411)
+        assert_int_equal(attend(device, of, 1, keys % 3 + 1, keys, HEADS, &err), TN_OK);
+    assert_int_equal(tn_settings_set("plan.only_prepared=false", &err), TN_OK);
+}
+
+/* Alone and among others, by the row that promises it: the same bits. */
+static void a_sequence_does_not_depend_on_others(void **state)
+{
+    enum { BATCH = 3, HEADS = 2, QUERIES = 3, EACH = HEADS * QUERIES * WIDE };
+    static _Alignas(64) float q[BATCH * EACH], k[BATCH * HEADS * KEYS * WIDE], all[BATCH * EACH],
+        one[EACH];
+    tn_device *device;
+    tn_error err;
+    (void)state;
+    begin();
+    fill_with_waves(q, sizeof q / sizeof *q);
+    fill_with_waves(k, sizeof k / sizeof *k);
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    assert_int_equal(tn_settings_set("determinism=batch-invariant", &err), TN_OK);
+    assert_int_equal(attend(device, (float *[]){q, k, k, all}, BATCH, QUERIES, KEYS, HEADS, &err),
+                     TN_OK);
+    for (int64_t b = 0; b < BATCH; b++) {
+        float *keys = k + b * HEADS * KEYS * WIDE;
+        float *of[] = {q + b * EACH, keys, keys, one};
+        assert_int_equal(attend(device, of, 1, QUERIES, KEYS, HEADS, &err), TN_OK);
+        assert_memory_equal(one, all + b * EACH, sizeof one);
+    }
+    assert_int_equal(tn_settings_set("determinism=any", &err), TN_OK);
 }
 
 static void hold_random(int kind, const char *type, tn_dtype dtype)
@@ -435,7 +637,13 @@ int main(void)
         cmocka_unit_test(permutes),
         cmocka_unit_test(reductions),
         cmocka_unit_test(rows_of_every_length),
+        cmocka_unit_test(products),
         cmocka_unit_test(a_row_does_not_depend_on_others),
+        cmocka_unit_test(attention_of_few_rows),
+        cmocka_unit_test(attention_of_many_rows),
+        cmocka_unit_test(attention_in_any_batch),
+        cmocka_unit_test(one_plan_serves_every_length),
+        cmocka_unit_test(a_sequence_does_not_depend_on_others),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(dropout_keeps_what_the_processors_does),
     };

@@ -42,6 +42,7 @@ set(cuda_compile "${PROJECT_SOURCE_DIR}/backends/cuda/compile")
 tenon_test(cuda/ready SOURCES ${cuda_compile}/find.c ${cuda_compile}/nvrtc.c ${cuda_compile}/ready.c)
 tenon_test(cuda/visible SOURCES ${cuda_platform}/visible.c)
 tenon_test(cuda/verdict SOURCES ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
+tenon_test(cuda/proc SOURCES ${cuda_platform}/proc.c ${cuda_platform}/verdict.c ${cuda_platform}/driver.c)
 
 # tenon_cuda_test(NAME ...): a suite that has the module and the stub.
 function(tenon_cuda_test name)
@@ -55,8 +56,9 @@ function(tenon_cuda_test name)
 endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
-add_dependencies(test_cuda_capture stub_cublas)
+add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
 tenon_cuda_test(started)
+tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
@@ -75,10 +77,11 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/each kernels/layout kernels/reduce kernels/rows compile/texts)
+foreach(part kernels/attention kernels/attention_admit kernels/each kernels/layout kernels/matmul kernels/reduce
+             kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
-tenon_test(cuda/numbers TIMEOUT 300 SOURCES ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers TIMEOUT 600 SOURCES ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
 tenon_cuda_texts(test_cuda_numbers)
@@ -87,6 +90,7 @@ tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
 tenon_test_script(cuda/cudnn TIMEOUT 300)
+tenon_test_script(cuda/attention TIMEOUT 120)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 

@@ -1,6 +1,8 @@
 /* The processor's own attention of f32 and f64, every row that runs here, against the reference. */
 #include "cpu_attention_make.h"
 
+#include <sys/mman.h>
+
 static const int32_t results[] = {TN_ATTENTION_OUT, TN_ATTENTION_LSE};
 enum { RESULTS = 2 };
 
@@ -468,6 +470,51 @@ static void scratch_grows_as_lengths_do(void **state)
     }
 }
 
+/* Moves keys or values of one head to memory of which rows `first` to `end` alone can be read. */
+static void show_rows(operand *o, int64_t first, int64_t end)
+{
+    const size_t row = (size_t)(o->layout.shape[3] * (o->layout.dtype >> 8 & 255) / 8);
+    const size_t bytes = row * (size_t)o->layout.shape[2];
+    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    memcpy(pages, o->first, bytes);
+    free(o->memory);
+    *o = (operand){.layout = o->layout, .first = pages};
+    assert_int_equal(mprotect(pages, (size_t)first * row, PROT_NONE), 0);
+    assert_int_equal(mprotect(pages + (size_t)end * row, bytes - (size_t)end * row, PROT_NONE), 0);
+}
+
+/* Whole tiles of keys that no query sees are left out: here they cannot be read. */
+static void keys_out_of_sight_are_not_read(void **state)
+{
+    enum { KEYS = 16384, NEAR = 2048, QUERIES = 70, SIZE = 64 };
+    static const tn_dtype all[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+    (void)state;
+    (void)find_rows_of(TN_OP_ATTENTION, all, 0, 0);
+    for (int turn = 0; turn < 4 * 3; turn++) {
+        call c = call_of(all[turn / 3], 1, 1, 1, turn % 2 ? 2 : QUERIES, KEYS, SIZE, SIZE);
+        c.op.as.attention.right = 0;
+        c.op.as.attention.corner = turn % 3 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
+        c.op.as.attention.left = turn % 3 ? QUERIES : -1;
+        c.op.as.attention.shift = turn % 3 == 2 ? -KEYS / 2 : 0;
+        const int64_t last = turn % 3 == 0 ? NEAR : turn % 3 == 1 ? KEYS : KEYS / 2 + NEAR;
+        const int64_t first = turn % 3 == 0 ? 0 : turn % 3 == 1 ? KEYS - NEAR : KEYS / 2 - NEAR;
+        for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++)
+            show_rows(&c.o[o], first, last);
+        for (int n = 0; n < row_count; n++) {
+            if (!takes(rows[n], &c))
+                continue;
+            compute_by(rows[n], &c, 2);
+            for (int64_t i = 0; i < c.op.as.attention.queries; i++)
+                assert_false(row_is_nan(&c, i));
+        }
+        for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++)
+            munmap(c.o[o].first, (size_t)(KEYS * SIZE * (all[turn / 3] >> 8 & 255) / 8));
+        c.o[TN_ATTENTION_K] = c.o[TN_ATTENTION_V] = (operand){.first = NULL};
+        call_drop(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +527,7 @@ int main(void)
         cmocka_unit_test(odd_numbers_stay_with_those_who_see_them),
         cmocka_unit_test(rows_that_see_nothing),
         cmocka_unit_test(infinite_scores),
+        cmocka_unit_test(keys_out_of_sight_are_not_read),
         cmocka_unit_test(wrong_tables_are_refused),
         cmocka_unit_test(scratch_grows_as_lengths_do),
     };

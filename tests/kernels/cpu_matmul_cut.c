@@ -8,9 +8,9 @@ enum { THREADS_MOST = 64, CACHE = 2 << 20 };
 
 /* As those of AVX-512: of f32, of f64, and of bf16 by AMX. */
 static const tni_mm_set sets[] = {
-    {14, 32, 256, 1, 4, 4, 0, 0, TN_F32, 4, 0.0125, NULL, NULL, NULL},
-    {14, 16, 256, 1, 8, 8, 0, 0, TN_F64, 8, 0.025, NULL, NULL, NULL},
-    {32, 32, 512, 32, 2, 2, 0, 0, TN_F32, 4, 0.001, NULL, NULL, NULL},
+    {14, 32, 256, 1, 4, 4, 0, 0, TN_F32, 4, 0.0125, NULL, NULL, NULL, false},
+    {14, 16, 256, 1, 8, 8, 0, 0, TN_F64, 8, 0.025, NULL, NULL, NULL, false},
+    {32, 32, 512, 32, 2, 2, 0, 0, TN_F32, 4, 0.001, NULL, NULL, NULL, true},
 };
 
 static double block_products(const tni_mm_cut *cut, int64_t rows, int64_t columns, int64_t block)

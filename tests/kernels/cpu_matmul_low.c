@@ -2,12 +2,9 @@
  * sums in 64 bits that wrap, exactly; floats with sums in long double, within the bound of any order of
  * summation in f32: 2 (k + 2) u sum |a b|, and a few roundings of what is added. Rows that do not run here
  * are named. */
-#include "cpu_make.h"
+#include "cpu_edge.h"
 
 #include "tenon/tenon.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Of bf16 rows whose instructions take subnormal numbers as 0. */
 static bool flushes(const tn_kernel_row *row)
@@ -545,23 +542,6 @@ static void large_products_are_made_of_slabs(void **state)
     each_row(check_slabs);
 }
 
-/* Moves A or B, which is dense, to where memory begins or ends. */
-static void *move_to_edge(cpu_case *it, int32_t operand, bool end, size_t *out_bytes)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = it->memory[operand].bytes;
-    const size_t whole = (bytes + page - 1) / page * page;
-    *out_bytes = whole + 2 * page;
-    char *pages = mmap(NULL, *out_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(pages != MAP_FAILED);
-    assert_int_equal(mprotect(pages + page, whole, PROT_READ | PROT_WRITE), 0);
-    char *to = pages + page + (end ? whole - bytes : 0);
-    memcpy(to, it->memory[operand].low, bytes);
-    free(it->memory[operand].block);
-    it->memory[operand] = (cpu_memory){.low = (unsigned char *)to, .bytes = bytes, .first = to};
-    it->data[operand] = to;
-    return pages;
-}
-
 static void check_edges(const tn_kernel_row *row)
 {
     static const int64_t sizes[] = {1, 3, 5, 13, 17, 35, 70};
@@ -576,8 +556,8 @@ static void check_edges(const tn_kernel_row *row)
         cpu_case it;
         size_t bytes[2];
         make(&it, row->dtypes[0], &s);
-        void *a = move_to_edge(&it, TN_MATMUL_A, c & 4, &bytes[0]);
-        void *b = move_to_edge(&it, TN_MATMUL_B, c & 4, &bytes[1]);
+        void *a = cpu_move_to_edge(&it, TN_MATMUL_A, c & 4, &bytes[0]);
+        void *b = cpu_move_to_edge(&it, TN_MATMUL_B, c & 4, &bytes[1]);
         run_on(row, &it, 1);
         check_all(row, &it, NULL);
         munmap(a, bytes[0]);

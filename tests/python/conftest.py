@@ -1,4 +1,5 @@
 """What the suites share: random numbers from a seed that is told, and skips that say why."""
+import importlib
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import sys
 import numpy
 import pytest
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = []
 RAN = []
 
@@ -38,6 +40,41 @@ def script(tmp_path):
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def stubs():
+    """Variables with which a program finds the stubs of NVIDIA's libraries, beside the library that is tested."""
+    folder = os.path.join(os.path.dirname(os.environ["TENON_LIBRARY"]), "tests", "cuda", "stub")
+    for name in ("libcuda.so.1", "libcublasLt.so.13", "libcublas.so.13"):
+        if not os.path.exists(os.path.join(folder, name)):
+            pytest.skip(f"the stub {name} is not built")
+    return {"LD_LIBRARY_PATH": folder, "CUDA_VISIBLE_DEVICES": None}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """The folder that the extension was built into by this Python's compiler."""
+    sys.path.insert(0, os.path.join(HERE, "..", "..", "bindings", "python"))
+    backend = importlib.import_module("build_backend")
+    folder = tmp_path_factory.mktemp("extension")
+    if sys.version_info < (3, 11) or backend.make_extension(folder) is None:
+        pytest.skip("no extension: it needs a C compiler and the headers of Python 3.11 or later")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def extension(built):
+    """The extension, in use while a suite runs."""
+    import tenon
+    from tenon import _arrays, operators
+
+    tenon.__path__.append(built)
+    before, operators._fast = operators._fast, operators._load_fast()
+    _arrays._kinds.clear(), _arrays._made.clear()
+    assert operators._fast is not None
+    yield operators._fast
+    operators._fast = before
 
 
 def pytest_runtest_logreport(report):

@@ -74,6 +74,27 @@ def test_cupy():
         numpy.testing.assert_allclose(out.get(), wanted / wanted.sum(-1, keepdims=True), 1e-5)
 
 
+def test_two_libraries_in_one_call(torch):
+    """Each on a stream of its own: a call is behind what both have queued, and both go on behind it."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not here")
+    mine, theirs = torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    with torch.cuda.stream(mine), theirs:
+        for turn in range(20):
+            one, other = torch.zeros(1 << 20, device="cuda"), cupy.zeros(1 << 20, dtype="float32")
+            if turn % 2:
+                torch.cuda._sleep(2_000_000)
+            else:
+                busy = cupy.ones((1024, 1024), "float32")
+                for _ in range(20):
+                    busy = busy @ busy * 1e-3
+            one += turn
+            other += 2 * turn
+            arrays = (one, other) if turn % 4 < 2 else (other, one)
+            out = tenon.binary("add", *arrays)
+            one.zero_(), other.fill(0)  # behind the call, which still reads them
+            assert float(out.min()) == float(out.max()) == 3 * turn
+
+
 def test_jax():
     jax = pytest.importorskip("jax", reason="JAX is not here")
     if jax.default_backend() != "gpu":

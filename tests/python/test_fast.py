@@ -1,31 +1,13 @@
 """The extension: the same results as through ctypes, everything unusual left to Python, nothing leaked."""
 import gc
 import importlib
-import os
 import sys
 
 import numpy
 import pytest
 import tenon
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def extension(tmp_path_factory):
-    """Built by this Python's compiler, and found beside the package."""
-    sys.path.insert(0, os.path.join(HERE, "..", "..", "bindings", "python"))
-    backend = importlib.import_module("build_backend")
-    folder = tmp_path_factory.mktemp("extension")
-    if sys.version_info < (3, 11) or backend.make_extension(folder) is None:
-        pytest.skip("no extension: it needs a C compiler and the headers of Python 3.11 or later")
-    tenon.__path__.append(str(folder))
-    from tenon import _arrays, operators
-
-    operators._fast = operators._load_fast()
-    _arrays._kinds.clear(), _arrays._made.clear()
-    assert operators._fast is not None
-    return operators._fast
+pytestmark = pytest.mark.usefixtures("extension")
 
 
 def normal(random, *shape, dtype="f4"):
@@ -66,7 +48,7 @@ def test_the_unusual_is_left_alone(extension, random):
                        (numpy.array([["x"]]), a), (a.astype("c8"), a.astype("c8"))):
         assert extension.matmul(None, one, other) is NotImplemented
     assert extension.matmul(None, a) is NotImplemented
-    assert extension.attention(None, a, a, a, 0, None) is NotImplemented
+    assert extension.attention(None, a, a, a, 0, None, None, 0, False, 0) is NotImplemented
     with pytest.raises(tenon.errors.InvalidArgumentError, match="columns need as many"):
         tenon.matmul(a, a[:3])
     with pytest.raises(TypeError):
@@ -120,6 +102,8 @@ def test_torch(extension):
     assert extension.matmul(None, grad, grad) is NotImplemented
     assert extension.matmul(None, torch.empty(2, 2, device="meta"), torch.empty(2, 2)) is NotImplemented
     assert extension.matmul(None, torch.eye(3).to_sparse(), torch.eye(3)) is NotImplemented
+    small = torch.ones(2, 16).to(torch.float8_e4m3fn)  # whose product is of another dtype
+    assert extension.matmul(None, small, small.T) is NotImplemented
     lazy = torch.randn(3, 3, dtype=torch.complex64).conj()
     for unresolved in (lazy, lazy.imag):
         assert extension.matmul(None, unresolved, unresolved) is NotImplemented
@@ -137,3 +121,152 @@ def test_wheel(tmp_path):
     assert "tenon/__init__.py" in names and "tenon/_fast.abi3.so" in names and "tenon/py.typed" in names
     assert f"tenon-{tenon.__version__}.dist-info/RECORD" in names
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_masks_and_turned_results(extension, monkeypatch, random):
+    """A mask that is an array, of bool or added, and a result that lies as [batch, length, heads, size]."""
+    q, k = normal(random, 2, 4, 6, 8), normal(random, 2, 2, 7, 8)
+    seen = random.random((2, 1, 6, 7)) < 0.7
+    added = normal(random, 1, 4, 6, 7)
+    calls = [lambda: tenon.attention(q, k, k, mask=seen), lambda: tenon.attention(q, k, k, mask_tensor=added),
+             lambda: tenon.attention(q, k, k, mask="causal", mask_tensor=seen, scale=0.3)]
+    tenon.attention(q, k, k)
+    before = extension.served()
+    fast = [call() for call in calls]
+    assert extension.served() == before + len(calls)
+    turned = extension.attention(None, q, k, k, 0, None, seen, 0, True, 0)
+    assert turned.shape == (2, 6, 4, 8) and turned.flags.c_contiguous
+    numpy.testing.assert_array_equal(turned.transpose(0, 2, 1, 3), fast[0])
+    for odd in (seen.astype("i4"), seen[..., :3], q[0, 0].tolist(), "causal"):
+        assert extension.attention(None, q, k, k, 0, None, odd, 0, False, 0) is NotImplemented
+    for numbers in ((0, "wide", None, 0, False, 0), ("causal", None, None, 0, False, 0), (0, None, None, 0, False, "x")):
+        assert extension.attention(None, q, k, k, *numbers) is NotImplemented
+    named = tenon.attention(*(x.transpose(0, 2, 1, 3) for x in (q, k, k)), layout="blhd", mask_tensor=seen,
+                            backend="FLASH_ATTN")
+    assert extension.served() == before + len(calls) + 2 and named.flags.c_contiguous
+    numpy.testing.assert_allclose(named.transpose(0, 2, 1, 3), fast[0], 1e-4, 1e-4)
+    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}, {"scale": "wide"}):
+        with pytest.raises(tenon.Error):
+            tenon.attention(q, k, k, **options)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="two arrays of masks"):
+        tenon.attention(q, k, k, mask=seen, mask_tensor=added)
+    monkeypatch.setattr(tenon.operators, "_fast", None)
+    for call, found in zip(calls, fast):
+        numpy.testing.assert_array_equal(call(), found)
+
+
+# A library with arrays on a GPU that is a stub, which computes nothing but tells the stream of each product.
+STUB = '''
+import ctypes, sys
+import tenon
+tenon.__path__.append(FOLDER)
+from ctypes import POINTER, PYFUNCTYPE, byref, c_int, c_int32, c_int64, c_void_p, py_object
+from tenon import _abi, _arrays, operators
+from tenon._library import lib
+
+fast, current, wraps, recorded = operators._fast, [0], [], [True]
+
+
+class Product(ctypes.Structure):
+    _fields_ = [("numbers", c_int * 6), ("scales", c_void_p * 2), ("stream", c_void_p), ("room", c_void_p),
+                ("bytes", ctypes.c_size_t)]
+
+
+class Seen(ctypes.Structure):
+    _fields_ = [("handles", c_int), ("kept", c_void_p * 64), ("asked", c_int), ("crossed", c_int),
+                ("answers", c_int * 8), ("count", c_int), ("calls", Product * 4096)]
+
+
+def last():
+    seen = Seen.in_dll(ctypes.CDLL("libcublasLt.so.13"), "stub_lt_seen")
+    return seen.count, seen.calls[seen.count - 1].stream or 0
+
+
+class Array:
+    requires_grad, negative = False, False
+
+    def __init__(self, *shape):
+        self.memory = tenon.empty(shape, "f32", "cuda:0")
+        self.steps = (c_int64 * 2)(shape[1], 1)
+
+    def is_neg(self):
+        return self.negative
+
+    def new_empty(self, shape):
+        return Array(*shape)
+
+
+@PYFUNCTYPE(c_int, py_object, POINTER(_abi.DlpackTensor))
+def tensor_of(array, out):
+    ctypes.memmove(out, byref(array.memory.tensor.raw), ctypes.sizeof(_abi.DlpackTensor))
+    out.contents.strides = ctypes.addressof(array.steps)
+    return 0
+
+
+@PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
+def stream(kind, index, out):
+    out[0] = current[0]
+    return 0 if (kind, index) == (2, 0) and current[0] != -1 else 1
+
+
+def wrap(*given):
+    wraps.append(given)
+    return _arrays.stream_address(*given)
+
+
+class Table(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32 * 2), *((name, c_void_p) for name in (
+        "previous", "allocate", "from_object", "to_object", "tensor_of", "stream"))]
+
+
+table = Table(version=(ctypes.c_uint32 * 2)(1, 3), tensor_of=ctypes.cast(tensor_of, c_void_p),
+              stream=ctypes.cast(stream, c_void_p))
+name = ctypes.create_string_buffer(b"dlpack_exchange_api")
+new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
+addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
+fast.bind(*addresses, wrap)
+assert fast.teach((Array,), Array.new_empty, lambda: recorded[0])
+tenon.settings.set("admission", "never")
+a, b = Array(8, 16), Array(16, 4)
+streams = [tenon.Stream("cuda:0") for _ in range(2)]
+
+for turn, (raw, known) in enumerate([(0, 1), (streams[0].raw, 2), (streams[1].raw, 3), (streams[0].raw, 3), (0, 3)]):
+    current[0] = raw
+    out = fast.matmul(None, a, b)
+    assert type(out) is Array and out.memory.shape == (8, 4), out
+    assert last() == (turn + 1, raw) and len(wraps) == known and fast.served() == turn + 1, (turn, last(), wraps)
+assert wraps == [(2, 0, 0), (2, 0, streams[0].raw), (2, 0, streams[1].raw)]
+tenon.settings.set("cuda.cublaslt_workspace_size", "0")  # of which each stream has its own
+many = [tenon.Stream("cuda:0") for _ in range(100)]  # more than are remembered: some are asked for again
+for one in (*many, *reversed(many)):
+    current[0] = one.raw
+    assert type(fast.matmul(None, a, b)) is Array and last()[1] == one.raw
+assert 103 <= len(wraps) <= 203 and fast.served() == 205
+
+# What is left to Python, with nothing queued: no stream is known, one cannot be wrapped, or an array means more.
+before = sys.getrefcount(a)
+current[0] = -1
+assert fast.matmul(None, a, b) is NotImplemented
+current[0] = streams[0].raw
+for wrong in (lambda *given: 1 / 0, lambda *given: "no address", lambda *given: 0):
+    fast.bind(*addresses, wrong)
+    current[0] = streams[1].raw + (1 << 40)
+    assert fast.matmul(None, a, b) is NotImplemented
+fast.bind(*addresses, wrap)
+current[0] = 0
+a.negative = True
+assert fast.matmul(None, a, b) is NotImplemented
+a.negative, a.requires_grad = False, True
+assert fast.matmul(None, a, b) is NotImplemented
+recorded[0] = False
+assert type(fast.matmul(None, a, b)) is Array
+a.requires_grad = False
+assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 206 and fast.served() == 206
+assert sys.getrefcount(a) == before
+'''
+
+
+def test_arrays_on_a_gpu(built, script, stubs):
+    """Are served on the stream of their library, which is wrapped once, and results are its own."""
+    script(STUB.replace("FOLDER", repr(built)), **stubs)

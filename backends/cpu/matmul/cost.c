@@ -58,12 +58,12 @@ static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, doub
     to->stores += many * products;
 }
 
+/* Adds them. */
 static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *out)
 {
     const int64_t all = ((p->n - 1) >> kernels->width_log2) + 1;
     const int64_t width = even(all, tni_mm_in_place_vectors(kernels, p));
     const int64_t last = all % width ? all % width : width;
-    *out = (tiling){0};
     for (int32_t i = 0; i < 2; i++) {
         const int64_t vectors = i == 0 ? width : last, many = i == 0 ? (all - last) / width : 1;
         const int64_t height = even(p->m, tni_mm_in_place_rows(kernels, p, vectors));
@@ -74,15 +74,30 @@ static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *
     }
 }
 
-static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p)
+/* The last columns, where they are computed by themselves: in steps of vectors of rows. */
+static double last_columns(const tni_mm_kernels *kernels, const tni_mm_product *p, int64_t last)
+{
+    return tni_mm_parts(p->m, (int64_t)1 << kernels->width_log2) * (double)(p->k * (5 + last));
+}
+
+/* Of sums that are what goes to out, or not. */
+static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
+                       bool plain)
 {
     const bool packs = p->b.column != 1 && p->n > 1;
     const double chunks = tni_mm_parts(p->k, TNI_MM_DEPTH), k = (double)p->k;
     const double lines = (double)(p->m + p->n) * k * (double)p->b.size / LINE;
     tni_mm_traffic traffic;
-    tiling it;
+    tiling it = {0};
+    const int64_t last = plain && !packs && p->k <= TNI_MM_DEPTH
+                             ? tni_mm_in_place_last(kernels, p->m, p->n, p->k, p->a.column)
+                             : 0;
+    tni_mm_product whole = *p;
+    whole.n -= last;
     tni_mm_traffic_of(p, &traffic);
-    cut(kernels, p, &it);
+    if (whole.n > 0)
+        cut(kernels, &whole, &it);
+    it.steps += last > 0 ? last_columns(kernels, p, last) : 0;
     double ns = 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
     ns += packs ? 100 + 2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
                 : 0.25 * lines + 0.4 * traffic.near;
@@ -157,12 +172,15 @@ double tni_mm_cost(const tni_mm_kernels *kernels, double step_ns, const tn_query
     if (p.m == 0 || p.n == 0 || p.matrices == 0)
         return CALL_NS / 1e3;
     if (!(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) && tni_mm_is_plain(op))
-        return (CALL_NS + in_place(kernels, step_ns, &p)) / 1e3;
+        return (CALL_NS + in_place(kernels, step_ns, &p, true)) / 1e3;
     if (tni_mm_is_thin(&p))
         return thin_us(kernels, step_ns, &p, query->threads);
     const bool there = tni_mm_is_in_place(&p);
     const int64_t lanes = (int64_t)1 << kernels->width_log2;
-    const double matrix = there ? in_place(kernels, step_ns, &p) : packed(set, step_ns, lanes, &p);
+    const bool plain = !(op->uses & ~(uint64_t)(TNI_MM_PLAIN_USES | TN_MATMUL_USES_BATCH |
+                                                TN_MATMUL_USES_BROADCAST));
+    const double matrix =
+        there ? in_place(kernels, step_ns, &p, plain) : packed(set, step_ns, lanes, &p);
     const double tasks = tasks_of(set, &p, there ? 6e3 : 20e3), matrices = (double)p.matrices;
     return tni_mm_cost_shared(CALL_NS + matrices * matrix, tasks, query->threads) +
            matrices * far(&p, there) / 1e3;

@@ -1,5 +1,7 @@
 #include "cost.h"
 
+#include "lowp_narrow.h"
+
 /* Few rows, of which a kernel has as many as code: 1, 4 or 8. Reading B costs most where its lines run along k
  * and are turned. */
 static double thin(const tni_mm_row *row, const tni_mm_product *p)
@@ -28,6 +30,18 @@ static double packed(const tni_mm_row *row, const tni_mm_product *p)
            row->row_ns * (double)p->m;
 }
 
+/* A is read once where it lies, which takes longer than multiplying. */
+static double narrow(const tni_mm_row *row, const tni_mm_product *p)
+{
+    enum { LANES = 16, LINE = 64 };
+    const double across = tni_mm_parts(p->n, row->set->columns);
+    const double k = (double)p->k, lines = (double)p->m * k * (double)p->a.size / LINE;
+    tni_mm_traffic traffic;
+    tni_mm_traffic_of(p, &traffic);
+    return row->call_ns + 1.4 * across * row->set->columns * k / LANES +
+           (2.5 + 0.4 * (across - 1)) * lines + traffic.read + 0.8 * row->row_ns * (double)p->m;
+}
+
 double tni_mm_low_cost(const tn_kernel_row *row, const tn_query *query)
 {
     const tni_mm_row *it = (const tni_mm_row *)row;
@@ -36,9 +50,11 @@ double tni_mm_low_cost(const tn_kernel_row *row, const tn_query *query)
     if (p.m == 0 || p.n == 0 || p.matrices == 0)
         return it->call_ns / 1e3;
     const bool few = it->thin && tni_mm_low_is_thin(&p);
-    const double ns = (few ? thin(it, &p) : packed(it, &p)) * (double)p.matrices;
-    const double tasks =
-        few ? ns / 10e3
-            : (double)p.m * (double)p.n * (double)p.k * it->set->cost * (double)p.matrices / 20e3;
+    const bool there = !few && tni_mm_low_is_narrow(it->set, &p);
+    const double matrix = few ? thin(it, &p) : there ? narrow(it, &p) : packed(it, &p);
+    const double ns = matrix * (double)p.matrices;
+    const double tasks = few || there ? ns / 10e3
+                                      : (double)p.m * (double)p.n * (double)p.k * it->set->cost *
+                                            (double)p.matrices / 20e3;
     return tni_mm_cost_shared(ns, tasks, query->threads);
 }

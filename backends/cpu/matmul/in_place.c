@@ -33,6 +33,7 @@ typedef struct work {
     tni_mm_finish finish;
     bool pack;             /* B                                              */
     bool skinny;           /* it is so large that rows of it are asked for ahead */
+    int64_t vectors;       /* of columns that a tile has at most             */
     int64_t width, height; /* of tiles: columns, in whole vectors; rows      */
     int64_t rows;          /* of a task                                      */
     int64_t down, across;  /* tasks of a matrix                              */
@@ -56,15 +57,53 @@ static int64_t width_for(const tni_mm_kernels *kernels, int64_t n, int64_t most)
     return share(((n - 1) >> kernels->width_log2) + 1, most) << kernels->width_log2;
 }
 
-/* A matrix of one chunk whose sums are what goes to out. `tile` is its first element's. */
-static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t width,
+int64_t tni_mm_in_place_last(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+                             int64_t a_step)
+{
+    const int64_t last = n & (((int64_t)1 << kernels->width_log2) - 1);
+    const bool suits = last <= kernels->columns_most && a_step == 1 && m >= kernels->columns_rows &&
+                       k >= kernels->columns_depth;
+    return suits ? last : 0;
+}
+
+/* Computes the last columns of a matrix where they are computed by themselves; how many that are. `tile` is its
+ * first element's, also after that. */
+static int64_t compute_last(const tni_mm_kernels *kernels, int64_t m, int64_t n, tni_mm_tile *tile)
+{
+    const int64_t last = tni_mm_in_place_last(kernels, m, n, tile->depth, tile->a_step);
+    const int64_t size = kernels->packed.acc_size, before = (n - last) * size;
+    const int64_t whole = m >> kernels->width_log2 << kernels->width_log2;
+    const char *const a = tile->a;
+    char *const to = tile->to;
+    if (last == 0)
+        return 0;
+    tile->b = (const char *)tile->b + before;
+    tile->to = to + before;
+    tile->last = last;
+    kernels->columns(tile, whole);
+    if (whole < m) {
+        tile->a = a + whole * tile->a_row * size;
+        tile->to = to + before + whole * tile->to_row * size;
+        kernels->tile[0][m - whole - 1](tile);
+        tile->a = a;
+    }
+    tile->b = (const char *)tile->b - before;
+    tile->to = to;
+    return last;
+}
+
+/* A matrix of one chunk whose sums are what goes to out, in tiles of at most so many vectors. `tile` is its first
+ * element's. */
+static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t vectors,
                           tni_mm_tile *tile)
 {
     const int32_t log2 = kernels->width_log2;
     const int64_t size = kernels->packed.acc_size;
     const char *const a = tile->a;
     char *const to = tile->to;
-    for (int64_t column = 0;;) {
+    n -= compute_last(kernels, m, n, tile);
+    const int64_t width = n > 0 ? width_for(kernels, n, vectors) : 0;
+    for (int64_t column = 0; n > 0;) {
         const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
         const int64_t height = share(m, kernels->tile_rows[more]);
         const int64_t a_next = height * tile->a_row * size, to_next = height * tile->to_row * size;
@@ -134,7 +173,7 @@ bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
         tile.last = n - (more << kernels->width_log2);
         kernels->tile[more][m - 1](&tile);
     } else {
-        compute_plain(kernels, m, n, width_for(kernels, n, kernels->tile_vectors), &tile);
+        compute_plain(kernels, m, n, kernels->tile_vectors, &tile);
     }
     return true;
 }
@@ -370,7 +409,7 @@ static void compute_plain_row(const work *w, int64_t first, int64_t count)
         tile.a = at.a + i * queue.a_next;
         tile.b = at.b + i * queue.b_next;
         tile.to = at.out + i * queue.to_next;
-        compute_plain(w->kernels, p->m, p->n, w->width, &tile);
+        compute_plain(w->kernels, p->m, p->n, w->vectors, &tile);
     }
 }
 
@@ -433,7 +472,8 @@ static void shape(work *w)
     const tni_mm_kernels *kernels = w->kernels;
     w->pack = is_apart(p) && p->k > 0;
     w->skinny = is_skinny(p);
-    w->width = width_for(kernels, p->n, vectors_most(kernels, is_apart(p) || w->skinny));
+    w->vectors = vectors_most(kernels, is_apart(p) || w->skinny);
+    w->width = width_for(kernels, p->n, w->vectors);
     w->height = share(p->m, rows_most(kernels, w->skinny, w->width >> kernels->width_log2));
 }
 

@@ -14,6 +14,11 @@ int64_t tni_mm_in_place_vectors(const tni_mm_kernels *kernels, const tni_mm_prod
 int64_t tni_mm_in_place_rows(const tni_mm_kernels *kernels, const tni_mm_product *product,
                              int64_t vectors);
 
+/* The last columns of a matrix of one chunk, whose sums are what goes to out, that are computed by themselves; 0:
+ * none. */
+int64_t tni_mm_in_place_last(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+                             int64_t a_step);
+
 void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
                          const tn_run *run);
 

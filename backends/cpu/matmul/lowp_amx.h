@@ -23,6 +23,9 @@ typedef struct stretch {
 /* One tile, whose sums are read from and written to rows of whole registers. */
 typedef struct tile {
     const char *a, *b;
+    int64_t a_row, a_step; /* bytes from row to row, and to the next sixteen units */
+    int64_t far;           /* rows of A that are asked for ahead, as they lie      */
+    const char *end;       /* of A, packed: one step after the others; NULL: none  */
     stretch ahead[2];
     int64_t steps;    /* of sixteen units           */
     const char *from; /* sums to begin with; NULL: 0 */
@@ -61,6 +64,15 @@ INLINE void end_tile(const tile *t, const bool tall, const bool wide)
     settle(t->to);
 }
 
+/* Of rows that lie apart, what comes some steps later. */
+INLINE void fetch_rows(const tile *t, const char *a)
+{
+    enum { STEPS = 8 };
+    uintptr_t at = (uintptr_t)a + STEPS * ROW_BYTES;
+    for (int64_t i = 0; i < t->far; i++, at += (uintptr_t)t->a_row)
+        _mm_prefetch((const char *)at, _MM_HINT_T0);
+}
+
 INLINE void fetch_some(stretch *ahead)
 {
     for (int64_t i = 0; i < ahead->lines; i++, ahead->at += ROW_BYTES)
@@ -68,29 +80,37 @@ INLINE void fetch_some(stretch *ahead)
 }
 
 /* `tall` and `wide` are constants: more than sixteen rows, and columns. */
+INLINE void sum_step(const char *a, int64_t a_row, const char *b, const bool tall, const bool wide)
+{
+    _tile_stream_loadd(B_0, b, TILE * 4);
+    _tile_loadd(A_0, a, a_row);
+    MULTIPLY(SUM_00, A_0, B_0);
+    if (wide) {
+        _tile_stream_loadd(B_1, b + ROW_BYTES, TILE * 4);
+        MULTIPLY(SUM_01, A_0, B_1);
+    }
+    if (tall) {
+        _tile_loadd(A_1, a + SIDE * a_row, a_row);
+        MULTIPLY(SUM_10, A_1, B_0);
+        if (wide)
+            MULTIPLY(SUM_11, A_1, B_1);
+    }
+}
+
 INLINE void sum_tile(const tile *t, const bool tall, const bool wide)
 {
-    enum { A_STEP = TILE * ROW_BYTES, B_STEP = SIDE * TILE * 4 };
+    enum { B_STEP = SIDE * TILE * 4 };
     const char *a = t->a, *b = t->b;
     stretch first = t->ahead[0], second = t->ahead[1];
     begin_tile(t, tall, wide);
-    for (int64_t s = t->steps; s > 0; s--, a += A_STEP, b += B_STEP) {
-        _tile_stream_loadd(B_0, b, TILE * 4);
-        _tile_loadd(A_0, a, ROW_BYTES);
-        MULTIPLY(SUM_00, A_0, B_0);
-        if (wide) {
-            _tile_stream_loadd(B_1, b + ROW_BYTES, TILE * 4);
-            MULTIPLY(SUM_01, A_0, B_1);
-        }
-        if (tall) {
-            _tile_loadd(A_1, a + SIDE * ROW_BYTES, ROW_BYTES);
-            MULTIPLY(SUM_10, A_1, B_0);
-            if (wide)
-                MULTIPLY(SUM_11, A_1, B_1);
-        }
+    for (int64_t s = t->steps; s > 0; s--, a += t->a_step, b += B_STEP) {
+        fetch_rows(t, a);
+        sum_step(a, t->a_row, b, tall, wide);
         fetch_some(&first);
         fetch_some(&second);
     }
+    if (t->end)
+        sum_step(t->end, ROW_BYTES, b, tall, wide);
     end_tile(t, tall, wide);
 }
 
@@ -129,15 +149,48 @@ static void look_ahead(const tni_mm_block *job, int64_t steps, int64_t row, int6
 {
     const int64_t down = parts(job->rows, TILE), across = parts(job->columns, TILE);
     const int64_t i = row / TILE, j = column / TILE;
+    if (job->a_row) {
+        t->far = column == 0 ? job->rows : 0;
+        return;
+    }
     const char *next = i + 1 < down ? job->a + (i + 1) * job->a_panel : job->next_a;
     t->ahead[0] = share_of(next, job->a_panel, j, across, steps);
     t->ahead[1] =
         share_of(job->next_b, across * job->b_panel, i * across + j, down * across, steps);
 }
 
+static void exchange(int64_t *a, int64_t *b)
+{
+    const int64_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Of an out whose rows are together: sums are turned, and finished as columns. */
+static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows, int64_t columns,
+                          char *out, const char *bias)
+{
+    _Alignas(64) char turned[TILE * TILE * 4];
+    tni_mm_finish it = *f;
+    vu x[SIDE];
+    exchange(&it.out_row, &it.out_column);
+    exchange(&it.bias_row, &it.bias_column);
+    for (int64_t i = 0; i < TILE; i += SIDE) {
+        for (int64_t j = 0; j < TILE; j += SIDE) {
+            UNROLLED for (int r = 0; r < SIDE; r++) x[r] =
+                (vu)load_i32(sums + ((i + r) * TILE + j) * 4);
+            turn_square(x);
+            UNROLLED for (int r = 0; r < SIDE; r++)
+                store_i32(turned + ((j + r) * TILE + i) * 4, (vi)x[r]);
+        }
+    }
+    finish_sums(&it, (void *)turned, TILE, columns, rows, out, bias);
+}
+
 /* The tile of a block that begins at that row and column. What is no whole tile, and what is to be finished,
  * is summed beside its place. */
-static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column)
+static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, int64_t row,
+                       int64_t column)
 {
     const tni_mm_finish *f = job->finish;
     const int64_t rows = least(job->rows - row, TILE);
@@ -149,8 +202,12 @@ static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int6
     char *out = tni_mm_out_at(job, row, column);
     char *to = job->last ? out : sums;
     const int64_t to_row = job->last ? f->out_row * 4 : sums_row;
-    tile t = {.a = job->a + row / TILE * job->a_panel,
+    const int64_t a_row = job->a_row;
+    tile t = {.a = job->a + (a_row ? row * a_row : row / TILE * job->a_panel),
+              .a_row = a_row ? a_row : ROW_BYTES,
+              .a_step = a_row ? ROW_BYTES : TILE * ROW_BYTES,
               .b = job->b + column / TILE * job->b_panel,
+              .end = end,
               .steps = steps,
               .from = job->first ? NULL : sums,
               .from_row = sums_row,
@@ -167,20 +224,45 @@ static void block_tile(const tni_mm_block *job, int64_t steps, int64_t row, int6
     }
     look_ahead(job, steps, row, column, &t);
     sum_any_tile(&t, rows > SIDE, columns > SIDE);
-    if (finished)
+    if (finished && f->out_row == 1 && f->out_column != 1)
+        finish_turned(f, room, rows, columns, out, tni_mm_bias_at(job, row, column));
+    else if (finished)
         finish_sums(f, (void *)room, TILE, rows, columns, out, tni_mm_bias_at(job, row, column));
     else if (!whole)
         copy_rows(to, to_row, room, room_row, rows, columns);
 }
 
-static void block(const tni_mm_block *job)
+static void tiles(const tni_mm_block *job, int64_t steps, const char *end)
 {
-    const int64_t per = SIDE * unit_elements(UNIT), steps = parts(job->depth, per);
     amx_begin(job->rows);
     for (int64_t row = 0; row < job->rows; row += TILE)
         for (int64_t column = 0; column < job->columns; column += TILE)
-            block_tile(job, steps, row, column);
+            block_tile(job, steps, end, row, column);
     _tile_release();
+}
+
+/* A where it lies. What is left of a row after whole registers is packed, so that nothing behind it is read. */
+static void block_in_place(const tni_mm_block *job)
+{
+    _Alignas(64) char end[TILE * ROW_BYTES];
+    const int64_t bytes = job->depth * unit_element_size(UNIT), steps = bytes / ROW_BYTES;
+    const int64_t rest = bytes % ROW_BYTES;
+    const __mmask64 some = ((__mmask64)1 << rest) - 1;
+    for (int64_t i = 0; rest > 0 && i < job->rows; i++)
+        _mm512_store_si512(
+            end + i * ROW_BYTES,
+            _mm512_maskz_loadu_epi8(some, job->a + i * job->a_row + steps * ROW_BYTES));
+    settle(end);
+    tiles(job, steps, rest > 0 ? end : NULL);
+}
+
+static void block(const tni_mm_block *job)
+{
+    const int64_t per = SIDE * unit_elements(UNIT);
+    if (job->a_row)
+        block_in_place(job);
+    else
+        tiles(job, parts(job->depth, per), NULL);
 }
 
 static void pack_a(const tni_mm_pack *job)
@@ -198,4 +280,5 @@ static void pack_b(const tni_mm_pack *job)
         .rows = TILE, .columns = TILE, .depth = DEPTH, .group = SIDE * (UNIT == BYTES ? 4 : 2), \
         .a_size = UNIT == BYTES ? 1 : 2, .b_size = UNIT == BYTES ? 1 : 2, .acc = (sums_dtype),  \
         .acc_size = 4, .cost = 1e-3, .pack_a = pack_a, .pack_b = pack_b, .block = block,        \
+        .in_place = true,                                                                       \
     }

@@ -76,6 +76,7 @@ typedef struct tni_mm_block {
     const tni_mm_finish *finish;
     char *out;        /* of the block's first element */
     const char *bias; /* likewise; or NULL            */
+    int64_t a_row; /* unless 0, `a` is A where it lies, together along k: bytes from row to row */
 } tni_mm_block;
 
 /* Where the element of a block at that row and column is in out. */
@@ -112,6 +113,9 @@ typedef struct tni_mm_set {
      * unless `last`, the result goes to sums; of the last chunk it is finished and goes to out. Writes
      * nothing beside the block. */
     void (*block)(const tni_mm_block *job);
+
+    /* Blocks read A where it lies, too: of a tile's rows, or at most half of them. */
+    bool in_place;
 } tni_mm_set;
 
 /* Bytes of a panel of `lines` lines for `depth` elements: a multiple of 64. */

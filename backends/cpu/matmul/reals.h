@@ -57,6 +57,8 @@
 #include "thin_sums.h"
 #include "tiles.h"
 
+#include "columns.h"
+
 static void pack_a(const tni_mm_pack *job)
 {
     F(pack)(job, TILE_ROWS);
@@ -96,6 +98,10 @@ const tni_mm_kernels KERNELS = {
     .tile_vectors = IN_PLACE_VECTORS,
     .tile_rows = {IN_PLACE_ROWS},
     .tile = {IN_PLACE_EACH(AT)},
+    .columns = COLUMNS,
+    .columns_most = COLUMNS_MOST,
+    .columns_rows = COLUMNS_ROWS,
+    .columns_depth = COLUMNS_DEPTH,
     .finish = finish,
     .thin_wide = F(thin_wide),
     .thin_narrow = F(thin_narrow),

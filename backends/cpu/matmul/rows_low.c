@@ -4,6 +4,7 @@
  * bf16 of avx512_bf16 and amx is multiplied by instructions that take subnormal numbers as 0 and give 0 for
  * them: of operands and of sums, what is below 2^-126. All else is rounded as f32 is. */
 #include "cost.h"
+#include "lowp_narrow.h"
 
 static tn_status refuse(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
                         const char *text)
@@ -60,6 +61,8 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
     tni_mm_describe(query->op, &product);
     if (thin_of(row) && tni_mm_low_is_thin(&product))
         return tni_mm_low_thin_workspace(thin_of(row), &product);
+    if (tni_mm_low_is_narrow(&set, &product))
+        return tni_mm_low_narrow_workspace(&set, &product);
     return tni_mm_packed_workspace(&set, &product, query->threads);
 }
 
@@ -71,6 +74,8 @@ static tn_status run(const tn_run *run, tn_error *err)
     tni_mm_describe(run->op, &product);
     if (thin_of(run->row) && tni_mm_low_is_thin(&product))
         tni_mm_low_thin_run(thin_of(run->row), set.acc, &product, run);
+    else if (tni_mm_low_is_narrow(&set, &product))
+        tni_mm_low_narrow_run(&set, &product, run);
     else
         tni_mm_packed_run(&set, &product, run);
     return TN_OK;

@@ -152,6 +152,7 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
                      cuda_kernel **out, tn_error *err)
 {
     const tn_host *host = scope->self->host;
+    const cuda_found *found = NULL;
     char architecture[32];
     tn_error said;
     size_t size = 0;
@@ -164,8 +165,11 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
     kernel->unit = wanted->unit;
     memcpy(kernel->function_name, wanted->function, strlen(wanted->function) + 1);
     memcpy(kernel->options, wanted->options, strlen(wanted->options) + 1);
-    cuda_architecture(scope->device, architecture, sizeof architecture);
-    tn_status status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
+    tn_status status = cuda_describe(scope->self, scope->device->index, &found, err);
+    if (!status) {
+        cuda_architecture(found, architecture, sizeof architecture);
+        status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
+    }
     if (!status && load(scope, kernel, &said))
         status = blame(nvrtc, scope->self->driver_version, &said, err);
     if (status) {

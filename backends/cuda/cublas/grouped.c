@@ -1,6 +1,7 @@
 /* Products of several sizes by one call of cuBLAS's. Addresses of their operands are read on the device: they lie at
  * the end of the runs' workspace. */
 #include "../kernels/layout.h"
+#include "../kernels/matmul.h"
 #include "admit.h"
 #include "gemm.h"
 #include "shape.h"
@@ -23,16 +24,12 @@ static tn_status admit_grouped(const tn_kernel_row *row, const tn_query *query, 
 {
     enum { SINCE = 120500, ALIGNED = 16 };
     const tn_op *op = query->op;
-    const bool bf16 = op->operand[TN_MATMUL_A].dtype == TN_BF16;
-    int64_t other = 0;
     if (!op->as.matmul.grouped)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "grouped", 1, 0,
                            "it is for several at once: tn_matmul_grouped");
-    (void)query->setting(query, "cuda.matmul.prefer_cublaslt_grouped_gemm", &other);
-    if (other && bf16)
-        return cuda_refuse(why, TN_REFUSE_SETTING, "prefer_cublaslt_grouped_gemm", 0, 1,
-                           "cuda.matmul.prefer_cublaslt_grouped_gemm=true has bf16 go through "
-                           "cuBLASLt");
+    tn_status status = cuda_admit_groups(query, why);
+    if (status)
+        return status;
     if (query->library_version >= 0 && query->library_version < SINCE)
         return tn_refuse(why, TN_REFUSE_VERSION, "cuBLAS", SINCE, query->library_version);
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {

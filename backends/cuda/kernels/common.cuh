@@ -278,3 +278,21 @@ template <typename T, int N> DEVICE void put(T *to, const pack<T, N> &some)
         }
     }
 }
+
+/* Where the row or matrix of a number begins in each operand; the last of the dimensions `outer` is the fastest. */
+struct starts {
+    i64 of[CUDA_ARGS_OPERANDS];
+};
+
+template <typename ARGS, typename NUMBER> DEVICE starts starts_of(const ARGS &args, NUMBER number)
+{
+    starts at = {};
+    for (int d = args.rank - 1; d >= 0; d--) {
+        NUMBER next = d > 0 ? number / (NUMBER)args.outer[d] : 0;
+        i64 here = (i64)(number - next * (NUMBER)args.outer[d]);
+        for (int i = 0; i < CUDA_ARGS_OPERANDS; i++)
+            at.of[i] += here * args.stride[i][d];
+        number = next;
+    }
+    return at;
+}

@@ -85,9 +85,10 @@ unsigned cuda_blocks_for(const tn_run *run, int64_t units)
     return cuda_blocks_on(run->platform, run->device, units);
 }
 
-unsigned cuda_blocks_on(const cuda *self, int32_t device, int64_t units)
+unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units)
 {
-    int64_t processors = self->devices[device].found.multi_processors;
+    const cuda_found *found = NULL;
+    int64_t processors = cuda_describe(self, device, &found, NULL) ? 0 : found->multi_processors;
     int64_t most = processors > 0 ? processors * 32 : 4096;
     return (unsigned)(units < 1 ? 1 : units < most ? units : most);
 }

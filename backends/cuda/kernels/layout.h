@@ -39,7 +39,7 @@ void cuda_plan_release(const tn_run *run, void *plan);
 
 /* Blocks for so many units of work, as many as keep the device busy. */
 unsigned cuda_blocks_for(const tn_run *run, int64_t units);
-unsigned cuda_blocks_on(const cuda *self, int32_t device, int64_t units);
+unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units);
 
 /* The kernel of a case, by the run's compiler. */
 tn_status cuda_plan_kernel(const tn_run *run, int32_t unit, const char *function,
@@ -80,7 +80,8 @@ cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int
     .bytes_per_us = 3e6, .overhead_us = 4, .plan_release = cuda_plan_release
 
 extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,
-    cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row;
+    cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row,
+    cuda_attention_row, cuda_attention_invariant_row;
 
 /* Those of the numbers, 0-ended. */
 extern const tn_dtype cuda_number_dtypes[];

@@ -76,5 +76,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK) norm_rows(const cuda_rows_ar
     const int lane = threadIdx.x % GROUP;
     const INDEX first = (INDEX)blockIdx.x * GROUPS + threadIdx.x / GROUP;
     for (INDEX row = first; row < (INDEX)args.rows; row += (INDEX)gridDim.x * GROUPS)
-        one_row(args, row_starts(args, row), lane);
+        one_row(args, starts_of(args, row), lane);
 }

@@ -37,7 +37,7 @@ extern "C" __global__ void rotary_rows(const cuda_rows_args args)
     const INDEX all = (INDEX)args.rows * in_row, step = (INDEX)gridDim.x * blockDim.x;
     for (INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const INDEX row = i / in_row, p = i - row * in_row;
-        const starts at = row_starts(args, row);
+        const starts at = starts_of(args, row);
         const IN *in = (const IN *)args.data[0] + at.of[0];
         OUT *out = (OUT *)args.data[1] + at.of[1];
         A c[VECTOR], s[VECTOR];

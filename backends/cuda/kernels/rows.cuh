@@ -33,24 +33,6 @@ template <typename JOIN, typename A> DEVICE A together(A value)
     return value;
 }
 
-/* Where a row begins in each operand. */
-struct starts {
-    i64 of[CUDA_ARGS_OPERANDS];
-};
-
-DEVICE starts row_starts(const cuda_rows_args &args, INDEX row)
-{
-    starts at = {};
-    for (int d = args.rank - 1; d >= 0; d--) {
-        INDEX next = d > 0 ? row / (INDEX)args.outer[d] : 0;
-        i64 here = (i64)(row - next * (INDEX)args.outer[d]);
-        for (int i = 0; i < CUDA_ARGS_OPERANDS; i++)
-            at.of[i] += here * args.stride[i][d];
-        row = next;
-    }
-    return at;
-}
-
 /* N neighbours, at once where WHOLE. */
 template <int N, bool WHOLE, typename A, typename T>
 DEVICE void read_some(const T *from, i64 first, i64 along, A *out)

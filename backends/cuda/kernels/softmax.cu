@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_rows(const cuda_rows
     const int lane = threadIdx.x % GROUP;
     const INDEX first = (INDEX)blockIdx.x * GROUPS + threadIdx.x / GROUP;
     for (INDEX row = first; row < (INDEX)args.rows; row += (INDEX)gridDim.x * GROUPS) {
-        const starts at = row_starts(args, row);
+        const starts at = starts_of(args, row);
         one_row((const IN *)args.data[0] + at.of[0], (OUT *)args.data[1] + at.of[1], args, lane);
     }
 }

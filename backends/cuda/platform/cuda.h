@@ -1,7 +1,7 @@
 /* The module `cuda`: NVIDIA's GPUs through the driver's interface.
  *
- * Looking for devices initialises nothing where the management library serves: the driver starts when a
- * device is first used. Each device has its primary context, the one that the runtime library and with it
+ * Looking for devices initialises nothing where the kernel module's list or the management library serves: the
+ * driver starts when a device is first used. Each device has its primary context, the one that the runtime library and with it
  * most programs use. Every call of the row makes it current and restores what the caller had, so that a
  * program's own contexts are never in the way.
  *
@@ -22,7 +22,8 @@
 #include <threads.h>
 
 typedef struct cuda_device {
-    cuda_found found;
+    cuda_found found;      /* who it is; its numbers are read through cuda_describe */
+    atomic_bool described; /* then its numbers are there, and do not change */
     int32_t index;
     cu_device handle; /* once the driver has started */
 
@@ -45,6 +46,7 @@ typedef struct cuda_device {
 
 typedef struct cuda {
     const tn_host *host;
+    const char *root; /* stands before the paths of the system's files; "" but in tests */
     cuda_driver driver;
     atomic_bool sought_nvml; /* then what is below, and what it says of devices, does not change */
     bool has_nvml;
@@ -60,19 +62,38 @@ typedef struct cuda {
 
 /* discover.c */
 tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
+/* The same with the system's files below `root`, which stays the caller's and there. */
+tn_status cuda_probe_at(const tn_host *host, const char *root, void **out_self,
+                        int32_t *out_devices, tn_error *err);
 /* Starts the driver, once, and finds its number of every device. */
 tn_status cuda_start(cuda *self, tn_error *err);
-/* The management library, opened now where the driver served to count; NULL where it is not or does not serve. What
- * it knows of devices is in their `found` from then on. */
-const cuda_nvml *cuda_management(cuda *self);
 /* TN_UNAVAILABLE for a device that a driver which has started does not show. */
 tn_status cuda_find_handle(const cuda_device *device, tn_error *err);
+
+/* describe.c */
+
+/* A device with its numbers, which are asked for where they are not there yet: of the management library, or where
+ * that one does not serve or the driver has started, of the driver, whose words a failure has. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err);
+/* The management library, opened now where others served to count; NULL where it is not or does not serve. What
+ * it knows of devices is in their `found` from then on. */
+const cuda_nvml *cuda_management(cuda *self);
+/* Opens it and lists what it has: an empty list where it is not there or does not serve; *out_code is its result. */
+void cuda_open_management(cuda *self, cuda_listing *out, nvml_result *out_code);
+/* Which device it is to the driver, and no more; and its numbers. */
+void cuda_identify(const cuda_driver *driver, cu_device device, cuda_found *out);
+void cuda_measure(const cuda_driver *driver, cu_device device, cuda_found *out);
+/* Whether the driver's device is the one of a list. */
+bool cuda_is_same(const cuda_found *described, const cuda_found *has);
+/* The machine's number of a device that the driver numbers otherwise, and numbers that it lacks. A MIG instance has
+ * the number of the device it is part of, whose memory and clocks are not its own. */
+void cuda_join(const cuda_listing *list, cuda_device *device);
 
 /* properties.c */
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out,
                                  tn_error *err);
-/* The name of its architecture for compilers: "sm_90a". */
-void cuda_architecture(const cuda_device *device, char *out, size_t size);
+/* The name of its architecture for compilers: "sm_90a". Of a device that is described. */
+void cuda_architecture(const cuda_found *found, char *out, size_t size);
 tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err);
 tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_link, tn_error *err);
 

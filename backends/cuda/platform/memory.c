@@ -12,7 +12,8 @@ static cu_result open_pool(cuda *self, cuda_device *device)
     const cu_pool_properties properties = {
         .allocation_type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->handle}};
-    uint64_t keep = device->found.memory_bytes / 8;
+    const cuda_found *found = NULL;
+    uint64_t keep = cuda_describe(self, device->index, &found, NULL) ? 0 : found->memory_bytes / 8;
     cu_stream stream = NULL;
     cu_pool pool = NULL;
     cu_result code = driver->stream_create(&stream, CU_STREAM_NON_BLOCKING, 0);
@@ -201,13 +202,17 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
 }
 
 /* Without a context, whose making would take memory itself. */
-static tn_status tell_from_outside(cuda *self, const cuda_device *device, tn_device_memory *out)
+static tn_status tell_from_outside(cuda *self, int32_t index, tn_device_memory *out, tn_error *err)
 {
     const cuda_nvml *nvml = cuda_management(self);
+    const cuda_found *found = NULL;
     nvml_memory memory;
-    out->total = tn_fact_of((int64_t)device->found.memory_bytes, "the driver");
+    tn_status status = cuda_describe(self, index, &found, err);
+    if (status)
+        return status;
+    out->total = tn_fact_of((int64_t)found->memory_bytes, "the driver");
     out->in_use = tn_fact_of(0, "the device is not in use");
-    if (nvml && device->found.nvml && nvml->memory(device->found.nvml, &memory) == NVML_SUCCESS) {
+    if (nvml && found->nvml && nvml->memory(found->nvml, &memory) == NVML_SUCCESS) {
         out->total = tn_fact_of((int64_t)memory.total, "NVML");
         out->available = tn_fact_of((int64_t)memory.available, "NVML");
     } else {
@@ -245,7 +250,7 @@ tn_status cuda_device_memory(void *any, int32_t index, tn_device_memory *out, tn
     const cuda_device *device = &self->devices[index];
     cuda_scope scope;
     if (!atomic_load(&device->context) && !atomic_load(&device->faulted))
-        return tell_from_outside(self, device, out);
+        return tell_from_outside(self, index, out, err);
     tn_status status = cuda_enter(self, index, &scope, err);
     if (status)
         return status;

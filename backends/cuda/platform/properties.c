@@ -1,5 +1,6 @@
-/* What a device is: from the management library and the table of capabilities where the driver has not
- * started, from the driver where it has. */
+/* What a device is: at once who it is, and its numbers where they are known already; the others when someone asks. They
+ * are from the management library and the table of capabilities where the driver has not started, from the driver
+ * where it has. */
 #include "cuda.h"
 
 /* What every device of a capability has, by NVIDIA's programming guide. */
@@ -38,9 +39,8 @@ static const generation *generation_of(const cuda_found *found)
         }                                         \
     } while (0)
 
-void cuda_architecture(const cuda_device *device, char *out, size_t size)
+void cuda_architecture(const cuda_found *found, char *out, size_t size)
 {
-    const cuda_found *found = &device->found;
     const generation *g = generation_of(found);
     snprintf(out, size, "sm_%d%d%s", (int)found->major, (int)found->minor, g ? g->suffix : "");
 }
@@ -127,6 +127,20 @@ static void tell_physical(const cuda_found *found, tn_device_properties *out)
     out->known |= TN_DEVICE_KNOWS(physical_index);
 }
 
+static void tell_numbers(const cuda *self, const cuda_device *device, tn_device_properties *out)
+{
+    const cuda_found *found = &device->found;
+    cuda_architecture(found, out->architecture, sizeof out->architecture);
+    tell_generation(found, out);
+    SET(memory_bytes, (int64_t)found->memory_bytes);
+    SET(multi_processor_count, found->multi_processors);
+    SET(clock_khz, found->clock_khz);
+    SET(memory_bandwidth, found->bandwidth);
+    if (atomic_load_explicit(&self->started, memory_order_acquire))
+        tell_driver(self, device, out);
+    tell_dtypes(found, out->dtypes);
+}
+
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out, tn_error *err)
 {
     cuda *self = any;
@@ -137,33 +151,30 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     tn_text_fit(out->name, sizeof out->name, found->name);
     tn_text_fit(out->uuid, sizeof out->uuid, found->uuid);
     tn_text_fit(out->bus, sizeof out->bus, found->is_split ? "" : found->bus);
-    cuda_architecture(device, out->architecture, sizeof out->architecture);
-    tell_generation(found, out);
-    SET(memory_bytes, (int64_t)found->memory_bytes);
-    SET(multi_processor_count, found->multi_processors);
-    SET(clock_khz, found->clock_khz);
-    SET(memory_bandwidth, found->bandwidth);
     SET(pinned_memory, 1);
     tell_physical(found, out);
     if (node >= 0) {
         out->numa_node = node;
         out->known |= TN_DEVICE_KNOWS(numa_node);
     }
-    if (atomic_load(&self->started))
-        tell_driver(self, device, out);
-    tell_dtypes(found, out->dtypes);
+    if (atomic_load_explicit(&device->described, memory_order_acquire))
+        tell_numbers(self, device, out);
     return TN_OK;
 }
 
-/* The driver tells rates at once where it counts, and the machine's numbers the management library alone. */
+/* The driver tells rates at once where it has started, and the machine's numbers the management library and the kernel
+ * module alone. */
 tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err)
 {
     const uint64_t rates = TN_DEVICE_KNOWS(clock_khz) | TN_DEVICE_KNOWS(memory_bandwidth);
     const uint64_t wanted = rates | TN_DEVICE_KNOWS(physical_index);
     cuda *self = any;
-    const cuda_found *found = &self->devices[index].found;
     int64_t khz = 0, bandwidth = 0;
-    (void)err;
+    const cuda_found *found = NULL;
+    tn_status status = cuda_describe(self, index, &found, err);
+    if (status)
+        return status;
+    tell_numbers(self, &self->devices[index], out);
     const cuda_nvml *nvml = (out->known & wanted) == wanted ? NULL : cuda_management(self);
     if (!nvml)
         return TN_OK;

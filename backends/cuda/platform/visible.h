@@ -6,6 +6,12 @@
 
 enum { CUDA_MOST = 64 };
 
+/* Every device of the machine that this process may use, in the order of the bus. */
+typedef struct cuda_listing {
+    cuda_found all[CUDA_MOST];
+    int32_t count;
+} cuda_listing;
+
 /* Which of `all`, and in which order, can be seen with `value` (NULL: not set) and `order`
  * (CUDA_DEVICE_ORDER, or NULL). Numbers, UUIDs and beginnings of one; what is neither ends the list, and so
  * does a number that no device has; one that stands twice hides all.

@@ -7,6 +7,7 @@
  * made up, and what it asks for is compiled. */
 #include "../compile/ready.h"
 #include "../kernels/layout.h"
+#include "../kernels/matmul.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -69,6 +70,15 @@ static void write_padded(const void *bytes, size_t size)
     size_t rest = (CUDA_READY_ALIGNMENT - size % CUDA_READY_ALIGNMENT) % CUDA_READY_ALIGNMENT;
     if (fwrite(bytes, 1, size, out) != size || fwrite(zeroes, 1, rest, out) != rest)
         fail("writing", "no room");
+}
+
+/* In place of platform/describe.c. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    static const cuda_found made_up = {.multi_processors = 128};
+    (void)self, (void)index, (void)err;
+    *out_found = &made_up;
+    return TN_OK;
 }
 
 /* What the rows call for their kernels, in place of compile/code.c: nothing is loaded. */
@@ -153,7 +163,6 @@ static void ready(const tn_kernel_row *row, const tn_op *op)
     uint64_t bytes = 0;
     void *plan = NULL;
     tn_error err;
-    made_up.devices[0].found.multi_processors = 128;
     if (row->plan(&run, &plan, &bytes, &err))
         fail(row->name, err.message);
     row->plan_release(&run, plan);
@@ -221,6 +230,41 @@ static void ready_dropout(void)
         fail(CUDA_DROPOUT_FUNCTION, err.message);
 }
 
+/* One kernel for all sizes and ways to lie. */
+static void ready_products(tn_dtype dtype)
+{
+    enum { SIDE = 64 };
+    tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = TN_MATMUL_OPERANDS};
+    op.as.matmul =
+        (tn_matmul_op){.m = SIDE, .n = SIDE, .k = SIDE, .matrices = 1, .acc = TN_F32, .alpha = 1};
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++)
+        op.operand[i] = dense(dtype, SIDE, SIDE);
+    ready(&cuda_matmul_row, &op);
+}
+
+static tn_layout dense_heads(tn_dtype dtype, int64_t size)
+{
+    enum { LENGTH = 64 };
+    return (tn_layout){.dtype = dtype,
+                       .rank = 4,
+                       .alignment = 64,
+                       .shape = {1, 1, LENGTH, size},
+                       .stride = {LENGTH * size, LENGTH * size, size, 1}};
+}
+
+/* One plan has the kernels for every length. */
+static void ready_attention(tn_dtype dtype)
+{
+    enum { SIZE = 128 };
+    tn_op op = {.struct_size = sizeof op,
+                .kind = TN_OP_ATTENTION,
+                .count = TN_ATTENTION_OPERANDS,
+                .as.attention = {.size = SIZE, .value_size = SIZE}};
+    for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
+        op.operand[n] = dense_heads(dtype, SIZE);
+    ready(&cuda_attention_row, &op);
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -239,6 +283,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) {
         ready_elements(dtypes[i]);
         ready_rows(dtypes[i]);
+        ready_products(dtypes[i]);
+        ready_attention(dtypes[i]);
     }
     ready_dropout();
     if (fclose(out))

@@ -1,14 +1,15 @@
 /* tenon._fast: the plain calls of matmul and attention without ctypes in between.
  *
- * It takes what is common, arrays in the host's memory of one library that it was taught, and gives
+ * It takes what is common, arrays of one library that it was taught, in the host's memory or on a GPU, and gives
  * NotImplemented for all else and for every failure: the package then makes the same call in Python, which
  * knows every case and words every error. So nothing is decided here.
  *
  * Arrays are seen through the buffer protocol, or through DLPack's table of C functions where their type has
- * one (__dlpack_c_exchange_api__). The library's functions are handed in: nothing of Tenon is linked.
+ * one (__dlpack_c_exchange_api__). On a GPU a call is queued on the stream that the arrays' library works on there,
+ * as that table tells it, and is not waited for. The library's functions are handed in: nothing of Tenon is linked.
  *
  * Thread-safety: the interpreter's lock, which is released while the library computes. The module's state is
- * written by bind and teach only. */
+ * written with the lock held. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
@@ -16,8 +17,8 @@
 #include <tenon/dlpack.h>
 #include <tenon/matmul.h>
 
-/* Most dimensions, and libraries that can be taught. */
-enum { RANK_MAX = 8, LIBRARIES_MAX = 8 };
+/* Most dimensions, libraries that can be taught, and streams that are remembered. */
+enum { RANK_MAX = 8, LIBRARIES_MAX = 8, STREAMS_MAX = 64 };
 
 /* DLPack's table, of major version 1. What is given to to_object is its own from then on, also when it
  * fails. */
@@ -29,22 +30,34 @@ typedef struct exchange {
     void *from_object;
     int (*to_object)(tn_dlpack_versioned *managed, void **out);
     int (*tensor_of)(void *object, tn_dlpack_tensor *out);
-    void *stream;
+    int (*stream)(int32_t device_type, int32_t device_id, void **out);
 } exchange;
 
 /* A library whose arrays can be seen. */
 typedef struct library {
-    PyObject *type;            /* exactly this one: what derives from it may mean something else */
-    PyObject *empty;           /* called with shape and dtype; None beside a table               */
+    PyObject *types;           /* exactly these: what derives from them may mean something else  */
+    PyObject *empty;           /* called with shape and dtype; beside a table, off the host, with
+                                * an array to be like and a shape                                */
+    PyObject *gradients;       /* beside a table: whether they are recorded now                  */
     const exchange *functions; /* NULL: the buffer protocol                                      */
 } library;
+
+/* A stream of a library's, as Tenon has wrapped it. */
+typedef struct wrapped {
+    void *raw;
+    int32_t device_type, device_id;
+    tn_stream *stream; /* NULL: none is remembered here */
+} wrapped;
 
 typedef struct state {
     tn_status (*matmul)(const tn_context *, const tn_matmul_args *, tn_error *);
     tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
     library libraries[LIBRARIES_MAX];
     int count;
+    wrapped streams[STREAMS_MAX];     /* by their handles; one may take another's place */
+    PyObject *wrap;                   /* wraps one: called with device type, device and handle */
     PyObject *requires_grad, *is_neg; /* names, made once */
+    unsigned long long served;        /* calls that were not left to Python */
 } state;
 
 /* An array while a call lasts. */
@@ -123,24 +136,25 @@ static int is_true(PyObject *value)
 
 /* Whether an array means something else than its memory: gradients would be lost, or it is negated or
  * conjugated when it is read. */
-static int means_more(const state *s, PyObject *array, tn_dtype dtype)
+static int means_more(const state *s, const library *of, PyObject *array, tn_dtype dtype)
 {
     return (dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ||
-           is_true(PyObject_GetAttr(array, s->requires_grad)) ||
+           (is_true(PyObject_GetAttr(array, s->requires_grad)) &&
+            is_true(PyObject_CallNoArgs(of->gradients))) ||
            is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
 }
 
 /* The same as see_buffer through DLPack's table. What is written was made here. */
-static int see_exchange(const state *s, const exchange *functions, PyObject *array, int writable,
-                        seen *out)
+static int see_exchange(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
     tn_dlpack_tensor t;
-    if (functions->tensor_of(array, &t) != 0) {
+    if (of->functions->tensor_of(array, &t) != 0) {
         PyErr_Clear();
         return 0;
     }
-    if (t.device_type != TN_DLPACK_CPU || t.ndim > RANK_MAX ||
-        (!writable && means_more(s, array, t.dtype)))
+    if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
+         t.device_type != TN_DLPACK_ROCM) ||
+        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
                               .device_type = t.device_type,
@@ -153,21 +167,85 @@ static int see_exchange(const state *s, const exchange *functions, PyObject *arr
     return 1;
 }
 
+static int is_of(const library *of, PyObject *array)
+{
+    const Py_ssize_t count = PyTuple_Size(of->types);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if ((PyObject *)Py_TYPE(array) == PyTuple_GetItem(of->types, i))
+            return 1;
+    }
+    return 0;
+}
+
 static int see(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
-    if ((PyObject *)Py_TYPE(array) != of->type)
+    if (!is_of(of, array))
         return 0;
-    return of->functions ? see_exchange(s, of->functions, array, writable, out)
+    return of->functions ? see_exchange(s, of, array, writable, out)
                          : see_buffer(array, writable, out);
 }
 
 static const library *library_of(const state *s, PyObject *array)
 {
     for (int i = 0; i < s->count; i++) {
-        if ((PyObject *)Py_TYPE(array) == s->libraries[i].type)
+        if (is_of(&s->libraries[i], array))
             return &s->libraries[i];
     }
     return NULL;
+}
+
+/* Tenon's address of a stream that is not remembered. NULL without an exception where it cannot be wrapped. */
+static tn_stream *wrap_stream(const state *s, const wrapped *w)
+{
+    PyObject *address =
+        PyObject_CallFunction(s->wrap, "iiK", (int)w->device_type, (int)w->device_id,
+                              (unsigned long long)(uintptr_t)w->raw);
+    tn_stream *stream = address ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    PyErr_Clear();
+    return stream;
+}
+
+static int is_remembered(const wrapped *slot, const wrapped *w)
+{
+    return slot->stream && slot->raw == w->raw && slot->device_id == w->device_id &&
+           slot->device_type == w->device_type;
+}
+
+/* Where a stream is remembered, or will be; when all places are taken, one that another has to leave. */
+static wrapped *slot_of(state *s, const wrapped *w)
+{
+    const uintptr_t first = ((uintptr_t)w->raw >> 4) + (uintptr_t)w->device_id;
+    for (uintptr_t i = 0; i < STREAMS_MAX; i++) {
+        wrapped *slot = &s->streams[(first + i) % STREAMS_MAX];
+        if (!slot->stream || is_remembered(slot, w))
+            return slot;
+    }
+    return &s->streams[first % STREAMS_MAX];
+}
+
+/* The stream that the library works on where the array is: what it queued there before comes first, and what
+ * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
+static int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out)
+{
+    wrapped found = {.device_type = array->device_type, .device_id = array->device_id};
+    *out = NULL;
+    if (array->device_type == TN_DLPACK_CPU)
+        return 1;
+    if (!of->functions->stream ||
+        of->functions->stream(found.device_type, found.device_id, &found.raw) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    wrapped *slot = slot_of(s, &found);
+    if (!is_remembered(slot, &found)) {
+        found.stream = wrap_stream(s, &found);
+        if (!found.stream)
+            return 0;
+        *slot = found;
+    }
+    *out = slot->stream;
+    return 1;
 }
 
 static void ignore(void *user, const char *kind, const char *message)
@@ -175,7 +253,7 @@ static void ignore(void *user, const char *kind, const char *message)
     (void)user, (void)kind, (void)message;
 }
 
-/* Through DLPack's table, of the shape. NULL, maybe with an exception, where that fails. */
+/* In the host's memory through DLPack's table. NULL, maybe with an exception, where that fails. */
 static PyObject *make_exchanged(const exchange *functions, tn_dtype dtype, int64_t *shape, int rank)
 {
     tn_dlpack_tensor like = {
@@ -187,38 +265,46 @@ static PyObject *make_exchanged(const exchange *functions, tn_dtype dtype, int64
     return functions->to_object(managed, &result) == 0 ? result : NULL;
 }
 
-/* Through what the library was taught with. */
-static PyObject *make_called(PyObject *empty, PyObject *like, const int64_t *shape, int rank)
+/* Through what the library was taught with; on a GPU thus also, as the table would give memory that PyTorch's own
+ * allocator does not know for its own. */
+static PyObject *make_called(const library *of, PyObject *like, const int64_t *shape, int rank)
 {
-    PyObject *result = NULL, *dtype = PyObject_GetAttrString(like, "dtype");
-    PyObject *sizes = PyTuple_New(rank);
-    if (!dtype || !sizes)
+    PyObject *result = NULL, *dtype = NULL, *sizes = PyTuple_New(rank);
+    if (!sizes)
         goto done;
     for (int i = 0; i < rank; i++) {
         PyObject *size = PyLong_FromLongLong(shape[i]);
         if (!size || PyTuple_SetItem(sizes, i, size) != 0)
             goto done;
     }
-    result = PyObject_CallFunctionObjArgs(empty, sizes, dtype, NULL);
+    if (of->functions) {
+        result = PyObject_CallFunctionObjArgs(of->empty, like, sizes, NULL);
+        goto done;
+    }
+    dtype = PyObject_GetAttrString(like, "dtype");
+    if (dtype)
+        result = PyObject_CallFunctionObjArgs(of->empty, sizes, dtype, NULL);
 done:
     Py_XDECREF(dtype);
     Py_XDECREF(sizes);
     return result;
 }
 
-/* An empty array of the first one's dtype and of its shape, but for the last dimension. NULL without an
+/* An empty array of the first one's dtype, where it is, of the shape, and what is seen of it. NULL without an
  * exception where that fails. */
-static PyObject *make_result(const library *of, PyObject *like, const seen *first, int64_t last)
+static PyObject *make_result(const state *s, const library *of, PyObject *like, const seen *first,
+                             int64_t *shape, seen *out)
 {
-    int64_t shape[RANK_MAX];
-    int rank = first->tensor.ndim;
-    for (int i = 0; i < rank; i++)
-        shape[i] = i == rank - 1 ? last : first->tensor.shape[i];
-    PyObject *result = of->functions
-                           ? make_exchanged(of->functions, first->tensor.dtype, shape, rank)
-                           : make_called(of->empty, like, shape, rank);
+    const tn_tensor *t = &first->tensor;
+    const int host = t->device_type == TN_DLPACK_CPU;
+    PyObject *result = of->functions && host
+                           ? make_exchanged(of->functions, t->dtype, shape, t->ndim)
+                           : make_called(of, like, shape, t->ndim);
     PyErr_Clear();
-    return result;
+    if (result && see(s, of, result, 1, out))
+        return result;
+    Py_XDECREF(result);
+    return NULL;
 }
 
 /* A context's address; None is NULL. -1 with an exception for anything else. */
@@ -236,8 +322,8 @@ static PyObject *not_implemented(void)
 /* Whether a [..., m, k] and b [..., k, n] are of one dtype that is the result's too, and of one batch. */
 static int fits_matmul(const tn_tensor *a, const tn_tensor *b)
 {
-    if (a->ndim < 2 || a->ndim != b->ndim || a->dtype != b->dtype || a->dtype == TN_I8 ||
-        a->dtype == TN_U8)
+    const uint32_t bits = a->dtype >> 8 & 0xFF;
+    if (a->ndim < 2 || a->ndim != b->ndim || a->dtype != b->dtype || bits == 8)
         return 0;
     for (int i = 0; i < a->ndim - 2; i++) {
         if (a->shape[i] != b->shape[i])
@@ -246,73 +332,140 @@ static int fits_matmul(const tn_tensor *a, const tn_tensor *b)
     return 1;
 }
 
+/* What a call gives: its result when it went well, else it is left to Python. */
+static PyObject *finish(state *s, tn_status status, PyObject *result)
+{
+    if (status == TN_OK) {
+        s->served++;
+        return result;
+    }
+    Py_XDECREF(result);
+    return not_implemented();
+}
+
 static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    const state *s = PyModule_GetState(module);
+    state *s = PyModule_GetState(module);
     const tn_context *context;
     PyObject *result = NULL;
     const library *of = count == 3 ? library_of(s, given[1]) : NULL;
     seen t[3] = {{.held = 0}, {.held = 0}, {.held = 0}};
+    int64_t shape[RANK_MAX];
     tn_status status = TN_UNSUPPORTED;
+    tn_matmul_args args = {.struct_size = sizeof args};
     if (!of || !s->matmul || context_of(given[0], &context) != 0)
         return PyErr_Occurred() ? NULL : not_implemented();
     if (!see(s, of, given[1], 0, &t[0]) || !see(s, of, given[2], 0, &t[1]) ||
-        !fits_matmul(&t[0].tensor, &t[1].tensor))
+        !fits_matmul(&t[0].tensor, &t[1].tensor) || !find_stream(s, of, &t[0].tensor, &args.stream))
         goto done;
-    result = make_result(of, given[1], &t[0], t[1].tensor.shape[t[1].tensor.ndim - 1]);
-    if (result && see(s, of, result, 1, &t[2])) {
-        tn_matmul_args args = {
-            .struct_size = sizeof args, .a = &t[0].tensor, .b = &t[1].tensor, .out = &t[2].tensor};
+    const int rank = t[0].tensor.ndim;
+    for (int i = 0; i < rank; i++)
+        shape[i] = i == rank - 1 ? t[1].tensor.shape[i] : t[0].tensor.shape[i];
+    result = make_result(s, of, given[1], &t[0], shape, &t[2]);
+    if (result) {
+        args.a = &t[0].tensor;
+        args.b = &t[1].tensor;
+        args.out = &t[2].tensor;
         Py_BEGIN_ALLOW_THREADS;
         status = s->matmul(context, &args, NULL);
         Py_END_ALLOW_THREADS;
     }
 done:
     let_go(t, 3);
-    if (status == TN_OK)
-        return result;
-    Py_XDECREF(result);
-    return not_implemented();
+    return finish(s, status, result);
 }
 
-/* attention(context, q, k, v, mask, scale): mask is TN_MASK_NONE, _CAUSAL or _CAUSAL_BR, scale a float or
- * None. */
+/* The operands of attention, in their order, and what is given with them. */
+enum { QUERY, KEY, VALUE, MASK, OUT, ATTENTION_ARRAYS };
+enum { GIVEN_MASK = 4, GIVEN_SCALE, GIVEN_ARRAY, GIVEN_LAYOUT, GIVEN_TURNED, GIVEN_BACKEND, GIVEN };
+
+/* 0, with no exception, for what is no number: Python names the option. */
+static int read_options(PyObject *const *given, tn_attention_args *out)
+{
+    PyObject *scale = given[GIVEN_SCALE];
+    int32_t *const numbers[] = {&out->mask, &out->layout, &out->backend};
+    const int places[] = {GIVEN_MASK, GIVEN_LAYOUT, GIVEN_BACKEND};
+    int fine = 1;
+    for (int i = 0; i < 3 && fine; i++) {
+        const long number = PyLong_AsLong(given[places[i]]);
+        fine = number >= 0 && number <= INT32_MAX;
+        *numbers[i] = (int32_t)number;
+    }
+    out->set = scale == Py_None ? 0 : TN_ATTENTION_SET_SCALE;
+    out->scale = !fine || scale == Py_None ? 0 : PyFloat_AsDouble(scale);
+    fine = fine && !PyErr_Occurred();
+    PyErr_Clear();
+    return fine;
+}
+
+/* 1 when queries, keys, values and what mask there is are in `t` and `args`. */
+static int see_operands(const state *s, const library *of, PyObject *const *given, seen *t,
+                        tn_attention_args *args)
+{
+    for (int i = QUERY; i <= VALUE; i++) {
+        if (!see(s, of, given[i + 1], 0, &t[i]) || t[i].tensor.ndim != 4)
+            return 0;
+    }
+    args->q = &t[QUERY].tensor;
+    args->k = &t[KEY].tensor;
+    args->v = &t[VALUE].tensor;
+    if (given[GIVEN_ARRAY] == Py_None)
+        return 1;
+    args->mask_tensor = &t[MASK].tensor;
+    return see(s, of, given[GIVEN_ARRAY], 0, &t[MASK]);
+}
+
+/* Of four dimensions, the two in the middle change places. */
+static void turn(seen *s)
+{
+    const int64_t *n = s->tensor.shape, *step = s->tensor.strides;
+    const int64_t shape[] = {n[0], n[2], n[1], n[3]};
+    const int64_t strides[] = {step[0], step[2], step[1], step[3]};
+    memcpy(s->shape, shape, sizeof shape);
+    memcpy(s->strides, strides, sizeof strides);
+    s->tensor.shape = s->shape;
+    s->tensor.strides = s->strides;
+}
+
+/* attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, backend): mask is TN_MASK_NONE, _CAUSAL or
+ * _CAUSAL_BR, scale a float or None, mask_tensor an array or None, layout TN_LAYOUT_..., backend TN_BACKEND_... or 0.
+ * With `turned` the result has the other layout. */
 static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    const state *s = PyModule_GetState(module);
+    state *s = PyModule_GetState(module);
     const tn_context *context;
     PyObject *result = NULL;
-    const library *of = count == 6 ? library_of(s, given[1]) : NULL;
-    seen t[4] = {{.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}};
+    const library *of = count == GIVEN ? library_of(s, given[1]) : NULL;
+    seen t[ATTENTION_ARRAYS] = {{.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}};
     tn_status status = TN_UNSUPPORTED;
-    if (!of || !s->attention || context_of(given[0], &context) != 0)
-        return PyErr_Occurred() ? NULL : not_implemented();
     tn_attention_args args = {.struct_size = sizeof args};
-    args.mask = (int32_t)PyLong_AsLong(given[4]);
-    args.set = given[5] == Py_None ? 0 : TN_ATTENTION_SET_SCALE;
-    args.scale = given[5] == Py_None ? 0 : PyFloat_AsDouble(given[5]);
-    if (PyErr_Occurred())
-        return NULL;
-    for (int i = 0; i < 3; i++) {
-        if (!see(s, of, given[i + 1], 0, &t[i]) || t[i].tensor.ndim != 4)
-            goto done;
-    }
-    result = make_result(of, given[1], &t[0], t[2].tensor.shape[3]);
-    if (result && see(s, of, result, 1, &t[3])) {
-        args.q = &t[0].tensor;
-        args.k = &t[1].tensor;
-        args.v = &t[2].tensor;
-        args.out = &t[3].tensor;
+    if (!of || !s->attention || context_of(given[0], &context) != 0 || !read_options(given, &args))
+        return PyErr_Occurred() ? NULL : not_implemented();
+    const int turned = given[GIVEN_TURNED] == Py_True;
+    if (!see_operands(s, of, given, t, &args) || !find_stream(s, of, args.q, &args.stream))
+        goto done;
+    int64_t shape[] = {args.q->shape[0], args.q->shape[turned ? 2 : 1],
+                       args.q->shape[turned ? 1 : 2], args.v->shape[3]};
+    result = make_result(s, of, given[1], &t[QUERY], shape, &t[OUT]);
+    if (result) {
+        if (turned)
+            turn(&t[OUT]);
+        args.out = &t[OUT].tensor;
         Py_BEGIN_ALLOW_THREADS;
         status = s->attention(context, &args, NULL);
         Py_END_ALLOW_THREADS;
     }
 done:
-    let_go(t, 4);
-    if (status == TN_OK)
-        return result;
-    Py_XDECREF(result);
-    return not_implemented();
+    let_go(t, ATTENTION_ARRAYS);
+    return finish(s, status, result);
+}
+
+/* served(): how many calls were not left to Python. */
+static PyObject *served(PyObject *module, PyObject *none)
+{
+    const state *s = PyModule_GetState(module);
+    (void)none;
+    return PyLong_FromUnsignedLongLong(s->served);
 }
 
 /* What attributes are asked for by. */
@@ -325,17 +478,21 @@ static int make_names(state *s)
     return s->requires_grad && s->is_neg;
 }
 
-/* bind(matmul, attention): the addresses of the library's functions. */
+/* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
+ * stream over one of a vendor's: wrap(device_type, device_id, raw). */
 static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "bind needs 2 addresses, found %zd", count);
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "bind needs 2 addresses and a function, found %zd",
+                            count);
     void *addresses[2] = {PyLong_AsVoidPtr(given[0]), PyLong_AsVoidPtr(given[1])};
     if (PyErr_Occurred() || !make_names(s))
         return NULL;
     memcpy(&s->matmul, &addresses[0], sizeof addresses[0]);
     memcpy(&s->attention, &addresses[1], sizeof addresses[1]);
+    Py_CLEAR(s->wrap);
+    s->wrap = Py_NewRef(given[2]);
     return Py_NewRef(Py_None);
 }
 
@@ -349,19 +506,25 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(type, empty, exchange): arrays of the type are seen from now on, by DLPack's table if `exchange` is
- * true; False when they cannot be. Once for each type. */
+/* teach(types, empty, gradients): arrays of these types, a tuple, are seen from now on; False when they cannot be.
+ * By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, and `gradients` tells
+ * whether an array that requires them would lose them. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
     if (count != 3)
         return PyErr_Format(PyExc_TypeError, "teach needs 3 arguments, found %zd", count);
-    int wants = PyObject_IsTrue(given[2]);
-    const exchange *functions = wants ? exchange_of(given[0]) : NULL;
+    PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
+    const int wants = given[2] != Py_None;
+    if (!first)
+        return PyErr_Format(PyExc_TypeError, "teach needs a tuple of types");
+    const exchange *functions = wants ? exchange_of(first) : NULL;
     if (s->count == LIBRARIES_MAX || (wants && !functions))
         return Py_NewRef(Py_False);
-    s->libraries[s->count++] = (library){
-        .type = Py_NewRef(given[0]), .empty = Py_NewRef(given[1]), .functions = functions};
+    s->libraries[s->count++] = (library){.types = Py_NewRef(given[0]),
+                                         .empty = Py_NewRef(given[1]),
+                                         .gradients = Py_NewRef(given[2]),
+                                         .functions = functions};
     return Py_NewRef(Py_True);
 }
 
@@ -369,9 +532,12 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     const state *s = PyModule_GetState(module);
     for (int i = 0; s && i < s->count; i++) {
-        Py_VISIT(s->libraries[i].type);
+        Py_VISIT(s->libraries[i].types);
+        Py_VISIT(s->libraries[i].gradients);
         Py_VISIT(s->libraries[i].empty);
     }
+    if (s)
+        Py_VISIT(s->wrap);
     return 0;
 }
 
@@ -380,10 +546,12 @@ static int clear(PyObject *module)
     state *s = PyModule_GetState(module);
     while (s && s->count > 0) {
         library *last = &s->libraries[--s->count];
-        Py_CLEAR(last->type);
+        Py_CLEAR(last->types);
+        Py_CLEAR(last->gradients);
         Py_CLEAR(last->empty);
     }
     if (s) {
+        Py_CLEAR(s->wrap);
         Py_CLEAR(s->requires_grad);
         Py_CLEAR(s->is_neg);
     }
@@ -402,9 +570,11 @@ static void free_module(void *module)
 
 static PyMethodDef methods[] = {
     METHOD(matmul, "matmul(context, a, b): the product, or NotImplemented."),
-    METHOD(attention, "attention(context, q, k, v, mask, scale): its result, or NotImplemented."),
-    METHOD(bind, "bind(matmul, attention): the addresses of the library's functions."),
-    METHOD(teach, "teach(type, empty, exchange): see arrays of the type; whether that can be."),
+    METHOD(attention, "attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, "
+                      "backend): its result, or NotImplemented."),
+    METHOD(bind, "bind(matmul, attention, wrap): what is called."),
+    {"served", served, METH_NOARGS, "How many calls were not left to Python."},
+    METHOD(teach, "teach(types, empty, gradients): see arrays of the types; whether that can be."),
     {NULL, NULL, 0, NULL},
 };
 

@@ -272,7 +272,7 @@ class Change(Structure):
 
 
 class Tensor(Structure):
-    __slots__ = ("keep", "dims")
+    __slots__ = ("keep", "dims", "source")
     _fields_ = _layout("""p data
         i device_type device_id ndim
         I dtype

@@ -2,7 +2,7 @@
 
 A Kind knows one library's arrays: how to see one as a tn_tensor, and how to make an empty one like it.
 Which kind a type is of is found once and remembered. A view keeps what it shows alive as `keep` and has
-its shape as `dims`.
+its shape as `dims`; off the host, where libraries have streams, it has its kind and its array as `source`.
 """
 
 from __future__ import annotations
@@ -75,6 +75,14 @@ def wrapped_stream(device: str, raw: int) -> int:
     return _streams[key].address
 
 
+PLATFORMS = {2: "cuda", 10: "rocm"}  # of DLPack's types of devices, those with streams of the vendor's
+
+
+def stream_address(device_type: int, device_id: int, raw: int) -> int:
+    """The same of the device that DLPack numbers so: what the extension asks once for each stream."""
+    return wrapped_stream(f"{PLATFORMS[device_type]}:{device_id}", raw)
+
+
 class Kind:
     """What the kinds have in common."""
 
@@ -110,7 +118,7 @@ class NumpyKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
         self.first_byte = c_char.from_buffer
-        teach_fast(numpy.ndarray, numpy.empty, exchange=False)
+        teach_fast((numpy.ndarray,), numpy.empty, None)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -155,7 +163,7 @@ class TorchKind(Kind):
         # The quick one is what compiled code calls; builds without CUDA do not have it.
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
-        teach_fast(torch.Tensor, None, exchange=True)
+        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty, torch.is_grad_enabled)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -168,8 +176,11 @@ class TorchKind(Kind):
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
-        return make_tensor(array.data_ptr(), tuple(array.shape), array.stride(), 1, number, array, 0,
-                           place, at.index or 0)
+        tensor = make_tensor(array.data_ptr(), tuple(array.shape), array.stride(), 1, number, array, 0,
+                             place, at.index or 0)
+        if place != CPU:
+            tensor.source = (self, array)
+        return tensor
 
     def _refusal(self, array: Any) -> Exception:
         if array.requires_grad:
@@ -219,6 +230,8 @@ class DlpackKind(Kind):
         tensor.owner = None
         tensor.keep = owned
         tensor.dims = owned.shape
+        if raw.device_type != CPU:
+            tensor.source = (self, array)
         return tensor
 
     def view_to_write(self, array: Any) -> _abi.Tensor:
@@ -262,8 +275,11 @@ class InterfaceKind(Kind):
         shape = tuple(facts["shape"])
         strides = facts.get("strides") or _buffers.dense_strides(shape, size)
         address, read_only = facts["data"]
-        return make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
-                           READ_ONLY if read_only else 0, self.device_type)
+        tensor = make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
+                             READ_ONLY if read_only else 0, self.device_type)
+        if self.device_type != CPU:
+            tensor.source = (self, array)
+        return tensor
 
 
 class BufferKind(Kind):
@@ -280,12 +296,13 @@ _kinds: dict[type, Kind] = {}
 _made: dict[str, Kind] = {}
 
 
-def teach_fast(cls: type, empty: Any, exchange: bool) -> None:
-    """Lets the extension, if there is one, see arrays of a type."""
+def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any) -> None:
+    """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or where a library has
+    gradients, with what tells whether they are recorded, by DLPack's table."""
     from . import operators
 
     if operators._fast is not None:
-        operators._fast.teach(cls, empty, exchange)
+        operators._fast.teach(types, empty, gradients)
 
 
 def _kind_of_type(cls: type, array: Any) -> Kind:
@@ -339,5 +356,8 @@ def new_axis(tensor: _abi.Tensor, at: int) -> _abi.Tensor:
     shape, strides = list(tensor.dims), list(steps)
     shape.insert(at, 1)
     strides.insert(at, 1)
-    return make_tensor(tensor.data, tuple(shape), tuple(strides), 1, tensor.dtype,
+    made = make_tensor(tensor.data, tuple(shape), tuple(strides), 1, tensor.dtype,
                        tensor, tensor.flags, tensor.device_type, tensor.device_id)
+    if hasattr(tensor, "source"):
+        made.source = tensor.source
+    return made

@@ -17,13 +17,14 @@ from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
 
 from . import _abi, _dtypes, errors, settings
-from ._arrays import Kind, kind_of, new_axis, reference, view, view_or_none
+from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
+from ._handles import call
 from ._library import lib
 from ._packing import Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
+    from typing import Any, Callable, Iterable, Iterator, Sequence
 
 ACTIVATIONS = {None: 0, "none": 0, "relu": 1, "gelu": 2, "gelu-tanh": 3, "silu": 4}
 UNARY = ("neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu").split()
@@ -34,7 +35,7 @@ MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
 _NO_WINDOW = (0, 0)
-_PLAIN = {"mask", "scale"}  # options that the extension knows
+_PLAIN = {"mask", "mask_tensor", "scale", "layout", "backend"}  # options that the extension knows
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
 _matmul = Packer(_abi.MatmulArgs, "struct_size", "set")
 _operands = Packer(_abi.AttentionArgs, "struct_size", "lse")
@@ -49,7 +50,7 @@ def _load_fast() -> Any:
     except ImportError:
         return None
     functions = (lib.tn_matmul, lib.tn_attention)
-    _fast.bind(*(cast_address(function, c_void_p).value for function in functions))
+    _fast.bind(*(cast_address(function, c_void_p).value for function in functions), stream_address)
     return _fast
 
 
@@ -70,17 +71,52 @@ def _place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
     """Off the host, the stream of the array's library."""
     if tensor.device_type != 1:
         args.stream = kind.stream(array, tensor)
-        args.waits = kind.waits
 
 
-def run(call: _Call) -> Any:
+def _sources(kept: Any) -> Iterator[tuple]:
+    """Kind, array and tensor of all that is off the host among what a call keeps."""
+    if isinstance(kept, _abi.Tensor):
+        if hasattr(kept, "source"):
+            yield (*kept.source, kept)
+    elif isinstance(kept, (tuple, list, dict)):
+        for one in kept.values() if isinstance(kept, dict) else kept:
+            yield from _sources(one)
+
+
+def _further(stream: int, sources: Iterable[tuple]) -> tuple[set[int], bool]:
+    """The streams beside `stream` that the libraries of these arrays work on, and whether one of them must find its
+    arrays untouched when a call returns."""
+    kinds = {kind: (array, tensor) for kind, array, tensor in sources}
+    waits = any(kind.waits for kind in kinds)
+    if len(kinds) < 2:  # then `stream` is its
+        return set(), waits
+    return {kind.stream(*of) for kind, of in kinds.items()} - {stream, None}, waits
+
+
+def _call_in_order(stream: int, sources: Iterable[tuple], function: Any, *given: Any) -> None:
+    """Calls what queues work on the stream: behind what the arrays' libraries have queued on theirs, and before what
+    they queue next."""
+    streams, waits = _further(stream, sources)
+    for other in streams:
+        call(lib.tn_stream_wait_stream, stream, other)
+    call(function, *given)
+    if waits:
+        call(lib.tn_stream_synchronize, stream)
+        return
+    for other in streams:
+        call(lib.tn_stream_wait_stream, other, stream)
+
+
+def run(ready: _Call) -> Any:
     """Runs it in the settings that hold here."""
-    args, err = call.args, _abi.Error()
-    if getattr(lib, call.name)(settings.context(), byref(args), byref(err)):
+    args, function = ready.args, getattr(lib, ready.name)
+    if args.stream:
+        _call_in_order(args.stream, _sources(ready.keep), function, settings.context(), byref(args))
+        return ready.result
+    err = _abi.Error()
+    if function(settings.context(), byref(args), byref(err)):
         raise errors.make(err)
-    if args.stream and args.waits and lib.tn_stream_synchronize(args.stream, byref(err)):
-        raise errors.make(err)
-    return call.result
+    return ready.result
 
 
 def _word(kind: str, words: Any, word: Any) -> int:
@@ -227,13 +263,18 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
     return number, mask_tensor, _NO_WINDOW if window is None else tuple(window)
 
 
+_backends: dict[str, int] = {}  # those that were found, whose numbers stay theirs
+
+
 def _backend_number(backend: str | None) -> int:
     if backend is None:
         return 0
-    out, err = c_int32(), _abi.Error()
-    if lib.tn_attention_backend_find(str(backend).encode(), byref(out), byref(err)):
-        raise errors.make(err)
-    return out.value
+    name = str(backend)
+    if name not in _backends:
+        out = c_int32()
+        call(lib.tn_attention_backend_find, name.encode(), byref(out))
+        _backends[name] = out.value
+    return _backends[name]
 
 
 def _attention_shape(q: _abi.Tensor, v: _abi.Tensor) -> tuple:
@@ -283,6 +324,18 @@ def _attention_call(
     return _Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
 
 
+def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
+                    layout: str = "bhld", backend: str | None = None) -> Any:
+    """By the extension; NotImplemented where it leaves the call to what follows."""
+    if mask_tensor is None and mask is not None and not isinstance(mask, str):
+        mask, mask_tensor = None, mask
+    number = MASKS.get(mask) if mask is None or isinstance(mask, str) else None
+    if number not in (0, 1, 2) or layout not in LAYOUTS:
+        return NotImplemented
+    return _fast.attention(settings.context(), q, k, v, number, scale, mask_tensor, LAYOUTS[layout], False,
+                           0 if backend is None else _backend_number(backend))
+
+
 def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     """softmax(scale q k' + mask) v, of [batch, heads, length, size] ("bhld") or `layout="blhd"`.
 
@@ -300,12 +353,9 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     (1, 2, 4, 8)
     """
     if _fast is not None and options.keys() <= _PLAIN:
-        mask = options.get("mask")
-        if mask is None or mask == "causal":
-            result = _fast.attention(settings.context(), q, k, v, 0 if mask is None else 1,
-                                     options.get("scale"))
-            if result is not NotImplemented:
-                return result
+        result = _fast_attention(q, k, v, **options)
+        if result is not NotImplemented:
+            return result
     return run(_attention_call(q, k, v, **options))
 
 
@@ -369,11 +419,11 @@ def _permute_call(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
     if sorted(order) != list(range(len(dims))):
         raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")
     places = (c_int32 * max(len(order), 1))(*order)
-    call = _each_call("tn_permute", _abi.PermuteArgs, x, out, tuple(dims[i] for i in order), None, {},
+    made = _each_call("tn_permute", _abi.PermuteArgs, x, out, tuple(dims[i] for i in order), None, {},
                       order_count=len(order))
-    call.args.order = addressof(places)
-    call.keep = (call.keep, places)
-    return call
+    made.args.order = addressof(places)
+    made.keep = (made.keep, places)
+    return made
 
 
 def permute(x: Any, order: Sequence[int], **options: Any) -> Any:
@@ -492,17 +542,19 @@ def rotary(x: Any, cos: Any, sin: Any, **options: Any) -> Any:
 def copy(source: Any, target: Any) -> Any:
     """Copies between arrays of one shape and dtype, on any devices; gives `target`. It is queued on the stream of
     the target's library, or of the source's where the target is in the host's memory: then it is waited for."""
-    err, kind = _abi.Error(), kind_of(target)
+    kind = kind_of(target)
     given, to = view(source), kind.view_to_write(target)
-    stream, waits = None, kind.waits
+    stream = None
     if to.device_type != 1:
         stream = kind.stream(target, to)
     elif given.device_type != 1:
-        stream, waits = kind_of(source).stream(source, given), True
-    if lib.tn_copy(stream, byref(given), byref(to), byref(err)):
-        raise errors.make(err)
-    if stream is not None and waits and lib.tn_stream_synchronize(stream, byref(err)):
-        raise errors.make(err)
+        stream = kind_of(source).stream(source, given)
+    if stream is None:
+        call(lib.tn_copy, None, byref(given), byref(to))
+        return target
+    _call_in_order(stream, _sources([given, to]), lib.tn_copy, stream, byref(given), byref(to))
+    if to.device_type == 1:
+        call(lib.tn_stream_synchronize, stream)
     return target
 
 

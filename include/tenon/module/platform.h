@@ -196,7 +196,8 @@ typedef struct tn_platform_row {
      * rest zeroed; texts it writes are ended.
      *
      * device_properties is asked once for each device, right after the probe and within its two
-     * seconds, by the thread that loads. What cannot be (a negative number, a bit of `known` or a
+     * seconds, by the thread that loads. Name, UUID and bus address are told now or never, the rest
+     * by device_numbers where it takes long. What cannot be (a negative number, a bit of `known` or a
      * dtype that does not exist) is taken as unknown; `tenon devices --explain` shows that, and a
      * failure. */
     tn_status (*device_properties)(void *self, int32_t device, tn_device_properties *out,
@@ -281,8 +282,9 @@ typedef struct tn_platform_row {
      * none. */
     void (*memory_trim)(void *self, int32_t device);
 
-    /* Of its properties the numbers that take long to find out, and that device_properties left unknown:
-     * asked once, when someone first asks for properties, from any thread; `out` holds what is known by then.
+    /* Of its properties what takes long to find out, and device_properties left unknown: numbers, the
+     * capability, the architecture, dtypes. Asked when someone first wants to know, as an operator does that
+     * is to run there, from any thread, and again only after a failure; `out` holds what is known by then.
      * NULL: there are no more. */
     tn_status (*device_numbers)(void *self, int32_t device, tn_device_properties *out,
                                 tn_error *err);

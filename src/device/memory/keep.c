@@ -43,7 +43,7 @@ uint64_t tni_class_bytes(int32_t size_class)
 
 static int64_t most(const tn_device *device)
 {
-    const tn_device_properties *p = &device->properties;
+    const tn_device_properties *p = tni_device_told(device);
     bool told = (p->known & TN_DEVICE_KNOWS(memory_bytes)) && !tni_memory_is_host(device);
     return told ? p->memory_bytes / 16 : INT64_C(64) << 20;
 }

@@ -75,8 +75,10 @@ static tn_status take_new(const request *r, void **out, tn_error *out_said)
     *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
     tn_status status = ask_twice(r, block, out_said);
     void *address = block->address; /* on its shelf the block is anyone's */
-    if (!status)
+    if (!status) {
+        (void)tni_device_described(r->call.of); /* its size bounds what is kept */
         status = enter(r, block, out_said);
+    }
     if (status)
         tni_release(block);
     else

@@ -67,7 +67,7 @@ void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32
                   tn_sdpa_report *out)
 {
     const tn_device *device = params->query.device;
-    const tn_device_properties *properties = &device->properties;
+    const tn_device_properties *properties = tni_device_described(device);
     int32_t kind = device->platform->known->kind;
     bool knows = properties->known & TN_DEVICE_KNOWS(capability);
     const tni_sdpa s = {.params = params,

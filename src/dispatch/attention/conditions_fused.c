@@ -22,7 +22,7 @@ static const struct architecture {
 /* "gfx942:sramecc+" is a gfx942. */
 static bool is_architecture(const tni_sdpa *s, const char *name)
 {
-    const char *found = s->device->properties.architecture;
+    const char *found = tni_device_described(s->device)->architecture;
     size_t length = strcspn(found, ":");
     return strlen(name) == length && strncmp(found, name, length) == 0;
 }
@@ -46,7 +46,8 @@ static bool has_architecture(const tni_sdpa *s, tn_refusal *why)
     if (goes_through_ck(s) || architecture_of(s))
         return true;
     return tni_refuse(why, TN_REFUSE_DEVICE, "architecture", 1, 0,
-                      "AOTriton has no kernels for \"%.31s\"", s->device->properties.architecture);
+                      "AOTriton has no kernels for \"%.31s\"",
+                      tni_device_described(s->device)->architecture);
 }
 
 static bool is_established(const tni_sdpa *s, tn_refusal *why)
@@ -63,7 +64,7 @@ static bool is_established(const tni_sdpa *s, tn_refusal *why)
 /* The greatest head that AOTriton takes there. */
 static int64_t most_of_rocm(const tni_sdpa *s)
 {
-    bool gfx11 = strncmp(s->device->properties.architecture, "gfx11", 5) == 0;
+    bool gfx11 = strncmp(tni_device_described(s->device)->architecture, "gfx11", 5) == 0;
     return s->version < AOTRITON_WIDER || (gfx11 && s->version >= AOTRITON_GFX11) ? 256 : 512;
 }
 

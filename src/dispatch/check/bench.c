@@ -39,7 +39,7 @@ typedef struct stand {
  * comes. */
 static size_t sets_for(const tn_op *op, const tn_device *device)
 {
-    const tn_device_properties *properties = &device->properties;
+    const tn_device_properties *properties = tni_device_described(device);
     bool known = properties->known & TN_DEVICE_KNOWS(l2_cache_bytes);
     double cache = known ? (double)properties->l2_cache_bytes : (double)CACHE_GUESS;
     double bytes = (double)tni_operands_bytes(op), sets = ceil(2 * cache / (bytes > 1 ? bytes : 1));

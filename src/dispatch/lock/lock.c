@@ -305,7 +305,7 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
     size_t platform = strcspn(e->setup->id, ":");
     return strncmp(e->setup->id, device->id, platform) == 0 && device->id[platform] == ':' &&
            e->setup->name[0] && strcmp(e->setup->name, device->properties.name) == 0 &&
-           strcmp(e->setup->architecture, device->properties.architecture) == 0;
+           strcmp(e->setup->architecture, tni_device_described(device)->architecture) == 0;
 }
 
 /* With the lock held. NULL for a problem that it does not name. */

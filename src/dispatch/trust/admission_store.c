@@ -129,7 +129,7 @@ static void write_file(const char *path, tni_buffer *out)
 static void write_device(const tn_device *device, tni_buffer *out)
 {
     static const char described[] = "described in ";
-    const tn_device_properties *is = &device->properties;
+    const tn_device_properties *is = tni_device_described(device);
     tni_buffer_format(out, "%s %s\n%s\n%s\n%s\n", device->platform->name, device->section,
                       is->architecture, is->name, is->uuid[0] ? is->uuid : device->id);
     if (device->origin && strncmp(device->origin, described, sizeof described - 1) == 0)

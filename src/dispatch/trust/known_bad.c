@@ -49,8 +49,9 @@ static void read_lists(void)
 bool tni_tested(const tni_kernel *kernel, const tn_device *device, int64_t library_version)
 {
     tni_once_run(&read_once, read_lists);
-    return kernel->own && tni_notes_find(&tested, kernel, NULL, device->platform->name,
-                                         device->properties.architecture, library_version);
+    return kernel->own &&
+           tni_notes_find(&tested, kernel, NULL, device->platform->name,
+                          tni_device_described(device)->architecture, library_version);
 }
 
 bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_properties *device,

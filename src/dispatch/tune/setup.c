@@ -20,7 +20,7 @@ void tni_setup_of(const tn_device *device, char room[TNI_SETUP_DRIVER], tni_setu
     write_driver(device, room);
     *out = (tni_setup){.id = device->id,
                        .name = device->properties.name,
-                       .architecture = device->properties.architecture,
+                       .architecture = tni_device_described(device)->architecture,
                        .driver = room,
                        .threads = loops ? tn_parallel_threads() : 0,
                        .libraries = ""};

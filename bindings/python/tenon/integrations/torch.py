@@ -63,15 +63,20 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], ca
         sinks=sinks, backend=backend or None, out=_out_like(query, value))
 
 
+_is_compiling, _is_tracing = torch.compiler.is_compiling, torch.jit.is_tracing
+_modes, _functions = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
+_transformation, _is_profiled = torch._C._functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
+
+
+def _is_watched() -> bool:
+    """Whether somebody watches what is called: a compiler, tracer, profiler, mode or transformation. Where nobody
+    does, the dispatcher, which would only cost time, is not asked."""
+    return (_is_compiling() or _is_tracing() or _modes() > 0 or _functions() > 0
+            or _transformation() is not None or _is_profiled())
+
+
 def _is_plain(*tensors: Optional[Tensor]) -> bool:
-    """Whether nothing watches these tensors: no compiler, tracer, profiler, mode or transformation; and they
-    have memory, with their own numbers. Then the dispatcher, which would only cost time, is not asked."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
-        return False
-    if torch._C._len_torch_function_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    if torch.autograd._profiler_enabled():
-        return False
+    """Whether these tensors have memory, with their own numbers."""
     return all(x is None or (type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta and not x.is_neg())
                for x in tensors)
 
@@ -143,6 +148,41 @@ def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
 _training.register_autograd(_gradients, setup_context=_setup)
 
 
+def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
+                scale: Optional[float], backend: str) -> Any:
+    """[batch, length, heads, size] by the extension; NotImplemented where it is not built, or leaves the call to
+    Python."""
+    fast = operators._fast
+    if fast is None:
+        return NotImplemented
+    number = operators._backend_number(backend) if backend else 0
+    return fast.attention(settings.context(), query, key, value, 1 if causal else 0, scale, mask, 0, True, number)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
+           causal: bool = False, scale: float | None = None, backend: str = "", softcap: float = 0.0,
+           sinks: Tensor | None = None, turned: bool = False) -> Tensor:
+    """As `attention` of [batch, heads, length, size]; `turned`, the result is [batch, length, heads, size], as
+    which it is dense."""
+    if mask is not None and mask.requires_grad:
+        raise errors.invalid("a mask that requires gradients: no kernel here has them")
+    needs = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if needs and sinks is not None:
+        raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
+    if needs or dropout:
+        out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+    elif _is_watched():
+        out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
+    else:
+        if sinks is None and not softcap:
+            out = _fast_infer(query, key, value, mask, causal, scale, backend)
+            if out is not NotImplemented:
+                return out if turned else out.transpose(1, 2)
+        run = _infer if _is_plain(query, key, value, mask, sinks) else _inference
+        out = run(query, key, value, mask, causal, scale, softcap, sinks, backend)
+    return out.transpose(1, 2) if turned else out
+
+
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               dropout: float = 0.0, causal: bool = False, scale: float | None = None,
               layout: str = "bhld", backend: str = "", softcap: float = 0.0,
@@ -150,18 +190,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     """tenon.attention with gradients, of four dimensions. A backend that is named is required."""
     if layout == "blhd":
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    if mask is not None and mask.requires_grad:
-        raise errors.invalid("a mask that requires gradients: no kernel here has them")
-    needs = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
-    if needs and sinks is not None:
-        raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
-    if needs or dropout:
-        out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
-    elif _is_plain(query, key, value, mask, sinks):
-        out = _infer(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    else:
-        out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    return out.transpose(1, 2) if layout == "blhd" else out
+    return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, layout == "blhd")
 
 
 def _four(x: Tensor) -> Tensor:
@@ -175,8 +204,8 @@ def _four(x: Tensor) -> Tensor:
     return x.flatten(0, -4)
 
 
-def _check_heads(query: Tensor, key: Tensor, enable_gqa: bool) -> None:
-    if query.dim() >= 3 and query.shape[-3] != key.shape[-3] and not enable_gqa:
+def _check_heads(query: Tensor, key: Tensor) -> None:
+    if query.dim() >= 3 and query.size(-3) != key.size(-3):
         raise errors.invalid(
             f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
 
@@ -186,13 +215,16 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional.scaled_dot_product_attention."""
-    _check_heads(query, key, enable_gqa)
-    q, k, v = _four(query), _four(key), _four(value)
+    if not enable_gqa:
+        _check_heads(query, key)
+    rank = query.dim()
+    if rank == 4 and key.dim() == 4 and value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4):
+        return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)
     mask = attn_mask
     if mask is not None and mask.dim() != 4:
-        mask = mask[:, None] if mask.dim() == 3 and query.dim() == 3 else _four_mask(mask)
-    out = attention(q, k, v, mask, dropout_p, is_causal, scale)
-    return out if query.dim() == 4 else out.reshape(*query.shape[:-1], value.shape[-1])
+        mask = mask[:, None] if mask.dim() == 3 and rank == 3 else _four_mask(mask)
+    out = attention(_four(query), _four(key), _four(value), mask, dropout_p, is_causal, scale)
+    return out if rank == 4 else out.reshape(*query.shape[:-1], value.shape[-1])
 
 
 def _four_mask(mask: Tensor) -> Tensor:

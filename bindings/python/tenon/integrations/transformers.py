@@ -25,31 +25,25 @@ def calls() -> int:
     return _calls
 
 
-@torch.compiler.disable
-def _count() -> None:
-    global _calls
-    _calls += 1
-
-
 def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             attention_mask: torch.Tensor | None, dropout: float = 0.0, scaling: float | None = None,
             is_causal: bool | None = None, softcap: float | None = None,
             s_aux: torch.Tensor | None = None, position_bias: torch.Tensor | None = None,
             **kwargs: Any) -> tuple[torch.Tensor, None]:
     """What Transformers calls: [batch, heads, length, size] in, [batch, length, heads, size] out."""
+    global _calls
     if not torch.compiler.is_compiling():
-        _count()
+        _calls += 1
     if kwargs.get("cache") is not None:
         raise errors.UnsupportedError("no paged caches of Transformers yet; leave them out",
                                       "unsupported", "transformers")
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    causal = query.shape[2] > 1 and attention_mask is None and bool(causal)
-    mask = _with_bias(attention_mask, position_bias)
-    if mask is not None and query.device.type != "cpu":
+    causal = attention_mask is None and bool(causal) and query.size(2) > 1
+    mask = attention_mask if position_bias is None else _with_bias(attention_mask, position_bias)
+    if mask is not None and not query.is_cpu:
         mask = added(mask, query.dtype)  # once for all layers, where a kernel would make it in each
-    out = _torch.attention(query, key, value, mask, dropout, causal, scaling,
-                           softcap=softcap or 0.0, sinks=s_aux)
-    return out.transpose(1, 2).contiguous(), None
+    out = _torch.attend(query, key, value, mask, dropout, causal, scaling, "", softcap or 0.0, s_aux, True)
+    return out.contiguous(), None
 
 
 def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -72,10 +66,10 @@ def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return wide
 
 
-def _with_bias(mask: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor | None:
+def _with_bias(mask: torch.Tensor | None, bias: torch.Tensor) -> torch.Tensor:
     """A bias of positions is added to the scores, on top of the mask."""
-    if bias is None or mask is None:
-        return mask if bias is None else bias
+    if mask is None:
+        return bias
     if mask.dtype == torch.bool:
         return torch.where(mask, bias, float("-inf"))
     return mask + bias

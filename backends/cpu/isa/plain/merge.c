@@ -1,0 +1,2 @@
+#define ISA plain
+#include "../../kernels/merge.h"

@@ -1,0 +1,272 @@
+/* The rows of attention: kernels of our own, which take what they are given, as it lies, at any length. Which of them
+ * runs, and in how many parts keys are cut, is decided anew for each run; one plan has them all. */
+#include "attention.h"
+
+#include <math.h>
+
+/* What the texts have: rows of a block of attention_many, by whether it is of f64, and of attention_few. */
+enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
+
+/* Up to so many rows of a group, or blocks of many rows in all, attention_few is the faster, and so many blocks of it
+ * keep a device busy: found on an H200. */
+enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
+
+/* A part has at least so many keys. */
+enum { PART_LEAST = 256 };
+
+static bool is_invariant(const tn_kernel_row *row)
+{
+    return row->numerics & TN_NUM_BATCH_INVARIANT;
+}
+
+static int64_t blocks_of(int64_t rows, int64_t each)
+{
+    return (rows + each - 1) / each;
+}
+
+/* Keys of a part, by nothing that other sequences have a say in: how long the longest is, of what is packed. */
+static int64_t fixed_part(const tn_op *op)
+{
+    enum { PART = 2048, QUERIES = 16 };
+    const tn_attention_op *at = &op->as.attention;
+    return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
+}
+
+void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t many = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    *out = (cuda_attention_shape){
+        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1};
+    out->blocks = blocks_of(out->rows, many);
+    out->part = at->keys;
+    out->few = is_invariant(row) || out->rows <= ROWS_FEW || out->lots * out->blocks <= BLOCKS_FEW;
+    if (!out->few)
+        return;
+    out->blocks = blocks_of(out->rows, FEW);
+    const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
+    const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
+    out->part = is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
+    out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
+}
+
+/* Of all parts: sums of values, greatest score, sum of weights. */
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    const tn_attention_op *at = &query->op->as.attention;
+    const uint64_t bytes =
+        query->op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? sizeof(double) : sizeof(float);
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, query->op, &shape);
+    const uint64_t parts = (uint64_t)(shape.lots * shape.rows * shape.parts);
+    return shape.parts > 1 ? parts * (uint64_t)(at->value_size + 2) * bytes : 0;
+}
+
+/* The kernels of one case. */
+typedef struct plan {
+    cuda_kernel *few, *many, *join;
+} plan;
+
+/* The room for a head that the texts are compiled for. */
+static int size_of(const tn_attention_op *at)
+{
+    enum { LEAST = 64 };
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    int size = LEAST;
+    while (size < greater)
+        size *= 2;
+    return size;
+}
+
+static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+{
+    const tn_op *op = run->op;
+    const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
+    char options[192], joined[192];
+    static const char form[] =
+        "-DIN=%s\n-DOUT=%s\n-DSIZE=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n";
+    const char *in = cuda_type_of(op->operand[TN_ATTENTION_Q].dtype);
+    const char *out = cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype);
+    snprintf(options, sizeof options, form, in, out, size_of(&op->as.attention), drops);
+    snprintf(joined, sizeof joined, form, in, out, 0, 0);
+    tn_status status =
+        cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_FEW, "attention_few", options, &to->few, err);
+    if (!status)
+        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_JOIN, "attention_join", joined,
+                                  &to->join, err);
+    if (!status && !is_invariant(run->row))
+        status =
+            cuda_plan_kernel(run, CUDA_UNIT_ATTENTION, "attention_many", options, &to->many, err);
+    return status;
+}
+
+static tn_status plan_attention(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    plan *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(plan));
+    if (!made)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    memset(made, 0, sizeof *made);
+    tn_status status = get_kernels(run, made, err);
+    if (status) {
+        cuda_plan_release(run, made);
+        return status;
+    }
+    *out = made;
+    *out_bytes = sizeof *made;
+    return TN_OK;
+}
+
+/* Whether each row of an operand is read 16 bytes at once: all rows begin at a multiple of them. */
+static int is_whole(const tn_layout *layout)
+{
+    enum { AT_ONCE = 16 };
+    const int64_t each = AT_ONCE / cuda_bytes_of(layout->dtype);
+    bool whole = layout->alignment >= AT_ONCE && (layout->stride[3] == 1 || layout->shape[3] == 1);
+    for (int32_t d = 0; d < 3; d++)
+        whole = whole && (layout->shape[d] == 1 || layout->stride[d] % each == 0);
+    return whole;
+}
+
+static void put_strides(const tn_layout *layout, long long to[4])
+{
+    for (int32_t d = 0; d < layout->rank && d < 4; d++)
+        to[d] = layout->shape[d] == 1 ? 0 : layout->stride[d];
+}
+
+static cuda_table table_of(const tn_run *run, int32_t operand)
+{
+    const tn_layout *layout = &run->op->operand[operand];
+    return (cuda_table){layout->dtype ? tn_operand(run, operand) : NULL, layout->stride[0]};
+}
+
+/* As the texts number what a mask and sinks are of. */
+static int kind_of(const tn_layout *layout)
+{
+    enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
+    switch (layout->dtype) {
+    case TN_DTYPE_NONE: return NONE;
+    case TN_BOOL: return OF_BOOL;
+    case TN_F32: return OF_F32;
+    default: return OF_OPERANDS;
+    }
+}
+
+static void put_operands(const tn_run *run, cuda_attention_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->q = tn_operand(run, TN_ATTENTION_Q);
+    to->k = tn_operand(run, TN_ATTENTION_K);
+    to->v = tn_operand(run, TN_ATTENTION_V);
+    to->out = tn_operand(run, TN_ATTENTION_OUT);
+    to->lse = of[TN_ATTENTION_LSE].dtype ? tn_operand(run, TN_ATTENTION_LSE) : NULL;
+    to->mask = tn_operand(run, TN_ATTENTION_MASK);
+    to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
+    to->partial = run->workspace;
+    put_strides(&of[TN_ATTENTION_Q], to->q_stride);
+    put_strides(&of[TN_ATTENTION_K], to->k_stride);
+    put_strides(&of[TN_ATTENTION_V], to->v_stride);
+    put_strides(&of[TN_ATTENTION_OUT], to->out_stride);
+    put_strides(&of[TN_ATTENTION_LSE], to->lse_stride);
+    put_strides(&of[TN_ATTENTION_MASK], to->mask_stride);
+    to->sinks_stride = of[TN_ATTENTION_SINKS].stride[0];
+    to->mask_kind = kind_of(&of[TN_ATTENTION_MASK]);
+    to->sinks_kind = kind_of(&of[TN_ATTENTION_SINKS]);
+    to->whole_q = is_whole(&of[TN_ATTENTION_Q]);
+    to->whole_k = is_whole(&of[TN_ATTENTION_K]);
+    to->whole_v = is_whole(&of[TN_ATTENTION_V]);
+    to->whole_out = is_whole(&of[TN_ATTENTION_OUT]);
+    to->starts_q = table_of(run, TN_ATTENTION_STARTS_Q);
+    to->starts_k = table_of(run, TN_ATTENTION_STARTS_K);
+    to->lengths = table_of(run, TN_ATTENTION_LENGTHS);
+    to->pages = table_of(run, TN_ATTENTION_PAGES);
+    to->pages_along = of[TN_ATTENTION_PAGES].stride[1];
+    to->all_queries = of[TN_ATTENTION_Q].shape[2];
+    to->all_keys = of[TN_ATTENTION_K].shape[2];
+    to->pool = (int)of[TN_ATTENTION_K].shape[0];
+}
+
+/* A word of Philox's, as the uniform number of its upper 24 bits, is at least `dropout`. */
+static unsigned threshold_of(double dropout)
+{
+    return (unsigned)ceil(dropout * 16777216.0);
+}
+
+static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda_attention_args *to)
+{
+    const tn_attention_op *at = &op->as.attention;
+    to->left = at->left;
+    to->right = at->right;
+    to->shift = at->shift;
+    to->batch = (int)at->batch;
+    to->heads = (int)at->heads;
+    to->groups = (int)at->groups;
+    to->ratio = (int)(at->heads / at->groups);
+    to->queries = (int)at->queries;
+    to->keys = (int)at->keys;
+    to->size = (int)at->size;
+    to->value_size = (int)at->value_size;
+    to->page = (int)at->page;
+    to->blocks = (int)shape->blocks;
+    to->parts = (int)shape->parts;
+    to->part = (int)shape->part;
+    to->seed = at->seed;
+    to->offset = at->offset;
+    to->scale = at->scale;
+    to->softcap = at->softcap;
+    to->kept = 1 - at->dropout;
+    to->threshold = threshold_of(at->dropout);
+    to->bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
+}
+
+static tn_status run_attention(const tn_run *run, tn_error *err)
+{
+    const plan *made = run->plan;
+    cuda_attention_shape shape;
+    cuda_attention_args args = {0};
+    cuda_attention_shape_of(run->row, run->op, &shape);
+    if (shape.lots * shape.rows == 0)
+        return TN_OK;
+    put_operands(run, &args);
+    put_numbers(run->op, &shape, &args);
+    tn_status status =
+        cuda_plan_launch(run, shape.few ? made->few : made->many,
+                         (unsigned)(shape.lots * shape.blocks * shape.parts), &args, err);
+    if (status || shape.parts == 1)
+        return status;
+    args.blocks = (int)shape.rows;
+    return cuda_plan_launch(run, made->join, (unsigned)(shape.lots * shape.rows), &args, err);
+}
+
+enum {
+    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+           TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
+           TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
+           TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
+           TN_ATTENTION_DIM_KEYS
+};
+
+/* Of PyTorch's family it is the one that takes f32, masks and odd sizes. */
+#define ROW                                                                                       \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
+    .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
+    .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
+    .admit = cuda_attention_admit, .cost = cuda_attention_cost, .workspace = workspace,           \
+    .plan = plan_attention, .plan_release = cuda_plan_release, .run = run_attention
+
+const tn_kernel_row cuda_attention_row = {
+    .name = "cuda.attention.own",
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .flops_per_us = 2e7,
+    ROW,
+};
+
+/* A row is always computed by the same kernel, its keys in the same parts. */
+const tn_kernel_row cuda_attention_invariant_row = {
+    .name = "cuda.attention.own.invariant",
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .flops_per_us = 7e6,
+    ROW,
+};

@@ -1,0 +1,235 @@
+/* Attention of many rows: a block has TILE of them, and takes keys TILE at a time. Products of both kinds are made of
+ * small squares in registers: thread (x, y) of 16 by 16 has rows WIDE y and on, keys or values WIDE x and on. Heads
+ * come STEP elements at a time, turned, so that a square's sides lie together; values so many keys at a time that
+ * they have room. */
+enum {
+    SIDE = 16,
+    WIDE = sizeof(A) == 8 ? 2 : 4,
+    TILE = SIDE * WIDE,
+    STEP = 32,
+    PITCH = TILE + WIDE,
+    COLUMNS = SIZE / TILE,       /* times WIDE values that a thread has of each row */
+    VALUES = TILE * TILE / SIZE, /* keys whose values are at hand */
+    ROOM = 2 * STEP * PITCH > TILE * TILE ? 2 * STEP * PITCH : TILE * TILE
+};
+typedef pack<A, WIDE> few;
+
+/* STEP elements of TILE rows, from `first` on. */
+DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 along, int whole, A *to)
+{
+#pragma unroll
+    for (int n = threadIdx.x; n < TILE * (STEP / EACH); n += BLOCK) {
+        const int row = n % TILE, d = n / TILE * EACH;
+        piece some = {};
+        if (at[row] != ABSENT)
+            some = piece_of(from + at[row], first + d, size, along, whole);
+#pragma unroll
+        for (int e = 0; e < EACH; e++)
+            to[(d + e) * PITCH + row] = (A)widened<IN>(some.of[e]);
+    }
+}
+
+/* Values of VALUES keys. True where one is no number, or infinite: by a weight of 0 it would be a NaN. */
+DEVICE bool lay_values(const cuda_attention_args &args, const i64 *at, A *to)
+{
+    A odd = 0;
+#pragma unroll 4
+    for (int n = threadIdx.x; n < VALUES * (SIZE / EACH); n += BLOCK) {
+        const int key = n / (SIZE / EACH), d = n % (SIZE / EACH) * EACH;
+        piece some = {};
+        if (at[key] != ABSENT)
+            some = piece_of((const IN *)args.v + at[key], d, args.value_size, args.v_stride[3], args.whole_v);
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const A x = (A)widened<IN>(some.of[e]);
+            odd += x - x;
+            to[key * SIZE + d + e] = x;
+        }
+    }
+    return !(odd == 0);
+}
+
+DEVICE void multiply(const A *q, const A *k, A score[WIDE][WIDE])
+{
+    const A *mine = q + threadIdx.x / SIDE * WIDE, *theirs = k + threadIdx.x % SIDE * WIDE;
+#pragma unroll 8
+    for (int d = 0; d < STEP; d++) {
+        const few a = *(const few *)(mine + d * PITCH), b = *(const few *)(theirs + d * PITCH);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++) {
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                score[i][j] = fused(a.of[i], b.of[j], score[i][j]);
+        }
+    }
+}
+
+/* Adds `count` keys' values by their weights; GUARDED, what is hidden counts nowhere, whatever it is. */
+template <bool GUARDED>
+DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE][COLUMNS][WIDE])
+{
+    const A *mine = weights + threadIdx.x / SIDE * WIDE;
+#pragma unroll 4
+    for (int key = 0; key < count; key++) {
+        const few w = *(const few *)(mine + key * PITCH);
+#pragma unroll
+        for (int c = 0; c < COLUMNS; c++) {
+            const few v = *(const few *)(values + key * SIZE + c * TILE + threadIdx.x % SIDE * WIDE);
+#pragma unroll
+            for (int i = 0; i < WIDE; i++) {
+#pragma unroll
+                for (int e = 0; e < WIDE; e++) {
+                    if (!GUARDED || w.of[i] != 0)
+                        sums[i][c][e] = fused(w.of[i], v.of[e], sums[i][c][e]);
+                }
+            }
+        }
+    }
+}
+
+/* What a thread knows of its rows; the 16 threads of a row know the same of it, but for the sum, of which each has
+ * its own keys'. */
+struct rows {
+    view of[WIDE];
+    A greatest[WIDE], sum[WIDE];
+};
+
+/* Makes weights of a tile's scores, lays them turned, and lessens what was summed before. */
+DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first, rows &r, A score[WIDE][WIDE],
+                  A sums[WIDE][COLUMNS][WIDE], A *weights)
+{
+    const int x = threadIdx.x % SIDE * WIDE, y = threadIdx.x / SIDE * WIDE;
+    A kept[WIDE][WIDE];
+#pragma unroll
+    for (int i = 0; i < WIDE; i++) {
+        A high = r.greatest[i], sum = 0;
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            score[i][j] = score_of(args, s, r.of[i], first + x + j, score[i][j]);
+            high = score[i][j] > high ? score[i][j] : high;
+        }
+        for (int far = SIDE / 2; far > 0; far /= 2) {
+            const A other = __shfl_xor_sync(0xFFFFFFFFu, high, far);
+            high = other > high ? other : high;
+        }
+        const A level = level_of(high), less = of_exp(r.greatest[i] - level);
+#if DROPOUT
+        dice d = {};
+#endif
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            const A weight = of_exp(score[i][j] - level);
+            sum += weight;
+#if DROPOUT
+            kept[j][i] = keeps(args, s, r.of[i], first + x + j, d) ? weight : (A)0;
+#else
+            kept[j][i] = weight;
+#endif
+        }
+        r.greatest[i] = high;
+        r.sum[i] = r.sum[i] * less + sum;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; c++) {
+#pragma unroll
+            for (int e = 0; e < WIDE; e++)
+                sums[i][c][e] *= less;
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) {
+        few turned;
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            turned.of[i] = kept[j][i];
+        *(few *)(weights + (x + j) * PITCH + y) = turned;
+    }
+}
+
+DEVICE void write_rows(const cuda_attention_args &args, const sequence &s, const rows &r,
+                       const A sums[WIDE][COLUMNS][WIDE])
+{
+    const int x = threadIdx.x % SIDE;
+#pragma unroll
+    for (int i = 0; i < WIDE; i++) {
+        A sum = r.sum[i];
+        for (int far = SIDE / 2; far > 0; far /= 2)
+            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, far);
+        if (r.of[i].query >= s.queries)
+            continue;
+        const verdict is = verdict_of(args, r.of[i].head, r.greatest[i], sum);
+        OUT *out = (OUT *)args.out + query_at(s, r.of[i], args.out_stride);
+        if (args.lse && x == 0)
+            ((A *)args.lse)[query_at(s, r.of[i], args.lse_stride)] = is.lse;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; c++) {
+            const int first = c * TILE + x * WIDE;
+            pack<OUT, WIDE> some;
+#pragma unroll
+            for (int e = 0; e < WIDE; e++)
+                some.of[e] = narrowed<OUT>(is.factor == 0 ? (A)0 : sums[i][c][e] * is.factor);
+            if (args.whole_out && first + WIDE <= args.value_size) {
+                *(pack<OUT, WIDE> *)(out + first) = some;
+            } else {
+#pragma unroll
+                for (int e = 0; e < WIDE; e++) {
+                    if (first + e < args.value_size)
+                        out[(first + e) * args.out_stride[3]] = some.of[e];
+                }
+            }
+        }
+    }
+}
+
+/* The latest rows first, which see the most keys where bounds follow places. */
+extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attention_many(const cuda_attention_args args)
+{
+    __shared__ __align__(16) A room[ROOM];
+    __shared__ __align__(16) A weights[TILE * PITCH];
+    __shared__ i64 q_at[TILE], k_at[TILE], v_at[TILE];
+    const u32 lot = blockIdx.x / (u32)args.blocks, b = lot / (u32)args.groups;
+    const int group = (int)(lot - b * args.groups);
+    const int row = (int)((lot + 1) * args.blocks - 1 - blockIdx.x) * TILE;
+    const sequence s = sequence_of(args, (int)b);
+    if (row >= s.queries * args.ratio)
+        return;
+    const reach seen = reach_of(args, s, group, row, TILE);
+    rows r;
+    A sums[WIDE][COLUMNS][WIDE] = {};
+#pragma unroll
+    for (int i = 0; i < WIDE; i++) {
+        r.of[i] = view_of(args, s, group, row + (int)threadIdx.x / SIDE * WIDE + i);
+        r.greatest[i] = nothing();
+        r.sum[i] = 0;
+    }
+    if (threadIdx.x < TILE) {
+        const view mine = view_of(args, s, group, row + (int)threadIdx.x);
+        q_at[threadIdx.x] = mine.query < s.queries ? query_at(s, mine, args.q_stride) : ABSENT;
+    }
+    for (int first = seen.from / TILE * TILE; first < seen.end; first += TILE) {
+        A score[WIDE][WIDE] = {};
+        __syncthreads();
+        if (threadIdx.x < TILE) {
+            const int key = first + (int)threadIdx.x;
+            const bool is = key >= seen.from && key < seen.end;
+            k_at[threadIdx.x] = is ? key_at(args, s, group, key, args.k_stride) : ABSENT;
+            v_at[threadIdx.x] = is ? key_at(args, s, group, key, args.v_stride) : ABSENT;
+        }
+        for (int d = 0; d < args.size; d += STEP) {
+            __syncthreads();
+            lay_heads((const IN *)args.q, q_at, d, args.size, args.q_stride[3], args.whole_q, room);
+            lay_heads((const IN *)args.k, k_at, d, args.size, args.k_stride[3], args.whole_k,
+                      room + STEP * PITCH);
+            __syncthreads();
+            multiply(room, room + STEP * PITCH, score);
+        }
+        weigh(args, s, first, r, score, sums, weights);
+        for (int key = 0; key < TILE && first + key < seen.end; key += VALUES) {
+            __syncthreads();
+            if (__syncthreads_or(lay_values(args, v_at + key, room)))
+                add_values<true>(weights + key * PITCH, room, VALUES, sums);
+            else
+                add_values<false>(weights + key * PITCH, room, VALUES, sums);
+        }
+    }
+    write_rows(args, s, r, sums);
+}

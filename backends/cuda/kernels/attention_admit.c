@@ -1,0 +1,106 @@
+/* What the kernels of attention take, and what they cost. */
+#include "attention.h"
+
+#include "tenon/module/attention.h"
+
+#include <math.h>
+
+/* Places are counted in 32 bits, and so are blocks. */
+enum { PLACES_MOST = 1 << 30 };
+
+static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
+{
+    enum { SIZE = 512, SIZE_F64 = 256 };
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? SIZE_F64 : SIZE;
+    return greater <= most
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "head size", most, greater,
+                             "a head's sums are kept in registers: split values, and add up scores "
+                             "of parts of keys by hand");
+}
+
+static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t pages =
+        op->operand[TN_ATTENTION_PAGES].dtype ? op->operand[TN_ATTENTION_K].shape[0] : 0;
+    const struct {
+        const char *what;
+        int64_t found;
+    } counts[] = {{"batch", at->batch},
+                  {"heads", at->heads},
+                  {"queries", at->queries},
+                  {"keys", at->keys},
+                  {"pages", pages}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (counts[i].found > PLACES_MOST)
+            return cuda_refuse(why, TN_REFUSE_SHAPE, counts[i].what, PLACES_MOST, counts[i].found,
+                               "split it");
+    }
+    const double rows = (double)at->heads * (double)at->queries;
+    if (rows > PLACES_MOST || rows * (double)at->batch > (double)PLACES_MOST * 64)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "rows", PLACES_MOST, (int64_t)rows,
+                           "split queries or the batch");
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, op, &shape);
+    const double blocks = (double)shape.lots *
+                          (double)(shape.parts > 1 ? shape.rows : shape.blocks) *
+                          (double)shape.parts;
+    return blocks <= PLACES_MOST ? TN_OK
+                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", PLACES_MOST,
+                                               (int64_t)blocks, "split queries or the batch");
+}
+
+tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    tn_status status = admit_sizes(query->op, why);
+    if (!status)
+        status = admit_counts(row, query->op, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* Keys that a query sees by its place, of which a few queries tell the mean. */
+static double keys_seen(const tn_attention_op *at)
+{
+    enum { LOOKS = 16 };
+    double seen = 0;
+    int64_t first;
+    if (at->left < 0 && at->right < 0)
+        return (double)at->keys;
+    for (int64_t i = 0; i < LOOKS; i++)
+        seen += (double)tn_attention_seen(at, at->queries * (2 * i + 1) / (2 * LOOKS), at->queries,
+                                          at->keys, &first);
+    return seen / LOOKS;
+}
+
+/* What one multiprocessor of an H200 was seen to compute, and all of them to read. */
+static const double many_flops_per_us = 2e5, few_flops_per_us = 1.5e5, bytes_per_us = 3e6;
+
+/* Blocks share multiprocessors as evenly as whole blocks can; few rows wait for memory, which all blocks share. */
+static double time_of(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { PROCESSORS = 132, MANY = 64, FEW = 4, JOIN_US = 2 };
+    const tn_attention_op *at = &query->op->as.attention;
+    const int64_t found = query->device ? query->device->multi_processor_count : 0;
+    const double processors = (double)(found > 0 ? found : PROCESSORS);
+    const double elements = (double)(at->size + at->value_size), keys = keys_seen(at);
+    const double bytes = (double)cuda_bytes_of(query->op->operand[TN_ATTENTION_Q].dtype);
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, query->op, &shape);
+    const double turns = ceil((double)(shape.lots * shape.blocks * shape.parts) / processors);
+    const double flops = 2 * elements * keys / (double)shape.parts * (shape.few ? FEW : MANY);
+    const double compute = turns * flops / (shape.few ? few_flops_per_us : many_flops_per_us);
+    const double move = (double)shape.lots * keys * elements * bytes / bytes_per_us;
+    return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);
+}
+
+/* One that promises more is never predicted to be the faster. */
+double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    if (admit_counts(row, query->op, NULL))
+        return 0;
+    const double own = time_of(row, query), other = time_of(&cuda_attention_row, query);
+    return row == &cuda_attention_row || own > other ? own : other * 1.01;
+}

@@ -1,0 +1,280 @@
+/* Attention of few rows, or of little work: a block has ROWS of them, and one part of the keys, TILE at a time. LANES
+ * threads share a key, EACH elements of its head apiece, PIECES times. So keys and values are read once, as they lie,
+ * by all heads of a group that are in the block.
+ *
+ * With several parts, each leaves its sums for attention_join. */
+enum {
+    ROWS = 4,
+    TILE = 512,
+    WARPS = BLOCK / WARP,
+    LANES = SIZE / EACH < WARP ? SIZE / EACH : WARP, /* at least 8 */
+    PIECES = SIZE / EACH / LANES,
+    AT_ONCE = BLOCK / LANES,             /* keys */
+    AHEAD = PIECES > 2 ? 1 : 4 / PIECES, /* keys of one thread that are on their way together */
+    ROOM = ROWS * TILE > WARPS * SIZE ? ROWS * TILE : WARPS * SIZE,
+    TOGETHER = ROOM / (WARPS * SIZE) < ROWS ? ROOM / (WARPS * SIZE) : ROWS /* rows that are added up at once */
+};
+
+/* The first of the elements that a lane has of a head, by the number of the piece. */
+DEVICE int place_of(int number) { return (number * LANES + (int)threadIdx.x % LANES) * EACH; }
+
+/* Sums of ROWS numbers over the lanes of a key: half of them are exchanged for the other half until one is left,
+ * which is then summed as it is. A lane ends with that of row lane / (LANES / ROWS). */
+DEVICE A gather(A sums[ROWS])
+{
+#pragma unroll
+    for (int far = LANES / 2, count = ROWS / 2; far > 0; far /= 2, count /= 2) {
+        const bool upper = threadIdx.x & far;
+#pragma unroll
+        for (int r = 0; r < (count > 0 ? count : 1); r++) {
+            const A other = count > 0 ? sums[r + count] : sums[r];
+            const A away = upper ? sums[r] : other, mine = upper ? other : sums[r];
+            sums[r] = mine + __shfl_xor_sync(0xFFFFFFFFu, away, far);
+        }
+    }
+    return sums[0];
+}
+
+/* Products of the rows with keys `first` up to `end`, of a tile from `base` on, to `scores`: ROWS of each key. */
+DEVICE void multiply(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
+                     const A q[ROWS][PIECES * EACH], A *scores)
+{
+    const int row = (int)threadIdx.x % LANES / (LANES / ROWS);
+    const bool writes = threadIdx.x % (LANES / ROWS) == 0;
+    for (int start = first; start < end; start += AT_ONCE * AHEAD) {
+        piece k[AHEAD][PIECES] = {};
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            const int key = start + n * AT_ONCE + (int)threadIdx.x / LANES;
+            const i64 at = key < end ? key_at(args, s, group, key, args.k_stride) : ABSENT;
+            if (at != ABSENT) {
+#pragma unroll
+                for (int p = 0; p < PIECES; p++)
+                    k[n][p] = piece_of((const IN *)args.k + at, place_of(p), args.size, args.k_stride[3], args.whole_k);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            const int key = start + n * AT_ONCE + (int)threadIdx.x / LANES;
+            A sums[ROWS] = {};
+#pragma unroll
+            for (int p = 0; p < PIECES * EACH; p++) {
+                const A x = (A)widened<IN>(k[n][p / EACH].of[p % EACH]);
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    sums[r] = fused(q[r][p], x, sums[r]);
+            }
+            const A sum = gather(sums);
+            if (key < end && writes)
+                scores[(key - base) * ROWS + row] = sum;
+        }
+    }
+}
+
+/* One row's state, the same in all lanes of its warp. */
+struct state {
+    A greatest, sum;
+};
+
+/* Makes weights of a row's scores; a warp without a row has no keys either. Returns what earlier sums of values are multiplied by. */
+DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &mine, int base, int first, int end,
+               A *scores, state &now)
+{
+    const int row = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+    A high = now.greatest, sum = 0;
+    for (int key = first + lane; key < end; key += WARP) {
+        A *at = scores + (key - base) * ROWS + row;
+        *at = score_of(args, s, mine, key, *at);
+        high = *at > high ? *at : high;
+    }
+    for (int far = WARP / 2; far > 0; far /= 2) {
+        const A other = __shfl_xor_sync(0xFFFFFFFFu, high, far);
+        high = other > high ? other : high;
+    }
+    const A level = level_of(high), less = of_exp(now.greatest - level);
+#if DROPOUT
+    dice d = {};
+#endif
+    for (int key = first + lane; key < end; key += WARP) {
+        A *at = scores + (key - base) * ROWS + row;
+        const A weight = of_exp(*at - level);
+        sum += weight;
+#if DROPOUT
+        *at = keeps(args, s, mine, key, d) ? weight : (A)0;
+#else
+        *at = weight;
+#endif
+    }
+    for (int far = WARP / 2; far > 0; far /= 2)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, far);
+    now.greatest = high;
+    now.sum = now.sum * less + sum;
+    return less;
+}
+
+/* Adds values by weights; of a key that is hidden from a row it counts nothing, whatever it is. */
+DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
+                       const A *weights, A sums[ROWS][PIECES * EACH])
+{
+    for (int start = first + (int)threadIdx.x / LANES; start < end; start += AT_ONCE * AHEAD) {
+        piece v[AHEAD][PIECES] = {};
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            const int key = start + n * AT_ONCE;
+            const i64 at = key < end ? key_at(args, s, group, key, args.v_stride) : ABSENT;
+            if (at != ABSENT) {
+#pragma unroll
+                for (int p = 0; p < PIECES; p++)
+                    v[n][p] =
+                        piece_of((const IN *)args.v + at, place_of(p), args.value_size, args.v_stride[3], args.whole_v);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            const int key = start + n * AT_ONCE;
+            if (key >= end)
+                continue;
+            const pack<A, ROWS> w = *(const pack<A, ROWS> *)(weights + (key - base) * ROWS);
+#pragma unroll
+            for (int p = 0; p < PIECES * EACH; p++) {
+                const A x = (A)widened<IN>(v[n][p / EACH].of[p % EACH]);
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) {
+                    if (w.of[r] != 0)
+                        sums[r][p] = fused(w.of[r], x, sums[r][p]);
+                }
+            }
+        }
+    }
+}
+
+/* The sums of a warp's keys, in the lanes of its first. */
+DEVICE void gather_values(A sums[ROWS][PIECES * EACH])
+{
+#pragma unroll
+    for (int far = LANES; far < WARP; far *= 2) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+            for (int p = 0; p < PIECES * EACH; p++)
+                sums[r][p] += __shfl_xor_sync(0xFFFFFFFFu, sums[r][p], far);
+        }
+    }
+}
+
+/* A value of a row: the result, or what is left of this part. */
+DEVICE void write_value(const cuda_attention_args &args, const sequence &s, const view &v, i64 part, A factor, int d,
+                        A sum)
+{
+    if (args.parts > 1)
+        ((A *)args.partial)[part * args.value_size + d] = sum;
+    else
+        ((OUT *)args.out)[query_at(s, v, args.out_stride) + d * args.out_stride[3]] =
+            narrowed<OUT>(factor == 0 ? (A)0 : sum * factor);
+}
+
+/* What warps have of the sums, added up in their order, some rows at a time, and written. */
+DEVICE void finish(const cuda_attention_args &args, const sequence &s, int group, int row, int part,
+                   const A sums[ROWS][PIECES * EACH], const A *factors, A *room)
+{
+    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+#pragma unroll
+    for (int r = 0; r < ROWS; r += TOGETHER) {
+        if (lane < LANES) {
+#pragma unroll
+            for (int t = 0; t < TOGETHER; t++) {
+#pragma unroll
+                for (int p = 0; p < PIECES * EACH; p++)
+                    room[(warp * TOGETHER + t) * SIZE + place_of(p / EACH) + p % EACH] = sums[r + t][p];
+            }
+        }
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < TOGETHER * SIZE; n += BLOCK) {
+            const int of = r + n / SIZE, d = n % SIZE;
+            const view v = view_of(args, s, group, row + of);
+            A sum = 0;
+            for (int w = 0; w < WARPS; w++)
+                sum += room[w * TOGETHER * SIZE + n];
+            if (v.query < s.queries && d < args.value_size)
+                write_value(args, s, v, part_of(args, s.b, group, row + of, part), factors[of], d, sum);
+        }
+        __syncthreads();
+    }
+}
+
+/* What is left of a row's weights: for the join, or as its lse and what its values are multiplied by. */
+DEVICE void finish_weights(const cuda_attention_args &args, const sequence &s, const view &mine, i64 part,
+                           const state &now, A *factor)
+{
+    if (args.parts > 1) {
+        A *to = weights_of_parts(args) + 2 * part;
+        to[0] = now.greatest;
+        to[1] = now.sum;
+        *factor = 0;
+        return;
+    }
+    const verdict is = verdict_of(args, mine.head, now.greatest, now.sum);
+    *factor = is.factor;
+    if (args.lse)
+        ((A *)args.lse)[query_at(s, mine, args.lse_stride)] = is.lse;
+}
+
+DEVICE void read_rows(const cuda_attention_args &args, const sequence &s, int group, int row,
+                      A q[ROWS][PIECES * EACH])
+{
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        const view v = view_of(args, s, group, row + r);
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            piece some = {};
+            if (v.query < s.queries)
+                some = piece_of((const IN *)args.q + query_at(s, v, args.q_stride), place_of(p), args.size,
+                                args.q_stride[3], args.whole_q);
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                q[r][p * EACH + e] = (A)widened<IN>(some.of[e]);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, PIECES > 1 ? 1 : 2) attention_few(const cuda_attention_args args)
+{
+    __shared__ __align__(32) A room[ROOM];
+    __shared__ A lessened[ROWS], factors[ROWS];
+    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+    const u32 lot = blockIdx.x / (u32)args.blocks, lots = lot / (u32)args.parts, b = lots / (u32)args.groups;
+    const int part = (int)(lot - lots * args.parts), group = (int)(lots - b * args.groups);
+    const int row = (int)(blockIdx.x - lot * args.blocks) * ROWS;
+    const sequence s = sequence_of(args, (int)b);
+    if (row >= s.queries * args.ratio)
+        return;
+    const view mine = view_of(args, s, group, row + warp);
+    const reach seen = reach_of(args, s, group, row, ROWS);
+    const int begin = part * args.part > seen.from ? part * args.part : seen.from;
+    const int end = (part + 1) * args.part < seen.end ? (part + 1) * args.part : seen.end;
+    A q[ROWS][PIECES * EACH], sums[ROWS][PIECES * EACH] = {};
+    state now = {nothing(), 0};
+    read_rows(args, s, group, row, q);
+    for (int base = begin / TILE * TILE; base < end; base += TILE) {
+        const int first = base > begin ? base : begin, last = base + TILE < end ? base + TILE : end;
+        multiply(args, s, group, base, first, last, q, room);
+        __syncthreads();
+        const A less = weigh(args, s, mine, base, first, warp < ROWS ? last : first, room, now);
+        if (warp < ROWS && lane == 0)
+            lessened[warp] = less;
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+            for (int p = 0; p < PIECES * EACH; p++)
+                sums[r][p] *= lessened[r];
+        }
+        add_values(args, s, group, base, first, last, room, sums);
+        __syncthreads();
+    }
+    gather_values(sums);
+    if (warp < ROWS && lane == 0 && mine.query < s.queries)
+        finish_weights(args, s, mine, part_of(args, s.b, group, row + warp, part), now, &factors[warp]);
+    finish(args, s, group, row, part, sums, factors, room);
+}

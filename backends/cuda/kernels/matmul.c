@@ -1,0 +1,196 @@
+/* The row of matrix products by a kernel of our own: for small ones, of which a library's call takes longer to queue
+ * than to compute, for batches of them, and for all ways to lie that the libraries refuse. */
+#include "matmul.h"
+
+#include "layout.h"
+
+/* Sides of a tile. */
+enum { NARROW = 16, WIDE = 32 };
+
+static int64_t tiles_along(int64_t size, int64_t side)
+{
+    return size / side + (size % side != 0);
+}
+
+static double tiles_of(const tn_matmul_op *mm, int64_t side)
+{
+    return (double)tiles_along(mm->m, side) * (double)tiles_along(mm->n, side) *
+           (double)mm->matrices;
+}
+
+/* Wide tiles read less, and are taken as soon as there is one for each multiprocessor. */
+static bool takes_wide(const tn_matmul_op *mm, int64_t processors)
+{
+    return mm->m > NARROW && mm->n > NARROW && tiles_of(mm, WIDE) >= (double)processors;
+}
+
+static int64_t distance(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* Whether neighbours along the dimension `d` lie nearer than those along the other of the last two. */
+static bool lies_by(const tn_layout *layout, int32_t d, int32_t other)
+{
+    return layout->shape[other] == 1 ||
+           (layout->shape[d] > 1 && distance(layout->stride[d]) < distance(layout->stride[other]));
+}
+
+static void fill_batch(const tn_op *op, cuda_matmul_args *out)
+{
+    static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_B, TN_MATMUL_OUT, TN_MATMUL_BIAS};
+    const int32_t count = op->operand[TN_MATMUL_BIAS].dtype ? 4 : 3;
+    tn_walk walk;
+    tn_walk_over(&walk, op, operands, count, 0, op->as.matmul.batch_rank);
+    out->rank = cuda_walk_sizes(&walk, out->outer);
+    for (int32_t i = 0; i < count; i++)
+        cuda_walk_strides(&walk, i, out->stride[i]);
+}
+
+static void fill_tiles(const tn_run *run, cuda_matmul_args *out)
+{
+    const tn_matmul_op *mm = &run->op->as.matmul;
+    const cuda *self = run->platform;
+    out->wide = takes_wide(mm, self->devices[run->device].found.multi_processors);
+    const int64_t side = out->wide ? WIDE : NARROW;
+    out->tiles_down = (unsigned)tiles_along(mm->m, side);
+    out->tiles_across = (unsigned)tiles_along(mm->n, side);
+    out->tiles = out->tiles_down * out->tiles_across * (unsigned)mm->matrices;
+}
+
+static tn_status run_matmul(const tn_run *run, tn_error *err)
+{
+    const cuda_plan *plan = run->plan;
+    const tn_op *op = run->op;
+    const tn_matmul_op *mm = &op->as.matmul;
+    const int32_t m = mm->batch_rank, n = m + 1;
+    cuda_matmul_args args = {
+        .alpha = mm->alpha, .beta = mm->beta, .m = mm->m, .n = mm->n, .k = mm->k};
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_BIAS; i++) {
+        args.data[i] = op->operand[i].dtype ? tn_operand(run, i) : NULL;
+        args.down[i] = op->operand[i].dtype ? op->operand[i].stride[m] : 0;
+        args.across[i] = op->operand[i].dtype ? op->operand[i].stride[n] : 0;
+    }
+    args.a_by_k = lies_by(&op->operand[TN_MATMUL_A], n, m);
+    args.b_by_k = lies_by(&op->operand[TN_MATMUL_B], m, n);
+    args.by_columns = lies_by(&op->operand[TN_MATMUL_OUT], m, n);
+    if (mm->matrices > 1)
+        fill_batch(op, &args);
+    fill_tiles(run, &args);
+    return cuda_plan_launch(run, plan->kernel, cuda_blocks_for(run, args.tiles), &args, err);
+}
+
+static const char *function_of(int32_t activation)
+{
+    switch (activation) {
+    case TN_ACT_RELU: return "of_relu(x)";
+    case TN_ACT_GELU: return "of_gelu(x)";
+    case TN_ACT_GELU_TANH: return "of_gelu_tanh(x)";
+    case TN_ACT_SILU: return "of_silu(x)";
+    default: return "(x)";
+    }
+}
+
+/* Sizes and strides are told each run, so that one plan serves all of them. */
+static tn_status plan_matmul(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_op *op = run->op;
+    char options[160];
+    cuda_plan *plan = NULL;
+    tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
+    if (status)
+        return status;
+    snprintf(options, sizeof options, "-DIN=%s\n-DOUT=%s\n-DW=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n",
+             cuda_type_of(op->operand[TN_MATMUL_A].dtype),
+             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
+             function_of(op->as.matmul.activation));
+    status = cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, &plan->kernel, err);
+    if (status)
+        cuda_plan_release(run, plan);
+    else
+        *out = plan;
+    return status;
+}
+
+tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    int64_t other = 0;
+    if (op->as.matmul.grouped && op->operand[TN_MATMUL_A].dtype == TN_BF16)
+        (void)query->setting(query, "cuda.matmul.prefer_cublaslt_grouped_gemm", &other);
+    if (!other)
+        return TN_OK;
+    return cuda_refuse(why, TN_REFUSE_SETTING, "prefer_cublaslt_grouped_gemm", 0, 1,
+                       "cuda.matmul.prefer_cublaslt_grouped_gemm=true has bf16 go through "
+                       "cuBLASLt");
+}
+
+static tn_status admit_types(const tn_op *op, tn_refusal *why)
+{
+    const tn_dtype a = op->operand[TN_MATMUL_A].dtype, b = op->operand[TN_MATMUL_B].dtype;
+    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype, acc = op->as.matmul.acc;
+    const tn_dtype bias = op->operand[TN_MATMUL_BIAS].dtype;
+    if (b != a)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "b.dtype", a, b);
+    if (!cuda_is_float(out) || (out == TN_F64) != (a == TN_F64))
+        return tn_refuse(why, TN_REFUSE_DTYPE, "out.dtype", a, out);
+    if (bias && bias != out)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "bias.dtype", out, bias);
+    if (acc != TN_F64 && (acc != TN_F32 || a == TN_F64))
+        return cuda_refuse(why, TN_REFUSE_DTYPE, "acc", TN_F32, acc, "it sums in f32 or f64");
+    return TN_OK;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    tn_status status = cuda_admit_groups(query, why);
+    if (!status)
+        status = admit_types(query->op, why);
+    if (!status && tiles_of(&query->op->as.matmul, NARROW) > INT32_MAX)
+        status = cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, INT64_MAX,
+                             "at most 2147483647 tiles of 16 rows and columns");
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* What a run takes on an H200, in microseconds: to be queued and started; a block alone for 64 products of its tile's
+ * sums, which wait for memory; a multiprocessor that has blocks enough, for a tile and for each product of its sums. */
+typedef struct pace {
+    double alone;
+    double tile;
+    double product;
+} pace;
+static const double started = 4;
+static const pace paces[2][2] = {
+    {{0.5, 0.1, 0.003}, {0.6, 0.2, 0.007}}, /* sums in f32: narrow tiles, wide ones */
+    {{0.5, 0.1, 0.006}, {0.8, 0.2, 0.014}}, /* sums in f64                          */
+};
+
+static double cost(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { DEPTH = 64, USUAL = 100 };
+    const tn_matmul_op *mm = &query->op->as.matmul;
+    const int64_t told = query->device->multi_processor_count, processors = told > 0 ? told : USUAL;
+    const bool wide = takes_wide(mm, processors);
+    const pace *p = &paces[mm->acc == TN_F64][wide];
+    const double tiles = tiles_of(mm, wide ? WIDE : NARROW);
+    const double alone = p->alone * (double)tiles_along(mm->k, DEPTH);
+    const double busy = tiles / (double)processors * (p->tile + p->product * (double)mm->k);
+    (void)row;
+    return started + (alone > busy ? alone : busy);
+}
+
+const tn_kernel_row cuda_matmul_row = {
+    CUDA_ROW("matmul", MATMUL),
+    .dtypes = cuda_float_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |
+               TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |
+               TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION | TN_MATMUL_USES_OUT_DTYPE |
+               TN_MATMUL_USES_ACC,
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
+    .admit = admit,
+    .cost = cost,
+    .plan = plan_matmul,
+    .run = run_matmul,
+};

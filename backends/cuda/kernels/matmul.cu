@@ -1,0 +1,146 @@
+/* Matrix products of any strides, summed in W; FUNCTION(x) is what follows. A block makes a tile of out from
+ * shared memory. Its threads are four groups of 8 by 8, each with PER rows and columns; a group takes every
+ * fourth product of a sum, and the four sums are added in one order. So an output depends on a row of A, a
+ * column of B and k alone, whatever tile it is in. */
+enum { BLOCK = 256, GROUPS = 4, SIDE = 8, DEPTH = 64, PAD = 4, WIDEST = 4 };
+enum { GROUP = SIDE * SIDE, ROOM = 2 * DEPTH * (SIDE * WIDEST + PAD) };
+
+DEVICE f32 fused(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
+DEVICE f64 fused(f64 a, f64 b, f64 c) { return fma(a, b, c); }
+
+/* TILE rows of A, or columns of B, DEPTH elements of each at a time. A thread has APART-th ones of one of them,
+ * so that neighbours in memory are read by neighbours: eight along k, or those of a tile. */
+template <int TILE> struct panel {
+    enum { PITCH = TILE + PAD, SLOTS = TILE * DEPTH / BLOCK, APART = BLOCK / TILE };
+    const IN *from;
+    i64 along;
+    int line;  /* row of A or column of B, in the tile */
+    int first; /* along k                              */
+    bool inside;
+    W held[SLOTS];
+
+    SPECIAL panel(const IN *tile, i64 between, i64 along_k, i64 lines, bool by_k) : along(along_k)
+    {
+        const int t = threadIdx.x;
+        line = by_k ? t / SIDE % TILE : t % TILE;
+        first = by_k ? t % SIDE + t / (SIDE * TILE) * SIDE : t / TILE;
+        from = tile + line * between + first * along;
+        inside = line < lines;
+    }
+
+    /* The next ones, `left` of which there are; 0 in place of others. */
+    SPECIAL void fetch(i64 left)
+    {
+#pragma unroll
+        for (int i = 0; i < SLOTS; i++) {
+            const bool there = inside && first + i * APART < left;
+            held[i] = there ? (W)widened<IN>(from[i * APART * along]) : (W)0;
+        }
+        from += DEPTH * along;
+    }
+
+    SPECIAL void lay(W *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < SLOTS; i++)
+            to[(first + i * APART) * PITCH + line] = held[i];
+    }
+};
+
+/* The products of one group of what lies in shared memory. */
+template <int PER> DEVICE void add_products(const W *a, const W *b, int depth, W (&sum)[PER][PER])
+{
+    enum { PITCH = SIDE * PER + PAD };
+    typedef pack<W, PER> some;
+    const int me = threadIdx.x % GROUP;
+    a += me / SIDE * PER;
+    b += me % SIDE * PER;
+#pragma unroll 4
+    for (int k = threadIdx.x / GROUP; k < depth; k += GROUPS) {
+        const some x = *(const some *)(a + k * PITCH), y = *(const some *)(b + k * PITCH);
+#pragma unroll
+        for (int i = 0; i < PER; i++) {
+#pragma unroll
+            for (int j = 0; j < PER; j++)
+                sum[i][j] = fused(x.of[i], y.of[j], sum[i][j]);
+        }
+    }
+}
+
+DEVICE void write_one(const cuda_matmul_args &args, const starts &at, i64 row, i64 column, W x)
+{
+    OUT *out = (OUT *)args.data[2] + at.of[2] + row * args.down[2] + column * args.across[2];
+    const OUT *bias = (const OUT *)args.data[3];
+    x *= (W)args.alpha;
+    if (args.beta != 0)
+        x = fused((W)args.beta, (W)widened<OUT>(*out), x);
+    if (bias)
+        x += (W)widened<OUT>(bias[at.of[3] + row * args.down[3] + column * args.across[3]]);
+    *out = narrowed<OUT>(FUNCTION(x));
+}
+
+/* Adds the groups' sums, by way of shared memory, which nobody reads any more. */
+template <int PER> DEVICE void finish(const cuda_matmul_args &args, const starts &at, i64 row,
+                                      i64 column, const W (&sum)[PER][PER], W *room)
+{
+    enum { TILE = SIDE * PER, PITCH = TILE + 1 };
+    static_assert(GROUPS * TILE * PITCH <= ROOM, "the sums have no room");
+    const int me = threadIdx.x % GROUP;
+    W *mine = room + (threadIdx.x / GROUP * TILE + me / SIDE * PER) * PITCH + me % SIDE * PER;
+#pragma unroll
+    for (int i = 0; i < PER; i++) {
+#pragma unroll
+        for (int j = 0; j < PER; j++)
+            mine[i * PITCH + j] = sum[i][j];
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < TILE * TILE; e += BLOCK) {
+        const int r = args.by_columns ? e % TILE : e / TILE;
+        const int c = args.by_columns ? e / TILE : e % TILE;
+        W x = room[r * PITCH + c];
+        for (int g = 1; g < GROUPS; g++)
+            x += room[(g * TILE + r) * PITCH + c];
+        if (row + r < args.m && column + c < args.n)
+            write_one(args, at, row + r, column + c, x);
+    }
+    __syncthreads();
+}
+
+template <int PER> DEVICE void one_tile(const cuda_matmul_args &args, unsigned tile, W *room)
+{
+    enum { TILE = SIDE * PER };
+    const unsigned line = tile / args.tiles_across, matrix = line / args.tiles_down;
+    const i64 row = (i64)(line - matrix * args.tiles_down) * TILE;
+    const i64 column = (i64)(tile - line * args.tiles_across) * TILE;
+    const starts at = starts_of(args, matrix);
+    W *of_a = room, *of_b = room + DEPTH * panel<TILE>::PITCH, sum[PER][PER] = {};
+    panel<TILE> a((const IN *)args.data[0] + at.of[0] + row * args.down[0], args.down[0],
+                  args.across[0], args.m - row, args.a_by_k);
+    panel<TILE> b((const IN *)args.data[1] + at.of[1] + column * args.across[1], args.across[1],
+                  args.down[1], args.n - column, args.b_by_k);
+    a.fetch(args.k);
+    b.fetch(args.k);
+    for (i64 left = args.k; left > 0; left -= DEPTH) {
+        a.lay(of_a);
+        b.lay(of_b);
+        __syncthreads();
+        if (left > DEPTH) {
+            a.fetch(left - DEPTH);
+            b.fetch(left - DEPTH);
+        }
+        add_products<PER>(of_a, of_b, left < DEPTH ? (int)left : DEPTH, sum);
+        __syncthreads();
+    }
+    finish<PER>(args, at, row, column, sum, room);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) matmul_tiles(const cuda_matmul_args args)
+{
+    __shared__ __align__(32) W room[ROOM];
+    for (unsigned tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
+        if (args.wide)
+            one_tile<WIDEST>(args, tile, room);
+        else
+            one_tile<WIDEST / 2>(args, tile, room);
+    }
+}

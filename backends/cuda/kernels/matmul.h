@@ -1,0 +1,12 @@
+/* Matrix products by a kernel of our own. */
+#ifndef CUDA_KERNELS_MATMUL_H
+#define CUDA_KERNELS_MATMUL_H
+
+#include "tenon/module/kernel.h"
+
+extern const tn_kernel_row cuda_matmul_row;
+
+/* For every row that is not cuBLASLt's: refuses grouped products of bf16 where a setting has them go through that. */
+tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why);
+
+#endif

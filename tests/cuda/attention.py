@@ -1,0 +1,91 @@
+"""Attention by kernels of our own, without a GPU: what is decided for a described H200, and what is refused. That they
+compile and are launched, and their numbers, are for kernels.c and numbers.c."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+OWN, INVARIANT, CUDNN = "cuda.attention.own", "cuda.attention.own.invariant", "cuda.attention.cudnn"
+
+
+class Decisions(script.Case):
+    def explain(self, problem, *options):
+        done = script.run(script.build.tenon, "explain", f"attention:{problem}@h200", "--json", "--device-file",
+                          script.source("backends", "described", "devices", "h200.device"), *options,
+                          env=script.environment())
+        return json.loads(done.stdout)
+
+    def first(self, problem, *options):
+        """The candidate that would be taken."""
+        row = self.explain(problem, *options)["candidates"][0]
+        self.assertIn(row["verdict"], ("chosen", "admitted", "untested"), (problem, row["why"]))
+        return row["kernel"]
+
+    def why(self, problem, name=OWN):
+        row = {row["kernel"]: row for row in self.explain(problem)["candidates"]}[name]
+        self.assertEqual(row["verdict"], "refused", problem)
+        return row["why"]
+
+    def test_small_work_and_decoding_are_ours(self):
+        """Where the call takes the time, not the computing."""
+        for problem in ("bf16:b=1,h=4,l=64,d=64", "f16:b=1,h=4,l=64,d=64,mask=causal",
+                        "bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128", "bf16:b=4,h=32,hk=8,lq=1,lk=1000,d=128,used=1"):
+            self.assertEqual(self.first(problem), OWN, problem)
+
+    def test_large_work_of_16_bits_is_not(self):
+        for problem in ("bf16:b=1,h=24,l=32760,d=128,mask=causal", "f16:b=2,h=16,l=2048,d=128",
+                        "bf16:b=1,h=8,l=1024,d=64", "bf16:b=8,h=16,l=512,d=64,mask=causal"):
+            self.assertEqual(self.first(problem), CUDNN, problem)
+
+    def test_what_cudnn_does_not_take(self):
+        for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64",
+                        "bf16:b=2,h=16,l=2048,d=128,dropout=0.1", "bf16:b=2,h=16,l=1024,d=60",
+                        "bf16:b=2,h=16,l=1024,d=64,out=f32", "f16:b=1,h=4,l=1024,d=320",
+                        "bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;2"):
+            self.assertEqual(self.first(problem), OWN, problem)
+
+    def test_refusals(self):
+        for problem, what, needed, found in (("f32:b=1,h=4,l=64,d=513", "head size", 512, 513),
+                                             ("f32:b=1,h=4,l=64,d=8,dv=520", "head size", 512, 520),
+                                             ("f64:b=1,h=4,l=64,d=300", "head size", 256, 300),
+                                             ("bf16:b=1,h=1,lq=1,lk=1073741825,d=1", "keys", 1 << 30, (1 << 30) + 1)):
+            for name in (OWN, INVARIANT):
+                why = self.why(problem, name)
+                self.assertEqual((why["code"], why["what"], why["needed"], why["found"]),
+                                 ("shape", what, needed, found))
+        why = self.why("f32:b=1,h=4,l=64,d=64,align=2;4;4;4")
+        self.assertEqual((why["code"], why["needed"], why["found"]), ("alignment", 4, 2))
+
+    def test_in_any_batch(self):
+        problem = "bf16:b=2,h=16,l=512,d=64"
+        self.assertEqual(self.first(problem, "--set", "determinism=batch-invariant"), INVARIANT)
+        self.assertEqual(self.first(problem, "--set", "determinism=run-to-run"), CUDNN)
+
+    def test_names(self):
+        """It goes by mem_efficient and the family, and its switch is that one's."""
+        said = self.explain("f32:b=1,h=4,l=64,d=64")
+        rows = {row["name"]: row for row in said["backends"]}
+        self.assertEqual((rows["mem_efficient"]["kernel"], rows["TORCH_SDPA"]["kernel"]), (OWN, OWN))
+        self.assertEqual(rows["FLASH_ATTN"]["kernel"] or "", "")
+        small = "bf16:b=1,h=4,l=64,d=64"
+        self.assertEqual(self.first(small, "--set", "cuda.mem_efficient_sdp=false"), CUDNN)
+        self.assertEqual(self.first(small, "--set", "cuda.sdp_priority=cudnn"), CUDNN)
+        self.assertEqual(self.first("bf16:b=2,h=16,l=2048,d=128", "--set", "cuda.sdp_priority=mem_efficient"), OWN)
+        self.assertEqual(self.first(small, "--set", "cudnn.enabled=false"), OWN)
+
+    def test_parts_have_room(self):
+        """Keys of few rows are cut, and what each part leaves lies in workspace; of many rows they are not."""
+        def room(problem):
+            rows = {row["kernel"]: row for row in self.explain(problem)["candidates"]}
+            return rows[OWN]["workspace"]
+        self.assertEqual(room("bf16:b=1,h=8,lq=1,lk=256,d=128"), 0)
+        self.assertEqual(room("bf16:b=1,h=8,lq=1,lk=65536,d=128"), 8 * 64 * 130 * 4)
+        self.assertEqual(room("f64:b=1,h=8,hk=4,lq=1,lk=1024,d=64"), 8 * 4 * 66 * 8)
+        self.assertEqual(room("bf16:b=4,h=16,l=2048,d=128"), 0)
+
+
+if __name__ == "__main__":
+    script.main()
