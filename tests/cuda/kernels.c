@@ -217,19 +217,35 @@ static void random_numbers_compile(void **state)
     }
 }
 
+/* Whether code for one of the architectures was compiled ahead. */
+static bool is_ready(const cuda_case *wanted)
+{
+    static const char *const architectures[] = {"sm_80", "sm_90a", "sm_100"};
+    size_t size = 0;
+    bool found = false;
+    for (int i = 0; i < 3; i++)
+        found = found || cuda_ready_find(architectures[i], wanted, &size);
+    return found;
+}
+
+/* Also ahead, in builds that do so at all. */
 static void dropout_compiles(void **state)
 {
-    char options[CUDA_DROPOUT_OPTIONS_ROOM];
-    void *code = NULL;
-    size_t size = 0;
-    tn_error err;
+    static const char *const indexes[] = {"unsigned", "unsigned long long"};
     (void)state;
     begin();
-    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, "unsigned long long");
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
-    if (cuda_code_make(compiler, "sm_80", &wanted, &code, &size, &err))
-        fail_msg("%s", err.message);
-    give(NULL, code);
+    for (int i = 0; i < 2; i++) {
+        char options[CUDA_DROPOUT_OPTIONS_ROOM];
+        void *code = NULL;
+        size_t size = 0;
+        tn_error err;
+        snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, indexes[i]);
+        const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+        if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(is_ready(&wanted), i == 0 && cuda_ready_count() > 0);
+        give(NULL, code);
+    }
 }
 
 static void what_is_wrong_is_told_with_its_place(void **state)

@@ -148,6 +148,32 @@ static tn_status open_right(const tn_host *host, void **out_self, tn_error *err)
     return ask_for("left", 1);
 }
 
+/* Knows of a place that the loader does not, by what the host finds there; and of none for another name. */
+static tn_status look_aside(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    char path[512] = "";
+    int32_t is_here = 7;
+    assert_int_equal(
+        host->library_look(host->self, "libtenon-nowhere.so.1", path, sizeof path, &is_here, NULL),
+        TN_NOT_FOUND);
+    assert_int_equal(host->library_look(host->self, "", path, sizeof path, &is_here, NULL),
+                     TN_INVALID_ARGUMENT);
+    assert_true(is_here == 7 && path[0] == '\0');
+    assert_int_equal(host->library_look(host->self, STAND_INS "/libgomp.so.1", path, sizeof path,
+                                        &is_here, NULL),
+                     TN_OK);
+    assert_string_equal(path, STAND_INS "/libgomp.so.1");
+    snprintf(out_path, size, "%s", path);
+    return tn_fail(err, TN_OK, 0, "", "it lies aside");
+}
+
+static tn_status look_nowhere(const tn_host *host, char *out_path, size_t size, tn_error *err)
+{
+    (void)host;
+    snprintf(out_path, size, "not to be told");
+    return tn_fail(err, TN_UNAVAILABLE, 0, "", "it is nowhere");
+}
+
 #define ROW(word, ...)                         \
     static const tn_library_row word##_row = { \
         .struct_size = sizeof word##_row, .name = #word, .platform = "cpu", __VA_ARGS__}
@@ -157,6 +183,8 @@ ROW(sound, HERE, .other = "sound-2", .verbose_setting = "sound.verbose", .open =
     .version = sound_version, .verbose = sound_verbose);
 ROW(plain, HERE);
 ROW(missing, .files = "libtenon-nowhere.so.1|libtenon-nowhere.so.0", .remedy = "look elsewhere");
+ROW(aside, .files = "libtenon-nowhere.so.1", .remedy = "look elsewhere", .look = look_aside);
+ROW(nowhere, .files = "libtenon-nowhere.so.1", .remedy = "look elsewhere", .look = look_nowhere);
 ROW(refused, HERE, .open = open_refused);
 ROW(odd, HERE, .open = open_odd);
 ROW(wordless, .open = open_wordless);
@@ -209,9 +237,9 @@ KERNEL(own, NULL);
     }
 
 static const tn_library_row *const many_libraries[] = {
-    &sound_row,    &plain_row, &missing_row, &refused_row, &odd_row,
-    &wordless_row, &poor_row,  &part_row,    &curious_row, &slow_row,
-    &forked_row,   &sunk_row,  &left_row,    &right_row,   NULL};
+    &sound_row, &plain_row, &missing_row, &refused_row, &odd_row,    &wordless_row,
+    &poor_row,  &part_row,  &curious_row, &slow_row,    &forked_row, &sunk_row,
+    &left_row,  &right_row, &aside_row,   &nowhere_row, NULL};
 static const tn_kernel_row *const many_kernels[] = {&first_kernel, &second_kernel, &third_kernel,
                                                     &own_kernel, NULL};
 static const tn_library_row *const one_library[] = {&cudnn_row, NULL};
@@ -251,6 +279,17 @@ static void listing_and_telling_open_nothing(void **state)
                     "not tried yet; not found: libtenon-nowhere.so.1, libtenon-nowhere.so.0");
     assert_string_equal(state_of("missing").remedy, "look elsewhere");
     assert_string_equal(state_of("part").reason, "part of module many, and not tried yet");
+}
+
+/* A row that knows better than the loader is asked, and where it finds nothing the loader is. */
+static void a_row_says_where_it_would_be_taken_from(void **state)
+{
+    (void)state;
+    assert_string_equal(state_of("aside").reason, "not tried yet; it lies aside");
+    assert_string_equal(state_of("aside").path, STAND_INS "/libgomp.so.1");
+    assert_contains(state_of("nowhere").reason, "not tried yet; not found: libtenon-nowhere.so.1");
+    assert_string_equal(state_of("nowhere").path, "");
+    assert_int_equal(state_of("aside").available, TN_AVAILABLE_UNTRIED);
 }
 
 static void kernels_are_counted_by_either_name(void **state)
@@ -616,6 +655,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listing_and_telling_open_nothing),
+        cmocka_unit_test(a_row_says_where_it_would_be_taken_from),
         cmocka_unit_test(kernels_are_counted_by_either_name),
         cmocka_unit_test(one_that_opens_tells_its_version_and_file),
         cmocka_unit_test(one_that_is_open_can_be_made_to_talk),

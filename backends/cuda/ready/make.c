@@ -218,6 +218,18 @@ static void ready_rows(tn_dtype dtype)
     }
 }
 
+/* What attention with dropout needs, whichever library computes it; its weights are numbered in 32 bits. */
+static void ready_dropout(void)
+{
+    char options[CUDA_DROPOUT_OPTIONS_ROOM];
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(1));
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    if (cuda_kernel_get(NULL, compiler, 0, &wanted, &kernel, &err))
+        fail(CUDA_DROPOUT_FUNCTION, err.message);
+}
+
 /* One kernel for all sizes and ways to lie. */
 static void ready_products(tn_dtype dtype)
 {
@@ -274,6 +286,7 @@ int main(int argc, char **argv)
         ready_products(dtypes[i]);
         ready_attention(dtypes[i]);
     }
+    ready_dropout();
     if (fclose(out))
         fail(argv[3], "it cannot be written");
     return 0;
