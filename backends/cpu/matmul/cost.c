@@ -74,10 +74,12 @@ static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *
     }
 }
 
-/* The last columns, where they are computed by themselves: in steps of vectors of rows. */
-static double last_columns(const tni_mm_kernels *kernels, const tni_mm_product *p, int64_t last)
+/* The last columns, where they are computed by themselves: of vectors of rows, which are written one by one. */
+static double last_columns(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
+                           int64_t last)
 {
-    return tni_mm_parts(p->m, (int64_t)1 << kernels->width_log2) * (double)(p->k * (5 + last));
+    const double strips = tni_mm_parts(p->m, (int64_t)1 << kernels->width_log2);
+    return step_ns * strips * (double)(p->k * (5 + last)) + 0.35 * (double)(p->m * last);
 }
 
 /* Of sums that are what goes to out, or not. */
@@ -97,8 +99,8 @@ static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_
     tni_mm_traffic_of(p, &traffic);
     if (whole.n > 0)
         cut(kernels, &whole, &it);
-    it.steps += last > 0 ? last_columns(kernels, p, last) : 0;
-    double ns = 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
+    double ns = last > 0 ? last_columns(kernels, step_ns, p, last) : 0;
+    ns += 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
     ns += packs ? 100 + 2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
                 : 0.25 * lines + 0.4 * traffic.near;
     return ns;
