@@ -17,8 +17,9 @@ enum { NARROW_ROWS = 32, NARROW_COLUMNS = 160, NARROW_BYTES = 1 << 20, NARROW_RO
  * where there are none, and where they are more. */
 enum { COLUMNS_FEW = 3, COLUMNS_DEPTH = 16, COLUMNS_SHORT = 4, COLUMNS_DEEP = 32 };
 
-/* Products of a sum up to which the tiles of a row are computed by one call. */
-enum { SHORT = 12 };
+/* Products of a sum up to which tiles are computed row after row of them: where the nearest cache holds B, or no cache
+ * of a core's holds out, which is then written from one end to the other. */
+enum { SHORT = 32, SHORT_B_BYTES = 24 << 10, SHORT_OUT_BYTES = 1 << 20 };
 
 /* Most rows, columns and k of what is computed at once by the one who asks; or, of one chunk, most products, and
  * most elements of A and B. */
@@ -103,31 +104,33 @@ static int64_t compute_last(const tni_mm_kernels *kernels, int64_t m, int64_t n,
     return last;
 }
 
-/* The tiles of whole width, row after row of them, each row by one call: of so few products that a tile is soon done.
- * How many columns they have. `tile` is then the next column's first element's. */
-static int64_t compute_rows(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t width,
-                            tni_mm_tile *tile)
+static bool is_short(int64_t m, int64_t n, int64_t k, int64_t size)
 {
-    const int64_t size = kernels->packed.acc_size, count = n / width;
-    const tni_mm_queue queue = {.count = count, .b_next = width * size, .to_next = width * size};
-    tni_mm_tile_fn *const *const sum = kernels->tile[((width - 1) >> kernels->width_log2)];
-    const int64_t height = share(m, kernels->tile_rows[((width - 1) >> kernels->width_log2)]);
+    return k <= SHORT && (n <= SHORT_B_BYTES / size / k || m > SHORT_OUT_BYTES / size / n);
+}
+
+/* The tiles of whole width, row after row of them, each row by one call. `tile` is then the next column's first
+ * element's. */
+static void compute_rows(const tni_mm_kernels *kernels, int64_t m, int64_t count, int64_t width,
+                         tni_mm_tile *tile)
+{
+    const int64_t next = width * kernels->packed.acc_size;
+    const int64_t more = (width >> kernels->width_log2) - 1;
+    const int64_t height = share(m, kernels->tile_rows[more]);
+    const tni_mm_queue queue = {.count = count, .b_next = next, .to_next = next};
     const char *const a = tile->a;
     char *const to = tile->to;
-    if (tile->depth > SHORT || count < 2)
-        return 0;
     tile->last = (int64_t)1 << kernels->width_log2;
     tile->queue = &queue;
     for (int64_t row = 0; row < m; row += height) {
-        tile->a = a + row * tile->a_row * size;
-        tile->to = to + row * tile->to_row * size;
-        sum[least(height, m - row) - 1](tile);
+        tile->a = a + row * tile->a_row * kernels->packed.acc_size;
+        tile->to = to + row * tile->to_row * kernels->packed.acc_size;
+        kernels->tile[more][least(height, m - row) - 1](tile);
     }
     tile->queue = NULL;
     tile->a = a;
-    tile->b = (const char *)tile->b + count * width * size;
-    tile->to = to + count * width * size;
-    return count * width;
+    tile->b = (const char *)tile->b + count * next;
+    tile->to = to + count * next;
 }
 
 /* A matrix of one chunk whose sums are what goes to out, in tiles of at most so many vectors. `tile` is its first
@@ -141,8 +144,12 @@ static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, i
     char *const to = tile->to;
     n -= compute_last(kernels, m, n, tile);
     const int64_t width = n > 0 ? width_for(kernels, n, vectors) : 0;
-    const int64_t done = n > 0 ? compute_rows(kernels, m, n, width, tile) : 0;
-    for (int64_t column = done; column < n;) {
+    int64_t column = 0;
+    if (n >= 2 * width && tile->depth > 0 && width > 0 && is_short(m, n, tile->depth, size)) {
+        column = n / width * width;
+        compute_rows(kernels, m, n / width, width, tile);
+    }
+    while (column < n) {
         const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
         const int64_t height = share(m, kernels->tile_rows[more]);
         const int64_t a_next = height * tile->a_row * size, to_next = height * tile->to_row * size;
