@@ -49,8 +49,8 @@ static double column(const shape *s, const tni_mm_product *p)
            (s->m * s->k > 1e6 ? 4 : 2.5) * s->traffic.read;
 }
 
-/* Few columns along much of k, row beside row: four of them at once, then two, then one. Of a large A, lines are gone
- * from the nearest cache before they are read to their end. */
+/* Few columns along much of k, row beside row: four of them at once, then two, then one. A large A is gone
+ * from the nearest cache when it is read again. */
 static double few_columns(const shape *s, const tni_mm_product *p)
 {
     enum { STAY = 4000 };
@@ -58,11 +58,13 @@ static double few_columns(const shape *s, const tni_mm_product *p)
     const double columns = 1.4 * (double)fours + (p->n % 4 >= 2) + 0.93 * (double)(p->n % 2);
     const int64_t lanes = 64 / p->a.size, rest = p->m % lanes;
     const int64_t passes = p->m / lanes + rest / 4 + (rest % 4 >= 2) + rest % 2;
+    const int64_t again = fours + (p->n % 4 >= 2) + p->n % 2 - 1;
     const double gone = s->traffic.near > STAY ? s->traffic.near - STAY : 0;
     const double down = p->a.size == 4 ? (p->m <= 4 ? 0.6 : s->down)
                         : p->m < 4     ? 0.8
                                        : (double)passes;
-    return columns * s->k * down + 0.4 * s->m * s->n + 1.3 * gone + 2.5 * s->traffic.read;
+    return columns * s->k * down + 0.4 * s->m * s->n + (0.3 + 1.3 * (double)again) * gone +
+           2.5 * s->traffic.read;
 }
 
 /* Without packing. */
