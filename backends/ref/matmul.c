@@ -336,7 +336,7 @@ const tn_kernel_row tni_ref_matmul = {
                TN_MATMUL_USES_ACC | TN_MATMUL_USES_SCALES,
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
     .flops_per_us = 2000,
-    .bytes_per_us = 500,
+    .bytes_per_us = 100,
     .overhead_us = 0.5,
     .admit = admit,
     .run = run_matmul,

@@ -293,6 +293,12 @@ static void large_shapes(void **state)
         {2000, 24, 700, CPU_DENSE, CPU_DENSE, CPU_DENSE, 0},
         {1100, 157, 513, CPU_PADDED, CPU_PADDED, CPU_PADDED, 1},
         {900, 13, 2600, CPU_TURNED, CPU_DENSE, CPU_DENSE, 0},
+        {9, 803, 7, CPU_DENSE, CPU_DENSE, CPU_PADDED, 1},
+        {76, 649, 9, CPU_TURNED, CPU_PADDED, CPU_DENSE, 0},
+        {301, 1001, 14, CPU_PADDED, CPU_DENSE, CPU_DENSE, 1},
+        {1070, 1, 7, CPU_DENSE, CPU_DENSE, CPU_DENSE, 1},
+        {449, 5, 39, CPU_PADDED, CPU_DENSE, CPU_PADDED, 1},
+        {2, 2001, 5, CPU_DENSE, CPU_DENSE, CPU_DENSE, 0},
     };
     (void)state;
     for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 9 : 1) {

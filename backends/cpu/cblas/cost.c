@@ -45,21 +45,43 @@ static double column(const shape *s, const tni_mm_product *p)
 {
     enum { LINE = 64 };
     const double lines = s->m * s->k * (double)p->a.size / LINE;
-    return (1.1 + 0.22 * s->rest) * s->m + 0.8 * lines + 0.55 * s->k + 0.4 * s->traffic.near +
+    return (1.1 + 0.13 * s->rest) * s->m + 0.6 * lines + 0.55 * s->k + 0.4 * s->traffic.near +
            (s->m * s->k > 1e6 ? 4 : 2.5) * s->traffic.read;
 }
 
-/* Without packing. Few columns along much of k are computed row beside row. */
-static double small(const shape *s)
+/* Few columns along much of k, row beside row: four of them at once, then two, then one. A large A is gone
+ * from the nearest cache when it is read again. */
+static double few_columns(const shape *s, const tni_mm_product *p)
 {
-    enum { FEW = 6, MUCH = 45 };
+    enum { STAY = 4000 };
+    const int64_t fours = p->n / 4;
+    const double columns = 1.4 * (double)fours + (p->n % 4 >= 2) + 0.93 * (double)(p->n % 2);
+    const int64_t lanes = 64 / p->a.size, rest = p->m % lanes;
+    const int64_t passes = p->m / lanes + rest / 4 + (rest % 4 >= 2) + rest % 2;
+    const int64_t again = fours + (p->n % 4 >= 2) + p->n % 2 - 1;
+    const double gone = s->traffic.near > STAY ? s->traffic.near - STAY : 0;
+    const double down = p->a.size == 4 ? (p->m <= 4 ? 0.6 : s->down)
+                        : p->m < 4     ? 0.8
+                                       : (double)passes;
+    return columns * s->k * down + 0.4 * s->m * s->n + (0.3 + 1.3 * (double)again) * gone +
+           2.5 * s->traffic.read;
+}
+
+/* Without packing. */
+static double small(const shape *s, const tni_mm_product *p)
+{
+    enum { FEW = 8, MUCH = 45, LOW = 16, LINES_OF_B = 512, LINE = 64 };
     if (s->turned)
         return s->groups * s->n * s->along + 1.2 * s->m * s->n;
     if (s->n <= FEW && s->k >= MUCH)
-        return s->k * s->down * (0.53 + 0.23 * s->n) + 1.1 * s->m * s->n;
+        return few_columns(s, p);
     const bool wide = s->across > 2;
-    return (wide ? 0.67 : 1.05) * s->groups * s->k * s->across +
-           (s->across > 1 ? 1.1 : 0.45) * s->m * s->across + (wide ? 0.7 : 0.4) * s->traffic.near +
+    const double b = p->m <= LOW && p->n * p->k > LINES_OF_B * LINE / p->a.size
+                         ? 0.5 * s->groups * s->n * s->k * (double)p->a.size / LINE
+                         : 0; /* few rows wait for B, which the nearest cache does not hold */
+    const double step = wide ? (p->m <= LOW ? 0.85 : 0.67) : p->a.size == 8 ? 1.5 : 1.2;
+    return b + step * s->groups * s->k * s->across +
+           (s->across > 1 ? 1.1 : 0.45) * s->m * s->across + (wide ? 0.65 : 0.4) * s->traffic.near +
            s->traffic.read + 4.6 * s->traffic.written;
 }
 
@@ -68,9 +90,9 @@ static double large(const shape *s, const tni_mm_product *p)
 {
     enum { ROWS = 4, LINE = 64 };
     const double rows = tni_mm_parts(p->m, ROWS) * ROWS, size = (double)p->a.size;
-    const double step = 0.14 + 0.015 * size, pack = 0.26 + 0.012 * size;
-    return 95 + step * rows * s->across * s->k + pack * s->m * s->k +
-           (s->turned ? 0.28 : 0.2) * s->n * s->k + 1.6 * s->m * s->n * (double)p->out.size / LINE +
+    const double step = 0.14 + 0.015 * size, pack = 0.17 + 0.012 * size;
+    return (s->turned ? 160 : 95) + step * rows * s->across * s->k + pack * s->m * s->k +
+           (s->turned ? 0.45 : 0.2) * s->n * s->k + 1.6 * s->m * s->n * (double)p->out.size / LINE +
            3 * s->traffic.read + 3.5 * s->traffic.written;
 }
 
@@ -81,7 +103,7 @@ static double matrix(const shape *s, const tni_mm_product *p)
     if (p->n == 1)
         return column(s, p);
     if (products <= 1e6 && (!s->turned || (s->m * s->n <= 1200 && s->k >= 32)))
-        return small(s);
+        return small(s, p);
     return large(s, p);
 }
 

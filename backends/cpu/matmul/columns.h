@@ -4,7 +4,7 @@
 #if LANES == 16
 
 /* Elements along k that are turned at once, and most columns. */
-enum { F(COLUMNS_STEP) = 4, F(COLUMNS_MOST) = 3 };
+enum { F(COLUMNS_STEP) = 4, F(COLUMNS_MOST) = WIDTH == 16 ? 6 : 3 };
 
 /* COLUMNS_STEP elements of WIDTH rows, turned: y[i] has element i of each. */
 INLINE void F(load_rows)(const REAL *from, int64_t row, VECTOR *y)
@@ -96,6 +96,11 @@ static void F(columns)(const tni_mm_tile *tile, int64_t rows)
     switch (tile->last) {
     case 1: F(columns_rows)(tile, rows, 1); break;
     case 2: F(columns_rows)(tile, rows, 2); break;
+#if defined(MATMUL_F32)
+    case 3: F(columns_rows)(tile, rows, 3); break;
+    case 4: F(columns_rows)(tile, rows, 4); break;
+    case 5: F(columns_rows)(tile, rows, 5); break;
+#endif
     default: F(columns_rows)(tile, rows, F(COLUMNS_MOST));
     }
 }
@@ -103,14 +108,12 @@ static void F(columns)(const tni_mm_tile *tile, int64_t rows)
 #define COLUMNS      F(columns)
 #define COLUMNS_MOST F(COLUMNS_MOST)
 /* From so many on they are faster than tiles, whose rows are then more than one tile's. */
-#define COLUMNS_ROWS  (WIDTH == 16 ? 32 : 24)
-#define COLUMNS_DEPTH 16
+#define COLUMNS_ROWS (WIDTH == 16 ? 32 : 24)
 
 #else
 
-#define COLUMNS       NULL
-#define COLUMNS_MOST  0
-#define COLUMNS_ROWS  0
-#define COLUMNS_DEPTH 0
+#define COLUMNS      NULL
+#define COLUMNS_MOST 0
+#define COLUMNS_ROWS 0
 
 #endif

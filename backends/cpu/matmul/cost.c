@@ -74,10 +74,22 @@ static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *
     }
 }
 
-/* The last columns, where they are computed by themselves: in steps of vectors of rows. */
-static double last_columns(const tni_mm_kernels *kernels, const tni_mm_product *p, int64_t last)
+/* The last columns, where they are computed by themselves: of vectors of rows, which are written one by one. */
+static double last_columns(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
+                           int64_t last)
 {
-    return tni_mm_parts(p->m, (int64_t)1 << kernels->width_log2) * (double)(p->k * (5 + last));
+    const int64_t lanes = (int64_t)1 << kernels->width_log2, rest = p->m % lanes;
+    const int64_t steps = p->m / lanes * (5 + last) + (rest > 0 ? most(rest, 8) : 0);
+    return step_ns * (double)steps * (double)p->k + 0.35 * (double)(p->m * last);
+}
+
+/* Rows of a vector, where a half or a quarter of a wide one has all columns. */
+static double folds(const tni_mm_kernels *kernels, const tni_mm_product *p)
+{
+    const int64_t lanes = (int64_t)1 << kernels->width_log2;
+    if (lanes * kernels->packed.acc_size < LINE)
+        return 1;
+    return p->n == lanes / 2 ? 2 : p->n == lanes / 4 ? 4 : 1;
 }
 
 /* Of sums that are what goes to out, or not. */
@@ -97,10 +109,11 @@ static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_
     tni_mm_traffic_of(p, &traffic);
     if (whole.n > 0)
         cut(kernels, &whole, &it);
-    it.steps += last > 0 ? last_columns(kernels, p, last) : 0;
-    double ns = 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores;
-    ns += packs ? 100 + 2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
-                : 0.25 * lines + 0.4 * traffic.near;
+    double ns = last > 0 ? last_columns(kernels, step_ns, p, last) : 0;
+    ns += 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores / folds(kernels, p);
+    ns += packs ? 100 + 20 * (double)(p->n >> kernels->width_log2) +
+                      2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
+                : 0.25 * lines + 0.42 * traffic.near;
     return ns;
 }
 
@@ -114,8 +127,9 @@ static double thin(const tni_mm_kernels *kernels, double step_ns, const tni_mm_p
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
     if (p->b.column != 1 && p->n > 1)
-        return 400 + 2.2 * step_ns * m * n * tni_mm_parts(p->k, width) + 1.2 * lines +
-               traffic.read + chunks * n * (1 + 0.7 * m);
+        return 400 +
+               (p->m > TNI_MM_THIN ? 3.2 : 2.2) * step_ns * m * n * tni_mm_parts(p->k, width) +
+               1.2 * lines + traffic.read + chunks * n * (1 + 0.7 * m) + (p->k % width ? 3 * n : 0);
     return 400 + 1.5 * step_ns * m * k * tni_mm_parts(p->n, width) + 0.6 * lines +
            1.8 * traffic.read + 10 * chunks * m;
 }
@@ -133,7 +147,9 @@ static double packed(const tni_mm_set *set, double step_ns, int64_t lanes, const
         0.5 + LINE / 2.0 / (double)(lanes * p->b.size); /* vectors of less than a line */
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
-    return 350 + 1.16 * step_ns * rows * tni_mm_parts(p->n, lanes) * k + narrow * packing +
+    const double tiles = tni_mm_parts(p->m, set->rows) * tni_mm_parts(p->n, set->columns);
+    return 350 + 15 * tiles * tni_mm_parts(p->k, TNI_MM_DEPTH) +
+           1.16 * step_ns * rows * tni_mm_parts(p->n, lanes) * k + narrow * packing +
            0.8 * m * n * (double)p->out.size / LINE + 0.3 * traffic.near;
 }
 
@@ -143,7 +159,7 @@ static double far(const tni_mm_product *p, bool in_place)
 {
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
-    return 3 * traffic.read + (in_place ? 6.2 : 2) * traffic.written;
+    return 3 * traffic.read + (in_place ? 3.5 : 2) * traffic.written;
 }
 
 /* Tasks that a product is worth; each has so many nanoseconds by the set's own estimate. */

@@ -9,8 +9,10 @@ static double thin(const tni_mm_row *row, const tni_mm_product *p)
     enum { LANES = 16 };
     const double rows = p->m == 1 ? 1 : p->m <= 4 ? 4 : TNI_MM_FEW;
     const double n = (double)p->n, k = (double)p->k, vectors = n * k / LANES;
+    /* The end of each row of B, by one load where there are masks. */
+    const double end = row->row.cpu_needs & TN_CPU_BIT(AVX512BW) ? 1.5 : 8;
     if (p->b.column == 1 || p->n == 1)
-        return 300 + (row->thin_ns + 0.1) * rows * vectors + 0.6 * vectors + n + 8 * k;
+        return 300 + (row->thin_ns + 0.1) * rows * vectors + 0.6 * vectors + n + end * k;
     return 300 + row->thin_ns * rows * vectors + 0.6 * vectors + 11 * n + 1.5 * k + rows * n;
 }
 

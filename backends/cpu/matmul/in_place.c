@@ -13,8 +13,17 @@ enum { SKINNY_HEIGHT = 10, AHEAD = 12 };
 /* A small B of few columns with an A of any size, whose rows are then read as they lie. */
 enum { NARROW_ROWS = 32, NARROW_COLUMNS = 160, NARROW_BYTES = 1 << 20, NARROW_ROW = 2 << 10 };
 
-/* Most rows, columns and k of what is computed at once by the one who asks. */
-enum { PLAIN = 64 };
+/* Columns that are computed by themselves beside others; products of a sum from which they are, where there are others,
+ * where there are none, and where they are more. */
+enum { COLUMNS_FEW = 3, COLUMNS_DEPTH = 16, COLUMNS_SHORT = 4, COLUMNS_DEEP = 32 };
+
+/* Products of a sum up to which tiles are computed row after row of them: where the nearest cache holds B, or no cache
+ * of a core's holds out, which is then written from one end to the other. */
+enum { SHORT = 32, SHORT_B_BYTES = 24 << 10, SHORT_OUT_BYTES = 1 << 20 };
+
+/* Most rows, columns and k of what is computed at once by the one who asks; or, of one chunk, most products, and
+ * most elements of A and B. */
+enum { PLAIN = 64, PLAIN_PRODUCTS = 1 << 18, PLAIN_ELEMENTS = 1 << 15 };
 
 /* What is worth a task, and what a matrix costs beside its multiplications: less when a tile goes on to the next. */
 #define GRAIN_NS  6e3
@@ -61,9 +70,12 @@ int64_t tni_mm_in_place_last(const tni_mm_kernels *kernels, int64_t m, int64_t n
                              int64_t a_step)
 {
     const int64_t last = n & (((int64_t)1 << kernels->width_log2) - 1);
-    const bool suits = last <= kernels->columns_most && a_step == 1 && m >= kernels->columns_rows &&
-                       k >= kernels->columns_depth;
-    return suits ? last : 0;
+    const int64_t depth = last > COLUMNS_FEW ? COLUMNS_DEEP
+                          : n > last         ? COLUMNS_DEPTH
+                                             : COLUMNS_SHORT;
+    const bool suits = last <= (n > last ? COLUMNS_FEW : kernels->columns_most) && a_step == 1 &&
+                       m >= kernels->columns_rows && k >= depth;
+    return suits && kernels->columns ? last : 0;
 }
 
 /* Computes the last columns of a matrix where they are computed by themselves; how many that are. `tile` is its
@@ -92,6 +104,35 @@ static int64_t compute_last(const tni_mm_kernels *kernels, int64_t m, int64_t n,
     return last;
 }
 
+static bool is_short(int64_t m, int64_t n, int64_t k, int64_t size)
+{
+    return k <= SHORT && (n <= SHORT_B_BYTES / size / k || m > SHORT_OUT_BYTES / size / n);
+}
+
+/* The tiles of whole width, row after row of them, each row by one call. `tile` is then the next column's first
+ * element's. */
+static void compute_rows(const tni_mm_kernels *kernels, int64_t m, int64_t count, int64_t width,
+                         tni_mm_tile *tile)
+{
+    const int64_t next = width * kernels->packed.acc_size;
+    const int64_t more = (width >> kernels->width_log2) - 1;
+    const int64_t height = share(m, kernels->tile_rows[more]);
+    const tni_mm_queue queue = {.count = count, .b_next = next, .to_next = next};
+    const char *const a = tile->a;
+    char *const to = tile->to;
+    tile->last = (int64_t)1 << kernels->width_log2;
+    tile->queue = &queue;
+    for (int64_t row = 0; row < m; row += height) {
+        tile->a = a + row * tile->a_row * kernels->packed.acc_size;
+        tile->to = to + row * tile->to_row * kernels->packed.acc_size;
+        kernels->tile[more][least(height, m - row) - 1](tile);
+    }
+    tile->queue = NULL;
+    tile->a = a;
+    tile->b = (const char *)tile->b + count * next;
+    tile->to = to + count * next;
+}
+
 /* A matrix of one chunk whose sums are what goes to out, in tiles of at most so many vectors. `tile` is its first
  * element's. */
 static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t vectors,
@@ -103,7 +144,12 @@ static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, i
     char *const to = tile->to;
     n -= compute_last(kernels, m, n, tile);
     const int64_t width = n > 0 ? width_for(kernels, n, vectors) : 0;
-    for (int64_t column = 0; n > 0;) {
+    int64_t column = 0;
+    if (n >= 2 * width && tile->depth > 0 && width > 0 && is_short(m, n, tile->depth, size)) {
+        column = n / width * width;
+        compute_rows(kernels, m, n / width, width, tile);
+    }
+    while (column < n) {
         const int64_t columns = least(width, n - column), more = (columns - 1) >> log2;
         const int64_t height = share(m, kernels->tile_rows[more]);
         const int64_t a_next = height * tile->a_row * size, to_next = height * tile->to_row * size;
@@ -133,13 +179,23 @@ static inline int64_t alone(int64_t x)
     return x;
 }
 
+/* Whether it is soon done, though not small; rows of B are near each other. */
+static bool is_light(int64_t m, int64_t n, int64_t k, int64_t b_row)
+{
+    return m <= PLAIN_ELEMENTS && n <= PLAIN_ELEMENTS && k <= TNI_MM_DEPTH &&
+           (m + n) * k <= PLAIN_ELEMENTS && m * n <= PLAIN_PRODUCTS / k && b_row >= 0 &&
+           b_row <= 2 * n;
+}
+
 static inline bool is_plain(const tn_op *op)
 {
     const tn_matmul_op *matmul = &op->as.matmul;
     const tn_layout *b = &op->operand[TN_MATMUL_B], *out = &op->operand[TN_MATMUL_OUT];
     const int32_t column = out->rank - 1;
-    return matmul->m <= PLAIN && matmul->n <= PLAIN && matmul->k <= PLAIN && matmul->k > 0 &&
-           b->stride[column] == 1 && out->stride[column] == 1;
+    const int64_t m = matmul->m, n = matmul->n, k = matmul->k;
+    if (k <= 0 || b->stride[column] != 1 || out->stride[column] != 1)
+        return false;
+    return (m <= PLAIN && n <= PLAIN && k <= PLAIN) || is_light(m, n, k, b->stride[column - 1]);
 }
 
 bool tni_mm_is_plain(const tn_op *op)

@@ -57,10 +57,11 @@ typedef struct tni_mm_kernels {
     int32_t tile_vectors;                   /* most                                         */
     int32_t tile_rows[TNI_MM_TILE_VECTORS]; /* most, by vectors - 1; 0 where there are none */
     tni_mm_tile_fn *tile[TNI_MM_TILE_VECTORS][TNI_MM_TILE_ROWS]; /* by vectors - 1, rows - 1 */
-    /* The tile's sums, of at most columns_most columns and a multiple of a vector's lanes of rows, where A is together
-     * along k and nothing was summed before. NULL: it has none. Worth it for so many rows and products at least. */
+    /* The tile's sums, of at most columns_most columns, a multiple of a vector's lanes of rows and a depth of 4 or
+     * more, where A is together along k and nothing was summed before: worth it for columns_rows or more. NULL: it has
+     * none. */
     void (*columns)(const tni_mm_tile *tile, int64_t rows);
-    int32_t columns_most, columns_rows, columns_depth;
+    int32_t columns_most, columns_rows;
     /* From sums to out, of a tile of rows by columns; `sums` has whole vectors in each row. */
     void (*finish)(const tni_mm_finish *finish, const void *sums, int64_t sums_row, int64_t rows,
                    int64_t columns, char *out, const char *bias);

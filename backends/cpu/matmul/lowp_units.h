@@ -77,14 +77,25 @@ static inline vu read_apart(int sort, const char *from, int64_t along, int64_t e
     return read_line(sort, room, most);
 }
 
+/* Fewer than 2 LANES bytes, and zeros after them. */
+INLINE void copy_some(char *room, const char *from, int64_t bytes)
+{
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    const __mmask32 some = ((__mmask32)1 << bytes) - 1;
+    _mm256_store_si256((__m256i *)(void *)room, _mm256_maskz_loadu_epi8(some, from));
+#else
+    memset(room, 0, 2 * LANES);
+    memcpy(room, from, (size_t)bytes);
+#endif
+}
+
 /* One element of LANES lines that are together, zeros after the last of them; in the low bits of units. */
 INLINE vu read_elements(int sort, const char *from, int64_t lines)
 {
     const int64_t size = unit_element_size(sort);
     _Alignas(64) char room[2 * LANES];
     if (lines < LANES) {
-        memset(room, 0, sizeof room);
-        memcpy(room, from, (size_t)(lines * size));
+        copy_some(room, from, lines * size);
         from = room;
     }
     switch (sort) {

@@ -101,7 +101,6 @@ const tni_mm_kernels KERNELS = {
     .columns = COLUMNS,
     .columns_most = COLUMNS_MOST,
     .columns_rows = COLUMNS_ROWS,
-    .columns_depth = COLUMNS_DEPTH,
     .finish = finish,
     .thin_wide = F(thin_wide),
     .thin_narrow = F(thin_narrow),
