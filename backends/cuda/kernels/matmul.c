@@ -87,8 +87,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     const tn_op *op = run->op;
     const tn_matmul_op *mm = &op->as.matmul;
     const int32_t m = mm->batch_rank, n = m + 1;
-    const bool wide =
-        takes_wide(op, ((const cuda *)run->platform)->devices[run->device].found.multi_processors);
+    const bool wide = takes_wide(op, cuda_processors(run->platform, run->device));
     cuda_matmul_args args = {
         .alpha = mm->alpha, .beta = mm->beta, .m = mm->m, .n = mm->n, .k = mm->k};
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_BIAS; i++) {
