@@ -283,11 +283,10 @@ static void measure_decode(void)
     end(&w);
 }
 
-int main(void)
+static void measure_shares(void)
 {
     const int32_t forward = TN_OP_ATTENTION, backward = TN_OP_ATTENTION_BACKWARD;
     work matmul;
-    threads = tn_parallel_threads();
     make_matmul(&matmul);
     const bench_side rival = best_matmul(&matmul);
     measure_share("f32 (1,16,4096,64)", 0.70, &(shape){1, 16, 4096, 4096, 64}, forward, 1, 4,
@@ -300,8 +299,18 @@ int main(void)
                   &matmul, rival);
     measure_share("f32 backward (1,8,2048,128)", 0.60, &(shape){1, 8, 2048, 2048, 128}, backward, 2,
                   5, &matmul, rival);
-    measure_causal();
-    measure_decode();
     end(&matmul);
+}
+
+/* All figures, or of the words given: share, causal, decode. */
+int main(int argc, char **argv)
+{
+    threads = tn_parallel_threads();
+    if (bench_wants("share", argc, argv))
+        measure_shares();
+    if (bench_wants("causal", argc, argv))
+        measure_causal();
+    if (bench_wants("decode", argc, argv))
+        measure_decode();
     return bench_end();
 }

@@ -464,22 +464,14 @@ static const struct {
     {"guard", measure_guard},   {"graph", measure_graph},
 };
 
-static bool is_wanted(const char *word, int count, char **words)
-{
-    bool wanted = count == 0;
-    for (int i = 0; i < count; i++)
-        wanted = wanted || strcmp(words[i], word) == 0;
-    return wanted;
-}
-
 int main(int argc, char **argv)
 {
-    if (is_wanted("discovery", argc - 1, argv + 1))
+    if (bench_wants("discovery", argc, argv))
         measure_discovery();
     if (!bench_cuda_open())
         return bench_end();
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        if (is_wanted(figures[i].word, argc - 1, argv + 1))
+        if (bench_wants(figures[i].word, argc, argv))
             figures[i].measure();
     }
     return bench_end();

@@ -344,14 +344,6 @@ static void make_arrays(void)
     bench_cuda_must(tn_stream_synchronize(gpu.stream, &err), &err);
 }
 
-static bool is_wanted(const char *op, int count, char **words)
-{
-    bool wanted = count == 0;
-    for (int i = 0; i < count; i++)
-        wanted = wanted || strcmp(words[i], op) == 0;
-    return wanted;
-}
-
 int main(int argc, char **argv)
 {
     tn_error err;
@@ -360,7 +352,7 @@ int main(int argc, char **argv)
     make_arrays();
     bench_cuda_must(tn_stream_set(gpu.stream, &err), &err);
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
-        if (is_wanted(problems[i].op, argc - 1, argv + 1))
+        if (bench_wants(problems[i].op, argc, argv))
             measure(&problems[i]);
     }
     return bench_end();

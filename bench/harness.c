@@ -202,3 +202,11 @@ int bench_end(void)
            __VERSION__);
     return 0;
 }
+
+bool bench_wants(const char *word, int argc, char **argv)
+{
+    bool wanted = argc < 2;
+    for (int i = 1; i < argc; i++)
+        wanted = wanted || strcmp(argv[i], word) == 0;
+    return wanted;
+}

@@ -5,6 +5,7 @@
 #ifndef TENON_BENCH_HARNESS_H
 #define TENON_BENCH_HARNESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Does the operation `times` times. */
@@ -47,5 +48,8 @@ void bench_run(const bench_figure *figure);
 /* Prints what the machine and the compiler are. Returns what main returns: a figure that is not
  * reached is a result and no failure. */
 int bench_end(void);
+
+/* Whether a program is to measure what goes by that word: its arguments name it, or there are none. */
+bool bench_wants(const char *word, int argc, char **argv);
 
 #endif
