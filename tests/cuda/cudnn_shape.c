@@ -95,28 +95,6 @@ static void bounds_that_hide_nothing_are_none(void **state)
     assert_int_equal(dnn_shape_of(&op, &shape, NULL), TN_UNSUPPORTED);
 }
 
-static void dropout_does_not_repeat_on_10(void **state)
-{
-    tn_device_properties device = {.struct_size = sizeof device};
-    tn_refusal why = {.struct_size = sizeof why};
-    char where[64];
-    tn_error err;
-    tn_op op;
-    (void)state;
-    assert_int_equal(tni_problem_parse("attention-backward:bf16:b=2,h=4,l=256,d=64,dropout=0.25",
-                                       &op, where, sizeof where, &err),
-                     TN_OK);
-    const tn_query query = {
-        .struct_size = sizeof query, .op = &op, .device = &device, .library_version = 91900};
-    for (int32_t major = 9; major <= 10; major++) {
-        const tn_kernel_row *row = &cuda_dnn_gradient_repeating_row;
-        device.capability.major = major;
-        assert_int_equal(row->admit(row, &query, &why), major == 10 ? TN_UNSUPPORTED : TN_OK);
-        row = &cuda_dnn_gradient_row;
-        assert_int_equal(row->admit(row, &query, &why), TN_OK);
-    }
-}
-
 static void *take(void *self, size_t size, size_t align)
 {
     (void)self;
@@ -177,7 +155,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_those_of_the_op),
         cmocka_unit_test(bounds_that_hide_nothing_are_none),
-        cmocka_unit_test(dropout_does_not_repeat_on_10),
         cmocka_unit_test(a_missing_part_is_named),
     };
     return run_suite("cuda.cudnn_shape", tests);

@@ -138,9 +138,6 @@ def attentions():
                        "b=1,h=2,l=128,d=64,mask=additive,lse=1", "b=1,h=2,l=128,d=64,mask=causal;bool,lse=1",
                        "b=5,h=2,l=96,d=64,used=1,lse=1"):
             yield f"attention:{dtype}:{fields},dropout=0.3,seed=77,offset=5"
-        for fields in ("b=1,h=2,l=128,d=64", "b=1,h=4,hk=2,l=128,d=128,mask=causal",
-                       "b=1,h=2,lq=100,lk=77,d=64,layout=blhd", "b=1,h=2,l=128,d=64,mask=additive"):
-            yield f"attention-backward:{dtype}:{fields},dropout=0.3,seed=77,offset=5"
         for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",
                        "b=1,h=4,lq=100,lk=77,d=64,layout=blhd", "b=1,h=4,l=256,d=64,mask=additive",

@@ -248,7 +248,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
 typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
-    float scale, cap, gain, share;
+    float scale, cap, gain;
     char *table, *sums, *parts, *bias, *least, *kept;
     char *workspace; /* cuDNN's */
 } launch;
@@ -263,7 +263,6 @@ static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
                     .scale = (float)at->scale,
                     .cap = (float)at->softcap,
                     .gain = (float)(1 / (1 - at->dropout)),
-                    .share = (float)(1 - at->dropout),
                     .table = aligned};
     out->sums = out->table + made->own.table;
     out->parts = out->sums + made->own.sums;
@@ -287,7 +286,6 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     case DNN_FROM_LEAST: return l->least;
     case DNN_FROM_KEPT: return l->kept;
     case DNN_FROM_GAIN: return &l->gain;
-    case DNN_FROM_SHARE: return &l->share;
     default: break;
     }
     if (slot->from <= DNN_FROM_TABLES)

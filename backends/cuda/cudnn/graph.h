@@ -21,9 +21,7 @@ enum {
     DNN_FROM_LEAST = -9, /* LSE, with the least number for -infinity */
     DNN_FROM_KEPT = -10, /* 1 for each weight that dropout keeps, and 0 for the others */
 
-    /* And of dropout's numbers, as f32: */
-    DNN_FROM_GAIN = -11,  /* 1 / (1 - dropout), what is kept is multiplied by */
-    DNN_FROM_SHARE = -12, /* 1 - dropout                                      */
+    DNN_FROM_GAIN = -11, /* 1 / (1 - dropout), what is kept is multiplied by, as f32 */
 
     /* And, each less a number: */
     DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */

@@ -11,10 +11,9 @@ typedef struct back {
     dnn_desc slopes;        /* of scores, f32 */
 } back;
 
-/* What sums are multiplied by: with dropout slopes are made greater by its gain as a whole, and OUT is that already. */
-static dnn_desc share(const back *b)
+static dnn_desc whole_number(const back *b)
 {
-    return dnn_number(b->s.graph, b->s.kept ? DNN_FROM_SHARE : DNN_FROM_FLOAT, DNN_F32, 1);
+    return dnn_number(b->s.graph, DNN_FROM_FLOAT, DNN_F32, 1);
 }
 
 /* Products of OUT and DOUT, summed along the row. */
@@ -31,7 +30,7 @@ static void add_sums(back *b)
     dnn_desc sum = dnn_between(graph, &b->s.rows);
     dnn_add_reduction(graph, DNN_REDUCE_ADD, product, sum);
     b->sums = dnn_tensor(graph, &b->s.rows, DNN_FROM_SUMS);
-    (void)dnn_each_to(&b->s, DNN_MUL, b->sums, sum, share(b));
+    (void)dnn_each_to(&b->s, DNN_MUL, b->sums, sum, whole_number(b));
 }
 
 /* Scores once more, and from them and the forward's statistics the weights. */
@@ -44,18 +43,6 @@ static void add_weights(back *b)
         dnn_each_score(s, DNN_SUB, DNN_F32, s->score, dnn_tensor(s->graph, &s->rows, lse), NULL);
     dnn_add_bounds(s);
     b->weights = dnn_each_score(s, DNN_EXP, DNN_F32, s->score, NULL, NULL);
-}
-
-/* Of numbers that are like scores those that dropout keeps. */
-static dnn_desc keep(const back *b, dnn_desc x)
-{
-    return b->s.kept ? dnn_each_score(&b->s, DNN_MUL, DNN_F32, x, b->s.kept, NULL) : x;
-}
-
-/* And what makes up for the others. */
-static dnn_desc gain(const back *b, dnn_desc x)
-{
-    return b->s.kept ? dnn_each_score(&b->s, DNN_MUL, DNN_F32, x, b->s.gain, NULL) : x;
 }
 
 /* Numbers that are like scores, transposed, in the op's dtype. */
@@ -97,9 +84,9 @@ static void add_slopes(back *b)
     const dnn_sdpa *s = &b->s;
     const dnn_matmul product = {.a = b->dout, .b = b->v, .c = dnn_between(s->graph, &s->scores)};
     dnn_add_matmul(s->graph, &product);
-    dnn_desc slopes = dnn_each_score(s, DNN_SUB, DNN_F32, keep(b, product.c), b->sums, NULL);
+    dnn_desc slopes = dnn_each_score(s, DNN_SUB, DNN_F32, product.c, b->sums, NULL);
     slopes = dnn_each_score(s, DNN_MUL, DNN_F32, slopes, b->weights, NULL);
-    b->slopes = dnn_each_score(s, DNN_MUL, DNN_F32, gain(b, slopes),
+    b->slopes = dnn_each_score(s, DNN_MUL, DNN_F32, slopes,
                                dnn_number(s->graph, DNN_FROM_SCALE, DNN_F32, 0), NULL);
 }
 
@@ -132,7 +119,7 @@ void dnn_add_gradients(dnn_graph *graph, const tn_op *op, bool together)
     b.dout = dnn_operand(&b.s, TN_ATTENTION_DOUT, false);
     add_sums(&b);
     add_weights(&b);
-    add_shared(&b, turn(&b, gain(&b, keep(&b, b.weights))), b.dout, TN_ATTENTION_DV);
+    add_shared(&b, turn(&b, b.weights), b.dout, TN_ATTENTION_DV);
     add_slopes(&b);
     add_shared(&b, turn(&b, b.slopes), b.q, TN_ATTENTION_DK);
     add_queries(&b, together);
