@@ -22,7 +22,7 @@ int64_t dnn_bias_elements(const tn_op *op)
  * cuDNN's kernels are launched for, in lines of `row` elements. */
 static dnn_layout line_of(int32_t type, int64_t count, int64_t row)
 {
-    enum { LINE_MOST = 65535 * 128 }; /* blocks of a grid's second dimension, of so many each */
+    enum { LINE_MOST = 65535 * 32 }; /* cuDNN 9.19 could not launch 4194304 = 65536 * 64 in one */
     const bool whole = count <= LINE_MOST || row == 0;
     const int64_t line = whole ? count : row, lines = whole ? 1 : count / row;
     return (dnn_layout){
