@@ -43,7 +43,7 @@ class Decisions(script.Case):
 
     def test_what_cudnn_does_not_take(self):
         for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64",
-                        "bf16:b=2,h=16,l=2048,d=128,dropout=0.1", "bf16:b=2,h=16,l=1024,d=60",
+                        "bf16:b=2,h=16,lq=64,lk=512,d=128,mask=causal-br,dropout=0.1", "bf16:b=2,h=16,l=1024,d=60",
                         "bf16:b=2,h=16,l=1024,d=64,out=f32", "f16:b=1,h=4,l=1024,d=320",
                         "bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;2"):
             self.assertEqual(self.first(problem), OWN, problem)
