@@ -103,6 +103,10 @@ class Decisions(script.Case):
             why = self.why(problem)
             self.assertEqual((why["code"], why["what"]), (code, what), problem)
 
+    def test_dropout_has_its_most(self):
+        why = self.why("attention:bf16:b=2,h=16,l=8192,d=64,dropout=0.25")
+        self.assertEqual((why["needed"], why["found"]), (2**31 - 1, 2**31))
+
     def test_dropout_has_its_memory(self):
         """Two bytes for each weight, which are told, and which a limit is held against."""
         fields = "bf16:b=2,h=4,l=512,d=64"

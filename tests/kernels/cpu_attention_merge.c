@@ -11,6 +11,8 @@ static void blind_some(operand *out, operand *lse, int64_t count, int64_t size)
     for (int64_t n = 0; n < count; n++) {
         if (dice(3) == 0)
             put_number(lse, n, (double)dice(2000) - 1000);
+        if (dice(20) == 0)
+            put_number(lse, n, dice(2) ? NAN : (double)INFINITY);
         if (dice(5))
             continue;
         put_number(lse, n, -(double)INFINITY);
@@ -47,7 +49,9 @@ static void assert_merged(const call *found, const call *want, int32_t which, co
     for (int64_t e = 0; e < elements_of(&o->layout); e++) {
         const long double x = value_at(o, e, 0), y = value_at(&want->o[which], e, 0);
         const long double near = (wide ? 0x1p-50L : 0x1p-21L) * (2 + fabsl(y));
-        if (is_inf(y) ? x != y : !(fabsl(x - y) <= near + ulp(o->layout.dtype, y)))
+        if (is_nan(y)   ? !is_nan(x)
+            : is_inf(y) ? x != y
+                        : !(fabsl(x - y) <= near + ulp(o->layout.dtype, y)))
             fail_msg("%s: operand %d, element %lld: %Lg is not %Lg", name, which, (long long)e, x,
                      y);
     }
@@ -102,8 +106,10 @@ static void threads_change_no_bit(void **state)
             compute_by(rows[n], &many, 4);
             for (int i = 0; i < RESULTS; i++) {
                 const operand *a = &one.o[results[i]], *b = &many.o[results[i]];
-                for (int64_t e = 0; a->layout.dtype && e < elements_of(&a->layout); e++)
-                    assert_true(value_at(a, e, 0) == value_at(b, e, 0));
+                for (int64_t e = 0; a->layout.dtype && e < elements_of(&a->layout); e++) {
+                    const long double x = value_at(a, e, 0), y = value_at(b, e, 0);
+                    assert_true(x == y || (is_nan(x) && is_nan(y)));
+                }
             }
         }
         check(&one, 4);

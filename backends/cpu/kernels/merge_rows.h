@@ -1,7 +1,6 @@
 /* Of a family: see family_f32.h. */
 
-/* out = the sum of parts, each times its factor, of those that are to be read; `s` has out, in, other. A part
- * that is alone has the factor 1. */
+/* out = the sum of parts, each times its factor, of those that are to be read; `s` has out, in, other. */
 static void F(merge_row)(const strand *s, const merge_share *share, int64_t size)
 {
     _Alignas(64) REAL rooms[3][BLOCK];
@@ -12,13 +11,16 @@ static void F(merge_row)(const strand *s, const merge_share *share, int64_t size
         const int64_t n = size - at < BLOCK ? size - at : BLOCK;
         const REAL *x = share[0].is_read ? F(take)(&s[1], at, n, rooms[0]) : rooms[2];
         const REAL *y = share[1].is_read ? F(take)(&s[2], at, n, rooms[1]) : rooms[2];
-        if (!share[0].is_read || !share[1].is_read) {
-            F(give)(&s[0], at, n, share[0].is_read ? x : y);
+        if (!share[0].is_read && !share[1].is_read) {
+            F(give)(&s[0], at, n, rooms[2]);
             continue;
         }
         REAL *to = F(room)(&s[0], at, n, rooms[2]);
-        for (int64_t i = 0; i < n; i += WIDTH)
-            F(store)(to + i, F(load)(x + i) * a + F(load)(y + i) * b);
+        for (int64_t i = 0; i < n; i += WIDTH) {
+            const VECTOR first = share[0].is_read ? F(load)(x + i) * a : F(load)(y + i) * b;
+            const bool both = share[0].is_read && share[1].is_read;
+            F(store)(to + i, both ? first + F(load)(y + i) * b : first);
+        }
         F(give)(&s[0], at, n, to);
     }
 }

@@ -198,7 +198,7 @@ static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, 
     const bool whole = rows == TILE && columns == TILE, finished = job->last && !f->plain;
     const int64_t sums_row = job->sums_row * 4, room_row = TILE * 4;
     _Alignas(64) char room[TILE * TILE * 4];
-    char *sums = job->sums + row * sums_row + column * 4;
+    char *sums = job->sums ? job->sums + row * sums_row + column * 4 : NULL; /* none: in one go */
     char *out = tni_mm_out_at(job, row, column);
     char *to = job->last ? out : sums;
     const int64_t to_row = job->last ? f->out_row * 4 : sums_row;

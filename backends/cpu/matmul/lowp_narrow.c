@@ -25,11 +25,12 @@ static int64_t panel_of(const tni_mm_set *set, const tni_mm_product *p)
     return tni_mm_panel(set->columns, p->k, set->group, set->b_size, set->b_more);
 }
 
+/* One matrix: those of a batch are computed side by side elsewhere. */
 static bool suits(const tni_mm_set *set, const tni_mm_product *p)
 {
-    return p->a.column == 1 && p->a.row != 0 && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST &&
-           p->k >= 2 * set->group && p->k <= B_BYTES / set->b_size / COLUMNS_MOST &&
-           p->m >= PRODUCTS_LEAST / (p->n * p->k);
+    return p->matrices == 1 && p->a.column == 1 && p->a.row != 0 && p->n <= COLUMNS_MOST &&
+           p->m >= ROWS_LEAST && p->k >= 2 * set->group &&
+           p->k <= B_BYTES / set->b_size / COLUMNS_MOST && p->m >= PRODUCTS_LEAST / (p->n * p->k);
 }
 
 bool tni_mm_low_is_narrow(const tni_mm_set *set, tni_mm_product *product)

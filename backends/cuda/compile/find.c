@@ -41,13 +41,14 @@ static bool next(const char **at, char separator, char out[PATH_ROOM])
     return fits;
 }
 
-/* The first of "a|b|c" that is in this process: where it lies. */
+/* The first of "a|b|c" that is in this process: where it lies. One whose path does not fit is not known. */
 static bool find_resident(const search *s, const char *names, char out[PATH_ROOM])
 {
     const tn_host *host = s->host;
     int32_t is_here = 0;
     return names && TN_HAS(host, tn_host, library_look) &&
-           !host->library_look(host->self, names, out, PATH_ROOM, &is_here, NULL) && is_here;
+           !host->library_look(host->self, names, out, PATH_ROOM, &is_here, NULL) && is_here &&
+           strlen(out) < PATH_ROOM - 1;
 }
 
 /* One file: opens it, or sees that it is whole where nothing is to be opened. */

@@ -195,13 +195,28 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     return status;
 }
 
+/* Of a batch without one stride each call has its price; of others the three figures say it. */
+static double cost(const tn_kernel_row *row, const tn_query *query)
+{
+    const tn_matmul_op *mm = &query->op->as.matmul;
+    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
+    const double bytes = (double)cuda_bytes_of(query->op->operand[TN_MATMUL_A].dtype);
+    lt_shape shape;
+    if (lt_shape_split(query->op, &shape, NULL) || shape.outer == 0)
+        return 0;
+    const double compute = 2 * m * n * k * (double)mm->matrices / row->flops_per_us;
+    const double move = (m * k + k * n + m * n) * bytes * (double)mm->matrices / row->bytes_per_us;
+    return row->overhead_us * (double)batches_of(query->op, &shape) +
+           (compute > move ? compute : move);
+}
+
 /* Its figures are those of cuBLASLt, a little less so that it comes after it: these rows were not timed on an H200
  * yet. A call is dearer by what it chooses each time. */
 #define ROW                                                                                 \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 10.5,           \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-    .admit = cuda_gemm_admit, .workspace = workspace, .plan = cuda_gemm_plan,               \
+    .admit = cuda_gemm_admit, .cost = cost, .workspace = workspace, .plan = cuda_gemm_plan, \
     .plan_release = cuda_gemm_plan_release, .run = gemm_run
 
 const tn_kernel_row cuda_blas_matmul_row = {

@@ -18,13 +18,28 @@ int64_t dnn_bias_elements(const tn_op *op)
     return count;
 }
 
-/* Elements of a dtype that lie together, however many dimensions they have: in one line, or where that is more than
- * cuDNN's kernels are launched for, in lines of `row` elements. */
+/* What cuDNN's kernels are launched for: 9.19 could not launch 4194304 = 65536 * 64 elements in one line. */
+enum { LINE_MOST = 65535 * 32, LINES_MOST = 65535 };
+
+/* How elements that lie together are laid: in one line where that can be launched, else in lines of whole rows. False
+ * when neither can be. */
+static bool lay(int64_t count, int64_t row, int64_t *out_line, int64_t *out_lines)
+{
+    int64_t line = count <= LINE_MOST ? count : row, lines = count <= LINE_MOST ? 1 : count / row;
+    while (lines > LINES_MOST && lines % 2 == 0 && line <= LINE_MOST / 2) {
+        line *= 2;
+        lines /= 2;
+    }
+    *out_line = line;
+    *out_lines = lines;
+    return line <= LINE_MOST && lines <= LINES_MOST;
+}
+
+/* Elements of a dtype, however many dimensions they have. */
 static dnn_layout line_of(int32_t type, int64_t count, int64_t row)
 {
-    enum { LINE_MOST = 65535 * 32 }; /* cuDNN 9.19 could not launch 4194304 = 65536 * 64 in one */
-    const bool whole = count <= LINE_MOST || row == 0;
-    const int64_t line = whole ? count : row, lines = whole ? 1 : count / row;
+    int64_t line, lines;
+    (void)lay(count, row, &line, &lines);
     return (dnn_layout){
         .type = type, .shape = {1, line, lines, 1}, .stride = {count, 1, line, line}};
 }
@@ -33,7 +48,7 @@ void dnn_add_bias(dnn_graph *graph, const tn_op *op)
 {
     const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
     const int64_t count = dnn_bias_elements(op);
-    const int64_t row = mask->stride[DNN_RANK - 1] != 0 ? mask->shape[DNN_RANK - 1] : count;
+    const int64_t row = mask->shape[DNN_RANK - 1];
     const dnn_layout bytes = line_of(DNN_U8, count, row), numbers = line_of(DNN_F32, count, row);
     const dnn_layout bias = line_of(dnn_type_of(op->operand[TN_ATTENTION_Q].dtype), count, row);
     const dnn_each each = {.mode = DNN_MIN,
@@ -77,7 +92,7 @@ dnn_desc dnn_bias(dnn_graph *graph, const tn_op *op)
 tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
 {
     const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
-    int64_t together = 1;
+    int64_t together = 1, line, lines;
     if (mask->dtype != TN_BOOL)
         return TN_OK;
     for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
@@ -88,7 +103,13 @@ tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
                                "a mask of bool lies together: one that is added is made of it");
         together *= mask->shape[d];
     }
-    return together <= INT32_MAX ? TN_OK
-                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "mask", INT32_MAX, together,
-                                               "a mask of bool has at most so many elements");
+    if (together > INT32_MAX)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "mask", INT32_MAX, together,
+                           "a mask of bool has at most so many elements");
+    if (together == 0 || lay(together, mask->shape[DNN_RANK - 1], &line, &lines))
+        return TN_OK;
+    return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "keys", LINE_MOST, line,
+                                          "a mask of bool has rows of at most so many")
+                            : cuda_refuse(why, TN_REFUSE_SHAPE, "mask", LINES_MOST, lines,
+                                          "a mask of bool has at most so many rows");
 }

@@ -262,7 +262,8 @@ static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
                            "a single query is not taken with dropout");
     if (bytes > most)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "weights", INT32_MAX, INT64_MAX,
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "weights", INT32_MAX,
+                           bytes < 9e18 ? (int64_t)(bytes / sizeof(uint16_t)) : INT64_MAX,
                            "a mask of what dropout keeps has at most so many elements");
     (void)snprintf(why->text, sizeof why->text,
                    "what dropout keeps is written before, to %.0f bytes of workspace", bytes);

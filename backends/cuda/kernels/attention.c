@@ -38,12 +38,13 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
     const int64_t many = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
     *out = (cuda_attention_shape){
-        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1};
+        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
     out->blocks = blocks_of(out->rows, many);
     out->part = at->keys;
     out->few = is_invariant(row) || out->rows <= ROWS_FEW || out->lots * out->blocks <= BLOCKS_FEW;
     if (!out->few)
         return;
+    out->each = FEW;
     out->blocks = blocks_of(out->rows, FEW);
     const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
     const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
@@ -186,12 +187,6 @@ static void put_operands(const tn_run *run, cuda_attention_args *to)
     to->pool = (int)of[TN_ATTENTION_K].shape[0];
 }
 
-/* A word of Philox's, as the uniform number of its upper 24 bits, is at least `dropout`. */
-static unsigned threshold_of(double dropout)
-{
-    return (unsigned)ceil(dropout * 16777216.0);
-}
-
 static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda_attention_args *to)
 {
     const tn_attention_op *at = &op->as.attention;
@@ -215,7 +210,7 @@ static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda
     to->scale = at->scale;
     to->softcap = at->softcap;
     to->kept = 1 - at->dropout;
-    to->threshold = threshold_of(at->dropout);
+    to->threshold = cuda_dropout_least(at->dropout);
     to->bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
 }
 

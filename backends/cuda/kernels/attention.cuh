@@ -2,8 +2,8 @@
  * score and of a row's sums. IN and OUT are the dtypes, SIZE the room for a head: a power of two from 64 on, which
  * neither of the two sizes exceeds; DROPOUT whether weights are dropped.
  *
- * Everything is computed in A. What is done to a row depends on its own keys and on no other row, so that its bits
- * are the same in any batch. */
+ * Everything is computed in A. What is done to a row depends on its own sequence alone, once it is known how many parts
+ * its keys are cut into and how many rows are computed at once. */
 typedef work<IN>::type A;
 typedef pack<IN, 16 / sizeof(IN)> piece; /* what is read at once */
 enum { BLOCK = 256, WARP = 32, EACH = 16 / sizeof(IN) };

@@ -8,7 +8,8 @@ typedef struct cuda_attention_shape {
     bool few;       /* attention_few computes it, else attention_many      */
     int64_t lots;   /* groups of all sequences                             */
     int64_t rows;   /* of one: queries of all heads that share its keys    */
-    int64_t blocks; /* of rows, in one                                    */
+    int64_t blocks; /* of rows, in one                                     */
+    int64_t each;   /* rows of a block                                     */
     int64_t parts;  /* that keys are cut into; put together where several  */
     int64_t part;   /* keys of one                                         */
 } cuda_attention_shape;

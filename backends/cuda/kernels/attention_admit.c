@@ -40,9 +40,13 @@ static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refu
                                "split it");
     }
     const double rows = (double)at->heads * (double)at->queries;
-    if (rows > PLACES_MOST || rows * (double)at->batch > (double)PLACES_MOST * 64)
+    const double all = rows * (double)at->batch, all_most = (double)PLACES_MOST * 64;
+    if (rows > PLACES_MOST)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "rows", PLACES_MOST, (int64_t)rows,
-                           "split queries or the batch");
+                           "split queries or heads");
+    if (all > all_most)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "rows of all", (int64_t)all_most, (int64_t)all,
+                           "split the batch");
     cuda_attention_shape shape;
     cuda_attention_shape_of(row, op, &shape);
     const double blocks = (double)shape.lots *
@@ -81,7 +85,7 @@ static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per
 /* Blocks share multiprocessors as evenly as whole blocks can; few rows wait for memory, which all blocks share. */
 static double time_of(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { PROCESSORS = 132, MANY = 64, FEW = 4, JOIN_US = 2 };
+    enum { PROCESSORS = 132, JOIN_US = 2 };
     const tn_attention_op *at = &query->op->as.attention;
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
@@ -90,7 +94,7 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
     cuda_attention_shape shape;
     cuda_attention_shape_of(row, query->op, &shape);
     const double turns = ceil((double)(shape.lots * shape.blocks * shape.parts) / processors);
-    const double flops = 2 * elements * keys / (double)shape.parts * (shape.few ? FEW : MANY);
+    const double flops = 2 * elements * keys / (double)shape.parts * (double)shape.each;
     const double compute = turns * flops / (shape.few ? few_flops_per_us : many_flops_per_us);
     const double move = (double)shape.lots * keys * elements * bytes / bytes_per_us;
     return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);

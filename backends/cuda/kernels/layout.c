@@ -116,16 +116,21 @@ tn_status cuda_plan_launch(const tn_run *run, cuda_kernel *kernel, unsigned bloc
     return cuda_kernel_launch(run->platform, run->device, &launch, err);
 }
 
+unsigned cuda_dropout_least(double dropout)
+{
+    const double bound = dropout * (1 << 24);
+    const unsigned whole = (unsigned)bound;
+    return whole + ((double)whole < bound);
+}
+
 cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
                                        uint16_t one)
 {
-    const double bound = at->dropout * (1 << 24);
-    const unsigned whole = (unsigned)bound;
     return (cuda_dropout_args){.out = out,
                                .elements = elements,
                                .seed = at->seed,
                                .block = at->offset,
-                               .least = whole + ((double)whole < bound),
+                               .least = cuda_dropout_least(at->dropout),
                                .one = one};
 }
 

@@ -72,7 +72,9 @@ enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
 #define CUDA_DROPOUT_OPTIONS  "-DINDEX=%s\n-default-device\n"
 enum { CUDA_DROPOUT_OPTIONS_ROOM = 64 };
 
-/* A number of 24 bits, k, is kept when k / 2^24 is at least the op's dropout. `one` is written for it. */
+/* A number of 24 bits, k, is kept when k / 2^24 is at least the op's dropout: the least such. */
+unsigned cuda_dropout_least(double dropout);
+/* `one` is written for what is kept. */
 cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
                                        uint16_t one);
 

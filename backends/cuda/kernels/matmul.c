@@ -15,6 +15,8 @@ static int64_t tiles_along(int64_t size, int64_t side)
 /* At most as many as out has elements. */
 static int64_t tiles_of(const tn_matmul_op *mm, int64_t side)
 {
+    if (mm->matrices == 0)
+        return 0;
     return tiles_along(mm->m, side) * tiles_along(mm->n, side) * mm->matrices;
 }
 

@@ -86,11 +86,11 @@ def _sources(kept: Any) -> Iterator[tuple]:
 def _further(stream: int, sources: Iterable[tuple]) -> tuple[set[int], bool]:
     """The streams beside `stream` that the libraries of these arrays work on, and whether one of them must find its
     arrays untouched when a call returns."""
-    kinds = {kind: (array, tensor) for kind, array, tensor in sources}
-    waits = any(kind.waits for kind in kinds)
-    if len(kinds) < 2:  # then `stream` is its
+    places = {(kind, tensor.device_type, tensor.device_id): (array, tensor) for kind, array, tensor in sources}
+    waits = any(kind.waits for kind, *_ in places)
+    if len(places) < 2:  # then `stream` is its
         return set(), waits
-    return {kind.stream(*of) for kind, of in kinds.items()} - {stream, None}, waits
+    return {place[0].stream(*of) for place, of in places.items()} - {stream, None}, waits
 
 
 def _call_in_order(stream: int, sources: Iterable[tuple], function: Any, *given: Any) -> None:

@@ -305,10 +305,10 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
     size_t platform = strcspn(e->setup->id, ":");
     return strncmp(e->setup->id, device->id, platform) == 0 && device->id[platform] == ':' &&
            e->setup->name[0] && strcmp(e->setup->name, device->properties.name) == 0 &&
-           strcmp(e->setup->architecture, tni_device_described(device)->architecture) == 0;
+           strcmp(e->setup->architecture, tni_device_told(device)->architecture) == 0;
 }
 
-/* With the lock held. NULL for a problem that it does not name. */
+/* With the lock held, of a device that is described. NULL for a problem that it does not name. */
 static const entry *find(const tni_question *question)
 {
     uint64_t key[TNI_KEY_MOST];
@@ -389,6 +389,7 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
         return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock now");
     if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return true;
+    (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
     bool permitted = !current || permits(question, kernel, library_version, why);
     tni_mutex_unlock(&lock);
@@ -400,6 +401,7 @@ const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERN
     room[0] = '\0';
     if (!begin() || atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return room;
+    (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
     const entry *e = current && !current->failure.status ? find(question) : NULL;
     if (e)
