@@ -493,7 +493,7 @@ static tn_status attend(tn_device *device, float *of[4], int64_t sequences, int6
 {
     const int64_t q[] = {sequences, heads, queries, WIDE}, k[] = {sequences, heads, keys, WIDE};
     const int64_t apart[] = {heads * KEYS * WIDE, KEYS * WIDE, WIDE, 1};
-    tn_tensor to[4];
+    tn_tensor to[4] = {{0}};
     tn_status status = TN_OK;
     for (int i = 0; i < 4 && !status; i++) {
         const bool of_keys = i == 1 || i == 2;
@@ -503,6 +503,8 @@ static tn_status attend(tn_device *device, float *of[4], int64_t sequences, int6
     if (!status)
         status = tn_attention(
             NULL, TN_ARGS(attention, .q = &to[0], .k = &to[1], .v = &to[2], .out = &to[3]), err);
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&to[i]);
     return status;
 }
 
