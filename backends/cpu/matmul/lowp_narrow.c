@@ -101,13 +101,11 @@ void tni_mm_low_narrow_run(const tni_mm_set *set, const tni_mm_product *product,
     w.rows = round_up(most(lines, 1), set->rows);
     const int64_t count = parts(product->m, w.rows);
     tni_mm_finish_make(product, set->acc, &w.finish);
-    for (int64_t i = 0; i < product->matrices; i++) {
-        tni_mm_place(product, run, i, &w.at);
-        pack_b(&w);
-        if (count > 1 && run->threads > 1)
-            run->host->parallel_for(run->host->self, count, task, &w);
-        else
-            for (int64_t t = 0; t < count; t++)
-                task(&w, t);
-    }
+    tni_mm_place(product, run, 0, &w.at);
+    pack_b(&w);
+    if (count > 1 && run->threads > 1)
+        run->host->parallel_for(run->host->self, count, task, &w);
+    else
+        for (int64_t t = 0; t < count; t++)
+            task(&w, t);
 }
