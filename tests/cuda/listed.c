@@ -1,6 +1,7 @@
 /* Devices that the kernel module lists, against the stub driver: who is asked, and when. Each case is a process of its
  * own, which has found nothing before. */
 #include "listing.h"
+#include "mapped.h"
 #include "tenon/tenon.h"
 
 #include "../../backends/cuda/platform/cuda.h"
@@ -69,18 +70,6 @@ static void find(void)
     DO(load());
     DO(tn_device_get("cuda:0", &one, &err));
     DO(tn_device_get("cuda:1", &two, &err));
-}
-
-static bool has_opened_the_management_library(void)
-{
-    char line[1024];
-    bool found = false;
-    FILE *file = fopen("/proc/self/maps", "r");
-    CHECK(file);
-    while (fgets(line, sizeof line, file))
-        found = found || strstr(line, "libnvidia-ml");
-    fclose(file);
-    return found;
 }
 
 static bool has_started_the_driver(void)

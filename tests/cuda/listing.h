@@ -12,7 +12,7 @@
 enum { LISTING_PATH = SCRATCH_PATH + 256 };
 
 /* Writes a file, and makes the folders before it. */
-static void listing_put(const char *root, const char *path, const char *text)
+static inline void listing_put(const char *root, const char *path, const char *text)
 {
     char whole[LISTING_PATH];
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -27,7 +27,7 @@ static void listing_put(const char *root, const char *path, const char *text)
     assert_int_equal(chmod(whole, 0666), 0);
 }
 
-static void listing_take_away(const char *root, const char *path)
+static inline void listing_take_away(const char *root, const char *path)
 {
     char whole[LISTING_PATH];
     snprintf(whole, sizeof whole, "%s%s", root, path);
@@ -40,7 +40,7 @@ typedef struct listing_device {
 } listing_device;
 
 /* A device's file, as driver 580 writes it. */
-static void listing_add(const char *root, const listing_device *device)
+static inline void listing_add(const char *root, const listing_device *device)
 {
     char path[256], text[1024];
     snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", device->bus);
@@ -57,7 +57,7 @@ static void listing_add(const char *root, const listing_device *device)
 }
 
 /* A machine without a device. */
-static void listing_begin(const char *root)
+static inline void listing_begin(const char *root)
 {
     listing_put(root, "/proc/driver/nvidia/version",
                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  " LISTING_VERSION
@@ -66,7 +66,7 @@ static void listing_begin(const char *root)
 }
 
 /* A file that is called as the driver's library of that version is; "" for none. */
-static void listing_library(const char *root, const char *version, char out[LISTING_PATH])
+static inline void listing_library(const char *root, const char *version, char out[LISTING_PATH])
 {
     char path[64], link[LISTING_PATH];
     snprintf(path, sizeof path, "/lib/libcuda.so%s%s", version[0] ? "." : "", version);

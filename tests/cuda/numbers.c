@@ -514,18 +514,26 @@ static void fill_with_waves(float *to, int64_t count)
         to[i] = (float)((i * 7919) % 1009) * 0.002f - 1;
 }
 
+/* The device, and what is attended to. */
+static tn_device *begin_attention(float *q, int64_t of_q, float *k, int64_t of_k)
+{
+    tn_device *device;
+    tn_error err;
+    begin();
+    fill_with_waves(q, of_q);
+    fill_with_waves(k, of_k);
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    return device;
+}
+
 static void one_plan_serves_every_length(void **state)
 {
     enum { HEADS = 2 };
     static _Alignas(64) float q[HEADS * 3 * WIDE], k[HEADS * KEYS * WIDE], out[HEADS * 3 * WIDE];
     float *of[] = {q, k, k, out};
-    tn_device *device;
+    tn_device *device = begin_attention(q, sizeof q / sizeof *q, k, sizeof k / sizeof *k);
     tn_error err;
     (void)state;
-    begin();
-    fill_with_waves(q, sizeof q / sizeof *q);
-    fill_with_waves(k, sizeof k / sizeof *k);
-    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
     assert_int_equal(attend(device, of, 1, 1, 40, 1, &err), TN_OK);
     assert_int_equal(tn_settings_set("plan.only_prepared=true", &err), TN_OK);
     for (int64_t keys = 41; keys < KEYS; keys += 411)
@@ -539,13 +547,9 @@ static void a_sequence_does_not_depend_on_others(void **state)
     enum { BATCH = 3, HEADS = 2, QUERIES = 3, EACH = HEADS * QUERIES * WIDE };
     static _Alignas(64) float q[BATCH * EACH], k[BATCH * HEADS * KEYS * WIDE], all[BATCH * EACH],
         one[EACH];
-    tn_device *device;
+    tn_device *device = begin_attention(q, sizeof q / sizeof *q, k, sizeof k / sizeof *k);
     tn_error err;
     (void)state;
-    begin();
-    fill_with_waves(q, sizeof q / sizeof *q);
-    fill_with_waves(k, sizeof k / sizeof *k);
-    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
     assert_int_equal(tn_settings_set("determinism=batch-invariant", &err), TN_OK);
     assert_int_equal(attend(device, (float *[]){q, k, k, all}, BATCH, QUERIES, KEYS, HEADS, &err),
                      TN_OK);
@@ -606,13 +610,11 @@ static void dropout_keeps_what_the_processors_does(void **state)
     enum { BATCH = 2, HEADS = 3, QUERIES = 7, LAST = 31, COUNT = BATCH * HEADS * QUERIES * LAST };
     static const double bounds[] = {0.25, 1.0 / 3, 0x1p-24, 1 - 0x1p-24, 0x1.8p-20};
     static _Alignas(8) uint16_t found[COUNT + 4];
-    char options[CUDA_DROPOUT_OPTIONS_ROOM];
     cuda_kernel *kernel = NULL;
     tn_error err;
     (void)state;
     begin();
-    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(COUNT));
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
     if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {

@@ -1,20 +1,7 @@
 /* A program that has started the driver before Tenon looks, as one with PyTorch has, against the stub: the driver counts,
  * and the management library is opened when it alone can tell. */
+#include "mapped.h"
 #include "program.h"
-
-#include <stdbool.h>
-
-static bool has_opened_the_management_library(void)
-{
-    char line[1024];
-    bool found = false;
-    FILE *file = fopen("/proc/self/maps", "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        found = found || strstr(line, "libnvidia-ml");
-    fclose(file);
-    return found;
-}
 
 static void the_driver_counts_where_it_has_started(void **state)
 {

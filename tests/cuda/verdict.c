@@ -2,9 +2,7 @@
 #include "test.h"
 
 #include "../../backends/cuda/platform/verdict.h"
-#include "scratch.h"
-
-#include <sys/stat.h>
+#include "listing.h"
 
 static cu_result no_words(cu_result code, const char **out)
 {
@@ -84,26 +82,12 @@ static void the_management_library_speaks_first(void **state)
     assert_int_equal(cuda_verdict_nvml(NVML_ERROR_GPU_IS_LOST, &plain, &err), TN_OK);
 }
 
-/* Makes a file, and the folders before it, below `root`. */
-static void put(const char *root, const char *path)
-{
-    char whole[SCRATCH_PATH + 64];
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        snprintf(whole, sizeof whole, "%s%.*s", root, (int)(slash - path), path);
-        (void)mkdir(whole, 0700);
-    }
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fclose(file);
-}
-
 static void look(const char *const *paths, cuda_surroundings *out)
 {
     char root[SCRATCH_PATH];
     scratch_make(root);
     for (; *paths; paths++)
-        put(root, *paths);
+        listing_put(root, *paths, "");
     cuda_look_around(root, out);
     scratch_remove(root);
 }

@@ -394,6 +394,38 @@ static inline void cpu_run(const tn_kernel_row *row, cpu_case *it)
     cpu_run_on(row, it, NULL, 2);
 }
 
+/* With scratch memory as the core gives it, between guards. */
+static inline void cpu_run_in_room(const tn_kernel_row *row, cpu_case *it, int32_t threads)
+{
+    enum { GUARD = 64, NANS = 0xFF }; /* NaNs, of any float */
+    tn_refusal why;
+    it->op.struct_size = sizeof it->op;
+    it->op.kind = row->op;
+    const tn_query query = {
+        .struct_size = sizeof query, .op = &it->op, .library_version = -1, .threads = threads};
+    assert_int_equal(it->op.uses & ~row->honours, 0);
+    if (cpu_admit(row, it, &why))
+        fail_msg("%s refuses: %s needs %lld, found %lld; %s", row->name, why.what,
+                 (long long)why.needed, (long long)why.found, why.text);
+    uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
+    size_t whole = ((size_t)bytes + GUARD + 63) / 64 * 64;
+    unsigned char *room = aligned_alloc(64, whole);
+    memset(room, NANS, whole);
+    const tn_run run = {.struct_size = sizeof run,
+                        .row = row,
+                        .op = &it->op,
+                        .data = it->data,
+                        .workspace = room,
+                        .workspace_bytes = bytes,
+                        .host = &cpu_host,
+                        .threads = threads};
+    assert_int_equal(row->run(&run, NULL), TN_OK);
+    for (size_t i = (size_t)bytes; i < whole; i++)
+        assert_int_equal(room[i], NANS);
+    free(room);
+    cpu_check_guards(it);
+}
+
 /* Whether two numbers are the same, NaNs and infinities included, or differ by no more than a bound. */
 static inline int cpu_close(double found, double wanted, double bound)
 {

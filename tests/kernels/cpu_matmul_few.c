@@ -69,30 +69,6 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     }
 }
 
-static void run(const tn_kernel_row *row, cpu_case *it, int32_t threads)
-{
-    const tn_query query = {
-        .struct_size = sizeof query, .op = &it->op, .library_version = -1, .threads = threads};
-    it->op.struct_size = sizeof it->op;
-    it->op.kind = TN_OP_MATMUL;
-    const size_t bytes = (size_t)row->workspace(row, &query), whole = (bytes + 64 + 63) / 64 * 64;
-    unsigned char *room = aligned_alloc(64, whole);
-    memset(room, 0xFF, whole);
-    const tn_run it_runs = {.struct_size = sizeof it_runs,
-                            .row = row,
-                            .op = &it->op,
-                            .data = it->data,
-                            .workspace = room,
-                            .workspace_bytes = bytes,
-                            .host = &cpu_host,
-                            .threads = threads};
-    assert_int_equal(row->run(&it_runs, NULL), TN_OK);
-    for (size_t i = bytes; i < whole; i++)
-        assert_int_equal(room[i], 0xFF);
-    free(room);
-    cpu_check_guards(it);
-}
-
 static void compare(const tn_kernel_row *row, const cpu_case *few, const cpu_case *many)
 {
     const tn_matmul_op *op = &few->op.as.matmul;
@@ -119,8 +95,8 @@ static void check(const tn_kernel_row *row, tn_dtype dtype, const shapes *s)
     make(&many, dtype, &all);
     void *a = cpu_move_to_edge(&few, TN_MATMUL_A, true, &bytes[0]);
     void *b = cpu_move_to_edge(&few, TN_MATMUL_B, true, &bytes[1]);
-    run(row, &few, s->threads);
-    run(row, &many, 1);
+    cpu_run_in_room(row, &few, s->threads);
+    cpu_run_in_room(row, &many, 1);
     compare(row, &few, &many);
     if (s->finish < 2)
         cpu_check_gaps(&few, TN_MATMUL_OUT);

@@ -82,38 +82,6 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     fill(it, TN_MATMUL_B);
 }
 
-/* With scratch memory as the core gives it, between guards. */
-static void run_on(const tn_kernel_row *row, cpu_case *it, int32_t threads)
-{
-    enum { GUARD = 64, NANS = 0xFF }; /* NaNs, of any float */
-    tn_refusal why;
-    it->op.struct_size = sizeof it->op;
-    it->op.kind = TN_OP_MATMUL;
-    const tn_query query = {
-        .struct_size = sizeof query, .op = &it->op, .library_version = -1, .threads = threads};
-    assert_int_equal(it->op.uses & ~row->honours, 0);
-    if (cpu_admit(row, it, &why))
-        fail_msg("%s refuses: %s needs %lld, found %lld; %s", row->name, why.what,
-                 (long long)why.needed, (long long)why.found, why.text);
-    uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
-    size_t whole = ((size_t)bytes + GUARD + 63) / 64 * 64;
-    unsigned char *room = aligned_alloc(64, whole);
-    memset(room, NANS, whole);
-    const tn_run run = {.struct_size = sizeof run,
-                        .row = row,
-                        .op = &it->op,
-                        .data = it->data,
-                        .workspace = room,
-                        .workspace_bytes = bytes,
-                        .host = &cpu_host,
-                        .threads = threads};
-    assert_int_equal(row->run(&run, NULL), TN_OK);
-    for (size_t i = (size_t)bytes; i < whole; i++)
-        assert_int_equal(room[i], NANS);
-    free(room);
-    cpu_check_guards(it);
-}
-
 static double activated(int32_t activation, double x)
 {
     switch (activation) {
@@ -224,7 +192,7 @@ static void check_shapes(const tn_kernel_row *row)
                           c % 3};
         cpu_case it;
         make(&it, row->dtypes[0], &s);
-        run_on(row, &it, 1 + c % 2);
+        cpu_run_in_room(row, &it, 1 + c % 2);
         check_all(row, &it, NULL);
         cpu_end(&it);
     }
@@ -250,7 +218,7 @@ static void check_depths(const tn_kernel_row *row)
                           c % 2};
         cpu_case it;
         make(&it, row->dtypes[0], &s);
-        run_on(row, &it, 2);
+        cpu_run_in_room(row, &it, 2);
         check_all(row, &it, NULL);
         cpu_end(&it);
     }
@@ -284,7 +252,7 @@ static void check_worst(const tn_kernel_row *row)
             cpu_put(&it, TN_MATMUL_A, i, pair[i % s.k % 2]);
         for (int64_t i = 0; i < s.k * s.n; i++)
             cpu_put(&it, TN_MATMUL_B, i, pair[2 + i / s.n % 2]);
-        run_on(row, &it, 2);
+        cpu_run_in_room(row, &it, 2);
         int64_t two = pair[0] * pair[2] + pair[1] * pair[3];
         int64_t sum = s.k / 2 * two + s.k % 2 * pair[0] * pair[2];
         for (int64_t i = 0; i < s.m * s.n; i++)
@@ -344,7 +312,7 @@ static void check_finish(const tn_kernel_row *row)
         if (bias)
             add_bias(&it, &s, bias - 1);
         copy_out(&it, &before);
-        run_on(row, &it, 2);
+        cpu_run_in_room(row, &it, 2);
         check_all(row, &it, &before);
         free(before.memory[TN_MATMUL_OUT].block);
         cpu_end(&it);
@@ -380,7 +348,7 @@ static void check_batches(const tn_kernel_row *row)
                 0);
         fill(&it, TN_MATMUL_A);
         fill(&it, TN_MATMUL_B);
-        run_on(row, &it, 1 + c % 2 * 3);
+        cpu_run_in_room(row, &it, 1 + c % 2 * 3);
         check_all(row, &it, NULL);
         cpu_end(&it);
     }
@@ -409,7 +377,7 @@ static void check_thin_batches(const tn_kernel_row *row)
         cpu_add(&it, TN_MATMUL_OUT, usual_out(dtype), 3, out, NULL, 1);
         fill(&it, TN_MATMUL_A);
         fill(&it, TN_MATMUL_B);
-        run_on(row, &it, 1 + c % 2);
+        cpu_run_in_room(row, &it, 1 + c % 2);
         check_all(row, &it, NULL);
         cpu_end(&it);
     }
@@ -439,11 +407,11 @@ static void check_threads(const tn_kernel_row *row)
         make(&it, dtype, &s);
         const size_t bytes = it.memory[TN_MATMUL_OUT].bytes;
         void *first = malloc(bytes);
-        run_on(row, &it, 1);
+        cpu_run_in_room(row, &it, 1);
         memcpy(first, it.memory[TN_MATMUL_OUT].low, bytes);
         for (int32_t threads = 2; threads <= 8; threads += test_reduced() ? 6 : 3) {
             memset(it.memory[TN_MATMUL_OUT].low, CPU_POISON, bytes);
-            run_on(row, &it, threads);
+            cpu_run_in_room(row, &it, threads);
             assert_memory_equal(first, it.memory[TN_MATMUL_OUT].low, bytes);
         }
         cpu_check_gaps(&it, TN_MATMUL_OUT);
@@ -465,7 +433,7 @@ static void check_rows_alone(const tn_kernel_row *row)
     const shapes s = {TN_F32, 43, 45, 1100, {CPU_DENSE, CPU_DENSE, CPU_DENSE}, 0};
     cpu_case it;
     make(&it, dtype, &s);
-    run_on(row, &it, 2);
+    cpu_run_in_room(row, &it, 2);
     for (int64_t i = 0; i < s.m; i += 7) {
         const shapes one = {TN_F32, 1, s.n, s.k, {CPU_DENSE, CPU_DENSE, CPU_DENSE}, 0};
         cpu_case alone;
@@ -474,7 +442,7 @@ static void check_rows_alone(const tn_kernel_row *row)
                (size_t)(s.k * cpu_size(dtype)));
         memcpy(alone.data[TN_MATMUL_B], it.data[TN_MATMUL_B],
                (size_t)(s.k * s.n * cpu_size(dtype)));
-        run_on(row, &alone, 1);
+        cpu_run_in_room(row, &alone, 1);
         assert_memory_equal(alone.data[TN_MATMUL_OUT], cpu_at(&it, TN_MATMUL_OUT, i * s.n),
                             (size_t)(s.n * 4));
         cpu_end(&alone);
@@ -526,7 +494,7 @@ static void check_slabs(const tn_kernel_row *row)
         cpu_case it;
         lay_out(&it, row->dtypes[0], &s);
         fill_signs(&it);
-        run_on(row, &it, c / 2 ? 9 : 1);
+        cpu_run_in_room(row, &it, c / 2 ? 9 : 1);
         for (int64_t at = 0; at < s.m * s.n; at++)
             check_element(row, &it, NULL, at,
                           (long double)((at / s.n % 3 - 1) * (at % s.n % 5 - 2) * s.k), 0);
@@ -558,7 +526,7 @@ static void check_edges(const tn_kernel_row *row)
         make(&it, row->dtypes[0], &s);
         void *a = cpu_move_to_edge(&it, TN_MATMUL_A, c & 4, &bytes[0]);
         void *b = cpu_move_to_edge(&it, TN_MATMUL_B, c & 4, &bytes[1]);
-        run_on(row, &it, 1);
+        cpu_run_in_room(row, &it, 1);
         check_all(row, &it, NULL);
         munmap(a, bytes[0]);
         munmap(b, bytes[1]);
@@ -593,7 +561,7 @@ static void check_specials(const tn_kernel_row *row)
         cpu_put(&it, TN_MATMUL_A, 2 * s.k + 1, NAN);
         cpu_put(&it, TN_MATMUL_A, 4 * s.k + 1, 0);
         cpu_put(&it, TN_MATMUL_B, 1 * s.n + 3, -INFINITY);
-        run_on(row, &it, 2);
+        cpu_run_in_room(row, &it, 2);
         for (int64_t i = 0; i < s.m * s.n; i++) {
             double found = cpu_get(&it, TN_MATMUL_OUT, i);
             if (i / s.n == 2 || (i / s.n == 4 && i % s.n == 3))
@@ -632,7 +600,7 @@ static void check_subnormals(const tn_kernel_row *row)
         cpu_put(&it, TN_MATMUL_B, j, j % 2 ? great : 1);
         cpu_put(&it, TN_MATMUL_B, s.n + j, j > 2 ? 0x1p-10 : 0);
     }
-    run_on(row, &it, 1);
+    cpu_run_in_room(row, &it, 1);
     for (int64_t i = 0; i < s.m * s.n; i++) {
         double rest = i % s.n > 2 ? 0x1p-20 : 0, found = cpu_get(&it, TN_MATMUL_OUT, i);
         double wanted = 3 * tiny * (i % s.n % 2 ? great : 1) + rest;

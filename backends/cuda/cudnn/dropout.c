@@ -25,15 +25,12 @@ dnn_desc dnn_kept(const dnn_sdpa *s)
 
 tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 {
-    char options[CUDA_DROPOUT_OPTIONS_ROOM];
     const cuda_nvrtc *compiler = cuda_compiler(run->platform);
     if (!compiler)
         return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name,
                        "dropout needs a kernel of Tenon's own, and NVIDIA's compiler, nvrtc, does "
                        "not serve here: see `tenon libraries`");
-    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS,
-             cuda_index_of((int64_t)weights_of(run->op)));
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
     tn_error said = {0};
     tn_status status = cuda_kernel_get(run->platform, compiler, run->device, &wanted, out, &said);
     if (!status)

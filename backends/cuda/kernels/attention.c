@@ -8,7 +8,7 @@
 enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
 
 /* Up to so many rows of a group, or blocks of many rows in all, attention_few is the faster, and so many blocks of it
- * keep a device busy: found on an H200. */
+ * keep a device busy: chosen for an H200's 132 multiprocessors, and not tried one against the other. */
 enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
 
 /* A part has at least so many keys. */
@@ -220,8 +220,6 @@ static tn_status run_attention(const tn_run *run, tn_error *err)
     cuda_attention_shape shape;
     cuda_attention_args args = {0};
     cuda_attention_shape_of(run->row, run->op, &shape);
-    if (shape.lots * shape.rows == 0)
-        return TN_OK;
     put_operands(run, &args);
     put_numbers(run->op, &shape, &args);
     tn_status status =

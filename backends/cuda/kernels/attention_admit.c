@@ -79,7 +79,7 @@ static double keys_seen(const tn_attention_op *at)
     return seen / LOOKS;
 }
 
-/* What one multiprocessor of an H200 was seen to compute, and all of them to read. */
+/* What one multiprocessor of an H200 computes, and all of them read, near what `tenon bench` saw there. */
 static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per_us = 3e6;
 
 /* Blocks share multiprocessors as evenly as whole blocks can; few rows wait for memory, which all blocks share. */

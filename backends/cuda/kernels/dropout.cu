@@ -8,10 +8,10 @@ DEVICE u16 kept(const cuda_dropout_args &args, u32 word)
 extern "C" __global__ void dropout_kept(const cuda_dropout_args args)
 {
     typedef pack<u16, 4> numbers;
-    const INDEX all = (INDEX)args.elements, blocks = (all + 3) / 4;
-    const INDEX step = (INDEX)gridDim.x * blockDim.x;
+    const u32 all = (u32)args.elements, blocks = (all + 3) / 4;
+    const u32 step = (u32)gridDim.x * blockDim.x;
     u16 *out = (u16 *)args.out;
-    for (INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x; i < blocks; i += step) {
+    for (u32 i = (u32)blockIdx.x * blockDim.x + threadIdx.x; i < blocks; i += step) {
         u32 words[4];
         numbers made;
         tn_philox_block(args.seed, 0, args.block + i, words);
@@ -21,7 +21,7 @@ extern "C" __global__ void dropout_kept(const cuda_dropout_args args)
             put(out + i * 4, made);
             continue;
         }
-        for (INDEX k = i * 4; k < all; k++)
+        for (u32 k = i * 4; k < all; k++)
             out[k] = made.of[k - i * 4];
     }
 }

@@ -67,10 +67,9 @@ tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t n
 #define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
 enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
 
-/* The case of what dropout keeps: INDEX. */
+/* The case of what dropout keeps, of at most 2^31 - 1 elements. */
 #define CUDA_DROPOUT_FUNCTION "dropout_kept"
-#define CUDA_DROPOUT_OPTIONS  "-DINDEX=%s\n-default-device\n"
-enum { CUDA_DROPOUT_OPTIONS_ROOM = 64 };
+#define CUDA_DROPOUT_OPTIONS  "-default-device\n"
 
 /* A number of 24 bits, k, is kept when k / 2^24 is at least the op's dropout: the least such. */
 unsigned cuda_dropout_least(double dropout);

@@ -218,14 +218,12 @@ static void ready_rows(tn_dtype dtype)
     }
 }
 
-/* What attention with dropout needs, whichever library computes it; its weights are numbered in 32 bits. */
+/* What attention with dropout needs, whichever library computes it. */
 static void ready_dropout(void)
 {
-    char options[CUDA_DROPOUT_OPTIONS_ROOM];
     cuda_kernel *kernel = NULL;
     tn_error err;
-    snprintf(options, sizeof options, CUDA_DROPOUT_OPTIONS, cuda_index_of(1));
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, options};
+    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
     if (cuda_kernel_get(NULL, compiler, 0, &wanted, &kernel, &err))
         fail(CUDA_DROPOUT_FUNCTION, err.message);
 }
