@@ -198,37 +198,41 @@ static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_
     return TN_OK;
 }
 
-/* For the evidence: what it said when it was asked late, or with NULL that it has told since. */
-static void keep_fault(tn_device *device, const tn_error *said)
+/* Keeps what came of asking late: the first whole answer counts and clears the fault of one that failed; no
+ * failure comes after it. Returns the whole that is kept, `whole` or an earlier one; NULL where none is. */
+static tn_device_properties *keep(tn_device *device, tn_device_properties *whole,
+                                  const tn_error *said)
 {
     tni_mutex_lock(&device->platform->set->lock);
-    if (said)
+    tn_device_properties *kept = atomic_load_explicit(&device->whole, memory_order_relaxed);
+    if (!kept && whole) {
+        kept = whole;
+        atomic_store_explicit(&device->whole, whole, memory_order_release);
+        if (strncmp(device->fault, untold, sizeof untold - 1) == 0)
+            device->fault[0] = '\0';
+    } else if (!kept)
         snprintf(device->fault, sizeof device->fault, "%s%.140s", untold, tni_words_of(said));
-    else if (strncmp(device->fault, untold, sizeof untold - 1) == 0)
-        device->fault[0] = '\0';
+    atomic_store_explicit(&device->silent, !kept, memory_order_relaxed);
     tni_mutex_unlock(&device->platform->set->lock);
+    return kept;
 }
 
-/* A second thread that comes meanwhile asks too, and the first answer counts. After a failure the next one who
- * wants to know asks again. */
+/* A second thread that comes meanwhile asks too. */
 static tn_status ask_for_all(tn_device *device, const tn_device_properties **out, tn_error *err)
 {
-    tn_device_properties *none = NULL, *whole = tni_alloc(sizeof *whole);
+    tn_device_properties *whole = tni_alloc(sizeof *whole);
     tn_error said = {0};
     if (!whole)
         return tni_no_memory(err, "devices", device->id);
     *whole = device->properties;
     tn_status status = add_late(device, whole, &said);
-    keep_fault(device, status ? &said : NULL);
-    if (!status && atomic_compare_exchange_strong(&device->whole, &none, whole)) {
-        *out = whole;
-        return TN_OK;
-    }
-    tni_release(whole);
-    if (status)
+    tn_device_properties *kept = keep(device, status ? NULL : whole, &said);
+    if (kept != whole)
+        tni_release(whole);
+    if (!kept)
         return tn_fail(err, status, said.native_code, "", "%s %s%s", device->id, untold,
                        tni_words_of(&said));
-    *out = none;
+    *out = kept;
     return TN_OK;
 }
 
@@ -257,7 +261,9 @@ static bool is_described(const tn_device_properties *p)
 const tn_device_properties *tni_device_described(const tn_device *device)
 {
     const tn_device_properties *so_far = tni_device_told(device);
-    return is_described(so_far) ? so_far : tn_device_properties_get(device);
+    if (is_described(so_far) || atomic_load_explicit(&device->silent, memory_order_relaxed))
+        return so_far;
+    return tn_device_properties_get(device);
 }
 
 static tn_status no_device(const char *where, tn_error *err)
