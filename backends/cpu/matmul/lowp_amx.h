@@ -175,8 +175,8 @@ static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows
     vu x[SIDE];
     exchange(&it.out_row, &it.out_column);
     exchange(&it.bias_row, &it.bias_column);
-    for (int64_t i = 0; i < TILE; i += SIDE) {
-        for (int64_t j = 0; j < TILE; j += SIDE) {
+    for (int64_t i = 0; i < rows; i += SIDE) {
+        for (int64_t j = 0; j < columns; j += SIDE) {
             UNROLLED for (int r = 0; r < SIDE; r++) x[r] =
                 (vu)load_i32(sums + ((i + r) * TILE + j) * 4);
             turn_square(x);
