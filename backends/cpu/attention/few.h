@@ -2,8 +2,9 @@
  * of the dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats that are widened
  * to f32. */
 
-/* Keys ahead of which values are fetched. */
-enum { F(AHEAD) = 8 };
+/* Memory gives more from several places at once than from one: keys of a step are so many runs, of each of which the
+ * next one is read in turn; those that are left over come last. Of keys there are as many runs as lanes. */
+enum { F(RUNS) = 8 };
 
 INLINE int64_t F(few_bytes)(const tn_dtype form)
 {
@@ -34,10 +35,9 @@ INLINE VECTOR F(few_part)(const tn_dtype form, const char *row, int64_t at, int6
     return F(few_load)(form, some, 0);
 }
 
-/* Scores of one row and WIDTH keys or fewer. Of as many keys that are `next`, if any, elements `from` to `to`
- * are fetched. */
+/* Scores of one row and WIDTH keys or fewer. */
 INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *const *k, int64_t keys,
-                            int64_t size, const char *const *next, int64_t from, int64_t to)
+                            int64_t size)
 {
     VECTOR sum[WIDTH];
     UNROLLED for (int i = 0; i < WIDTH; i++) sum[i] = (VECTOR){0};
@@ -45,12 +45,8 @@ INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *cons
     if (keys == WIDTH)
         for (; d + WIDTH <= size; d += WIDTH) {
             const VECTOR x = F(load)(q + d);
-            UNROLLED for (int i = 0; i < WIDTH; i++)
-            {
-                if (next && d >= from && d < to)
-                    __builtin_prefetch(next[i] + d * F(few_bytes)(form));
-                sum[i] = F(fma)(F(few_load)(form, k[i], d), x, sum[i]);
-            }
+            UNROLLED for (int i = 0; i < WIDTH; i++) sum[i] =
+                F(fma)(F(few_load)(form, k[i], d), x, sum[i]);
         }
     for (; d < size; d += WIDTH) {
         const VECTOR x = F(load)(q + d);
@@ -71,6 +67,15 @@ INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *cons
 #endif
 #define FEW_SUMS (4 * FEW_ROWS)
 
+/* The key after j, which is the n-th that is read, in the order of runs. */
+INLINE int64_t F(few_next)(int64_t keys, int64_t n, int64_t j)
+{
+    const int64_t run = keys / F(RUNS), whole = run * F(RUNS);
+    if (n + 1 >= whole)
+        return n + 1;
+    return j + run < whole ? j + run : j + run - whole + 1;
+}
+
 /* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
  * there are. Weights of 0 are left alone where that is `careful`. */
 SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
@@ -84,9 +89,9 @@ SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REA
         v * WIDTH < left
             ? F(load)(to + r * s->state.value_row + v * WIDTH) * F(splat)(shrink[row + r])
             : (VECTOR){0};
-    for (int64_t j = 0; j < s->keys; j++) {
+    for (int64_t n = 0, j = 0; n < s->keys; j = F(few_next)(s->keys, n++, j)) {
         const char *from = s->v_at[j];
-        const char *ahead = s->v_at[j + F(AHEAD) < s->keys ? j + F(AHEAD) : j];
+        const char *ahead = s->v_at[j + 1 < s->keys ? j + 1 : j];
         UNROLLED for (int v = 0; v < vectors; v++)
         {
             VECTOR y = {0};
@@ -144,15 +149,22 @@ static void F(few_pad)(REAL *row, int64_t keys)
         row[j] = -(REAL)INFINITY;
 }
 
-/* Scores of a row and up to WIDTH keys, `at` and on. */
-INLINE void F(few_score_row)(const tn_dtype form, const tni_at_step *s, int64_t row, int64_t at,
-                             int64_t keys, const char *const *next)
+/* Scores of all rows and `count` keys, WIDTH at most: `first` and on, `step` apart. */
+INLINE void F(few_score)(const tn_dtype form, const tni_at_step *s, int64_t first, int64_t step,
+                         int64_t count)
 {
     const int64_t size = s->problem->at->size;
-    const REAL *q = (const REAL *)(const void *)(s->q + row * F(q_row)(size));
-    REAL *scores = (REAL *)(void *)s->room + row * F(SCORE_ROW);
-    const int64_t from = size * row / s->rows, to = size * (row + 1) / s->rows;
-    F(store)(scores + at, F(few_scores)(form, q, s->k_at + at, keys, size, next, from, to));
+    const char *k[WIDTH];
+    REAL lane[WIDTH];
+    for (int64_t i = 0; i < count; i++)
+        k[i] = s->k_at[first + i * step];
+    for (int64_t r = 0; r < s->rows; r++) {
+        const REAL *q = (const REAL *)(const void *)(s->q + r * F(q_row)(size));
+        REAL *scores = (REAL *)(void *)s->room + r * F(SCORE_ROW) + first;
+        F(store)(lane, F(few_scores)(form, q, k, count, size));
+        for (int64_t i = 0; i < count; i++)
+            scores[i * step] = lane[i];
+    }
 }
 
 SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step)
@@ -161,12 +173,11 @@ SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step)
     const NUMBERS is = F(numbers_of)(s.problem);
     _Alignas(64) REAL shrink[TNI_AT_ROWS_MOST];
     REAL *scores = (REAL *)(void *)s.room;
-    for (int64_t j = 0; j < s.keys; j += WIDTH) {
-        const int64_t n = s.keys - j < WIDTH ? s.keys - j : WIDTH;
-        const char *const *next = s.keys - j >= 2 * WIDTH ? s.k_at + j + WIDTH : NULL;
-        for (int64_t r = 0; r < s.rows; r++)
-            F(few_score_row)(form, &s, r, j, n, next);
-    }
+    const int64_t run = s.keys / WIDTH;
+    for (int64_t j = 0; j < run; j++)
+        F(few_score)(form, &s, j, run, WIDTH);
+    if (run * WIDTH < s.keys)
+        F(few_score)(form, &s, run * WIDTH, 1, s.keys - run * WIDTH);
     for (int64_t r = 0; r < s.rows; r++) {
         F(few_pad)(scores + r * F(SCORE_ROW), s.keys);
         if (s.bias)
