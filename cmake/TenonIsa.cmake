@@ -6,7 +6,7 @@
 # for TARGET as the feature bits that the flags stand for: the `needs` of a row, so that a row is
 # there exactly when its object is, and cannot ask for less than its object uses. The bits are
 # written with TN_CPU_BIT (tenon/module/cpu.h). On another processor nothing is added; where the compiler
-# does not take the flags, configuring says so.
+# does not take the flags, or the set's TRY, configuring says so.
 #
 # What an object for an instruction set must keep to, as it may not run before its bits are checked:
 #   - One function with external linkage for each row, no constructors; everything else is static.
@@ -17,6 +17,7 @@
 #     code include it from files of their own.
 #   - No atomics for Arm: armv8.2-a, where most of its extensions begin, has new ones.
 include(CheckCCompilerFlag)
+include(CheckCSourceCompiles)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(tenon_isa_processor x86)
@@ -27,7 +28,7 @@ else()
 endif()
 
 macro(tenon_isa_define processor isa)
-  cmake_parse_arguments(tenon_isa_${isa} "" "" "FLAGS;NEEDS" ${ARGN})
+  cmake_parse_arguments(tenon_isa_${isa} "" "TRY" "FLAGS;NEEDS" ${ARGN})
   set(tenon_isa_${isa}_processor ${processor})
 endmacro()
 
@@ -46,8 +47,12 @@ tenon_isa_define(x86 avx512_bf16 FLAGS ${flags_avx512} -mavx512bf16
                                  NEEDS ${needs_avx512} AVX512_BF16)
 tenon_isa_define(x86 avx512_fp16 FLAGS ${flags_avx512} -mavx512fp16
                                  NEEDS ${needs_avx512} AVX512_FP16)
+# gcc writes a stride in a 32-bit register where long has 32 bits, as on Windows, which no assembler takes.
+set(try_amx "#include <immintrin.h>
+  int main(int rows, char **at) { _tile_loadd(0, at, rows)$<SEMICOLON> return 0$<SEMICOLON> }")
 tenon_isa_define(x86 amx FLAGS ${flags_avx512} -mavx512bf16 -mamx-tile -mamx-int8 -mamx-bf16
-                         NEEDS ${needs_avx512} AVX512_BF16 AMX_TILE AMX_INT8 AMX_BF16)
+                         NEEDS ${needs_avx512} AVX512_BF16 AMX_TILE AMX_INT8 AMX_BF16
+                         TRY "${try_amx}")
 # gcc 12 has SHA-2 in `crypto` only; no compiler makes up the AES instructions that come with it.
 tenon_isa_define(arm arm_sha2 FLAGS -march=armv8-a+crypto NEEDS NEON ARM_SHA2)
 tenon_isa_define(arm arm_fp16 FLAGS -march=armv8.2-a+fp16 NEEDS NEON ARM_FP16)
@@ -72,6 +77,15 @@ function(tenon_isa_check isa out)
     list(JOIN tenon_isa_${isa}_FLAGS " " flags)
     message(STATUS "Built without ${isa}: the compiler does not take ${flags}")
     return()
+  endif()
+  if(tenon_isa_${isa}_TRY)
+    list(JOIN tenon_isa_${isa}_FLAGS " " CMAKE_REQUIRED_FLAGS)
+    string(REPLACE "$<SEMICOLON>" ";" source "${tenon_isa_${isa}_TRY}")
+    check_c_source_compiles("${source}" TENON_ISA_TRY_${isa})
+    if(NOT TENON_ISA_TRY_${isa})
+      message(STATUS "Built without ${isa}: the compiler takes its flags and not its instructions")
+      return()
+    endif()
   endif()
   set(${out} TRUE PARENT_SCOPE)
 endfunction()

@@ -8,6 +8,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# isfinite, isinf and isnan of mingw-w64's <math.h> hand a double to what takes a float, in branches that are not taken.
+set(CMAKE_C_FLAGS_INIT -Wno-float-conversion)
 # The compiler's own libraries go in, so that nothing of mingw's must lie beside the program.
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -static)

@@ -265,7 +265,7 @@ static void link_newest(shelf *to, tni_plan *plan)
     to->newest = plan;
 }
 
-static void unlink(shelf *from, tni_plan *plan)
+static void leave_order(shelf *from, tni_plan *plan)
 {
     *(plan->newer ? &plan->newer->older : &from->newest) = plan->older;
     *(plan->older ? &plan->older->newer : &from->oldest) = plan->newer;
@@ -289,7 +289,7 @@ static void take_out(shelf *from, tni_plan *plan)
     while (*at != plan)
         at = &(*at)->next;
     *at = plan->next;
-    unlink(from, plan);
+    leave_order(from, plan);
     from->size--;
     from->bytes -= (int64_t)plan->bytes;
     give_up_state(plan->state);
@@ -304,7 +304,7 @@ static tni_plan *evict(shelf *from, int64_t most, int64_t most_bytes)
     while (from->oldest && (from->size > most || from->bytes > most_bytes)) {
         tni_plan *plan = from->oldest;
         if (rounds-- > 0 && atomic_exchange_explicit(&plan->used, false, memory_order_relaxed)) {
-            unlink(from, plan);
+            leave_order(from, plan);
             link_newest(from, plan);
             continue;
         }

@@ -122,7 +122,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 
 # Dispatch.
-foreach(suite cross dispatch dispatch_random grouped recall)
+foreach(suite cross dispatch dispatch_random recall)
   tenon_test(unit/${suite} SOURCES unit/toy.c)
 endforeach()
 tenon_test(unit/dispatch_threads LABELS concurrency SOURCES unit/toy.c)
@@ -131,6 +131,7 @@ if(UNIX)
     tenon_test(unit/${suite} LABELS concurrency SOURCES unit/attention_rows.c
       DEFINITIONS SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
   endforeach()
+  tenon_test(unit/grouped SOURCES unit/toy.c)
   tenon_test(unit/packed LABELS concurrency SOURCES unit/toy.c)
   tenon_test(unit/check TIMEOUT 120)
   tenon_test(unit/known_bad)

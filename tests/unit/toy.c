@@ -1,5 +1,6 @@
 #include "toy.h"
 
+#include "base/alloc.h"
 #include "tenon/module/platform.h"
 
 toy_state toy;
@@ -15,14 +16,14 @@ static tn_status probe(const tn_host *host, void **out_self, int32_t *out_device
 static tn_status memory_alloc(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err)
 {
     (void)self, (void)device;
-    *out = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
+    *out = tni_alloc_aligned((size_t)bytes, 64);
     return *out ? TN_OK : tn_fail(err, TN_OUT_OF_MEMORY, 0, "toy", "no memory");
 }
 
 static void memory_free(void *self, int32_t device, void *memory)
 {
     (void)self, (void)device;
-    free(memory);
+    tni_release(memory);
 }
 
 static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
