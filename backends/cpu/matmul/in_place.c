@@ -21,6 +21,9 @@ enum { COLUMNS_FEW = 3, COLUMNS_DEPTH = 16, COLUMNS_SHORT = 4, COLUMNS_DEEP = 32
  * of a core's holds out, which is then written from one end to the other. */
 enum { SHORT = 32, SHORT_B_BYTES = 24 << 10, SHORT_OUT_BYTES = 1 << 20 };
 
+/* Products of a sum up to which threads have rows, so that each writes out from one end to the other. */
+enum { BY_ROWS = 64 };
+
 /* Most rows, columns and k of what is computed at once by the one who asks; or, of one chunk, most products, and
  * most elements of A and B. */
 enum { PLAIN = 64, PLAIN_PRODUCTS = 1 << 18, PLAIN_ELEMENTS = 1 << 15 };
@@ -428,6 +431,14 @@ static bool is_one_chunk(const work *w)
     return w->finish.plain && !w->pack && w->product->k <= TNI_MM_DEPTH;
 }
 
+/* Whether threads have whole rows of a matrix, and enough of them. */
+static bool is_by_rows(const work *w)
+{
+    const tni_mm_product *p = w->product;
+    return is_one_chunk(w) && p->k > 0 && p->k <= BY_ROWS &&
+           p->m >= 2 * w->run->threads * w->height;
+}
+
 /* Whether a matrix is one tile. */
 static bool is_tile(const work *w)
 {
@@ -483,6 +494,25 @@ static void group_task(void *user, int64_t index)
         else
             compute_row(w, at, count);
     }
+}
+
+/* Rows of a plain matrix. */
+static void rows_task(void *user, int64_t index)
+{
+    const work *w = user;
+    const tni_mm_product *p = w->product;
+    const int64_t row = index % w->down * w->rows;
+    tni_mm_matrix at;
+    place(w, index / w->down, &at);
+    tni_mm_tile tile = {.a = at.a + row * p->a.row * p->a.size,
+                        .b = at.b,
+                        .a_row = p->a.row,
+                        .a_step = p->a.column,
+                        .b_step = p->b.row,
+                        .depth = p->k,
+                        .to = at.out + row * p->out.row * p->out.size,
+                        .to_row = p->out.row};
+    compute_plain(w->kernels, least(w->rows, p->m - row), p->n, w->vectors, &tile);
 }
 
 static void each(const work *w, int64_t count, tn_task *task)
@@ -547,6 +577,12 @@ void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p,
         return;
     }
     int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
+    if (is_by_rows(&w)) {
+        w.rows = parts(parts(p->m, (int64_t)run->threads * TASKS_OF_A_THREAD), w.height) * w.height;
+        w.down = parts(p->m, w.rows);
+        each(&w, p->matrices * w.down, rows_task);
+        return;
+    }
     w.across = parts(p->n, w.width);
     w.rows = w.skinny ? p->m : parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
     w.down = parts(p->m, w.rows);
