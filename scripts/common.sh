@@ -25,12 +25,12 @@ make_scratch()
     export TMPDIR=$scratch
 }
 
-# The caller's own settings must not change what is tested.
+# The caller's own settings must not change what is tested; the seed repeats a run.
 forget_settings()
 {
     local name
     for name in $(compgen -e TENON_); do
-        unset "$name"
+        [ "$name" = TENON_TEST_SEED ] || unset "$name"
     done
     unset MAKEFLAGS MAKELEVEL DESTDIR
 }

@@ -31,6 +31,15 @@ static void assert_lse(const tn_kernel_row *row, const call *found, const call *
     }
 }
 
+/* What roundings of a call's weights go by: its greatest result, of few results the greatest value there may be, as
+ * all of them may be small by chance. */
+static double size_of(const call *c, double most)
+{
+    enum { FEW = 64, GREATEST = 4 };
+    const double value = GREATEST / (1 - c->op.as.attention.dropout);
+    return elements_of(&c->o[TN_ATTENTION_OUT].layout) < FEW && value > most ? value : most;
+}
+
 /* Every row of the dtype is near the reference, and writes nothing else. `roundings` of the dtype are let
  * pass beside twice the plain evaluation's error, where that may be 0 by chance. */
 static void check(const call *c, int32_t threads, double roundings)
@@ -46,7 +55,8 @@ static void check(const call *c, int32_t threads, double roundings)
         call found = other_of(c, 0, (int)dice(REPEATED));
         compute_by(rows[n], &found, threads);
         assert_out(rows[n], &found, &want,
-                   2 * plain + roundings * (double)ulp(dtype, (long double)most) + 1e-7);
+                   2 * plain + roundings * (double)ulp(dtype, (long double)size_of(c, most)) +
+                       1e-7);
         if (c->o[TN_ATTENTION_LSE].layout.dtype)
             assert_lse(rows[n], &found, &want);
         for (int i = 0; i < WRITTEN; i++) {
@@ -175,6 +185,8 @@ static void far_scores(void **state)
 {
     enum { KEYS = 400, QUERIES = 40 };
     (void)state;
+    const uint64_t before =
+        dice_hold(); /* two rows alone differ: the plain evaluation's error is chance */
     for (int turn = 0; turn < 3; turn++) {
         call c = call_of(TN_BF16, 1, 1, 1, QUERIES, KEYS, 32, 32);
         c.op.as.attention.scale = 1;
@@ -187,9 +199,11 @@ static void far_scores(void **state)
         check(&c, 1, 0);
         call_drop(&c);
     }
+    dice_state = before;
 }
 
-/* Roundings of weights to their dtype even out: values of 1 give 1. */
+/* Roundings of weights to their dtype even out: values of 1 give 1. A row has 1500 of them, all have 40 times as many;
+ * cut off instead of rounded they would be 2^-9.5 less. */
 static void weights_are_rounded_to_nearest(void **state)
 {
     enum { KEYS = 1500, QUERIES = 40 };
@@ -202,8 +216,13 @@ static void weights_are_rounded_to_nearest(void **state)
             store_bits(element_at(&c.o[TN_ATTENTION_V], e), 2, one);
         found.op.as.attention.scale = 0.05; /* so that none of them stands out */
         compute_by(rows[n], &found, 1);
-        for (int64_t e = 0; e < QUERIES * 16; e++)
-            assert_true(fabsl(value_at(&found.o[TN_ATTENTION_OUT], e, 0) - 1) < 0x1p-12L);
+        long double mean = 0;
+        for (int64_t e = 0; e < QUERIES * 16; e++) {
+            const long double off = value_at(&found.o[TN_ATTENTION_OUT], e, 0) - 1;
+            assert_true(fabsl(off) < 0x1p-9L);
+            mean += off / (QUERIES * 16);
+        }
+        assert_true(fabsl(mean) < 0x1p-12L);
         other_drop(&found);
         call_drop(&c);
     }
