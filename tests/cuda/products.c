@@ -392,10 +392,12 @@ static void a_batch_without_one_stride_is_several_calls(void **state)
     DO(tn_matmul(NULL, TN_ARGS(matmul, .a = &a, .b = &b, .out = &out), &err));
     assert_int_equal(lt->count, 0);
     assert_int_equal(blas->count, SEQUENCES);
-    for (int i = 0; i < SEQUENCES; i++) {
+    for (int i = 0; i < SEQUENCES; i++) { /* columns come first there: B is its left one */
+        const size_t first = (size_t)i * HEADS * SIZE * SIZE * sizeof(float);
         assert_int_equal(blas->calls[i].batch, HEADS);
-        assert_int_equal(blas->calls[i].out,
-                         (uintptr_t)out.data + (size_t)i * HEADS * SIZE * SIZE * sizeof(float));
+        assert_int_equal(blas->calls[i].left, (uintptr_t)b.data + first);
+        assert_int_equal(blas->calls[i].right, (uintptr_t)a.data + first);
+        assert_int_equal(blas->calls[i].out, (uintptr_t)out.data + first);
     }
     tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
     tn_tensor_release(&whole);

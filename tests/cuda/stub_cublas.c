@@ -113,7 +113,8 @@ lt_status cublasSetMathMode(blas_handle any, blas_math mode)
     return LT_SUCCESS;
 }
 
-static lt_status multiply(handle *with, lt_compute compute, int batch, const void *out)
+static lt_status multiply(handle *with, lt_compute compute, int batch, const void *left,
+                          const void *right, const void *out)
 {
     if (!is_mine(with) || !with->has_room || !with->has_pointers || with->has_atomics)
         return LT_INVALID_VALUE;
@@ -121,6 +122,8 @@ static lt_status multiply(handle *with, lt_compute compute, int batch, const voi
                                                           .mode = with->math,
                                                           .batch = batch,
                                                           .stream = with->stream,
+                                                          .left = (uintptr_t)left,
+                                                          .right = (uintptr_t)right,
                                                           .out = (uintptr_t)out,
                                                           .room = (uintptr_t)with->room,
                                                           .bytes = with->bytes};
@@ -138,7 +141,7 @@ lt_status cublasGemmEx(blas_handle any, blas_operation of_a, blas_operation of_b
     const bool sound = m > 0 && n > 0 && k > 0 && alpha && a && b && beta && c &&
                        leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
                        leading_c >= m && type_a == type_b && type_c >= 0 && algo == BLAS_ALGO_USUAL;
-    return sound ? multiply(any, compute, 1, c) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, 1, a, b, c) : LT_INVALID_VALUE;
 }
 
 lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_operation of_b,
@@ -153,7 +156,7 @@ lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_
                        leading_a >= (of_a ? k : m) && leading_b >= (of_b ? n : k) &&
                        leading_c >= m && type_a == type_b && type_c >= 0 && stride_a >= 0 &&
                        stride_b >= 0 && stride_c >= m && count > 1 && algo == BLAS_ALGO_USUAL;
-    return sound ? multiply(any, compute, count, c) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, count, a, b, c) : LT_INVALID_VALUE;
 }
 
 #ifndef STUB_EARLY
@@ -172,7 +175,7 @@ lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[
         sound = m[i] > 0 && n[i] > 0 && k[i] > 0 && sizes[i] == 1 && a[i] && b[i] && c[i] &&
                 leading_a[i] >= (of_a[i] ? k[i] : m[i]) &&
                 leading_b[i] >= (of_b[i] ? n[i] : k[i]) && leading_c[i] >= m[i];
-    return sound ? multiply(any, compute, count, c[0]) : LT_INVALID_VALUE;
+    return sound ? multiply(any, compute, count, a[0], b[0], c[0]) : LT_INVALID_VALUE;
 }
 
 #endif
