@@ -223,21 +223,30 @@ static inline bool is_seen(const call *c, const head *at, int64_t i, int64_t j)
                                                            : value != -(long double)INFINITY;
 }
 
-/* The score of a pair; *out_product, if there is one, is the product before softcap and mask. */
-static inline long double score_of(const call *c, const head *at, int64_t i, int64_t j,
-                                   long double *out_product)
+/* A score; the product before softcap and mask, and what that would be if no term of it were below 0, by which its
+ * roundings go. */
+typedef struct score_parts {
+    long double value, product, terms;
+} score_parts;
+
+/* That of a pair, whose rows are given in doubles. */
+static inline score_parts score_of(const call *c, const head *at, int64_t i, int64_t j,
+                                   const double *q, const double *k)
 {
     const tn_attention_op *op = &c->op.as.attention;
-    long double x = 0, cap = op->softcap;
-    for (int64_t d = 0; d < op->size; d++)
-        x += query_value(c, TN_ATTENTION_Q, at, i, d) * key_value(c, TN_ATTENTION_K, at, j, d);
-    x *= op->scale;
-    if (out_product)
-        *out_product = x;
-    x = cap > 0 ? cap * tanhl(x / cap) : x;
+    const long double scale = op->scale, cap = op->softcap;
+    score_parts of = {0, 0, 0};
+    for (int64_t d = 0; d < op->size; d++) {
+        const long double term = (long double)q[d] * k[d];
+        of.product += term;
+        of.terms += fabsl(term);
+    }
+    of.product *= scale;
+    of.terms *= fabsl(scale);
+    of.value = cap > 0 ? cap * tanhl(of.product / cap) : of.product;
     if (has(c, TN_ATTENTION_MASK) && c->o[TN_ATTENTION_MASK].layout.dtype != TN_BOOL)
-        x += mask_value(c, at, i, j);
-    return x;
+        of.value += mask_value(c, at, i, j);
+    return of;
 }
 
 /* What dropout multiplies weights by: numbers of all places, or NULL without dropout. */

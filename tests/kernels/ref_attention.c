@@ -4,22 +4,34 @@
 
 static const tn_dtype floats[] = {TN_F64, TN_F32, TN_F16, TN_BF16};
 
-static long double slack_of(tn_dtype dtype, long double size)
+/* Most elements of a row here. */
+enum { LONGEST = 256 };
+
+static score_parts pair_score(const call *c, const head *at, int64_t i, int64_t j)
 {
-    return ldexpl(size, dtype == TN_F64 ? -60 : -48);
+    const int64_t size = c->op.as.attention.size;
+    double q[LONGEST], k[LONGEST];
+    assert_true(size <= LONGEST);
+    for (int64_t d = 0; d < size; d++) {
+        q[d] = (double)query_value(c, TN_ATTENTION_Q, at, i, d);
+        k[d] = (double)key_value(c, TN_ATTENTION_K, at, j, d);
+    }
+    return score_of(c, at, i, j, q, k);
 }
 
-/* One row by definition: out, and lse. `*out_size` is how great the numbers on the way were. */
+/* One row by definition: out, and lse. `*out_size` is how far both may be off, in roundings of a number near 1:
+ * a score has as many as its product has terms, and goes into its own weight and into lse. */
 static void row_of_attention(const call *c, const head *at, int64_t i, const float *numbers,
                              long double *out, long double *out_lse, long double *out_size)
 {
     const tn_attention_op *op = &c->op.as.attention;
-    long double greatest = -(long double)INFINITY, sum = 0, size = 1, value = 1;
+    const long double steps = 2 * (long double)(op->size + 8);
+    long double greatest = -(long double)INFINITY, sum = 0, size = 16, value = 1;
     for (int64_t j = 0; j < at->keys; j++) {
         if (is_seen(c, at, i, j)) {
-            long double product, score = score_of(c, at, i, j, &product);
-            greatest = fmaxl(greatest, score);
-            size = fmaxl(size, fabsl(score) + fabsl(product));
+            const score_parts s = pair_score(c, at, i, j);
+            greatest = fmaxl(greatest, s.value);
+            size = fmaxl(size, 16 * (fabsl(s.value) + fabsl(s.product)) + steps * s.terms);
         }
     }
     if (has(c, TN_ATTENTION_SINKS)) {
@@ -28,21 +40,21 @@ static void row_of_attention(const call *c, const head *at, int64_t i, const flo
         sum = expl(sink - greatest);
     }
     for (int64_t j = 0; j < at->keys; j++)
-        sum += is_seen(c, at, i, j) ? expl(score_of(c, at, i, j, NULL) - greatest) : 0;
+        sum += is_seen(c, at, i, j) ? expl(pair_score(c, at, i, j).value - greatest) : 0;
     *out_lse = sum > 0 ? greatest + logl(sum) : -(long double)INFINITY;
     for (int64_t d = 0; d < op->value_size; d++)
         out[d] = 0;
     for (int64_t j = 0; j < at->keys; j++) {
         if (!is_seen(c, at, i, j))
             continue;
-        long double weight = expl(score_of(c, at, i, j, NULL) - *out_lse);
+        long double weight = expl(pair_score(c, at, i, j).value - *out_lse);
         weight *= op->dropout > 0 ? kept(op, numbers, at, i, j) : 1;
         for (int64_t d = 0; d < op->value_size; d++) {
             out[d] += weight * key_value(c, TN_ATTENTION_V, at, j, d);
             value = fmaxl(value, fabsl(key_value(c, TN_ATTENTION_V, at, j, d)));
         }
     }
-    *out_size = size * value / (1 - (long double)op->dropout);
+    *out_size = (size + (long double)at->keys) * value / (1 - (long double)op->dropout);
 }
 
 /* Every row is what it is by definition, and nothing else was written. */
@@ -51,18 +63,19 @@ static void check(const call *c)
     const tn_attention_op *at = &c->op.as.attention;
     const tn_dtype q = c->o[TN_ATTENTION_Q].layout.dtype;
     const operand *out = &c->o[TN_ATTENTION_OUT], *lse = &c->o[TN_ATTENTION_LSE];
+    const long double u = q == TN_F64 ? 0x1p-64L : 0x1p-53L; /* of what it computes in */
     float *numbers = dropout_numbers(at);
     for (int64_t n = 0; n < at->batch * at->heads; n++) {
         const head in = head_of(c, n / at->heads, n % at->heads);
         for (int64_t i = 0; i < in.queries; i++) {
-            long double want[256], want_lse, size;
+            long double want[LONGEST], want_lse, size;
             row_of_attention(c, &in, i, numbers, want, &want_lse, &size);
             for (int64_t d = 0; d < at->value_size; d++)
                 assert_near(out->layout.dtype, query_value(c, TN_ATTENTION_OUT, &in, i, d), want[d],
-                            slack_of(q, size));
+                            u * size);
             if (lse->memory)
                 assert_near(lse->layout.dtype, query_value(c, TN_ATTENTION_LSE, &in, i, 0),
-                            want_lse, slack_of(q, size));
+                            want_lse, u * size);
         }
     }
     assert_outside_untouched(out);

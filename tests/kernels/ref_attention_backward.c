@@ -1,6 +1,6 @@
 /* attention-backward of the reference kernels against its formula in long double and against differences of
  * what attention gives; attention-merge against attention over all keys. */
-#include "attention_make.h"
+#include "gradients_make.h"
 
 static const tn_dtype floats[] = {TN_F64, TN_F32, TN_F16, TN_BF16};
 
@@ -25,82 +25,19 @@ static call back_of(call *forward)
     return c;
 }
 
-/* What a key and a query have to do with each other: weight with dropout, and the score's derivative; of each the
- * size that its roundings go by. A slope is a difference, and the weight has the roundings of a score and an lse:
- * both may be far greater than what is left of them. */
-typedef struct pair {
-    long double weight, slope, weight_size, slope_size;
-} pair;
-
-static pair pair_of(const call *c, const head *at, int64_t i, int64_t j, const float *numbers)
+/* All gradients of a call that was computed are what they are by formula. The roundings of f64 are those of long
+ * double, the kernel's and the formula's. */
+static void check(const call *c)
 {
-    const tn_attention_op *op = &c->op.as.attention;
-    long double product, along = 0, delta = 0, bend = 1, keeps = 1, terms = 0;
-    long double lse = query_value(c, TN_ATTENTION_LSE, at, i, 0);
-    if (!is_seen(c, at, i, j))
-        return (pair){0, 0, 0, 0};
-    const long double score = score_of(c, at, i, j, &product);
-    const long double weight = expl(score - lse), off = 1 + fabsl(score) + fabsl(lse);
-    if (op->softcap > 0)
-        bend = 1 - powl(tanhl(product / op->softcap), 2);
-    if (op->dropout > 0)
-        keeps = kept(op, numbers, at, i, j);
-    for (int64_t d = 0; d < op->value_size; d++) {
-        long double dout = query_value(c, TN_ATTENTION_DOUT, at, i, d);
-        const long double out = query_value(c, TN_ATTENTION_OUT, at, i, d);
-        const long double value = key_value(c, TN_ATTENTION_V, at, j, d);
-        delta += dout * out;
-        along += dout * value;
-        terms += fabsl(dout) * (fabsl(out) + keeps * fabsl(value));
+    const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
+    gradients g = gradients_of(c, dtype == TN_F64 ? 0x1p-63L : 0x1p-53L);
+    for (int n = 0; n < GRADIENTS; n++) {
+        const operand *found = &c->o[TN_ATTENTION_DQ + n];
+        for (int64_t e = 0; e < elements_of(&found->layout); e++)
+            assert_near(dtype, value_at(found, e, 0), g.want[n][e], g.slack[n][e]);
+        assert_outside_untouched(found);
     }
-    return (pair){keeps * weight, op->scale * bend * weight * (keeps * along - delta),
-                  keeps * weight * off, fabsl((long double)op->scale) * weight * terms * off};
-}
-
-static void check_dq(const call *c, const float *numbers, tn_dtype dtype)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    for (int64_t n = 0; n < at->batch * at->heads * at->queries; n++) {
-        const head in = head_of(c, n / at->queries / at->heads, n / at->queries % at->heads);
-        const int64_t i = n % at->queries;
-        for (int64_t d = 0; d < at->size; d++) {
-            long double want = 0, size = 0;
-            for (int64_t j = 0; j < at->keys; j++) {
-                const pair p = pair_of(c, &in, i, j, numbers);
-                const long double key = key_value(c, TN_ATTENTION_K, &in, j, d);
-                want += p.slope * key;
-                size += p.slope_size * fabsl(key);
-            }
-            assert_near(dtype, query_value(c, TN_ATTENTION_DQ, &in, i, d), want,
-                        slack_of(dtype, size));
-        }
-    }
-}
-
-/* dk, or dv. */
-static void check_keys(const call *c, const float *numbers, int32_t which, tn_dtype dtype)
-{
-    const tn_attention_op *at = &c->op.as.attention;
-    const int64_t columns = which == TN_ATTENTION_DK ? at->size : at->value_size;
-    for (int64_t n = 0; n < at->batch * at->groups * at->keys; n++) {
-        const int64_t b = n / at->keys / at->groups, g = n / at->keys % at->groups;
-        const int64_t j = n % at->keys, heads = at->heads / at->groups;
-        for (int64_t d = 0; d < columns; d++) {
-            long double want = 0, size = 0;
-            for (int64_t m = 0; m < heads * at->queries; m++) {
-                const head in = head_of(c, b, g * heads + m / at->queries);
-                const int64_t i = m % at->queries;
-                const pair p = pair_of(c, &in, i, j, numbers);
-                const bool of_keys = which == TN_ATTENTION_DK;
-                const long double row =
-                    query_value(c, of_keys ? TN_ATTENTION_Q : TN_ATTENTION_DOUT, &in, i, d);
-                want += (of_keys ? p.slope : p.weight) * row;
-                size += (of_keys ? p.slope_size : p.weight_size) * fabsl(row);
-            }
-            const head in = head_of(c, b, g * heads);
-            assert_near(dtype, key_value(c, which, &in, j, d), want, slack_of(dtype, size));
-        }
-    }
+    gradients_drop(&g);
 }
 
 static call roll_forward(tn_dtype dtype)
@@ -130,29 +67,42 @@ static void any_op_is_its_formula(void **state)
         }
         call_compute(&forward, 1);
         call c = back_of(&forward);
-        float *numbers = dropout_numbers(&c.op.as.attention);
         call_compute(&c, 1 + (int32_t)dice(4));
-        check_dq(&c, numbers, dtype);
-        check_keys(&c, numbers, TN_ATTENTION_DK, dtype);
-        check_keys(&c, numbers, TN_ATTENTION_DV, dtype);
-        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++)
-            assert_outside_untouched(&c.o[o]);
-        free(numbers);
+        check(&c);
         call_drop(&c);
     }
 }
 
-/* The sum of dout out, for which dq, dk and dv are the derivatives. */
-static long double loss_of(call *forward, const operand *dout)
+/* The sum of dout out, for which dq, dk and dv are the derivatives; *out_size is what its roundings go by. */
+static long double loss_of(call *forward, const operand *dout, long double *out_size)
 {
     long double loss = 0;
+    *out_size = 0;
     call_compute(forward, 1);
-    for (int64_t e = 0; e < elements_of(&dout->layout); e++)
-        loss += value_at(dout, e, 0) * value_at(&forward->o[TN_ATTENTION_OUT], e, 0);
+    for (int64_t e = 0; e < elements_of(&dout->layout); e++) {
+        const long double by = value_at(dout, e, 0);
+        const long double out = value_at(&forward->o[TN_ATTENTION_OUT], e, 0);
+        loss += by * out;
+        *out_size += fabsl(by) * (1 + fabsl(out));
+    }
     return loss;
 }
 
-/* Differences over two steps of `step` are off by about its square. */
+/* The loss's difference over two steps of element e of an operand of the call, by their length. */
+static long double difference_of(call *forward, const operand *dout, operand *x, int64_t e,
+                                 double step, long double *out_size)
+{
+    const double at = (double)value_at(x, e, 0), high = at + step, low = at - step;
+    put_number(x, e, high);
+    const long double above = loss_of(forward, dout, out_size);
+    put_number(x, e, low);
+    const long double below = loss_of(forward, dout, out_size);
+    put_number(x, e, at);
+    return (above - below) / ((long double)high - low);
+}
+
+/* Differences are off by about the square of their steps: those over whole and half steps tell by how much, and
+ * what they would be without it. */
 static void derivatives_are_differences(void **state)
 {
     static const int32_t of[][2] = {{TN_ATTENTION_Q, TN_ATTENTION_DQ},
@@ -167,21 +117,19 @@ static void derivatives_are_differences(void **state)
             call_lay(&forward, o, (int)dice(REPEATED)); /* each element has a place of its own */
         call_compute(&forward, 1);
         call c = back_of(&forward);
+        const operand *dout = &c.o[TN_ATTENTION_DOUT];
         call_compute(&c, 2);
         for (int trial = 0; trial < 30; trial++) {
             const int32_t *pick = of[dice(3)];
             operand *x = &forward.o[pick[0]];
             const int64_t e = (int64_t)dice((uint64_t)elements_of(&x->layout));
-            const double at = (double)value_at(x, e, 0);
-            put_number(x, e, at + step);
-            long double above = loss_of(&forward, &c.o[TN_ATTENTION_DOUT]);
-            put_number(x, e, at - step);
-            long double below = loss_of(&forward, &c.o[TN_ATTENTION_DOUT]);
-            put_number(x, e, at);
-            long double want = (above - below) / (2 * (long double)step);
-            long double found = value_at(&c.o[pick[1]], e, 0);
-            if (!(fabsl(found - want) <= 2e-5L * (1 + fabsl(want))))
-                fail_msg("%Lg is not %Lg", found, want);
+            long double size;
+            const long double whole = difference_of(&forward, dout, x, e, step, &size);
+            const long double half = difference_of(&forward, dout, x, e, step / 2, &size);
+            const long double want = (4 * half - whole) / 3, found = value_at(&c.o[pick[1]], e, 0);
+            const long double slack = fabsl(whole - half) + 0x1p-50L * size / step;
+            if (!(fabsl(found - want) <= slack))
+                fail_msg("%Lg is not %Lg, off by %Lg of %Lg", found, want, found - want, slack);
         }
         call_drop(&c);
     }
