@@ -77,10 +77,10 @@ struct tn_device {
     tni_loss *loss; /* owned: calls on a device that does not change may find it lost */
     tn_device_properties properties; /* as told at once: who it is, and as much as it knew then */
     tn_device_properties
-        *_Atomic whole;  /* with what is asked for late; owned, NULL until someone wants to know */
-    _Atomic bool silent; /* when it was asked late last it did not tell */
-    uint64_t cpu_features; /* TN_CPU_BIT(...) of a described processor; 0 of any other device */
-    char fault[192];       /* what is wrong with what its platform told of it; "" for nothing */
+        *_Atomic whole; /* with what is asked for late; owned, NULL until someone wants to know */
+    _Atomic int64_t silent_ns; /* it did not tell, and is not asked again before that time; or 0 */
+    uint64_t cpu_features;     /* TN_CPU_BIT(...) of a described processor; 0 of any other device */
+    char fault[192];           /* what is wrong with what its platform told of it; "" for nothing */
 };
 
 /* What calls on a device go through: the row and the self of its module. */
@@ -127,8 +127,8 @@ void tni_device_ask(tn_device *device);
 const tn_device_properties *tni_device_told(const tn_device *device);
 
 /* Its properties with what operators are chosen by: architecture, capability, dtypes, memory, compute units. Asks its
- * platform for what it tells late if one of them is lacking so far; so with no lock held. Once: one that did not tell
- * is not asked at every step of a plan, but again by tn_device_properties_get and its like. */
+ * platform for what it tells late if one of them is lacking so far; so with no lock held. One that did not
+ * tell is not asked at every step of a plan but a second later, or by tn_device_properties_get and its like. */
 const tn_device_properties *tni_device_described(const tn_device *device);
 
 /* `device`, or the current one of the current platform for NULL. */

@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "device/description_values.h"
 #include "device/platform/platforms.h"
+#include "os/clock.h"
 #include "tenon/dtype.h"
 
 const tn_platform *tn_device_platform(const tn_device *device)
@@ -198,6 +199,9 @@ static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_
     return TN_OK;
 }
 
+/* How long steps of plans go by what is known, after a device did not tell more. */
+enum { SILENT_NS = 1000 * 1000 * 1000 };
+
 /* Keeps what came of asking late: the first whole answer counts and clears the fault of one that failed; no
  * failure comes after it. Returns the whole that is kept, `whole` or an earlier one; NULL where none is. */
 static tn_device_properties *keep(tn_device *device, tn_device_properties *whole,
@@ -212,7 +216,8 @@ static tn_device_properties *keep(tn_device *device, tn_device_properties *whole
             device->fault[0] = '\0';
     } else if (!kept)
         snprintf(device->fault, sizeof device->fault, "%s%.140s", untold, tni_words_of(said));
-    atomic_store_explicit(&device->silent, !kept, memory_order_relaxed);
+    atomic_store_explicit(&device->silent_ns, kept ? 0 : tni_clock_ns() + SILENT_NS,
+                          memory_order_relaxed);
     tni_mutex_unlock(&device->platform->set->lock);
     return kept;
 }
@@ -258,12 +263,16 @@ static bool is_described(const tn_device_properties *p)
     return p->architecture[0] && p->dtypes[0] && (p->known & needed) == needed;
 }
 
+static bool is_silent(const tn_device *device)
+{
+    const int64_t until = atomic_load_explicit(&device->silent_ns, memory_order_relaxed);
+    return until > 0 && tni_clock_ns() < until;
+}
+
 const tn_device_properties *tni_device_described(const tn_device *device)
 {
     const tn_device_properties *so_far = tni_device_told(device);
-    if (is_described(so_far) || atomic_load_explicit(&device->silent, memory_order_relaxed))
-        return so_far;
-    return tn_device_properties_get(device);
+    return is_described(so_far) || is_silent(device) ? so_far : tn_device_properties_get(device);
 }
 
 static tn_status no_device(const char *where, tn_error *err)
