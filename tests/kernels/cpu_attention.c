@@ -406,6 +406,30 @@ static void infinite_scores(void **state)
     }
 }
 
+static void numbers_that_f32_does_not_hold(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    check_numbers_refused(TN_F32);
+    check_numbers_refused(TN_F64);
+}
+
+/* Scores that are finite and great: the greatest of a row has its weight all the same. */
+static void great_scores(void **state)
+{
+    (void)state;
+    find_rows(TN_OP_ATTENTION);
+    for (int turn = 0; turn < 4; turn++) {
+        const tn_dtype dtype = reals[turn / 2];
+        for (const double *value = great_scores_of(dtype); *value != 0; value++) {
+            call c = call_of(dtype, 1, 2, 1, turn % 2 ? 40 : 1, 70, 3, 4);
+            put_great_scores(&c, *value);
+            check(&c, 2);
+            call_drop(&c);
+        }
+    }
+}
+
 /* Tables that do not fit are refused before anything is written. */
 static void wrong_tables_are_refused(void **state)
 {
@@ -532,6 +556,8 @@ int main(void)
         cmocka_unit_test(odd_numbers_stay_with_those_who_see_them),
         cmocka_unit_test(rows_that_see_nothing),
         cmocka_unit_test(infinite_scores),
+        cmocka_unit_test(great_scores),
+        cmocka_unit_test(numbers_that_f32_does_not_hold),
         cmocka_unit_test(keys_out_of_sight_are_not_read),
         cmocka_unit_test(wrong_tables_are_refused),
         cmocka_unit_test(scratch_grows_as_lengths_do),

@@ -202,6 +202,28 @@ static void far_scores(void **state)
     dice_state = before;
 }
 
+static void numbers_that_f32_does_not_hold(void **state)
+{
+    (void)state;
+    check_numbers_refused(TN_BF16);
+    check_numbers_refused(TN_F16);
+}
+
+/* Scores that are finite and great: the greatest of a row has its weight all the same. */
+static void great_scores(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        for (const double *value = great_scores_of(TN_F32); *value != 0; value++) {
+            const tn_dtype dtype = turn / 2 ? TN_F16 : TN_BF16;
+            call c = call_of(dtype, 1, 2, 1, turn % 2 ? 70 : 1, 70, 3, 40);
+            put_great_scores(&c, *value);
+            check(&c, 2, 1);
+            call_drop(&c);
+        }
+    }
+}
+
 /* Roundings of weights to their dtype even out: values of 1 give 1. A row has 1500 of them, all have 40 times as many;
  * cut off instead of rounded they would be 2^-9.5 less. */
 static void weights_are_rounded_to_nearest(void **state)
@@ -418,6 +440,8 @@ int main(void)
         cmocka_unit_test(errors_are_those_of_the_formula),
         cmocka_unit_test(long_rows_and_many_keys),
         cmocka_unit_test(far_scores),
+        cmocka_unit_test(great_scores),
+        cmocka_unit_test(numbers_that_f32_does_not_hold),
         cmocka_unit_test(weights_are_rounded_to_nearest),
         cmocka_unit_test(rows_that_see_nothing),
         cmocka_unit_test(odd_numbers),

@@ -184,4 +184,59 @@ static inline void roll_wide_window(tn_attention_op *at)
     at->shift = dice(3) ? 0 : (int64_t)dice(9) - 4;
 }
 
+/* No products, and a mask that alone makes scores: finite ones so great that they are apart by more than weights can
+ * tell. A row has one of them, two, or one and some that are not seen. */
+static inline void put_great_scores(call *c, double value)
+{
+    const tn_attention_op *at = &c->op.as.attention;
+    const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
+    operand *mask = &c->o[TN_ATTENTION_MASK];
+    *mask =
+        make_random(c->o[TN_ATTENTION_Q].layout.dtype == TN_F64 ? TN_F64 : TN_F32, 4, shape, DENSE);
+    for (int64_t e = 0; e < elements_of(&c->o[TN_ATTENTION_Q].layout); e++)
+        put_number(&c->o[TN_ATTENTION_Q], e, 0);
+    for (int64_t e = 0; e < elements_of(&mask->layout); e++) {
+        const int64_t row = e / at->keys, key = e % at->keys;
+        const double other = row % 3 == 0 ? value : row % 3 == 1 ? value / 2 : -(double)INFINITY;
+        put_number(mask, e, key % 2 ? other : value);
+    }
+}
+
+/* The values of great scores of a dtype that is computed in f32 or f64; 0 behind the last. */
+static inline const double *great_scores_of(tn_dtype dtype)
+{
+    static const double f32[] = {-1e7, -1e10, -1e12, -1e30, -(double)FLT_MAX, 1e10, 1e30, 0};
+    static const double f64[] = {-1e10, -1e16, -1e20, -1e30, -1e300, -DBL_MAX, 1e30, 1e300, 0};
+    return dtype == TN_F64 ? f64 : f32;
+}
+
+/* Rows refuse a scale or a softcap that takes scores out of the numbers they compute with, on both sides of the edge. */
+static inline void check_numbers_refused(tn_dtype dtype)
+{
+    const int power = dtype == TN_F64 ? 900 : 100;
+    call c = call_of(dtype, 1, 1, 1, 2, 3, 4, 4);
+    const tn_query query = {.struct_size = sizeof query, .op = &c.op, .threads = 1};
+    tn_attention_op *at = &c.op.as.attention;
+    for (int32_t i = 0; i < c.op.count; i++)
+        c.op.operand[i] = c.o[i].layout;
+    for (int n = 0; n < 8 * row_count; n++) {
+        const int which = n % 8, found = (power + which / 4) * (which % 2 ? -1 : 1);
+        const bool scale = which & 2, beyond = which >= 4;
+        tn_refusal why = {.struct_size = sizeof why};
+        if (!takes(rows[n / 8], &c))
+            continue;
+        at->scale = scale ? ldexp(-1.5, found) : 1;
+        at->softcap = scale ? 0 : ldexp(1.5, found);
+        assert_int_equal(rows[n / 8]->admit(rows[n / 8], &query, &why),
+                         beyond ? TN_UNSUPPORTED : TN_OK);
+        if (!beyond)
+            continue;
+        assert_int_equal(why.code, TN_REFUSE_FEATURE);
+        assert_string_equal(why.what, scale ? "scale" : "softcap");
+        assert_int_equal(why.needed, found < 0 ? -power : power);
+        assert_int_equal(why.found, found);
+    }
+    call_drop(&c);
+}
+
 #endif

@@ -7,10 +7,16 @@ typedef struct F(account) {
     double sum;      /* of the weights                                   */
 } F(account);
 
+/* A score of which the measure of weights would be infinite is the greatest there is in both. */
+static double F(natural)(double most)
+{
+    return most >= (double)MOST || most <= -(double)MOST ? most : most / UNIT;
+}
+
 static F(account) F(account_of)(double sink, double most, double sum)
 {
     const double nothing = -(double)INFINITY;
-    most = most == nothing ? 0 : most / UNIT;
+    most = most == nothing ? 0 : F(natural)(most);
     if (sink == nothing)
         return (F(account)){most, 1, sum};
     const double greatest = sink > most ? sink : most, shrink = exp(most - greatest);

@@ -12,7 +12,11 @@ static double divisor(const tni_at_problem *p, double sink, double most, double 
     *out_lse = sink;
     if (most == nothing && sum == 0)
         return 0;
-    most = most == nothing ? 0 : most / LOG2_E;
+    if (most == nothing)
+        most = 0;
+    else if (most < (double)FLT_MAX &&
+             most > -(double)FLT_MAX) /* else it is the greatest in both */
+        most /= LOG2_E;
     const double greatest = sink > most ? sink : most, shrink = exp(most - greatest);
     const double all = sink == nothing ? sum : sum * shrink + exp(sink - greatest);
     if (p->lse.dtype)

@@ -160,7 +160,7 @@ static void weigh_item(pipe *p, const item *it)
     }
     find_greatest(it->scores, it->keys, found);
     raise(it->most, found, p->is.factor, &b);
-    weigh(it, p->is.factor, &b, &p->work);
+    weigh(it, factor_for(it->scores, it->keys, p->is.factor, &b), &b, &p->work);
     if (s->problem->at->dropout != 0)
         drop(s, it);
     if (b.grown)

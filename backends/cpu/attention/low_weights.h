@@ -11,10 +11,13 @@
 #include "../kernels/math.h"
 #include "low_forms.h"
 
-#define SLACK   8.0f
-#define LOG2_E  1.44269504088896340736
-#define NOTHING splat_f32(-INFINITY)
-#define HALVES  UNROLLED for (int h = 0; h < 2; h++) /* sixteen rows, and sixteen */
+#include <float.h>
+
+#define SLACK    8.0f
+#define FURTHEST 0x1p23f /* a rounding of such a score is more than weights are told apart by */
+#define LOG2_E   1.44269504088896340736
+#define NOTHING  splat_f32(-INFINITY)
+#define HALVES   UNROLLED for (int h = 0; h < 2; h++) /* sixteen rows, and sixteen */
 
 /* What all rows of a step have in common. */
 typedef struct numbers {
@@ -137,21 +140,30 @@ INLINE vf weight(vf score, vf factor, vf base)
     return (vf)_mm512_scalef_ps((__m512)p, x);
 }
 
+/* Scores in their measure, rounded; finite ones stay finite. */
+INLINE vf measure(vf x, vf factor)
+{
+    const vf most = splat_f32(FLT_MAX), by = x * factor;
+    const vf within = choose_f32(by > most, most, choose_f32(by < -most, -most, by));
+    return choose_f32((x > most) | (x < -most), by, within);
+}
+
 /* What weights are counted from, and what shrinks what they were counted from before. */
 typedef struct bases {
     vf base[2], shrink[2];
     bool grown; /* else nothing shrinks */
+    bool far;   /* one of them is so great that its score is to be rounded as it was */
 } bases;
 
 /* `most` has -infinity for rows that have seen nothing. */
 INLINE void raise(float *most, const vf *found, float factor, bases *out)
 {
     const __m512 slack = _mm512_set1_ps(SLACK);
-    out->grown = false;
+    out->grown = out->far = false;
     HALVES
     {
         const __m512 before = (__m512)load_f32(most + h * LANES);
-        const __m512 x = (__m512)(found[h] * splat_f32(factor));
+        const __m512 x = (__m512)measure(found[h], splat_f32(factor));
         const __mmask16 more = _mm512_cmp_ps_mask(x, _mm512_add_ps(before, slack), _CMP_GT_OQ);
         const __m512 now = _mm512_mask_mov_ps(before, more, x);
         const __mmask16 none = _mm512_cmp_ps_mask(now, (__m512)NOTHING, _CMP_EQ_OQ);
@@ -159,8 +171,20 @@ INLINE void raise(float *most, const vf *found, float factor, bases *out)
         out->grown = out->grown || more;
         out->shrink[h] = (vf)_mm512_mask_mov_ps(_mm512_set1_ps(1), more, (__m512)shrink);
         out->base[h] = (vf)_mm512_mask_mov_ps(now, none, _mm512_setzero_ps());
+        out->far = out->far || _mm512_cmp_ps_mask(_mm512_abs_ps((__m512)out->base[h]),
+                                                  _mm512_set1_ps(FURTHEST), _CMP_GE_OQ);
         store_f32(most + h * LANES, (vf)now);
     }
+}
+
+/* What weigh_line multiplies scores by: `factor`, or 1 after they were brought to their measure. */
+static float factor_for(float *scores, int64_t keys, float factor, const bases *b)
+{
+    if (!b->far)
+        return factor;
+    for (int64_t at = 0; at < keys * SIDE; at += LANES)
+        store_f32(scores + at, measure(load_f32(scores + at), splat_f32(factor)));
+    return 1;
 }
 
 /* Pairs of bf16, a's first. A NaN may be lost: sums have it. */

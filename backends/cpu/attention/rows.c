@@ -4,6 +4,12 @@
 #include "forward.h"
 #include "sets.h"
 
+#include <inttypes.h>
+#include <math.h>
+
+/* Powers of two that scale and softcap may have, and one by them. */
+enum { POWER_F32 = 100, POWER_F64 = 900 };
+
 static const tni_at_set *set_for(const tn_op *op, const tni_at_set *f32, const tni_at_set *f64)
 {
     return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
@@ -13,6 +19,28 @@ static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_se
                                            const tni_at_back_set *f64)
 {
     return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
+}
+
+static tn_status admit_number(double number, const char *what, int64_t most, tn_refusal *why)
+{
+    const int64_t power = number == 0 ? 0 : ilogb(number);
+    if (power >= -most && power <= most)
+        return TN_OK;
+    (void)tn_refuse(why, TN_REFUSE_FEATURE, what, power < 0 ? -most : most, power);
+    if (why)
+        (void)snprintf(why->text, sizeof why->text,
+                       "its power of two is %" PRId64 ", of %" PRId64 " to %" PRId64
+                       ": scores would leave the numbers it computes with",
+                       power, -most, most);
+    return TN_UNSUPPORTED;
+}
+
+tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? POWER_F64 : POWER_F32;
+    const tn_status status = admit_number(at->scale, "scale", most, why);
+    return status ? status : admit_number(at->softcap, "softcap", most, why);
 }
 
 tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
@@ -26,7 +54,7 @@ tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
     }
-    return TN_OK;
+    return tni_at_admit_numbers(op, why);
 }
 
 static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};

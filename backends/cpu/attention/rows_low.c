@@ -73,7 +73,7 @@ tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_r
         return refuse(why, "lse", TN_REFUSE_DTYPE, TN_F32, lse, "lse is f32");
     if (admit_size(at->size, "size", why) || admit_size(at->value_size, "value_size", why))
         return TN_UNSUPPORTED;
-    return TN_OK;
+    return tni_at_admit_numbers(op, why);
 }
 
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)

@@ -58,6 +58,38 @@ static REAL F(greatest)(const REAL *scores, int64_t keys)
     return F(most)(F(greater)(b, a));
 }
 
+/* A score so great in the measure of weights is a rounding of it away from another by more than weights are told apart
+ * by; and the greatest there is. */
+#define FAR  (sizeof(REAL) == sizeof(float) ? (REAL)0x1p23 : (REAL)0x1p52)
+#define MOST (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MAX : (REAL)DBL_MAX)
+
+/* Scores in the measure of weights, rounded; finite ones stay finite. */
+INLINE VECTOR F(measure)(VECTOR x, REAL factor)
+{
+    const VECTOR most = F(splat)(MOST), by = x * F(splat)(factor);
+    const VECTOR within = F(choose)(by > most, most, F(choose)(by < -most, -most, by));
+    return F(choose)((x > most) | (x < -most), by, within);
+}
+
+static REAL F(measure_one)(REAL x, REAL factor)
+{
+    const REAL by = x * factor;
+    if (x > MOST || x < -MOST)
+        return by;
+    return by > MOST ? MOST : by < -MOST ? -MOST : by;
+}
+
+/* What weigh_row multiplies scores by: `factor`. Where what it subtracts is far from 0 they are brought to the measure
+ * of weights before, so that the greatest one's weight is 1 whatever it was rounded to. */
+static REAL F(factor_for)(REAL *scores, int64_t keys, REAL factor, REAL base)
+{
+    if (base < FAR && base > -FAR)
+        return factor;
+    for (int64_t j = 0; j < keys; j += WIDTH)
+        F(store)(scores + j, F(measure)(F(load)(scores + j), factor));
+    return 1;
+}
+
 /* The greatest score is raised to `found`, in the measure of weights. Returns what is subtracted from
  * scores: the greatest one, 0 when there is none. */
 INLINE REAL F(raise)(REAL *most, REAL found)
@@ -90,7 +122,7 @@ static REAL F(raise_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int6
 {
     const REAL found =
         bias || is->natural ? F(dress_row)(is, scores, bias, keys) : F(greatest)(scores, keys);
-    return F(raise)(most, found * is->factor);
+    return F(raise)(most, F(measure_one)(found, is->factor));
 }
 
 /* All scores of a row at once. */
@@ -99,7 +131,7 @@ static void F(weigh_whole)(const tni_at_problem *p, void *scores, const void *bi
 {
     const NUMBERS is = F(numbers_of)(p);
     const REAL base = F(raise_row)(&is, scores, bias, keys, most);
-    F(weigh_row)(scores, keys, is.factor, base, 0, sums);
+    F(weigh_row)(scores, keys, F(factor_for)(scores, keys, is.factor, base), base, 0, sums);
 }
 
 /* Of all rows; `shrink` has whole vectors. */
@@ -115,9 +147,11 @@ static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL
     }
     for (int64_t r = 0; r < s->rows; r += WIDTH)
         F(store)(shrink + r, F(weight)(F(load)(shrink + r)));
-    for (int64_t r = 0; r < s->rows; r++)
-        F(weigh_row)
-    (scores + r * F(SCORE_ROW), s->keys, is->factor, base[r], shrink[r], sums + r * WIDTH);
+    for (int64_t r = 0; r < s->rows; r++) {
+        REAL *row = scores + r * F(SCORE_ROW);
+        const REAL factor = F(factor_for)(row, s->keys, is->factor, base[r]);
+        F(weigh_row)(row, s->keys, factor, base[r], shrink[r], sums + r * WIDTH);
+    }
 }
 
 /* Weights that dropout does not keep become 0. */

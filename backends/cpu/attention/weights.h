@@ -8,6 +8,8 @@
 #include "../kernels/math.h"
 #include "../matmul/mask.h"
 
+#include <float.h>
+
 /* 2^x of x <= 1, within 2.1 ulp with fma and 2.3 without; 0 below -126, a NaN stays one. */
 INLINE vf weight_f32(vf x)
 {
