@@ -18,7 +18,7 @@
 
 enum { STUB_CALLS_MOST = 4096, STUB_ANSWERS = 8, STUB_HANDLES_MOST = 64 };
 
-/* A product. */
+/* A product; tests/python/test_fast.py reads it too. */
 typedef struct stub_blas_call {
     int compute, scale; /* cuBLAS is told no scale */
     int mode; /* cuBLAS: the mode of its mathematics; cuBLASLt: how parts of sums are put together */

@@ -168,8 +168,8 @@ fast, current, wraps, recorded = operators._fast, [0], [], [True]
 
 
 class Product(ctypes.Structure):
-    _fields_ = [("numbers", c_int * 6), ("scales", c_void_p * 2), ("stream", c_void_p), ("out", c_void_p),
-                ("room", c_void_p), ("bytes", ctypes.c_size_t)]
+    _fields_ = [("numbers", c_int * 6), ("scales", c_void_p * 2), ("stream", c_void_p),
+                ("operands", c_void_p * 3), ("room", c_void_p), ("bytes", ctypes.c_size_t)]
 
 
 class Seen(ctypes.Structure):

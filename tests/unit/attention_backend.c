@@ -860,6 +860,8 @@ static void wrong_layers_are_refused(void **state)
         {{.supported_count = 1}, "a list and its count"},
         {{.backend = 1, .strength = TN_FORBID}, "strength needs TN_REQUIRE or TN_PREFER"},
         {{.reserved = 1}, "reserved"},
+        {{.window_left = 4}, "window_left and window_right need the mask TN_MASK_WINDOW, found 0"},
+        {{.window_right = -1, .mask = TN_MASK_CAUSAL}, "need the mask TN_MASK_WINDOW, found 1"},
         {{.mask = 9}, "mask"},
         {{.head_size = -1}, "d"},
         {{.heads = 3, .groups = 2}, "heads"},

@@ -141,6 +141,26 @@ static void wrong_parameters_are_refused(void **state)
     assert_int_equal(tn_can_use_efficient_attention(NULL, &params, &report, &err),
                      TN_INVALID_ARGUMENT);
     assert_contains(err.message, "dropout needs 0 to 1, found 1.5");
+    make(&params, "h200", "");
+    params.attn_mask.layout.dtype = 0x7777;
+    assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "attn_mask.dtype is none: 0x7777");
+    make(&params, "h200", "");
+    params.query.layout.shape[3] = -64;
+    assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "query.shape[3] needs 0 or more, found -64");
+    make(&params, "h200", "");
+    params.flash = 7;
+    assert_int_equal(tn_can_use_flash_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "flash needs 0, 2, 3 or 4, found 7");
+    make(&params, "h200", "");
+    params.library_version = -5;
+    assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "library_version needs 0 or more, found -5");
+    make(&params, "h200", "");
+    params.permits = 12;
+    assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "permits has unknown bits: 0xc");
     make(&params, "h200", "rank=9");
     assert_int_equal(tn_can_use_flash_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
     make(&params, "h200", "");

@@ -76,6 +76,10 @@ static tn_status check_args(const tn_attention_backend_args *args, tn_error *err
                                       : "layer_default cannot be NO_ATTENTION");
     if (!tn_dtype_name(args->dtype))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dtype is none");
+    if (args->mask != TN_MASK_WINDOW && (args->window_left || args->window_right))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "window_left and window_right need the mask TN_MASK_WINDOW, found %d",
+                       (int)args->mask);
     return TN_OK;
 }
 

@@ -6,6 +6,8 @@
 #include "settings/context.h"
 #include "tenon/dtype.h"
 
+#include <inttypes.h>
+
 static bool is_plainly_causal(const tn_attention_op *at)
 {
     return at->left < 0 && at->right == 0 && at->shift == 0 &&
@@ -81,6 +83,46 @@ tn_status tn_sdpa_params_get(const tn_tensor *query, const tn_tensor *key, const
     return TN_OK;
 }
 
+static tn_status check_tensor(const tn_sdpa_tensor *tensor, const char *name, bool needed,
+                              const char *where, tn_error *err)
+{
+    const tn_layout *layout = &tensor->layout;
+    const int64_t least = tensor->nested ? -1 : 0;
+    if ((needed || layout->dtype) && !tn_dtype_name(layout->dtype))
+        return layout->dtype ? tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s.dtype is none: %#x",
+                                       name, (unsigned)layout->dtype)
+                             : tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has no dtype", name);
+    if (layout->rank < 0 || layout->rank > TN_OP_RANK_MAX)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s needs 0 to %d dimensions, found %d",
+                       name, TN_OP_RANK_MAX, (int)layout->rank);
+    for (int32_t d = 0; d < layout->rank; d++) {
+        if (layout->shape[d] < least)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                           "%s.shape[%d] needs %" PRId64 " or more, found %" PRId64, name, (int)d,
+                           least, layout->shape[d]);
+    }
+    return TN_OK;
+}
+
+static tn_status check_numbers(const tn_sdpa_params *params, const char *where, tn_error *err)
+{
+    const uint32_t unknown =
+        params->permits & ~(TN_SDPA_PERMIT_CUDNN_NESTED | TN_SDPA_PERMIT_AOTRITON);
+    if (!(params->dropout >= 0 && params->dropout <= 1))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dropout needs 0 to 1, found %g",
+                       params->dropout);
+    if (params->flash != 0 && (params->flash < 2 || params->flash > 4))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "flash needs 0, 2, 3 or 4, found %d",
+                       (int)params->flash);
+    if (params->library_version < 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "library_version needs 0 or more, found %" PRId64, params->library_version);
+    if (unknown)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "permits has unknown bits: %#x",
+                       (unsigned)unknown);
+    return TN_OK;
+}
+
 /* Parameters that can be asked about, with every device in its place. */
 static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_params *out,
                        tn_error *err)
@@ -95,18 +137,11 @@ static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "query.device is NULL");
     for (int32_t i = 0; i < 4; i++) {
         of[i]->device = of[i]->device ? of[i]->device : out->query.device;
-        const tn_layout *layout = &of[i]->layout;
-        if (i < 3 && !tn_dtype_name(layout->dtype))
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has no dtype", names[i]);
-        if (layout->rank < 0 || layout->rank > TN_OP_RANK_MAX)
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s needs 0 to %d dimensions, found %d", names[i], TN_OP_RANK_MAX,
-                           (int)layout->rank);
+        tn_status status = check_tensor(of[i], names[i], i < 3, where, err);
+        if (status)
+            return status;
     }
-    if (!(out->dropout >= 0 && out->dropout <= 1))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dropout needs 0 to 1, found %g",
-                       out->dropout);
-    return TN_OK;
+    return check_numbers(out, where, err);
 }
 
 static tn_status can_use(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
