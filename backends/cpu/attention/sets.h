@@ -21,10 +21,10 @@
 /* Whether the op's operands are of the dtypes that go together, of f32 and f64, and of 16 bits. Masks, sinks and
  * tables are read as they are. */
 tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
-
-/* Whether numbers of f32, of f64 for f64, hold what scale and softcap make of scores. */
-tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why);
 tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+
+/* Whether numbers of f32, of f64 for f64, hold what scale and softcap make of scores; both ask it. */
+tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why);
 
 #define TNI_AT_DECLARE_(isa)                            \
     extern const tni_at_set tni_at_f32_##isa;           \

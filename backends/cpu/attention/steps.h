@@ -58,8 +58,8 @@ static REAL F(greatest)(const REAL *scores, int64_t keys)
     return F(most)(F(greater)(b, a));
 }
 
-/* A score so great in the measure of weights is a rounding of it away from another by more than weights are told apart
- * by; and the greatest there is. */
+/* From here on neighbours in the measure of weights are 1 and more apart, so that rounding the greatest score moves its
+ * weight; and the greatest number there is. */
 #define FAR  (sizeof(REAL) == sizeof(float) ? (REAL)0x1p23 : (REAL)0x1p52)
 #define MOST (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MAX : (REAL)DBL_MAX)
 

@@ -576,13 +576,13 @@ void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p,
         each(&w, parts(p->matrices, w.group), group_task);
         return;
     }
-    int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
     if (is_by_rows(&w)) {
         w.rows = parts(parts(p->m, (int64_t)run->threads * TASKS_OF_A_THREAD), w.height) * w.height;
         w.down = parts(p->m, w.rows);
         each(&w, p->matrices * w.down, rows_task);
         return;
     }
+    int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
     w.across = parts(p->n, w.width);
     w.rows = w.skinny ? p->m : parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
     w.down = parts(p->m, w.rows);
