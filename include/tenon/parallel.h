@@ -1,4 +1,5 @@
-/* Parallel loops: Tenon's own pool of threads, or the one the program already has.
+/* Parallel loops: Tenon's own pool of threads, or the one the program already has: its own engine, or with the setting
+ * cpu.pool=openmp an OpenMP run-time's.
  * Thread-safety: Safe. */
 #ifndef TENON_PARALLEL_H
 #define TENON_PARALLEL_H

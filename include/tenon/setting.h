@@ -63,6 +63,7 @@ enum {
 };
 enum { TN_EINSUM_AUTO = 0, TN_EINSUM_GREEDY, TN_EINSUM_OPTIMAL };
 enum { TN_ADMISSION_AUTO = 0, TN_ADMISSION_ALWAYS, TN_ADMISSION_NEVER };
+enum { TN_POOL_OWN = 0, TN_POOL_OPENMP };
 
 /* How much a rule means it: rule.h. */
 enum { TN_PERMIT = 0, TN_REQUIRE, TN_PREFER, TN_AVOID, TN_FORBID };

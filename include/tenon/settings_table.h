@@ -174,6 +174,9 @@
     X(BOOL, MAY_CROSS_DEVICES, may_cross_devices, "may_cross_devices", 0, 0, 0, 1, "0.1",          \
       "an operator may copy operands between devices")                                             \
     X(BYTES, WORKSPACE_LIMIT, workspace_limit, "workspace.limit", "none", -1, 0, INT64_MAX, "0.1", \
-      "scratch memory that one call may use")
+      "scratch memory that one call may use")                                                      \
+    X(WORD, CPU_POOL, cpu_pool, "cpu.pool", pool, 0, 0, 0, "0.1",                                  \
+      "whose threads loops run on: Tenon's own, or those of the OpenMP run-time that is in the "   \
+      "process; the process's value only")
 
 #endif

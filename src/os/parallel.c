@@ -2,6 +2,7 @@
 
 #include "fork.h"
 #include "machine/machine.h"
+#include "openmp.h"
 #include "pool.h"
 #include "thread.h"
 
@@ -12,7 +13,8 @@
  * The pool is made at first use, and the number of threads is set only while nothing runs. */
 static struct {
     tni_mutex lock;
-    tn_parallel_engine engine; /* parallel_for is NULL: Tenon's own pool */
+    tn_parallel_engine engine; /* parallel_for is NULL: none of the program's */
+    _Atomic bool openmp; /* without an engine, an OpenMP run-time's threads and not the pool */
     tni_pool *pool;
     int32_t wished;       /* threads; 0: as many as there are processors */
     int64_t running;      /* loops */
@@ -35,6 +37,8 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     process.running = counted;
+    process.hint = 0;
+    tni_openmp_forget();
     tni_mutex_unlock(&process.lock);
 }
 
@@ -106,6 +110,12 @@ static void run_one(void *user, int64_t index)
     tni_pool_run_here(index, index + 1, call->task, call->user);
 }
 
+/* Asked without the lock: looking for a run-time may log. */
+static bool has_openmp(void)
+{
+    return process.openmp && !in_engine && tni_openmp_ready();
+}
+
 void tni_parallel_for(int64_t count, tn_task *task, void *user)
 {
     if (!task)
@@ -114,11 +124,13 @@ void tni_parallel_for(int64_t count, tn_task *task, void *user)
         tni_pool_run_here(0, count, task, user);
         return;
     }
+    bool openmp = has_openmp();
     lock();
     tn_parallel_engine engine = process.engine;
     if (in_engine) /* an engine that falls back on Tenon's own pool */
         engine.parallel_for = NULL;
-    tni_pool *pool = engine.parallel_for ? NULL : pool_get();
+    tni_pool *pool = engine.parallel_for || openmp ? NULL : pool_get();
+    int32_t wished = process.wished;
     process.running++;
     counted = true;
     unlock();
@@ -127,7 +139,9 @@ void tni_parallel_for(int64_t count, tn_task *task, void *user)
         in_engine = true;
         engine.parallel_for(engine.self, count, run_one, &(struct call){task, user});
         in_engine = false;
-    } else if (pool)
+    } else if (openmp)
+        tni_openmp_for(wished, count, task, user);
+    else if (pool)
         tni_pool_run(pool, count, task, user);
     else
         tni_pool_run_here(0, count, task, user);
@@ -163,15 +177,31 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
     return TN_OK;
 }
 
+/* Each thread has a number of its own, which its program may change at any time. */
+static int32_t openmp_threads(void)
+{
+    int32_t threads = tni_openmp_threads();
+    return process.wished > 0 && process.wished < threads ? process.wished : threads;
+}
+
 int32_t tni_parallel_threads(void)
 {
+    bool openmp = has_openmp();
     lock();
-    int32_t threads = process.engine.parallel_for ? process.engine.threads
-                      : process.pool              ? tni_pool_threads(process.pool)
-                                                  : wish();
-    process.hint = threads;
+    bool engine = process.engine.parallel_for != NULL;
+    int32_t threads = engine         ? process.engine.threads
+                      : openmp       ? openmp_threads()
+                      : process.pool ? tni_pool_threads(process.pool)
+                                     : wish();
+    process.hint = process.openmp && !engine ? 0 : threads; /* 0: another thread may have others */
     unlock();
     return threads;
+}
+
+void tni_parallel_openmp_set(bool openmp)
+{
+    process.openmp = openmp;
+    process.hint = 0;
 }
 
 int32_t tni_parallel_threads_hint(void)

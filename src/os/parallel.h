@@ -4,6 +4,8 @@
 
 #include "pool.h"
 
+#include <stdbool.h>
+
 /* As the functions of tenon/parallel.h of the same names, but that nothing is read first. */
 void tni_parallel_for(int64_t count, tn_task *task, void *user);
 int32_t tni_parallel_threads(void);
@@ -16,6 +18,10 @@ int32_t tni_parallel_threads_hint(void);
  * one there was, or NULL: the caller destroys it when it holds no lock, as its threads end then, and what
  * the program does at a thread's end may ask for anything. */
 tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err);
+
+/* Whether loops run on the threads of the OpenMP run-time that the process has, and as long as there is none, and in
+ * a child of fork(), on Tenon's own. */
+void tni_parallel_openmp_set(bool openmp);
 
 /* Registers what a fork does to loops. For whoever calls the above under a lock which a hook of their
  * own takes: theirs must be the newer one. */

@@ -4,14 +4,11 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "clock.h"
+#include "float_mode.h"
 #include "fork.h"
 #include "thread.h"
 
 #include <stdatomic.h>
-
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
 /* Everything that threads must agree on is one word, so its one order of changes decides every
  * race:
@@ -91,30 +88,6 @@ static void relax(void)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* `yield` does nothing on most of these */
-#endif
-}
-
-static uint64_t float_mode_get(void)
-{
-#if defined(__SSE__)
-    return _mm_getcsr() & ~0x3fu; /* without the flags of what has happened */
-#elif defined(__aarch64__)
-    uint64_t mode;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    return mode;
-#else
-    return 0;
-#endif
-}
-
-static void float_mode_set(uint64_t mode)
-{
-    if (mode == float_mode_get())
-        return;
-#if defined(__SSE__)
-    _mm_setcsr((unsigned)mode);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
 #endif
 }
 
@@ -232,7 +205,7 @@ static void work(void *user)
     arrive(pool);
     while ((atomic_load_explicit(&pool->state, memory_order_relaxed) & QUIT) == 0) {
         if (enter(pool, &seen)) {
-            float_mode_set(pool->job.float_mode);
+            tni_float_mode_set(pool->job.float_mode);
             take_part(pool, pool->job);
             if (role == ORPHAN)
                 return;
@@ -321,7 +294,7 @@ static void run_shared(tni_pool *pool, int32_t workers, struct job job)
     job.portion = job.count / ((uint64_t)(workers + 1) * PORTIONS);
     if (job.portion == 0)
         job.portion = 1;
-    job.float_mode = float_mode_get();
+    job.float_mode = tni_float_mode_get();
     open_loop(pool, job, (uint64_t)workers);
     take_part(pool, job);
     close_loop(pool);

@@ -1,5 +1,5 @@
 /* Settings of which the process has one value, and that something below the settings goes by: threads
- * of loops and the level of instructions. */
+ * of loops, whose they are, and the level of instructions. */
 #include "os/cpu.h"
 #include "os/cpu_level.h"
 #include "os/parallel.h"
@@ -14,7 +14,8 @@ static const char *level_of(const tn_context *context)
     return value ? tni_setting_row_of(TN_SETTING_CPU_ISA_MASK)->words->words[value] : NULL;
 }
 
-static const tn_setting read_here[] = {TN_SETTING_CPU_THREADS, TN_SETTING_CPU_ISA_MASK, -1};
+static const tn_setting read_here[] = {TN_SETTING_CPU_THREADS, TN_SETTING_CPU_POOL,
+                                       TN_SETTING_CPU_ISA_MASK, -1};
 const tni_setting_reader tni_cpu_reader = {"cpu", read_here};
 
 tn_status tni_settings_check(const tn_context *context, tn_error *err)
@@ -29,7 +30,11 @@ tn_status tni_settings_force(const tn_context *context, bool threads, tni_pool *
     if (!status && threads)
         status = tni_parallel_threads_set((int32_t)context->value[TN_SETTING_CPU_THREADS],
                                           out_ended, err);
-    return status ? status : tni_cpu_limit(level_of(context), err);
+    if (!status)
+        status = tni_cpu_limit(level_of(context), err);
+    if (!status)
+        tni_parallel_openmp_set(context->value[TN_SETTING_CPU_POOL] == TN_POOL_OPENMP);
+    return status;
 }
 
 tn_status tn_parallel_threads_set(int32_t threads, tn_error *err)

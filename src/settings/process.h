@@ -34,8 +34,8 @@ void tni_settings_stir(void);
 void tni_settings_lock(void);
 void tni_settings_unlock(void);
 
-/* Puts in force what the process has one of: the threads of loops, unless `threads` is false, and the
- * limit of instructions. All or nothing. A pool that this ends is in *out_ended, which the caller has set
+/* Puts in force what the process has one of: the threads of loops, unless `threads` is false, whose they are, and
+ * the limit of instructions. All or nothing. A pool that this ends is in *out_ended, which the caller has set
  * to NULL and destroys after its turn. */
 tn_status tni_settings_force(const tn_context *context, bool threads, tni_pool **out_ended,
                              tn_error *err);

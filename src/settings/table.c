@@ -33,6 +33,7 @@ LIST(determinism, 0, NULL, "any", "run-to-run", "batch-invariant", "cross-device
 LIST(admission, 0, NULL, "auto", "always", "never");
 LIST(isa, 0, NULL, "all", "baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-fp16",
      "amx", "neon", "neon-dotprod", "neon-bf16", "sve", "sve2");
+LIST(pool, 0, NULL, "own", "openmp");
 
 #define KIND_BOOL      TN_VALUE_BOOL, 0
 #define KIND_INT       TN_VALUE_INT, 0
@@ -88,7 +89,8 @@ static const char *const kind_names[] = {"bool", "int", "bytes", "word", "order"
 /* What works by registers and threads that the whole process shares. */
 static bool is_process_only(tn_setting setting)
 {
-    return setting == TN_SETTING_CPU_THREADS || setting == TN_SETTING_CPU_ISA_MASK;
+    return setting == TN_SETTING_CPU_THREADS || setting == TN_SETTING_CPU_ISA_MASK ||
+           setting == TN_SETTING_CPU_POOL;
 }
 
 static void name_variable(const char *key, char *out)

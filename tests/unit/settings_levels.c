@@ -112,7 +112,7 @@ static void what_the_process_has_one_of_is_its_own(void **state)
         assert_null(context);
         assert_null(scope.inside);
     }
-    assert_int_equal(found, 2); /* cpu.threads and cpu.isa_mask */
+    assert_int_equal(found, 3); /* cpu.threads, cpu.isa_mask and cpu.pool */
     assert_all(NULL, before);
 }
 

@@ -5,6 +5,7 @@
 #include "loops.h"
 #include "settings_plans.h"
 
+#include "os/dl.h"
 #include "settings/context.h"
 #include "settings/library.h"
 
@@ -67,6 +68,7 @@ static void readers_have_names_of_their_own(void **state)
     }
     assert_string_equal(tn_setting_reader(TN_SETTING_INFERENCE, 0), "platform.inference_mode");
     assert_string_equal(tn_setting_reader(TN_SETTING_CPU_THREADS, 0), "cpu");
+    assert_string_equal(tn_setting_reader(TN_SETTING_CPU_POOL, 0), "cpu");
     assert_string_equal(tn_setting_reader(TN_SETTING_CPU_ISA_MASK, 0), "cpu");
     assert_string_equal(tn_setting_reader(TN_SETTING_CUDNN_ENABLED, 0), "libraries");
 }
@@ -103,6 +105,24 @@ static void flip_threads(void)
     assert_int_equal(tn_parallel_threads(), before);
     set("cpu.threads=7");
     reset(NULL);
+    assert_int_equal(tn_parallel_threads(), before);
+}
+
+/* Loops have as many threads as GNU's OpenMP is told of, where it is. */
+static void flip_pool(void)
+{
+    int32_t before = tn_parallel_threads();
+    void *handle = NULL, *symbol = NULL;
+    void (*set_threads)(int threads);
+    if (tni_dl_open("libgomp.so.1", &handle, NULL) == TN_OK)
+        symbol = tni_dl_symbol(handle, "omp_set_num_threads", NULL);
+    set("cpu.pool=openmp");
+    if (symbol) {
+        memcpy(&set_threads, &symbol, sizeof symbol);
+        set_threads(before + 3);
+        assert_int_equal(tn_parallel_threads(), before + 3);
+    }
+    reset("cpu.pool");
     assert_int_equal(tn_parallel_threads(), before);
 }
 
@@ -213,15 +233,11 @@ static void a_row_that_is_read_has_its_effect(void **state)
         tn_setting setting;
         void (*flip)(void);
     } effects[] = {
-        {TN_SETTING_INFERENCE, flip_inference},
-        {TN_SETTING_CPU_THREADS, flip_threads},
-        {TN_SETTING_CPU_ISA_MASK, flip_levels},
-        {TN_SETTING_CUDNN_ENABLED, flip_cudnn},
-        {TN_SETTING_MKLDNN_ENABLED, flip_mkldnn},
-        {TN_SETTING_NNPACK_ENABLED, flip_nnpack},
-        {TN_SETTING_RULES, flip_rules},
-        {TN_SETTING_MKL_VERBOSE, flip_mkl_talk},
-        {TN_SETTING_MKLDNN_VERBOSE, flip_mkldnn_talk},
+        {TN_SETTING_INFERENCE, flip_inference},   {TN_SETTING_CPU_THREADS, flip_threads},
+        {TN_SETTING_CPU_POOL, flip_pool},         {TN_SETTING_CPU_ISA_MASK, flip_levels},
+        {TN_SETTING_CUDNN_ENABLED, flip_cudnn},   {TN_SETTING_MKLDNN_ENABLED, flip_mkldnn},
+        {TN_SETTING_NNPACK_ENABLED, flip_nnpack}, {TN_SETTING_RULES, flip_rules},
+        {TN_SETTING_MKL_VERBOSE, flip_mkl_talk},  {TN_SETTING_MKLDNN_VERBOSE, flip_mkldnn_talk},
     };
     (void)state;
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {

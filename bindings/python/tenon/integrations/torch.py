@@ -4,6 +4,10 @@ It is differentiable, and registered as a custom operator with a fake implementa
 keeps it in one graph. The backward pass runs in the settings of the forward pass. Results lie as [batch,
 length, heads, size] does, so that transposing them back costs nothing.
 
+Loops of Tenon's kernels on the processor run on the threads of PyTorch's own OpenMP from the import on, as two pools of
+threads get in each other's way: the setting cpu.pool, unless somebody has set it. tenon.settings.set("cpu.pool", "own")
+takes that back.
+
 What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
 0, in every kernel; a mask that requires gradients is refused, as no kernel here has them.
 """
@@ -19,6 +23,16 @@ from .. import errors, operators, settings
 Tensor = torch.Tensor
 
 _MOST_SEED = 2**62
+
+
+def _share_threads() -> None:
+    """PyTorch's threads wait for their next loop for some milliseconds without letting go of their processors, where
+    Tenon's own would have to run meanwhile."""
+    if settings.origin("cpu.pool") == "default" and not settings.frozen():
+        settings.set("cpu.pool", "openmp")
+
+
+_share_threads()
 
 
 def _mask_word(causal: bool) -> str | None:
