@@ -15,6 +15,7 @@
 #include "os/file.h"
 #include "tenon/tenon.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 static tn_op op_of(const char *text)
@@ -527,6 +528,27 @@ static void same_seed_gives_the_same_inputs(void **state)
     assert_true(a.found == b.found && a.seed == 5 && c.seed != 5 && c.found != a.found);
 }
 
+/* Their weights come from a forward pass: of a made-up one they would be infinite at such scales. */
+static void gradients_come_from_a_forward_pass(void **state)
+{
+    static const char *const problems[] = {
+        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=60@cpu",
+        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=1000,mask=causal@cpu",
+        "attention-backward:bf16:b=1,h=2,lq=33,lk=65,d=64,scale=30@cpu",
+        "attention-backward:f64:b=2,h=2,l=17,d=24,scale=300,mask=bool@cpu"};
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        for (int again = 0; again < 5; again++) {
+            tn_check_result result = {.struct_size = sizeof result};
+            tn_error err;
+            if (tn_check(NULL, TN_ARGS(check, .problem = problems[i]), &result, &err))
+                fail_msg("%s: %s", problems[i], err.message);
+            if (!result.ok)
+                fail_msg("%s, seed %" PRIu64 ": %s", problems[i], result.seed, result.text);
+        }
+    }
+}
+
 static void what_cannot_be_checked_says_why(void **state)
 {
     static const struct {
@@ -668,6 +690,7 @@ int main(void)
         cmocka_unit_test(wrong_numbers_are_found),
         cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
         cmocka_unit_test(same_seed_gives_the_same_inputs),
+        cmocka_unit_test(gradients_come_from_a_forward_pass),
         cmocka_unit_test(what_cannot_be_checked_says_why),
         cmocka_unit_test(mismatch_is_written_down),
         cmocka_unit_test(large_problems_are_sampled),

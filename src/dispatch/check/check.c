@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "compare.h"
 #include "dispatch/judge.h"
+#include "forward.h"
 #include "oracle.h"
 #include "os/clock.h"
 #include "part.h"
@@ -113,6 +114,8 @@ static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
     const tni_trial *t = s->trial;
     tni_problem problem;
     tn_status status = tni_operands_fill(&s->operands, t->seed, false, err);
+    if (!status)
+        status = tni_forward_fill(&s->operands, err);
     if (!status)
         status = tni_operands_upload(&s->operands, stream, err);
     if (status)

@@ -166,13 +166,10 @@ static spread spread_of_unary(const tn_op *op)
     }
 }
 
-/* Weights of a forward pass come to about 1, and of scores that are far apart, as of a great scale, to no more. */
+/* Weights of a forward pass come to about 1, where it is not computed. */
 static spread spread_of_attention(const tn_op *op, int32_t operand)
 {
-    const tn_attention_op *at = &op->as.attention;
-    double apart = (fabs(at->scale) * sqrt((double)at->size) - 1) / 3; /* beyond what is usual */
-    double keys = log((double)at->keys + 1);
-    keys += apart > 0 ? apart * sqrt(2 * keys) : 0; /* where the greatest of so many is */
+    double keys = log((double)op->as.attention.keys + 1);
     if (operand == TN_ATTENTION_MASK)
         return (spread){.low = -4, .high = 0};
     return operand == TN_ATTENTION_LSE ? (spread){.low = keys, .high = keys + 1}
