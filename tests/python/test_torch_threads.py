@@ -5,11 +5,13 @@ pytest.importorskip("torch", reason="PyTorch is not here")
 
 START = """
 import os
+import warnings
 import torch
 import tenon
 from tenon.integrations.torch import scaled_dot_product_attention as ours
 from tenon._library import lib
 
+warnings.simplefilter("ignore")  # of forking with threads
 q = torch.randn(2, 8, 160, 32)
 
 

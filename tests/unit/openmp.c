@@ -61,7 +61,7 @@ static void loops_run_on_its_threads(void **state)
     (void)state;
     set("cpu.pool=openmp");
     if (!bring_one()) {
-        skip();
+        skip_because("no libgomp.so.1 is here");
         return;
     }
     set_threads(3);
@@ -81,7 +81,7 @@ static void its_number_of_threads_is_followed(void **state)
 {
     (void)state;
     if (!max_threads) {
-        skip();
+        skip_because("no libgomp.so.1 is here");
         return;
     }
     set_threads(4);
@@ -119,7 +119,7 @@ static void tasks_have_the_callers_mode(void **state)
     struct modes again = {.wanted = before, .meeting = {.expected = 3}};
     (void)state;
     if (!max_threads) {
-        skip();
+        skip_because("no libgomp.so.1 is here");
         return;
     }
     tni_float_mode_set(modes.wanted); /* denormals are zero */
@@ -130,7 +130,7 @@ static void tasks_have_the_callers_mode(void **state)
     assert_int_equal(atomic_load(&again.others), 0);
 #else
     (void)state;
-    skip();
+    skip_because("the mode is compared where it is one register of SSE");
 #endif
 }
 
@@ -139,7 +139,7 @@ static void a_child_has_tenons_own(void **state)
 {
     (void)state;
     if (!max_threads) {
-        skip();
+        skip_because("no libgomp.so.1 is here");
         return;
     }
     pid_t child = fork();
@@ -172,7 +172,7 @@ static void it_gives_way(void **state)
         .struct_size = sizeof engine, .self = &called, .parallel_for = engine_for, .threads = 7};
     (void)state;
     if (!max_threads) {
-        skip();
+        skip_because("no libgomp.so.1 is here");
         return;
     }
     assert_int_equal(tn_parallel_engine_set(&engine, NULL), TN_OK);
@@ -195,5 +195,5 @@ int main(void)
                                        cmocka_unit_test(tasks_have_the_callers_mode),
                                        cmocka_unit_test(a_child_has_tenons_own),
                                        cmocka_unit_test(it_gives_way)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite("unit.openmp", tests);
 }

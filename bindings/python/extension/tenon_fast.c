@@ -37,7 +37,7 @@ typedef struct exchange {
 typedef struct library {
     PyObject *types;           /* exactly these: what derives from them may mean something else  */
     PyObject *empty;           /* called with shape and dtype; beside a table, off the host, with
-                                * an array to be like and a shape                                */
+                                * an array to be like, a shape and strides                       */
     PyObject *gradients;       /* beside a table: whether they are recorded now                  */
     const exchange *functions; /* NULL: the buffer protocol                                      */
 } library;
@@ -265,27 +265,46 @@ static PyObject *make_exchanged(const exchange *functions, tn_dtype dtype, int64
     return functions->to_object(managed, &result) == 0 ? result : NULL;
 }
 
+static PyObject *tuple_of(const int64_t *numbers, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i]);
+        if (!number || PyTuple_SetItem(tuple, i, number) != 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* The steps of a dense array, as one without elements has them too. 0 for one that no memory holds. */
+static int strides_of(const int64_t *shape, int rank, int64_t *out)
+{
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        const int64_t size = shape[i] > 1 ? shape[i] : 1;
+        out[i] = step;
+        if (size > INT64_MAX / step)
+            return 0;
+        step *= size;
+    }
+    return 1;
+}
+
 /* Through what the library was taught with; on a GPU thus also, as the table would give memory that PyTorch's own
  * allocator does not know for its own. */
 static PyObject *make_called(const library *of, PyObject *like, const int64_t *shape, int rank)
 {
-    PyObject *result = NULL, *dtype = NULL, *sizes = PyTuple_New(rank);
-    if (!sizes)
-        goto done;
-    for (int i = 0; i < rank; i++) {
-        PyObject *size = PyLong_FromLongLong(shape[i]);
-        if (!size || PyTuple_SetItem(sizes, i, size) != 0)
-            goto done;
-    }
-    if (of->functions) {
-        result = PyObject_CallFunctionObjArgs(of->empty, like, sizes, NULL);
-        goto done;
-    }
-    dtype = PyObject_GetAttrString(like, "dtype");
-    if (dtype)
-        result = PyObject_CallFunctionObjArgs(of->empty, sizes, dtype, NULL);
-done:
-    Py_XDECREF(dtype);
+    int64_t strides[RANK_MAX];
+    if (!strides_of(shape, rank, strides))
+        return NULL;
+    PyObject *result = NULL, *second = NULL, *sizes = tuple_of(shape, rank);
+    if (sizes)
+        second = of->functions ? tuple_of(strides, rank) : PyObject_GetAttrString(like, "dtype");
+    if (second && of->functions)
+        result = PyObject_CallFunctionObjArgs(of->empty, like, sizes, second, NULL);
+    else if (second)
+        result = PyObject_CallFunctionObjArgs(of->empty, sizes, second, NULL);
+    Py_XDECREF(second);
     Py_XDECREF(sizes);
     return result;
 }
