@@ -7,9 +7,11 @@ A decoder with grouped heads (width 2048, 32/8 heads, 16 layers), an encoder wit
 difference as a part of the largest output; a counter shows that every attention ran in Tenon; times are medians of
 rounds that run in turn.
 
-Measured at 2048 tokens; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On a 2-core
-Sapphire Rapids that others were using, float32, 2 layers: decoder 1.84, 1.07, the largest difference 8e-06 (itself, not
-as a part); encoder 2.34, 1.07, error 3.6e-07; vision transformer 1.80, 0.98, error 5.2e-07. On an H200, bfloat16, all
+Measured at 2048 tokens; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On the 16 processors
+beside an H200 (AMX, PyTorch 2.11, 2026-11-16), all layers, float32: decoder 2.59, 1.07, error 2.9e-06; encoder 3.07, 1.08,
+8.3e-07; vision transformer 2.90, 1.09, 8.1e-07; bfloat16: 4.66, 1.12, 2.7e-02; 4.19, 1.13, 1.9e-02; 6.80, 1.18, 1.5e-02.
+With TENON_CPU_POOL=own, where two pools of threads get in each other's way, the decoder has 2.12, 0.95 and 3.49, 0.78. On
+2 processors that others were using, float32, 2 layers: 1.84, 1.01; 2.22, 1.08; 1.90, 1.07. On an H200, bfloat16, all
 layers, cuDNN 9.19, PyTorch 2.11: with the extension decoder 3.29, 1.00, error 2.8e-02; encoder 2.73, 1.10, 2.0e-02;
 vision transformer 2.41, 1.06, 1.6e-02; through ctypes alone 2.08, 0.88; 2.03, 0.93; 1.93, 0.88; sdpa's errors are the
 same. The kernels take as long as PyTorch's there, and the smaller models (4 and 3 ms) are held up by their launches: a
