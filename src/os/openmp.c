@@ -23,7 +23,7 @@ static struct {
     max_threads_fn *max_threads;
     _Atomic bool looking, occupied, told;
     _Atomic int64_t look_again; /* not before then */
-    bool forked;                /* since one was found */
+    bool forked;                /* this process is a child */
 } runtime;
 
 bool tni_openmp_is_runtime(const char *path)
@@ -92,7 +92,7 @@ bool tni_openmp_ready(void)
 
 void tni_openmp_forget(void)
 {
-    runtime.forked = runtime.forked || atomic_load(&runtime.run_parallel);
+    runtime.forked = true;
     atomic_store(&runtime.run_parallel, NULL);
     atomic_store(&runtime.looking, false);
 }

@@ -12,7 +12,7 @@ bool tni_openmp_is_runtime(const char *path);
 
 /* Whether loops can run on a run-time's threads: those of the first that is in the process. None is ever loaded for
  * it; while there is none, it is looked for ten times a second at most, and that it is missing is logged once.
- * False in a child of fork() whose parent had found one. */
+ * False in a child of fork(): whether its parent's threads had entered one nobody says. */
 bool tni_openmp_ready(void);
 
 /* Runs task(user, i) for every i in [0, count) on at most `most` of the run-time's threads, 0: all that it gives

@@ -200,8 +200,10 @@ int32_t tni_parallel_threads(void)
 
 void tni_parallel_openmp_set(bool openmp)
 {
+    lock();
     process.openmp = openmp;
     process.hint = 0;
+    unlock();
 }
 
 int32_t tni_parallel_threads_hint(void)

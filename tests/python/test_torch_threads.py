@@ -49,6 +49,19 @@ assert lib.tn_parallel_threads() == 3 and is_right()
 """)
 
 
+def test_a_child_of_one_that_used_pytorch_alone(script):
+    """Tenon had run no loop before the fork, and PyTorch had: its threads are not there, and are not waited for."""
+    script(START + """
+(torch.ones(4000000) + 1).sum()
+child = os.fork()
+if child == 0:
+    ours(q, q, q)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert is_right()
+""")
+
+
 @pytest.mark.parametrize("way", ["environment", "set before", "frozen"])
 def test_who_chose_is_followed(script, way):
     """Who set something else before has it."""
