@@ -144,11 +144,12 @@ TN_API tn_status tn_device_default(tn_device **out, tn_error *err);
 /* A scope in which a device is current. Zeroed is ready; belongs to the thread that entered it, and on
  * another one leaving it does nothing. It nests, restores on every path what was current when it was
  * entered, whatever happened inside, and cannot be entered twice (TN_BUSY). NULL: changes nothing.
- * Frozen. */
+ * What the vendor has as current (a CUcontext), by whomever it was made so, comes back, too. Frozen. */
 typedef struct tn_device_guard {
     const tn_platform *platform; /* NULL: not entered, or nothing to restore */
     int32_t previous;
-    int32_t entered; /* 0: it is not */
+    int32_t entered; /* 0: it is not; below 0: with what the vendor had */
+    void *vendors;
 } tn_device_guard;
 
 TN_API tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err);

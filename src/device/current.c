@@ -6,6 +6,12 @@
 #include "device/platform/platforms.h"
 #include "device/stream/trail.h"
 
+/* What the vendor had as current when a guard was entered, by whomever it was made so. */
+typedef struct vendors {
+    bool entered;
+    void *previous;
+} vendors;
+
 /* By the platforms' slots. Zeroed is right: device 0 is current until another is set. Small, as every
  * copy of the library in a process has a share of what the loader sets aside for threads. */
 static _Thread_local uint16_t by_slot[TNI_PLATFORM_SLOTS];
@@ -37,19 +43,26 @@ int32_t tn_device_current(const tn_platform *platform)
     return entry ? entry->index : 0;
 }
 
-/* By a call that is open. To zero all of what it may say would take longer than the call itself. */
-static tn_status make_current(const tni_call *call, const char *where, tn_error *err)
+/* By a call that is open; in a scope of the vendor's where it is to give what it had, and can. To zero all of what it
+ * may say would take longer than the call itself. */
+static tn_status make_current(const tni_call *call, vendors *out, const char *where, tn_error *err)
 {
     tn_error said;
     said.native_code = 0;
     said.where[0] = said.message[0] = '\0';
-    return tni_device_settle(
-        call, where, call->row->device_activate(call->self, call->device, &said), &said, err);
+    bool enters = out && call->row->device_enter;
+    tn_status status =
+        enters ? call->row->device_enter(call->self, call->device, &out->previous, &said)
+               : call->row->device_activate(call->self, call->device, &said);
+    if (enters)
+        out->entered = status == TN_OK;
+    return tni_device_settle(call, where, status, &said, err);
 }
 
 /* Initialises the device and makes it the vendor's current one, where there is such a thing. One that
- * cannot be used is refused, but for one that is for planning only. */
-static tn_status activate(const tn_device *device, const char *where, tn_error *err)
+ * cannot be used is refused, but for one that is for planning only. With `out`, where the vendor can, what
+ * it had is in there, which the caller brings back. */
+static tn_status activate(const tn_device *device, vendors *out, const char *where, tn_error *err)
 {
     tni_call call;
     if (device->plans_only)
@@ -57,7 +70,7 @@ static tn_status activate(const tn_device *device, const char *where, tn_error *
     if (!device->offer->platform->row->device_activate && tni_device_is_usable(device))
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, err);
-    return status || !call.row->device_activate ? status : make_current(&call, where, err);
+    return status || !call.row->device_activate ? status : make_current(&call, out, where, err);
 }
 
 static bool is_initialized(const tni_call *call)
@@ -81,19 +94,19 @@ static void follow(const tn_device *device)
     tni_call call;
     if (tni_device_open(device, where, &call, NULL) == TN_OK && call.row->device_activate &&
         is_initialized(&call))
-        (void)make_current(&call, where, NULL);
+        (void)make_current(&call, NULL, where, NULL);
 }
 
 /* The place is there before the module is called, so that nothing can fail after it, and is looked up
  * again: what the module logs reaches the program, which may make other things current. */
-static tn_status exchange(const tn_device *device, bool initialise, const char *where,
+static tn_status exchange(const tn_device *device, bool initialise, vendors *out, const char *where,
                           int32_t *out_previous, tn_error *err)
 {
     const tn_platform *platform = device->platform;
     int32_t previous = tn_device_current(platform);
     if (!has_room(platform, device->index))
         return tni_no_memory(err, where, "a thread's current device");
-    tn_status status = initialise ? activate(device, where, err) : TN_OK;
+    tn_status status = initialise ? activate(device, out, where, err) : TN_OK;
     if (status)
         return status;
     if (!initialise)
@@ -114,7 +127,7 @@ static tn_status exchange_number(const tn_platform *platform, int32_t index, boo
         return TN_OK;
     }
     const tn_device *device = tni_devices_of(platform, index);
-    return device ? exchange(device, initialise, where, out_previous, err)
+    return device ? exchange(device, initialise, NULL, where, out_previous, err)
                   : tni_platform_no_device(platform, index, where, err);
 }
 
@@ -158,13 +171,15 @@ int32_t tni_current_thread(void)
 
 bool tni_guard_is_of_this_thread(const tn_device_guard *guard)
 {
-    return guard->entered && guard->entered == tni_current_thread();
+    return guard->entered &&
+           (guard->entered < 0 ? -guard->entered : guard->entered) == tni_current_thread();
 }
 
 tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_error *err)
 {
     static const char where[] = "tn_device_guard_enter";
     int32_t previous = -1;
+    vendors had = {0};
     tn_status status = TN_OK;
     if (!guard)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the guard is NULL");
@@ -177,11 +192,20 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
                          "%s is no longer there: another module, or none, serves platform %s now",
                          device->id, device->platform->name);
     else if (device)
-        status = exchange(device, true, where, &previous, err);
+        status = exchange(device, true, &had, where, &previous, err);
     if (!status)
-        *guard =
-            (tn_device_guard){device ? device->platform : NULL, previous, tni_current_thread()};
+        *guard = (tn_device_guard){device ? device->platform : NULL, previous,
+                                   had.entered ? -tni_current_thread() : tni_current_thread(),
+                                   had.previous};
     return status;
+}
+
+/* Also when the device was lost meanwhile; in a child of fork() there is nothing to bring back. */
+static void bring_back(const tn_platform *platform, void *previous)
+{
+    const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+    if (offer && tni_offer_is_of_this_process(offer) && offer->platform->row->device_leave)
+        offer->platform->row->device_leave(offer->platform->self, previous);
 }
 
 void tn_device_guard_leave(tn_device_guard *guard)
@@ -190,10 +214,15 @@ void tn_device_guard_leave(tn_device_guard *guard)
         return;
     const tn_platform *platform = guard->platform;
     int32_t previous = guard->previous;
+    const vendors had = {guard->entered < 0, guard->vendors};
     *guard = (tn_device_guard){0};
     if (!platform || previous < 0)
         return;
     keep(platform, previous);
+    if (had.entered) {
+        bring_back(platform, had.previous);
+        return;
+    }
     const tn_platform_row *row = tni_platform_row_of(platform);
     const tn_device *device =
         row && row->device_activate ? tni_devices_of(platform, previous) : NULL;

@@ -199,6 +199,7 @@ static tn_status check_pairs(const check *at, const tn_platform_row *row)
     } pairs[] = {
         {{"event_export", "event_import"}, row->event_export != NULL, row->event_import != NULL},
         {{"host_alloc", "host_free"}, row->host_alloc != NULL, row->host_free != NULL},
+        {{"device_enter", "device_leave"}, row->device_enter != NULL, row->device_leave != NULL},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         if (pairs[i].first != pairs[i].second)
@@ -207,6 +208,8 @@ static tn_status check_pairs(const check *at, const tn_platform_row *row)
     }
     if (row->event_export && !row->event_create)
         return refuse(at, "event_export needs events: event_create is NULL");
+    if (row->device_enter && !row->device_activate)
+        return refuse(at, "device_enter needs device_activate, which is NULL");
     return TN_OK;
 }
 
@@ -346,7 +349,7 @@ typedef struct row_kind {
 
 // clang-format off
 static const row_kind
-    platforms = {"platform", TN_UP_TO(tn_platform_row, capture_free), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
+    platforms = {"platform", TN_UP_TO(tn_platform_row, device_leave), "", TNI_NAME_MAX, TNI_PLATFORMS_MAX,
                  check_platform},
     libraries = {"library", TN_UP_TO(tn_library_row, verbose), "", TNI_NAME_MAX, MOST_ROWS,
                  check_library},

@@ -192,6 +192,55 @@ static void the_callers_context_is_found_again(void **state)
     assert_int_equal(cu.primary_release(0) || cu.primary_release(1), CUDA_SUCCESS);
 }
 
+static void assert_is_current(cu_context expected)
+{
+    cu_context now = &now;
+    assert_int_equal(cu.context_get(&now), CUDA_SUCCESS);
+    assert_ptr_equal(now, expected);
+}
+
+/* Guards of both devices, nested, with one that the program makes current inside: the caller's is back. */
+static void guard_over(cu_context expected, cu_context of_first, cu_context of_second)
+{
+    tn_device_guard outer = {0}, inner = {0};
+    DO(tn_device_guard_enter(&outer, first, &err));
+    assert_is_current(of_first);
+    DO(tn_device_guard_enter(&inner, second, &err));
+    assert_is_current(of_second);
+    assert_int_equal(cu.context_set(of_first), CUDA_SUCCESS);
+    tn_device_guard_leave(&inner);
+    assert_is_current(of_first);
+    assert_int_equal(cu.context_set(NULL), CUDA_SUCCESS);
+    tn_device_guard_leave(&outer);
+    assert_is_current(expected);
+    assert_int_equal(tn_device_current(tn_device_platform(first)), 0);
+}
+
+static void guards_find_the_callers_context_again(void **state)
+{
+    cu_context one = NULL, two = NULL, popped;
+    tn_stream_guard guard = {0};
+    tn_stream *stream = NULL;
+    (void)state;
+    come_in();
+    assert_int_equal(cu.primary_retain(&one, 0) || cu.primary_retain(&two, 1), CUDA_SUCCESS);
+    DO(tn_device_synchronize(first, &err));
+    DO(tn_device_synchronize(second, &err));
+    assert_int_equal(cu.context_set(NULL), CUDA_SUCCESS);
+    guard_over(NULL, one, two);
+    assert_int_equal(cu.context_push(two), CUDA_SUCCESS);
+    guard_over(two, one, two);
+    DO(tn_stream_create(first, NULL, &stream, &err));
+    DO(tn_stream_guard_enter(&guard, stream, &err));
+    assert_is_current(one);
+    tn_stream_guard_leave(&guard);
+    assert_is_current(two);
+    tn_stream_release(stream);
+    assert_int_equal(cu.context_pop(&popped), CUDA_SUCCESS);
+    assert_int_equal(cu.context_pop(&popped), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(cu.primary_release(0) || cu.primary_release(1), CUDA_SUCCESS);
+}
+
 /* A refusal restores, too. */
 static void a_failed_call_restores_the_context(void **state)
 {
@@ -515,6 +564,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_child_of_one_who_only_looked_can_start_the_driver),
         cmocka_unit_test(a_device_is_started_by_its_first_use_alone),
         cmocka_unit_test(the_callers_context_is_found_again),
+        cmocka_unit_test(guards_find_the_callers_context_again),
         cmocka_unit_test(a_failed_call_restores_the_context),
         cmocka_unit_test(setting_a_device_makes_its_context_current),
         cmocka_unit_test(want_of_memory_trims_the_pool),

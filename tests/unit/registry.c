@@ -363,7 +363,7 @@ static void bad_platforms_are_refused(void **state)
     static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
         SET(platform.struct_size, size_t, sizeof good.platform - 1,
-            "platform row 1: struct_size needs at least 408, found 407"),
+            "platform row 1: struct_size needs at least 424, found 423"),
         TEXT(platform.name, NULL,
              "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
         TEXT(platform.name, "best", "name needs another word: \"best\" chooses a device"),
@@ -394,6 +394,8 @@ static void bad_platforms_are_refused(void **state)
         {offsetof(rows, platform.capture_free), sizeof ends, &ends,
          "captures need all their functions or none: capture_free is there, stream_is_captured is "
          "NULL"},
+        {offsetof(rows, platform.device_leave), sizeof ends, &ends,
+         "device_enter and device_leave come together: device_enter is NULL"},
         {offsetof(rows, platform.stream_destroy), sizeof ends, &ends,
          "streams need all their functions or none: stream_destroy is there, stream_create is NULL"},
     };

@@ -133,7 +133,6 @@ tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err)
 {
     cuda *self = any;
     cuda_device *device = &self->devices[index];
-    cu_context before = NULL;
     if (has_faulted(device))
         return tell_fault(device, err);
     cu_context context = atomic_load_explicit(&device->context, memory_order_acquire);
@@ -144,10 +143,10 @@ tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err)
         context = atomic_load_explicit(&device->context, memory_order_acquire);
     }
     *out = (cuda_scope){.self = self, .device = device};
-    cu_result code = self->driver.context_get(&before);
+    cu_result code = self->driver.context_get(&out->before);
     if (code)
         return cuda_check(out, code, "cuCtxGetCurrent", err);
-    if (before == context)
+    if (out->before == context)
         return TN_OK;
     code = self->driver.context_push(context);
     if (code)
@@ -172,16 +171,34 @@ void cuda_leave(const cuda_scope *scope)
         (void)scope->self->driver.context_pop(&popped);
 }
 
-/* The one call that leaves the device's context current: it is what the caller asked for. */
-tn_status cuda_device_activate(void *any, int32_t index, tn_error *err)
+/* What leaves the device's context current: it is what the caller asked for. */
+tn_status cuda_device_enter(void *any, int32_t index, void **out_previous, tn_error *err)
 {
     cuda_scope scope;
     tn_status status = cuda_enter(any, index, &scope, err);
-    if (status || !scope.pushed)
+    if (status)
         return status;
+    *out_previous = scope.before;
+    if (!scope.pushed)
+        return TN_OK;
     cuda_leave(&scope);
     cu_result code = scope.self->driver.context_set(atomic_load(&scope.device->context));
     return cuda_check(&scope, code, "cuCtxSetCurrent", err);
+}
+
+tn_status cuda_device_activate(void *any, int32_t index, tn_error *err)
+{
+    void *previous;
+    return cuda_device_enter(any, index, &previous, err);
+}
+
+/* Not by the driver's stack: what is made current inside may change that. */
+void cuda_device_leave(void *any, void *previous)
+{
+    const cuda *self = any;
+    cu_context now = NULL;
+    if (self->driver.context_get(&now) != CUDA_SUCCESS || now != previous)
+        (void)self->driver.context_set(previous);
 }
 
 /* By us, or by the program: that it is there is what counts. */

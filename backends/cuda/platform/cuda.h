@@ -103,8 +103,9 @@ tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_lin
 typedef struct cuda_scope {
     cuda *self;
     cuda_device *device;
-    bool pushed;  /* another one was, or none */
-    bool relaxed; /* and `mode` is what the thread had */
+    cu_context before; /* current, or NULL */
+    bool pushed;       /* that was another one */
+    bool relaxed;      /* and `mode` is what the thread had */
     cu_capture_mode mode;
 } cuda_scope;
 
@@ -135,6 +136,8 @@ tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char 
 tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
 tn_status cuda_device_activate(void *any, int32_t index, tn_error *err);
+tn_status cuda_device_enter(void *any, int32_t index, void **out_previous, tn_error *err);
+void cuda_device_leave(void *any, void *previous);
 int32_t cuda_device_is_initialized(void *any, int32_t index);
 tn_status cuda_device_reset(void *any, int32_t index, tn_error *err);
 tn_status cuda_device_synchronize(void *any, int32_t index, tn_error *err);

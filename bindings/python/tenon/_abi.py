@@ -420,7 +420,7 @@ class EventArgs(Sized):
 
 
 class DeviceGuard(Structure):
-    _fields_ = _layout("p platform\n i previous entered")
+    _fields_ = _layout("p platform\n i previous entered\n p vendors")
 
 
 class StreamGuard(Structure):

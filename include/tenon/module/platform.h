@@ -298,8 +298,14 @@ typedef struct tn_platform_row {
     tn_status (*capture_alloc)(void *self, int32_t device, void *stream, uint64_t bytes, void **out,
                                tn_error *err);
     void (*capture_free)(void *self, int32_t device, void *stream, void *memory);
+
+    /* A guard's scope of the vendor's own current device, both or neither: device_enter does what device_activate
+     * does and gives what was current on this thread before, by whomever it was made so, which device_leave makes
+     * current again. NULL: guards activate what was current by Tenon's own count. */
+    tn_status (*device_enter)(void *self, int32_t device, void **out_previous, tn_error *err);
+    void (*device_leave)(void *self, void *previous);
 } tn_platform_row;
-TN_ENDS_WITH(tn_platform_row, capture_free);
+TN_ENDS_WITH(tn_platform_row, device_leave);
 
 TN_END_DECLS
 
