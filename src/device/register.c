@@ -129,8 +129,9 @@ static tn_status bring_in(tni_platforms *set, tn_module_entry_fn *entry, bool re
         return status;
     const tni_record *record = *out;
     if (record->status)
-        return tn_fail(err, record->status, 0, where, "module %s stopped at %s: %s", record->name,
-                       tn_module_stage_name(record->stage), record->message);
+        return tn_fail(err, record->status, 0, where, "module %s stopped at %s: %s%s%s",
+                       record->name, tn_module_stage_name(record->stage), record->message,
+                       record->remedy[0] ? "; remedy: " : "", record->remedy);
     status = tni_platforms_sync(set, err);
     return status ? status : check_platforms(set, record, err);
 }

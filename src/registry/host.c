@@ -48,11 +48,16 @@ static const char *remedy_for(const tni_record *record, const char *files)
 static void note_lacking(tni_record *record, const char *files)
 {
     const char *remedy = remedy_for(record, files);
-    record->lacks_own = remedy != NULL;
+    record->helps_own = remedy != NULL;
     if (remedy)
-        tn_text_fit(record->lacks, sizeof record->lacks, remedy);
+        tn_text_fit(record->helps, sizeof record->helps, remedy);
     else
-        tni_bind_remedy(files, record->lacks, sizeof record->lacks);
+        tni_bind_remedy(files, record->helps, sizeof record->helps);
+}
+
+static bool is_probing(const tni_record *record)
+{
+    return atomic_load(&record->prober) == tni_thread_id();
 }
 
 static tn_status host_library_bind(void *self, const char *files, const tn_symbol *symbols,
@@ -61,7 +66,7 @@ static tn_status host_library_bind(void *self, const char *files, const tn_symbo
     tni_record *record = self;
     char *file = NULL;
     tn_status status = tni_bind(files, symbols, count, NULL, table, &file, err);
-    if (status == TN_UNAVAILABLE && atomic_load(&record->prober) == tni_thread_id())
+    if (status == TN_UNAVAILABLE && is_probing(record))
         note_lacking(record, files);
     if (!status)
         tni_log(TN_LOG_INFO, "module %s: opened %s", record->name, file ? file : files);
@@ -124,6 +129,15 @@ static tn_status host_library_look(void *self, const char *files, char *out_path
     return TN_OK;
 }
 
+static void host_remedy_tell(void *self, const char *text)
+{
+    tni_record *record = self;
+    if (!is_probing(record))
+        return;
+    tn_text_fit(record->helps, sizeof record->helps, text ? text : "");
+    record->helps_own = true;
+}
+
 void tni_host_fill(tni_record *record)
 {
     record->host = (tn_host){
@@ -140,5 +154,6 @@ void tni_host_fill(tni_record *record)
         .cache_get = host_cache_get,
         .cache_put = host_cache_put,
         .library_look = host_library_look,
+        .remedy_tell = host_remedy_tell,
     };
 }

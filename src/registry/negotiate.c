@@ -103,7 +103,7 @@ static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
 {
     void *self = NULL;
     int32_t devices = 0;
-    record->lacks[0] = '\0';
+    record->helps[0] = '\0';
     atomic_store(&record->prober, tni_thread_id());
     tn_status status = platform->row->probe(&record->host, &self, &devices, err);
     atomic_store(&record->prober, 0);
@@ -179,15 +179,15 @@ void tni_load_try_devices(const tni_record *record)
     }
 }
 
-/* What its author says of a library that is absent, or else of the platform; or what can be said of
- * such a library anyway. */
+/* What the probe told, or its author says of a library that is absent, or else of the platform; or what
+ * can be said of such a library anyway. */
 static void keep_failure(const tni_record *record, const tn_error *err, tni_platform *platform)
 {
     const char *own = platform->row->remedy ? platform->row->remedy : "";
     tn_text_fit(platform->message, sizeof platform->message, tni_words_of(err));
     tni_words_clean(platform->message);
     tn_text_fit(platform->remedy, sizeof platform->remedy,
-                record->lacks[0] && (record->lacks_own || !own[0]) ? record->lacks : own);
+                record->helps[0] && (record->helps_own || !own[0]) ? record->helps : own);
     tni_words_clean(platform->remedy);
 }
 

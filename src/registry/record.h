@@ -54,8 +54,8 @@ typedef struct tni_record {
     uint32_t abi_major;
     uint32_t abi_minor;
     _Atomic uint64_t prober; /* the thread that is in a probe of it, or 0 */
-    char lacks[256];         /* the prober's: what helps against a library that it did not find */
-    bool lacks_own;          /* by the module's own words */
+    char helps[256];         /* the prober's: what it told, or against a library it did not find */
+    bool helps_own;          /* by the module's own words */
     _Atomic bool withdrawn;  /* by the program that registered it, later than all else */
     tn_error refusal;        /* then, why: TN_OK when the program released it itself */
     const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */

@@ -270,7 +270,7 @@ static void ask_again(void)
     tn_capability capability = {0, 0};
     find();
     CHECK(tn_device_capability(two, &capability, &err) == TN_UNAVAILABLE);
-    CHECK(strstr(err.message, "the driver does not start"));
+    CHECK(strstr(err.message, "the driver does not start and does not say why; look which device"));
     CHECK(tn_device_properties_get(two)->multi_processor_count == 0);
     CHECK(strstr(evidence_of_second(), "the driver does not start"));
     unsetenv("STUB_INIT");
@@ -311,6 +311,7 @@ static void see_nothing(void)
 {
     CHECK(load() == TN_UNAVAILABLE);
     CHECK(strstr(err.message, "CUDA_VISIBLE_DEVICES is \""));
+    CHECK(strstr(err.message, "; remedy: unset CUDA_VISIBLE_DEVICES"));
 }
 
 static void visible_devices_are_those_of_the_driver(void **state)
@@ -369,7 +370,7 @@ static void look_at_split(void)
 static void hear_of_versions(void)
 {
     CHECK(load() == TN_INCOMPATIBLE);
-    CHECK(strstr(err.message, "of different versions"));
+    CHECK(strstr(err.message, "of different versions; remedy: start the machine anew"));
 }
 
 static void what_the_list_does_not_say_others_do(void **state)
@@ -387,6 +388,35 @@ static void what_the_list_does_not_say_others_do(void **state)
     listing_put(root, "/proc/driver/nvidia/version", "NVRM version: Module 570.1.2\n");
     RUN(look_with_the_management_library, );
     RUN(hear_of_versions, "STUB_NVML=18", );
+}
+
+static void hear_of_wsl(void)
+{
+    CHECK(load() == TN_UNAVAILABLE);
+    CHECK(strstr(err.message, "this is WSL; remedy: update NVIDIA's driver on Windows"));
+}
+
+static void hear_of_an_old_one_on_wsl(void)
+{
+    CHECK(load() == TN_INCOMPATIBLE);
+    CHECK(strstr(err.message, "needs 11.2; remedy: install a newer driver on Windows"));
+}
+
+static void hear_of_a_jetson_in_a_box(void)
+{
+    CHECK(load() == TN_UNAVAILABLE);
+    CHECK(strstr(err.message, "/dev/nvmap cannot be opened; remedy: in a container use --runtime"));
+}
+
+static void what_helps_is_told_for_the_machine(void **state)
+{
+    (void)state;
+    listing_put(root, "/dev/dxg", "");
+    RUN(hear_of_wsl, "STUB_NVML=3", "STUB_DEVICES=0", );
+    RUN(hear_of_an_old_one_on_wsl, "STUB_VERSION=10020", );
+    listing_take_away(root, "/dev/dxg");
+    listing_put(root, "/etc/nv_tegra_release", "");
+    RUN(hear_of_a_jetson_in_a_box, "STUB_NVML=3", "STUB_DEVICES=0", );
 }
 
 /* A child that only saw them cannot ask, and is told so; it can start the driver for itself. */
@@ -460,6 +490,7 @@ int main(void)
         TEST(a_container_has_what_it_was_given),
         TEST(devices_that_differ_are_ordered_by_the_driver),
         TEST(what_the_list_does_not_say_others_do),
+        TEST(what_helps_is_told_for_the_machine),
         TEST(looking_leaves_a_process_that_forks),
         TEST(many_may_ask_at_once),
     };

@@ -14,6 +14,8 @@ UUID = "{}-{}1a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
 TWO = "needs 2 devices, has 1"
 # On a machine that has a real management library, something else stands in its place.
 NAMES = ["libcuda.so.1"] + ["libnvidia-ml.so.1"] * bool(ctypes.util.find_library("nvidia-ml"))
+# What helps against a driver that shows nothing is another thing where this machine has its device files.
+NO_DEVICE = "nvidia-smi" if os.access("/dev/nvidiactl", os.R_OK) else "modprobe nvidia"
 LOSE = "needs a way to lose the device: --lose COMMAND"
 
 
@@ -50,13 +52,15 @@ class Cuda(script.Case):
                              env=self.environment(nvml, **changes))
         return [row for row in json.loads(text)["devices"] if row["platform"] == "cuda"]
 
-    def refusal(self, nvml=True, **changes):
-        """What the module says of itself, and its status."""
+    def refusal(self, remedy, nvml=True, **changes):
+        """What the module says of itself, and its status. What helps is the remedy, and no part of the message."""
         done = script.run(script.build.tenon, "modules", "--json",
                           env=self.environment(nvml, **changes))
         row, = [m for m in json.loads(done.stdout)["modules"] if m["name"] == "cuda"]
         self.assertEqual(row["stage"], "negotiated")
-        self.assertTrue(row["remedy"])
+        self.assertIn(remedy, row["remedy"])
+        self.assertNotIn(row["remedy"], row["message"])
+        self.assertNotIn(remedy, row["message"])
         return row["status"], row["message"]
 
 
@@ -168,35 +172,55 @@ class Verdicts(Cuda):
         self.assertIn("driver", row["remedy"])
 
     def test_too_old(self):
-        status, message = self.refusal(STUB_VERSION="10020")
+        status, message = self.refusal("install a newer ", STUB_VERSION="10020")
         self.assertEqual(status, "incompatible")
         self.assertIn("serves CUDA 10.2, and Tenon needs 11.2", message)
 
     def test_no_device(self):
-        status, message = self.refusal(nvml=False, STUB_DEVICES="0")
+        status, message = self.refusal(NO_DEVICE, nvml=False, STUB_DEVICES="0")
         self.assertEqual(status, "unavailable")
         self.assertIn("the driver shows no NVIDIA GPU", message)
 
-    def test_no_such_device(self):
-        status, message = self.refusal(CUDA_VISIBLE_DEVICES="9")
+    def test_it_does_not_start(self):
+        status, message = self.refusal(NO_DEVICE, nvml=False, STUB_INIT="999")
         self.assertEqual(status, "unavailable")
-        self.assertIn('CUDA_VISIBLE_DEVICES is "9"', message)
+        self.assertIn("does not say why", message)
+
+    def test_no_such_device(self):
+        for value in ("9", ""):
+            status, message = self.refusal("unset CUDA_VISIBLE_DEVICES", CUDA_VISIBLE_DEVICES=value)
+            self.assertEqual(status, "unavailable")
+            self.assertIn(f'CUDA_VISIBLE_DEVICES is "{value}"', message)
 
     def test_versions_that_differ(self):
-        status, message = self.refusal(STUB_NVML="18")
-        self.assertEqual(status, "incompatible")
-        self.assertIn("different versions", message)
-        status, message = self.refusal(nvml=False, STUB_INIT="803")
-        self.assertEqual(status, "incompatible")
+        for nvml, changes in ((True, {"STUB_NVML": "18"}), (False, {"STUB_INIT": "803"})):
+            status, message = self.refusal(" anew", nvml, **changes)
+            self.assertEqual(status, "incompatible")
+            self.assertIn("different versions", message)
+
+    def test_no_permission(self):
+        status, message = self.refusal("ls -l /dev/nvidiactl", STUB_NVML="4")
+        self.assertEqual(status, "not-permitted")
+        self.assertIn("this user may not", message)
 
     def test_a_management_library_that_does_not_serve(self):
         """As on a Jetson: the driver is asked instead."""
         self.assertEqual(len(self.devices(STUB_NVML="3")), 2)
 
     def test_the_toolkits_stub(self):
-        status, message = self.refusal(nvml=False, STUB_INIT="34")
+        status, message = self.refusal("folder", nvml=False, STUB_INIT="34")
         self.assertEqual(status, "incompatible")
         self.assertIn("toolkit's stub", message)
+
+    def test_a_compatibility_package(self):
+        status, message = self.refusal("off LD_LIBRARY_PATH", nvml=False, STUB_INIT="804")
+        self.assertEqual(status, "incompatible")
+        self.assertIn("does not serve this device", message)
+
+    def test_devices_that_are_not_ready(self):
+        status, message = self.refusal("start nvidia-fabricmanager", nvml=False, STUB_INIT="802")
+        self.assertEqual(status, "unavailable")
+        self.assertIn("not ready", message)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,21 @@ static const cuda_driver driver = {.error_name = no_words, .error_text = no_word
 static const cuda_surroundings plain = {.has_nodes = 1};
 static const cuda_surroundings bare = {.has_nodes = 0};
 
-static void says(tn_status status, tn_status expected, const tn_error *err, const char *words)
+static const char *remedy;
+
+/* The message and the remedy, each with its own words, and none twice. */
+static void says(tn_status status, tn_status expected, const tn_error *err, const char *words,
+                 const char *helps)
 {
     assert_int_equal(status, expected);
     assert_int_equal(err->status, expected);
     if (!strstr(err->message, words))
         fail_msg("\"%s\" does not say \"%s\"", err->message, words);
+    if (!strstr(remedy, helps))
+        fail_msg("the remedy of \"%s\" is \"%s\" and not \"%s\"", err->message, remedy, helps);
+    assert_null(strstr(err->message, remedy));
+    assert_in_range(strlen(remedy), 1, 255); /* as much as a host keeps */
+    remedy = "untold";
 }
 
 static void the_driver_s_results_are_told_apart(void **state)
@@ -27,59 +36,93 @@ static void the_driver_s_results_are_told_apart(void **state)
     static const struct {
         cu_result code;
         tn_status status;
-        const char *words;
+        const char *words, *helps;
     } cases[] = {
-        {CUDA_ERROR_NO_DEVICE, TN_UNAVAILABLE, "shows no NVIDIA GPU"},
-        {CUDA_ERROR_STUB_LIBRARY, TN_INCOMPATIBLE, "toolkit's stub"},
-        {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, TN_INCOMPATIBLE, "different versions"},
-        {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, TN_INCOMPATIBLE, "compatibility package"},
-        {CUDA_ERROR_SYSTEM_NOT_READY, TN_UNAVAILABLE, "fabricmanager"},
-        {CUDA_ERROR_UNKNOWN, TN_UNAVAILABLE, "does not say why"},
-        {CUDA_ERROR_OUT_OF_MEMORY, TN_OUT_OF_MEMORY, "(2)"},
+        {CUDA_ERROR_NO_DEVICE, TN_UNAVAILABLE, "shows no NVIDIA GPU", "nvidia-smi"},
+        {CUDA_ERROR_STUB_LIBRARY, TN_INCOMPATIBLE, "toolkit's stub", "before the stub's in"},
+        {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, TN_INCOMPATIBLE, "different versions", "machine anew"},
+        {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, TN_INCOMPATIBLE, "compatibility package",
+         "off LD_LIBRARY_PATH"},
+        {CUDA_ERROR_SYSTEM_NOT_READY, TN_UNAVAILABLE, "not ready", "nvidia-fabricmanager"},
+        {CUDA_ERROR_UNKNOWN, TN_UNAVAILABLE, "does not say why", "nvidia-smi"},
+        {CUDA_ERROR_OUT_OF_MEMORY, TN_OUT_OF_MEMORY, "(2)", "nvidia-smi"},
     };
     tn_error err;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tn_status status = cuda_verdict_driver(&driver, cases[i].code, &plain, NULL, &err);
-        says(status, cases[i].status, &err, cases[i].words);
+        tn_status status = cuda_verdict_driver(&driver, cases[i].code, &plain, NULL, &remedy, &err);
+        says(status, cases[i].status, &err, cases[i].words, cases[i].helps);
         assert_int_equal(err.native_code, cases[i].code);
     }
 }
 
+static const cuda_surroundings wsl = {.is_wsl = 1, .has_nodes = 1}, old_wsl = {.is_wsl = 1};
+static const cuda_surroundings jetson = {.is_jetson = 1, .has_nodes = 1};
+static const cuda_surroundings jetson_box = {.is_jetson = 1};
+
 static void what_helps_depends_on_the_machine(void **state)
 {
-    static const cuda_surroundings wsl = {.is_wsl = 1, .has_nodes = 1}, old_wsl = {.is_wsl = 1};
-    static const cuda_surroundings jetson = {.is_jetson = 1, .has_nodes = 1};
-    static const cuda_surroundings jetson_box = {.is_jetson = 1};
     static const struct {
         const cuda_surroundings *around;
-        const char *words;
+        const char *words, *helps;
     } cases[] = {
-        {&plain, "nvidia-smi"}, {&bare, "--gpus all"}, {&wsl, "Windows'"},
-        {&old_wsl, "/dev/dxg"}, {&jetson, "JetPack"},  {&jetson_box, "--runtime nvidia"},
+        {&plain, "no NVIDIA GPU", "nvidia-smi"}, {&bare, "/dev/nvidiactl", "--gpus all"},
+        {&wsl, "this is WSL", "on Windows"},     {&old_wsl, "/dev/dxg", "WSL 2"},
+        {&jetson, "a Jetson", "JetPack"},        {&jetson_box, "/dev/nvmap", "--runtime nvidia"},
     };
     tn_error err;
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, cases[i].around, NULL, &err),
-             TN_UNAVAILABLE, &err, cases[i].words);
-    says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, &plain, "7", &err), TN_UNAVAILABLE,
-         &err, "CUDA_VISIBLE_DEVICES is \"7\"; unset it");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, cases[i].around, NULL, &remedy,
+                                 &err),
+             TN_UNAVAILABLE, &err, cases[i].words, cases[i].helps);
+    }
+    says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, &plain, "7", &remedy, &err),
+         TN_UNAVAILABLE, &err, "CUDA_VISIBLE_DEVICES is \"7\"", "unset CUDA_VISIBLE_DEVICES");
+    /* Without device files the variable is not what hides them. */
+    says(cuda_verdict_driver(&driver, CUDA_ERROR_NO_DEVICE, &bare, "7", &remedy, &err),
+         TN_UNAVAILABLE, &err, "CUDA_VISIBLE_DEVICES is \"7\"; /dev/nvidiactl", "--gpus all");
+    says(cuda_verdict_driver(&driver, CUDA_ERROR_STUB_LIBRARY, &old_wsl, NULL, &remedy, &err),
+         TN_INCOMPATIBLE, &err, "toolkit's stub", "/usr/lib/wsl/lib");
+}
+
+static void so_does_what_brings_the_driver(void **state)
+{
+    static const struct {
+        const cuda_surroundings *around;
+        const char *absent, *old;
+    } cases[] = {
+        {&plain, "NVIDIA_DRIVER_CAPABILITIES", "newer driver"},
+        {&bare, "", "newer driver"}, /* what the platform's row says */
+        {&wsl, "driver on Windows", "newer driver on Windows"},
+        {&old_wsl, "driver on Windows", "newer driver on Windows"},
+        {&jetson, "JetPack", "newer JetPack"},
+        {&jetson_box, "JetPack", "newer JetPack"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *absent = cuda_verdict_library(TN_UNAVAILABLE, cases[i].around);
+        assert_contains(absent, cases[i].absent);
+        assert_int_equal(!absent[0], !cases[i].absent[0]);
+        assert_contains(cuda_verdict_library(TN_INCOMPATIBLE, cases[i].around), cases[i].old);
+        assert_string_equal(cuda_verdict_library(TN_OUT_OF_MEMORY, cases[i].around), "");
+    }
 }
 
 static void the_management_library_speaks_first(void **state)
 {
-    static const cuda_surroundings jetson = {.is_jetson = 1, .has_nodes = 1};
     tn_error err;
     (void)state;
-    says(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &bare, &err), TN_UNAVAILABLE, &err,
-         "kernel module is not loaded");
-    says(cuda_verdict_nvml(NVML_ERROR_LIB_RM_VERSION_MISMATCH, &plain, &err), TN_INCOMPATIBLE, &err,
-         "start the machine anew");
-    says(cuda_verdict_nvml(NVML_ERROR_NO_PERMISSION, &plain, &err), TN_NOT_PERMITTED, &err,
-         "ls -l /dev/nvidiactl");
-    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &jetson, &err), TN_OK);
-    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_GPU_IS_LOST, &plain, &err), TN_OK);
+    says(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &bare, &remedy, &err), TN_UNAVAILABLE,
+         &err, "kernel module is not loaded", "modprobe nvidia");
+    says(cuda_verdict_nvml(NVML_ERROR_LIB_RM_VERSION_MISMATCH, &plain, &remedy, &err),
+         TN_INCOMPATIBLE, &err, "of different versions", "start the machine anew");
+    says(cuda_verdict_nvml(NVML_ERROR_NO_PERMISSION, &plain, &remedy, &err), TN_NOT_PERMITTED, &err,
+         "may not use", "ls -l /dev/nvidiactl");
+    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_DRIVER_NOT_LOADED, &jetson, &remedy, &err),
+                     TN_OK);
+    assert_int_equal(cuda_verdict_nvml(NVML_ERROR_GPU_IS_LOST, &plain, &remedy, &err), TN_OK);
+    assert_string_equal(remedy, "untold");
 }
 
 static void look(const char *const *paths, cuda_surroundings *out)
@@ -124,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_driver_s_results_are_told_apart),
         cmocka_unit_test(what_helps_depends_on_the_machine),
+        cmocka_unit_test(so_does_what_brings_the_driver),
         cmocka_unit_test(the_management_library_speaks_first),
         cmocka_unit_test(machines_are_told_by_their_files),
         cmocka_unit_test(faults_of_the_context_stay),

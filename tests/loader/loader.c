@@ -134,6 +134,8 @@ static void probe_fails_or_talks_nonsense(void **state)
          "fit a stub card"},
         {"foreign_words", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "ger?t fehlt?ganz",
          "fit a stub card"},
+        {"telling_probe", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "the stub card is loose",
+         "push the stub card?firmly"},
         {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device",
          "connect a device"},
         {"negative_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,

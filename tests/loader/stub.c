@@ -35,6 +35,7 @@ enum {
     STUB_FAILING_PROBE,
     STUB_STARVING_PROBE,
     STUB_FOREIGN_WORDS,
+    STUB_TELLING_PROBE,
     STUB_NO_DEVICE,
     STUB_NEGATIVE_DEVICES,
     STUB_ENDLESS_DEVICES,
@@ -107,6 +108,16 @@ static tn_status ask_vendor(const tn_host *host, int32_t *out_devices, tn_error 
     return status;
 }
 
+/* Its last word on what helps counts, before its rows' and before that of a library which was not found. */
+static tn_status tell(const tn_host *host, tn_error *err)
+{
+    int32_t devices;
+    (void)ask_vendor(host, &devices, err);
+    host->remedy_tell(host->self, "turn the stub card round");
+    host->remedy_tell(host->self, "push the stub card\nfirmly");
+    return tn_fail(err, TN_UNAVAILABLE, 0, "stub: probe", "the stub card is loose");
+}
+
 static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
 {
     const char *where = "stub: probe";
@@ -120,6 +131,7 @@ static tn_status probe(const tn_host *host, void **out_self, int32_t *out_device
     case STUB_STARVING_PROBE:
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, where, "no memory left on the card");
     case STUB_FOREIGN_WORDS: return tn_fail(err, TN_UNAVAILABLE, 0, where, "ger\xe4t fehlt\nganz");
+    case STUB_TELLING_PROBE: return tell(host, err);
     case STUB_NO_DEVICE: *out_devices = 0; break;
     case STUB_NEGATIVE_DEVICES: *out_devices = -3; break;
     case STUB_ENDLESS_DEVICES: *out_devices = INT32_MAX; break;

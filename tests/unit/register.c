@@ -96,7 +96,7 @@ static void what_stops_is_said_and_leaves_nothing(void **state)
     (void)state;
     world_make(&w, WORLD_CPU, NULL);
     assert_int_equal(tni_platforms_register(w.set, refuse, 0, &registration, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "stopped at opened: its entry refused: not today");
+    assert_contains(err.message, "stopped at opened: its entry refused: not today; remedy: tell");
     assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_BROKEN), 0, &registration, &err),
                      TN_DEVICE_LOST);
     assert_contains(err.message, "the board does not answer");

@@ -29,8 +29,10 @@ static bool find_by_list(cuda *self, const cuda_listing *list)
     return true;
 }
 
-/* Starts the driver; *out_count is how many devices it shows. */
-static tn_status init_driver(cuda *self, int *out_count, tn_error *err)
+/* Starts the driver; *out_count is how many devices it shows. `known` is how many others have shown, which they
+ * could not without device files. On failure *out_remedy is what helps. */
+static tn_status init_driver(const cuda *self, int32_t known, int *out_count,
+                             const char **out_remedy, tn_error *err)
 {
     const cuda_driver *driver = &self->driver;
     cuda_surroundings around;
@@ -42,7 +44,9 @@ static tn_status init_driver(cuda *self, int *out_count, tn_error *err)
     if (!code)
         return TN_OK;
     cuda_look_around(self->root, &around);
-    return cuda_verdict_driver(driver, code, &around, getenv("CUDA_VISIBLE_DEVICES"), err);
+    around.has_nodes |= known > 0;
+    return cuda_verdict_driver(driver, code, &around, getenv("CUDA_VISIBLE_DEVICES"), out_remedy,
+                               err);
 }
 
 /* Without the management library: in the order of the bus, where no device is hidden or split. */
@@ -60,11 +64,12 @@ static void number_by_bus(cuda *self)
 }
 
 /* Without the management library, or where it does not know: the driver's own devices, in its order. */
-static tn_status find_by_driver(cuda *self, const cuda_listing *list, tn_error *err)
+static tn_status find_by_driver(cuda *self, const cuda_listing *list, const char **out_remedy,
+                                tn_error *err)
 {
     const cuda_driver *driver = &self->driver;
     int count = 0;
-    tn_status status = init_driver(self, &count, err);
+    tn_status status = init_driver(self, list->count, &count, out_remedy, err);
     for (int i = 0; !status && i < count && i < CUDA_MOST; i++) {
         cuda_found found;
         cu_device handle = -1;
@@ -118,12 +123,16 @@ tn_status cuda_find_handle(const cuda_device *device, tn_error *err)
 tn_status cuda_start(cuda *self, tn_error *err)
 {
     tn_status status = TN_OK;
+    tn_error why = {0};
+    const char *remedy = "";
     int count = 0;
     if (atomic_load_explicit(&self->started, memory_order_acquire))
         return TN_OK;
     mtx_lock(&self->lock);
     if (!atomic_load(&self->started)) {
-        status = init_driver(self, &count, err);
+        status = init_driver(self, self->count, &count, &remedy, &why);
+        if (status) /* a call that fails has no other place for what helps */
+            tn_fail(err, status, why.native_code, why.where, "%s; %s", why.message, remedy);
         for (int32_t i = 0; !status && i < self->count; i++)
             match(self, &self->devices[i], count);
         if (!status)
@@ -153,16 +162,19 @@ static bool list_by_proc(const cuda *self, cuda_listing *out)
 }
 
 /* Everything but the host's memory for it, which the caller has. */
-static tn_status look(cuda *self, tn_error *err)
+static tn_status look(cuda *self, const char **out_remedy, tn_error *err)
 {
     nvml_result code = NVML_SUCCESS;
     cuda_surroundings around;
     cuda_listing list = {.count = 0};
     tn_status status = cuda_driver_bind(self->host, &self->driver, &self->driver_version, err);
-    if (status)
+    if (status) {
+        cuda_look_around(self->root, &around);
+        *out_remedy = cuda_verdict_library(status, &around);
         return status;
+    }
     if (has_started(&self->driver))
-        return find_by_driver(self, &list, err);
+        return find_by_driver(self, &list, out_remedy, err);
     if (list_by_proc(self, &list) && find_by_list(self, &list))
         return TN_OK;
     cuda_open_management(self, &list, &code);
@@ -171,22 +183,25 @@ static tn_status look(cuda *self, tn_error *err)
         return TN_OK;
     if (code) {
         cuda_look_around(self->root, &around);
-        status = cuda_verdict_nvml(code, &around, err);
+        status = cuda_verdict_nvml(code, &around, out_remedy, err);
     }
-    return status ? status : find_by_driver(self, &list, err);
+    return status ? status : find_by_driver(self, &list, out_remedy, err);
 }
 
 tn_status cuda_probe_at(const tn_host *host, const char *root, void **out_self,
                         int32_t *out_devices, tn_error *err)
 {
+    const char *remedy = "";
     cuda *self = host->alloc(host->self, sizeof *self, _Alignof(cuda));
     if (!self)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cuda: probe", "no memory for the platform");
     memset(self, 0, sizeof *self);
     self->host = host;
     self->root = root;
-    tn_status status = look(self, err);
+    tn_status status = look(self, &remedy, err);
     if (status) {
+        if (TN_HAS(host, tn_host, remedy_tell))
+            host->remedy_tell(host->self, remedy);
         host->release(host->self, self);
         return status;
     }

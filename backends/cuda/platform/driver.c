@@ -35,9 +35,8 @@ tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_v
         return status;
     if (version < CUDA_DRIVER_LEAST)
         return tn_fail(err, TN_INCOMPATIBLE, 0, "cuDriverGetVersion",
-                       "NVIDIA's driver serves CUDA %d.%d, and Tenon needs %d.%d: install a newer "
-                       "driver",
-                       version / 1000, version % 1000 / 10, CUDA_DRIVER_LEAST / 1000,
+                       "NVIDIA's driver serves CUDA %d.%d, and Tenon needs %d.%d", version / 1000,
+                       version % 1000 / 10, CUDA_DRIVER_LEAST / 1000,
                        CUDA_DRIVER_LEAST % 1000 / 10);
     status = host->library_bind(host->self, library, symbols, SYMBOLS, out, err);
     if (!status)

@@ -99,8 +99,13 @@ typedef struct tn_host {
      * is a path. TN_NOT_FOUND, and nothing is written, where there is none. */
     tn_status (*library_look)(void *self, const char *files, char *out_path, size_t size,
                               int32_t *out_is_here, tn_error *err);
+
+    /* For a probe that is about to fail, by its own thread: what helps against the cause that it found, in place of
+     * its row's remedy and of what library_bind has noted. Copied, and cut to 255 bytes; the last word counts. Of no
+     * effect elsewhere, and of none when the probe succeeds. */
+    void (*remedy_tell)(void *self, const char *text);
 } tn_host;
-TN_ENDS_WITH(tn_host, library_look);
+TN_ENDS_WITH(tn_host, remedy_tell);
 
 /* What the module gives. Lists are NULL-ended arrays of pointers, so that rows may grow; a list
  * may be NULL. Everything it points to is constant and lives as long as the process. */

@@ -158,7 +158,8 @@ typedef struct tn_platform_row {
     const char *name;   /* "acme": the word before ':' in "acme:0"; not "best"              */
     int32_t kind;       /* TN_PLATFORM_OOT, ...                                             */
     uint32_t flags;     /* TN_PLATFORM_STAND_IN | ...                                       */
-    const char *remedy; /* what helps when the probe fails: "install ..."; or NULL         */
+    const char *remedy; /* what helps when the probe fails and tells nothing better by
+                           host->remedy_tell: "install ..."; or NULL                        */
 
     /* Looks for the hardware: opens the vendor's library (host->library_bind) here and not before.
      * Without hardware it returns TN_UNAVAILABLE and says why; opening a module, its entry and all
