@@ -184,6 +184,7 @@ LARGE = (
 SANITIZED = (
     "attention:f32:b=1,h=2,l=35,d=24,mask=causal,lse=1", "attention:f32:b=1,h=2,lq=2,lk=1100,d=24,dropout=0.5",
     "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
+    "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
 )
 
 

@@ -246,6 +246,60 @@ static void calls_become_part_of_the_programs_graph(void **state)
     work_end(&w);
 }
 
+static void assert_current(cu_context expected)
+{
+    cu_context now = NULL;
+    assert_int_equal(driver.context_get(&now), CUDA_SUCCESS);
+    assert_ptr_equal(now, expected);
+}
+
+/* Handles 1 and 2 are the default streams, that of old and the thread's own. */
+static void use_default_streams(cu_context own)
+{
+    for (uintptr_t raw = 1; raw <= 2; raw++) {
+        tn_tensor there = make(gpu, TN_F32, 1, SIZE), here = make(cpu, TN_F32, 1, SIZE);
+        tn_stream *wrapped = NULL;
+        must(tn_stream_wrap(gpu, (void *)raw, &wrapped, &err));
+        must(tn_fill(NULL, TN_ARGS(fill, .out = &there, .value = 3, .stream = wrapped), &err));
+        assert_current(own);
+        must(tn_stream_synchronize(wrapped, &err));
+        assert_current(own);
+        must(tn_fill(NULL, TN_ARGS(fill, .out = &here, .value = 3), &err));
+        expect_same(&there, &here, "a default stream");
+        tn_stream_release(wrapped);
+        tn_tensor_release(&there);
+        tn_tensor_release(&here);
+        assert_current(own);
+    }
+}
+
+/* A context of the program's own is current before, between and after Tenon's calls and guards. */
+static void the_programs_context_comes_back(void **state)
+{
+    cu_result (*create)(cu_context *, unsigned, int);
+    cu_result (*destroy)(cu_context);
+    cu_context own = NULL, inside = NULL;
+    tn_device_guard guard = {0};
+    (void)state;
+    begin();
+    bind_driver();
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *symbols[] = {dlsym(library, "cuCtxCreate_v2"), dlsym(library, "cuCtxDestroy_v2")};
+    memcpy(&create, &symbols[0], sizeof create);
+    memcpy(&destroy, &symbols[1], sizeof destroy);
+    must(tn_device_synchronize(gpu, &err));
+    assert_int_equal(create(&own, 0, 0), CUDA_SUCCESS);
+    assert_current(own);
+    use_default_streams(own);
+    must(tn_device_guard_enter(&guard, gpu, &err));
+    assert_int_equal(driver.context_get(&inside), CUDA_SUCCESS);
+    assert_ptr_not_equal(inside, own);
+    assert_int_equal(driver.context_set(NULL), CUDA_SUCCESS);
+    tn_device_guard_leave(&guard);
+    assert_current(own);
+    assert_int_equal(destroy(own), CUDA_SUCCESS);
+}
+
 /* Launches a kernel that traps on the stream, behind Tenon's back. */
 static void trap(void)
 {
@@ -316,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_graph_of_kernels_gives_what_the_calls_give),
         cmocka_unit_test(a_product_in_a_graph_is_the_product),
         cmocka_unit_test(calls_become_part_of_the_programs_graph),
+        cmocka_unit_test(the_programs_context_comes_back),
         cmocka_unit_test(a_trap_is_told_with_what_ran_and_leaves_the_process_well),
     };
     return run_suite("cuda.hardware", tests);
