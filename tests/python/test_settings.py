@@ -157,3 +157,64 @@ with tenon.settings.scope({"inference": True}):
     assert "fp32_precision" in path.read_text()
     assert script("import tenon; print(tenon.settings.get('fp32_precision'), tenon.settings.file())",
                   TENON_CONFIG=str(path)).strip() == f"ieee {path}"
+
+
+UNDER_WAY = """
+import gc
+import numpy, tenon
+from tenon._library import lib
+
+released, release, inside, attention = [], lib.tn_context_release, [], lib.tn_attention
+q = numpy.ones((1, 1, 2, 4), "f4")
+
+
+def noted_release(address):
+    released.append(address)
+    release(address)
+
+
+def noted_attention(context, *given):
+    '''As when another thread changes the process's settings, and derives anew, while a call is under way.'''
+    before = len(released)
+    tenon.settings.set("inference", len(released) % 2 == 0)
+    assert tenon.settings.context() != context
+    inside.append(released[before:])
+    return attention(context, *given)
+
+
+lib.tn_context_release, lib.tn_attention = noted_release, noted_attention
+with tenon.settings.scope({"fp32_precision": "ieee"}):
+    for _ in range(4):
+        tenon.attention(q, q, q)
+assert inside == [[]] * 4, inside  # what a call uses is not given back before its end,
+gc.collect()
+assert len(released) == 5, released  # and everything is afterwards
+"""
+
+
+def test_contexts_outlive_the_calls_that_use_them(script):
+    script(UNDER_WAY)
+
+
+def test_contexts_under_threads(script):
+    """Calls on other threads, in a scope, while the process's settings change under them."""
+    script("""
+import asyncio, time
+import numpy, tenon
+q = numpy.random.default_rng(0).standard_normal((1, 4, 128, 64)).astype("f4")
+
+
+async def main():
+    with tenon.settings.scope({"fp32_precision": "ieee"}):
+        wanted, stop, turn = tenon.attention(q, q, q), time.time() + 3, 0
+        while time.time() < stop:
+            jobs = [asyncio.create_task(asyncio.to_thread(tenon.attention, q, q, q)) for _ in range(4)]
+            await asyncio.sleep(0)
+            tenon.settings.set("inference", bool(turn % 2))
+            turn += 1
+            for out in await asyncio.gather(*jobs):
+                assert numpy.allclose(out, wanted, atol=1e-5)
+
+
+asyncio.run(main())
+""")

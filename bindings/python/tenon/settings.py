@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
 
 from . import _abi, errors
-from ._handles import Handle, call, take
+from ._handles import Number, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
@@ -193,34 +193,35 @@ def frozen() -> bool:
 
 class _Context:
     """What holds inside a scope: a tn_context over what held outside, made anew when the process's
-    settings are changed by this package."""
+    settings are changed by this package. Calls of other threads may still use the one before, and keep it."""
 
-    __slots__ = ("outer", "changes", "handle", "generation")
+    __slots__ = ("outer", "changes", "handle")
 
     def __init__(self, outer: _Context | None, changes: _Changes) -> None:
         self.outer, self.changes = outer, changes
-        self._derive()
+        self.handle = self._derive()
 
-    def _derive(self) -> None:
+    def _derive(self) -> Number:
         generation = _generation
         below = self.outer.address() if self.outer is not None else None
         array = self.changes.array
-        self.handle = Handle(take(lib.tn_context_derive, below, array, len(array)),
-                             "tn_context_release")
-        self.generation = generation
+        made = Number(take(lib.tn_context_derive, below, array, len(array)), "tn_context_release")
+        made.generation = generation
+        return made
 
-    def address(self) -> int:
-        if self.generation != _generation:
-            self._derive()
-        return self.handle.address
+    def address(self) -> Number:
+        handle = self.handle
+        if handle.generation != _generation:
+            self.handle = handle = self._derive()
+        return handle
 
 
 _current: ContextVar[_Context | None] = ContextVar("tenon.settings", default=None)
 
 
 def context() -> int | None:
-    """The address of the tn_context that calls from here pass; None for the process's own. Lent for as
-    long as the scope is entered."""
+    """The address of the tn_context that calls from here pass; None for the process's own. It lives as long as
+    this object: pass it itself, no copy of its value."""
     held = _current.get()
     return None if held is None else held.address()
 
