@@ -1,5 +1,6 @@
 """Settings and their scopes: threads, tasks, generators."""
 import asyncio
+import contextvars
 import threading
 
 import pytest
@@ -129,6 +130,53 @@ def test_generators():
             yield settings.get("inference")
 
     assert list(numbers()) == [True] and settings.get("inference") is False
+
+
+def test_scopes_that_end_out_of_order():
+    """Each takes away its own changes, whatever was entered since."""
+
+    def holds(scope):
+        with scope:
+            yield
+
+    first = holds(settings.scope({"fp32_precision": "ieee", "determinism": "run-to-run"}))
+    next(first)
+    with settings.scope({"inference": True, "determinism": "batch-invariant"}):
+        resumed = holds(settings.resume(settings.current()))
+        next(resumed)
+        with settings.scope({"cuda.flash_sdp": False}):
+            first.close()
+            assert settings.get("fp32_precision") == "ieee"  # what is resumed does not follow what held outside
+            resumed.close()
+            assert settings.value("fp32_precision") == "none" and settings.get("cuda.flash_sdp") is False
+            assert settings.get("inference") is True and settings.get("determinism") == "batch-invariant"
+        assert settings.get("cuda.flash_sdp") is True and settings.get("determinism") == "batch-invariant"
+    assert settings.current() is None and settings.get("determinism") == "any"
+
+
+def test_a_scope_ends_where_it_was_entered():
+    inner, outer = settings.scope({"inference": True}), settings.scope({"determinism": "run-to-run"})
+    elsewhere = contextvars.copy_context()
+    elsewhere.run(inner.__enter__)
+    with outer:
+        for stray in (inner, settings.resume(None)):
+            with pytest.raises(RuntimeError, match="not entered"):
+                stray.__exit__(None, None, None)
+        assert settings.get("determinism") == "run-to-run"
+    elsewhere.run(inner.__exit__, None, None, None)
+    assert elsewhere.run(settings.current) is None
+
+
+def test_resume_gives_back_what_held():
+    with settings.scope({"inference": True}):
+        held = settings.current()
+        with settings.resume(None):
+            assert settings.get("inference") is False and settings.current() is None
+            with settings.resume(held), settings.scope({"determinism": "run-to-run"}):
+                assert settings.get("inference") is True and settings.get("determinism") == "run-to-run"
+            with settings.resume(held):
+                assert settings.current() is held
+        assert settings.current() is held
 
 
 def test_environment(script):

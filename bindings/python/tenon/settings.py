@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Mapping
 
     Value = Any  # bool, int, str or None
+    _Held = Any  # _Context, _Resumed or None
 
 
 class Setting:
@@ -195,10 +196,10 @@ class _Context:
     """What holds inside a scope: a tn_context over what held outside, made anew when the process's
     settings are changed by this package. Calls of other threads may still use the one before, and keep it."""
 
-    __slots__ = ("outer", "changes", "handle")
+    __slots__ = ("owner", "outer", "changes", "handle")
 
-    def __init__(self, outer: _Context | None, changes: _Changes) -> None:
-        self.outer, self.changes = outer, changes
+    def __init__(self, owner: scope, outer: _Held, changes: _Changes) -> None:
+        self.owner, self.outer, self.changes = owner, outer, changes
         self.handle = self._derive()
 
     def _derive(self) -> Number:
@@ -209,14 +210,49 @@ class _Context:
         made.generation = generation
         return made
 
-    def address(self) -> Number:
+    def address(self) -> Number | None:
         handle = self.handle
         if handle.generation != _generation:
             self.handle = handle = self._derive()
         return handle
 
+    def over(self, outer: _Held) -> _Context:
+        """The same changes over something else."""
+        return _Context(self.owner, outer, self.changes)
 
-_current: ContextVar[_Context | None] = ContextVar("tenon.settings", default=None)
+
+class _Resumed:
+    """What holds inside `resume`: what held elsewhere. What held outside is only gone back to."""
+
+    __slots__ = ("owner", "outer", "held")
+
+    def __init__(self, owner: resume, outer: _Held, held: _Held) -> None:
+        self.owner, self.outer, self.held = owner, outer, held
+
+    def address(self) -> Number | None:
+        return None if self.held is None else self.held.address()
+
+    def over(self, outer: _Held) -> _Resumed:
+        """The same where something else held outside."""
+        return _Resumed(self.owner, outer, self.held)
+
+
+_current: ContextVar[_Held] = ContextVar("tenon.settings", default=None)
+
+
+def _leave(owner: scope | resume) -> None:
+    """Ends what the owner entered last, here. What was entered since and has not ended goes on without it."""
+    inner, held = [], _current.get()
+    while held is not None and held.owner is not owner:
+        inner.append(held)
+        held = held.outer
+    if held is None:
+        raise RuntimeError(
+            f"settings.{type(owner).__name__} ends where it was not entered: in another thread, task or context")
+    held = held.outer
+    for each in reversed(inner):
+        held = each.over(held)
+    _current.set(held)
 
 
 def context() -> int | None:
@@ -229,7 +265,8 @@ def context() -> int | None:
 class scope:  # noqa: N801 - reads as a word of the language
     """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator.
 
-    Values are checked when it is made. Entering nests, and one object can be entered again and again.
+    Values are checked when it is made. Entering nests, and one object can be entered again and again. One that
+    ends before what was entered inside it, as a generator's may, takes its own changes away and no others.
     """
 
     def __init__(self, changes: Mapping[str, Value]) -> None:
@@ -240,13 +277,11 @@ class scope:  # noqa: N801 - reads as a word of the language
         self._changes = _Changes(changes)
 
     def __enter__(self) -> scope:
-        _current.set(_Context(_current.get(), self._changes))
+        _current.set(_Context(self, _current.get(), self._changes))
         return self
 
     def __exit__(self, *_: Any) -> None:
-        held = _current.get()
-        if held is not None:
-            _current.set(held.outer)
+        _leave(self)
 
     def __call__(self, function: Any) -> Any:
         import functools
@@ -261,7 +296,8 @@ class scope:  # noqa: N801 - reads as a word of the language
 
 def current() -> _Context | None:
     """What holds here, to be resumed elsewhere: in another thread, or in a backward pass."""
-    return _current.get()
+    held = _current.get()
+    return held.held if isinstance(held, _Resumed) else held
 
 
 class resume:  # noqa: N801 - as scope
@@ -271,8 +307,7 @@ class resume:  # noqa: N801 - as scope
         self._held = held
 
     def __enter__(self) -> None:
-        self._before = _current.get()
-        _current.set(self._held)
+        _current.set(_Resumed(self, _current.get(), self._held))
 
     def __exit__(self, *_: Any) -> None:
-        _current.set(self._before)
+        _leave(self)
