@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from ctypes import addressof, byref, c_char, c_int64
 
-from . import _abi, _buffers, _dlpack, _dtypes, errors
+from . import _abi, _buffers, _dlpack, _dtypes, _given, errors
 from ._handles import take
 from ._library import lib
 from ._packing import Misfit, Packer
@@ -26,6 +26,11 @@ MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
 _write_tensor = Packer(_abi.Tensor, "data", "flags").into
+
+
+def checked_sizes(sizes: Any) -> tuple:
+    """Sizes or strides that a library tells by numbers of Python's."""
+    return tuple(_given.number("a size or stride", size, *_given.INT64) for size in sizes)
 
 
 def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
@@ -267,16 +272,26 @@ class InterfaceKind(Kind):
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
 
-    def view(self, array: Any) -> _abi.Tensor:
+    def _facts(self, array: Any) -> dict:
+        """What the array says of itself, with all that a tensor needs."""
         facts = getattr(array, self.attribute)
-        word = _dtypes.typestr_word(facts["typestr"])
-        size = _dtypes.BYTES[word]
+        wrong = f"{self.attribute} of {type(array).__name__}"
+        if not isinstance(facts, dict):
+            raise TypeError(f"{wrong} needs a dict, found {type(facts).__name__}")
+        for name, cls in (("typestr", str), ("shape", tuple), ("data", tuple)):
+            if not isinstance(facts.get(name), cls):
+                raise TypeError(f"{wrong}: {name} needs a {cls.__name__}, found {type(facts.get(name)).__name__}")
         if facts.get("mask") is not None:
             raise errors.invalid("an array with a mask; fill it first")
-        shape = tuple(facts["shape"])
-        strides = facts.get("strides") or _buffers.dense_strides(shape, size)
+        return facts
+
+    def view(self, array: Any) -> _abi.Tensor:
+        facts = self._facts(array)
+        word = _dtypes.typestr_word(facts["typestr"])
+        size, shape = _dtypes.BYTES[word], checked_sizes(facts["shape"])
+        strides = checked_sizes(facts.get("strides") or _buffers.dense_strides(shape, size))
         address, read_only = facts["data"]
-        tensor = make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
+        tensor = make_tensor(address, shape, strides, size, _dtypes.NUMBER[word], array,
                              READ_ONLY if read_only else 0, self.device_type)
         if self.device_type != CPU:
             tensor.source = (self, array)

@@ -245,6 +245,11 @@ class OpOverrides(DeviceOpOverrides):
         return f"{self.interface}.device({device_idx})"
 
 
+def _seed(seed: int) -> None:
+    """With a seed of PyTorch's, which may be negative."""
+    _devices.seed_everything(seed & (1 << 64) - 1 if -(1 << 63) <= seed < 0 else seed)
+
+
 def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleType:
     """What torch.<device_type> has to be: PyTorch asks it for devices before there is a tensor."""
     module = types.ModuleType(f"torch.{device_type}", f"Devices of {made.platform}, by Tenon.")
@@ -253,7 +258,7 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
                  "Stream"):
         setattr(module, name, getattr(made, name))
     vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=lambda: False,
-                        manual_seed_all=_devices.seed_everything)
+                        manual_seed_all=_seed)
     return module
 
 

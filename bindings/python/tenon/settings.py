@@ -16,7 +16,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
 
-from . import _abi, errors
+from . import _abi, _given, errors
 from ._handles import Number, call, take
 from ._library import lib, text
 
@@ -53,7 +53,7 @@ class Setting:
 
 def _number(key: str) -> int:
     out = c_int32()
-    call(lib.tn_setting_get, key.encode(), byref(out))
+    call(lib.tn_setting_get, _given.text("key", key), byref(out))
     return out.value
 
 
@@ -133,7 +133,7 @@ def info(key: str) -> Setting:
 def _assignment(key: str, to: Value) -> bytes:
     if isinstance(to, bool):
         to = "true" if to else "false"
-    return f"{key}={to}".encode()
+    return _given.text("key", key) + b"=" + _given.text(f"the value of {key}", str(to))
 
 
 class _Changes:
@@ -152,7 +152,7 @@ _generation = 0  # of what this package set for the process
 def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
     """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
     global _generation
-    changes = _Changes({key: to} if isinstance(key, str) else key)
+    changes = _Changes(key if hasattr(key, "items") else {key: to})
     call(lib.tn_settings_change, changes.array, len(changes.array))
     _generation += 1
 
@@ -160,7 +160,7 @@ def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
 def reset(key: str | None = None) -> None:
     """Forgets what was set for the process, of one key or of all."""
     global _generation
-    call(lib.tn_settings_reset, key.encode() if key is not None else None)
+    call(lib.tn_settings_reset, _given.text("key", key) if key is not None else None)
     _generation += 1
 
 
