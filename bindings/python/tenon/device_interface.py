@@ -9,6 +9,7 @@ Where the interface's numbers are concerned, -1 is no device everywhere, and cha
 
 from __future__ import annotations
 
+import os
 import types
 from ctypes import byref, c_int32
 from typing import Any
@@ -257,7 +258,13 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
                  "current_stream", "stream", "get_device_properties", "memory_allocated", "Event",
                  "Stream"):
         setattr(module, name, getattr(made, name))
-    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=lambda: False,
+    maker = os.getpid()
+
+    def _is_in_bad_fork() -> bool:
+        """Whether this process was forked from the one that found the devices, and cannot use them."""
+        return os.getpid() != maker and made.device_count() > 0 and not made.is_available()
+
+    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=_is_in_bad_fork,
                         manual_seed_all=_seed)
     return module
 
