@@ -62,5 +62,82 @@ with mine:
 """
 
 
+INTERFACE = """
+import tenon
+from tenon import _arrays
+from tenon._library import lib
+
+order = []
+for name in ("tn_stream_wait_stream", "tn_stream_synchronize", "tn_matmul"):
+    def noted(*given, name=name, function=getattr(lib, name)):
+        streams = () if name == "tn_matmul" else given[:-1]  # before the tn_error
+        order.append((name, *map(lib.tn_stream_raw, streams)))
+        return function(*given)
+    setattr(lib, name, noted)
+
+
+class Array:
+    def __init__(self, *shape, on="cuda:1", **said):
+        self.tensor = tenon.empty(shape, "f32", on)
+        raw = self.tensor.tensor.raw
+        self.place = raw.data + raw.byte_offset
+        self.__cuda_array_interface__ = dict(version=3, shape=shape, typestr="<f4", data=(self.place, False), **said)
+
+
+tenon.settings.set("admission", "never")
+given, one, two = Array(4, 8), Array(8, 2, stream=1), Array(8, 2, stream=2)
+try:
+    tenon.matmul(given, one)
+    raise SystemExit("a device was guessed")
+except tenon.errors.UnsupportedError as error:
+    assert "which of 2 devices" in error.message and "DLPack" in error.message, error.message
+
+where = {each.place: 1 for each in (given, one, two)}  # as the driver says, which the stub does not
+_arrays.ask_cuda = where.get
+assert _arrays.view(given).device_id == 1
+mine, theirs = tenon.Stream("cuda:1"), tenon.Stream("cuda:1")
+other = Array(8, 2, stream=theirs.raw)
+where[other.place] = 1
+with tenon.device("cuda:1"), mine:
+    for array in (one, two, other):  # what it says it is written on comes first
+        raw = array.__cuda_array_interface__["stream"]
+        order.clear()
+        out = tenon.matmul(given, array)
+        assert order == [("tn_stream_wait_stream", mine.raw, raw), ("tn_matmul",),
+                         ("tn_stream_synchronize", mine.raw)], order
+        assert out.device.id == "cuda:1"
+    order.clear()
+    tenon.matmul(given, given, transpose_b=True)
+    assert order == [("tn_matmul",), ("tn_stream_synchronize", mine.raw)], order  # None: there is nothing to wait for
+for wrong, told in ((0, "needs 1 to"), (-1, "needs 1 to"), (2**70, "needs 1 to"), ("x", "found str")):
+    one.__cuda_array_interface__["stream"] = wrong
+    try:
+        tenon.matmul(given, one)
+        raise SystemExit(f"{wrong} was taken")
+    except (tenon.errors.InvalidArgumentError, TypeError) as error:
+        assert "stream needs" in str(error) and told in str(error), error
+"""
+
+ONE_DEVICE = """
+import tenon
+from tenon import _arrays
+
+memory = tenon.empty((4,), "f32", "cuda:0")
+raw = memory.tensor.raw
+for place in (raw.data + raw.byte_offset, 0):
+    size = 4 if place else 0
+    said = dict(version=2, shape=(size,), typestr="<f4", data=(place, False))
+    assert _arrays.view(type("Array", (), {"__cuda_array_interface__": said})()).device_id == 0
+"""
+
+
+def test_arrays_that_say_their_stream(script, stubs):
+    script(INTERFACE, **stubs)
+
+
+def test_arrays_of_the_only_device(script, stubs):
+    script(ONE_DEVICE, STUB_DEVICES="1", **stubs)
+
+
 def test_each_waits_for_the_other(script, stubs):
     script(ORDER, **stubs)
