@@ -1,4 +1,8 @@
 """Operands of several libraries in one call, each of which works on a stream of its own, on a stub of a GPU."""
+import shutil
+import subprocess
+
+import pytest
 
 ORDER = """
 import sys, types
@@ -129,6 +133,32 @@ for place in (raw.data + raw.byte_offset, 0):
     said = dict(version=2, shape=(size,), typestr="<f4", data=(place, False))
     assert _arrays.view(type("Array", (), {"__cuda_array_interface__": said})()).device_id == 0
 """
+
+
+DRIVER = """
+int cuPointerGetAttribute(void *out, int attribute, unsigned long long address)
+{
+    if (attribute != 9 || address < 1ull << 40)
+        return 1;
+    *(int *)out = (int)(address >> 40);
+    return 0;
+}
+"""
+
+
+def test_the_driver_is_asked_for_the_device(tmp_path, monkeypatch):
+    from tenon import _arrays
+
+    compiler, source, made = shutil.which("cc"), tmp_path / "driver.c", tmp_path / "driver.so"
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source.write_text(DRIVER)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(made), str(source)], check=True)
+    monkeypatch.setattr(_arrays, "CUDA_DRIVER", str(made))
+    assert _arrays.ask_cuda(5 << 40) == 5 and _arrays.ask_cuda(1 << 63) == 1 << 23
+    assert _arrays.ask_cuda(7) is None
+    monkeypatch.setattr(_arrays, "CUDA_DRIVER", str(tmp_path / "absent.so"))
+    assert _arrays.ask_cuda(5 << 40) is None
 
 
 def test_arrays_that_say_their_stream(script, stubs):
