@@ -74,6 +74,26 @@ def test_cupy():
         numpy.testing.assert_allclose(out.get(), wanted / wanted.sum(-1, keepdims=True), 1e-5)
 
 
+def test_cuda_array_interface(torch):
+    """The driver says where memory is; what is being written on the stream that is told comes first."""
+    from tenon import _arrays
+
+    class Said:
+        def __init__(self, tensor, stream):
+            self.keep = tensor
+            self.__cuda_array_interface__ = {**tensor.__cuda_array_interface__, "version": 3, "stream": stream}
+
+    mine = torch.cuda.Stream()
+    for stream, raw in ((mine, mine.cuda_stream), (torch.cuda.default_stream(), 1)):
+        with torch.cuda.stream(stream):
+            x = torch.zeros(1 << 20, device="cuda")
+            assert _arrays.ask_cuda(x.data_ptr()) == x.device.index
+            torch.cuda._sleep(20_000_000)
+            x += 3
+            out = torch.from_dlpack(tenon.unary("neg", Said(x, raw)))
+            assert float(out.min()) == float(out.max()) == -3
+
+
 def test_two_libraries_in_one_call(torch):
     """Each on a stream of its own: a call is behind what both have queued, and both go on behind it."""
     cupy = pytest.importorskip("cupy", reason="CuPy is not here")

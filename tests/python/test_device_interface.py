@@ -61,7 +61,6 @@ def test_members(sample):
     sample.synchronize("privateuseone:0")
     assert sample.get_compute_capability() == 0
     assert isinstance(sample.is_triton_capable(), bool) and isinstance(sample.memory_allocated(), int)
-    assert sample.is_dtype_supported(torch.float32) in (True, False)
     with sample.stream(sample.current_stream()):
         pass
 
@@ -69,17 +68,55 @@ def test_members(sample):
 def test_properties(sample):
     for found in (sample.get_device_properties(), sample.Worker.get_device_properties("privateuseone:0")):
         assert found.multi_processor_count == 80 and found.max_threads_per_multi_processor == 1
-        assert found.major in (0, 8)
+        assert (found.major, found.minor) == (0, 0) and found.name == "Seed sample"
     sample.Worker.set_device(0)
     assert sample.Worker.current_device() == 0
 
 
-def test_worker_in_a_child(sample):
-    sample.Worker.get_device_properties()
+def test_dtypes(sample):
+    """The sample names no dtypes, and what is unknown is no refusal; bf16 must be known to be there."""
+    assert sample.is_dtype_supported(torch.float32) is True and sample.is_dtype_supported(torch.complex64) is True
+    assert sample.is_bf16_supported() is False and sample.is_dtype_supported(torch.bfloat16) is False
+    cpu = device_interface.interface("cpu")  # which names its own
+    for dtype, word in ((torch.float32, "f32"), (torch.complex128, "c128"), (torch.float8_e4m3fnuz, "f8_e4m3fnuz")):
+        assert cpu.is_dtype_supported(dtype) is (word in tenon.device("cpu").properties.dtypes)
+
+
+def in_a_child(question):
+    """Whether it holds in a forked process."""
     child = os.fork()
     if child == 0:
-        os._exit(0 if sample.Worker.get_device_properties().multi_processor_count == 80 else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        answer = 2
+        try:
+            answer = 0 if question() else 1
+        finally:
+            os._exit(answer)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, 1)
+    return status == 0
+
+
+def test_bad_forks(sample):
+    """Devices of a driver are of no use in a forked process; the processor is."""
+    module = device_interface.device_module(sample, "privateuseone")
+    assert module._is_in_bad_fork() is False
+    assert in_a_child(lambda: module._is_in_bad_fork() is True and module.is_initialized() is False)
+    cpu = device_interface.device_module(device_interface.interface("cpu"), "cpu")
+    assert in_a_child(lambda: cpu._is_in_bad_fork() is False and cpu.is_initialized() is True)
+
+
+def test_seeds_of_pytorch(sample):
+    """They may be negative."""
+    module = device_interface.device_module(sample, "privateuseone")
+    for seed in (-1, 0, 2**64 - 1, -(2**63)):
+        module.manual_seed_all(seed)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="seed needs"):
+        module.manual_seed_all(2**64)
+
+
+def test_worker_in_a_child(sample):
+    sample.Worker.get_device_properties()
+    assert in_a_child(lambda: sample.Worker.get_device_properties().multi_processor_count == 80)
 
 
 def test_events(sample):

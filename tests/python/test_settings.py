@@ -1,5 +1,6 @@
 """Settings and their scopes: threads, tasks, generators."""
 import asyncio
+import contextvars
 import threading
 
 import pytest
@@ -131,6 +132,53 @@ def test_generators():
     assert list(numbers()) == [True] and settings.get("inference") is False
 
 
+def test_scopes_that_end_out_of_order():
+    """Each takes away its own changes, whatever was entered since."""
+
+    def holds(scope):
+        with scope:
+            yield
+
+    first = holds(settings.scope({"fp32_precision": "ieee", "determinism": "run-to-run"}))
+    next(first)
+    with settings.scope({"inference": True, "determinism": "batch-invariant"}):
+        resumed = holds(settings.resume(settings.current()))
+        next(resumed)
+        with settings.scope({"cuda.flash_sdp": False}):
+            first.close()
+            assert settings.get("fp32_precision") == "ieee"  # what is resumed does not follow what held outside
+            resumed.close()
+            assert settings.value("fp32_precision") == "none" and settings.get("cuda.flash_sdp") is False
+            assert settings.get("inference") is True and settings.get("determinism") == "batch-invariant"
+        assert settings.get("cuda.flash_sdp") is True and settings.get("determinism") == "batch-invariant"
+    assert settings.current() is None and settings.get("determinism") == "any"
+
+
+def test_a_scope_ends_where_it_was_entered():
+    inner, outer = settings.scope({"inference": True}), settings.scope({"determinism": "run-to-run"})
+    elsewhere = contextvars.copy_context()
+    elsewhere.run(inner.__enter__)
+    with outer:
+        for stray in (inner, settings.resume(None)):
+            with pytest.raises(RuntimeError, match="not entered"):
+                stray.__exit__(None, None, None)
+        assert settings.get("determinism") == "run-to-run"
+    elsewhere.run(inner.__exit__, None, None, None)
+    assert elsewhere.run(settings.current) is None
+
+
+def test_resume_gives_back_what_held():
+    with settings.scope({"inference": True}):
+        held = settings.current()
+        with settings.resume(None):
+            assert settings.get("inference") is False and settings.current() is None
+            with settings.resume(held), settings.scope({"determinism": "run-to-run"}):
+                assert settings.get("inference") is True and settings.get("determinism") == "run-to-run"
+            with settings.resume(held):
+                assert settings.current() is held
+        assert settings.current() is held
+
+
 def test_environment(script):
     text = "import tenon; print(tenon.settings.get('fp32_precision'), tenon.settings.origin('fp32_precision'))"
     assert script(text, TENON_FP32_PRECISION="ieee").split(" ", 1)[0] == "ieee"
@@ -157,3 +205,64 @@ with tenon.settings.scope({"inference": True}):
     assert "fp32_precision" in path.read_text()
     assert script("import tenon; print(tenon.settings.get('fp32_precision'), tenon.settings.file())",
                   TENON_CONFIG=str(path)).strip() == f"ieee {path}"
+
+
+UNDER_WAY = """
+import gc
+import numpy, tenon
+from tenon._library import lib
+
+released, release, inside, attention = [], lib.tn_context_release, [], lib.tn_attention
+q = numpy.ones((1, 1, 2, 4), "f4")
+
+
+def noted_release(address):
+    released.append(address)
+    release(address)
+
+
+def noted_attention(context, *given):
+    '''As when another thread changes the process's settings, and derives anew, while a call is under way.'''
+    before = len(released)
+    tenon.settings.set("inference", len(released) % 2 == 0)
+    assert tenon.settings.context() != context
+    inside.append(released[before:])
+    return attention(context, *given)
+
+
+lib.tn_context_release, lib.tn_attention = noted_release, noted_attention
+with tenon.settings.scope({"fp32_precision": "ieee"}):
+    for _ in range(4):
+        tenon.attention(q, q, q)
+assert inside == [[]] * 4, inside  # what a call uses is not given back before its end,
+gc.collect()
+assert len(released) == 5, released  # and everything is afterwards
+"""
+
+
+def test_contexts_outlive_the_calls_that_use_them(script):
+    script(UNDER_WAY)
+
+
+def test_contexts_under_threads(script):
+    """Calls on other threads, in a scope, while the process's settings change under them."""
+    script("""
+import asyncio, time
+import numpy, tenon
+q = numpy.random.default_rng(0).standard_normal((1, 4, 128, 64)).astype("f4")
+
+
+async def main():
+    with tenon.settings.scope({"fp32_precision": "ieee"}):
+        wanted, stop, turn = tenon.attention(q, q, q), time.time() + 3, 0
+        while time.time() < stop:
+            jobs = [asyncio.create_task(asyncio.to_thread(tenon.attention, q, q, q)) for _ in range(4)]
+            await asyncio.sleep(0)
+            tenon.settings.set("inference", bool(turn % 2))
+            turn += 1
+            for out in await asyncio.gather(*jobs):
+                assert numpy.allclose(out, wanted, atol=1e-5)
+
+
+asyncio.run(main())
+""")

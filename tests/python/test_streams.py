@@ -1,4 +1,8 @@
 """Operands of several libraries in one call, each of which works on a stream of its own, on a stub of a GPU."""
+import shutil
+import subprocess
+
+import pytest
 
 ORDER = """
 import sys, types
@@ -60,6 +64,109 @@ with mine:
     tenon.matmul(a, tenon.empty((8, 2), "f32", "cuda:0"))  # one library alone has nothing to wait for
     assert order == [("tn_matmul",)], order
 """
+
+
+INTERFACE = """
+import tenon
+from tenon import _arrays
+from tenon._library import lib
+
+order = []
+for name in ("tn_stream_wait_stream", "tn_stream_synchronize", "tn_matmul"):
+    def noted(*given, name=name, function=getattr(lib, name)):
+        streams = () if name == "tn_matmul" else given[:-1]  # before the tn_error
+        order.append((name, *map(lib.tn_stream_raw, streams)))
+        return function(*given)
+    setattr(lib, name, noted)
+
+
+class Array:
+    def __init__(self, *shape, on="cuda:1", **said):
+        self.tensor = tenon.empty(shape, "f32", on)
+        raw = self.tensor.tensor.raw
+        self.place = raw.data + raw.byte_offset
+        self.__cuda_array_interface__ = dict(version=3, shape=shape, typestr="<f4", data=(self.place, False), **said)
+
+
+tenon.settings.set("admission", "never")
+given, one, two = Array(4, 8), Array(8, 2, stream=1), Array(8, 2, stream=2)
+try:
+    tenon.matmul(given, one)
+    raise SystemExit("a device was guessed")
+except tenon.errors.UnsupportedError as error:
+    assert "which of 2 devices" in error.message and "DLPack" in error.message, error.message
+
+where = {each.place: 1 for each in (given, one, two)}  # as the driver says, which the stub does not
+_arrays.ask_cuda = where.get
+assert _arrays.view(given).device_id == 1
+mine, theirs = tenon.Stream("cuda:1"), tenon.Stream("cuda:1")
+other = Array(8, 2, stream=theirs.raw)
+where[other.place] = 1
+with tenon.device("cuda:1"), mine:
+    for array in (one, two, other):  # what it says it is written on comes first
+        raw = array.__cuda_array_interface__["stream"]
+        order.clear()
+        out = tenon.matmul(given, array)
+        assert order == [("tn_stream_wait_stream", mine.raw, raw), ("tn_matmul",),
+                         ("tn_stream_synchronize", mine.raw)], order
+        assert out.device.id == "cuda:1"
+    order.clear()
+    tenon.matmul(given, given, transpose_b=True)
+    assert order == [("tn_matmul",), ("tn_stream_synchronize", mine.raw)], order  # None: there is nothing to wait for
+for wrong, told in ((0, "needs 1 to"), (-1, "needs 1 to"), (2**70, "needs 1 to"), ("x", "found str")):
+    one.__cuda_array_interface__["stream"] = wrong
+    try:
+        tenon.matmul(given, one)
+        raise SystemExit(f"{wrong} was taken")
+    except (tenon.errors.InvalidArgumentError, TypeError) as error:
+        assert "stream needs" in str(error) and told in str(error), error
+"""
+
+ONE_DEVICE = """
+import tenon
+from tenon import _arrays
+
+memory = tenon.empty((4,), "f32", "cuda:0")
+raw = memory.tensor.raw
+for place in (raw.data + raw.byte_offset, 0):
+    size = 4 if place else 0
+    said = dict(version=2, shape=(size,), typestr="<f4", data=(place, False))
+    assert _arrays.view(type("Array", (), {"__cuda_array_interface__": said})()).device_id == 0
+"""
+
+
+DRIVER = """
+int cuPointerGetAttribute(void *out, int attribute, unsigned long long address)
+{
+    if (attribute != 9 || address < 1ull << 40)
+        return 1;
+    *(int *)out = (int)(address >> 40);
+    return 0;
+}
+"""
+
+
+def test_the_driver_is_asked_for_the_device(tmp_path, monkeypatch):
+    from tenon import _arrays
+
+    compiler, source, made = shutil.which("cc"), tmp_path / "driver.c", tmp_path / "driver.so"
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source.write_text(DRIVER)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(made), str(source)], check=True)
+    monkeypatch.setattr(_arrays, "CUDA_DRIVER", str(made))
+    assert _arrays.ask_cuda(5 << 40) == 5 and _arrays.ask_cuda(1 << 63) == 1 << 23
+    assert _arrays.ask_cuda(7) is None
+    monkeypatch.setattr(_arrays, "CUDA_DRIVER", str(tmp_path / "absent.so"))
+    assert _arrays.ask_cuda(5 << 40) is None
+
+
+def test_arrays_that_say_their_stream(script, stubs):
+    script(INTERFACE, **stubs)
+
+
+def test_arrays_of_the_only_device(script, stubs):
+    script(ONE_DEVICE, STUB_DEVICES="1", **stubs)
 
 
 def test_each_waits_for_the_other(script, stubs):

@@ -8,10 +8,10 @@ its shape as `dims`; off the host, where libraries have streams, it has its kind
 from __future__ import annotations
 
 import sys
-from ctypes import addressof, byref, c_char, c_int64
+from ctypes import CDLL, addressof, byref, c_char, c_int32, c_int64, c_uint64, c_void_p
 
-from . import _abi, _buffers, _dlpack, _dtypes, errors
-from ._handles import take
+from . import _abi, _buffers, _dlpack, _dtypes, _given, errors
+from ._handles import call, take
 from ._library import lib
 from ._packing import Misfit, Packer
 
@@ -26,6 +26,11 @@ MOST_LAYOUTS = 4096
 
 _layouts: dict[tuple, tuple[int, int, Any]] = {}
 _write_tensor = Packer(_abi.Tensor, "data", "flags").into
+
+
+def checked_sizes(sizes: Any) -> tuple:
+    """Sizes or strides that a library tells by numbers of Python's."""
+    return tuple(_given.number("a size or stride", size, *_given.INT64) for size in sizes)
 
 
 def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
@@ -256,8 +261,40 @@ class DlpackKind(Kind):
         return None
 
 
+CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+
+
+def ask_cuda(address: int) -> int | None:
+    """The number of the device whose memory this is, by NVIDIA's driver; None where that cannot tell."""
+    out = c_int32()
+    try:
+        ask = CDLL(CUDA_DRIVER).cuPointerGetAttribute
+    except (OSError, AttributeError):
+        return None
+    ask.argtypes = (c_void_p, c_int32, c_uint64)
+    return None if ask(byref(out), DEVICE_ORDINAL, address) else out.value
+
+
+def cuda_index(address: int) -> int:
+    """The same; where the driver cannot tell, the only device there is. Of several none is guessed."""
+    platform = take(lib.tn_platform_get, b"cuda")
+    if not address:  # no memory, and so on any
+        return max(lib.tn_device_current(platform), 0)
+    count = lib.tn_platform_device_count(platform)
+    found = ask_cuda(address) if count > 0 else None
+    if found is None and count > 1:
+        raise errors.UnsupportedError(
+            f"the driver does not tell on which of {count} devices of cuda {address:#x} is, and "
+            "__cuda_array_interface__ does not either; give the array by DLPack", "unsupported", "tenon")
+    return found or 0
+
+
 class InterfaceKind(Kind):
-    """Whatever has `__array_interface__` or `__cuda_array_interface__`. Results are Tenon's own."""
+    """Whatever has `__array_interface__` or `__cuda_array_interface__`. Results are Tenon's own.
+
+    Tenon's current stream stands for its library's. What an array says is being written on a stream of its
+    own is waited for by that one; and as a library that goes on may not say where, calls are waited for."""
 
     waits = True
 
@@ -267,20 +304,39 @@ class InterfaceKind(Kind):
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
 
-    def view(self, array: Any) -> _abi.Tensor:
+    def _facts(self, array: Any) -> dict:
+        """What the array says of itself, with all that a tensor needs."""
         facts = getattr(array, self.attribute)
-        word = _dtypes.typestr_word(facts["typestr"])
-        size = _dtypes.BYTES[word]
+        wrong = f"{self.attribute} of {type(array).__name__}"
+        if not isinstance(facts, dict):
+            raise TypeError(f"{wrong} needs a dict, found {type(facts).__name__}")
+        for name, cls in (("typestr", str), ("shape", tuple), ("data", tuple)):
+            if not isinstance(facts.get(name), cls):
+                raise TypeError(f"{wrong}: {name} needs a {cls.__name__}, found {type(facts.get(name)).__name__}")
         if facts.get("mask") is not None:
             raise errors.invalid("an array with a mask; fill it first")
-        shape = tuple(facts["shape"])
-        strides = facts.get("strides") or _buffers.dense_strides(shape, size)
+        return facts
+
+    def view(self, array: Any) -> _abi.Tensor:
+        facts = self._facts(array)
+        word = _dtypes.typestr_word(facts["typestr"])
+        size, shape = _dtypes.BYTES[word], checked_sizes(facts["shape"])
+        strides = checked_sizes(facts.get("strides") or _buffers.dense_strides(shape, size))
         address, read_only = facts["data"]
-        tensor = make_tensor(address, shape, tuple(strides), size, _dtypes.NUMBER[word], array,
-                             READ_ONLY if read_only else 0, self.device_type)
+        index = 0 if self.device_type == CPU else cuda_index(address)
+        tensor = make_tensor(address, shape, strides, size, _dtypes.NUMBER[word], array,
+                             READ_ONLY if read_only else 0, self.device_type, index)
         if self.device_type != CPU:
             tensor.source = (self, array)
+            if facts.get("stream") is not None:
+                self._follow(facts["stream"], array, tensor)
         return tensor
+
+    def _follow(self, raw: int, array: Any, tensor: _abi.Tensor) -> None:
+        """Puts Tenon's current stream behind one of the driver's: 1 is its default one, 2 each thread's."""
+        raw = _given.number(f"{self.attribute}: stream", raw, 1, _given.UINT64[1])
+        theirs = wrapped_stream(f"cuda:{tensor.device_id}", raw)
+        call(lib.tn_stream_wait_stream, self.stream(array, tensor), theirs)
 
 
 class BufferKind(Kind):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from ctypes import byref, c_double, c_int32, c_size_t
 
-from . import _abi, _dtypes, errors
+from . import _abi, _dtypes, _given, errors
 from ._handles import Handle, call, take
 from ._library import lib, text
 
@@ -88,6 +88,14 @@ class Memory:
         return f"<memory total={self.total} available={self.available} in_use={self.in_use}>"
 
 
+def _entered(guards: threading.local, what: Any) -> Any:
+    """The guard of the scope of it that this thread entered last, which is taken away."""
+    stack = vars(guards).get("stack")
+    if not stack:
+        raise RuntimeError(f"{what!r} ends where it was not entered: it is not current on this thread")
+    return stack.pop()
+
+
 class Device:
     """A device; lives as long as the process. As a context manager it is current inside, on this thread."""
 
@@ -136,7 +144,7 @@ class Device:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        lib.tn_device_guard_leave(byref(self._guards.stack.pop()))
+        lib.tn_device_guard_leave(byref(_entered(self._guards, self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.address == other.address
@@ -162,12 +170,13 @@ def device(name: Any = "best") -> Device:
         return name
     if isinstance(name, int):
         return _by_index(name)
-    return Device(take(lib.tn_device_get, str(name).encode()))
+    return Device(take(lib.tn_device_get, _given.text("device", str(name))))
 
 
 def _by_index(index: int) -> Device:
     platform = take(lib.tn_platform_current)
-    return Device(take(lib.tn_platform_device_get, platform, index))
+    return Device(take(lib.tn_platform_device_get, platform,
+                       _given.number("device", index, *_given.INT32)))
 
 
 def devices() -> list[Device]:
@@ -189,12 +198,12 @@ def synchronize(on: Any = None) -> None:
 
 def seed_everything(seed: int) -> None:
     """Seeds the process's generator and every device's."""
-    call(lib.tn_seed_everything, seed)
+    call(lib.tn_seed_everything, _given.number("seed", seed, *_given.UINT64))
 
 
 def describe(path: str) -> None:
     """Adds the devices of a description file, for planning: all of them or, when it is wrong, none."""
-    call(lib.tn_device_file_add, str(path).encode())
+    call(lib.tn_device_file_add, _given.text("path", str(path)))
 
 
 class Stream:
@@ -219,7 +228,8 @@ class Stream:
     @classmethod
     def wrap(cls, on: Any, raw: int) -> Stream:
         """Over a stream that the program has from the vendor (a cudaStream_t), which stays its own."""
-        handle = Handle(take(lib.tn_stream_wrap, device(on).address, raw), "tn_stream_release")
+        handle = Handle(take(lib.tn_stream_wrap, device(on).address,
+                             _given.number("raw", raw, *_given.UINT64)), "tn_stream_release")
         stream = cls._lent(handle.address)
         stream._handle = handle
         return stream
@@ -245,15 +255,15 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """What is queued from now on runs after the event's latest record."""
-        call(lib.tn_stream_wait_event, self.address, event.address)
+        call(lib.tn_stream_wait_event, self.address, _given.instance("event", event, Event).address)
 
     def wait_stream(self, other: Stream) -> None:
         """What is queued from now on runs after all that is queued on the other now."""
-        call(lib.tn_stream_wait_stream, self.address, other.address)
+        call(lib.tn_stream_wait_stream, self.address, _given.instance("other", other, Stream).address)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records the event, or a new one, and gives it."""
-        event = Event(on=self.device) if event is None else event
+        event = Event(on=self.device) if event is None else _given.instance("event", event, Event)
         event.record(self)
         return event
 
@@ -264,10 +274,15 @@ class Stream:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        lib.tn_stream_guard_leave(byref(self._guards.stack.pop()))
+        lib.tn_stream_guard_leave(byref(_entered(self._guards, self)))
 
     def __repr__(self) -> str:
         return f"<stream of {self.device.id}, raw {self.raw:#x}>"
+
+
+def _stream_address(stream: Any) -> int | None:
+    """None for the current one."""
+    return None if stream is None else _given.instance("stream", stream, Stream).address
 
 
 class Event:
@@ -285,11 +300,11 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """May be repeated: the latest counts. None: the current stream of its device."""
-        call(lib.tn_event_record, self.address, None if stream is None else stream.address)
+        call(lib.tn_event_record, self.address, _stream_address(stream))
 
     def wait(self, stream: Stream | None = None) -> None:
         """What is queued on the stream from now on runs after the latest record."""
-        call(lib.tn_event_wait, self.address, None if stream is None else stream.address)
+        call(lib.tn_event_wait, self.address, _stream_address(stream))
 
     def query(self) -> bool:
         """Whether the work before its latest record has run; True when there is none."""
@@ -304,5 +319,5 @@ class Event:
     def elapsed_time(self, stop: Event) -> float:
         """Milliseconds from this one to `stop`; negative the other way round."""
         out = c_double()
-        call(lib.tn_event_elapsed_time, self.address, stop.address, byref(out))
+        call(lib.tn_event_elapsed_time, self.address, _given.instance("stop", stop, Event).address, byref(out))
         return out.value

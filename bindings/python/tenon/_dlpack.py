@@ -9,6 +9,7 @@ import threading
 from ctypes import addressof, byref, c_char_p, c_int, c_int64, c_void_p, py_object
 
 from . import _abi, _dtypes, errors
+from ._given import INT64, number
 from ._handles import call, take
 from ._library import lib
 
@@ -91,7 +92,7 @@ class Owned:
 def create(device: int | None, shape: tuple, word: str) -> Owned:
     """Memory of its own, dense, not initialised."""
     raw = _abi.Tensor()
-    sizes = (c_int64 * max(len(shape), 1))(*shape)
+    sizes = (c_int64 * max(len(shape), 1))(*(number("a size", each, *INT64) for each in shape))
     call(lib.tn_tensor_create, device, _dtypes.NUMBER[word], sizes, len(shape), byref(raw))
     return Owned(raw)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from ctypes import byref, c_size_t
 
-from . import _abi, _devices, _tables, settings
+from . import _abi, _devices, _given, _tables, settings
 from ._handles import Handle, call, take
 from ._library import VERSION, lib, text
 
@@ -77,7 +77,7 @@ def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
     """How a vendor's library stands; opened only when that is asked for."""
     from . import errors
 
-    address = take(lib.tn_library_get, name.encode())
+    address = take(lib.tn_library_get, _given.text("name", name))
     if open:
         err = _abi.Error()
         lib.tn_library_try(address, byref(err))  # what became of it is in its state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctypes import byref, c_char_p
 from typing import Any, Callable, Iterator, NamedTuple
 
-from . import _abi, _tables, operators, settings
+from . import _abi, _given, _tables, operators, settings
 from ._handles import Handle, call, take
 from ._library import lib, text
 
@@ -117,7 +117,7 @@ def explain(problem: str | Callable, *given: Any, **options: Any) -> Decision:
     True
     """
     if isinstance(problem, str):
-        return Decision(take(lib.tn_explain, settings.context(), problem.encode()))
+        return Decision(take(lib.tn_explain, settings.context(), _given.text("problem", problem)))
     made = _made(problem, given, options)
     return Decision(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
 
@@ -125,7 +125,7 @@ def explain(problem: str | Callable, *given: Any, **options: Any) -> Decision:
 def prepare(problem: str | Callable, *given: Any, **options: Any) -> None:
     """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels."""
     if isinstance(problem, str):
-        call(lib.tn_prepare, settings.context(), problem.encode())
+        call(lib.tn_prepare, settings.context(), _given.text("problem", problem))
         return
     made = _made(problem, given, options)
     call(getattr(lib, made.name + "_prepare"), settings.context(), byref(made.args))

@@ -42,3 +42,21 @@ class Handle:
         release = getattr(self, "_release", None)
         if release is not None:
             release(self.address)
+
+
+class Number(int):
+    """The same as a number, which is the address itself: whoever has it, if only as an argument of a call that
+    is under way, has the object alive. `generation` is the maker's to use."""
+
+    generation: int
+    _release: Any
+
+    def __new__(cls, address: int, release: str) -> Number:
+        made = super().__new__(cls, address)
+        made._release = getattr(lib, release)
+        return made
+
+    def __del__(self) -> None:
+        release = getattr(self, "_release", None)
+        if release is not None:
+            release(int(self))

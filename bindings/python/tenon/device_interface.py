@@ -9,6 +9,7 @@ Where the interface's numbers are concerned, -1 is no device everywhere, and cha
 
 from __future__ import annotations
 
+import os
 import types
 from ctypes import byref, c_int32
 from typing import Any
@@ -245,6 +246,11 @@ class OpOverrides(DeviceOpOverrides):
         return f"{self.interface}.device({device_idx})"
 
 
+def _seed(seed: int) -> None:
+    """With a seed of PyTorch's, which may be negative."""
+    _devices.seed_everything(seed & (1 << 64) - 1 if -(1 << 63) <= seed < 0 else seed)
+
+
 def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleType:
     """What torch.<device_type> has to be: PyTorch asks it for devices before there is a tensor."""
     module = types.ModuleType(f"torch.{device_type}", f"Devices of {made.platform}, by Tenon.")
@@ -252,8 +258,14 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
                  "current_stream", "stream", "get_device_properties", "memory_allocated", "Event",
                  "Stream"):
         setattr(module, name, getattr(made, name))
-    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=lambda: False,
-                        manual_seed_all=_devices.seed_everything)
+    maker = os.getpid()
+
+    def _is_in_bad_fork() -> bool:
+        """Whether this process was forked from the one that found the devices, and cannot use them."""
+        return os.getpid() != maker and made.device_count() > 0 and not made.is_available()
+
+    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=_is_in_bad_fork,
+                        manual_seed_all=_seed)
     return module
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ctypes import byref, c_char_p, c_void_p, cast, create_string_buffer
 from typing import Any, Iterable, Iterator, NamedTuple
 
-from . import _abi, _tables, settings
+from . import _abi, _given, _tables, settings
 from ._handles import Handle, call, take
 from ._library import lib, text
 
@@ -63,16 +63,16 @@ def _row(address: int) -> Row:
 def write(path: Any, problems: Iterable[str], *, strict: bool = False) -> None:
     """Writes what would compute each problem here and now: all of them or, when one cannot be, nothing.
     Strict: a problem that the lock does not name is refused."""
-    texts = [problem.encode() for problem in problems]
+    texts = [_given.text("problems", problem) for problem in problems]
     list_ = (c_char_p * max(len(texts), 1))(*texts)
-    args = _abi.LockWriteArgs(path=str(path).encode(), problems=cast(list_, c_void_p),
+    args = _abi.LockWriteArgs(path=_given.text("path", str(path)), problems=cast(list_, c_void_p),
                               count=len(texts), flags=1 if strict else 0)
     call(lib.tn_lock_write, settings.context(), byref(args))
 
 
 def use(path: Any = None) -> None:
     """From now on the process's choices are those of the lock; None: nothing is locked."""
-    call(lib.tn_lock_use, None if path is None else str(path).encode())
+    call(lib.tn_lock_use, None if path is None else _given.text("path", str(path)))
 
 
 def used() -> str:
@@ -87,9 +87,9 @@ def check(path: Any, on: Any = None) -> Report:
     from ._devices import device
 
     where = None if on is None else device(on).address
-    return Report(take(lib.tn_lock_check, settings.context(), str(path).encode(), where))
+    return Report(take(lib.tn_lock_check, settings.context(), _given.text("path", str(path)), where))
 
 
 def diff(first: Any, second: Any) -> Report:
     """Holds two locks against one another."""
-    return Report(take(lib.tn_lock_diff, str(first).encode(), str(second).encode()))
+    return Report(take(lib.tn_lock_diff, _given.text("first", str(first)), _given.text("second", str(second))))

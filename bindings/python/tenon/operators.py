@@ -16,7 +16,7 @@ from __future__ import annotations
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
 
-from . import _abi, _dtypes, errors, settings
+from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
 from ._handles import call
 from ._library import lib
@@ -272,7 +272,7 @@ def _backend_number(backend: str | None) -> int:
     name = str(backend)
     if name not in _backends:
         out = c_int32()
-        call(lib.tn_attention_backend_find, name.encode(), byref(out))
+        call(lib.tn_attention_backend_find, _given.text("backend", name), byref(out))
         _backends[name] = out.value
     return _backends[name]
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
 
-from . import _abi, errors
-from ._handles import Handle, call, take
+from . import _abi, _given, errors
+from ._handles import Number, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Mapping
 
     Value = Any  # bool, int, str or None
+    _Held = Any  # _Context, _Resumed or None
 
 
 class Setting:
@@ -52,7 +53,7 @@ class Setting:
 
 def _number(key: str) -> int:
     out = c_int32()
-    call(lib.tn_setting_get, key.encode(), byref(out))
+    call(lib.tn_setting_get, _given.text("key", key), byref(out))
     return out.value
 
 
@@ -132,7 +133,7 @@ def info(key: str) -> Setting:
 def _assignment(key: str, to: Value) -> bytes:
     if isinstance(to, bool):
         to = "true" if to else "false"
-    return f"{key}={to}".encode()
+    return _given.text("key", key) + b"=" + _given.text(f"the value of {key}", str(to))
 
 
 class _Changes:
@@ -151,7 +152,7 @@ _generation = 0  # of what this package set for the process
 def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
     """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
     global _generation
-    changes = _Changes({key: to} if isinstance(key, str) else key)
+    changes = _Changes(key if hasattr(key, "items") else {key: to})
     call(lib.tn_settings_change, changes.array, len(changes.array))
     _generation += 1
 
@@ -159,7 +160,7 @@ def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
 def reset(key: str | None = None) -> None:
     """Forgets what was set for the process, of one key or of all."""
     global _generation
-    call(lib.tn_settings_reset, key.encode() if key is not None else None)
+    call(lib.tn_settings_reset, _given.text("key", key) if key is not None else None)
     _generation += 1
 
 
@@ -193,34 +194,70 @@ def frozen() -> bool:
 
 class _Context:
     """What holds inside a scope: a tn_context over what held outside, made anew when the process's
-    settings are changed by this package."""
+    settings are changed by this package. Calls of other threads may still use the one before, and keep it."""
 
-    __slots__ = ("outer", "changes", "handle", "generation")
+    __slots__ = ("owner", "outer", "changes", "handle")
 
-    def __init__(self, outer: _Context | None, changes: _Changes) -> None:
-        self.outer, self.changes = outer, changes
-        self._derive()
+    def __init__(self, owner: scope, outer: _Held, changes: _Changes) -> None:
+        self.owner, self.outer, self.changes = owner, outer, changes
+        self.handle = self._derive()
 
-    def _derive(self) -> None:
+    def _derive(self) -> Number:
         generation = _generation
         below = self.outer.address() if self.outer is not None else None
         array = self.changes.array
-        self.handle = Handle(take(lib.tn_context_derive, below, array, len(array)),
-                             "tn_context_release")
-        self.generation = generation
+        made = Number(take(lib.tn_context_derive, below, array, len(array)), "tn_context_release")
+        made.generation = generation
+        return made
 
-    def address(self) -> int:
-        if self.generation != _generation:
-            self._derive()
-        return self.handle.address
+    def address(self) -> Number | None:
+        handle = self.handle
+        if handle.generation != _generation:
+            self.handle = handle = self._derive()
+        return handle
+
+    def over(self, outer: _Held) -> _Context:
+        """The same changes over something else."""
+        return _Context(self.owner, outer, self.changes)
 
 
-_current: ContextVar[_Context | None] = ContextVar("tenon.settings", default=None)
+class _Resumed:
+    """What holds inside `resume`: what held elsewhere. What held outside is only gone back to."""
+
+    __slots__ = ("owner", "outer", "held")
+
+    def __init__(self, owner: resume, outer: _Held, held: _Held) -> None:
+        self.owner, self.outer, self.held = owner, outer, held
+
+    def address(self) -> Number | None:
+        return None if self.held is None else self.held.address()
+
+    def over(self, outer: _Held) -> _Resumed:
+        """The same where something else held outside."""
+        return _Resumed(self.owner, outer, self.held)
+
+
+_current: ContextVar[_Held] = ContextVar("tenon.settings", default=None)
+
+
+def _leave(owner: scope | resume) -> None:
+    """Ends what the owner entered last, here. What was entered since and has not ended goes on without it."""
+    inner, held = [], _current.get()
+    while held is not None and held.owner is not owner:
+        inner.append(held)
+        held = held.outer
+    if held is None:
+        raise RuntimeError(
+            f"settings.{type(owner).__name__} ends where it was not entered: in another thread, task or context")
+    held = held.outer
+    for each in reversed(inner):
+        held = each.over(held)
+    _current.set(held)
 
 
 def context() -> int | None:
-    """The address of the tn_context that calls from here pass; None for the process's own. Lent for as
-    long as the scope is entered."""
+    """The address of the tn_context that calls from here pass; None for the process's own. It lives as long as
+    this object: pass it itself, no copy of its value."""
     held = _current.get()
     return None if held is None else held.address()
 
@@ -228,7 +265,8 @@ def context() -> int | None:
 class scope:  # noqa: N801 - reads as a word of the language
     """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator.
 
-    Values are checked when it is made. Entering nests, and one object can be entered again and again.
+    Values are checked when it is made. Entering nests, and one object can be entered again and again. One that
+    ends before what was entered inside it, as a generator's may, takes its own changes away and no others.
     """
 
     def __init__(self, changes: Mapping[str, Value]) -> None:
@@ -239,13 +277,11 @@ class scope:  # noqa: N801 - reads as a word of the language
         self._changes = _Changes(changes)
 
     def __enter__(self) -> scope:
-        _current.set(_Context(_current.get(), self._changes))
+        _current.set(_Context(self, _current.get(), self._changes))
         return self
 
     def __exit__(self, *_: Any) -> None:
-        held = _current.get()
-        if held is not None:
-            _current.set(held.outer)
+        _leave(self)
 
     def __call__(self, function: Any) -> Any:
         import functools
@@ -260,7 +296,8 @@ class scope:  # noqa: N801 - reads as a word of the language
 
 def current() -> _Context | None:
     """What holds here, to be resumed elsewhere: in another thread, or in a backward pass."""
-    return _current.get()
+    held = _current.get()
+    return held.held if isinstance(held, _Resumed) else held
 
 
 class resume:  # noqa: N801 - as scope
@@ -270,8 +307,7 @@ class resume:  # noqa: N801 - as scope
         self._held = held
 
     def __enter__(self) -> None:
-        self._before = _current.get()
-        _current.set(self._held)
+        _current.set(_Resumed(self, _current.get(), self._held))
 
     def __exit__(self, *_: Any) -> None:
-        _current.set(self._before)
+        _leave(self)

@@ -1,0 +1,43 @@
+"""What callers give, checked before it goes to the library: C would cut a text at its first NUL, and ctypes a
+number to the bits that there is room for."""
+
+from __future__ import annotations
+
+from operator import index
+
+from . import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+INT32 = (-(1 << 31), (1 << 31) - 1)
+INT64 = (-(1 << 63), (1 << 63) - 1)
+UINT64 = (0, (1 << 64) - 1)
+
+
+def text(what: str, value: Any) -> bytes:
+    """A str as the library takes it. TypeError for what is none; `what` is the argument's name."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} needs a str, found {type(value).__name__}")
+    if "\0" in value:
+        raise errors.invalid(f"{what}: {value!r} has a NUL, where the library would take its end to be")
+    return value.encode("utf-8", "surrogateescape")
+
+
+def number(what: str, value: Any, least: int, most: int) -> int:
+    """A whole number within bounds. TypeError for what is none."""
+    try:
+        whole = index(value)
+    except TypeError:
+        raise TypeError(f"{what} needs a whole number, found {type(value).__name__}") from None
+    if not least <= whole <= most:
+        raise errors.invalid(f"{what} needs {least} to {most}, found {whole}")
+    return whole
+
+
+def instance(what: str, value: Any, cls: type) -> Any:
+    """An object of the class. TypeError for any other."""
+    if not isinstance(value, cls):
+        raise TypeError(f"{what} needs {cls.__name__}, found {type(value).__name__}")
+    return value
