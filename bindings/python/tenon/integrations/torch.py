@@ -14,9 +14,10 @@ What differs from torch.nn.functional's: a mask and is_causal may come together;
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from .. import errors, operators, settings
 
@@ -77,16 +78,51 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], ca
         sinks=sinks, backend=backend or None, out=_out_like(query, value))
 
 
-_is_compiling, _is_tracing = torch.compiler.is_compiling, torch.jit.is_tracing
+_is_compiling, _is_tracing = torch.compiler.is_compiling, torch._C._is_tracing
 _modes, _functions = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
-_transformation, _is_profiled = torch._C._functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
+_functorch, _forward = torch._C._functorch, torch.autograd.forward_ad
+_transformation, _is_profiled = _functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
 
 
 def _is_watched() -> bool:
-    """Whether somebody watches what is called: a compiler, tracer, profiler, mode or transformation. Where nobody
-    does, the dispatcher, which would only cost time, is not asked."""
+    """Whether somebody watches what is called: a compiler, tracer, profiler, mode, transformation or forward-mode
+    derivative. Where nobody does, the dispatcher, which would only cost time, is not asked."""
     return (_is_compiling() or _is_tracing() or _modes() > 0 or _functions() > 0
-            or _transformation() is not None or _is_profiled())
+            or _transformation() is not None or _is_profiled() or _forward._current_level >= 0)
+
+
+def _layers(x: Tensor) -> Iterator[Tensor]:
+    """A tensor and what transformations wrap in it."""
+    yield x
+    while not _is_compiling() and _functorch.is_functorch_wrapped_tensor(x):
+        x = _functorch.get_unwrapped(x)
+        yield x
+
+
+def _is_tracked(x: Tensor) -> bool:
+    """Whether somebody, around a transformation too, wants gradients of it."""
+    return any(layer.requires_grad for layer in _layers(x))
+
+
+def _has_tangent(x: Tensor) -> bool:
+    """Whether somebody, around a transformation too, wants forward-mode derivatives by it."""
+    *wrappers, inner = _layers(x)
+    if wrappers:
+        forward = {one.level() for one in _functorch.get_interpreter_stack()
+                   if one.key() == _functorch.TransformType.Jvp}
+        if any(_functorch.maybe_get_level(wrapper) in forward for wrapper in wrappers):
+            return True
+    if _is_compiling() or _transformation() is None:
+        return _forward.unpack_dual(inner).tangent is not None
+    with temporarily_clear_interpreter_stack():
+        return _forward.unpack_dual(inner).tangent is not None
+
+
+def _refuse_tangents(*operands: Optional[Tensor]) -> None:
+    if any(x is not None and x.is_floating_point() and _has_tangent(x) for x in operands):
+        raise errors.UnsupportedError(
+            "no forward-mode derivatives of attention (torch.func.jvp, jacfwd, hessian, dual tensors); reverse mode has "
+            "them: torch.func.vjp, jacrev, grad", "unsupported", "attention")
 
 
 def _is_plain(*tensors: Optional[Tensor]) -> bool:
@@ -178,23 +214,28 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
            sinks: Tensor | None = None, turned: bool = False) -> Tensor:
     """As `attention` of [batch, heads, length, size]; `turned`, the result is [batch, length, heads, size], as
     which it is dense."""
-    if mask is not None and mask.requires_grad:
+    if sinks is None and not softcap and not dropout and not _is_watched():
+        out = _fast_infer(query, key, value, mask, causal, scale, backend)
+        if out is not NotImplemented:
+            return out if turned else out.transpose(1, 2)
+    out = _attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks)
+    return out.transpose(1, 2) if turned else out
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+            scale: float | None, backend: str, softcap: float, sinks: Tensor | None) -> Tensor:
+    """What the extension does not serve: [batch, heads, length, size]."""
+    if _forward._current_level >= 0:
+        _refuse_tangents(query, key, value, mask, sinks)
+    if mask is not None and torch.is_grad_enabled() and _is_tracked(mask):
         raise errors.invalid("a mask that requires gradients: no kernel here has them")
-    needs = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    needs = torch.is_grad_enabled() and any(_is_tracked(x) for x in (query, key, value))
     if needs and sinks is not None:
         raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
     if needs or dropout:
-        out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
-    elif _is_watched():
-        out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    else:
-        if sinks is None and not softcap:
-            out = _fast_infer(query, key, value, mask, causal, scale, backend)
-            if out is not NotImplemented:
-                return out if turned else out.transpose(1, 2)
-        run = _infer if _is_plain(query, key, value, mask, sinks) else _inference
-        out = run(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    return out.transpose(1, 2) if turned else out
+        return _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+    run = _infer if not _is_watched() and _is_plain(query, key, value, mask, sinks) else _inference
+    return run(query, key, value, mask, causal, scale, softcap, sinks, backend)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
