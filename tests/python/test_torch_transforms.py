@@ -3,7 +3,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not here")
 import torch.autograd.forward_ad as forward  # noqa: E402
-from torch.func import hessian, jacfwd, jvp, vmap  # noqa: E402
+from torch.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap  # noqa: E402
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.nn.functional import scaled_dot_product_attention as theirs  # noqa: E402
 
 import tenon  # noqa: E402
@@ -74,3 +75,83 @@ def test_what_forward_mode_does_not_touch(qkv):
     out, tangent = jvp(lambda a: ours(q, k, v) * a, (q,), (torch.ones_like(q),))
     torch.testing.assert_close(tangent, theirs(q, k, v))
     torch.testing.assert_close(out, theirs(q, k, v) * q)
+
+
+def per_sample(f, q, k, v):
+    return vmap(grad(lambda a, b: f(a[None], b[None], v[:1]).sin().sum(), (0, 1)), in_dims=(0, None))(q, k[0])
+
+
+def inside_autograd(f, q, k, v):
+    """The caller's own gradients, around a transformation."""
+    stacked, shared = torch.stack([q, v]).requires_grad_(), k.clone().requires_grad_()
+    out = vmap(f, in_dims=(0, None, None))(stacked, shared, v)
+    return torch.autograd.grad(out.sin().sum(), (stacked, shared))
+
+
+def without_gradients(f, q, k, v):
+    def product(a):
+        with torch.no_grad():
+            out = f(a, k, v)
+        return (out * a).sum()
+
+    return grad(product)(q)
+
+
+TRANSFORMED = {
+    "grad": lambda f, q, k, v: grad(lambda *x: f(*x).sin().sum(), (0, 1, 2))(q, k, v),
+    "grad-causal": lambda f, q, k, v: grad(lambda a: f(a, k, v, is_causal=True).sin().sum())(q),
+    "grad-mask": lambda f, q, k, v: grad(lambda a: f(q, a, v, q[:, :1] @ k[:, :1].mT).sin().sum())(k),
+    "vjp": lambda f, q, k, v: vjp(lambda a, b: f(a, b, v), q, k)[1](v),
+    "jacrev": lambda f, q, k, v: jacrev(lambda a, b: f(a, b, v[:1]), (0, 1))(q[:1], k[:1]),
+    "no-grad": without_gradients,
+    "vmap": lambda f, q, k, v: vmap(f)(q, k, v),
+    "vmap-twice": lambda f, q, k, v: vmap(vmap(f))(q, k, v),
+    "vmap-value": lambda f, q, k, v: vmap(f, in_dims=(None, None, -1))(q, k, torch.stack([q, v], -1)),
+    "vmap-mask": lambda f, q, k, v: vmap(f, in_dims=(None, None, None, 0))(q, k, v, q[:, 0] @ k[:, 0].mT),
+    "vmap-one-mask": lambda f, q, k, v: vmap(lambda a: f(a, k, v, q[:, :1] @ k[:, :1].mT))(torch.stack([q, v])),
+    "vmap-of-grad": per_sample,
+    "grad-of-vmap": lambda f, q, k, v: grad(
+        lambda a, b: vmap(f, in_dims=(0, None, None))(a, b, v).sin().sum(), (0, 1))(torch.stack([q, v]), k),
+    "vmap-inside-autograd": inside_autograd,
+    "functionalize": lambda f, q, k, v: functionalize(f)(q, k, v),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transformations(qkv, name):
+    with sdpa_kernel(SDPBackend.MATH):
+        wanted = TRANSFORMED[name](theirs, *qkv)
+    torch.testing.assert_close(TRANSFORMED[name](ours, *qkv), wanted, atol=2e-5, rtol=1e-4)
+
+
+def test_second_derivatives_are_refused(qkv):
+    q, k, v = qkv
+
+    def first(a):
+        return grad(lambda b: ours(b, k, v).sin().sum())(a)
+
+    x = q.clone().requires_grad_()
+    once, = torch.autograd.grad(ours(x, k, v).sin().sum(), x, create_graph=True)
+    for call in (lambda: grad(lambda a: first(a).sum())(q), lambda: jacrev(first)(q),
+                 lambda: torch.autograd.grad(once.sum(), x)):
+        with pytest.raises(tenon.errors.UnsupportedError, match="no second derivatives of attention"):
+            call()
+
+
+def test_dropout_in_vmap(qkv):
+    q, k, v = qkv
+    stacked = torch.stack([q, q])
+    for randomness in ("error", "same"):
+        with pytest.raises(tenon.errors.UnsupportedError, match=f'"different", found "{randomness}"'):
+            vmap(lambda a: ours(a, k, v, dropout_p=0.5), randomness=randomness)(stacked)
+    one, other = vmap(lambda a: ours(a, k, v, dropout_p=0.5), randomness="different")(stacked)
+    assert not torch.equal(one, other)
+    grads = vmap(grad(lambda a: ours(a, k, v, dropout_p=0.5).sum()), randomness="different")(stacked)
+    assert grads.shape == stacked.shape and grads.isfinite().all()
+
+
+def test_masks_have_no_gradients_in_transformations(qkv):
+    mask = torch.zeros(1, 5, 5)
+    for call in (lambda m: ours(*qkv, m).sum(), lambda m: vmap(lambda one: ours(*qkv, one))(m).sum()):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="mask"):
+            grad(call)(mask)

@@ -9,7 +9,9 @@ threads get in each other's way: the setting cpu.pool, unless somebody has set i
 takes that back.
 
 What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
-0, in every kernel; a mask that requires gradients is refused, as no kernel here has them.
+0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them; forward-mode and
+second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's gradients inside
+torch.compile.
 """
 
 from __future__ import annotations
@@ -190,12 +192,116 @@ def _setup(ctx: Any, inputs: tuple, output: tuple) -> None:
 
 def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
     query, key, value, out, lse, seed, mask = ctx.saved_tensors
+    run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
-        grads = _backward(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
+        grads = run(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
     return (*grads, None, None, None, None, None, None)
 
 
+def _keep_nothing(ctx: Any, inputs: tuple, output: tuple) -> None:
+    """There is no second backward pass that could need it."""
+
+
+def _no_second(ctx: Any, *_: Any) -> tuple:
+    raise errors.UnsupportedError("no second derivatives of attention", "unsupported", "attention-backward")
+
+
 _training.register_autograd(_gradients, setup_context=_setup)
+_backward.register_autograd(_no_second, setup_context=_keep_nothing)
+
+
+def _is_transformed() -> bool:
+    """Whether a transformation of torch.func's is under way that takes its gradients from functions alone: those which
+    the dispatcher has of an operator are not to be had in it."""
+    top = None if _is_compiling() else _transformation()
+    return top is not None and top.key() != _functorch.TransformType.Functionalize
+
+
+class _Transformed(torch.autograd.Function):
+    """The operator `attention` inside a transformation."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*given: Any) -> Tuple[Tensor, Tensor, Tensor]:
+        return _training(*given)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        _setup(ctx, inputs, output)
+        ctx.mark_non_differentiable(*output[1:])
+
+    backward = staticmethod(_gradients)
+
+
+class _TransformedBackward(torch.autograd.Function):
+    """The operator `attention_backward` inside a transformation."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*given: Any) -> Tuple[Tensor, Tensor, Tensor]:
+        return _backward(*given)
+
+    setup_context = staticmethod(_keep_nothing)
+    backward = staticmethod(_no_second)
+
+
+def _fold(info: Any, dim: Optional[int], x: Tensor) -> Tensor:
+    """What torch.vmap maps over, as part of the batch."""
+    mapped = x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+    return mapped.flatten(0, 1)
+
+
+def _fold_mask(info: Any, dim: Optional[int], mask: Optional[Tensor], batch: int) -> Optional[Tensor]:
+    """The same of a mask for a batch, of which it may have one for all."""
+    if mask is None:
+        return None
+    mapped = mask[None] if dim is None else mask.movedim(dim, 0)
+    mapped = mapped[(slice(None),) + (None,) * (5 - mapped.dim())]
+    if dim is None and mapped.size(1) == 1:
+        return mapped[0]
+    return mapped.expand(info.batch_size, batch, *mapped.shape[2:]).flatten(0, 1)
+
+
+def _unfold(info: Any, x: Tensor) -> Tensor:
+    return x.unflatten(0, (info.batch_size, x.size(0) // info.batch_size))
+
+
+def _fold_all(info: Any, in_dims: tuple, operands: tuple) -> list:
+    return [_fold(info, dim, x) for dim, x in zip(in_dims, operands)]
+
+
+def _batch(dim: Optional[int], query: Tensor) -> int:
+    """The batch of what is mapped over."""
+    return query.size(0) if dim is None else query.movedim(dim, 0).size(1)
+
+
+@_inference.register_vmap
+def _(info, in_dims, query, key, value, mask, causal, scale, softcap, sinks, backend):
+    if sinks is not None and in_dims[7] is not None:
+        raise errors.UnsupportedError("no attention with sinks that torch.vmap maps over", "unsupported", "attention")
+    given = _fold_all(info, in_dims, (query, key, value))
+    mask = _fold_mask(info, in_dims[3], mask, _batch(in_dims[0], query))
+    return _unfold(info, _inference(*given, mask, causal, scale, softcap, sinks, backend)), 0
+
+
+@_training.register_vmap
+def _(info, in_dims, query, key, value, mask, dropout, *numbers):
+    if dropout and info.randomness != "different":
+        raise errors.UnsupportedError(f'dropout in torch.vmap needs randomness="different", found "{info.randomness}"',
+                                      "unsupported", "attention")
+    given = _fold_all(info, in_dims, (query, key, value))
+    mask = _fold_mask(info, in_dims[3], mask, _batch(in_dims[0], query))
+    out, lse, seed = _training(*given, mask, dropout, *numbers)
+    return (_unfold(info, out), _unfold(info, lse), seed), (0, 0, None)
+
+
+@_backward.register_vmap
+def _(info, in_dims, grad, query, key, value, out, lse, seed, mask, *numbers):
+    given = _fold_all(info, in_dims, (grad, query, key, value, out, lse))
+    mask = _fold_mask(info, in_dims[7], mask, _batch(in_dims[1], query))
+    return tuple(_unfold(info, x) for x in _backward(*given, seed, mask, *numbers)), (0, 0, 0)
 
 
 def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
@@ -233,7 +339,8 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, drop
     if needs and sinks is not None:
         raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
     if needs or dropout:
-        return _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+        train = _Transformed.apply if needs and _is_transformed() else _training
+        return train(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
     run = _infer if not _is_watched() and _is_plain(query, key, value, mask, sinks) else _inference
     return run(query, key, value, mask, causal, scale, softcap, sinks, backend)
 
