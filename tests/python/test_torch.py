@@ -204,6 +204,39 @@ def test_modes_see_the_operator():
     assert mapped.sum() == 2 and torch.equal(ours(q, k, v), plain)
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("grad", [False, True])
+def test_operands_lie_on_one_device(place, grad):
+    """Also where an operator is only traced; nothing gives memory that nobody wrote."""
+    given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
+    name = ("query", "key", "value", "mask")[place]
+    given[place] = given[place].detach().to("meta")
+    message = "key beside a query on meta" if place == 0 else f"{name} beside a query on cpu .* found on meta"
+    q, k, v, mask = given
+    for call in (lambda: ours(*given), lambda: attention(*given),
+                 lambda: torch.ops.tenon.attention(*given, 0.0, False, None, 0.0, ""),
+                 lambda: torch.ops.tenon.attention_inference(*given, False, None, 0.0, None, "")):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+            call()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+        torch.ops.tenon.attention_backward(q, q, k, v, q, q[..., 0].detach(), torch.zeros(1, dtype=torch.int64), mask,
+                                           0.0, False, None, 0.0, "")
+    with torch._subclasses.FakeTensorMode() as mode:
+        faked = [mode.from_tensor(x) for x in given]
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+            ours(*faked)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("grad", [False, True])
+def test_sparse_tensors_are_refused(place, grad):
+    given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
+    given[place] = given[place].detach().to_sparse()
+    name = ("query", "key", "value", "mask")[place]
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=f"{name} is of torch.sparse_coo; .* dense"):
+        ours(*given)
+
+
 def test_gradients_lie_as_what_they_are_of():
     q, k, v = (x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in inputs())
     assert not q.is_contiguous()

@@ -73,6 +73,21 @@ def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tenso
     return mask.expand(*query.shape[:3], key.shape[2]).contiguous()
 
 
+def _check_devices(**operands: Optional[Tensor]) -> None:
+    """Every operand is where the query is."""
+    place = operands["query"].device
+    for name, x in operands.items():
+        if x is not None and x.device != place:
+            raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}", "attention")
+
+
+def _check_layouts(**operands: Optional[Tensor]) -> None:
+    for name, x in operands.items():
+        if x is not None and x.layout is not torch.strided:
+            raise errors.invalid(f"{name} is of {x.layout}; attention needs torch.strided: make it dense first",
+                                 "attention")
+
+
 def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
            scale: Optional[float], softcap: float, sinks: Optional[Tensor], backend: str) -> Tensor:
     return operators.attention(
@@ -143,6 +158,7 @@ def _inference(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
 
 @_inference.register_fake
 def _(query, key, value, mask, causal, scale, softcap, sinks, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
     return _out_like(query, value)
 
 
@@ -162,6 +178,7 @@ def _training(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor],
 
 @_training.register_fake
 def _(query, key, value, mask, dropout, causal, scale, softcap, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask)
     seed = torch.empty(1, dtype=torch.int64)
     return _out_like(query, value), _lse_like(query), seed
 
@@ -180,6 +197,7 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
 
 @_backward.register_fake
 def _(grad, query, key, value, out, lse, seed, mask, dropout, causal, scale, softcap, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask, grad=grad, out=out, lse=lse)
     return _gradients_like(query, key, value)
 
 
@@ -331,6 +349,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
             scale: float | None, backend: str, softcap: float, sinks: Tensor | None) -> Tensor:
     """What the extension does not serve: [batch, heads, length, size]."""
+    _check_layouts(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
     if _forward._current_level >= 0:
         _refuse_tangents(query, key, value, mask, sinks)
     if mask is not None and torch.is_grad_enabled() and _is_tracked(mask):
