@@ -174,6 +174,34 @@ def test_compile_keeps_one_graph(grad):
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_autocast(grad, compiled):
+    """Floats are computed in its dtype, as PyTorch's are, mixed ones too; gradients are of the operands' own."""
+    q, k, v = inputs(grad=grad)
+    mask, sinks = torch.randn(9, 9), torch.zeros(4)
+    run = torch.compile(ours, backend="aot_eager", fullgraph=True) if compiled else ours
+    for dtype in (torch.bfloat16, torch.float16):
+        torch.compiler.reset()  # so that what it makes anew for each case does not reach its limit
+        with torch.autocast("cpu", dtype=dtype):
+            for given in ((q, k, v), (q.half(), k.bfloat16(), v), (q, k, v, mask), (q, k, v, mask > 0),
+                          (q.double(), k.double(), v.double())):
+                found, wanted = run(*given), theirs(*given)
+                assert found.dtype == wanted.dtype
+                torch.testing.assert_close(found, wanted, atol=3e-2, rtol=3e-2)
+            assert attention(q, k, v).dtype == attention(q, k, v, dropout=0.5).dtype == dtype
+            with torch.no_grad():
+                assert attention(q, k, v, sinks=sinks).dtype == attention(q, k, v, sinks=sinks.half()).dtype == dtype
+            assert run(*(x.to("meta") for x in (q, k, v))).dtype == torch.float32
+            if grad:
+                got = torch.autograd.grad(run(q, k, v).sum(), (q, k, v))
+                want = torch.autograd.grad(theirs(q, k, v).sum(), (q, k, v))
+                for one, other in zip(got, want):
+                    torch.testing.assert_close(one, other, atol=6e-2, rtol=3e-2)
+    with torch.autocast("cuda", dtype=torch.float16, enabled=torch.cuda.is_available()):
+        assert run(q, k, v).dtype == torch.float32
+
+
 class Watch(torch.utils._python_dispatch.TorchDispatchMode):
     """Notes which operators run."""
 

@@ -58,6 +58,8 @@ def test_forward_transformations_are_refused(qkv):
              lambda: hessian(lambda a: by_query(a).sum())(q),
              lambda: vmap(lambda a: jvp(lambda b: ours(b, a, a), (a,), (a,))[1])(q),
              lambda: jvp(vmap(lambda a: ours(a, a, a)), (q,), (along,)),
+             lambda: grad(lambda a: jvp(lambda b: ours(b, a, v).sum(), (q,), (along,))[1])(k),
+             lambda: jvp(lambda a: grad(lambda b: ours(b, a, v).sum())(q), (k,), (along,)),
              lambda: jvp(lambda a: jvp(lambda b: by_query(a) * b, (q,), (along,))[1], (q,), (along,))]
     with forward.dual_level():
         dual = forward.make_dual(q, along)
@@ -72,6 +74,10 @@ def test_forward_transformations_are_refused(qkv):
 
 def test_what_forward_mode_does_not_touch(qkv):
     q, k, v = qkv
+    _, tangent = jvp(lambda a: ours(q, k * 2, v + 1) * a, (q,), (torch.ones_like(q),))
+    torch.testing.assert_close(tangent, theirs(q, k * 2, v + 1))
+    inside = jvp(lambda a: vmap(ours, in_dims=(0, None, None))(q, k[0], v[0]) * a, (q,), (torch.ones_like(q),))[1]
+    torch.testing.assert_close(inside, theirs(q, k[:1].expand_as(k), v[:1].expand_as(v)))
     out, tangent = jvp(lambda a: ours(q, k, v) * a, (q,), (torch.ones_like(q),))
     torch.testing.assert_close(tangent, theirs(q, k, v))
     torch.testing.assert_close(out, theirs(q, k, v) * q)

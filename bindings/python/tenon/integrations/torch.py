@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Optional, Tuple
 
 import torch
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from .. import errors, operators, settings
 
@@ -108,6 +108,22 @@ def _is_watched() -> bool:
             or _transformation() is not None or _is_profiled() or _forward._current_level >= 0)
 
 
+_any_autocast = torch._C._is_any_autocast_enabled
+
+
+def autocast_dtype(x: Tensor) -> torch.dtype:
+    """The dtype in which torch.autocast, where it is on for the tensor's device, would have it; else its own."""
+    place = x.device.type
+    if x.is_meta or not torch.is_autocast_enabled(place) or not x.is_floating_point() or x.dtype == torch.float64:
+        return x.dtype
+    return torch.get_autocast_dtype(place)
+
+
+def _autocast(*operands: Optional[Tensor]) -> list:
+    """Operands as torch.autocast gives them to PyTorch's own attention."""
+    return [x if x is None or x.dtype == autocast_dtype(x) else x.to(autocast_dtype(x)) for x in operands]
+
+
 def _layers(x: Tensor) -> Iterator[Tensor]:
     """A tensor and what transformations wrap in it."""
     yield x
@@ -122,17 +138,16 @@ def _is_tracked(x: Tensor) -> bool:
 
 
 def _has_tangent(x: Tensor) -> bool:
-    """Whether somebody, around a transformation too, wants forward-mode derivatives by it."""
-    *wrappers, inner = _layers(x)
-    if wrappers:
-        forward = {one.level() for one in _functorch.get_interpreter_stack()
-                   if one.key() == _functorch.TransformType.Jvp}
-        if any(_functorch.maybe_get_level(wrapper) in forward for wrapper in wrappers):
-            return True
-    if _is_compiling() or _transformation() is None:
-        return _forward.unpack_dual(inner).tangent is not None
-    with temporarily_clear_interpreter_stack():
-        return _forward.unpack_dual(inner).tangent is not None
+    """Whether somebody, around a transformation too, wants forward-mode derivatives by it: each transformation is left in
+    turn, as it hides those of the ones around it."""
+    top = None if _is_compiling() else _transformation()
+    if (top is None or top.key() == _functorch.TransformType.Jvp) and _forward.unpack_dual(x).tangent is not None:
+        return True
+    if top is None:
+        return False
+    wrapped = _functorch.maybe_get_level(x) == top.level()
+    with temporarily_pop_interpreter_stack():
+        return _has_tangent(_functorch.get_unwrapped(x) if wrapped else x)
 
 
 def _refuse_tangents(*operands: Optional[Tensor]) -> None:
@@ -338,7 +353,12 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
            sinks: Tensor | None = None, turned: bool = False) -> Tensor:
     """As `attention` of [batch, heads, length, size]; `turned`, the result is [batch, length, heads, size], as
     which it is dense."""
-    if sinks is None and not softcap and not dropout and not _is_watched():
+    watched = _is_watched()
+    if watched or _any_autocast():
+        query, key, value, mask = _autocast(query, key, value, mask)
+        if sinks is not None and sinks.dtype != torch.float32:  # beside any dtype, f32 is taken
+            sinks, = _autocast(sinks)
+    if sinks is None and not softcap and not dropout and not watched:
         out = _fast_infer(query, key, value, mask, causal, scale, backend)
         if out is not NotImplemented:
             return out if turned else out.transpose(1, 2)
