@@ -96,6 +96,74 @@ def test_other_ranks(shape):
         torch.testing.assert_close(ours(q, k, v, mask), theirs(q, k, v, mask), atol=1e-5, rtol=1e-4)
 
 
+SHAPES = {  # of query, key, value and mask
+    "5d-mask": ((2, 3, 4, 7, 8),) * 3 + ((2, 3, 4, 7, 7),),
+    "5d-mask-of-inner": ((2, 3, 4, 7, 8),) * 3 + ((3, 1, 7, 7),),
+    "5d-mask-of-outer": ((2, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),),
+    "5d-mask-of-keys": ((2, 3, 4, 7, 8),) * 3 + ((7, 7),),
+    "5d-and-fewer": ((2, 3, 4, 7, 8), (3, 4, 7, 8), (4, 7, 8)),
+    "batch-of-query": ((1, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)),
+    "batch-of-key-and-value": ((3, 4, 7, 8), (1, 4, 7, 8), (1, 4, 7, 8), (3, 1, 7, 7)),
+    "batch-of-value": ((1, 4, 7, 8), (1, 4, 7, 8), (3, 4, 7, 8)),
+    "heads-of-query": ((2, 1, 7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "heads-of-key-and-value": ((2, 4, 7, 8), (2, 1, 7, 8), (2, 1, 7, 8)),
+    "heads-of-value": ((2, 4, 7, 8), (2, 4, 7, 8), (2, 1, 7, 8)),
+    "4d-and-3d": ((2, 4, 7, 8), (4, 7, 8), (4, 7, 8), (4, 7, 7)),
+    "3d-and-4d": ((4, 7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "2d-and-4d": ((7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "value-of-2d": ((2, 4, 7, 8), (2, 4, 7, 8), (7, 8)),
+    "3d-mask-for-all": ((3, 7, 8),) * 3 + ((1, 7, 7),),
+}
+GROUPED = {
+    "3d": ((4, 7, 8), (2, 7, 8), (2, 7, 8), (4, 7, 7)),
+    "5d": ((2, 3, 4, 7, 8), (2, 3, 2, 7, 8), (2, 3, 2, 7, 8)),
+    "batch": ((3, 4, 7, 8), (1, 2, 7, 8), (1, 2, 7, 8)),
+    "heads-of-value": ((1, 4, 7, 8), (1, 2, 7, 8), (1, 1, 7, 8)),
+}
+CASES = [(shapes, grouped) for table, grouped in ((SHAPES, False), (GROUPED, True)) for shapes in table.values()]
+
+
+@pytest.mark.parametrize("shapes,grouped", CASES, ids=[*SHAPES, *("grouped-" + name for name in GROUPED)])
+def test_shapes_broadcast(shapes, grouped):
+    """As PyTorch's do, and their gradients are summed."""
+    q, k, v, *mask = (torch.randn(shape) for shape in shapes)
+    wanted = theirs(q, k, v, *mask, enable_gqa=grouped)
+    found = ours(q, k, v, *mask, enable_gqa=grouped)
+    assert found.shape == wanted.shape
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    for x in (q, k, v):
+        x.requires_grad_()
+    weights = torch.randn_like(wanted)
+    got, want = (torch.autograd.grad(f(q, k, v, *mask, enable_gqa=grouped), (q, k, v), weights) for f in (ours, theirs))
+    for one, other in zip(got, want):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    compiled = torch.compile(ours, backend="eager", fullgraph=True, dynamic=False)
+    torch.compiler.reset()
+    torch.testing.assert_close(compiled(q, k, v, *mask, enable_gqa=grouped), wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shapes,message", [
+    (((2, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)), "do not broadcast"),
+    (((2, 4, 7, 8), (2, 4, 7, 8), (2, 3, 7, 8)), "do not broadcast"),
+    (((4, 7, 8), (3, 7, 8), (3, 7, 8)), "query has 4 heads, key has 3: enable_gqa"),
+    (((8,), (7, 8), (7, 8)), "two dimensions or more, found 1, 2 and 2"),
+    (((2, 4, 7, 8),) * 3 + ((1, 2, 1, 7, 7),), "a mask of 5 dimensions beside operands of 4"),
+    (((2, 3, 4, 7, 8),) * 3 + ((2, 1, 7, 7),), "do not broadcast"),
+    (((1, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),), "before their heads")])
+def test_shapes_that_do_not_fit(shapes, message):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+        ours(*(torch.randn(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_all_is_dropped(grad):
+    q, k, v = inputs(grad=grad)
+    out = ours(q, k, v, dropout_p=1.0)
+    assert torch.equal(out, theirs(q, k, v, dropout_p=1.0)) and out.requires_grad == grad
+    if grad:
+        assert not any(x.any() for x in torch.autograd.grad(out.sum(), (q, k, v)))
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_gradients(dtype, causal):
@@ -261,8 +329,9 @@ def test_sparse_tensors_are_refused(place, grad):
     given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
     given[place] = given[place].detach().to_sparse()
     name = ("query", "key", "value", "mask")[place]
-    with pytest.raises(tenon.errors.InvalidArgumentError, match=f"{name} is of torch.sparse_coo; .* dense"):
-        ours(*given)
+    for operands in (given, [x[0] for x in given]):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=f"{name} is of torch.sparse_coo; .* dense"):
+            ours(*operands)
 
 
 def test_gradients_lie_as_what_they_are_of():

@@ -60,10 +60,10 @@ def _gradients_like(*operands: Tensor) -> Tuple[Tensor, ...]:
     return tuple(torch.empty_like(x) for x in operands)
 
 
-def _dense(grad: Tensor) -> Tensor:
-    """A gradient that is the same number over and over, as a sum's is, is written out off the host, where
-    kernels do not read such."""
-    return grad.contiguous() if grad.device.type != "cpu" and 0 in grad.stride() else grad
+def _dense(x: Tensor) -> Tensor:
+    """What is the same numbers over and over, as a sum's gradient is, is written out off the host, where kernels do
+    not read such."""
+    return x.contiguous() if x.device.type != "cpu" and 0 in x.stride() else x
 
 
 def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tensor]:
@@ -366,6 +366,19 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return out.transpose(1, 2) if turned else out
 
 
+def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """With as many heads of keys as of values, and the same dimensions before the heads: where one has 1, it serves
+    all."""
+    batches = [tuple(x.shape[:-3]) for x in (query, key, value)]
+    groups = [tuple(x.shape[-3:-2]) for x in (key, value)]
+    if batches[0] == batches[1] == batches[2] and groups[0] == groups[1]:
+        return query, key, value
+    batch = operators._broadcast(operators._broadcast(batches[0], batches[1]), batches[2])
+    group = operators._broadcast(*groups)
+    heads = (tuple(query.shape[-3:-2]), group, group)
+    return tuple(_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
+
+
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
             scale: float | None, backend: str, softcap: float, sinks: Tensor | None) -> Tensor:
     """What the extension does not serve: [batch, heads, length, size]."""
@@ -375,6 +388,9 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, drop
         _refuse_tangents(query, key, value, mask, sinks)
     if mask is not None and torch.is_grad_enabled() and _is_tracked(mask):
         raise errors.invalid("a mask that requires gradients: no kernel here has them")
+    query, key, value = _even(query, key, value)
+    if dropout == 1.0:  # drops all, where the kernels' rest is divided by what is kept
+        return _attend(query, key, value, mask, 0.0, causal, scale, backend, softcap, sinks) * 0.0
     needs = torch.is_grad_enabled() and any(_is_tracked(x) for x in (query, key, value))
     if needs and sinks is not None:
         raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
@@ -395,21 +411,45 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, layout == "blhd")
 
 
-def _four(x: Tensor) -> Tensor:
-    """[batch, heads, length, size] of [..., length, size]."""
-    if x.dim() == 4:
-        return x
-    if x.dim() == 2:
-        return x[None, None]
-    if x.dim() == 3:
-        return x[:, None]
-    return x.flatten(0, -4)
+def _ranked(x: Tensor, rank: int) -> Tensor:
+    return x[(None,) * (rank - x.dim())]
 
 
-def _check_heads(query: Tensor, key: Tensor) -> None:
-    if query.dim() >= 3 and query.size(-3) != key.size(-3):
-        raise errors.invalid(
-            f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
+def _ranked_mask(mask: Tensor | None, rank: int, before: tuple) -> Tensor | None:
+    """[batch, ...] of a mask that may have fewer dimensions or one for all; `before` are those of the batch."""
+    if mask is None:
+        return None
+    if mask.dim() > rank:
+        raise errors.invalid(f"a mask of {mask.dim()} dimensions beside operands of {rank}, which it cannot add to")
+    mask = _ranked(mask, max(rank, 4))
+    if operators._broadcast(before, tuple(mask.shape[:-3])) != before:
+        raise errors.invalid(f"a mask of shape {tuple(mask.shape)} beside operands of {before} before their heads")
+    return mask if rank <= 4 else mask.expand(*before, *mask.shape[-3:]).flatten(0, -4)
+
+
+def _attend_any(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+                scale: float | None, enable_gqa: bool) -> Tensor:
+    """Of two dimensions or more, which broadcast before the last two; heads only where enable_gqa is not given, as they
+    are grouped otherwise."""
+    _check_layouts(query=query, key=key, value=value, mask=mask)
+    given = (query, key, value)
+    ranks = [x.dim() for x in given]
+    if min(ranks) < 2:
+        raise errors.invalid("query, key and value need two dimensions or more, found "
+                             f"{ranks[0]}, {ranks[1]} and {ranks[2]}")
+    rank = max(ranks)
+    query, key, value = _even(*(_ranked(x, max(rank, 4)) for x in given))
+    if not enable_gqa and query.size(-3) != key.size(-3):
+        if 1 not in (query.size(-3), key.size(-3)):
+            raise errors.invalid(
+                f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
+        if query.size(-3) == 1:  # keys and values of one head serve all of the query's as they are
+            query = _dense(query.expand(*query.shape[:-3], key.size(-3), *query.shape[-2:]))
+    before = tuple(query.shape[:-3])
+    shape = (*query.shape[:-1], value.shape[-1])
+    out = attend(*(x.flatten(0, -4) for x in (query, key, value)), _ranked_mask(mask, rank, before), dropout, causal,
+                 scale)
+    return out.reshape(shape[-rank:])
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
@@ -417,19 +457,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional.scaled_dot_product_attention."""
-    if not enable_gqa:
-        _check_heads(query, key)
-    rank = query.dim()
-    if rank == 4 and key.dim() == 4 and value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4):
+    if (query.dim() == key.dim() == value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4)
+            and (enable_gqa or query.size(1) == key.size(1))):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)
-    mask = attn_mask
-    if mask is not None and mask.dim() != 4:
-        mask = mask[:, None] if mask.dim() == 3 and rank == 3 else _four_mask(mask)
-    out = attention(_four(query), _four(key), _four(value), mask, dropout_p, is_causal, scale)
-    return out if rank == 4 else out.reshape(*query.shape[:-1], value.shape[-1])
-
-
-def _four_mask(mask: Tensor) -> Tensor:
-    if mask.dim() > 4:
-        return mask.flatten(0, -4)
-    return mask[(None,) * (4 - mask.dim())]
+    return _attend_any(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
