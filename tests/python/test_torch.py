@@ -369,6 +369,25 @@ def test_layers_get_gradients(place, dtype):
     torch.testing.assert_close(attention(q, k, v, layout="blhd"), out)
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_layers_get_gradients_of_one_operand(place):
+    from tenon.platforms import attention as classes
+
+    impl = classes.FLASH_ATTN.get_impl_cls()(4, 16)
+    given = [x.detach().transpose(1, 2) for x in inputs()]
+    given[place].requires_grad_()
+    out, want = impl.forward(*given), theirs(*(x.transpose(1, 2) for x in given)).transpose(1, 2)
+    got, meant = (torch.autograd.grad(x.sin().sum(), given[place])[0] for x in (out, want))
+    torch.testing.assert_close(got, meant, atol=2e-5, rtol=1e-4)
+    dropping = classes.FLASH_ATTN.get_impl_cls()(4, 16, dropout_p=0.5)
+    assert dropping.forward(*given).requires_grad
+    given[place] = given[place].detach()
+    with torch.autograd.forward_ad.dual_level():
+        given[place] = torch.autograd.forward_ad.make_dual(given[place], torch.ones_like(given[place]))
+        with pytest.raises(tenon.errors.UnsupportedError, match="forward-mode"):
+            impl.forward(*given)
+
+
 def test_inference_mode():
     from tenon.platforms import current_platform
 
