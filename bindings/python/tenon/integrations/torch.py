@@ -9,9 +9,9 @@ threads get in each other's way: the setting cpu.pool, unless somebody has set i
 takes that back.
 
 What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
-0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them; forward-mode and
-second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's gradients inside
-torch.compile.
+0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them;
+forward-mode and second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's
+gradients inside torch.compile.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _check_devices(**operands: Optional[Tensor]) -> None:
     place = operands["query"].device
     for name, x in operands.items():
         if x is not None and x.device != place:
-            raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}", "attention")
+            raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}",
+                                 "attention")
 
 
 def _check_layouts(**operands: Optional[Tensor]) -> None:
@@ -138,8 +139,8 @@ def _is_tracked(x: Tensor) -> bool:
 
 
 def _has_tangent(x: Tensor) -> bool:
-    """Whether somebody, around a transformation too, wants forward-mode derivatives by it: each transformation is left in
-    turn, as it hides those of the ones around it."""
+    """Whether somebody, around a transformation too, wants forward-mode derivatives by it: each transformation is
+    left in turn, as it hides those of the ones around it."""
     top = None if _is_compiling() else _transformation()
     if (top is None or top.key() == _functorch.TransformType.Jvp) and _forward.unpack_dual(x).tangent is not None:
         return True
@@ -153,8 +154,8 @@ def _has_tangent(x: Tensor) -> bool:
 def _refuse_tangents(*operands: Optional[Tensor]) -> None:
     if any(x is not None and x.is_floating_point() and _has_tangent(x) for x in operands):
         raise errors.UnsupportedError(
-            "no forward-mode derivatives of attention (torch.func.jvp, jacfwd, hessian, dual tensors); reverse mode has "
-            "them: torch.func.vjp, jacrev, grad", "unsupported", "attention")
+            "no forward-mode derivatives of attention (torch.func.jvp, jacfwd, hessian, dual tensors); reverse mode "
+            "has them: torch.func.vjp, jacrev, grad", "unsupported", "attention")
 
 
 def _is_plain(*tensors: Optional[Tensor]) -> bool:

@@ -90,8 +90,8 @@ class AttentionImpl:
 
 
 def is_differentiated(query: Any, *others: Any) -> bool:
-    """Whether these are PyTorch's, and derivatives are wanted by one of them: gradients, or those of an open level of its
-    forward mode."""
+    """Whether these are PyTorch's, and derivatives are wanted by one of them: gradients, or those of an open level of
+    its forward mode."""
     if not hasattr(query, "requires_grad"):
         return False
     forward = sys.modules["torch"].autograd.forward_ad if "torch" in sys.modules else None
