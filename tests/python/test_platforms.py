@@ -188,6 +188,33 @@ def test_what_cannot_be_taken(cpu):
         cpu.get_attn_backend_cls("FLASH_ATN", 64, "bf16")
 
 
+def test_classes_are_of_backends_alone():
+    from tenon.platforms import attention
+
+    for member in AttentionBackendEnum:
+        if member is not AttentionBackendEnum.NO_ATTENTION:
+            assert getattr(attention, member.name).get_name() == member.name
+    for name, near in (("NONSENSE", "."), ("FLASH_ATN", "FLASH_ATTN"), ("TORCH_SPDA", "TORCH_SDPA"), ("MATH", "."),
+                       ("NO_ATTENTION", ".")):
+        with pytest.raises(AttributeError, match=f"{name}.*did you mean {near}"):
+            getattr(attention, name)
+    with pytest.raises(AttributeError, match="no attribute 'flash_attn'$"):
+        attention.flash_attn
+
+
+def test_classes_of_a_stranger(monkeypatch):
+    """A backend that a module brought for its own platform, which the processor does not have."""
+    from tenon.platforms import attention
+
+    def choose(self, *layer):
+        assert tenon.settings.get("attention.backend").lower() == "require:acme_attn"
+        raise tenon.errors.UnsupportedError("no kernel on cpu goes by acme_attn", "unsupported", "attention")
+
+    monkeypatch.setattr(Platform, "attention_choice", choose)
+    assert attention.ACME_ATTN.get_name() == attention.ACME_ATTN.get_impl_cls().backend == "ACME_ATTN"
+    monkeypatch.delitem(vars(attention), "ACME_ATTN")
+
+
 def test_settings_choose(cpu):
     with tenon.settings.scope({"attention.backend": "require:TORCH_SDPA"}):
         assert cpu.get_attn_backend_cls(None, 64, "f32").endswith(".TORCH_SDPA")

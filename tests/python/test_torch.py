@@ -96,6 +96,74 @@ def test_other_ranks(shape):
         torch.testing.assert_close(ours(q, k, v, mask), theirs(q, k, v, mask), atol=1e-5, rtol=1e-4)
 
 
+SHAPES = {  # of query, key, value and mask
+    "5d-mask": ((2, 3, 4, 7, 8),) * 3 + ((2, 3, 4, 7, 7),),
+    "5d-mask-of-inner": ((2, 3, 4, 7, 8),) * 3 + ((3, 1, 7, 7),),
+    "5d-mask-of-outer": ((2, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),),
+    "5d-mask-of-keys": ((2, 3, 4, 7, 8),) * 3 + ((7, 7),),
+    "5d-and-fewer": ((2, 3, 4, 7, 8), (3, 4, 7, 8), (4, 7, 8)),
+    "batch-of-query": ((1, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)),
+    "batch-of-key-and-value": ((3, 4, 7, 8), (1, 4, 7, 8), (1, 4, 7, 8), (3, 1, 7, 7)),
+    "batch-of-value": ((1, 4, 7, 8), (1, 4, 7, 8), (3, 4, 7, 8)),
+    "heads-of-query": ((2, 1, 7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "heads-of-key-and-value": ((2, 4, 7, 8), (2, 1, 7, 8), (2, 1, 7, 8)),
+    "heads-of-value": ((2, 4, 7, 8), (2, 4, 7, 8), (2, 1, 7, 8)),
+    "4d-and-3d": ((2, 4, 7, 8), (4, 7, 8), (4, 7, 8), (4, 7, 7)),
+    "3d-and-4d": ((4, 7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "2d-and-4d": ((7, 8), (2, 4, 7, 8), (2, 4, 7, 8)),
+    "value-of-2d": ((2, 4, 7, 8), (2, 4, 7, 8), (7, 8)),
+    "3d-mask-for-all": ((3, 7, 8),) * 3 + ((1, 7, 7),),
+}
+GROUPED = {
+    "3d": ((4, 7, 8), (2, 7, 8), (2, 7, 8), (4, 7, 7)),
+    "5d": ((2, 3, 4, 7, 8), (2, 3, 2, 7, 8), (2, 3, 2, 7, 8)),
+    "batch": ((3, 4, 7, 8), (1, 2, 7, 8), (1, 2, 7, 8)),
+    "heads-of-value": ((1, 4, 7, 8), (1, 2, 7, 8), (1, 1, 7, 8)),
+}
+CASES = [(shapes, grouped) for table, grouped in ((SHAPES, False), (GROUPED, True)) for shapes in table.values()]
+
+
+@pytest.mark.parametrize("shapes,grouped", CASES, ids=[*SHAPES, *("grouped-" + name for name in GROUPED)])
+def test_shapes_broadcast(shapes, grouped):
+    """As PyTorch's do, and their gradients are summed."""
+    q, k, v, *mask = (torch.randn(shape) for shape in shapes)
+    wanted = theirs(q, k, v, *mask, enable_gqa=grouped)
+    found = ours(q, k, v, *mask, enable_gqa=grouped)
+    assert found.shape == wanted.shape
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    for x in (q, k, v):
+        x.requires_grad_()
+    weights = torch.randn_like(wanted)
+    got, want = (torch.autograd.grad(f(q, k, v, *mask, enable_gqa=grouped), (q, k, v), weights) for f in (ours, theirs))
+    for one, other in zip(got, want):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    compiled = torch.compile(ours, backend="eager", fullgraph=True, dynamic=False)
+    torch.compiler.reset()
+    torch.testing.assert_close(compiled(q, k, v, *mask, enable_gqa=grouped), wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shapes,message", [
+    (((2, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)), "do not broadcast"),
+    (((2, 4, 7, 8), (2, 4, 7, 8), (2, 3, 7, 8)), "do not broadcast"),
+    (((4, 7, 8), (3, 7, 8), (3, 7, 8)), "query has 4 heads, key has 3: enable_gqa"),
+    (((8,), (7, 8), (7, 8)), "two dimensions or more, found 1, 2 and 2"),
+    (((2, 4, 7, 8),) * 3 + ((1, 2, 1, 7, 7),), "a mask of 5 dimensions beside operands of 4"),
+    (((2, 3, 4, 7, 8),) * 3 + ((2, 1, 7, 7),), "do not broadcast"),
+    (((1, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),), "before their heads")])
+def test_shapes_that_do_not_fit(shapes, message):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+        ours(*(torch.randn(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_all_is_dropped(grad):
+    q, k, v = inputs(grad=grad)
+    out = ours(q, k, v, dropout_p=1.0)
+    assert torch.equal(out, theirs(q, k, v, dropout_p=1.0)) and out.requires_grad == grad
+    if grad:
+        assert not any(x.any() for x in torch.autograd.grad(out.sum(), (q, k, v)))
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_gradients(dtype, causal):
@@ -174,6 +242,34 @@ def test_compile_keeps_one_graph(grad):
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_autocast(grad, compiled):
+    """Floats are computed in its dtype, as PyTorch's are, mixed ones too; gradients are of the operands' own."""
+    q, k, v = inputs(grad=grad)
+    mask, sinks = torch.randn(9, 9), torch.zeros(4)
+    run = torch.compile(ours, backend="aot_eager", fullgraph=True) if compiled else ours
+    for dtype in (torch.bfloat16, torch.float16):
+        torch.compiler.reset()  # so that what it makes anew for each case does not reach its limit
+        with torch.autocast("cpu", dtype=dtype):
+            for given in ((q, k, v), (q.half(), k.bfloat16(), v), (q, k, v, mask), (q, k, v, mask > 0),
+                          (q.double(), k.double(), v.double())):
+                found, wanted = run(*given), theirs(*given)
+                assert found.dtype == wanted.dtype
+                torch.testing.assert_close(found, wanted, atol=3e-2, rtol=3e-2)
+            assert attention(q, k, v).dtype == attention(q, k, v, dropout=0.5).dtype == dtype
+            with torch.no_grad():
+                assert attention(q, k, v, sinks=sinks).dtype == attention(q, k, v, sinks=sinks.half()).dtype == dtype
+            assert run(*(x.to("meta") for x in (q, k, v))).dtype == torch.float32
+            if grad:
+                got = torch.autograd.grad(run(q, k, v).sum(), (q, k, v))
+                want = torch.autograd.grad(theirs(q, k, v).sum(), (q, k, v))
+                for one, other in zip(got, want):
+                    torch.testing.assert_close(one, other, atol=6e-2, rtol=3e-2)
+    with torch.autocast("cuda", dtype=torch.float16, enabled=torch.cuda.is_available()):
+        assert run(q, k, v).dtype == torch.float32
+
+
 class Watch(torch.utils._python_dispatch.TorchDispatchMode):
     """Notes which operators run."""
 
@@ -202,6 +298,40 @@ def test_modes_see_the_operator():
     torch.testing.assert_close(ours(negative, k, v), ours(-q, k, v))
     mapped = torch.func.vmap(lambda a: a * 1)(torch.ones(2))  # the stack of transformations is empty again
     assert mapped.sum() == 2 and torch.equal(ours(q, k, v), plain)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("grad", [False, True])
+def test_operands_lie_on_one_device(place, grad):
+    """Also where an operator is only traced; nothing gives memory that nobody wrote."""
+    given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
+    name = ("query", "key", "value", "mask")[place]
+    given[place] = given[place].detach().to("meta")
+    message = "key beside a query on meta" if place == 0 else f"{name} beside a query on cpu .* found on meta"
+    q, k, v, mask = given
+    for call in (lambda: ours(*given), lambda: attention(*given),
+                 lambda: torch.ops.tenon.attention(*given, 0.0, False, None, 0.0, ""),
+                 lambda: torch.ops.tenon.attention_inference(*given, False, None, 0.0, None, "")):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+            call()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+        torch.ops.tenon.attention_backward(q, q, k, v, q, q[..., 0].detach(), torch.zeros(1, dtype=torch.int64), mask,
+                                           0.0, False, None, 0.0, "")
+    with torch._subclasses.FakeTensorMode() as mode:
+        faked = [mode.from_tensor(x) for x in given]
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
+            ours(*faked)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("grad", [False, True])
+def test_sparse_tensors_are_refused(place, grad):
+    given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
+    given[place] = given[place].detach().to_sparse()
+    name = ("query", "key", "value", "mask")[place]
+    for operands in (given, [x[0] for x in given]):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=f"{name} is of torch.sparse_coo; .* dense"):
+            ours(*operands)
 
 
 def test_gradients_lie_as_what_they_are_of():
@@ -237,6 +367,25 @@ def test_layers_get_gradients(place, dtype):
     for one, other in zip(got, meant):
         torch.testing.assert_close(one, other, atol=8 * BOUND[dtype], rtol=max(BOUND[dtype], 1e-4))
     torch.testing.assert_close(attention(q, k, v, layout="blhd"), out)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_layers_get_gradients_of_one_operand(place):
+    from tenon.platforms import attention as classes
+
+    impl = classes.FLASH_ATTN.get_impl_cls()(4, 16)
+    given = [x.detach().transpose(1, 2) for x in inputs()]
+    given[place].requires_grad_()
+    out, want = impl.forward(*given), theirs(*(x.transpose(1, 2) for x in given)).transpose(1, 2)
+    got, meant = (torch.autograd.grad(x.sin().sum(), given[place])[0] for x in (out, want))
+    torch.testing.assert_close(got, meant, atol=2e-5, rtol=1e-4)
+    dropping = classes.FLASH_ATTN.get_impl_cls()(4, 16, dropout_p=0.5)
+    assert dropping.forward(*given).requires_grad
+    given[place] = given[place].detach()
+    with torch.autograd.forward_ad.dual_level():
+        given[place] = torch.autograd.forward_ad.make_dual(given[place], torch.ones_like(given[place]))
+        with pytest.raises(tenon.errors.UnsupportedError, match="forward-mode"):
+            impl.forward(*given)
 
 
 def test_inference_mode():

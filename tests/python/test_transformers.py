@@ -119,3 +119,22 @@ def test_training():
         grads.append({key: p.grad for key, p in model.named_parameters()})
     for key, wanted in grads[0].items():
         torch.testing.assert_close(grads[1][key], wanted, atol=1e-5, rtol=1e-3)
+
+
+def test_autocast():
+    """Keys and values that an earlier layer left in float32 too; a mask of bool is added in its dtype."""
+    name = tenon_transformers.register()
+    found = []
+    for implementation in ("eager", name):
+        torch.manual_seed(3)
+        cls, config, given = encoder()
+        model = cls._from_config(config, attn_implementation=implementation).eval()
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            found.append(model(**given)[0])
+    rows = given["attention_mask"].bool()
+    assert found[0].dtype == found[1].dtype
+    torch.testing.assert_close(found[1][rows], found[0][rows], atol=6e-2, rtol=6e-2)
+    q, k = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 5, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for given in ((q, k, k.bfloat16()), (q.bfloat16(), k, k)):
+            assert tenon_transformers.forward(torch.nn.Module(), *given, None)[0].dtype == torch.bfloat16

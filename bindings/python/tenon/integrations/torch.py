@@ -9,14 +9,17 @@ threads get in each other's way: the setting cpu.pool, unless somebody has set i
 takes that back.
 
 What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
-0, in every kernel; a mask that requires gradients is refused, as no kernel here has them.
+0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them;
+forward-mode and second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's
+gradients inside torch.compile.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from .. import errors, operators, settings
 
@@ -57,10 +60,10 @@ def _gradients_like(*operands: Tensor) -> Tuple[Tensor, ...]:
     return tuple(torch.empty_like(x) for x in operands)
 
 
-def _dense(grad: Tensor) -> Tensor:
-    """A gradient that is the same number over and over, as a sum's is, is written out off the host, where
-    kernels do not read such."""
-    return grad.contiguous() if grad.device.type != "cpu" and 0 in grad.stride() else grad
+def _dense(x: Tensor) -> Tensor:
+    """What is the same numbers over and over, as a sum's gradient is, is written out off the host, where kernels do
+    not read such."""
+    return x.contiguous() if x.device.type != "cpu" and 0 in x.stride() else x
 
 
 def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tensor]:
@@ -70,6 +73,22 @@ def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tenso
     return mask.expand(*query.shape[:3], key.shape[2]).contiguous()
 
 
+def _check_devices(**operands: Optional[Tensor]) -> None:
+    """Every operand is where the query is."""
+    place = operands["query"].device
+    for name, x in operands.items():
+        if x is not None and x.device != place:
+            raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}",
+                                 "attention")
+
+
+def _check_layouts(**operands: Optional[Tensor]) -> None:
+    for name, x in operands.items():
+        if x is not None and x.layout is not torch.strided:
+            raise errors.invalid(f"{name} is of {x.layout}; attention needs torch.strided: make it dense first",
+                                 "attention")
+
+
 def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
            scale: Optional[float], softcap: float, sinks: Optional[Tensor], backend: str) -> Tensor:
     return operators.attention(
@@ -77,16 +96,66 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], ca
         sinks=sinks, backend=backend or None, out=_out_like(query, value))
 
 
-_is_compiling, _is_tracing = torch.compiler.is_compiling, torch.jit.is_tracing
+_is_compiling, _is_tracing = torch.compiler.is_compiling, torch._C._is_tracing
 _modes, _functions = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
-_transformation, _is_profiled = torch._C._functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
+_functorch, _forward = torch._C._functorch, torch.autograd.forward_ad
+_transformation, _is_profiled = _functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
 
 
 def _is_watched() -> bool:
-    """Whether somebody watches what is called: a compiler, tracer, profiler, mode or transformation. Where nobody
-    does, the dispatcher, which would only cost time, is not asked."""
+    """Whether somebody watches what is called: a compiler, tracer, profiler, mode, transformation or forward-mode
+    derivative. Where nobody does, the dispatcher, which would only cost time, is not asked."""
     return (_is_compiling() or _is_tracing() or _modes() > 0 or _functions() > 0
-            or _transformation() is not None or _is_profiled())
+            or _transformation() is not None or _is_profiled() or _forward._current_level >= 0)
+
+
+_any_autocast = torch._C._is_any_autocast_enabled
+
+
+def autocast_dtype(x: Tensor) -> torch.dtype:
+    """The dtype in which torch.autocast, where it is on for the tensor's device, would have it; else its own."""
+    place = x.device.type
+    if x.is_meta or not torch.is_autocast_enabled(place) or not x.is_floating_point() or x.dtype == torch.float64:
+        return x.dtype
+    return torch.get_autocast_dtype(place)
+
+
+def _autocast(*operands: Optional[Tensor]) -> list:
+    """Operands as torch.autocast gives them to PyTorch's own attention."""
+    return [x if x is None or x.dtype == autocast_dtype(x) else x.to(autocast_dtype(x)) for x in operands]
+
+
+def _layers(x: Tensor) -> Iterator[Tensor]:
+    """A tensor and what transformations wrap in it."""
+    yield x
+    while not _is_compiling() and _functorch.is_functorch_wrapped_tensor(x):
+        x = _functorch.get_unwrapped(x)
+        yield x
+
+
+def _is_tracked(x: Tensor) -> bool:
+    """Whether somebody, around a transformation too, wants gradients of it."""
+    return any(layer.requires_grad for layer in _layers(x))
+
+
+def _has_tangent(x: Tensor) -> bool:
+    """Whether somebody, around a transformation too, wants forward-mode derivatives by it: each transformation is
+    left in turn, as it hides those of the ones around it."""
+    top = None if _is_compiling() else _transformation()
+    if (top is None or top.key() == _functorch.TransformType.Jvp) and _forward.unpack_dual(x).tangent is not None:
+        return True
+    if top is None:
+        return False
+    wrapped = _functorch.maybe_get_level(x) == top.level()
+    with temporarily_pop_interpreter_stack():
+        return _has_tangent(_functorch.get_unwrapped(x) if wrapped else x)
+
+
+def _refuse_tangents(*operands: Optional[Tensor]) -> None:
+    if any(x is not None and x.is_floating_point() and _has_tangent(x) for x in operands):
+        raise errors.UnsupportedError(
+            "no forward-mode derivatives of attention (torch.func.jvp, jacfwd, hessian, dual tensors); reverse mode "
+            "has them: torch.func.vjp, jacrev, grad", "unsupported", "attention")
 
 
 def _is_plain(*tensors: Optional[Tensor]) -> bool:
@@ -105,6 +174,7 @@ def _inference(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
 
 @_inference.register_fake
 def _(query, key, value, mask, causal, scale, softcap, sinks, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
     return _out_like(query, value)
 
 
@@ -124,6 +194,7 @@ def _training(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor],
 
 @_training.register_fake
 def _(query, key, value, mask, dropout, causal, scale, softcap, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask)
     seed = torch.empty(1, dtype=torch.int64)
     return _out_like(query, value), _lse_like(query), seed
 
@@ -142,6 +213,7 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
 
 @_backward.register_fake
 def _(grad, query, key, value, out, lse, seed, mask, dropout, causal, scale, softcap, backend):
+    _check_devices(query=query, key=key, value=value, mask=mask, grad=grad, out=out, lse=lse)
     return _gradients_like(query, key, value)
 
 
@@ -154,12 +226,116 @@ def _setup(ctx: Any, inputs: tuple, output: tuple) -> None:
 
 def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
     query, key, value, out, lse, seed, mask = ctx.saved_tensors
+    run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
-        grads = _backward(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
+        grads = run(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
     return (*grads, None, None, None, None, None, None)
 
 
+def _keep_nothing(ctx: Any, inputs: tuple, output: tuple) -> None:
+    """There is no second backward pass that could need it."""
+
+
+def _no_second(ctx: Any, *_: Any) -> tuple:
+    raise errors.UnsupportedError("no second derivatives of attention", "unsupported", "attention-backward")
+
+
 _training.register_autograd(_gradients, setup_context=_setup)
+_backward.register_autograd(_no_second, setup_context=_keep_nothing)
+
+
+def _is_transformed() -> bool:
+    """Whether a transformation of torch.func's is under way that takes its gradients from functions alone: those which
+    the dispatcher has of an operator are not to be had in it."""
+    top = None if _is_compiling() else _transformation()
+    return top is not None and top.key() != _functorch.TransformType.Functionalize
+
+
+class _Transformed(torch.autograd.Function):
+    """The operator `attention` inside a transformation."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*given: Any) -> Tuple[Tensor, Tensor, Tensor]:
+        return _training(*given)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        _setup(ctx, inputs, output)
+        ctx.mark_non_differentiable(*output[1:])
+
+    backward = staticmethod(_gradients)
+
+
+class _TransformedBackward(torch.autograd.Function):
+    """The operator `attention_backward` inside a transformation."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*given: Any) -> Tuple[Tensor, Tensor, Tensor]:
+        return _backward(*given)
+
+    setup_context = staticmethod(_keep_nothing)
+    backward = staticmethod(_no_second)
+
+
+def _fold(info: Any, dim: Optional[int], x: Tensor) -> Tensor:
+    """What torch.vmap maps over, as part of the batch."""
+    mapped = x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+    return mapped.flatten(0, 1)
+
+
+def _fold_mask(info: Any, dim: Optional[int], mask: Optional[Tensor], batch: int) -> Optional[Tensor]:
+    """The same of a mask for a batch, of which it may have one for all."""
+    if mask is None:
+        return None
+    mapped = mask[None] if dim is None else mask.movedim(dim, 0)
+    mapped = mapped[(slice(None),) + (None,) * (5 - mapped.dim())]
+    if dim is None and mapped.size(1) == 1:
+        return mapped[0]
+    return mapped.expand(info.batch_size, batch, *mapped.shape[2:]).flatten(0, 1)
+
+
+def _unfold(info: Any, x: Tensor) -> Tensor:
+    return x.unflatten(0, (info.batch_size, x.size(0) // info.batch_size))
+
+
+def _fold_all(info: Any, in_dims: tuple, operands: tuple) -> list:
+    return [_fold(info, dim, x) for dim, x in zip(in_dims, operands)]
+
+
+def _batch(dim: Optional[int], query: Tensor) -> int:
+    """The batch of what is mapped over."""
+    return query.size(0) if dim is None else query.movedim(dim, 0).size(1)
+
+
+@_inference.register_vmap
+def _(info, in_dims, query, key, value, mask, causal, scale, softcap, sinks, backend):
+    if sinks is not None and in_dims[7] is not None:
+        raise errors.UnsupportedError("no attention with sinks that torch.vmap maps over", "unsupported", "attention")
+    given = _fold_all(info, in_dims, (query, key, value))
+    mask = _fold_mask(info, in_dims[3], mask, _batch(in_dims[0], query))
+    return _unfold(info, _inference(*given, mask, causal, scale, softcap, sinks, backend)), 0
+
+
+@_training.register_vmap
+def _(info, in_dims, query, key, value, mask, dropout, *numbers):
+    if dropout and info.randomness != "different":
+        raise errors.UnsupportedError(f'dropout in torch.vmap needs randomness="different", found "{info.randomness}"',
+                                      "unsupported", "attention")
+    given = _fold_all(info, in_dims, (query, key, value))
+    mask = _fold_mask(info, in_dims[3], mask, _batch(in_dims[0], query))
+    out, lse, seed = _training(*given, mask, dropout, *numbers)
+    return (_unfold(info, out), _unfold(info, lse), seed), (0, 0, None)
+
+
+@_backward.register_vmap
+def _(info, in_dims, grad, query, key, value, out, lse, seed, mask, *numbers):
+    given = _fold_all(info, in_dims, (grad, query, key, value, out, lse))
+    mask = _fold_mask(info, in_dims[7], mask, _batch(in_dims[1], query))
+    return tuple(_unfold(info, x) for x in _backward(*given, seed, mask, *numbers)), (0, 0, 0)
 
 
 def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool,
@@ -178,23 +354,52 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
            sinks: Tensor | None = None, turned: bool = False) -> Tensor:
     """As `attention` of [batch, heads, length, size]; `turned`, the result is [batch, length, heads, size], as
     which it is dense."""
-    if mask is not None and mask.requires_grad:
+    watched = _is_watched()
+    if watched or _any_autocast():
+        query, key, value, mask = _autocast(query, key, value, mask)
+        if sinks is not None and sinks.dtype != torch.float32:  # beside any dtype, f32 is taken
+            sinks, = _autocast(sinks)
+    if sinks is None and not softcap and not dropout and not watched:
+        out = _fast_infer(query, key, value, mask, causal, scale, backend)
+        if out is not NotImplemented:
+            return out if turned else out.transpose(1, 2)
+    out = _attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks)
+    return out.transpose(1, 2) if turned else out
+
+
+def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """With as many heads of keys as of values, and the same dimensions before the heads: where one has 1, it serves
+    all."""
+    batches = [tuple(x.shape[:-3]) for x in (query, key, value)]
+    groups = [tuple(x.shape[-3:-2]) for x in (key, value)]
+    if batches[0] == batches[1] == batches[2] and groups[0] == groups[1]:
+        return query, key, value
+    batch = operators._broadcast(operators._broadcast(batches[0], batches[1]), batches[2])
+    group = operators._broadcast(*groups)
+    heads = (tuple(query.shape[-3:-2]), group, group)
+    return tuple(_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+            scale: float | None, backend: str, softcap: float, sinks: Tensor | None) -> Tensor:
+    """What the extension does not serve: [batch, heads, length, size]."""
+    _check_layouts(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    if _forward._current_level >= 0:
+        _refuse_tangents(query, key, value, mask, sinks)
+    if mask is not None and torch.is_grad_enabled() and _is_tracked(mask):
         raise errors.invalid("a mask that requires gradients: no kernel here has them")
-    needs = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    query, key, value = _even(query, key, value)
+    if dropout == 1.0:  # drops all, where the kernels' rest is divided by what is kept
+        return _attend(query, key, value, mask, 0.0, causal, scale, backend, softcap, sinks) * 0.0
+    needs = torch.is_grad_enabled() and any(_is_tracked(x) for x in (query, key, value))
     if needs and sinks is not None:
         raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
     if needs or dropout:
-        out = _training(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
-    elif _is_watched():
-        out = _inference(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    else:
-        if sinks is None and not softcap:
-            out = _fast_infer(query, key, value, mask, causal, scale, backend)
-            if out is not NotImplemented:
-                return out if turned else out.transpose(1, 2)
-        run = _infer if _is_plain(query, key, value, mask, sinks) else _inference
-        out = run(query, key, value, mask, causal, scale, softcap, sinks, backend)
-    return out.transpose(1, 2) if turned else out
+        train = _Transformed.apply if needs and _is_transformed() else _training
+        return train(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+    run = _infer if not _is_watched() and _is_plain(query, key, value, mask, sinks) else _inference
+    return run(query, key, value, mask, causal, scale, softcap, sinks, backend)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
@@ -207,21 +412,45 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, layout == "blhd")
 
 
-def _four(x: Tensor) -> Tensor:
-    """[batch, heads, length, size] of [..., length, size]."""
-    if x.dim() == 4:
-        return x
-    if x.dim() == 2:
-        return x[None, None]
-    if x.dim() == 3:
-        return x[:, None]
-    return x.flatten(0, -4)
+def _ranked(x: Tensor, rank: int) -> Tensor:
+    return x[(None,) * (rank - x.dim())]
 
 
-def _check_heads(query: Tensor, key: Tensor) -> None:
-    if query.dim() >= 3 and query.size(-3) != key.size(-3):
-        raise errors.invalid(
-            f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
+def _ranked_mask(mask: Tensor | None, rank: int, before: tuple) -> Tensor | None:
+    """[batch, ...] of a mask that may have fewer dimensions or one for all; `before` are those of the batch."""
+    if mask is None:
+        return None
+    if mask.dim() > rank:
+        raise errors.invalid(f"a mask of {mask.dim()} dimensions beside operands of {rank}, which it cannot add to")
+    mask = _ranked(mask, max(rank, 4))
+    if operators._broadcast(before, tuple(mask.shape[:-3])) != before:
+        raise errors.invalid(f"a mask of shape {tuple(mask.shape)} beside operands of {before} before their heads")
+    return mask if rank <= 4 else mask.expand(*before, *mask.shape[-3:]).flatten(0, -4)
+
+
+def _attend_any(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+                scale: float | None, enable_gqa: bool) -> Tensor:
+    """Of two dimensions or more, which broadcast before the last two; heads only where enable_gqa is not given, as they
+    are grouped otherwise."""
+    _check_layouts(query=query, key=key, value=value, mask=mask)
+    given = (query, key, value)
+    ranks = [x.dim() for x in given]
+    if min(ranks) < 2:
+        raise errors.invalid("query, key and value need two dimensions or more, found "
+                             f"{ranks[0]}, {ranks[1]} and {ranks[2]}")
+    rank = max(ranks)
+    query, key, value = _even(*(_ranked(x, max(rank, 4)) for x in given))
+    if not enable_gqa and query.size(-3) != key.size(-3):
+        if 1 not in (query.size(-3), key.size(-3)):
+            raise errors.invalid(
+                f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
+        if query.size(-3) == 1:  # keys and values of one head serve all of the query's as they are
+            query = _dense(query.expand(*query.shape[:-3], key.size(-3), *query.shape[-2:]))
+    before = tuple(query.shape[:-3])
+    shape = (*query.shape[:-1], value.shape[-1])
+    out = attend(*(x.flatten(0, -4) for x in (query, key, value)), _ranked_mask(mask, rank, before), dropout, causal,
+                 scale)
+    return out.reshape(shape[-rank:])
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
@@ -229,19 +458,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional.scaled_dot_product_attention."""
-    if not enable_gqa:
-        _check_heads(query, key)
-    rank = query.dim()
-    if rank == 4 and key.dim() == 4 and value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4):
+    if (query.dim() == key.dim() == value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4)
+            and (enable_gqa or query.size(1) == key.size(1))):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)
-    mask = attn_mask
-    if mask is not None and mask.dim() != 4:
-        mask = mask[:, None] if mask.dim() == 3 and rank == 3 else _four_mask(mask)
-    out = attention(_four(query), _four(key), _four(value), mask, dropout_p, is_causal, scale)
-    return out if rank == 4 else out.reshape(*query.shape[:-1], value.shape[-1])
-
-
-def _four_mask(mask: Tensor) -> Tensor:
-    if mask.dim() > 4:
-        return mask.flatten(0, -4)
-    return mask[(None,) * (4 - mask.dim())]
+    return _attend_any(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -41,7 +41,7 @@ def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, val
     causal = attention_mask is None and bool(causal) and query.size(2) > 1
     mask = attention_mask if position_bias is None else _with_bias(attention_mask, position_bias)
     if mask is not None and not query.is_cpu:
-        mask = added(mask, query.dtype)  # once for all layers, where a kernel would make it in each
+        mask = added(mask, _torch.autocast_dtype(query))  # once for all layers, where a kernel would make it in each
     out = _torch.attend(query, key, value, mask, dropout, causal, scaling, "", softcap or 0.0, s_aux, True)
     return out.contiguous(), None
 

@@ -17,10 +17,13 @@ PyTorch's that require gradients get them.
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import sys
 from typing import Any
 
-from .. import errors, operators
-from .interface import AttentionBackendEnum
+from .. import errors, operators, settings
+from .._library import text
+from .interface import AttentionBackendEnum, platform
 
 
 @dataclasses.dataclass
@@ -74,7 +77,7 @@ class AttentionImpl:
     def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
         """Attention of [batch, length, heads, size], in an array of the query's library."""
         mask = seen_of(getattr(attn_metadata, "attn_mask", None))
-        if getattr(query, "requires_grad", False):
+        if is_differentiated(query, key, value, mask):
             from ..integrations.torch import attention
 
             return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale,
@@ -84,6 +87,16 @@ class AttentionImpl:
         return operators.attention(query, key, value, mask="causal" if self.causal else None,
                                    mask_tensor=mask, scale=self.softmax_scale, layout="blhd",
                                    backend=self.backend)
+
+
+def is_differentiated(query: Any, *others: Any) -> bool:
+    """Whether these are PyTorch's, and derivatives are wanted by one of them: gradients, or those of an open level of
+    its forward mode."""
+    if not hasattr(query, "requires_grad"):
+        return False
+    forward = sys.modules["torch"].autograd.forward_ad if "torch" in sys.modules else None
+    return (any(getattr(x, "requires_grad", False) for x in (query, *others))
+            or getattr(forward, "_current_level", -1) >= 0)
 
 
 def seen_of(mask: Any) -> Any:
@@ -143,12 +156,27 @@ def backend_class(name: str) -> type[AttentionBackend]:
         "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone."})
 
 
-globals().update({member.name: backend_class(member.name) for member in AttentionBackendEnum
-                  if member is not AttentionBackendEnum.NO_ATTENTION})
+BACKENDS = [member.name for member in AttentionBackendEnum if member is not AttentionBackendEnum.NO_ATTENTION]
+globals().update({name: backend_class(name) for name in BACKENDS})
+
+
+def is_brought(name: str) -> bool:
+    """Whether a module brought a backend of that name, for whichever platform."""
+    try:
+        with settings.scope({"attention.backend": f"require:{name}"}):
+            return text(platform("cpu").attention_choice(None, 64, "f32").name) == name
+    except errors.NotFoundError:
+        return False
+    except errors.UnsupportedError:
+        return name != AttentionBackendEnum.NO_ATTENTION.name
 
 
 def __getattr__(name: str) -> Any:
+    message = f"module {__name__!r} has no attribute {name!r}"
     if not name.isupper():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(message)
+    if not is_brought(name):
+        near = difflib.get_close_matches(name, BACKENDS, 1, 0)
+        raise AttributeError(f"{message}: no attention backend of that name; did you mean {near[0]}?")
     made = globals()[name] = backend_class(name)
     return made
