@@ -22,6 +22,8 @@ static struct {
     _Atomic(run_parallel_fn *) run_parallel; /* set last; NULL: none was found */
     max_threads_fn *max_threads;
     _Atomic bool looking, occupied, told;
+    _Atomic int32_t joined;     /* threads of the loop that runs */
+    _Atomic uint32_t ended;     /* of all loops */
     _Atomic int64_t look_again; /* not before then */
     bool forked;                /* this process is a child */
 } runtime;
@@ -103,10 +105,9 @@ int32_t tni_openmp_threads(void)
     return threads < 1 ? 1 : threads > TNI_POOL_THREADS_MAX ? TNI_POOL_THREADS_MAX : threads;
 }
 
-/* One loop. Its atomics order the tasks between those before and those behind it, whatever the run-time does. */
+/* One loop; there is one at a time. */
 typedef struct loop {
     _Atomic int64_t next;
-    _Atomic int32_t joined;
     int32_t most;
     int64_t count;
     uint64_t mode;
@@ -114,16 +115,19 @@ typedef struct loop {
     void *user;
 } loop;
 
+/* What a thread does lies between its counting itself in and out, which orders it behind what the caller did before
+ * the loop and before what the caller does after it, whatever the run-time does. */
 static void take_part(void *data)
 {
     loop *l = data;
-    if (atomic_fetch_add(&l->joined, 1) >= l->most)
-        return;
-    const uint64_t before = tni_float_mode_get();
-    tni_float_mode_set(l->mode);
-    for (int64_t i; (i = atomic_fetch_add(&l->next, 1)) < l->count;)
-        tni_pool_run_here(i, i + 1, l->task, l->user);
-    tni_float_mode_set(before);
+    if (atomic_fetch_add(&runtime.joined, 1) < l->most) {
+        const uint64_t before = tni_float_mode_get();
+        tni_float_mode_set(l->mode);
+        for (int64_t i; (i = atomic_fetch_add(&l->next, 1)) < l->count;)
+            tni_pool_run_here(i, i + 1, l->task, l->user);
+        tni_float_mode_set(before);
+    }
+    atomic_fetch_add(&runtime.ended, 1);
 }
 
 void tni_openmp_for(int32_t most, int64_t count, tn_task *task, void *user)
@@ -139,8 +143,8 @@ void tni_openmp_for(int32_t most, int64_t count, tn_task *task, void *user)
               .mode = tni_float_mode_get(),
               .task = task,
               .user = user};
-    atomic_store(&l.next, 0);
+    atomic_store(&runtime.joined, 0);
     run(take_part, &l, 0, 0);
-    (void)atomic_load(&l.next);
+    (void)atomic_load(&runtime.ended);
     atomic_store(&runtime.occupied, false);
 }
