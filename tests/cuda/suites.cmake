@@ -57,6 +57,11 @@ endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
+tenon_cuda_test(order)
+add_test(NAME cuda.order_poolless COMMAND test_cuda_order poolless)
+set_tests_properties(cuda.order_poolless PROPERTIES TIMEOUT 60 LABELS cuda ENVIRONMENT
+  "${test_environment};LD_LIBRARY_PATH=${cuda_stub_folder}" ENVIRONMENT_MODIFICATION
+  CUDA_VISIBLE_DEVICES=unset:)
 tenon_cuda_test(started)
 tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
