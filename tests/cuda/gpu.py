@@ -2,12 +2,13 @@
 against the reference, settings, DLPack beside PyTorch and CuPy, our kernels under compute-sanitizer, and how
 fast copies and kernels are.
 
-`make gpu-test` runs this, and tests/cuda/hardware.c. What was found out about the machine, and each result, is
+`make gpu-test` runs this, tests/cuda/hardware*.c and calls.c. What was found out about the machine, and each result, is
 added to gpu-test.txt in the build folder, run after run; the summary also goes to stdout. Timings stand there
 to be read and decide nothing."""
 
 import concurrent.futures
 import ctypes
+import importlib.util
 import json
 import os
 import shutil
@@ -198,6 +199,15 @@ class FillArguments(ctypes.Structure):
     def __init__(self, device, to, size, pattern, pattern_bytes, stream):
         super().__init__(ctypes.sizeof(FillArguments), device, to, size, pattern, pattern_bytes, 0,
                          stream)
+
+
+def awaiting():
+    """The cases that were not recorded on a GPU yet."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transcript.py")
+    spec = importlib.util.spec_from_file_location("transcript", path)
+    transcript = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(transcript)
+    return transcript.read_transcript(script.read_text(transcript.TRANSCRIPT))[1]
 
 
 def find_gpu():
@@ -457,6 +467,12 @@ class Gpu(script.Case):
         for problem in ("permute:f32:shape=268435456", *LARGE):
             done = self.command("bench", f"{problem}@cuda:0", "--seconds", "0.1")
             self.write(done.stdout or done.stderr)
+
+    def test_8_no_case_awaits_its_recording(self):
+        names = awaiting()
+        self.sum_up("transcript", f"{len(names)} cases await recording" if names else "every case is recorded")
+        self.assertEqual(names, [], "these have to be recorded here: "
+                         "python3 tests/cuda/transcript.py BUILD --record, and commit what it writes")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
+tenon_cuda_test(calls)
 tenon_cuda_test(order)
 add_test(NAME cuda.order_poolless COMMAND test_cuda_order poolless)
 set_tests_properties(cuda.order_poolless PROPERTIES TIMEOUT 60 LABELS cuda ENVIRONMENT
@@ -105,6 +106,10 @@ foreach(name hardware hardware_products)
   tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
   add_dependencies(test_cuda_${name} tenon-cuda)
 endforeach()
+
+add_test(NAME cuda.hardware_calls COMMAND test_cuda_calls)
+set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT 300 LABELS "cuda;gpu"
+  ENVIRONMENT "${test_environment}")
 
 # Our declarations against NVIDIA's headers, where those are.
 find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda
