@@ -94,6 +94,7 @@ tenon_cuda_texts(test_cuda_numbers)
 
 tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
+tenon_test_script(cuda/rows TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
 tenon_test_script(cuda/cudnn TIMEOUT 300)
 tenon_test_script(cuda/attention TIMEOUT 120)
@@ -102,10 +103,11 @@ set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
 
 # On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
 tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
-foreach(name hardware hardware_products)
+foreach(name hardware hardware_kernels hardware_memory hardware_products)
   tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
   add_dependencies(test_cuda_${name} tenon-cuda)
 endforeach()
+target_sources(test_cuda_hardware_kernels PRIVATE $<TARGET_OBJECTS:tenon-cuda>)
 
 add_test(NAME cuda.hardware_calls COMMAND test_cuda_calls)
 set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT 300 LABELS "cuda;gpu"
