@@ -327,9 +327,9 @@ static void factors_outside_of_f32_are_used(void **state)
                  {FLT_MAX, 0, false}, {INFINITY, 0, false}, {NAN, 0, false}};
     static const tn_dtype dtypes[][2] = {
         {TN_F32, TN_F32}, {TN_BF16, TN_F32}, {TN_I8, TN_F32}, {TN_F64, TN_F64}, {TN_I8, TN_I32}};
-    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
-        const bool narrow = dtypes[d][1] == TN_F32;
-        pieces(dtypes[d][0], dtypes[d][1]);
+    for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
+        const bool narrow = dtypes[t][1] == TN_F32;
+        pieces(dtypes[t][0], dtypes[t][1]);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
                                    .alpha = cases[i].alpha, .beta = cases[i].beta);
