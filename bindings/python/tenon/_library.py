@@ -18,6 +18,10 @@ import threading
 
 from . import _abi
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 VERSION = "0.1.0"
 
 NAMES = {"darwin": ("libtenon.dylib",), "win32": ("tenon.dll", "libtenon.dll")}.get(
@@ -82,7 +86,7 @@ class Library:
         self._open()
         return self._path
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         if name not in _abi.PROTOTYPES:
             raise AttributeError(name)
         function = getattr(self._open(), name)

@@ -7,6 +7,9 @@ its Worker answers from a snapshot, and so works in processes that were forked t
 Where the interface's numbers are concerned, -1 is no device everywhere, and changes nothing.
 """
 
+# pyright: reportIncompatibleMethodOverride=false
+# PyTorch declares static methods, and calls them on the class, where these know their platform.
+
 from __future__ import annotations
 
 import os
@@ -130,7 +133,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def current_device(cls) -> int:
         """This thread's."""
-        return lib.tn_device_current(cls._handle())
+        return int(lib.tn_device_current(cls._handle()))
 
     @classmethod
     def set_device(cls, device: Any) -> None:
@@ -155,7 +158,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def device_count(cls) -> int:
         """Never fails."""
-        return max(lib.tn_platform_device_count(cls._handle()), 0)
+        return max(int(lib.tn_platform_device_count(cls._handle())), 0)
 
     @classmethod
     def is_available(cls) -> bool:
@@ -175,7 +178,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def get_raw_stream(cls, device_idx: int) -> int:
         """The vendor's handle of the current stream; 0 for the default one."""
-        return lib.tn_stream_raw_current(cls._device(device_idx).address)
+        return int(lib.tn_stream_raw_current(cls._device(device_idx).address))
 
     @classmethod
     def synchronize(cls, device: Any = None) -> None:
@@ -280,7 +283,8 @@ def register(platform: str, device_type: str | None = None, scheduling: Any = No
     if wrapper is None:
         from torch._inductor.codegen.wrapper import PythonWrapperCodegen as wrapper
     if not hasattr(torch, device_type):
-        torch._register_device_module(device_type, device_module(made, device_type))
+        torch._register_device_module(  # type: ignore[no-untyped-call]
+            device_type, device_module(made, device_type))
     register_backend_for_device(device_type, scheduling, wrapper)
     register_device_op_overrides(device_type, OpOverrides(platform))
     register_interface_for_device(device_type, made)

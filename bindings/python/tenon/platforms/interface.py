@@ -186,7 +186,7 @@ class Platform:
 
     def device_count(self) -> int:
         """How many devices this process sees."""
-        return max(lib.tn_platform_device_count(self.address), 0)
+        return max(int(lib.tn_platform_device_count(self.address)), 0)
 
     def get_device_capability(self, device_id: int = 0) -> DeviceCapability | None:
         """None where the platform has no such thing, or does not tell."""
@@ -219,11 +219,11 @@ class Platform:
 
     def get_device_name(self, device_id: int = 0) -> str:
         """ "NVIDIA H200"."""
-        return self._device(device_id).name
+        return str(self._device(device_id).name)
 
     def get_device_uuid(self, device_id: int = 0) -> str:
         """ "" when unknown."""
-        return self._device(device_id).uuid
+        return str(self._device(device_id).uuid)
 
     def get_device_total_memory(self, device_id: int = 0) -> int:
         """Bytes that this process could have at most. UnsupportedError with the reason when unknown."""
@@ -334,7 +334,7 @@ class Platform:
     def __hash__(self) -> int:
         return hash(self.address)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return platform, (self.name,)
 
 
@@ -344,7 +344,7 @@ class UnspecifiedPlatform(Platform):
     def __init__(self) -> None:
         super().__init__(lib.tn_platform_unspecified())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return UnspecifiedPlatform, ()
 
 
