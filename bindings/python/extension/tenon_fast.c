@@ -35,10 +35,11 @@ typedef struct exchange {
 
 /* A library whose arrays can be seen. */
 typedef struct library {
-    PyObject *types;           /* exactly these: what derives from them may mean something else  */
-    PyObject *empty;           /* called with shape and dtype; beside a table, off the host, with
+    PyObject *types;     /* exactly these: what derives from them may mean something else  */
+    PyObject *empty;     /* called with shape and dtype; beside a table, off the host, with
                                 * an array to be like, a shape and strides                       */
-    PyObject *gradients;       /* beside a table: whether they are recorded now                  */
+    PyObject *gradients; /* beside a table: whether they are recorded now                  */
+    PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
     const exchange *functions; /* NULL: the buffer protocol                                      */
 } library;
 
@@ -54,10 +55,10 @@ typedef struct state {
     tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
     library libraries[LIBRARIES_MAX];
     int count;
-    wrapped streams[STREAMS_MAX];     /* by their handles; one may take another's place */
-    PyObject *wrap;                   /* wraps one: called with device type, device and handle */
-    PyObject *requires_grad, *is_neg; /* names, made once */
-    unsigned long long served;        /* calls that were not left to Python */
+    wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
+    PyObject *wrap;               /* wraps one: called with device type, device and handle */
+    PyObject *requires_grad, *is_neg, *level; /* names, made once */
+    unsigned long long served;                /* calls that were not left to Python */
 } state;
 
 /* An array while a call lasts. */
@@ -185,11 +186,23 @@ static int see(const state *s, const library *of, PyObject *array, int writable,
                          : see_buffer(array, writable, out);
 }
 
+/* Whether a level of forward-mode derivatives is open, in which an array may have a tangent that would be lost. */
+static int is_forward(const state *s, const library *of)
+{
+    PyObject *level = PyObject_GetAttr(of->forward, s->level);
+    const int closed = level && PyLong_AsLong(level) < 0 && !PyErr_Occurred();
+    Py_XDECREF(level);
+    PyErr_Clear();
+    return !closed;
+}
+
+/* Whose the array is; NULL when it is left to Python. */
 static const library *library_of(const state *s, PyObject *array)
 {
     for (int i = 0; i < s->count; i++) {
-        if (is_of(&s->libraries[i], array))
-            return &s->libraries[i];
+        const library *of = &s->libraries[i];
+        if (is_of(of, array))
+            return of->functions && is_forward(s, of) ? NULL : of;
     }
     return NULL;
 }
@@ -494,7 +507,9 @@ static int make_names(state *s)
         s->requires_grad = PyUnicode_InternFromString("requires_grad");
     if (!s->is_neg)
         s->is_neg = PyUnicode_InternFromString("is_neg");
-    return s->requires_grad && s->is_neg;
+    if (!s->level)
+        s->level = PyUnicode_InternFromString("_current_level");
+    return s->requires_grad && s->is_neg && s->level;
 }
 
 /* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
@@ -525,14 +540,15 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(types, empty, gradients): arrays of these types, a tuple, are seen from now on; False when they cannot be.
- * By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, and `gradients` tells
- * whether an array that requires them would lose them. Once for each type. */
+/* teach(types, empty, gradients, forward): arrays of these types, a tuple, are seen from now on; False when they
+ * cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, `gradients`
+ * tells whether an array that requires them would lose them, and `forward._current_level` is not negative while
+ * arrays may have tangents. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "teach needs 3 arguments, found %zd", count);
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "teach needs 4 arguments, found %zd", count);
     PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
     const int wants = given[2] != Py_None;
     if (!first)
@@ -543,6 +559,7 @@ static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t coun
     s->libraries[s->count++] = (library){.types = Py_NewRef(given[0]),
                                          .empty = Py_NewRef(given[1]),
                                          .gradients = Py_NewRef(given[2]),
+                                         .forward = Py_NewRef(given[3]),
                                          .functions = functions};
     return Py_NewRef(Py_True);
 }
@@ -553,6 +570,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     for (int i = 0; s && i < s->count; i++) {
         Py_VISIT(s->libraries[i].types);
         Py_VISIT(s->libraries[i].gradients);
+        Py_VISIT(s->libraries[i].forward);
         Py_VISIT(s->libraries[i].empty);
     }
     if (s)
@@ -567,12 +585,14 @@ static int clear(PyObject *module)
         library *last = &s->libraries[--s->count];
         Py_CLEAR(last->types);
         Py_CLEAR(last->gradients);
+        Py_CLEAR(last->forward);
         Py_CLEAR(last->empty);
     }
     if (s) {
         Py_CLEAR(s->wrap);
         Py_CLEAR(s->requires_grad);
         Py_CLEAR(s->is_neg);
+        Py_CLEAR(s->level);
     }
     return 0;
 }
@@ -593,7 +613,8 @@ static PyMethodDef methods[] = {
                       "backend): its result, or NotImplemented."),
     METHOD(bind, "bind(matmul, attention, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
-    METHOD(teach, "teach(types, empty, gradients): see arrays of the types; whether that can be."),
+    METHOD(teach, "teach(types, empty, gradients, forward): see arrays of the types; whether that "
+                  "can be."),
     {NULL, NULL, 0, NULL},
 };
 

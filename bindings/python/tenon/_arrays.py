@@ -124,7 +124,7 @@ class NumpyKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
         self.first_byte = c_char.from_buffer
-        teach_fast((numpy.ndarray,), numpy.empty, None)
+        teach_fast((numpy.ndarray,), numpy.empty)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -170,7 +170,9 @@ class TorchKind(Kind):
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
-        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled)
+        self.forward = torch.autograd.forward_ad
+        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
+                   self.forward)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -178,18 +180,31 @@ class TorchKind(Kind):
             raise self._refusal(array)
         if number is None or array.is_conj() or array.is_neg():
             raise self._refusal(array)
+        if self.forward._current_level >= 0 and self.forward.unpack_dual(array).tangent is not None:
+            raise self._refusal(array, dual=True)
         at = array.device
         place = self.places.get(at.type)
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
-        tensor = make_tensor(array.data_ptr(), tuple(array.shape), array.stride(), 1, number, array, 0,
-                             place, at.index or 0)
+        try:
+            address = array.data_ptr()
+        except RuntimeError:
+            raise self._refusal(array, wrapped=True) from None
+        tensor = make_tensor(address, tuple(array.shape), array.stride(), 1, number, array, 0, place, at.index or 0)
         if place != CPU:
             tensor.source = (self, array)
         return tensor
 
-    def _refusal(self, array: Any) -> Exception:
+    def _refusal(self, array: Any, dual: bool = False, wrapped: bool = False) -> Exception:
+        if dual:
+            return errors.invalid(
+                "a dual tensor would lose its tangent here, and no operator of Tenon's has forward-mode derivatives; "
+                "give its primal, as torch.autograd.forward_ad.unpack_dual has it")
+        if wrapped:
+            return errors.invalid(
+                "a tensor without memory of its own, as those inside torch.func's transformations are (vmap, jvp); "
+                "use tenon.integrations.torch there")
         if array.requires_grad:
             return errors.invalid(
                 "a tensor that requires gradients would lose them here; detach it, enter "
@@ -354,13 +369,14 @@ _kinds: dict[type, Kind] = {}
 _made: dict[str, Kind] = {}
 
 
-def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any) -> None:
+def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any = None, forward: Any = None) -> None:
     """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or where a library has
-    gradients, with what tells whether they are recorded, by DLPack's table."""
+    gradients, with what tells whether they are recorded and what has the level of its forward mode, by DLPack's
+    table."""
     from . import operators
 
     if operators._fast is not None:
-        operators._fast.teach(types, empty, gradients)
+        operators._fast.teach(types, empty, gradients, forward)
 
 
 def _kind_of_type(cls: type, array: Any) -> Kind:
