@@ -10,12 +10,33 @@
  *
  * Thread-safety: the interpreter's lock, which is released while the library computes. The module's state is
  * written with the lock held. */
-#define Py_LIMITED_API 0x030B0000
+#define Py_LIMITED_API 0x03090000 /* runs on CPython 3.9 and whatever comes later */
 #include <Python.h>
 
 #include <tenon/attention.h>
 #include <tenon/dlpack.h>
 #include <tenon/matmul.h>
+
+/* The buffer protocol, which the limited API has from 3.11 on, and a way of calling, from 3.10 on. CPython 3.9 and
+ * 3.10, which do not change any more, have the same functions, struct and number. */
+#ifndef METH_FASTCALL
+#define METH_FASTCALL 0x0080
+#endif
+
+typedef struct lent {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} lent;
+
+PyAPI_FUNC(int) PyObject_GetBuffer(PyObject *object, lent *out, int flags);
+PyAPI_FUNC(void) PyBuffer_Release(lent *buffer);
+
+enum { LENT_WRITABLE = 0x01, LENT_FORMAT = 0x04, LENT_STRIDES = 0x18 };
 
 /* Most dimensions, libraries that can be taught, and streams that are remembered. */
 enum { RANK_MAX = 8, LIBRARIES_MAX = 8, STREAMS_MAX = 64 };
@@ -66,9 +87,16 @@ typedef struct seen {
     tn_tensor tensor;
     int64_t shape[RANK_MAX];
     int64_t strides[RANK_MAX];
-    Py_buffer buffer;
+    lent buffer;
     int held; /* the buffer must be released */
 } seen;
+
+/* The same object with one reference more. */
+static PyObject *one_more(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
 
 static void let_go(seen *s, int count)
 {
@@ -101,12 +129,12 @@ static tn_dtype dtype_of(const char *format, Py_ssize_t size)
  * Python. */
 static int see_buffer(PyObject *array, int writable, seen *out)
 {
-    int flags = PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    int flags = LENT_STRIDES | LENT_FORMAT | (writable ? LENT_WRITABLE : 0);
     if (PyObject_GetBuffer(array, &out->buffer, flags) != 0) {
         PyErr_Clear();
         return 0;
     }
-    const Py_buffer *b = &out->buffer;
+    const lent *b = &out->buffer;
     out->held = 1;
     tn_dtype dtype = dtype_of(b->format, b->itemsize);
     if (!dtype || b->ndim > RANK_MAX)
@@ -348,7 +376,7 @@ static int context_of(PyObject *address, const tn_context **out)
 
 static PyObject *not_implemented(void)
 {
-    return Py_NewRef(Py_NotImplemented);
+    return one_more(Py_NotImplemented);
 }
 
 /* Whether a [..., m, k] and b [..., k, n] are of one dtype that is the result's too, and of one batch. */
@@ -526,8 +554,8 @@ static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count
     memcpy(&s->matmul, &addresses[0], sizeof addresses[0]);
     memcpy(&s->attention, &addresses[1], sizeof addresses[1]);
     Py_CLEAR(s->wrap);
-    s->wrap = Py_NewRef(given[2]);
-    return Py_NewRef(Py_None);
+    s->wrap = one_more(given[2]);
+    return one_more(Py_None);
 }
 
 /* The table of a type, or NULL without an exception: it has none, or one of another major version. */
@@ -555,13 +583,13 @@ static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t coun
         return PyErr_Format(PyExc_TypeError, "teach needs a tuple of types");
     const exchange *functions = wants ? exchange_of(first) : NULL;
     if (s->count == LIBRARIES_MAX || (wants && !functions))
-        return Py_NewRef(Py_False);
-    s->libraries[s->count++] = (library){.types = Py_NewRef(given[0]),
-                                         .empty = Py_NewRef(given[1]),
-                                         .gradients = Py_NewRef(given[2]),
-                                         .forward = Py_NewRef(given[3]),
+        return one_more(Py_False);
+    s->libraries[s->count++] = (library){.types = one_more(given[0]),
+                                         .empty = one_more(given[1]),
+                                         .gradients = one_more(given[2]),
+                                         .forward = one_more(given[3]),
                                          .functions = functions};
-    return Py_NewRef(Py_True);
+    return one_more(Py_True);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
