@@ -2,7 +2,7 @@
 
 Each has FastVideo's contract: get_impl_cls() gives a class whose objects compute a layer,
 `impl.forward(query, key, value, metadata)`, of [batch, length, heads, size]. Arrays may be anyone's;
-PyTorch's that require gradients get them.
+PyTorch's that require gradients get them, and torch.autocast holds for PyTorch's.
 
 >>> import numpy
 >>> from tenon.platforms import platform
@@ -77,13 +77,14 @@ class AttentionImpl:
     def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
         """Attention of [batch, length, heads, size], in an array of the query's library."""
         mask = seen_of(getattr(attn_metadata, "attn_mask", None))
-        if is_differentiated(query, key, value, mask):
+        trained = is_differentiated(query, key, value, mask)
+        if self.dropout_p and not trained:
+            raise errors.invalid("dropout is for training: none of these tensors requires gradients")
+        if trained or is_watched(query):
             from ..integrations.torch import attention
 
             return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale,
                              "blhd", self.backend)
-        if self.dropout_p:
-            raise errors.invalid("dropout is for training: none of these tensors requires gradients")
         return operators.attention(query, key, value, mask="causal" if self.causal else None,
                                    mask_tensor=mask, scale=self.softmax_scale, layout="blhd",
                                    backend=self.backend)
@@ -97,6 +98,12 @@ def is_differentiated(query: Any, *others: Any) -> bool:
     forward = sys.modules["torch"].autograd.forward_ad if "torch" in sys.modules else None
     return (any(getattr(x, "requires_grad", False) for x in (query, *others))
             or getattr(forward, "_current_level", -1) >= 0)
+
+
+def is_watched(query: Any) -> bool:
+    """Whether this is PyTorch's, and torch.autocast may have it in another dtype, or a compiler sees the call."""
+    torch = sys.modules.get("torch") if hasattr(query, "requires_grad") else None
+    return torch is not None and bool(torch._C._is_any_autocast_enabled() or torch.compiler.is_compiling())
 
 
 def seen_of(mask: Any) -> Any:
