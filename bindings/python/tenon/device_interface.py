@@ -25,7 +25,7 @@ from torch._inductor.codegen.common import (
     register_device_op_overrides,
 )
 
-from . import _abi, _devices, _dtypes, errors
+from . import _abi, _devices, _dtypes, _given, errors
 from ._handles import call, take
 from ._library import lib, text
 
@@ -43,9 +43,11 @@ NAMES = {
 
 def index_of(device: Any) -> int | None:
     """The number in a torch.device, a text or a number; None where there is none."""
-    if device is None or isinstance(device, int):
-        return device
-    return torch.device(device).index
+    if device is None:
+        return None
+    if isinstance(device, (str, torch.device)):
+        return torch.device(device).index
+    return _given.number("device", device, *_given.INT32)
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
@@ -72,7 +74,8 @@ class Event(_devices.Event):
 
 
 def _platform(name: str) -> int:
-    return take(lib.tn_platform_get, name.encode())
+    """A name that nobody knows is told with the nearest."""
+    return take(lib.tn_platform_get, _given.text("platform", name))
 
 
 class Worker:
@@ -84,7 +87,8 @@ class Worker:
     def set_device(cls, device: int) -> None:
         """Recorded only."""
         cls._snapshot()
-        call(lib.tn_worker_set_device, cls.platform.encode(), device)
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_worker_set_device, cls.platform.encode(), number)
 
     @classmethod
     def current_device(cls) -> int:
@@ -145,14 +149,16 @@ class TenonInterface(DeviceInterface):
     def maybe_exchange_device(cls, device: int) -> int:
         """The previous one; the new one is initialised at its first use."""
         out = c_int32()
-        call(lib.tn_device_maybe_exchange, cls._handle(), device, byref(out))
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_device_maybe_exchange, cls._handle(), number, byref(out))
         return out.value
 
     @classmethod
     def exchange_device(cls, device: int) -> int:
         """The previous one; the new one is initialised."""
         out = c_int32()
-        call(lib.tn_device_exchange, cls._handle(), device, byref(out))
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_device_exchange, cls._handle(), number, byref(out))
         return out.value
 
     @classmethod
@@ -223,7 +229,7 @@ class TenonInterface(DeviceInterface):
 
 def interface(platform: str) -> type[TenonInterface]:
     """The interface of a platform, by its name."""
-    take(lib.tn_platform_get, platform.encode())  # a name that nobody knows is told with the nearest
+    _platform(platform)
     own = {"platform": platform, "__module__": __name__}
     return type(f"{platform.title()}Interface", (TenonInterface,), {
         **own, "Event": type("Event", (Event,), dict(own)), "Stream": _devices.Stream,
@@ -278,6 +284,7 @@ def register(platform: str, device_type: str | None = None, scheduling: Any = No
     when it is left out. Without a scheduling of one's own, kernels are written in Triton."""
     made = interface(platform)
     device_type = device_type or text(lib.tn_platform_device_type(_platform(platform)))
+    _given.text("device_type", device_type)
     if scheduling is None:
         from torch._inductor.codegen.triton import TritonScheduling as scheduling
     if wrapper is None:

@@ -493,7 +493,7 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> _Call:
 
 def fill(out: Any, value: complex) -> Any:
     """Writes the value to every element of `out`, and gives it."""
-    number, to = complex(value), kind_of(out).view_to_write(out)
+    number, to = _given.scalar("value", value), kind_of(out).view_to_write(out)
     args = _args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                  imaginary=number.imag)
     return run(_Call("tn_fill", args, out, to))
