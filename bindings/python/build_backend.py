@@ -50,6 +50,7 @@ def build_folder():
         return folder
     if named:
         raise SystemExit(f"TENON_BUILD: no libtenon.so.0 in {folder}")
+    print(f"without the library: there is no libtenon.so.0 in {folder}; `make build` makes it")
     return None
 
 

@@ -71,7 +71,7 @@ def test_without_the_extension(backend, tmp_path, monkeypatch, capsys, name, val
     assert ("without the extension: " in capsys.readouterr().out) == (name == "CC")
 
 
-def test_without_the_library(backend, tmp_path, monkeypatch):
+def test_without_the_library(backend, tmp_path, monkeypatch, capsys):
     """For any system, where libtenon is installed otherwise."""
     monkeypatch.setenv("TN_NO_EXTENSION", "1")
     monkeypatch.setattr(backend, "build_folder", lambda: None)
@@ -79,6 +79,9 @@ def test_without_the_library(backend, tmp_path, monkeypatch):
     assert path.name == f"tenon-{tenon.__version__}-py3-none-any.whl"
     assert "Root-Is-Purelib: true" in contents(path)[1]
     monkeypatch.undo()
+    monkeypatch.setattr(backend, "TREE", tmp_path)
+    monkeypatch.delenv("TENON_BUILD", raising=False)
+    assert backend.build_folder() is None and "`make build` makes it" in capsys.readouterr().out
     monkeypatch.setenv("TENON_BUILD", str(tmp_path))
     with pytest.raises(SystemExit, match="no libtenon.so.0 in"):
         backend.build_wheel(str(tmp_path))
@@ -95,6 +98,29 @@ def test_the_source_asks_for_no_more_than_the_tag_says():
     assert re.search(r"#define Py_LIMITED_API (\S+)", source)[1] == f"0x{LEAST[0]:02x}{LEAST[1]:02x}0000"
     assert f'requires-python = ">={LEAST[0]}.{LEAST[1]}"' in (PACKAGE / "pyproject.toml").read_text()
     assert f"Python {LEAST[0]}.{LEAST[1]} or later" in (PACKAGE.parents[1] / "docs" / "python.md").read_text()
+
+
+def test_in_place(tmp_path):
+    """From a source tree, as with `pip install -e` or PYTHONPATH, the library is the one that was built there; where
+    none was, it is said how to have one."""
+    folder = tmp_path / "bindings" / "python"
+    shutil.copytree(PACKAGE / "tenon", folder / "tenon", ignore=shutil.ignore_patterns("__pycache__", "lib", "_fast*"))
+    env = {name: value for name, value in os.environ.items() if name not in ("TENON_LIBRARY", "LD_LIBRARY_PATH")}
+    env["PYTHONPATH"] = str(folder)
+
+    def run():
+        return subprocess.run([sys.executable, "-c", "from tenon._library import lib; print(lib.path)"], env=env,
+                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+
+    (tmp_path / "build").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
+    assert run().stdout.strip() == str(tmp_path / "build" / "libtenon.so.0")
+    (tmp_path / "build").unlink()
+    done = run()
+    assert done.stdout.startswith("libtenon") or "set TENON_LIBRARY" in done.stderr and "make wheel" in done.stderr
+    (folder / "tenon").rename(tmp_path / "tenon")
+    (tmp_path / "tenon" / "lib").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
+    env["PYTHONPATH"] = str(tmp_path)
+    assert run().stdout.strip() == str(tmp_path / "tenon" / "lib" / "libtenon.so.0")
 
 
 def pythons():
