@@ -75,13 +75,13 @@ def has_stable_abi():
 
 def make_extension(folder):
     """The extension's file, or None where it cannot be made, which is told."""
-    source = HERE / "extension" / "tenon_fast.c"
-    if not source.exists() or not has_stable_abi() or os.environ.get("TN_NO_EXTENSION") == "1":
+    sources = sorted(map(str, (HERE / "extension").glob("*.c")))
+    if not sources or not has_stable_abi() or os.environ.get("TN_NO_EXTENSION") == "1":
         return None
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     out = pathlib.Path(folder) / "_fast.abi3.so"
     command = [compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
-               f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", str(source), "-o",
+               f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", *sources, "-o",
                str(out)]
     try:
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -94,7 +94,7 @@ def test_pythons_without_the_stable_abi(backend, tmp_path, monkeypatch):
 
 def test_the_source_asks_for_no_more_than_the_tag_says():
     """The tag, the limited interface that the extension is written for, the metadata and the page name one version."""
-    source = (PACKAGE / "extension" / "tenon_fast.c").read_text()
+    source = (PACKAGE / "extension" / "fast.h").read_text()
     assert re.search(r"#define Py_LIMITED_API (\S+)", source)[1] == f"0x{LEAST[0]:02x}{LEAST[1]:02x}0000"
     assert f'requires-python = ">={LEAST[0]}.{LEAST[1]}"' in (PACKAGE / "pyproject.toml").read_text()
     assert f"Python {LEAST[0]}.{LEAST[1]} or later" in (PACKAGE.parents[1] / "docs" / "python.md").read_text()
