@@ -1,9 +1,10 @@
 /* The processor's own matmuls of f32 and f64 beside OpenBLAS: large, small, in batches; what few rows take
  * beside reading the matrix; two threads beside one. Rows are called as the dispatcher calls them, the best
- * that this processor runs. Further sizes of large products may be given as arguments: 4096.
+ * that this processor runs; what a call of tn_matmul adds is in bench_dispatch. Sizes of large products may be
+ * given as arguments, in place of all that is measured without.
  *
  * OpenBLAS takes the kernels of the processor's instruction set, by OPENBLAS_CORETYPE, which releases do not
- * always find themselves. */
+ * always find themselves. Large products are beside MKL, too, where the loader finds it. */
 #include "harness.h"
 #include "reading.h"
 
@@ -42,12 +43,12 @@ typedef struct blas {
     void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
                   int lda, const double *b, int ldb, double beta, double *c, int ldc);
     void (*set_num_threads)(int threads);
-    char *(*get_corename)(void);
+    char *(*get_corename)(void); /* OpenBLAS's */
+    char name[64];
+    bool here;
 } blas;
 
-static blas direct;
-static char rival_name[64] = "OpenBLAS (install libopenblas0)";
-static bool has_rival;
+static blas openblas = {.name = "OpenBLAS (install libopenblas0)"}, mkl = {.name = "MKL"};
 static int32_t all_threads;
 
 /* One product, or a batch of them, dense. */
@@ -59,6 +60,7 @@ typedef struct product {
     void *pointers[OPERANDS + 1];
     void *workspace;
     uint64_t workspace_bytes;
+    const blas *rival;
 } product;
 
 static const tn_kernel_row *best_row(void)
@@ -73,7 +75,7 @@ static const tn_kernel_row *best_row(void)
     return NULL;
 }
 
-static bool open_rival(void)
+static void open_openblas(void)
 {
     static const tn_symbol symbols[] = {
         {"cblas_sgemm", offsetof(blas, sgemm)},
@@ -86,10 +88,20 @@ static bool open_rival(void)
                                                        : NULL;
     if (core)
         (void)setenv("OPENBLAS_CORETYPE", core, 0);
-    if (tni_bind("libopenblas.so.0|libopenblas.so", symbols, 4, NULL, &direct, NULL, NULL))
-        return false;
-    snprintf(rival_name, sizeof rival_name, "OpenBLAS, %.40s", direct.get_corename());
-    return true;
+    if (tni_bind("libopenblas.so.0|libopenblas.so", symbols, 4, NULL, &openblas, NULL, NULL))
+        return;
+    openblas.here = true;
+    snprintf(openblas.name, sizeof openblas.name, "OpenBLAS, %.40s", openblas.get_corename());
+}
+
+static void open_mkl(void)
+{
+    static const tn_symbol symbols[] = {{"cblas_sgemm", offsetof(blas, sgemm)},
+                                        {"cblas_dgemm", offsetof(blas, dgemm)},
+                                        {"MKL_Set_Num_Threads", offsetof(blas, set_num_threads)}};
+    mkl.here = !tni_bind("libmkl_rt.so.2|libmkl_rt.so", symbols, 3, NULL, &mkl, NULL, NULL);
+    if (!mkl.here)
+        printf("without MKL: no libmkl_rt is in the loader's folders\n");
 }
 
 static char *fill(tn_dtype dtype, int64_t count)
@@ -167,7 +179,8 @@ static void run_row(void *user, int64_t times)
 
 static void set_threads(void *user)
 {
-    direct.set_num_threads(((const product *)user)->threads);
+    const product *it = user;
+    it->rival->set_num_threads(it->threads);
 }
 
 /* One call for each matrix. */
@@ -179,21 +192,22 @@ static void run_blas(void *user, int64_t times)
     for (int64_t i = 0; i < times * op->matrices; i++) {
         const int64_t at = i % op->matrices;
         if (op->acc == TN_F64)
-            direct.dgemm(101, 111, 111, m, n, k, 1, (double *)(void *)it->data[0] + at * m * k, k,
-                         (double *)(void *)it->data[1] + at * k * n, n, 0,
-                         (double *)(void *)it->data[2] + at * m * n, n);
+            it->rival->dgemm(101, 111, 111, m, n, k, 1, (double *)(void *)it->data[0] + at * m * k,
+                             k, (double *)(void *)it->data[1] + at * k * n, n, 0,
+                             (double *)(void *)it->data[2] + at * m * n, n);
         else
-            direct.sgemm(101, 111, 111, m, n, k, 1, (float *)(void *)it->data[0] + at * m * k, k,
-                         (float *)(void *)it->data[1] + at * k * n, n, 0,
-                         (float *)(void *)it->data[2] + at * m * n, n);
+            it->rival->sgemm(101, 111, 111, m, n, k, 1, (float *)(void *)it->data[0] + at * m * k,
+                             k, (float *)(void *)it->data[1] + at * k * n, n, 0,
+                             (float *)(void *)it->data[2] + at * m * n, n);
     }
 }
 
 static void measure(const char *name, double aim, const char *unit, tn_dtype dtype, int64_t count,
-                    int64_t m, int64_t n, int64_t k, int32_t threads)
+                    int64_t side, int32_t threads, const blas *rival)
 {
     char title[96];
-    product *it = make(dtype, count, m, n, k, threads);
+    product *it = make(dtype, count, side, side, side, threads);
+    it->rival = rival;
     snprintf(title, sizeof title, "%s %s, %d thread%s", dtype == TN_F64 ? "f64" : "f32", name,
              (int)threads, threads == 1 ? "" : "s");
     const bench_figure figure = {.name = title,
@@ -201,22 +215,24 @@ static void measure(const char *name, double aim, const char *unit, tn_dtype dty
                                  .aim = aim,
                                  .unit = unit,
                                  .ours = {.name = it->row->name, .run = run_row, .user = it},
-                                 .rival = {.name = rival_name,
-                                           .run = has_rival ? run_blas : NULL,
+                                 .rival = {.name = rival->name,
+                                           .run = rival->here ? run_blas : NULL,
                                            .user = it,
-                                           .begin = has_rival ? set_threads : NULL}};
+                                           .begin = rival->here ? set_threads : NULL}};
     bench_run(&figure);
     end(it);
 }
 
-static void measure_large(int64_t n)
+static void measure_large(int64_t side, int32_t threads)
 {
+    const blas *const rivals[] = {&openblas, &mkl};
     char name[32];
-    snprintf(name, sizeof name, "%lld cubed", (long long)n);
-    for (int32_t threads = 1; threads <= all_threads;
-         threads += all_threads > 1 ? all_threads - 1 : 1) {
-        measure(name, 0.95, "ms", TN_F32, 1, n, n, n, threads);
-        measure(name, 0.95, "ms", TN_F64, 1, n, n, n, threads);
+    snprintf(name, sizeof name, "%lld cubed", (long long)side);
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        if (!rivals[i]->here && rivals[i] != &openblas)
+            continue;
+        measure(name, 0.95, "ms", TN_F32, 1, side, threads, rivals[i]);
+        measure(name, 0.95, "ms", TN_F64, 1, side, threads, rivals[i]);
     }
 }
 
@@ -227,8 +243,8 @@ static void measure_small(void)
         const int n = sizes[i];
         char name[32];
         snprintf(name, sizeof name, "%d cubed", n);
-        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F32, 1, n, n, n, 1);
-        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F64, 1, n, n, n, 1);
+        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F32, 1, n, 1, &openblas);
+        measure(name, n <= 16 ? 1.3 : 1, "ns", TN_F64, 1, n, 1, &openblas);
     }
 }
 
@@ -239,7 +255,7 @@ static void measure_batches(void)
         const int n = sizes[i];
         char name[32];
         snprintf(name, sizeof name, "1000 of %d cubed", n);
-        measure(name, 3, "us", TN_F32, 1000, n, n, n, all_threads);
+        measure(name, 3, "us", TN_F32, 1000, n, all_threads, &openblas);
     }
 }
 
@@ -318,21 +334,32 @@ static void measure_threads(void)
     end(two);
 }
 
-int main(int count, char **arguments)
+static void measure_all(void)
 {
-    all_threads = tn_parallel_threads();
-    has_rival = open_rival();
     measure_small();
     measure_batches();
     measure_vectors(1);
     if (all_threads > 1)
         measure_vectors(all_threads);
     measure_threads();
-    measure_large(1024);
-    measure_large(2048);
+    for (int64_t side = 1024; side <= 2048; side *= 2) {
+        measure_large(side, 1);
+        if (all_threads > 1)
+            measure_large(side, all_threads);
+    }
+    measure_large(4096, all_threads);
+}
+
+int main(int count, char **arguments)
+{
+    all_threads = tn_parallel_threads();
+    open_openblas();
+    open_mkl();
+    if (count < 2)
+        measure_all();
     for (int i = 1; i < count; i++) {
         if (atoi(arguments[i]) > 0)
-            measure_large(atoi(arguments[i]));
+            measure_large(atoi(arguments[i]), all_threads);
     }
     return bench_end();
 }

@@ -31,13 +31,16 @@ static void print_result(const char *name, const bench_wish *wish, const tn_benc
     char time[TEXT_TIME], flops[TEXT_RATE], bytes[TEXT_RATE], other[TEXT_TIME];
     printf("%*s", INDENT, "");
     text_cell(name, NAME);
-    printf(" %*s %*s %*s %6.1f%% %5d", TIME, text_time(result->us, time), RATE,
-           text_rate(result->gflops, "FLOP", flops), RATE, text_rate(result->gbps, "B", bytes),
-           result->spread * 100, (int)result->runs);
+    printf(" %*s %*s %*s", TIME, text_time(result->us, time), RATE,
+           text_rate(result->gflops, "FLOP", flops), RATE, text_rate(result->gbps, "B", bytes));
+    if (result->runs > 1)
+        printf(" %6.1f%% %5d", result->spread * 100, (int)result->runs);
+    else
+        printf(" %7s %5d", "-", (int)result->runs);
     if (wish->against.count)
         printf("  %s, x %.2f (A/A within %.1f%%)", text_time(result->against_us, other),
                result->ratio, result->aa_spread * 100);
-    if (!is_measurable(result->spread))
+    if (result->runs > 1 && !is_measurable(result->spread))
         printf("  %snot measurable here%s", paint(PAINT_ODD), paint(PAINT_NONE));
     putchar('\n');
 }
@@ -82,8 +85,8 @@ static void write_result(json *to, const char *problem, const char *name, tn_sta
         json_null(to, keys[i]);
     if (!status) {
         json_number(to, "ms", result->us / 1000);
-        json_number(to, "spread", result->spread);
-        json_bool(to, "measurable", is_measurable(result->spread));
+        json_number(to, "spread", spread_of(result));
+        json_bool(to, "measurable", is_measurable(spread_of(result)));
         json_number(to, "gflops", result->gflops);
         json_number(to, "gbps", result->gbps);
         json_integer(to, "runs", result->runs);

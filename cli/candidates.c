@@ -1,6 +1,7 @@
 #include "candidates.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 bool candidate_may_run(const tn_candidate *candidate)
@@ -67,6 +68,11 @@ const char *text_rate(double giga, const char *unit, char room[TEXT_RATE])
     }
     snprintf(room, TEXT_RATE, "%.*f %c%s/s", digits_behind(value), value, prefixes[at], unit);
     return room;
+}
+
+double spread_of(const tn_bench_result *result)
+{
+    return result->runs > 1 ? result->spread : (double)NAN;
 }
 
 bool is_measurable(double spread)

@@ -24,6 +24,9 @@ const char *text_time(double us, char room[TEXT_TIME]);
 enum { TEXT_RATE = 32 };
 const char *text_rate(double giga, const char *unit, char room[TEXT_RATE]);
 
+/* How far samples spread, as a part of their median; NaN of a single one. */
+double spread_of(const tn_bench_result *result);
+
 /* Whether a time means anything when its samples spread so far: up to a half of it. */
 bool is_measurable(double spread);
 

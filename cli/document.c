@@ -323,7 +323,7 @@ static void write_trial(json *to, const found_decision *decision, const found_ke
     json_number(to, "error", checked ? kernel->check.error : (double)NAN);
     json_number(to, "bound", checked ? kernel->check.bound : (double)NAN);
     json_number(to, "ms", timed ? kernel->bench.us / 1000 : (double)NAN);
-    json_number(to, "spread", timed ? kernel->bench.spread : (double)NAN);
+    json_number(to, "spread", timed ? spread_of(&kernel->bench) : (double)NAN);
     json_number(to, "gflops", timed ? kernel->bench.gflops : (double)NAN);
     json_number(to, "gbps", timed ? kernel->bench.gbps : (double)NAN);
     json_known_integer(to, "runs", timed, kernel->bench.runs);

@@ -1,5 +1,6 @@
 # How every object of Tenon is compiled: one interface target, so that library, modules, command
 # and tests cannot drift apart.
+include(CheckCCompilerFlag)
 add_library(tenon_flags INTERFACE)
 
 if(NOT MSVC)
@@ -11,6 +12,16 @@ if(NOT MSVC)
     -ffp-contract=off
     # The same sources give the same bytes wherever they lie.
     -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=.)
+  # gcc clears and copies structs of some hundred bytes by `rep stos` and `rep movs`, whose start takes
+  # processors up to 20 ns: as long as a small product.
+  set(strategy "vector_loop:512:noalign,libcall:-1:noalign")
+  set(CMAKE_REQUIRED_QUIET TRUE)
+  check_c_compiler_flag(
+    "-mmemset-strategy=${strategy};-mmemcpy-strategy=${strategy}" TENON_FLAGS_STRATEGY)
+  if(TENON_FLAGS_STRATEGY)
+    target_compile_options(tenon_flags INTERFACE
+      -mmemset-strategy=${strategy} -mmemcpy-strategy=${strategy})
+  endif()
   if(TENON_WERROR)
     target_compile_options(tenon_flags INTERFACE -Werror)
   endif()

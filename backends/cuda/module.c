@@ -57,6 +57,8 @@ static const tn_platform_row platform = {
     .stream_is_captured = cuda_stream_is_captured,
     .capture_alloc = cuda_capture_alloc,
     .capture_free = cuda_capture_free,
+    .memory_alloc_on = cuda_memory_alloc_on,
+    .memory_free_on = cuda_memory_free_on,
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 

@@ -6,9 +6,9 @@
 
 static const suite_case *const groups[] = {
     cases_device, cases_properties, cases_current, cases_stream,       cases_stream_order,
-    cases_event,  cases_event_time, cases_memory,  cases_memory_limit, cases_copy,
-    cases_fill,   cases_tensor,     cases_dlpack,  cases_graph,        cases_worker,
-    cases_lost, /* loses the device: the last */
+    cases_event,  cases_event_time, cases_memory,  cases_memory_limit, cases_memory_order,
+    cases_copy,   cases_fill,       cases_tensor,  cases_dlpack,       cases_graph,
+    cases_worker, cases_lost, /* loses the device: the last */
 };
 enum { GROUPS = sizeof groups / sizeof groups[0], LATE_MOST = 3 };
 

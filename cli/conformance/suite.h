@@ -28,6 +28,7 @@ extern const suite_case cases_event[];
 extern const suite_case cases_event_time[];
 extern const suite_case cases_memory[];
 extern const suite_case cases_memory_limit[];
+extern const suite_case cases_memory_order[];
 extern const suite_case cases_copy[];
 extern const suite_case cases_fill[];
 extern const suite_case cases_tensor[];

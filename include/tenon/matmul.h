@@ -24,7 +24,11 @@ TN_BEGIN_DECLS
  * ([..., 1, n], or one for all).
  *
  * Vectors are matrices with a dimension of 1. With beta 0, what is in out is not read; with alpha 0, whether NaNs and
- * infinities of A and B count is left to the kernel. */
+ * infinities of A and B count is left to the kernel.
+ *
+ * Sums of i8 are of i32 and wrap, also where out is f32: -128 * -128 does from k = 131072 on. Times alpha they are cut
+ * to whole numbers for an out of i32. Kernels of bf16 by AMX and AVX-512 BF16 take subnormal elements for 0, as their
+ * instructions do; the setting `rules` forbids them where that matters. */
 typedef struct tn_matmul_args {
     size_t struct_size;
     const tn_tensor *a;

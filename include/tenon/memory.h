@@ -21,6 +21,23 @@ TN_API tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *
  * work uses it any more. */
 TN_API void tn_memory_free(tn_device *device, void *memory);
 
+/* The same in the order of a stream, without waiting: memory of the stream's device that what is queued there after
+ * the allocation, and before the free, may use. NULL stream: the current one of the current device.
+ *
+ * Another stream has to be ordered by the caller: it uses the memory after an event of this stream that is recorded
+ * behind the allocation, and this stream frees it after an event of the other. Either free takes memory of either
+ * allocation; tn_memory_free only when the stream has come past the allocation, as past any other use. Where the
+ * platform has no such order, allocating is as above, and freeing waits for the stream. Allocating waits for it when
+ * there is no memory otherwise.
+ *
+ * On a stream that is recorded or captured both are refused with TN_UNSUPPORTED: what a graph uses is taken before. A
+ * free that is refused changes nothing, and the memory stays held. Freeing accepts NULL; what is no allocation of the
+ * stream's device is counted and logged as above, and TN_INVALID_ARGUMENT. On a device that is lost the memory is gone
+ * already, and freeing it is TN_OK. */
+TN_API tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *label,
+                                    void **out, tn_error *err);
+TN_API tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err);
+
 /* Memory of the host that the device copies from and to fastest. Ordinary memory where there is no
  * difference. */
 TN_API tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *label,

@@ -3,7 +3,9 @@
 
 #include "base/dtype.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 
 static const char where[] = "tn_matmul";
 static const char *const names[] = {"a", "b", "out", "bias", "scale_a", "scale_b", NULL};
@@ -57,6 +59,19 @@ static uint64_t uses_of_batch(const tn_op *op)
     return uses;
 }
 
+/* Whether f32 has no number near it. */
+static bool is_far(double x)
+{
+    return isfinite(x) && x != 0 && (fabs(x) > (double)FLT_MAX || fabs(x) < (double)FLT_MIN);
+}
+
+/* Whether sums are multiplied by alpha, and out by beta, in no more than f32. */
+static bool is_finished_narrow(const tn_op *op)
+{
+    const tn_dtype acc = op->as.matmul.acc;
+    return acc != TN_F64 && acc != TN_C128 && op->operand[TN_MATMUL_OUT].dtype != TN_I32;
+}
+
 static uint64_t all_uses(const tn_op *op)
 {
     const tn_matmul_op *mm = &op->as.matmul;
@@ -73,6 +88,8 @@ static uint64_t all_uses(const tn_op *op)
     uses |= mm->acc != tni_matmul_acc(a->dtype) ? TN_MATMUL_USES_ACC : 0;
     if (op->operand[TN_MATMUL_SCALE_A].dtype || op->operand[TN_MATMUL_SCALE_B].dtype)
         uses |= TN_MATMUL_USES_SCALES;
+    if (is_finished_narrow(op) && (is_far(mm->alpha) || is_far(mm->beta)))
+        uses |= TN_MATMUL_USES_FAR_FACTORS;
     return uses;
 }
 

@@ -191,6 +191,19 @@ static tn_status check_captures(const check *at, const tn_platform_row *row)
     return status;
 }
 
+/* Rows of before there were such functions end earlier. */
+static tn_status check_order(const check *at, const tn_platform_row *row)
+{
+    const bool allocates = TN_HAS(row, tn_platform_row, memory_alloc_on) && row->memory_alloc_on;
+    const bool frees = TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_free_on;
+    if (allocates != frees)
+        return refuse(at, "memory_alloc_on and memory_free_on come together: %s is NULL",
+                      allocates ? "memory_free_on" : "memory_alloc_on");
+    if (allocates && !row->stream_create)
+        return refuse(at, "memory_alloc_on needs streams: stream_create is NULL");
+    return TN_OK;
+}
+
 static tn_status check_pairs(const check *at, const tn_platform_row *row)
 {
     const struct {
@@ -222,6 +235,8 @@ static tn_status check_groups(const check *at, const tn_platform_row *row)
         status = check_graphs(at, row);
     if (!status)
         status = check_captures(at, row);
+    if (!status)
+        status = check_order(at, row);
     return status ? status : check_pairs(at, row);
 }
 

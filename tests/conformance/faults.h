@@ -15,6 +15,7 @@
     X(MEMORY_SHARED, "memory-shared", "memory.distinct", "allocations overlap")                   \
     X(MEMORY_ODD, "memory-odd", "memory.alignment", "memory is not aligned")                      \
     X(MEMORY_ENDLESS, "memory-endless", "memory.huge", "no request is ever refused")              \
+    X(FREE_HASTY, "free-hasty", "memory.order.streams", "a free in order does not wait its turn") \
     X(MEMORY_BOASTS, "memory-boasts", "device.memory", "more is available than there is")         \
     X(MEMORY_HIDES, "memory-hides", "device.memory", "nothing is ever in use")                    \
     X(STREAM_BACKWARDS, "stream-backwards", "stream.order", "the last queued runs first")         \

@@ -18,6 +18,7 @@ typedef struct state {
     _Atomic int64_t in_use;
     char *arena; /* for memory that overlaps */
     _Atomic uint64_t arena_used;
+    _Atomic(void *) loose; /* freed before its time: the next one has it */
 } state;
 
 typedef union header {
@@ -95,6 +96,37 @@ static tn_status add(state *self, void *stream, const faulty_job *job, tn_error 
 {
     return queue_add(stream ? stream : self->standard, job) ? TN_OK
                                                             : no_memory("faulty: queue", err);
+}
+
+static tn_status memory_alloc_on(void *any, int32_t device, void *stream, uint64_t bytes,
+                                 void **out, tn_error *err)
+{
+    state *self = any;
+    header *loose = atomic_exchange(&self->loose, NULL);
+    (void)stream;
+    if (loose && loose[-1].bytes == bytes) {
+        *out = loose;
+        return TN_OK;
+    }
+    if (loose)
+        memory_free(self, device, loose);
+    return memory_alloc(self, device, bytes, out, err);
+}
+
+static tn_status memory_free_on(void *any, int32_t device, void *stream, void *memory,
+                                tn_error *err)
+{
+    state *self = any;
+    (void)err;
+    if (self->wrong != FAULT_FREE_HASTY) {
+        queue_wait(stream ? stream : self->standard);
+        memory_free(self, device, memory);
+        return TN_OK;
+    }
+    void *before = atomic_exchange(&self->loose, memory);
+    if (before)
+        memory_free(self, device, before);
+    return TN_OK;
 }
 
 static tn_status copy(void *any, const tn_copy_job *job, tn_error *err)
@@ -313,6 +345,8 @@ static tn_platform_row platform = {
     .event_synchronize = event_synchronize,
     .event_elapsed = event_elapsed,
     .fill = fill,
+    .memory_alloc_on = memory_alloc_on,
+    .memory_free_on = memory_free_on,
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 

@@ -2,12 +2,13 @@
 against the reference, settings, DLPack beside PyTorch and CuPy, our kernels under compute-sanitizer, and how
 fast copies and kernels are.
 
-`make gpu-test` runs this, and tests/cuda/hardware.c. What was found out about the machine, and each result, is
+`make gpu-test` runs this, tests/cuda/hardware*.c and calls.c. What was found out about the machine, and each result, is
 added to gpu-test.txt in the build folder, run after run; the summary also goes to stdout. Timings stand there
 to be read and decide nothing."""
 
 import concurrent.futures
 import ctypes
+import importlib.util
 import json
 import os
 import shutil
@@ -188,6 +189,13 @@ SANITIZED = (
 )
 
 
+# Problems with the settings under which every kernel that these permit is checked.
+PERMITTED = (
+    ("matmul:f32:m=512,n=512,k=512",), ("matmul:f32:m=512,n=512,k=512", "cuda.matmul.fp32_precision=tf32"),
+    ("matmul:bf16:m=64,n=64,k=65536",),
+)
+
+
 class FillArguments(ctypes.Structure):
     """tn_memory_fill_args."""
     _fields_ = [("struct_size", ctypes.c_size_t), ("device", ctypes.c_void_p),
@@ -198,6 +206,15 @@ class FillArguments(ctypes.Structure):
     def __init__(self, device, to, size, pattern, pattern_bytes, stream):
         super().__init__(ctypes.sizeof(FillArguments), device, to, size, pattern, pattern_bytes, 0,
                          stream)
+
+
+def awaiting():
+    """The cases that were not recorded on a GPU yet."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transcript.py")
+    spec = importlib.util.spec_from_file_location("transcript", path)
+    transcript = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(transcript)
+    return transcript.read_transcript(script.read_text(transcript.TRANSCRIPT))[1]
 
 
 def find_gpu():
@@ -211,9 +228,27 @@ def version_of(module):
     return f"{module.__name__} {module.__version__}" if module else None
 
 
+def program(name):
+    return os.path.join(script.build.folder, "tests", "cuda", f"test_cuda_{name}")
+
+
+def kernel_rows():
+    """Every kernel row of the module, with its library."""
+    done = script.run(program("hardware_kernels"), "--rows", env=script.environment())
+    return dict(line.split() for line in done.stdout.splitlines())
+
+
+def not_run(rows, ran, available):
+    """Rows that nothing ran though their library is there; and those whose library is not."""
+    idle = [name for name in rows if name not in ran]
+    return ([name for name in idle if rows[name] in available],
+            [name for name in idle if rows[name] not in available])
+
+
 class Gpu(script.Case):
     log = None
     summary = []
+    ran = set()  # kernel rows that were right on some problem
 
     @classmethod
     def setUpClass(cls):
@@ -252,15 +287,28 @@ class Gpu(script.Case):
     def command(self, *words, timeout=280):
         return script.run(script.build.tenon, *words, env=script.environment(), timeout=timeout)
 
+    def note(self, done):
+        """The results of `tenon check`, written down."""
+        for row in json.loads(done.stdout)["results"]:
+            self.write(row["problem"], row["kernel"], row["ok"], row["error"], row["message"])
+            if row["ok"] is True:
+                self.ran.add(row["kernel"])
+            yield row
+
     def check(self, names, at_once):
         """The rows of `tenon check` on all kernels, by several processes: most of the time the reference computes,
         or a library compiles."""
         lots = [names[first:first + at_once] for first in range(0, len(names), at_once)]
         with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             for done in pool.map(lambda lot: self.command("check", *lot, "--all-kernels", "--json"), lots):
-                for row in json.loads(done.stdout)["results"]:
-                    self.write(row["problem"], row["kernel"], row["ok"], row["error"], row["message"])
-                    yield row
+                yield from self.note(done)
+
+    def check_all(self, problem, *settings):
+        """Nothing is wrong with any kernel that the settings permit."""
+        words = [word for setting in settings for word in ("--set", setting)]
+        done = self.command(*words, "check", f"{problem}@cuda:0", "--all-kernels", "--json")
+        rows = list(self.note(done))
+        self.assertEqual(done.returncode, 0, f"{settings} {rows}")
 
     def test_1_machine(self):
         self.write(self.command("version").stdout)
@@ -332,19 +380,22 @@ class Gpu(script.Case):
         self.assertEqual(right, 2 * len(names))
 
     def test_4_sanitizer(self):
-        program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        if not os.path.exists(program):
+        sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not os.path.exists(sanitizer):
             self.leave_out("sanitizer", "compute-sanitizer is not here")
         some = [f"{p}@cuda:0" for p in (*list(problems())[::17], *SANITIZED)]
+        under = (("", [script.build.tenon, "check", *some, "--all-kernels"]),
+                 (" of random numbers and dropout", [program("hardware_kernels")]))
         for tool in ("memcheck", "racecheck"):
-            done = script.run(program, "--tool", tool, "--error-exitcode", "99", script.build.tenon,
-                              "check", *some, "--all-kernels", env=script.environment(), timeout=280)
-            said = done.stdout + done.stderr
-            self.write(tool, done.returncode, said[-2000:])
-            self.sum_up(tool, "clean" if done.returncode == 0 else said.strip().split("\n")[-1])
-            if "not supported" in said:
-                self.leave_out("sanitizer", "compute-sanitizer does not accept this device")
-            self.assertEqual(done.returncode, 0, said[-2000:])
+            for what, command in under:
+                done = script.run(sanitizer, "--tool", tool, "--error-exitcode", "99", *command,
+                                  env=script.environment(), timeout=280)
+                said = done.stdout + done.stderr
+                self.write(tool + what, done.returncode, said[-2000:])
+                self.sum_up(tool, ("clean" if done.returncode == 0 else said.strip().split("\n")[-1]) + what)
+                if "not supported" in said:
+                    self.leave_out("sanitizer", "compute-sanitizer does not accept this device")
+                self.assertEqual(done.returncode, 0, said[-2000:])
 
     def test_5_settings(self):
         """What is computed stays right, and what is refused is refused, whatever is set."""
@@ -369,12 +420,11 @@ class Gpu(script.Case):
         """Each changes which kernel is taken, and what that gives is right by the bounds of its own."""
         lt, problem = "cuda.matmul.cublaslt", "matmul:f32:m=512,n=512,k=512@cuda:0"
         tf32 = "cuda.matmul.fp32_precision=tf32"
-        self.assertEqual(self.command("check", problem, "--all-kernels").returncode, 0)
-        self.assertEqual(self.command("--set", tf32, "check", problem, "--all-kernels").returncode, 0)
+        for some, *settings in PERMITTED:
+            self.check_all(some, *settings)
         self.assertEqual(self.taken(problem), lt)
         self.assertEqual(self.taken(problem, tf32), lt + ".tf32")
         narrow = "matmul:bf16:m=64,n=64,k=65536@cuda:0"
-        self.assertEqual(self.command("check", narrow, "--all-kernels").returncode, 0)
         self.assertEqual(
             self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
             lt + ".half")
@@ -457,6 +507,27 @@ class Gpu(script.Case):
         for problem in ("permute:f32:shape=268435456", *LARGE):
             done = self.command("bench", f"{problem}@cuda:0", "--seconds", "0.1")
             self.write(done.stdout or done.stderr)
+
+    def test_9_every_row_ran(self):
+        """Of those whose library is here: right on one problem at least, in the tests above."""
+        if not self.ran:
+            self.skipTest("no row ran: the tests of kernels were not among those asked for")
+        listed = json.loads(self.command("libraries", "--try", "--json").stdout)["libraries"]
+        available = {"-"} | {row["name"] for row in listed if row["available"] == "yes"}
+        rows = kernel_rows()
+        missed, without = not_run(rows, self.ran, available)
+        self.write("rows that ran:", *sorted(self.ran & set(rows)))
+        self.write("rows without their library:", *without)
+        self.sum_up("rows", f"{len(self.ran & set(rows))} of {len(rows)} ran, {len(missed)} were missed, "
+                    f"{len(without)} have no library here")
+        self.assertGreater(len(rows), 40)
+        self.assertEqual(missed, [], "no test ran these rows")
+
+    def test_8_no_case_awaits_its_recording(self):
+        names = awaiting()
+        self.sum_up("transcript", f"{len(names)} cases await recording" if names else "every case is recorded")
+        self.assertEqual(names, [], "these have to be recorded here: "
+                         "python3 tests/cuda/transcript.py BUILD --record, and commit what it writes")
 
 
 if __name__ == "__main__":

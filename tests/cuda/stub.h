@@ -1,6 +1,7 @@
 /* A stub of NVIDIA's driver for machines without a GPU: libcuda.so.1 whose devices are parts of the host's
  * memory. It keeps books and checks what it is asked, strictly, and it computes nothing: kernels are
- * accepted and do not run, but for the one that writes what dropout keeps, which the stub of cuDNN reads. What
+ * accepted and do not run, but for the one that writes what dropout keeps, which the stub of cuDNN reads. Of a text in
+ * PTX that traps or stores at an address of nobody's, a launch leaves the fault that the next call finds. What
  * it does is done when a call returns.
  *
  * Environment, read at cuInit:
@@ -97,7 +98,8 @@ enum {
     STUB_ERROR_CAPTURE_ISOLATION = 905,
     STUB_ERROR_CAPTURED_EVENT = 907
 };
-enum { STUB_DROPOUT = 1 }; /* a flag of a module whose function that is */
+/* Flags of a module, by what its function does. */
+enum { STUB_DROPOUT = 1, STUB_TRAPS = 2, STUB_STRAYS = 4, STUB_FAULTS = STUB_TRAPS | STUB_STRAYS };
 enum { STUB_STREAM = 0x51, STUB_EVENT, STUB_MODULE, STUB_FUNCTION, STUB_GRAPH, STUB_GRAPH_EXEC };
 
 typedef struct stub_state {
@@ -134,10 +136,15 @@ cu_result stub_end(const char *call, int kind, void *handle);
 /* Does a job, or keeps it where the stream records. */
 void stub_job_do(const stub_job *job);
 cu_result stub_queue(cu_stream stream, const stub_job *job);
+/* Whether anything may be queued there now: not where a recording is spoilt, nor on the default stream while one is
+ * recorded that it waits for, which that spoils. */
+cu_result stub_may_queue(cu_stream stream, const stub_context *context);
 /* Spoils what is recorded on the stream. */
 cu_result stub_not_while_recording(cu_stream stream);
 /* Graphs that were launched. */
 extern _Atomic int stub_graph_runs;
+/* On which stream the last memory of a pool's was taken, and freed. */
+extern _Atomic(cu_stream) stub_taken_on, stub_freed_on;
 
 /* Spoils recordings that forbid this thread what it calls. */
 cu_result stub_not_while_capturing(void);

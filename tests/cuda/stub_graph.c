@@ -119,6 +119,22 @@ cu_result stub_queue(cu_stream stream, const stub_job *job)
     return CUDA_SUCCESS;
 }
 
+cu_result stub_may_queue(cu_stream stream, const stub_context *context)
+{
+    const stub_handle *recording = stub_recording(stream);
+    cu_result code =
+        recording && recording->spoilt ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    pthread_mutex_lock(&stub.lock);
+    for (stub_handle *h = (uintptr_t)stream <= 1 ? stub.all_handles : NULL; h; h = h->next) {
+        if (!h->records || h->context != context || (h->flags & CU_STREAM_NON_BLOCKING))
+            continue;
+        h->spoilt = true;
+        code = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    pthread_mutex_unlock(&stub.lock);
+    return code;
+}
+
 cu_result stub_not_while_recording(cu_stream stream)
 {
     stub_handle *handle = stub_recording(stream);
@@ -227,6 +243,9 @@ cu_result cuGraphLaunch(cu_graph_exec graph, cu_stream stream)
     cu_result code = stub_begin("cuGraphLaunch", &context);
     if (code || !stub_is(graph, STUB_GRAPH_EXEC, context) || !stub_is_stream(stream, context))
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
     atomic_fetch_add(&stub_graph_runs, 1);
     for (size_t i = 0; i < exec->job_count && !code; i++)
         code = stub_queue(stream, &exec->jobs[i]);

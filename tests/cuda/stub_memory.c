@@ -2,7 +2,11 @@
  * of the very same size, and takes new memory for any other: so that trimming it shows. */
 #include "stub.h"
 
+#include <stdatomic.h>
+
 enum { ALIGN = 512 };
+
+_Atomic(cu_stream) stub_taken_on, stub_freed_on;
 
 static stub_block *find(const stub_context *context, cu_deviceptr at, size_t bytes)
 {
@@ -254,6 +258,10 @@ cu_result cuMemAllocFromPoolAsync(cu_deviceptr *out, size_t bytes, cu_pool pool,
         return code;
     if (!pool_of(pool, context) || bytes == 0 || !stub_is_stream(stream, context))
         return CUDA_ERROR_INVALID_VALUE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
+    atomic_store(&stub_taken_on, stream);
     pthread_mutex_lock(&stub.lock);
     stub_block *kept = context->blocks;
     while (kept && !(kept->is_free && kept->pool == pool && kept->bytes == bytes))
@@ -274,6 +282,10 @@ cu_result cuMemFreeAsync(cu_deviceptr memory, cu_stream stream)
     cu_result code = stub_begin("cuMemFreeAsync", &context);
     if (code || !stub_is_stream(stream, context))
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
+    atomic_store(&stub_freed_on, stream);
     pthread_mutex_lock(&stub.lock);
     stub_block *block = find(context, memory, 0);
     if (block && block->memory == (char *)(uintptr_t)memory)
@@ -300,6 +312,9 @@ static cu_result copy(const char *call, char *to, bool to_host, const char *from
         return code;
     if (!stub_is_stream(stream, context))
         return CUDA_ERROR_INVALID_HANDLE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
     if (rows > 1 && !is_pitch(bytes, to_pitch, from_pitch))
         return CUDA_ERROR_INVALID_VALUE;
     if (!to_host && !stub_owns(context, (cu_deviceptr)(uintptr_t)to, (rows - 1) * to_pitch + bytes))
@@ -398,6 +413,9 @@ static cu_result fill(const char *call, cu_deviceptr to, const void *pattern, si
         return CUDA_ERROR_INVALID_HANDLE;
     if (to % size || !stub_owns(context, to, size * count))
         return CUDA_ERROR_INVALID_VALUE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
     stub_job job = {.to = at(to), .bytes = size, .rows = count};
     memcpy(job.pattern, pattern, size);
     return stub_queue(stream, &job);

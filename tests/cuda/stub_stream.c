@@ -140,6 +140,9 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     cu_result code = stub_begin("cuEventRecord", &context);
     if (code || !stub_is(event, STUB_EVENT, context) || !stub_is_stream(stream, context))
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
     clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&stub.lock);
     handle->origin = stub_recording(stream);
@@ -233,6 +236,15 @@ cu_result cuIpcOpenEventHandle(cu_event *out, cu_event_handle handle)
                            CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, out);
 }
 
+/* What a text in PTX does, as far as words of it tell. */
+static unsigned faults_of(const char *text)
+{
+    if (strncmp(text, ".version", strlen(".version")) != 0)
+        return 0;
+    return (strstr(text, "trap;") ? STUB_TRAPS : 0u) |
+           (strstr(text, "st.global") ? STUB_STRAYS : 0u);
+}
+
 /* Any image will do, as nothing of it runs. */
 cu_result cuModuleLoadData(cu_module *out, const void *image)
 {
@@ -241,7 +253,7 @@ cu_result cuModuleLoadData(cu_module *out, const void *image)
     cu_result code = stub_not_while_capturing();
     if (code || !stub.modules)
         return code ? code : CUDA_ERROR_NO_BINARY_FOR_GPU;
-    return stub_make("cuModuleLoadData", STUB_MODULE, 0, out);
+    return stub_make("cuModuleLoadData", STUB_MODULE, faults_of(image), out);
 }
 
 cu_result cuModuleUnload(cu_module module)
@@ -256,7 +268,9 @@ cu_result cuModuleGetFunction(cu_function *out, cu_module module, const char *na
     cu_result code = stub_begin("cuModuleGetFunction", &context);
     if (code || !stub_is(module, STUB_MODULE, context) || !name[0])
         return code ? code : CUDA_ERROR_INVALID_HANDLE;
-    ((stub_handle *)module)->flags = strcmp(name, "dropout_kept") == 0 ? STUB_DROPOUT : 0;
+    stub_handle *handle = module;
+    handle->flags &= STUB_FAULTS;
+    handle->flags |= strcmp(name, "dropout_kept") == 0 ? STUB_DROPOUT : 0u;
     *out = module;
     return CUDA_SUCCESS;
 }
@@ -268,15 +282,29 @@ static bool take_kernel(const stub_handle *function, void **values, const stub_c
     *out = (stub_job){0};
     if (!(function->flags & STUB_DROPOUT))
         return true;
+    if (!values)
+        return false;
     out->dropout = *(const cuda_dropout_args *)values[0];
     return stub_owns(context, (cu_deviceptr)(uintptr_t)out->dropout.out,
                      (size_t)out->dropout.elements * sizeof(uint16_t));
+}
+
+/* The launch itself goes well: what comes after it finds the fault. */
+static cu_result leave_fault(const stub_handle *function, cu_stream stream, stub_context *context)
+{
+    pthread_mutex_lock(&stub.lock);
+    if ((function->flags & STUB_FAULTS) && !stub_recording(stream) && !context->fault)
+        context->fault =
+            function->flags & STUB_TRAPS ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_ILLEGAL_ADDRESS;
+    pthread_mutex_unlock(&stub.lock);
+    return CUDA_SUCCESS;
 }
 
 cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                          unsigned block_x, unsigned block_y, unsigned block_z,
                          unsigned shared_bytes, cu_stream stream, void **values, void **extra)
 {
+    const stub_handle *kernel = function;
     stub_context *context;
     cu_result code = stub_begin("cuLaunchKernel", &context);
     if (code || !stub_is(function, STUB_MODULE, context) || !stub_is_stream(stream, context))
@@ -284,8 +312,14 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
     bool sound = grid_x > 0 && grid_y > 0 && grid_z > 0 && block_x > 0 && block_y > 0 &&
                  block_z > 0 && grid_x <= 0x7FFFFFFF && grid_y <= 65535 && grid_z <= 65535 &&
                  (unsigned long long)block_x * block_y * block_z <= 1024 &&
-                 shared_bytes <= 227u << 10 && values && !extra;
+                 shared_bytes <= 227u << 10 && (values || (kernel->flags & STUB_FAULTS)) && !extra;
     stub_job job;
     sound = sound && take_kernel(function, values, context, &job);
-    return sound ? stub_queue(stream, &job) : CUDA_ERROR_INVALID_VALUE;
+    if (!sound)
+        return CUDA_ERROR_INVALID_VALUE;
+    code = stub_may_queue(stream, context);
+    if (code)
+        return code;
+    code = stub_queue(stream, &job);
+    return code ? code : leave_fault(function, stream, context);
 }

@@ -57,6 +57,12 @@ endfunction()
 tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt)
+tenon_cuda_test(calls)
+tenon_cuda_test(order)
+add_test(NAME cuda.order_poolless COMMAND test_cuda_order poolless)
+set_tests_properties(cuda.order_poolless PROPERTIES TIMEOUT 60 LABELS cuda ENVIRONMENT
+  "${test_environment};LD_LIBRARY_PATH=${cuda_stub_folder}" ENVIRONMENT_MODIFICATION
+  CUDA_VISIBLE_DEVICES=unset:)
 tenon_cuda_test(started)
 tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
@@ -88,6 +94,7 @@ tenon_cuda_texts(test_cuda_numbers)
 
 tenon_test_script(cuda/platform TIMEOUT 300)
 tenon_test_script(cuda/transcript TIMEOUT 300)
+tenon_test_script(cuda/rows TIMEOUT 300)
 tenon_test_script(cuda/cublas TIMEOUT 120)
 tenon_test_script(cuda/cudnn TIMEOUT 300)
 tenon_test_script(cuda/attention TIMEOUT 120)
@@ -96,10 +103,15 @@ set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
 
 # On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
 tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
-foreach(name hardware hardware_products)
+foreach(name hardware hardware_kernels hardware_memory hardware_products)
   tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
   add_dependencies(test_cuda_${name} tenon-cuda)
 endforeach()
+target_sources(test_cuda_hardware_kernels PRIVATE $<TARGET_OBJECTS:tenon-cuda>)
+
+add_test(NAME cuda.hardware_calls COMMAND test_cuda_calls)
+set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT 300 LABELS "cuda;gpu"
+  ENVIRONMENT "${test_environment}")
 
 # Our declarations against NVIDIA's headers, where those are.
 find_path(TENON_CUDA_INCLUDE cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda

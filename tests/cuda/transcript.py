@@ -1,16 +1,20 @@
 """The stub driver against a transcript of the real one: which driver calls each case of the conformance suite
-makes, and what they give. A GPU's were recorded with
+makes, and what they give; and likewise the cases of calls.c, "call.NAME" here, which provoke faults and what a
+capture forbids. A GPU's were recorded with
 
     python3 tests/cuda/transcript.py BUILD --record [DRIVER]
 
 into tests/cuda/transcript.txt; DRIVER is its libcuda.so.1, where that is in no usual folder. The test makes the
-same calls of the stub and compares.
+same calls of the stub and compares. A case that was written since, where there was no GPU, is listed there by a
+line "awaiting NAME": the test prints these, `make gpu-test` fails as long as there is one, and recording, which
+makes the file anew, leaves none. A case that is neither recorded nor listed fails the test.
 
 Between the module and a driver stands a library made here, from the list of calls that the module uses: it
 passes each on and notes its name and result, once. A call that says "not ready" is one that succeeds a moment
 later. What depends on a compiler or the management library being there, kernels, random numbers, counting, is left
 out. In the file a first line has what all cases that use the device have in common; theirs begin with "+"."""
 
+import json
 import os
 import re
 import subprocess
@@ -26,6 +30,10 @@ DRIVERS = ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
            "/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib/libcuda.so.1")
 LEFT_OUT = ("cuModule", "cuLaunchKernel", "cuGetError", "cuInit", "cuDriver",
             "cuDeviceGet", "cuDeviceTotalMem", "cuDevicePrimaryCtxGetState")
+LEFT_OUT_OF_CALLS = ("cuGetError", "cuInit", "cuDriver", "cuDeviceGet")
+AWAITING = "awaiting"
+PREFIX = "call."
+NO_DRIVER = 77
 USED = "cuDevicePrimaryCtxRetain=0"
 
 HEAD = """#include "driver.h"
@@ -92,10 +100,15 @@ def make_recorder(folder):
     return made
 
 
+def program():
+    return os.path.join(script.build.folder, "tests", "cuda", "test_cuda_calls")
+
+
 def cases():
-    done = script.run(script.build.tenon, "conformance", "--list")
-    names = [line.split()[0] for line in done.stdout.splitlines() if re.match(r"\s*[a-z]+\.", line)]
-    return [name for name in names if not name.startswith("random.")]
+    """All that there is to record. Random numbers need a compiler."""
+    listed = json.loads(script.run(script.build.tenon, "conformance", "--list", "--json").stdout)["cases"]
+    names = [row["name"] for row in listed if not row["name"].startswith("random.")]
+    return names + [PREFIX + name for name in script.run(program(), "--list").stdout.split()]
 
 
 def record(folder, driver, name, beside="", **changes):
@@ -105,30 +118,58 @@ def record(folder, driver, name, beside="", **changes):
     environment = script.environment(
         LD_LIBRARY_PATH=f"{folder}:{beside}", RECORD_DRIVER=driver, RECORD_OUT=out,
         CUDA_VISIBLE_DEVICES="0", **changes)
-    script.run(script.build.tenon, "conformance", "--platform", "cuda", "--case", name, "--seed", "1",
-               env=environment, timeout=120)
-    return sorted(pair for pair in script.read_text(out).split() if not pair.startswith(LEFT_OUT))
+    if name.startswith(PREFIX):
+        done = script.run(program(), name[len(PREFIX):], env=environment, timeout=120)
+        if done.returncode == NO_DRIVER:
+            raise RuntimeError(f"{driver} shows no device")
+        if done.returncode:
+            print(f"{name}: not as NVIDIA's documents have it: {done.stdout.strip()}")
+        left_out = LEFT_OUT_OF_CALLS
+    else:
+        script.run(script.build.tenon, "conformance", "--platform", "cuda", "--case", name, "--seed", "1",
+                   env=environment, timeout=120)
+        left_out = LEFT_OUT
+    return sorted(pair for pair in script.read_text(out).split() if not pair.startswith(left_out))
+
+
+def write_transcript(found):
+    common = set.intersection(*(set(pairs) for name, pairs in found.items()
+                                if USED in pairs and not name.startswith(PREFIX)))
+    lines = [" ".join(sorted(common))]
+    for name, pairs in found.items():
+        used = ["+", *(p for p in pairs if p not in common)] if common <= set(pairs) else pairs
+        lines.append(" ".join([name, *used]))
+    return "\n".join(lines) + "\n"
 
 
 def record_all(driver):
     with tempfile.TemporaryDirectory() as folder:
         make_recorder(folder)
         found = {name: record(folder, driver, name) for name in cases()}
-    common = set.intersection(*(set(pairs) for pairs in found.values() if USED in pairs))
-    lines = [" ".join(sorted(common))]
-    for name, pairs in found.items():
-        used = ["+", *(p for p in pairs if p not in common)] if USED in pairs else pairs
-        lines.append(" ".join([name, *used]))
-    script.write_text(TRANSCRIPT, "\n".join(lines) + "\n")
+    script.write_text(TRANSCRIPT, write_transcript(found))
     print(f"{TRANSCRIPT}: {len(found)} cases, {sum(map(len, found.values()))} results")
 
 
-def read_transcript():
-    """Each case with what its calls gave."""
-    common, *lines = script.read_text(TRANSCRIPT).splitlines()
+def read_transcript(text):
+    """Each case with what its calls gave, and the names of those that are not recorded yet."""
+    common, *lines = text.splitlines()
+    recorded, awaiting = {}, []
     for line in lines:
         name, *pairs = line.split()
-        yield name, sorted([*common.split(), *pairs[1:]] if pairs[:1] == ["+"] else pairs)
+        if name == AWAITING:
+            awaiting += pairs
+        else:
+            recorded[name] = sorted([*common.split(), *pairs[1:]] if pairs[:1] == ["+"] else pairs)
+    return recorded, awaiting
+
+
+def judge(names, recorded, awaiting):
+    """What is wrong with a transcript for these cases."""
+    wrong = [f"{name}: not recorded yet: run --record on a machine with a GPU, or add the line "
+             f'"{AWAITING} {name}"' for name in names if name not in recorded and name not in awaiting]
+    wrong += [f"{name}: there is no such case" for name in (*recorded, *awaiting) if name not in names]
+    wrong += [f"{name}: {AWAITING}, and it is recorded" for name in awaiting if name in recorded]
+    return wrong
 
 
 class Transcript(script.Case):
@@ -153,11 +194,35 @@ class Transcript(script.Case):
                      "cuStreamSynchronize=0"):
             self.assertIn(pair, found)
 
+    def test_faults_and_refusals_are_seen(self):
+        """Codes that no case of the conformance suite meets."""
+        for name, pair in (("trap", "cuStreamSynchronize=719"), ("illegal-address", "cuStreamSynchronize=700"),
+                           ("capture.synchronize", "cuStreamSynchronize=900"),
+                           ("capture.synchronize", "cuStreamEndCapture=901"),
+                           ("capture.implicit", "cuMemsetD32Async=906")):
+            self.assertIn(pair, self.of_stub(PREFIX + name))
+
+    def test_every_case_is_recorded_or_awaits_it(self):
+        recorded, awaiting = read_transcript(script.read_text(TRANSCRIPT))
+        self.assertEqual(judge(cases(), recorded, awaiting), [])
+        if awaiting:
+            print(f"{AWAITING} a recording on a GPU ({len(awaiting)}): {' '.join(awaiting)}")
+
+    def test_a_case_without_a_recording_is_noticed(self):
+        text = write_transcript({"a": [USED, "cuX=0"], "b": [USED, "cuX=719"], "c": []})
+        recorded, awaiting = read_transcript(text + "awaiting d\nawaiting e\n")
+        self.assertEqual(recorded, {"a": [USED, "cuX=0"], "b": [USED, "cuX=719"], "c": []})
+        self.assertEqual(awaiting, ["d", "e"])
+        self.assertEqual(judge("abcde", recorded, awaiting), [])
+        self.assertEqual(read_transcript(text)[1], [])
+        wrong, = judge("abcdef", recorded, awaiting)
+        self.assertRegex(wrong, '^f: not recorded yet: .*"awaiting f"$')
+        self.assertEqual(judge("abcd", recorded, awaiting), ["e: there is no such case"])
+        self.assertEqual(judge("abcde", recorded, [*awaiting, "c"]), ["c: awaiting, and it is recorded"])
+
     def test_the_stub_answers_as_the_driver_did(self):
-        if not os.path.exists(TRANSCRIPT):
-            self.skipTest("no transcript of a GPU is there yet")
         wrong = []
-        for name, expected in read_transcript():
+        for name, expected in read_transcript(script.read_text(TRANSCRIPT))[0].items():
             found = self.of_stub(name)
             if found != expected:
                 wrong.append(f"{name}: the driver alone {sorted(set(expected) - set(found))}, "

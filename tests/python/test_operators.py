@@ -61,6 +61,17 @@ def test_matmul_options(random):
     assert not tenon.matmul(a, b, alpha=0.0).any()
 
 
+@pytest.mark.parametrize("factor, element", [(1e50, 1e-15), (1e-50, 1e19)])
+def test_matmul_by_numbers_that_f32_does_not_hold(factor, element):
+    a = numpy.full((20, 20), element, "f4")
+    wanted = numpy.full((20, 20), 20 * float(a[0, 0]) ** 2 * factor)
+    numpy.testing.assert_allclose(tenon.matmul(a, a, alpha=factor), wanted, 1e-5)
+    zeros = numpy.zeros((20, 20), "f4")
+    assert not tenon.matmul(a * 0, a, out=zeros, alpha=1e300, beta=1e300).any()
+    told = tenon.explain("matmul:f32:m=20,n=20,k=20,alpha=%g@cpu" % factor)
+    assert "far-factors" in str(told) and told.kernel.endswith(".ref")
+
+
 def test_matmul_broadcasts_and_takes_vectors(random):
     a, b = normal(random, 3, 1, 5, 6), normal(random, 2, 6, 4)
     numpy.testing.assert_allclose(tenon.matmul(a, b), a @ b, 1e-4, 1e-4)

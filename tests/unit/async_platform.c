@@ -13,7 +13,7 @@
     X(stream_wait) X(device_synchronize) X(event_create) X(event_destroy)                    \
     X(event_record) X(event_query) X(event_synchronize) X(event_elapsed) X(event_export)     \
     X(event_import) X(fill) X(host_alloc) X(host_free) X(device_activate)                    \
-    X(device_is_initialized) X(device_reset)
+    X(device_is_initialized) X(device_reset) X(memory_alloc_on) X(memory_free_on)
 // clang-format on
 
 enum {
@@ -35,6 +35,7 @@ enum { FIRST_CAPACITY = 1 << 30 };
 _Atomic uint64_t async_capacity = FIRST_CAPACITY;
 _Atomic bool async_timeless;
 _Atomic bool async_sharing;
+_Atomic bool async_ordering;
 _Atomic bool async_initialized[ASYNC_DEVICES];
 _Atomic int32_t async_last_priority;
 _Atomic uint32_t async_last_flags;
@@ -172,10 +173,38 @@ static void host_free(void *self, int32_t device, void *memory)
     block_release(F_host_free, device, true, memory);
 }
 
+static tn_status memory_alloc_on(void *self, int32_t device, void *on, uint64_t bytes, void **out,
+                                 tn_error *err)
+{
+    (void)self, (void)on;
+    return block_create(F_memory_alloc_on, device, bytes, false, out, err);
+}
+
+/* When the stream has come so far. */
+static void free_now(void *memory)
+{
+    block **link = &all.blocks;
+    tni_mutex_lock(&queue_lock);
+    while (*link && (*link)->memory != memory)
+        link = &(*link)->next;
+    if (*link)
+        block_unlink(link);
+    else
+        all.held.wrong++;
+    tni_mutex_unlock(&queue_lock);
+}
+
 /* Puts `what` on a stream, unless `status` says that it is not to be. */
 static tn_status queue(tn_status status, int32_t device, void *on, const op *what, tn_error *err)
 {
     return end(status ? status : queue_add(device, on, what, err));
+}
+
+static tn_status memory_free_on(void *self, int32_t device, void *on, void *memory, tn_error *err)
+{
+    (void)self;
+    return queue(begin(F_memory_free_on, device, err), device, on,
+                 &(op){.kind = OP_CALL, .call = free_now, .user = memory}, err);
 }
 
 static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
@@ -451,13 +480,13 @@ static tn_status probe(const tn_host *host, void **out_self, int32_t *out, tn_er
     return TN_OK;
 }
 
-static const tn_platform_row row = {.struct_size = sizeof row,
-                                    .name = "async",
-                                    .kind = TN_PLATFORM_OOT,
-                                    .device_name = "Async",
-                                    .probe = probe,
+/* Not constant, unlike a real module's, as it ends earlier where memory has no order. */
+static tn_platform_row row = {.name = "async",
+                              .kind = TN_PLATFORM_OOT,
+                              .device_name = "Async",
+                              .probe = probe,
 #define FIELD(name) .name = (name),
-                                    FUNCTIONS(FIELD)
+                              FUNCTIONS(FIELD)
 #undef FIELD
 };
 
@@ -470,6 +499,7 @@ static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err
                                      .version = "1",
                                      .platforms = rows};
     (void)host, (void)err;
+    row.struct_size = async_ordering ? sizeof row : TN_UP_TO(tn_platform_row, device_leave);
     *out = &module;
     return TN_OK;
 }
@@ -516,6 +546,7 @@ void async_end(void)
     memset(&all, 0, sizeof all);
     async_capacity = FIRST_CAPACITY;
     async_sharing = false;
+    async_ordering = false;
     tni_mutex_unlock(&queue_lock);
 }
 

@@ -53,6 +53,8 @@ bool async_holds_nothing(void);
 extern _Atomic uint64_t async_capacity; /* bytes of memory that each device has; 1 GiB at first */
 extern _Atomic bool async_timeless;     /* the time between events is no number */
 extern _Atomic bool async_sharing; /* events can be exported and imported, within this process */
+extern _Atomic bool
+    async_ordering; /* the row has memory in the order of streams, when it is made */
 extern _Atomic bool async_initialized[ASYNC_DEVICES]; /* any use of a device initialises it */
 
 /* What the latest stream and event were asked to be. */

@@ -4,6 +4,9 @@
 
 #include "ops/matmul.h"
 
+#include <float.h>
+#include <math.h>
+
 #define MAKE(...) make(TN_ARGS(matmul, __VA_ARGS__))
 
 static tni_problem problem;
@@ -312,6 +315,29 @@ static void floats_of_8_bits_have_scales(void **state)
 }
 
 /* A caller that was built before there were scales has a shorter struct, with anything behind it. */
+/* Where f32 is multiplied: not where sums are f64, or out is i32. */
+static void factors_outside_of_f32_are_used(void **state)
+{
+    (void)state;
+    const uint64_t far = TN_MATMUL_USES_FAR_FACTORS;
+    static const struct {
+        double alpha, beta;
+        bool far;
+    } cases[] = {{1e50, 0, true},     {1, 1e50, true},      {-1e-50, 0, true}, {1e30, 1e-30, false},
+                 {FLT_MAX, 0, false}, {INFINITY, 0, false}, {NAN, 0, false}};
+    static const tn_dtype dtypes[][2] = {
+        {TN_F32, TN_F32}, {TN_BF16, TN_F32}, {TN_I8, TN_F32}, {TN_F64, TN_F64}, {TN_I8, TN_I32}};
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+        const bool narrow = dtypes[d][1] == TN_F32;
+        pieces(dtypes[d][0], dtypes[d][1]);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
+                                   .alpha = cases[i].alpha, .beta = cases[i].beta);
+            assert_int_equal(op->uses & far, narrow && cases[i].far ? far : 0);
+        }
+    }
+}
+
 static void shorter_arguments_have_no_scales(void **state)
 {
     (void)state;
@@ -456,6 +482,7 @@ int main(void)
         cmocka_unit_test(shapes_are_checked),
         cmocka_unit_test(dtypes_are_checked),
         cmocka_unit_test(floats_of_8_bits_have_scales),
+        cmocka_unit_test(factors_outside_of_f32_are_used),
         cmocka_unit_test(shorter_arguments_have_no_scales),
         cmocka_unit_test(out_shares_no_byte),
         cmocka_unit_test(tensors_are_on_one_device),

@@ -347,9 +347,40 @@ static void end(void *self, int32_t device, void *what)
     (void)self, (void)device, (void)what;
 }
 
+static tn_status free_on(void *self, int32_t device, void *stream, void *memory, tn_error *err)
+{
+    (void)self, (void)device, (void)stream, (void)memory, (void)err;
+    return TN_OK;
+}
+
+static tn_status alloc_on(void *self, int32_t device, void *stream, uint64_t bytes, void **out,
+                          tn_error *err)
+{
+    (void)self, (void)device, (void)stream, (void)bytes, (void)out, (void)err;
+    return TN_OK;
+}
+
+/* A row of before there was memory in order ends earlier, and what lies behind it is not looked at. */
+static void rows_of_before_are_taken(void **state)
+{
+    rows before = good;
+    tn_error err;
+    (void)state;
+    before.kernel.dtypes = before.dtypes;
+    before.platform.memory_free_on = free_on;
+    before.platform.struct_size = TN_UP_TO(tn_platform_row, device_leave);
+    assert_int_equal(check(&before, &err), TN_OK);
+    before.platform.memory_alloc_on = alloc_on;
+    assert_int_equal(check(&before, &err), TN_OK);
+    before.platform.struct_size = sizeof before.platform;
+    assert_int_equal(check(&before, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "memory_alloc_on needs streams: stream_create is NULL");
+}
+
 static void bad_platforms_are_refused(void **state)
 {
     void (*const ends)(void *, int32_t, void *) = end;
+    tn_status (*const frees)(void *, int32_t, void *, void *, tn_error *) = free_on;
     static const tn_evidence_row
         sound = {.struct_size = sizeof sound, .what = "/x", .look = 1, .shows = 1},
         sizeless = {.struct_size = 8, .what = "/x", .look = 1, .shows = 1},
@@ -362,7 +393,7 @@ static void bad_platforms_are_refused(void **state)
     static const char *empty_word[] = {"int8", "", NULL};
     static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
-        SET(platform.struct_size, size_t, sizeof good.platform - 1,
+        SET(platform.struct_size, size_t, 423,
             "platform row 1: struct_size needs at least 424, found 423"),
         TEXT(platform.name, NULL,
              "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
@@ -396,6 +427,8 @@ static void bad_platforms_are_refused(void **state)
          "NULL"},
         {offsetof(rows, platform.device_leave), sizeof ends, &ends,
          "device_enter and device_leave come together: device_enter is NULL"},
+        {offsetof(rows, platform.memory_free_on), sizeof frees, &frees,
+         "memory_alloc_on and memory_free_on come together: memory_alloc_on is NULL"},
         {offsetof(rows, platform.stream_destroy), sizeof ends, &ends,
          "streams need all their functions or none: stream_destroy is there, stream_create is NULL"},
     };
@@ -576,6 +609,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_no_verdict),
         cmocka_unit_test(long_texts_of_a_verdict_are_cut),
         cmocka_unit_test(bad_platforms_are_refused),
+        cmocka_unit_test(rows_of_before_are_taken),
         cmocka_unit_test(bad_libraries_are_refused),
         cmocka_unit_test(library_may_be_part_of_its_module),
         cmocka_unit_test(bad_kernels_are_refused),

@@ -127,9 +127,8 @@ static double thin(const tni_mm_kernels *kernels, double step_ns, const tni_mm_p
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
     if (p->b.column != 1 && p->n > 1)
-        return 400 +
-               (p->m > TNI_MM_THIN ? 3.2 : 2.2) * step_ns * m * n * tni_mm_parts(p->k, width) +
-               1.2 * lines + traffic.read + chunks * n * (1 + 0.7 * m) + (p->k % width ? 3 * n : 0);
+        return 400 + 2.2 * step_ns * m * n * tni_mm_parts(p->k, width) + 1.2 * lines +
+               traffic.read + chunks * n * (1 + 0.7 * m) + (p->k % width ? 3 * n : 0);
     return 400 + 1.5 * step_ns * m * k * tni_mm_parts(p->n, width) + 0.6 * lines +
            1.8 * traffic.read + 10 * chunks * m;
 }

@@ -19,6 +19,9 @@ enum { FINISH_COLUMNS = 64 };
  * which, and columns of B from which, that is better than in place. */
 enum { TURNED_LEAST = 2048, TURNED_ROWS = 2, TURNED_COLUMNS = 16 };
 
+/* Bytes of a B that is together along k up to which it is better packed for more rows than are summed at once. */
+enum { TURNED_PACKED = 900 << 10 };
+
 /* So few sums of so many products are better made chunk beside chunk. */
 enum { FEW = 16, CHAIN = 8 * TNI_MM_DEPTH };
 
@@ -50,6 +53,13 @@ static bool is_turned(const tni_mm_product *p)
     return !is_together(p) && (p->b.row == 1 || p->k == 1);
 }
 
+/* Whether B, which is together along k, is better read where it lies. */
+static bool is_worth_turning(const tni_mm_product *p)
+{
+    return p->n >= TURNED_LEAST / p->k &&
+           (p->m <= TNI_MM_THIN || p->n > TURNED_PACKED / p->b.size / p->k);
+}
+
 bool tni_mm_is_thin(tni_mm_product *p)
 {
     if (p->k < 1 || (p->m > TNI_MM_THIN_WIDE && p->n > TNI_MM_THIN_WIDE))
@@ -63,7 +73,7 @@ bool tni_mm_is_thin(tni_mm_product *p)
         return false;
     bool few = it.m * it.n <= FEW && it.k >= CHAIN;
     bool thin = is_together(&it) ? few || !tni_mm_is_in_place(&it)
-                                 : is_turned(&it) && it.n >= TURNED_LEAST / it.k;
+                                 : is_turned(&it) && is_worth_turning(&it);
     if (thin)
         *p = it;
     return thin;
@@ -164,6 +174,19 @@ static void finish_task(void *user, int64_t index)
     }
 }
 
+/* Elements that are `step` bytes apart, put together. */
+static void gather(char *to, const char *from, int64_t step, int64_t size, int64_t count)
+{
+    if (step == size)
+        memcpy(to, from, (size_t)(count * size));
+    else if (size == 4)
+        for (int64_t i = 0; i < count; i++)
+            memcpy(to + i * 4, from + i * step, 4);
+    else
+        for (int64_t i = 0; i < count; i++)
+            memcpy(to + i * 8, from + i * step, 8);
+}
+
 /* A together along k: where it is, or copied. */
 static void lay_x(work *w, char *room)
 {
@@ -172,14 +195,11 @@ static void lay_x(work *w, char *room)
     w->x_row = a->row;
     if (x_bytes(w->product) == 0)
         return;
-    for (int64_t r = 0; r < w->product->m; r++) {
-        const char *from = w->at.a + r * a->row * a->size;
-        char *to = room + r * row_of(w->product->k, a->size) * a->size;
-        for (int64_t p = 0; p < w->product->k; p++, from += a->column * a->size, to += a->size)
-            memcpy(to, from, (size_t)a->size);
-    }
     w->x = room;
     w->x_row = row_of(w->product->k, a->size);
+    for (int64_t r = 0; r < w->product->m; r++)
+        gather(room + r * w->x_row * a->size, w->at.a + r * a->row * a->size, a->column * a->size,
+               a->size, w->product->k);
 }
 
 static void cut(work *w)

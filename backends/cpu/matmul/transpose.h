@@ -48,17 +48,47 @@ SQUARE(f64, vd, vl, 2, LOW_2, HIGH_2)
 #endif
 #undef SQUARE
 
-/* A square of rows that are `row` elements apart, turned: x[i] has element i of each of them. */
-INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
-{
-    UNROLLED for (int i = 0; i < LANES; i++) x[i] = load_f32(from + i * row);
-    transpose_f32(x);
-}
-
+/* Squares of rows that are `row` elements apart, turned: x[i] has element i of each of them. */
 #if LANES == 16
 
-/* Quarters of a vector from rows that many apart, so that what is left to turn is inside of quarters: loads that
- * keep the other quarters take turns with shuffles, which one port alone does. Of f32, loads would be too many. */
+/* Vectors are loaded in parts, from rows such that less is left to turn: loads that keep the other parts take turns with
+ * shuffles, which one port alone does. Halves of f32, as loads of quarters would be too many. */
+INLINE __m512 load_halves(const float *from, int64_t apart)
+{
+    const __m512d v = _mm512_castpd256_pd512((__m256d)_mm256_loadu_ps(from));
+    return (__m512)_mm512_insertf64x4(v, (__m256d)_mm256_loadu_ps(from + apart), 1);
+}
+
+/* Four elements each of 8 rows: those of element i in quarters 0 and 2, of element i + 4 in 1 and 3. */
+INLINE void load_turned_halves(const float *from, int64_t row, __m512 *x)
+{
+    __m512 v[4];
+    UNROLLED for (int i = 0; i < 4; i++) v[i] = load_halves(from + i * row, 4 * row);
+    UNROLLED for (int i = 0; i < 4; i += 2)
+    {
+        const __m512 low = i == 0 ? _mm512_unpacklo_ps(v[0], v[1]) : _mm512_unpackhi_ps(v[0], v[1]);
+        const __m512 high =
+            i == 0 ? _mm512_unpacklo_ps(v[2], v[3]) : _mm512_unpackhi_ps(v[2], v[3]);
+        x[i] = (__m512)_mm512_unpacklo_pd((__m512d)low, (__m512d)high);
+        x[i + 1] = (__m512)_mm512_unpackhi_pd((__m512d)low, (__m512d)high);
+    }
+}
+
+INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
+{
+    UNROLLED for (int half = 0; half < 16; half += 8)
+    {
+        __m512 first[4], second[4];
+        load_turned_halves(from + half, row, first);
+        load_turned_halves(from + 8 * row + half, row, second);
+        UNROLLED for (int i = 0; i < 4; i++)
+        {
+            x[half + i] = (vf)_mm512_shuffle_f32x4(first[i], second[i], 0x88);
+            x[half + i + 4] = (vf)_mm512_shuffle_f32x4(first[i], second[i], 0xdd);
+        }
+    }
+}
+
 INLINE __m512d load_quarters(const double *from, int64_t apart)
 {
     __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd(from));
@@ -79,6 +109,12 @@ INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
 }
 
 #else
+
+INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
+{
+    UNROLLED for (int i = 0; i < LANES; i++) x[i] = load_f32(from + i * row);
+    transpose_f32(x);
+}
 
 INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
 {

@@ -151,6 +151,9 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other);
 tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err);
 void cuda_memory_free(void *any, int32_t index, void *memory);
 void cuda_memory_trim(void *any, int32_t index);
+tn_status cuda_memory_alloc_on(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
+                               tn_error *err);
+tn_status cuda_memory_free_on(void *any, int32_t index, void *stream, void *memory, tn_error *err);
 tn_status cuda_capture_alloc(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
                              tn_error *err);
 void cuda_capture_free(void *any, int32_t index, void *stream, void *memory);

@@ -1,8 +1,7 @@
-/* Memory: from a pool of the driver's in the order of a stream of our own, pinned memory of the host, and
- * how it stands.
+/* Memory: from a pool of the driver's in the order of a stream, pinned memory of the host, and how it stands.
  *
- * What the pool gives is there for every stream: the stream that it was ordered on has nothing else to do,
- * and is waited for. What is freed may be used no longer by anything queued, so freeing is in order, too. */
+ * What is to be there for every stream is ordered on a stream of our own that has nothing else to do, and is waited
+ * for. What is freed without a stream may be used no longer by anything queued, so freeing is in order, too. */
 #include "cuda.h"
 
 /* Where a driver has no pools, plain allocation serves. */
@@ -103,6 +102,60 @@ void cuda_memory_free(void *any, int32_t index, void *memory)
                          ? driver->pool_free(at, atomic_load(&scope.device->alloc_stream))
                          : driver->memory_free(at);
     (void)cuda_done(&scope, code, "cuMemFreeAsync", NULL);
+}
+
+static cu_result take_on(const cuda_scope *scope, size_t bytes, cu_stream stream, cu_deviceptr *out)
+{
+    const cuda_driver *driver = &scope->self->driver;
+    cu_pool pool = atomic_load(&scope->device->pool);
+    return pool ? driver->pool_alloc(out, bytes, pool, stream) : driver->memory_alloc(out, bytes);
+}
+
+/* When there is none otherwise, what was freed in the stream's order is waited for: the pool can have it back then. */
+static cu_result take_on_twice(const cuda_scope *scope, size_t bytes, cu_stream stream,
+                               cu_deviceptr *out)
+{
+    cu_pool pool = atomic_load(&scope->device->pool);
+    cu_result code = take_on(scope, bytes, stream, out);
+    if (code != CUDA_ERROR_OUT_OF_MEMORY || !pool)
+        return code;
+    code = scope->self->driver.stream_synchronize(stream);
+    if (!code)
+        code = trim(scope, pool);
+    return code ? code : take_on(scope, bytes, stream, out);
+}
+
+tn_status cuda_memory_alloc_on(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
+                               tn_error *err)
+{
+    cuda_scope scope;
+    cu_deviceptr memory = 0;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cuda_relax(&scope);
+    cu_result code = bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY
+                                      : take_on_twice(&scope, (size_t)bytes, stream, &memory);
+    status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
+    if (!status)
+        *out = (void *)(uintptr_t)memory;
+    return status;
+}
+
+/* Without a pool nothing but waiting keeps what is queued in order. */
+tn_status cuda_memory_free_on(void *any, int32_t index, void *stream, void *memory, tn_error *err)
+{
+    cuda_scope scope;
+    tn_status status = cuda_enter(any, index, &scope, err);
+    if (status)
+        return status;
+    cuda_relax(&scope);
+    const cuda_driver *driver = &scope.self->driver;
+    const cu_deviceptr at = (cu_deviceptr)(uintptr_t)memory;
+    if (atomic_load(&scope.device->pool))
+        return cuda_done(&scope, driver->pool_free(at, stream), "cuMemFreeAsync", err);
+    cu_result code = driver->stream_synchronize(stream);
+    return cuda_done(&scope, code ? code : driver->memory_free(at), "cuMemFree_v2", err);
 }
 
 /* A device that is not open has no pool, and is not opened for this. */

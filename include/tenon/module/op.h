@@ -96,7 +96,9 @@ enum {
     X(ACTIVATION, 7, "activation")                                                          \
     X(OUT_DTYPE, 8, "out") /* out is of another dtype than is usual for A and B    */       \
     X(ACC, 9, "acc")       /* sums are asked for in another dtype than is usual    */       \
-    X(SCALES, 10, "scales")
+    X(SCALES, 10, "scales")                                                                 \
+    X(FAR_FACTORS, 11,                                                                      \
+      "far-factors") /* alpha or beta is outside f32's range, where f32 is multiplied */
 enum {
 #define TN_OP_WORD_(NAME, bit, word) TN_MATMUL_USES_##NAME = 1 << bit,
     TN_MATMUL_USES_LIST(TN_OP_WORD_)

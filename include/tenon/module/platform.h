@@ -305,8 +305,17 @@ typedef struct tn_platform_row {
      * current again. NULL: guards activate what was current by Tenon's own count. */
     tn_status (*device_enter)(void *self, int32_t device, void **out_previous, tn_error *err);
     void (*device_leave)(void *self, void *previous);
+
+    /* Memory in the order of a stream, both or neither, with streams only: what is queued there after the one call and
+     * before the other may use it. Neither waits for what is queued, but memory_alloc_on when there is no memory
+     * otherwise. Each takes what the other or memory_alloc and memory_free have to do with, on any stream. The stream
+     * is none that is recorded or captured. NULL: memory_alloc serves, and the stream is waited for before memory_free. */
+    tn_status (*memory_alloc_on)(void *self, int32_t device, void *stream, uint64_t bytes,
+                                 void **out, tn_error *err);
+    tn_status (*memory_free_on)(void *self, int32_t device, void *stream, void *memory,
+                                tn_error *err);
 } tn_platform_row;
-TN_ENDS_WITH(tn_platform_row, device_leave);
+TN_ENDS_WITH(tn_platform_row, memory_free_on);
 
 TN_END_DECLS
 

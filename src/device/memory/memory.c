@@ -1,34 +1,58 @@
-/* Allocation from devices. */
+/* Allocation from devices, at once and in the order of a stream. */
 #include "memory.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
-
-static const char where[] = "tn_memory_alloc";
+#include "device/graph/graph.h"
+#include "device/stream/trail.h"
 
 typedef struct request {
+    const char *where;
     tni_memory *memory;
     tni_call call;
+    const tn_stream *stream; /* in whose order the platform gives it; NULL: it is there at once */
     uint64_t bytes;
     uint8_t label;
     uint32_t life; /* of the memory, when it was made */
 } request;
 
+/* The platform has memory in the order of streams. Rows of before there was such a thing end earlier. */
+static bool has_order(const tn_platform_row *row)
+{
+    return TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_alloc_on;
+}
+
 static tn_status ask(const request *r, tni_block *block, tn_error *out_said)
 {
+    const tni_call *call = &r->call;
     memset(out_said, 0, sizeof *out_said);
-    return r->call.row->memory_alloc(r->call.self, r->call.device, block->room, &block->address,
-                                     out_said);
+    return r->stream ? call->row->memory_alloc_on(call->self, call->device, r->stream->native,
+                                                  block->room, &block->address, out_said)
+                     : call->row->memory_alloc(call->self, call->device, block->room,
+                                               &block->address, out_said);
+}
+
+/* For what is given back before anyone had it. */
+static void unask(const request *r, void *address)
+{
+    tn_error said;
+    if (r->stream)
+        (void)r->call.row->memory_free_on(r->call.self, r->call.device, r->stream->native, address,
+                                          &said);
+    else
+        r->call.row->memory_free(r->call.self, r->call.device, address);
 }
 
 /* Takes `room` from the platform. When it has none, what is kept is given back, and what was asked
- * for is tried once more, to the byte. */
+ * for is tried once more, to the byte. What is in the order of a stream is never kept: who frees it may be
+ * ahead of the stream. */
 static tn_status ask_twice(const request *r, tni_block *block, tn_error *out_said)
 {
     tni_memory *memory = r->memory;
     int64_t limit = atomic_load(&memory->limit);
     uint64_t exact = r->bytes ? r->bytes : 1;
-    block->size_class = (int16_t)(memory->keeps ? tni_class_of(r->bytes) : TNI_NO_CLASS);
+    block->size_class =
+        (int16_t)(memory->keeps && !r->stream ? tni_class_of(r->bytes) : TNI_NO_CLASS);
     block->room = block->size_class == TNI_NO_CLASS ? exact : tni_class_bytes(block->size_class);
     if (limit > 0 && atomic_load(&memory->current) + tni_keep_bytes(memory) > limit)
         tni_keep_trim(memory, &r->call);
@@ -48,7 +72,7 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
     tni_shelf *shelf = tni_memory_shelf(r->memory, block->address);
     if (!block->address || (uintptr_t)block->address % TNI_ALIGNMENT != 0) {
         if (block->address)
-            r->call.row->memory_free(r->call.self, r->call.device, block->address);
+            unask(r, block->address);
         return tn_fail(out_said, TN_INTERNAL, 0, "",
                        "memory is to be aligned to %d bytes, and it gave %p", TNI_ALIGNMENT,
                        block->address);
@@ -98,8 +122,8 @@ static tn_status allocate_new(const request *r, void **out, tn_error *err)
     tni_labels_give(&memory->labels, r->label, TNI_OF_DEVICE, (int64_t)r->bytes);
     tni_memory_unreserve(memory, (int64_t)r->bytes);
     return status == TN_OUT_OF_MEMORY
-               ? tni_memory_refuse(memory, TNI_OF_DEVICE, where, r->bytes, &said, err)
-               : tni_device_settle(&r->call, where, status, &said, err);
+               ? tni_memory_refuse(memory, TNI_OF_DEVICE, r->where, r->bytes, &said, err)
+               : tni_device_settle(&r->call, r->where, status, &said, err);
 }
 
 static tn_status allocate(request *r, const char *label, void **out, tn_error *err)
@@ -109,7 +133,7 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
     int64_t bytes = (int64_t)r->bytes, sum;
     int32_t size_class = tni_class_of(r->bytes);
     if (r->bytes > INT64_MAX || !tni_memory_reserve(memory, bytes, &sum))
-        return tni_memory_refuse(memory, TNI_OF_DEVICE, where, r->bytes, NULL, err);
+        return tni_memory_refuse(memory, TNI_OF_DEVICE, r->where, r->bytes, NULL, err);
     r->label = tni_labels_take(&memory->labels, label, TNI_OF_DEVICE, bytes);
     if (size_class != TNI_NO_CLASS)
         address = tni_keep_take(memory, r->life, size_class, r->bytes, r->label);
@@ -121,16 +145,18 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
     return TN_OK;
 }
 
-tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          uint32_t *out_life, tn_error *err)
+/* `stream` is one that may order it, or NULL. */
+static tn_status take(tn_device *device, const tn_stream *stream, const char *where, uint64_t bytes,
+                      const char *label, void **out, uint32_t *out_life, tn_error *err)
 {
-    request r = {.memory = tni_memory_of(device), .bytes = bytes};
+    request r = {.where = where, .memory = tni_memory_of(device), .bytes = bytes};
     if (!r.memory)
         return tni_no_memory(err, where, "the book of a device's memory");
     tn_status status = tni_device_open(device, where, &r.call, err);
     if (!status) {
         tni_memory_watch(r.memory);
         r.life = atomic_load(&r.memory->life);
+        r.stream = stream && has_order(r.call.row) ? stream : NULL;
         status = allocate(&r, label, out, err);
     }
     if (status)
@@ -140,14 +166,53 @@ tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, 
     return status;
 }
 
+static const char alloc_where[] = "tn_memory_alloc";
+
+tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
+                          uint32_t *out_life, tn_error *err)
+{
+    return take(device, NULL, alloc_where, bytes, label, out, out_life, err);
+}
+
 tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
                           tn_error *err)
 {
     uint32_t life;
     if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, alloc_where, "out is NULL");
     tn_status status = tni_device_or_default(device, &device, err);
     return status ? status : tni_memory_take(device, bytes, label, out, &life, err);
+}
+
+/* The stream that memory is ordered on: `stream`, or for NULL the current one of the current device. */
+static tn_status open_order(tn_stream *stream, const char *where, tn_stream **out, tn_error *err)
+{
+    static const char why[] = "memory that a graph uses is taken before it and freed after it";
+    tn_device *device = stream ? stream->device : NULL;
+    tn_status status = tni_device_or_default(device, &device, err);
+    if (!status)
+        status = tni_stream_for_step(stream, device, where, &stream, err);
+    if (!status && tni_graph_of(stream))
+        status = tni_graph_refuse(stream, where, why, err);
+    if (!status)
+        status = tni_capture_refuse(stream, where, why, err);
+    if (!status)
+        *out = stream;
+    return status;
+}
+
+tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *label, void **out,
+                             tn_error *err)
+{
+    static const char where[] = "tn_memory_alloc_on";
+    uint32_t life;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
+    tn_status status = open_order(stream, where, &stream, err);
+    if (status)
+        return status;
+    status = take(stream->device, stream, where, bytes, label, out, &life, err);
+    return tni_trail_tell(stream, status, err);
 }
 
 /* What a free does, found out under the shelf's lock. */
@@ -160,7 +225,7 @@ typedef struct farewell {
 } farewell;
 
 /* `life` is that of the block which is meant; NULL: whichever has the address. */
-static farewell part(tni_memory *memory, const void *address, const uint32_t *life, bool usable)
+static farewell part(tni_memory *memory, const void *address, const uint32_t *life, bool may_keep)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, address);
     farewell out = {.held = false};
@@ -174,7 +239,7 @@ static farewell part(tni_memory *memory, const void *address, const uint32_t *li
         out.bytes = (int64_t)block->bytes;
         out.label = block->label;
         tni_shelf_count(shelf, -1);
-        if (!usable || tni_offer_is_withdrawn(memory->device->offer) ||
+        if (!may_keep || tni_offer_is_withdrawn(memory->device->offer) ||
             !tni_keep_put(memory, shelf, block)) {
             tni_shelf_remove(shelf, block);
             out.block = block;
@@ -184,34 +249,62 @@ static farewell part(tni_memory *memory, const void *address, const uint32_t *li
     return out;
 }
 
-static void give(tn_device *device, void *memory, const uint32_t *life)
+/* The platform did not take it back: it is held as before, unless a reset took it meanwhile. */
+static bool put_back(tni_memory *memory, tni_block *block)
+{
+    tni_shelf *shelf = tni_memory_shelf(memory, block->address);
+    tni_latch_lock(&shelf->lock);
+    bool added = block->life == atomic_load(&memory->life) && tni_shelf_add(shelf, block);
+    if (added)
+        atomic_fetch_add_explicit(&shelf->count, 1, memory_order_relaxed);
+    tni_latch_unlock(&shelf->lock);
+    return added;
+}
+
+static void uncount(tni_memory *memory, const farewell *done)
+{
+    tni_release(done->block);
+    tni_labels_give(&memory->labels, done->label, TNI_OF_DEVICE, done->bytes);
+    tni_memory_unreserve(memory, done->bytes);
+}
+
+/* What is freed is none of the program's. */
+static tn_status tell_wrong(tni_memory *book, const void *memory, const farewell *done,
+                            const char *where, tn_error *err)
+{
+    const char *id = book->device->id;
+    const char *why =
+        done->freed ? "was freed before" : "is no allocation of this device that is held";
+    atomic_fetch_add(&book->wrong_frees, 1);
+    tni_log(TN_LOG_ERROR, "%s: %p is not freed: it %s", id, memory, why);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %p is not freed: it %s", id, memory,
+                   why);
+}
+
+static tn_status give(tn_device *device, void *memory, const uint32_t *life, const char *where,
+                      tn_error *err)
 {
     tni_call call;
     farewell done = {.held = false};
     tni_memory *book = tni_memory_of(device);
     if (!book)
-        return; /* nothing was ever taken */
+        return TN_OK; /* nothing was ever taken */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         done = part(book, memory, life, usable);
     if (!done.held && life && *life != atomic_load(&book->life))
-        return;
-    if (!done.held) {
-        atomic_fetch_add(&book->wrong_frees, 1);
-        tni_log(TN_LOG_ERROR, "%s: %p is not freed: it %s", device->id, memory,
-                done.freed ? "was freed before" : "is no allocation of this device that is held");
-        return;
-    }
+        return TN_OK;
+    if (!done.held)
+        return tell_wrong(book, memory, &done, where, err);
     if (done.block && usable)
         call.row->memory_free(call.self, call.device, memory);
-    tni_release(done.block);
-    tni_labels_give(&book->labels, done.label, TNI_OF_DEVICE, done.bytes);
-    tni_memory_unreserve(book, done.bytes);
+    uncount(book, &done);
+    return TN_OK;
 }
 
 void tni_memory_give(tn_device *device, void *memory, uint32_t life)
 {
-    give(device, memory, &life);
+    (void)give(device, memory, &life, "", NULL);
 }
 
 void tn_memory_free(tn_device *device, void *memory)
@@ -221,5 +314,57 @@ void tn_memory_free(tn_device *device, void *memory)
     if (tni_device_or_default(device, &device, NULL))
         tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
     else
-        give(device, memory, NULL);
+        (void)give(device, memory, NULL, "", NULL);
+}
+
+/* By the platform, in the stream's order. What a loss is heard of with is gone all the same. */
+static tn_status give_in_order(const tn_stream *stream, const tni_call *call, void *memory,
+                               const char *where, tn_error *err)
+{
+    tn_error said = {0};
+    farewell done = {.held = false};
+    tni_memory *book = tni_memory_of(stream->device);
+    if (!book)
+        return tni_no_memory(err, where, "the book of a device's memory");
+    if (atomic_load_explicit(&book->watched, memory_order_acquire))
+        done = part(book, memory, NULL, false);
+    if (!done.held)
+        return tell_wrong(book, memory, &done, where, err);
+    tn_status status =
+        call->row->memory_free_on(call->self, call->device, stream->native, memory, &said);
+    if (!status || status == TN_DEVICE_LOST || !put_back(book, done.block))
+        uncount(book, &done);
+    return tni_device_settle(call, where, status, &said, err);
+}
+
+/* By waiting for the stream, where there is one to wait for. */
+static tn_status give_after(const tn_stream *stream, const tni_call *call, void *memory,
+                            const char *where, tn_error *err)
+{
+    tn_error said = {0};
+    tn_status status = TN_OK;
+    if (tni_row_has_streams(call->row))
+        status = tni_device_settle(
+            call, where,
+            call->row->stream_synchronize(call->self, call->device, stream->native, &said), &said,
+            err);
+    if (status == TN_DEVICE_LOST)
+        (void)give(stream->device, memory, NULL, where, NULL);
+    return status ? status : give(stream->device, memory, NULL, where, err);
+}
+
+tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
+{
+    static const char where[] = "tn_memory_free_on";
+    tni_call call;
+    if (!memory)
+        return TN_OK;
+    tn_status status = open_order(stream, where, &stream, err);
+    if (status)
+        return status;
+    if (!tni_device_open_to_return(stream->device, &call))
+        return give(stream->device, memory, NULL, where, err);
+    status = has_order(call.row) ? give_in_order(stream, &call, memory, where, err)
+                                 : give_after(stream, &call, memory, where, err);
+    return tni_trail_tell(stream, status, err);
 }

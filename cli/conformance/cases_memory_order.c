@@ -1,0 +1,207 @@
+/* Memory in the order of streams: taken, used and freed by what is queued, without anyone waiting. */
+#include "block.h"
+#include "suite.h"
+
+enum { BIG = 4 << 20, PART = 256 << 10, STEPS = 12, OFTEN = 8 };
+
+static bool read_stats(trial *t, tn_memory_stats *out)
+{
+    *out = (tn_memory_stats){.struct_size = sizeof *out};
+    return DO(t, tn_memory_stats_get(t->device, out, &t->err));
+}
+
+static bool fill(trial *t, void *to, uint64_t pattern, tn_stream *stream)
+{
+    return DO(t, tn_memory_fill(TN_ARGS(memory_fill, .device = t->device, .to = to, .bytes = PART,
+                                        .pattern = pattern, .pattern_bytes = 8, .stream = stream),
+                                &t->err));
+}
+
+/* A part of `to`, whose mirror has what was filled there. */
+static bool take_away(trial *t, const void *from, uint64_t pattern, const block *to, size_t part,
+                      tn_stream *stream)
+{
+    pattern_put(to->mirror + part * PART, PART, pattern, 8);
+    return DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device,
+                                        .to = to->at + part * PART, .from_device = t->device,
+                                        .from = from, .bytes = PART, .stream = stream),
+                                &t->err));
+}
+
+static bool take(trial *t, tn_stream *stream, void **out)
+{
+    return DO(t, tn_memory_alloc_on(stream, PART, "conformance", out, &t->err)) &&
+           HOLDS(t, *out && (uintptr_t)*out % 64 == 0);
+}
+
+/* Each step has memory of its own for as long as it is under way. */
+static bool order(trial *t)
+{
+    block taken;
+    tn_stream *stream = NULL;
+    if (!block_make(t, t->device, STEPS * PART, &taken) || !trial_stream(t, t->device, &stream))
+        return false;
+    for (size_t i = 0; i < STEPS; i++) {
+        const uint64_t pattern = trial_bits(t);
+        void *memory = NULL;
+        if (!take(t, stream, &memory) || !fill(t, memory, pattern, stream) ||
+            !take_away(t, memory, pattern, &taken, i, stream) ||
+            !DO(t, tn_memory_free_on(stream, memory, &t->err)))
+            return false;
+    }
+    return DO(t, tn_stream_synchronize(stream, &t->err)) &&
+           block_check(t, &taken, "what was taken away from memory in order");
+}
+
+/* What one stream has freed, and still uses, is not another's yet. */
+static bool streams(trial *t)
+{
+    block work, taken;
+    tn_stream *first = NULL, *second = NULL;
+    if (!block_make(t, t->device, BIG, &work) || !block_make(t, t->device, STEPS * PART, &taken) ||
+        !trial_stream(t, t->device, &first) || !trial_stream(t, t->device, &second))
+        return false;
+    for (size_t i = 0; i < STEPS; i++) {
+        const uint64_t pattern = trial_bits(t);
+        void *one = NULL, *other = NULL;
+        bool held = take(t, first, &one) && fill(t, one, pattern, first) &&
+                    block_fill_often(t, &work, OFTEN, first) &&
+                    take_away(t, one, pattern, &taken, i, first) &&
+                    DO(t, tn_memory_free_on(first, one, &t->err)) && take(t, second, &other);
+        for (int turn = 0; turn < OFTEN && held; turn++)
+            held = fill(t, other, ~pattern, second);
+        if (!held || !DO(t, tn_memory_free_on(second, other, &t->err)))
+            return false;
+    }
+    return DO(t, tn_device_synchronize(t->device, &t->err)) &&
+           block_check(t, &taken, "what the first stream took away");
+}
+
+static bool join(trial *t, tn_stream *first, tn_stream *second)
+{
+    tn_event *event = NULL;
+    return trial_event(t, t->device, NULL, &event) &&
+           DO(t, tn_event_record(event, first, &t->err)) &&
+           DO(t, tn_stream_wait_event(second, event, &t->err));
+}
+
+/* Another stream uses it, as events have it, and the first one frees it. */
+static bool events(trial *t)
+{
+    block taken;
+    tn_stream *first = NULL, *second = NULL;
+    void *memory = NULL;
+    const uint64_t pattern = trial_bits(t);
+    return block_make(t, t->device, PART, &taken) && trial_stream(t, t->device, &first) &&
+           trial_stream(t, t->device, &second) && take(t, first, &memory) &&
+           join(t, first, second) && fill(t, memory, pattern, second) &&
+           take_away(t, memory, pattern, &taken, 0, second) && join(t, second, first) &&
+           DO(t, tn_memory_free_on(first, memory, &t->err)) &&
+           DO(t, tn_stream_synchronize(first, &t->err)) &&
+           block_check(t, &taken, "what the other stream took away");
+}
+
+/* Either free takes memory of either allocation; the default stream and no stream at all do too. */
+static bool either(trial *t)
+{
+    tn_memory_stats before, during, after;
+    tn_stream *stream = NULL;
+    void *a = NULL, *b = NULL, *c = NULL;
+    if (!trial_stream(t, t->device, &stream) || !read_stats(t, &before) || !take(t, stream, &a) ||
+        !DO(t, tn_memory_alloc(t->device, PART, "conformance", &b, &t->err)) ||
+        !take(t, tn_stream_default(t->device), &c) || !read_stats(t, &during) ||
+        !EQUAL(t, during.current, before.current + 3 * PART) ||
+        !EQUAL(t, during.count, before.count + 3) ||
+        !EQUAL(t, during.allocations, before.allocations + 3) ||
+        !HOLDS(t, during.peak >= during.current) || !DO(t, tn_stream_synchronize(stream, &t->err)))
+        return false;
+    tn_memory_free(t->device, a);
+    return DO(t, tn_memory_free_on(stream, b, &t->err)) &&
+           DO(t, tn_memory_free_on(tn_stream_default(t->device), c, &t->err)) &&
+           DO(t, tn_memory_free_on(stream, NULL, &t->err)) && read_stats(t, &after) &&
+           EQUAL(t, after.current, before.current) && EQUAL(t, after.count, before.count) &&
+           EQUAL(t, after.wrong_frees, before.wrong_frees);
+}
+
+static bool wrong(trial *t)
+{
+    tn_memory_stats before, after;
+    tn_stream *stream = NULL;
+    void *held = NULL, *gone = NULL;
+    char own[64];
+    if (!trial_stream(t, t->device, &stream) || !trial_memory(t, t->device, 1000, &held) ||
+        !take(t, stream, &gone) || !DO(t, tn_memory_free_on(stream, gone, &t->err)) ||
+        !read_stats(t, &before))
+        return false;
+    return REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_free_on(stream, gone, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_free_on(stream, own, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_free_on(stream, (char *)held + 64, &t->err)) &&
+           REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_alloc_on(stream, 1, NULL, NULL, &t->err)) &&
+           read_stats(t, &after) && EQUAL(t, after.wrong_frees, before.wrong_frees + 3) &&
+           EQUAL(t, after.current, before.current) && EQUAL(t, after.count, before.count);
+}
+
+static void lift_limit(void *owner, void *what)
+{
+    (void)what;
+    (void)tn_memory_limit_set(owner, 0, NULL);
+}
+
+static bool limit(trial *t)
+{
+    tn_memory_stats before, after;
+    tn_stream *stream = NULL;
+    void *memory = NULL, *refused = NULL;
+    return trial_stream(t, t->device, &stream) && read_stats(t, &before) &&
+           DO(t, tn_memory_limit_set(t->device, before.current + PART, &t->err)) &&
+           trial_keep(t, lift_limit, t->device, NULL) && take(t, stream, &memory) &&
+           REFUSES(t, TN_OUT_OF_MEMORY,
+                   tn_memory_alloc_on(stream, 1, "conformance", &refused, &t->err)) &&
+           SAME(t, refused, NULL) && trial_says(t, "limit") && read_stats(t, &after) &&
+           EQUAL(t, after.failures, before.failures + 1) &&
+           DO(t, tn_memory_free_on(stream, memory, &t->err)) && take(t, stream, &memory) &&
+           DO(t, tn_memory_free_on(stream, memory, &t->err));
+}
+
+static void end_recording(void *owner, void *what)
+{
+    (void)what;
+    tn_graph_cancel(owner);
+}
+
+/* Refused, and the recording goes on. */
+static bool recorded(trial *t)
+{
+    tn_stream *stream = NULL;
+    tn_graph *graph = NULL;
+    void *memory = NULL, *refused = NULL;
+    if (!trial_stream(t, t->device, &stream) || !take(t, stream, &memory) ||
+        !DO(t, tn_graph_begin(stream, &t->err)) || !trial_keep(t, end_recording, stream, NULL))
+        return false;
+    bool held =
+        REFUSES(t, TN_UNSUPPORTED, tn_memory_alloc_on(stream, 1000, NULL, &refused, &t->err)) &&
+        SAME(t, refused, NULL) &&
+        REFUSES(t, TN_UNSUPPORTED, tn_memory_free_on(stream, memory, &t->err)) &&
+        DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device, .to = memory,
+                                     .from_device = t->device, .from = (char *)memory + PART / 2,
+                                     .bytes = PART / 2, .stream = stream),
+                             &t->err)) &&
+        DO(t, tn_graph_end(stream, &graph, &t->err));
+    tn_graph_release(graph);
+    return held && DO(t, tn_memory_free_on(stream, memory, &t->err));
+}
+
+const suite_case cases_memory_order[] = {
+    {"memory.order", "what is queued between an allocation and a free on its stream has the memory",
+     order, 0},
+    {"memory.order.streams", "what a stream has freed and still uses is no other stream's", streams,
+     0},
+    {"memory.order.events", "another stream uses it as events have it", events, 0},
+    {"memory.order.either", "either free takes memory of either allocation, and all is counted",
+     either, 0},
+    {"memory.order.wrong-free", "freeing twice, or what is not its own, is refused and counted",
+     wrong, 0},
+    {"memory.order.limit", "a limit refuses it, and what is freed can be had again", limit, 0},
+    {"memory.order.recorded", "a stream that is recorded refuses both, and goes on", recorded, 0},
+    {0},
+};
