@@ -1,5 +1,6 @@
 #include "document.h"
 
+#include "candidates.h"
 #include "rules.h"
 
 #include <math.h>
