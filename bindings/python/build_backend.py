@@ -2,7 +2,8 @@
 
 A wheel carries libtenon and its modules when a build of them is named by TENON_BUILD, or lies in build/ of
 the source tree; it is then for this system. Without one it has the Python files alone and is for any.
-The extension that makes calls faster goes in where a C compiler makes it; the package works without.
+The extension that makes calls faster goes in where a C compiler makes it, unless TN_NO_EXTENSION=1; the package works
+without. Wheels are for every Python from 3.9 on: with the extension for CPython (cp39-abi3), without for any (py3-none).
 
 What PEP 517 asks for: build_wheel, build_sdist, build_editable.
 """
@@ -15,6 +16,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import sysconfig
 import tarfile
 import tempfile
@@ -48,6 +50,7 @@ def build_folder():
         return folder
     if named:
         raise SystemExit(f"TENON_BUILD: no libtenon.so.0 in {folder}")
+    print(f"without the library: there is no libtenon.so.0 in {folder}; `make build` makes it")
     return None
 
 
@@ -65,15 +68,20 @@ def python_files():
             yield path.relative_to(HERE).as_posix(), path
 
 
+def has_stable_abi():
+    """Whether this Python has the binary interface that the extension is for: CPython's, with its lock."""
+    return sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
 def make_extension(folder):
     """The extension's file, or None where it cannot be made, which is told."""
-    source = HERE / "extension" / "tenon_fast.c"
-    if not source.exists() or os.environ.get("TN_NO_EXTENSION") == "1":
+    sources = sorted(map(str, (HERE / "extension").glob("*.c")))
+    if not sources or not has_stable_abi() or os.environ.get("TN_NO_EXTENSION") == "1":
         return None
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     out = pathlib.Path(folder) / "_fast.abi3.so"
     command = [compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
-               f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", str(source), "-o",
+               f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", *sources, "-o",
                str(out)]
     try:
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -121,7 +129,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         extension = make_extension(scratch)
         tag = "py3-none-any"
         if extension:
-            tag = f"cp311-abi3-{platform_tag()}"
+            tag = f"cp39-abi3-{platform_tag()}"
         elif folder:
             tag = f"py3-none-{platform_tag()}"
         wheel = Wheel(wheel_directory, tag)
@@ -156,6 +164,4 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 if __name__ == "__main__":
-    import sys
-
     print(build_wheel(sys.argv[1] if len(sys.argv) > 1 else "."))

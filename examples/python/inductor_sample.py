@@ -41,6 +41,8 @@ def generate(*shapes):
 
 
 def main():
+    if len(sys.argv) < 2 or not os.path.exists(sys.argv[1]):
+        raise SystemExit("usage: inductor_sample.py MODULE.so [PLATFORM]")
     module, platform = sys.argv[1], (sys.argv[2:] or ["sample"])[0]
     os.environ["TENON_MODULE_PATH"] = os.path.dirname(os.path.abspath(module))  # before the library is opened
     from tenon import device_interface

@@ -58,8 +58,8 @@ def built(tmp_path_factory):
     sys.path.insert(0, os.path.join(HERE, "..", "..", "bindings", "python"))
     backend = importlib.import_module("build_backend")
     folder = tmp_path_factory.mktemp("extension")
-    if sys.version_info < (3, 11) or backend.make_extension(folder) is None:
-        pytest.skip("no extension: it needs a C compiler and the headers of Python 3.11 or later")
+    if backend.make_extension(folder) is None:
+        pytest.skip("no extension: it needs CPython, a C compiler and the headers of Python")
     return str(folder)
 
 

@@ -164,3 +164,23 @@ def test_inductor_writes_code(sample, monkeypatch):
     assert "@triton.jit" in code and "tl_math.sin" in code and "interface('sample')" in code
     assert "multi_processor_count=80" in code
     compile(code, "generated", "exec")
+
+
+WRONG = {
+    "platform needs a str, found NoneType": lambda: device_interface.interface(None),
+    r"platform: 'cpu\\x00junk' has a NUL": lambda: device_interface.interface("cpu\0junk"),
+    "platform needs a str, found bytes": lambda: device_interface.register(b"cpu"),
+    "device_type needs a str, found int": lambda: device_interface.register("cpu", 7),
+    "device needs a whole number, found float": lambda: device_interface.interface("cpu").set_device(1.5),
+    "device needs a whole number, found list": lambda: device_interface.interface("cpu").exchange_device([0]),
+    "device needs a whole number, found dict": lambda: device_interface.interface("cpu").maybe_exchange_device({}),
+    "device needs a whole number, found bytes": lambda: device_interface.interface("cpu").Worker.set_device(b"0"),
+    "device needs -2147483648 to": lambda: device_interface.interface("cpu").get_raw_stream(2**40),
+    "device needs .* found 1099511627776": lambda: device_interface.interface("cpu").Worker.get_device_properties(2**40),
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_what_is_given_is_checked(told):
+    with pytest.raises((TypeError, tenon.errors.InvalidArgumentError), match=told):
+        WRONG[told]()

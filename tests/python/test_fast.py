@@ -1,6 +1,5 @@
 """The extension: the same results as through ctypes, everything unusual left to Python, nothing leaked."""
 import gc
-import importlib
 import sys
 
 import numpy
@@ -55,6 +54,8 @@ def test_the_unusual_is_left_alone(extension, random):
         extension.matmul("no address", a, a)
     with pytest.raises(TypeError):
         extension.bind(1)
+    with pytest.raises(TypeError):
+        extension.teach((list,), list, None)
 
 
 def test_settings_hold(random):
@@ -112,17 +113,6 @@ def test_torch(extension):
                                torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True))
 
 
-def test_wheel(tmp_path):
-    """It carries all that is needed, and its names are where they belong."""
-    import zipfile
-
-    backend = importlib.import_module("build_backend")
-    names = zipfile.ZipFile(tmp_path / backend.build_wheel(str(tmp_path))).namelist()
-    assert "tenon/__init__.py" in names and "tenon/_fast.abi3.so" in names and "tenon/py.typed" in names
-    assert f"tenon-{tenon.__version__}.dist-info/RECORD" in names
-    assert not [name for name in names if "__pycache__" in name]
-
-
 def test_masks_and_turned_results(extension, monkeypatch, random):
     """A mask that is an array, of bool or added, and a result that lies as [batch, length, heads, size]."""
     q, k = normal(random, 2, 4, 6, 8), normal(random, 2, 2, 7, 8)
@@ -165,6 +155,8 @@ from tenon import _abi, _arrays, operators
 from tenon._library import lib
 
 fast, current, wraps, recorded = operators._fast, [0], [], [True]
+forward = type(sys)("forward")
+forward._current_level = -1
 
 
 class Product(ctypes.Structure):
@@ -227,7 +219,7 @@ new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctyp
 Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
 fast.bind(*addresses, wrap)
-assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0])
+assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward)
 tenon.settings.set({"admission": "never", "matmul.library": "cublaslt"})
 a, b = Array(8, 16), Array(16, 4)
 streams = [tenon.Stream("cuda:0") for _ in range(2)]
@@ -263,6 +255,12 @@ assert fast.matmul(None, a, b) is NotImplemented
 recorded[0] = False
 assert type(fast.matmul(None, a, b)) is Array
 a.requires_grad = False
+for level in (0, 1, "no number", 1 << 80):
+    forward._current_level = level
+    assert fast.matmul(None, a, b) is NotImplemented
+del forward._current_level
+assert fast.matmul(None, a, b) is NotImplemented
+forward._current_level = -1
 assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 206 and fast.served() == 206
 assert sys.getrefcount(a) == before
 '''

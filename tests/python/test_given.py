@@ -3,6 +3,7 @@ import numpy
 import pytest
 import tenon
 from tenon import settings
+from tenon.platforms import platform
 
 INVALID = {
     "device needs": lambda: tenon.device(2**40),
@@ -18,6 +19,12 @@ INVALID = {
     "first: ": lambda: tenon.lock.diff("one\0junk", "other"),
     "a size needs": lambda: tenon.empty((2**70,), "f32", "cpu"),
     "raw needs": lambda: tenon.Stream.wrap("cpu", 2**70),
+    r"name: 'cpu\\x00junk' has a NUL": lambda: platform("cpu\0junk"),
+    "quant: ": lambda: platform("cpu").verify_quantization("fp8\0junk"),
+    "model_arch: ": lambda: platform("cpu").verify_model_arch("Wan\0junk"),
+    "selected_backend: ": lambda: platform("cpu").get_attn_backend_cls("FLASH_ATTN\0junk", 64, "f32"),
+    "head_size needs": lambda: platform("cpu").get_attn_backend_cls(None, 2**70, "f32"),
+    "device_id needs": lambda: platform("cpu").get_device_name(2**40),
     "backend: ": lambda: tenon.attention(*[numpy.ones((1, 1, 2, 4), "f4")] * 3, backend="math\0junk"),
 }
 TYPES = {
@@ -28,6 +35,17 @@ TYPES = {
     "other needs Stream, found Event": lambda: tenon.Stream("cpu").wait_stream(tenon.Event(on="cpu")),
     "stream needs Stream, found int": lambda: tenon.Event(on="cpu").record(1),
     "stop needs Event, found NoneType": lambda: tenon.Event(on="cpu").elapsed_time(None),
+    "name needs a str, found NoneType": lambda: platform(None),
+    "name needs a str, found int": lambda: platform(5),
+    "quant needs a str, found NoneType": lambda: platform("cpu").verify_quantization(None),
+    "model_arch needs a str, found bytes": lambda: platform("cpu").verify_model_arch(b"Wan"),
+    "selected_backend needs a str, found int": lambda: platform("cpu").get_attn_backend_cls(1, 64, "f32"),
+    "head_size needs a whole number, found str": lambda: platform("cpu").get_attn_backend_cls(None, "64", "f32"),
+    "device_id needs a whole number, found str": lambda: platform("cpu").get_device_name("0"),
+    "value needs a number, found str": lambda: tenon.fill(numpy.ones(3, "f4"), "x"),
+    "value needs a number, found NoneType": lambda: tenon.fill(numpy.ones(3, "f4"), None),
+    "value needs a number, found bytes": lambda: tenon.fill(numpy.ones(3, "f4"), b"1"),
+    "value needs a number, found list": lambda: tenon.fill(numpy.ones(3, "f4"), [1.0]),
     "seed needs a whole number, found str": lambda: tenon.seed_everything("x"),
     "seed needs a whole number, found float": lambda: tenon.seed_everything(1.5),
 }
@@ -47,6 +65,8 @@ def test_types(told):
 
 def test_bounds_are_taken():
     tenon.seed_everything(2**64 - 1)
+    for one in (1, True, 1.5, 2j, numpy.float32(3), numpy.array(4.0)):
+        assert (tenon.fill(numpy.zeros(2, "c8"), one) == one).all()
     tenon.seed_everything(numpy.uint64(7))
     assert tenon.device(numpy.str_("cpu")).id == "cpu:0"
 

@@ -31,8 +31,3 @@ def test_snippet(page, line, attributes, text):
 
 def test_there_are_snippets():
     assert len(SNIPPETS) >= 9
-
-
-def test_examples_compile():
-    for path in sorted((ROOT / "examples" / "python").glob("*.py")):
-        compile(path.read_text(), str(path), "exec")

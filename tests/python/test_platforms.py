@@ -219,3 +219,23 @@ def test_settings_choose(cpu):
     with tenon.settings.scope({"attention.backend": "require:TORCH_SDPA"}):
         assert cpu.get_attn_backend_cls(None, 64, "f32").endswith(".TORCH_SDPA")
     assert cpu.get_attn_backend_cls(None, 64, "f32").endswith(".FLASH_ATTN")
+
+
+@pytest.mark.parametrize("asked", ["require:ref", "prefer:ref"])
+def test_the_reference_is_a_backend(cpu, random, asked):
+    """It has a name and no number: its class is there, and takes it and nothing else."""
+    with tenon.settings.scope({"attention.backend": asked}):
+        backend = load(cpu.get_attn_backend_cls(None, 8, "f32"))
+    assert backend.get_name() == "ref"
+    q, k, v = (random.standard_normal((2, 5, 2, 8)).astype("f4") for _ in range(3))
+    impl = backend.get_impl_cls()(2, 8, causal=True)
+    out = impl.forward(q, k, v)
+    with tenon.settings.scope({"attention.backend": "require:ref"}):
+        numpy.testing.assert_array_equal(out, tenon.attention(q, k, v, mask="causal", scale=8**-0.5, layout="blhd"))
+    with tenon.settings.scope({"rules": "forbid:attention/cpu.attention.ref"}):
+        with pytest.raises(tenon.errors.RefusedError, match="ref"):
+            impl.forward(q, k, v)
+    from tenon.platforms import attention
+
+    for name in ("flash", "math", "mem_efficient", "cudnn", "reff"):  # a family's, or nobody's
+        assert not hasattr(attention, name)

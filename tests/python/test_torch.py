@@ -388,6 +388,49 @@ def test_layers_get_gradients_of_one_operand(place):
             impl.forward(*given)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("grad", [False, True])
+def test_layers_follow_autocast(dtype, grad):
+    """In inference too: as PyTorch's own attention has its operands, masks among them."""
+    from tenon.platforms.attention import TORCH_SDPA as backend
+
+    impl = backend.get_impl_cls()(4, 16, causal=True)
+    q, k, v = (torch.randn(2, 9, 4, 16, requires_grad=grad) for _ in range(3))
+    given = (q, k.to(torch.bfloat16 if dtype != torch.bfloat16 else torch.float16).detach(), v)
+    mask = backend.get_metadata_cls()(0, attn_mask=torch.ones(2, 9).tril(-2) == 0)
+    with torch.autocast("cpu", dtype=dtype):
+        for meta in (None, mask):
+            out = impl.forward(*given, meta)
+            assert out.dtype == dtype and out.shape == q.shape and out.requires_grad == grad
+            narrow = [x.detach().to(dtype) for x in given]
+            with torch.autocast("cpu", enabled=False):
+                torch.testing.assert_close(out.detach(), impl.forward(*narrow, meta), atol=2e-2, rtol=2e-2)
+        assert impl.forward(*(x.detach().double() for x in given)).dtype == torch.float64
+        array = q.detach().numpy()
+        assert impl.forward(array, array, array).dtype == "float32"  # which no autocast is for
+        with torch.autocast("cpu", enabled=False):
+            assert impl.forward(q, q, q).dtype == torch.float32
+    assert impl.forward(q, q, q).dtype == torch.float32
+    with torch.autocast("cpu", dtype=dtype), pytest.raises(tenon.errors.InvalidArgumentError, match="for training"):
+        backend.get_impl_cls()(4, 16, dropout_p=0.5).forward(*(x.detach() for x in given))
+
+
+def test_layers_compile_in_one_graph():
+    from tenon.platforms.attention import FLASH_ATTN
+
+    impl = FLASH_ATTN.get_impl_cls()(4, 16)
+    q = torch.randn(2, 9, 4, 16)
+    seen = []
+
+    def keep(graph, _):
+        seen.append({str(node.target) for node in graph.graph.nodes})
+        return graph
+
+    out = torch.compile(lambda q: impl.forward(q * 2, q, q) + 1, backend=keep, fullgraph=True)(q)
+    torch.testing.assert_close(out, impl.forward(q * 2, q, q) + 1)
+    assert len(seen) == 1 and any("attention_inference" in name for name in seen[0])
+
+
 def test_inference_mode():
     from tenon.platforms import current_platform
 

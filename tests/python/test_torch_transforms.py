@@ -47,6 +47,46 @@ def test_dual_tensors_are_refused(qkv, place):
     torch.testing.assert_close(ours(*qkv), theirs(*qkv))
 
 
+PLAIN = {
+    "matmul": lambda x, y: tenon.matmul(x, y.mT), "matmul-right": lambda x, y: tenon.matmul(y.mT, x),
+    "matmul-bias": lambda x, y: tenon.matmul(y.mT, y, bias=x[:1, :1, :1]), "attention": lambda x, y: tenon.attention(x, y, y),
+    "attention-value": lambda x, y: tenon.attention(y, y, x), "softmax": lambda x, y: tenon.softmax(x),
+    "attention-mask": lambda x, y: tenon.attention(y, y, y, mask=x[..., :5]), "cast": lambda x, y: tenon.cast(x, "f64"),
+    "binary": lambda x, y: tenon.binary("add", y, x), "reduce": lambda x, y: tenon.reduce("sum", x),
+    "rms-norm": lambda x, y: tenon.rms_norm(x), "copy": lambda x, y: tenon.copy(x, y.clone()),
+    "copy-to": lambda x, y: tenon.copy(y, x), "fill": lambda x, y: tenon.fill(x, 1.0),
+    "out": lambda x, y: tenon.unary("exp", y, out=x), "explain": lambda x, y: tenon.explain(tenon.softmax, x),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_operators_lose_no_tangents(qkv, name):
+    """As with gradients: an operator that has no derivatives refuses who wants them."""
+    x, y, _ = qkv
+    given = x.clone()
+    with forward.dual_level():
+        dual = forward.make_dual(given, torch.ones_like(x))
+        for guard in (torch.enable_grad(), torch.no_grad()):
+            with guard, pytest.raises(tenon.errors.InvalidArgumentError, match="would lose its tangent"):
+                PLAIN[name](dual, y)
+        assert torch.equal(given, x)  # nothing was written
+        PLAIN[name](x.clone(), y), PLAIN[name](forward.unpack_dual(dual).primal.clone(), y)
+        tenon.cast(torch.arange(3), "i32")
+        with torch.inference_mode():
+            PLAIN[name](dual.clone(), y)  # where PyTorch has none either
+    PLAIN[name](x.clone(), y)
+
+
+@pytest.mark.parametrize("name", ["matmul", "attention", "softmax"])
+def test_operators_in_transformations_are_refused(qkv, name):
+    x, y, _ = qkv
+    calls = [lambda: vmap(lambda a: PLAIN[name](a[None], y[:1]))(x), lambda: jvp(lambda a: PLAIN[name](a, y), (x,), (y,)),
+             lambda: grad(lambda a: PLAIN[name](a, y).sum())(x)]
+    for call, told in zip(calls, ("tenon.integrations.torch there", "integrations.torch|tangent", "requires gradients")):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
+            call()
+
+
 def test_forward_transformations_are_refused(qkv):
     q, k, v = qkv
     along = torch.randn_like(q)

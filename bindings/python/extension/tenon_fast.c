@@ -10,321 +10,7 @@
  *
  * Thread-safety: the interpreter's lock, which is released while the library computes. The module's state is
  * written with the lock held. */
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
-
-#include <tenon/attention.h>
-#include <tenon/dlpack.h>
-#include <tenon/matmul.h>
-
-/* Most dimensions, libraries that can be taught, and streams that are remembered. */
-enum { RANK_MAX = 8, LIBRARIES_MAX = 8, STREAMS_MAX = 64 };
-
-/* DLPack's table, of major version 1. What is given to to_object is its own from then on, also when it
- * fails. */
-typedef struct exchange {
-    uint32_t major, minor;
-    void *previous;
-    int (*allocate)(tn_dlpack_tensor *like, tn_dlpack_versioned **out, void *user,
-                    void (*fail)(void *user, const char *kind, const char *message));
-    void *from_object;
-    int (*to_object)(tn_dlpack_versioned *managed, void **out);
-    int (*tensor_of)(void *object, tn_dlpack_tensor *out);
-    int (*stream)(int32_t device_type, int32_t device_id, void **out);
-} exchange;
-
-/* A library whose arrays can be seen. */
-typedef struct library {
-    PyObject *types;           /* exactly these: what derives from them may mean something else  */
-    PyObject *empty;           /* called with shape and dtype; beside a table, off the host, with
-                                * an array to be like, a shape and strides                       */
-    PyObject *gradients;       /* beside a table: whether they are recorded now                  */
-    const exchange *functions; /* NULL: the buffer protocol                                      */
-} library;
-
-/* A stream of a library's, as Tenon has wrapped it. */
-typedef struct wrapped {
-    void *raw;
-    int32_t device_type, device_id;
-    tn_stream *stream; /* NULL: none is remembered here */
-} wrapped;
-
-typedef struct state {
-    tn_status (*matmul)(const tn_context *, const tn_matmul_args *, tn_error *);
-    tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
-    library libraries[LIBRARIES_MAX];
-    int count;
-    wrapped streams[STREAMS_MAX];     /* by their handles; one may take another's place */
-    PyObject *wrap;                   /* wraps one: called with device type, device and handle */
-    PyObject *requires_grad, *is_neg; /* names, made once */
-    unsigned long long served;        /* calls that were not left to Python */
-} state;
-
-/* An array while a call lasts. */
-typedef struct seen {
-    tn_tensor tensor;
-    int64_t shape[RANK_MAX];
-    int64_t strides[RANK_MAX];
-    Py_buffer buffer;
-    int held; /* the buffer must be released */
-} seen;
-
-static void let_go(seen *s, int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (s[i].held)
-            PyBuffer_Release(&s[i].buffer);
-    }
-}
-
-/* The dtype of an element in native order; 0 for what is left to Python. */
-static tn_dtype dtype_of(const char *format, Py_ssize_t size)
-{
-    if (!format || format[0] == '\0' || format[1] != '\0')
-        return 0;
-    switch (format[0]) {
-    case 'f': return TN_F32;
-    case 'd': return TN_F64;
-    case 'e': return TN_F16;
-    case 'b': return TN_I8;
-    case 'B': return TN_U8;
-    case '?': return TN_BOOL;
-    case 'i':
-    case 'l':
-    case 'q': return size == 8 ? TN_I64 : size == 4 ? TN_I32 : 0;
-    default: return 0;
-    }
-}
-
-/* 1 when the array's memory is in `out`, which is then let go; 0, with no exception, when it is left to
- * Python. */
-static int see_buffer(PyObject *array, int writable, seen *out)
-{
-    int flags = PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(array, &out->buffer, flags) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    const Py_buffer *b = &out->buffer;
-    out->held = 1;
-    tn_dtype dtype = dtype_of(b->format, b->itemsize);
-    if (!dtype || b->ndim > RANK_MAX)
-        return 0;
-    for (int i = 0; i < b->ndim; i++) {
-        if (b->strides[i] % b->itemsize != 0)
-            return 0;
-        out->shape[i] = b->shape[i];
-        out->strides[i] = b->strides[i] / b->itemsize;
-    }
-    out->tensor = (tn_tensor){.data = b->buf,
-                              .device_type = TN_DLPACK_CPU,
-                              .ndim = b->ndim,
-                              .dtype = dtype,
-                              .shape = out->shape,
-                              .strides = out->strides};
-    return 1;
-}
-
-/* Whether a value that was asked for is true; it is let go. */
-static int is_true(PyObject *value)
-{
-    int yes = value && value != Py_False;
-    Py_XDECREF(value);
-    PyErr_Clear();
-    return yes;
-}
-
-/* Whether an array means something else than its memory: gradients would be lost, or it is negated or
- * conjugated when it is read. */
-static int means_more(const state *s, const library *of, PyObject *array, tn_dtype dtype)
-{
-    return (dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ||
-           (is_true(PyObject_GetAttr(array, s->requires_grad)) &&
-            is_true(PyObject_CallNoArgs(of->gradients))) ||
-           is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
-}
-
-/* The same as see_buffer through DLPack's table. What is written was made here. */
-static int see_exchange(const state *s, const library *of, PyObject *array, int writable, seen *out)
-{
-    tn_dlpack_tensor t;
-    if (of->functions->tensor_of(array, &t) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
-         t.device_type != TN_DLPACK_ROCM) ||
-        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)))
-        return 0;
-    out->tensor = (tn_tensor){.data = t.data,
-                              .device_type = t.device_type,
-                              .device_id = t.device_id,
-                              .ndim = t.ndim,
-                              .dtype = t.dtype,
-                              .shape = t.shape,
-                              .strides = t.strides,
-                              .byte_offset = t.byte_offset};
-    return 1;
-}
-
-static int is_of(const library *of, PyObject *array)
-{
-    const Py_ssize_t count = PyTuple_Size(of->types);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if ((PyObject *)Py_TYPE(array) == PyTuple_GetItem(of->types, i))
-            return 1;
-    }
-    return 0;
-}
-
-static int see(const state *s, const library *of, PyObject *array, int writable, seen *out)
-{
-    if (!is_of(of, array))
-        return 0;
-    return of->functions ? see_exchange(s, of, array, writable, out)
-                         : see_buffer(array, writable, out);
-}
-
-static const library *library_of(const state *s, PyObject *array)
-{
-    for (int i = 0; i < s->count; i++) {
-        if (is_of(&s->libraries[i], array))
-            return &s->libraries[i];
-    }
-    return NULL;
-}
-
-/* Tenon's address of a stream that is not remembered. NULL without an exception where it cannot be wrapped. */
-static tn_stream *wrap_stream(const state *s, const wrapped *w)
-{
-    PyObject *address =
-        PyObject_CallFunction(s->wrap, "iiK", (int)w->device_type, (int)w->device_id,
-                              (unsigned long long)(uintptr_t)w->raw);
-    tn_stream *stream = address ? PyLong_AsVoidPtr(address) : NULL;
-    Py_XDECREF(address);
-    PyErr_Clear();
-    return stream;
-}
-
-static int is_remembered(const wrapped *slot, const wrapped *w)
-{
-    return slot->stream && slot->raw == w->raw && slot->device_id == w->device_id &&
-           slot->device_type == w->device_type;
-}
-
-/* Where a stream is remembered, or will be; when all places are taken, one that another has to leave. */
-static wrapped *slot_of(state *s, const wrapped *w)
-{
-    const uintptr_t first = ((uintptr_t)w->raw >> 4) + (uintptr_t)w->device_id;
-    for (uintptr_t i = 0; i < STREAMS_MAX; i++) {
-        wrapped *slot = &s->streams[(first + i) % STREAMS_MAX];
-        if (!slot->stream || is_remembered(slot, w))
-            return slot;
-    }
-    return &s->streams[first % STREAMS_MAX];
-}
-
-/* The stream that the library works on where the array is: what it queued there before comes first, and what
- * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
-static int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out)
-{
-    wrapped found = {.device_type = array->device_type, .device_id = array->device_id};
-    *out = NULL;
-    if (array->device_type == TN_DLPACK_CPU)
-        return 1;
-    if (!of->functions->stream ||
-        of->functions->stream(found.device_type, found.device_id, &found.raw) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    wrapped *slot = slot_of(s, &found);
-    if (!is_remembered(slot, &found)) {
-        found.stream = wrap_stream(s, &found);
-        if (!found.stream)
-            return 0;
-        *slot = found;
-    }
-    *out = slot->stream;
-    return 1;
-}
-
-static void ignore(void *user, const char *kind, const char *message)
-{
-    (void)user, (void)kind, (void)message;
-}
-
-/* In the host's memory through DLPack's table. NULL, maybe with an exception, where that fails. */
-static PyObject *make_exchanged(const exchange *functions, tn_dtype dtype, int64_t *shape, int rank)
-{
-    tn_dlpack_tensor like = {
-        .device_type = TN_DLPACK_CPU, .ndim = rank, .dtype = dtype, .shape = shape};
-    tn_dlpack_versioned *managed = NULL;
-    void *result = NULL;
-    if (functions->allocate(&like, &managed, NULL, ignore) != 0)
-        return NULL;
-    return functions->to_object(managed, &result) == 0 ? result : NULL;
-}
-
-static PyObject *tuple_of(const int64_t *numbers, int count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple && i < count; i++) {
-        PyObject *number = PyLong_FromLongLong(numbers[i]);
-        if (!number || PyTuple_SetItem(tuple, i, number) != 0)
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
-/* The steps of a dense array, as one without elements has them too. 0 for one that no memory holds. */
-static int strides_of(const int64_t *shape, int rank, int64_t *out)
-{
-    int64_t step = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        const int64_t size = shape[i] > 1 ? shape[i] : 1;
-        out[i] = step;
-        if (size > INT64_MAX / step)
-            return 0;
-        step *= size;
-    }
-    return 1;
-}
-
-/* Through what the library was taught with; on a GPU thus also, as the table would give memory that PyTorch's own
- * allocator does not know for its own. */
-static PyObject *make_called(const library *of, PyObject *like, const int64_t *shape, int rank)
-{
-    int64_t strides[RANK_MAX];
-    if (!strides_of(shape, rank, strides))
-        return NULL;
-    PyObject *result = NULL, *second = NULL, *sizes = tuple_of(shape, rank);
-    if (sizes)
-        second = of->functions ? tuple_of(strides, rank) : PyObject_GetAttrString(like, "dtype");
-    if (second && of->functions)
-        result = PyObject_CallFunctionObjArgs(of->empty, like, sizes, second, NULL);
-    else if (second)
-        result = PyObject_CallFunctionObjArgs(of->empty, sizes, second, NULL);
-    Py_XDECREF(second);
-    Py_XDECREF(sizes);
-    return result;
-}
-
-/* An empty array of the first one's dtype, where it is, of the shape, and what is seen of it. NULL without an
- * exception where that fails. */
-static PyObject *make_result(const state *s, const library *of, PyObject *like, const seen *first,
-                             int64_t *shape, seen *out)
-{
-    const tn_tensor *t = &first->tensor;
-    const int host = t->device_type == TN_DLPACK_CPU;
-    PyObject *result = of->functions && host
-                           ? make_exchanged(of->functions, t->dtype, shape, t->ndim)
-                           : make_called(of, like, shape, t->ndim);
-    PyErr_Clear();
-    if (result && see(s, of, result, 1, out))
-        return result;
-    Py_XDECREF(result);
-    return NULL;
-}
+#include "fast.h"
 
 /* A context's address; None is NULL. -1 with an exception for anything else. */
 static int context_of(PyObject *address, const tn_context **out)
@@ -335,7 +21,7 @@ static int context_of(PyObject *address, const tn_context **out)
 
 static PyObject *not_implemented(void)
 {
-    return Py_NewRef(Py_NotImplemented);
+    return one_more(Py_NotImplemented);
 }
 
 /* Whether a [..., m, k] and b [..., k, n] are of one dtype that is the result's too, and of one batch. */
@@ -494,7 +180,9 @@ static int make_names(state *s)
         s->requires_grad = PyUnicode_InternFromString("requires_grad");
     if (!s->is_neg)
         s->is_neg = PyUnicode_InternFromString("is_neg");
-    return s->requires_grad && s->is_neg;
+    if (!s->level)
+        s->level = PyUnicode_InternFromString("_current_level");
+    return s->requires_grad && s->is_neg && s->level;
 }
 
 /* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
@@ -511,8 +199,8 @@ static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count
     memcpy(&s->matmul, &addresses[0], sizeof addresses[0]);
     memcpy(&s->attention, &addresses[1], sizeof addresses[1]);
     Py_CLEAR(s->wrap);
-    s->wrap = Py_NewRef(given[2]);
-    return Py_NewRef(Py_None);
+    s->wrap = one_more(given[2]);
+    return one_more(Py_None);
 }
 
 /* The table of a type, or NULL without an exception: it has none, or one of another major version. */
@@ -525,26 +213,28 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(types, empty, gradients): arrays of these types, a tuple, are seen from now on; False when they cannot be.
- * By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, and `gradients` tells
- * whether an array that requires them would lose them. Once for each type. */
+/* teach(types, empty, gradients, forward): arrays of these types, a tuple, are seen from now on; False when they
+ * cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, `gradients`
+ * tells whether an array that requires them would lose them, and `forward._current_level` is not negative while
+ * arrays may have tangents. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "teach needs 3 arguments, found %zd", count);
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "teach needs 4 arguments, found %zd", count);
     PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
     const int wants = given[2] != Py_None;
     if (!first)
         return PyErr_Format(PyExc_TypeError, "teach needs a tuple of types");
     const exchange *functions = wants ? exchange_of(first) : NULL;
     if (s->count == LIBRARIES_MAX || (wants && !functions))
-        return Py_NewRef(Py_False);
-    s->libraries[s->count++] = (library){.types = Py_NewRef(given[0]),
-                                         .empty = Py_NewRef(given[1]),
-                                         .gradients = Py_NewRef(given[2]),
+        return one_more(Py_False);
+    s->libraries[s->count++] = (library){.types = one_more(given[0]),
+                                         .empty = one_more(given[1]),
+                                         .gradients = one_more(given[2]),
+                                         .forward = one_more(given[3]),
                                          .functions = functions};
-    return Py_NewRef(Py_True);
+    return one_more(Py_True);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -553,6 +243,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     for (int i = 0; s && i < s->count; i++) {
         Py_VISIT(s->libraries[i].types);
         Py_VISIT(s->libraries[i].gradients);
+        Py_VISIT(s->libraries[i].forward);
         Py_VISIT(s->libraries[i].empty);
     }
     if (s)
@@ -567,12 +258,14 @@ static int clear(PyObject *module)
         library *last = &s->libraries[--s->count];
         Py_CLEAR(last->types);
         Py_CLEAR(last->gradients);
+        Py_CLEAR(last->forward);
         Py_CLEAR(last->empty);
     }
     if (s) {
         Py_CLEAR(s->wrap);
         Py_CLEAR(s->requires_grad);
         Py_CLEAR(s->is_neg);
+        Py_CLEAR(s->level);
     }
     return 0;
 }
@@ -593,7 +286,8 @@ static PyMethodDef methods[] = {
                       "backend): its result, or NotImplemented."),
     METHOD(bind, "bind(matmul, attention, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
-    METHOD(teach, "teach(types, empty, gradients): see arrays of the types; whether that can be."),
+    METHOD(teach, "teach(types, empty, gradients, forward): see arrays of the types; whether that "
+                  "can be."),
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,7 +20,11 @@ from ctypes import (
     sizeof,
 )
 
-TYPES: dict = {
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TYPES: dict[str, Any] = {
     "v": None,
     "i": c_int32,
     "I": c_uint32,
@@ -248,11 +252,11 @@ PROTOTYPES = {
 class Sized(Structure):
     """A structure whose first field, struct_size, is set when it is made."""
 
-    def __init__(self, **fields) -> None:
+    def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=sizeof(type(self)), **fields)
 
 
-def _layout(text: str) -> list:
+def _layout(text: str) -> list[tuple[str, Any]]:
     """Fields from lines of `letter names`; a letter may be followed by [length]."""
     fields = []
     for line in text.strip().splitlines():

@@ -7,13 +7,14 @@ its shape as `dims`; off the host, where libraries have streams, it has its kind
 
 from __future__ import annotations
 
+import struct
 import sys
 from ctypes import CDLL, addressof, byref, c_char, c_int32, c_int64, c_uint64, c_void_p
 
 from . import _abi, _buffers, _dlpack, _dtypes, _given, errors
 from ._handles import call, take
 from ._library import lib
-from ._packing import Misfit, Packer
+from ._packing import Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ READ_ONLY = 1
 JAX = ("jax", "jaxlib")
 MOST_LAYOUTS = 4096
 
-_layouts: dict[tuple, tuple[int, int, Any]] = {}
+_layouts: dict[tuple[Any, ...], tuple[int, int, Any]] = {}
 _write_tensor = Packer(_abi.Tensor, "data", "flags").into
 
 
-def checked_sizes(sizes: Any) -> tuple:
+def checked_sizes(sizes: Any) -> tuple[int, ...]:
     """Sizes or strides that a library tells by numbers of Python's."""
     return tuple(_given.number("a size or stride", size, *_given.INT64) for size in sizes)
 
 
-def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]:
+def make_layout(shape: tuple[int, ...], strides: tuple[int, ...], unit: int) -> tuple[int, int, Any]:
     """Shape and strides as the library reads them: two addresses and what keeps them. `unit` is what
     strides are counted in, in elements' bytes."""
     if any(stride % unit for stride in strides):
@@ -49,7 +50,7 @@ def make_layout(shape: tuple, strides: tuple, unit: int) -> tuple[int, int, Any]
     return laid
 
 
-def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: int, keep: Any,
+def make_tensor(address: int, shape: tuple[int, ...], strides: tuple[int, ...], unit: int, number: int, keep: Any,
                 flags: int = 0, device_type: int = CPU, device_id: int = 0) -> _abi.Tensor:
     """A view of memory that `keep` keeps alive."""
     laid = _layouts.get((shape, strides, unit)) or make_layout(shape, strides, unit)
@@ -57,7 +58,7 @@ def make_tensor(address: int, shape: tuple, strides: tuple, unit: int, number: i
     try:
         _write_tensor(tensor, 0, address, device_type, device_id, len(shape), number, laid[0], laid[1], 0,
                       0, flags)
-    except Misfit:
+    except struct.error:
         raise errors.invalid(f"{address!r} is no address, or {device_id!r} no device") from None
     tensor.keep = (keep, laid)
     tensor.dims = shape
@@ -77,7 +78,7 @@ def wrapped_stream(device: str, raw: int) -> int:
         on = find(device)
         _streams[key] = (Stream.wrap(on, raw) if raw
                          else Stream._lent(lib.tn_stream_default(on.address)))
-    return _streams[key].address
+    return int(_streams[key].address)
 
 
 PLATFORMS = {2: "cuda", 10: "rocm"}  # of DLPack's types of devices, those with streams of the vendor's
@@ -101,7 +102,7 @@ class Kind:
         """The same of one that the caller wants written to: read-only where its library's never change."""
         return self.view(array)
 
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
         """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
         the library has none to make."""
         on = take(lib.tn_tensor_device, byref(self.view(like)))
@@ -123,7 +124,7 @@ class NumpyKind(Kind):
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.masked = numpy.ma.MaskedArray
         self.first_byte = c_char.from_buffer
-        teach_fast((numpy.ndarray,), numpy.empty, None)
+        teach_fast((numpy.ndarray,), numpy.empty)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -146,7 +147,7 @@ class NumpyKind(Kind):
         return errors.invalid(
             f"no dtype for NumPy's {array.dtype}; there are: {', '.join(self.dtypes)}")
 
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
         if word not in self.dtypes:
             raise errors.invalid(f"NumPy has no {word}; there are: {', '.join(self.dtypes)}")
         return self.make(shape, self.dtypes[word])
@@ -169,7 +170,9 @@ class TorchKind(Kind):
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
-        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled)
+        self.forward = torch.autograd.forward_ad
+        teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
+                   self.forward)
 
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
@@ -177,18 +180,31 @@ class TorchKind(Kind):
             raise self._refusal(array)
         if number is None or array.is_conj() or array.is_neg():
             raise self._refusal(array)
+        if self.forward._current_level >= 0 and self.forward.unpack_dual(array).tangent is not None:
+            raise self._refusal(array, dual=True)
         at = array.device
         place = self.places.get(at.type)
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
-        tensor = make_tensor(array.data_ptr(), tuple(array.shape), array.stride(), 1, number, array, 0,
-                             place, at.index or 0)
+        try:
+            address = array.data_ptr()
+        except RuntimeError:
+            raise self._refusal(array, wrapped=True) from None
+        tensor = make_tensor(address, tuple(array.shape), array.stride(), 1, number, array, 0, place, at.index or 0)
         if place != CPU:
             tensor.source = (self, array)
         return tensor
 
-    def _refusal(self, array: Any) -> Exception:
+    def _refusal(self, array: Any, dual: bool = False, wrapped: bool = False) -> Exception:
+        if dual:
+            return errors.invalid(
+                "a dual tensor would lose its tangent here, and no operator of Tenon's has forward-mode derivatives; "
+                "give its primal, as torch.autograd.forward_ad.unpack_dual has it")
+        if wrapped:
+            return errors.invalid(
+                "a tensor without memory of its own, as those inside torch.func's transformations are (vmap, jvp); "
+                "use tenon.integrations.torch there")
         if array.requires_grad:
             return errors.invalid(
                 "a tensor that requires gradients would lose them here; detach it, enter "
@@ -199,7 +215,7 @@ class TorchKind(Kind):
             return errors.invalid("a tensor that is conjugated or negated lazily; resolve it first")
         return errors.invalid(f"no dtype for {array.dtype}; there are: {', '.join(self.dtypes)}")
 
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
         return self.torch.empty(shape, dtype=self.dtypes[word], device=like.device)
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
@@ -220,13 +236,13 @@ class DlpackKind(Kind):
 
     def _own_stream(self) -> int | None:
         """What the library itself works on; None where that is not known."""
-        return sys.modules["cupy"].cuda.get_current_stream().ptr if self.module == "cupy" else None
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr) if self.module == "cupy" else None
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         raw = self._own_stream()
         if raw is not None:
             return wrapped_stream(f"cuda:{tensor.device_id}", raw)
-        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
+        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor))) or None
 
     def view(self, array: Any) -> _abi.Tensor:
         owned = (array.tensor if isinstance(array, _dlpack.Tensor)
@@ -246,7 +262,7 @@ class DlpackKind(Kind):
             tensor.flags |= READ_ONLY
         return tensor
 
-    def empty(self, like: Any, shape: tuple, word: str) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
         made = super().empty(like, shape, word)
         take_out = self._from_dlpack()
         return made if take_out is None else take_out(made)
@@ -280,7 +296,7 @@ def cuda_index(address: int) -> int:
     """The same; where the driver cannot tell, the only device there is. Of several none is guessed."""
     platform = take(lib.tn_platform_get, b"cuda")
     if not address:  # no memory, and so on any
-        return max(lib.tn_device_current(platform), 0)
+        return max(int(lib.tn_device_current(platform)), 0)
     count = lib.tn_platform_device_count(platform)
     found = ask_cuda(address) if count > 0 else None
     if found is None and count > 1:
@@ -302,9 +318,9 @@ class InterfaceKind(Kind):
         self.attribute, self.device_type = attribute, device_type
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
-        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor)))
+        return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor))) or None
 
-    def _facts(self, array: Any) -> dict:
+    def _facts(self, array: Any) -> dict[str, Any]:
         """What the array says of itself, with all that a tensor needs."""
         facts = getattr(array, self.attribute)
         wrong = f"{self.attribute} of {type(array).__name__}"
@@ -353,13 +369,14 @@ _kinds: dict[type, Kind] = {}
 _made: dict[str, Kind] = {}
 
 
-def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any) -> None:
+def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any = None, forward: Any = None) -> None:
     """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or where a library has
-    gradients, with what tells whether they are recorded, by DLPack's table."""
+    gradients, with what tells whether they are recorded and what has the level of its forward mode, by DLPack's
+    table."""
     from . import operators
 
     if operators._fast is not None:
-        operators._fast.teach(types, empty, gradients)
+        operators._fast.teach(types, empty, gradients, forward)
 
 
 def _kind_of_type(cls: type, array: Any) -> Kind:

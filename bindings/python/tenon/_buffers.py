@@ -35,7 +35,7 @@ def has_buffer(array: Any) -> bool:
     return bool(_check(array))
 
 
-def dense_strides(shape: tuple, unit: int = 1) -> tuple:
+def dense_strides(shape: tuple[int, ...], unit: int = 1) -> tuple[int, ...]:
     """The last dimension fastest, in elements, or in bytes with their size as the unit."""
     strides, step = [], unit
     for size in reversed(shape):

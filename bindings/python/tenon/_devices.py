@@ -155,7 +155,7 @@ class Device:
     def __repr__(self) -> str:
         return f"<device {self.id}: {self.name}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.id,)
 
 
@@ -263,9 +263,9 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records the event, or a new one, and gives it."""
-        event = Event(on=self.device) if event is None else _given.instance("event", event, Event)
-        event.record(self)
-        return event
+        recorded: Event = Event(on=self.device) if event is None else _given.instance("event", event, Event)
+        recorded.record(self)
+        return recorded
 
     def __enter__(self) -> Stream:
         guard = _abi.StreamGuard()

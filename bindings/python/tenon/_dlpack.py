@@ -15,7 +15,7 @@ from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Sequence
 
 LEGACY, VERSIONED = b"dltensor", b"dltensor_versioned"
 USED = {LEGACY: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
@@ -89,7 +89,7 @@ class Owned:
             release(byref(self.raw))
 
 
-def create(device: int | None, shape: tuple, word: str) -> Owned:
+def create(device: int | None, shape: tuple[int, ...], word: str) -> Owned:
     """Memory of its own, dense, not initialised."""
     raw = _abi.Tensor()
     sizes = (c_int64 * max(len(shape), 1))(*(number("a size", each, *INT64) for each in shape))
@@ -118,7 +118,7 @@ def _raw_stream(kind: int, index: int) -> int:
     """The vendor's handle of the current stream of the device that DLPack numbers so."""
     probe = _abi.Tensor(device_type=kind, device_id=index, ndim=1, dtype=_dtypes.NUMBER["u8"],
                         shape=addressof(_NO_ELEMENTS))
-    return lib.tn_stream_raw_current(take(lib.tn_tensor_device, byref(probe)))
+    return int(lib.tn_stream_raw_current(take(lib.tn_tensor_device, byref(probe))))
 
 
 def take_in(array: Any, stream: int | None = None) -> Owned:
@@ -158,8 +158,8 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.tensor.raw.device_type, self.tensor.raw.device_id
 
-    def __dlpack__(self, *, stream: int | None = None, max_version: tuple | None = None,
-                   dl_device: tuple | None = None, copy: bool | None = None) -> Any:
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("this tensor is given as it is: neither copied nor moved")
         consumer = -1 if stream is None else int(stream)
@@ -192,7 +192,7 @@ class Tensor:
         return f"<tensor {sizes} of {self.dtype} on {self.device.id}>"
 
 
-def empty(shape: tuple | int, dtype: Any = "f32", device: Any = None) -> Tensor:
+def empty(shape: Sequence[int] | int, dtype: Any = "f32", device: Any = None) -> Tensor:
     """A tensor of Tenon's own, not initialised. None: the current device.
 
     >>> empty((2, 3), "bf16", "cpu")

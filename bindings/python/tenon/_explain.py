@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from ctypes import byref, c_char_p
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple, overload
 
 from . import _abi, _given, _tables, operators, settings
 from ._handles import Handle, call, take
 from ._library import lib, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
 
 
 class Why(NamedTuple):
@@ -102,13 +108,17 @@ def _why(address: int | None) -> Why | None:
                text(raw.text))
 
 
-def _made(operator: Callable, given: tuple, options: dict[str, Any]) -> operators._Call:
+def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> operators._Call:
     if operator not in operators.MAKERS:
         raise TypeError(f"{operator!r} is neither a problem's text nor an operator of Tenon's")
-    return operators.MAKERS[operator](*given, **options)
+    return operators.make(operators.MAKERS[operator], given, options)
 
 
-def explain(problem: str | Callable, *given: Any, **options: Any) -> Decision:
+@overload
+def explain(problem: str) -> Decision: ...
+@overload
+def explain(problem: Callable[P, Any], *given: P.args, **options: P.kwargs) -> Decision: ...
+def explain(problem: Any, *given: Any, **options: Any) -> Decision:
     """What would compute a problem, and why not the others; runs nothing. A problem is a text, or an
     operator with the arguments of a call.
 
@@ -122,7 +132,11 @@ def explain(problem: str | Callable, *given: Any, **options: Any) -> Decision:
     return Decision(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
 
 
-def prepare(problem: str | Callable, *given: Any, **options: Any) -> None:
+@overload
+def prepare(problem: str) -> None: ...
+@overload
+def prepare(problem: Callable[P, Any], *given: P.args, **options: P.kwargs) -> None: ...
+def prepare(problem: Any, *given: Any, **options: Any) -> None:
     """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels."""
     if isinstance(problem, str):
         call(lib.tn_prepare, settings.context(), _given.text("problem", problem))

@@ -36,6 +36,16 @@ def number(what: str, value: Any, least: int, most: int) -> int:
     return whole
 
 
+def scalar(what: str, value: Any) -> complex:
+    """A number of any kind, also another library's. TypeError for what is none, texts of numbers among them."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return complex(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} needs a number, found {type(value).__name__}") from None
+
+
 def instance(what: str, value: Any, cls: type) -> Any:
     """An object of the class. TypeError for any other."""
     if not isinstance(value, cls):

@@ -4,7 +4,8 @@ Sought in this order, and the first that is there is taken:
 
 1. the file that the variable TENON_LIBRARY names, and nothing else when it is set;
 2. beside this package, where wheels carry it;
-3. where the system's loader looks.
+3. in build/ of the source tree, where the package is used in place;
+4. where the system's loader looks.
 
 Functions are bound when they are first used, so that importing the package costs little.
 """
@@ -18,12 +19,24 @@ import threading
 
 from . import _abi
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 VERSION = "0.1.0"
 
 NAMES = {"darwin": ("libtenon.dylib",), "win32": ("tenon.dll", "libtenon.dll")}.get(
     sys.platform, ("libtenon.so.0", "libtenon.so")
 )
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(PACKAGE, "lib")
+IN_TREE = os.sep + os.path.join("bindings", "python", "tenon")
+
+
+def folders() -> list[str]:
+    """Where it may lie, without the loader's own."""
+    in_tree = PACKAGE.endswith(IN_TREE)
+    return [FOLDER, *([os.path.join(PACKAGE[: -len(IN_TREE)], "build")] if in_tree else ())]
 
 
 def candidates() -> list[str]:
@@ -31,8 +44,8 @@ def candidates() -> list[str]:
     named = os.environ.get("TENON_LIBRARY")
     if named:
         return [named]
-    beside = [os.path.join(FOLDER, name) for name in NAMES]
-    return [path for path in beside if os.path.exists(path)] + list(NAMES)
+    paths = [os.path.join(folder, name) for folder in folders() for name in NAMES]
+    return [path for path in paths if os.path.exists(path)] + list(NAMES)
 
 
 def open_first(paths: list[str]) -> tuple[ctypes.CDLL, str]:
@@ -46,7 +59,7 @@ def open_first(paths: list[str]) -> tuple[ctypes.CDLL, str]:
     raise ImportError(
         "libtenon was not found; tried "
         + "; ".join(failures)
-        + "; set TENON_LIBRARY to its file, or install a wheel that carries it"
+        + "; set TENON_LIBRARY to its file, or install a wheel that carries it, as `make wheel` writes one"
     )
 
 
@@ -82,7 +95,7 @@ class Library:
         self._open()
         return self._path
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         if name not in _abi.PROTOTYPES:
             raise AttributeError(name)
         function = getattr(self._open(), name)

@@ -35,8 +35,8 @@ class Packer:
         except Misfit as error:
             raise errors.invalid(self._why(values) or str(error)) from None
 
-    def _why(self, values: tuple) -> str:
-        for (name, kind), value in zip(self.fields, values):
+    def _why(self, values: tuple[Any, ...]) -> str:
+        for (name, kind, *_), value in zip(self.fields, values):
             try:
                 Struct(LETTERS[kind]).pack(value)
             except Misfit as error:

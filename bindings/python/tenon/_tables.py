@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-Rows = list  # of lists of texts; the first row is the head
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Rows = list[list[str]]  # the first row is the head
 
 
 def plain(title: str, rows: Rows, note: str = "") -> str:

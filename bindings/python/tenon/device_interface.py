@@ -7,6 +7,9 @@ its Worker answers from a snapshot, and so works in processes that were forked t
 Where the interface's numbers are concerned, -1 is no device everywhere, and changes nothing.
 """
 
+# pyright: reportIncompatibleMethodOverride=false
+# PyTorch declares static methods, and calls them on the class, where these know their platform.
+
 from __future__ import annotations
 
 import os
@@ -22,7 +25,7 @@ from torch._inductor.codegen.common import (
     register_device_op_overrides,
 )
 
-from . import _abi, _devices, _dtypes, errors
+from . import _abi, _devices, _dtypes, _given, errors
 from ._handles import call, take
 from ._library import lib, text
 
@@ -40,9 +43,11 @@ NAMES = {
 
 def index_of(device: Any) -> int | None:
     """The number in a torch.device, a text or a number; None where there is none."""
-    if device is None or isinstance(device, int):
-        return device
-    return torch.device(device).index
+    if device is None:
+        return None
+    if isinstance(device, (str, torch.device)):
+        return torch.device(device).index
+    return _given.number("device", device, *_given.INT32)
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
@@ -69,7 +74,8 @@ class Event(_devices.Event):
 
 
 def _platform(name: str) -> int:
-    return take(lib.tn_platform_get, name.encode())
+    """A name that nobody knows is told with the nearest."""
+    return take(lib.tn_platform_get, _given.text("platform", name))
 
 
 class Worker:
@@ -81,7 +87,8 @@ class Worker:
     def set_device(cls, device: int) -> None:
         """Recorded only."""
         cls._snapshot()
-        call(lib.tn_worker_set_device, cls.platform.encode(), device)
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_worker_set_device, cls.platform.encode(), number)
 
     @classmethod
     def current_device(cls) -> int:
@@ -130,7 +137,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def current_device(cls) -> int:
         """This thread's."""
-        return lib.tn_device_current(cls._handle())
+        return int(lib.tn_device_current(cls._handle()))
 
     @classmethod
     def set_device(cls, device: Any) -> None:
@@ -142,20 +149,22 @@ class TenonInterface(DeviceInterface):
     def maybe_exchange_device(cls, device: int) -> int:
         """The previous one; the new one is initialised at its first use."""
         out = c_int32()
-        call(lib.tn_device_maybe_exchange, cls._handle(), device, byref(out))
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_device_maybe_exchange, cls._handle(), number, byref(out))
         return out.value
 
     @classmethod
     def exchange_device(cls, device: int) -> int:
         """The previous one; the new one is initialised."""
         out = c_int32()
-        call(lib.tn_device_exchange, cls._handle(), device, byref(out))
+        number = _given.number("device", device, *_given.INT32)
+        call(lib.tn_device_exchange, cls._handle(), number, byref(out))
         return out.value
 
     @classmethod
     def device_count(cls) -> int:
         """Never fails."""
-        return max(lib.tn_platform_device_count(cls._handle()), 0)
+        return max(int(lib.tn_platform_device_count(cls._handle())), 0)
 
     @classmethod
     def is_available(cls) -> bool:
@@ -175,7 +184,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def get_raw_stream(cls, device_idx: int) -> int:
         """The vendor's handle of the current stream; 0 for the default one."""
-        return lib.tn_stream_raw_current(cls._device(device_idx).address)
+        return int(lib.tn_stream_raw_current(cls._device(device_idx).address))
 
     @classmethod
     def synchronize(cls, device: Any = None) -> None:
@@ -220,7 +229,7 @@ class TenonInterface(DeviceInterface):
 
 def interface(platform: str) -> type[TenonInterface]:
     """The interface of a platform, by its name."""
-    take(lib.tn_platform_get, platform.encode())  # a name that nobody knows is told with the nearest
+    _platform(platform)
     own = {"platform": platform, "__module__": __name__}
     return type(f"{platform.title()}Interface", (TenonInterface,), {
         **own, "Event": type("Event", (Event,), dict(own)), "Stream": _devices.Stream,
@@ -275,12 +284,14 @@ def register(platform: str, device_type: str | None = None, scheduling: Any = No
     when it is left out. Without a scheduling of one's own, kernels are written in Triton."""
     made = interface(platform)
     device_type = device_type or text(lib.tn_platform_device_type(_platform(platform)))
+    _given.text("device_type", device_type)
     if scheduling is None:
         from torch._inductor.codegen.triton import TritonScheduling as scheduling
     if wrapper is None:
         from torch._inductor.codegen.wrapper import PythonWrapperCodegen as wrapper
     if not hasattr(torch, device_type):
-        torch._register_device_module(device_type, device_module(made, device_type))
+        torch._register_device_module(  # type: ignore[no-untyped-call]
+            device_type, device_module(made, device_type))
     register_backend_for_device(device_type, scheduling, wrapper)
     register_device_op_overrides(device_type, OpOverrides(platform))
     register_interface_for_device(device_type, made)

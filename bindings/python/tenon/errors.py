@@ -10,6 +10,10 @@ from __future__ import annotations
 from . import _abi
 from ._library import lib, text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 OPS = (
     "matmul permute cast fill unary binary reduce softmax norm rotary attention "
     "attention-backward attention-merge"
@@ -28,7 +32,7 @@ class Error(Exception):
         self.native_code = native_code
         self.problem = problem_of(message)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.status, self.where, self.native_code)
 
 

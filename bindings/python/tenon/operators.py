@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
+from inspect import signature
 
 from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
@@ -25,6 +26,11 @@ from ._packing import Packer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable, Iterator, Sequence
+
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+    Shape = tuple[int, ...]
 
 ACTIVATIONS = {None: 0, "none": 0, "relu": 1, "gelu": 2, "gelu-tanh": 3, "silu": 4}
 UNARY = ("neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu").split()
@@ -67,13 +73,67 @@ class _Call:
         self.name, self.args, self.result, self.keep = name, args, result, keep
 
 
+# What makes the call of each operator: for explain and prepare.
+MAKERS: dict[Callable[..., Any], Callable[..., _Call]] = {}
+
+
+def make(maker: Callable[..., _Call], given: tuple[Any, ...], options: dict[str, Any]) -> _Call:
+    """The call that a maker makes of a caller's arguments. TypeError names the operator and, of an option that it does
+    not have, the nearest."""
+    try:
+        return maker(*given, **options)
+    except TypeError:
+        _check_names(maker, options)
+        raise
+
+
+def _check_names(maker: Callable[..., _Call], options: dict[str, Any]) -> None:
+    code = maker.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for name in options:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, 1, 0)[0]
+            raise TypeError(f"{maker.__name__}() has no option {name!r}; did you mean {near!r}? "
+                            f"There are: {', '.join(known[code.co_argcount:])}") from None
+
+
+def _present(face: Callable[..., Any], maker: Callable[..., _Call]) -> None:
+    """The operator shows what its maker takes, and the maker's errors are told as the operator's."""
+    maker.__name__ = maker.__qualname__ = face.__name__
+    face.__signature__ = signature(maker).replace(return_annotation="Any")  # type: ignore[attr-defined]
+    MAKERS[face] = maker
+
+
+def _faces(maker: Callable[P, _Call]) -> Callable[[Callable[..., Any]], Callable[P, Any]]:
+    """Decorates an operator whose calls the maker makes: it takes what that takes, also for checkers of types."""
+
+    def present(face: Callable[..., Any]) -> Callable[P, Any]:
+        _present(face, maker)
+        return face
+
+    return present
+
+
+def _operator(maker: Callable[P, _Call]) -> Callable[P, Any]:
+    """Decorates a maker and gives the operator, which makes the call and runs it."""
+
+    def face(*given: Any, **options: Any) -> Any:
+        return run(make(maker, given, options))
+
+    face.__name__, face.__qualname__, face.__doc__ = maker.__name__, maker.__qualname__, maker.__doc__
+    _present(face, maker)
+    return face
+
+
 def _place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
     """Off the host, the stream of the array's library."""
     if tensor.device_type != 1:
         args.stream = kind.stream(array, tensor)
 
 
-def _sources(kept: Any) -> Iterator[tuple]:
+def _sources(kept: Any) -> Iterator[tuple[Any, ...]]:
     """Kind, array and tensor of all that is off the host among what a call keeps."""
     if isinstance(kept, _abi.Tensor):
         if hasattr(kept, "source"):
@@ -83,7 +143,7 @@ def _sources(kept: Any) -> Iterator[tuple]:
             yield from _sources(one)
 
 
-def _further(stream: int, sources: Iterable[tuple]) -> tuple[set[int], bool]:
+def _further(stream: int, sources: Iterable[tuple[Any, ...]]) -> tuple[set[int], bool]:
     """The streams beside `stream` that the libraries of these arrays work on, and whether one of them must find its
     arrays untouched when a call returns."""
     places = {(kind, tensor.device_type, tensor.device_id): (array, tensor) for kind, array, tensor in sources}
@@ -93,7 +153,7 @@ def _further(stream: int, sources: Iterable[tuple]) -> tuple[set[int], bool]:
     return {place[0].stream(*of) for place, of in places.items()} - {stream, None}, waits
 
 
-def _call_in_order(stream: int, sources: Iterable[tuple], function: Any, *given: Any) -> None:
+def _call_in_order(stream: int, sources: Iterable[tuple[Any, ...]], function: Any, *given: Any) -> None:
     """Calls what queues work on the stream: behind what the arrays' libraries have queued on theirs, and before what
     they queue next."""
     streams, waits = _further(stream, sources)
@@ -124,10 +184,10 @@ def _word(kind: str, words: Any, word: Any) -> int:
     if word not in words:
         raise errors.invalid(
             f'no {kind} "{word}"; there are: {", ".join(str(w) for w in words if w)}')
-    return words[word] if isinstance(words, dict) else words.index(word)
+    return int(words[word] if isinstance(words, dict) else words.index(word))
 
 
-def _target(kind: Kind, like: Any, out: Any, shape: tuple, word: str) -> tuple[Any, _abi.Tensor]:
+def _target(kind: Kind, like: Any, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
     """The array to write to and its tensor: `out`, or a new one."""
     if out is None:
         out = kind.empty(like, shape, word)
@@ -142,7 +202,7 @@ def _args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:
     return args
 
 
-def _broadcast(one: tuple, other: tuple) -> tuple:
+def _broadcast(one: Shape, other: Shape) -> Shape:
     """The shape that both serve."""
     if one == other or not other:
         return one
@@ -196,7 +256,7 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
 def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tensor,
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
-                 scales: tuple = (None, None)) -> _Call:
+                 scales: tuple[Any, ...] = (None, None)) -> _Call:
     args = _abi.MatmulArgs()
     _matmul.write(
         args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
@@ -230,6 +290,7 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
                         options["activation"], False, False, options["acc"])
 
 
+@_faces(_matmul_call)
 def matmul(a: Any, b: Any, **options: Any) -> Any:
     """activation(alpha * A B + beta * out + bias).
 
@@ -242,10 +303,10 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
         result = _fast.matmul(settings.context(), a, b)
         if result is not NotImplemented:
             return result
-    return run(_matmul_call(a, b, **options))
+    return run(make(_matmul_call, (a, b), options))
 
 
-def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple[int, Any, tuple]:
+def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple[int, Any, tuple[Any, ...]]:
     """The mask's number, the tensor and the window."""
     if mask is None and window is None:
         return 0, mask_tensor, _NO_WINDOW
@@ -277,11 +338,11 @@ def _backend_number(backend: str | None) -> int:
     return _backends[name]
 
 
-def _attention_shape(q: _abi.Tensor, v: _abi.Tensor) -> tuple:
-    return q.dims[:-1] + v.dims[-1:]
+def _attention_shape(q: _abi.Tensor, v: _abi.Tensor) -> Shape:
+    return (*q.dims[:-1], *v.dims[-1:])
 
 
-def _lse_shape(q: _abi.Tensor, layout: str) -> tuple:
+def _lse_shape(q: _abi.Tensor, layout: str) -> Shape:
     *batch, a, b, _ = q.dims
     return (*batch, a, b) if layout == "bhld" else (*batch, b, a)
 
@@ -336,6 +397,7 @@ def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any =
                            0 if backend is None else _backend_number(backend))
 
 
+@_faces(_attention_call)
 def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     """softmax(scale q k' + mask) v, of [batch, heads, length, size] ("bhld") or `layout="blhd"`.
 
@@ -356,14 +418,17 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
         result = _fast_attention(q, k, v, **options)
         if result is not NotImplemented:
             return result
-    return run(_attention_call(q, k, v, **options))
+    return run(make(_attention_call, (q, k, v), options))
 
 
-def _backward_call(
+@_operator
+def attention_backward(
         dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
         mask_tensor: Any = None, window: Sequence[int] | None = None, scale: float | None = None,
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
         layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> _Call:
+    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
+    arrays to write to."""
     kind = kind_of(q)
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     given = [view(x) for x in (q, k, v, out, lse)]
@@ -379,13 +444,9 @@ def _backward_call(
     return _Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors)
 
 
-def attention_backward(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **options: Any) -> Any:
-    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
-    arrays to write to."""
-    return run(_backward_call(dout, q, k, v, out, lse, **options))
-
-
-def _merge_call(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> _Call:
+@_operator
+def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> _Call:
+    """(out, lse) over all keys, of two results of attention over different ones."""
     kind = kind_of(one)
     given = [view(x) for x in (one, lse_one, other, lse_other)]
     out, to = _target(kind, one, None, given[0].dims, _dtypes.WORD[given[0].dtype])
@@ -396,12 +457,7 @@ def _merge_call(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: s
     return _Call("tn_attention_merge", args, (out, lse), (given, to, sums))
 
 
-def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, **options: Any) -> Any:
-    """(out, lse) over all keys, of two results of attention over different ones."""
-    return run(_merge_call(one, lse_one, other, lse_other, **options))
-
-
-def _each_call(name: str, cls: type, x: Any, out: Any, shape: tuple | None, word: str | None,
+def _each_call(name: str, cls: type, x: Any, out: Any, shape: Shape | None, word: str | None,
                others: dict[str, Any], **fields: Any) -> _Call:
     """An operator that reads `x` and maybe others, and writes one array."""
     library = kind_of(x)
@@ -414,7 +470,9 @@ def _each_call(name: str, cls: type, x: Any, out: Any, shape: tuple | None, word
     return _Call(name, args, result, (given, to, seen))
 
 
-def _permute_call(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
+@_operator
+def permute(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
+    """A dense copy whose dimension i is x's dimension order[i]."""
     dims = view(x).dims
     if sorted(order) != list(range(len(dims))):
         raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")
@@ -426,54 +484,43 @@ def _permute_call(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
     return made
 
 
-def permute(x: Any, order: Sequence[int], **options: Any) -> Any:
-    """A dense copy whose dimension i is x's dimension order[i]."""
-    return run(_permute_call(x, order, **options))
-
-
-def _cast_call(x: Any, dtype: Any = None, *, out: Any = None) -> _Call:
+@_operator
+def cast(x: Any, dtype: Any = None, *, out: Any = None) -> _Call:
+    """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_cast", _abi.CastArgs, x, out, None, word, {})
 
 
-def cast(x: Any, dtype: Any = None, **options: Any) -> Any:
-    """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range."""
-    return run(_cast_call(x, dtype, **options))
-
-
 def fill(out: Any, value: complex) -> Any:
     """Writes the value to every element of `out`, and gives it."""
-    number, to = complex(value), kind_of(out).view_to_write(out)
+    number, to = _given.scalar("value", value), kind_of(out).view_to_write(out)
     args = _args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                  imaginary=number.imag)
     return run(_Call("tn_fill", args, out, to))
 
 
-def _unary_call(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+@_operator
+def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+    """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_unary", _abi.UnaryArgs, x, out, None, word, {},
                       kind=_word("function", UNARY, kind))
 
 
-def unary(kind: str, x: Any, **options: Any) -> Any:
-    """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu."""
-    return run(_unary_call(kind, x, **options))
-
-
-def _binary_call(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+@_operator
+def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+    """x kind other: add sub mul div max min. They broadcast."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_binary", _abi.BinaryArgs, x, out,
                       _broadcast(view(x).dims, view(other).dims), word, {"other": other},
                       kind=_word("function", BINARY, kind))
 
 
-def binary(kind: str, x: Any, other: Any, **options: Any) -> Any:
-    """x kind other: add sub mul div max min. They broadcast."""
-    return run(_binary_call(kind, x, other, **options))
-
-
-def _reduce_call(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: Any = None,
-                 dtype: Any = None) -> _Call:
+@_operator
+def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: Any = None,
+           dtype: Any = None) -> _Call:
+    """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
+    `keepdims`, `dtype`, `out`."""
     given = view(x)
     rank = given.ndim
     wanted = range(rank) if axes is None else [axes] if isinstance(axes, int) else list(axes)
@@ -490,14 +537,10 @@ def _reduce_call(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False,
                       kind=_word("reduction", REDUCTIONS, kind), keep=bool(keepdims))
 
 
-def reduce(kind: str, x: Any, axes: Any = None, **options: Any) -> Any:
-    """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
-    `keepdims`, `dtype`, `out`."""
-    return run(_reduce_call(kind, x, axes, **options))
-
-
-def _softmax_call(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
-                  dtype: Any = None) -> _Call:
+@_operator
+def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
+            dtype: Any = None) -> _Call:
+    """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
     rank = view(x).ndim
     if not -rank <= axis < rank:
         raise errors.invalid(f"axis {axis} of {rank} dimensions")
@@ -506,37 +549,32 @@ def _softmax_call(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
                       axis=-1 - axis if axis < 0 else rank - 1 - axis, log=bool(log))
 
 
-def softmax(x: Any, axis: int = -1, **options: Any) -> Any:
-    """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
-    return run(_softmax_call(x, axis, **options))
-
-
-def _norm_call(kind: int, x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5,
-               out: Any = None, dtype: Any = None) -> _Call:
+def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> _Call:
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_norm", _abi.NormArgs, x, out, None, word,
                       {"weight": weight, "bias": bias}, epsilon=epsilon, kind=kind, set=1)
 
 
-def layer_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+@_operator
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
+               dtype: Any = None) -> _Call:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension."""
-    return run(_norm_call(0, x, weight, bias, **options))
+    return _norm_call(0, x, weight, bias, epsilon, out, dtype)
 
 
-def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+@_operator
+def rms_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
+             dtype: Any = None) -> _Call:
     """x / sqrt(mean of squares + epsilon) * weight + bias along the last dimension."""
-    return run(_norm_call(1, x, weight, bias, **options))
+    return _norm_call(1, x, weight, bias, epsilon, out, dtype)
 
 
-def _rotary_call(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
-                 out: Any = None) -> _Call:
+@_operator
+def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
+           out: Any = None) -> _Call:
+    """The first `size` of the last dimension turned by angles, in "halves" or "pairs"."""
     return _each_call("tn_rotary", _abi.RotaryArgs, x, out, None, None, {"cos": cos, "sin": sin},
                       size=size, kind=_word("rotation", ROTARY, kind))
-
-
-def rotary(x: Any, cos: Any, sin: Any, **options: Any) -> Any:
-    """The first `size` of the last dimension turned by angles, in "halves" or "pairs"."""
-    return run(_rotary_call(x, cos, sin, **options))
 
 
 def copy(source: Any, target: Any) -> Any:
@@ -556,21 +594,3 @@ def copy(source: Any, target: Any) -> Any:
     if to.device_type == 1:
         call(lib.tn_stream_synchronize, stream)
     return target
-
-
-# What makes the call of each operator: for explain and prepare.
-MAKERS: dict[Callable, Callable[..., _Call]] = {
-    matmul: _matmul_call,
-    attention: _attention_call,
-    attention_backward: _backward_call,
-    attention_merge: _merge_call,
-    permute: _permute_call,
-    cast: _cast_call,
-    unary: _unary_call,
-    binary: _binary_call,
-    reduce: _reduce_call,
-    softmax: _softmax_call,
-    layer_norm: lambda *given, **options: _norm_call(0, *given, **options),
-    rms_norm: lambda *given, **options: _norm_call(1, *given, **options),
-    rotary: _rotary_call,
-}

@@ -152,7 +152,8 @@ _generation = 0  # of what this package set for the process
 def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
     """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
     global _generation
-    changes = _Changes(key if hasattr(key, "items") else {key: to})
+    name: Any = key
+    changes = _Changes(name if hasattr(key, "items") else {name: to})
     call(lib.tn_settings_change, changes.array, len(changes.array))
     _generation += 1
 
@@ -297,7 +298,8 @@ class scope:  # noqa: N801 - reads as a word of the language
 def current() -> _Context | None:
     """What holds here, to be resumed elsewhere: in another thread, or in a backward pass."""
     held = _current.get()
-    return held.held if isinstance(held, _Resumed) else held
+    found: _Context | None = held.held if isinstance(held, _Resumed) else held
+    return found
 
 
 class resume:  # noqa: N801 - as scope

@@ -56,7 +56,7 @@ def flags(fp32_precision: str | None = None) -> Any:
     return settings.scope({} if fp32_precision is None else {"fp32_precision": fp32_precision})
 
 
-def set_flags(fp32_precision: str | None = None) -> tuple:
+def set_flags(fp32_precision: str | None = None) -> tuple[Any, ...]:
     """Sets it for the process and gives what it was."""
     before = (settings.get("fp32_precision"),)
     if fp32_precision is not None:

@@ -57,7 +57,7 @@ def scope(prefix: str, flags: dict[str, Any]) -> settings.scope:
     return settings.scope(named(prefix, flags))
 
 
-def exchange(prefix: str, flags: dict[str, Any]) -> tuple:
+def exchange(prefix: str, flags: dict[str, Any]) -> tuple[Any, ...]:
     """Sets those for the process, all or none, and gives what all of them were before."""
     before = tuple(settings.get(f"{prefix}.{name}") for name in flags)
     changes = named(prefix, flags)

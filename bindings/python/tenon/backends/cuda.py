@@ -38,7 +38,7 @@ class _Matmul:
             return
         settings.set(f"cuda.matmul.{name}", _views.check(f"cuda.matmul.{name}", value))
 
-    def _set_pair(self, name: str, pair: tuple) -> None:
+    def _set_pair(self, name: str, pair: tuple[bool, ...]) -> None:
         """(allowed, split-K allowed), as upstream takes it."""
         if len(pair) not in (1, 2) or not all(isinstance(one, bool) for one in pair):
             raise TypeError(f"cuda.matmul.{name} is a bool or one or two of them, not {pair!r}")
@@ -51,7 +51,7 @@ class _PlanCache:
     @property
     def max_size(self) -> int:
         """How many at most; 0 keeps none. One number for all devices."""
-        return settings.get("cuda.cufft_plan_cache.max_size")
+        return int(settings.get("cuda.cufft_plan_cache.max_size") or 0)
 
     @max_size.setter
     def max_size(self, value: int) -> None:
@@ -65,7 +65,7 @@ cufft_plan_cache = _PlanCache()
 def _preferred(key: str, library: str | None) -> str:
     if library is not None:
         settings.set(key, getattr(library, "name", str(library)).lower())
-    return settings.get(key)
+    return str(settings.get(key))
 
 
 def preferred_blas_library(backend: str | None = None) -> str:
@@ -89,7 +89,7 @@ def _enable(key: str, enabled: bool) -> None:
 
 def flash_sdp_enabled() -> bool:
     """Whether attention may take flash kernels."""
-    return settings.get("cuda.flash_sdp")
+    return bool(settings.get("cuda.flash_sdp"))
 
 
 def enable_flash_sdp(enabled: bool) -> None:
@@ -99,7 +99,7 @@ def enable_flash_sdp(enabled: bool) -> None:
 
 def mem_efficient_sdp_enabled() -> bool:
     """Whether attention may take memory-efficient kernels."""
-    return settings.get("cuda.mem_efficient_sdp")
+    return bool(settings.get("cuda.mem_efficient_sdp"))
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
@@ -109,7 +109,7 @@ def enable_mem_efficient_sdp(enabled: bool) -> None:
 
 def math_sdp_enabled() -> bool:
     """Whether attention may take the plain computation."""
-    return settings.get("cuda.math_sdp")
+    return bool(settings.get("cuda.math_sdp"))
 
 
 def enable_math_sdp(enabled: bool) -> None:
@@ -119,7 +119,7 @@ def enable_math_sdp(enabled: bool) -> None:
 
 def cudnn_sdp_enabled() -> bool:
     """Whether attention may take cuDNN's kernels."""
-    return settings.get("cuda.cudnn_sdp")
+    return bool(settings.get("cuda.cudnn_sdp"))
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
@@ -129,7 +129,7 @@ def enable_cudnn_sdp(enabled: bool) -> None:
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
     """Whether the plain computation may stay in 16 bits."""
-    return settings.get("cuda.allow_fp16_bf16_reduction_math_sdp")
+    return bool(settings.get("cuda.allow_fp16_bf16_reduction_math_sdp"))
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:

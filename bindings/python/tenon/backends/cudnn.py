@@ -31,7 +31,7 @@ def flags(enabled: bool | None = None, benchmark: bool | None = None,
 def set_flags(enabled: bool | None = None, benchmark: bool | None = None,
               benchmark_limit: int | None = None, deterministic: bool | None = None,
               allow_tf32: bool | None = None, fp32_precision: str | None = None,
-              depthwise_kernel: str | None = None) -> tuple:
+              depthwise_kernel: str | None = None) -> tuple[Any, ...]:
     """Sets what is given for the process, and gives what all were before."""
     return _views.exchange("cudnn", locals())
 

@@ -8,7 +8,7 @@ from . import _views
 
 def get_fastpath_enabled() -> bool:
     """Whether multi-head attention may run as one fused call in inference."""
-    return settings.get("mha.fastpath_enabled")
+    return bool(settings.get("mha.fastpath_enabled"))
 
 
 def set_fastpath_enabled(value: bool) -> None:

@@ -12,7 +12,7 @@ def flags(immediate: bool | None = None) -> Any:
     return _views.scope("miopen", locals())
 
 
-def set_flags(immediate: bool | None = None) -> tuple:
+def set_flags(immediate: bool | None = None) -> tuple[Any, ...]:
     """Sets it for the process, and gives what it was as a tuple of one."""
     return _views.exchange("miopen", locals())
 

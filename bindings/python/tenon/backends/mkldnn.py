@@ -37,7 +37,7 @@ def flags(enabled: bool | None = None, deterministic: bool | None = None,
 
 
 def set_flags(enabled: bool | None = None, deterministic: bool | None = None,
-              allow_tf32: bool | None = None, fp32_precision: str | None = None) -> tuple:
+              allow_tf32: bool | None = None, fp32_precision: str | None = None) -> tuple[Any, ...]:
     """Sets what is given for the process, and gives what all were before."""
     return _views.exchange("mkldnn", locals())
 

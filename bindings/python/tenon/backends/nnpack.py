@@ -17,7 +17,7 @@ def flags(enabled: bool | None = None) -> Any:
     return _views.scope("nnpack", locals())
 
 
-def set_flags(enabled: bool) -> tuple:
+def set_flags(enabled: bool) -> tuple[Any, ...]:
     """Sets it for the process, and gives what it was as a tuple of one."""
     return _views.exchange("nnpack", locals())
 

@@ -22,7 +22,7 @@ def flags(enabled: bool | None = None, strategy: str | None = None) -> Any:
     return _views.scope("opt_einsum", locals())
 
 
-def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple:
+def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple[Any, ...]:
     """Sets what is given for the process, and gives what both were before."""
     return _views.exchange("opt_einsum", {"enabled": _enabled, "strategy": _strategy})
 

@@ -16,9 +16,11 @@ gradients inside torch.compile.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 import torch
+import torch._C._functorch as _functorch
+from torch._C._autograd import _profiler_enabled as _is_profiled
 from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from .. import errors, operators, settings
@@ -73,9 +75,9 @@ def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tenso
     return mask.expand(*query.shape[:3], key.shape[2]).contiguous()
 
 
-def _check_devices(**operands: Optional[Tensor]) -> None:
+def _check_devices(*, query: Tensor, **operands: Optional[Tensor]) -> None:
     """Every operand is where the query is."""
-    place = operands["query"].device
+    place = query.device
     for name, x in operands.items():
         if x is not None and x.device != place:
             raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}",
@@ -98,8 +100,7 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], ca
 
 _is_compiling, _is_tracing = torch.compiler.is_compiling, torch._C._is_tracing
 _modes, _functions = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
-_functorch, _forward = torch._C._functorch, torch.autograd.forward_ad
-_transformation, _is_profiled = _functorch.peek_interpreter_stack, torch.autograd._profiler_enabled
+_forward, _transformation = torch.autograd.forward_ad, _functorch.peek_interpreter_stack
 
 
 def _is_watched() -> bool:
@@ -120,7 +121,7 @@ def autocast_dtype(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(place)
 
 
-def _autocast(*operands: Optional[Tensor]) -> list:
+def _autocast(*operands: Optional[Tensor]) -> List[Any]:
     """Operands as torch.autocast gives them to PyTorch's own attention."""
     return [x if x is None or x.dtype == autocast_dtype(x) else x.to(autocast_dtype(x)) for x in operands]
 
@@ -173,7 +174,8 @@ def _inference(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
 
 
 @_inference.register_fake
-def _(query, key, value, mask, causal, scale, softcap, sinks, backend):
+def _(query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: Any, softcap: Any, sinks: Any,
+      backend: Any) -> Any:
     _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
     return _out_like(query, value)
 
@@ -193,7 +195,8 @@ def _training(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor],
 
 
 @_training.register_fake
-def _(query, key, value, mask, dropout, causal, scale, softcap, backend):
+def _(query: Any, key: Any, value: Any, mask: Any, dropout: Any, causal: Any, scale: Any, softcap: Any,
+      backend: Any) -> Any:
     _check_devices(query=query, key=key, value=value, mask=mask)
     seed = torch.empty(1, dtype=torch.int64)
     return _out_like(query, value), _lse_like(query), seed
@@ -207,24 +210,25 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
     with torch.no_grad():
         return operators.attention_backward(
             _dense(grad), query, key, value, out, lse, mask=_mask_word(causal),
-            mask_tensor=_whole(mask, query, key), scale=scale, softcap=softcap, dropout=dropout, seed=int(seed), backend=backend or None,
-            into=_gradients_like(query, key, value))
+            mask_tensor=_whole(mask, query, key), scale=scale, softcap=softcap, dropout=dropout,
+            seed=int(seed), backend=backend or None, into=_gradients_like(query, key, value))
 
 
 @_backward.register_fake
-def _(grad, query, key, value, out, lse, seed, mask, dropout, causal, scale, softcap, backend):
+def _(grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, seed: Any, mask: Any, dropout: Any,
+      causal: Any, scale: Any, softcap: Any, backend: Any) -> Any:
     _check_devices(query=query, key=key, value=value, mask=mask, grad=grad, out=out, lse=lse)
     return _gradients_like(query, key, value)
 
 
-def _setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+def _setup(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
     query, key, value, mask, *numbers = inputs
     ctx.save_for_backward(query, key, value, *output, mask)
     ctx.numbers = numbers
     ctx.settings = settings.current()
 
 
-def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
+def _gradients(ctx: Any, grad: Tensor, *_: Any) -> Tuple[Any, ...]:
     query, key, value, out, lse, seed, mask = ctx.saved_tensors
     run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
@@ -232,11 +236,11 @@ def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple:
     return (*grads, None, None, None, None, None, None)
 
 
-def _keep_nothing(ctx: Any, inputs: tuple, output: tuple) -> None:
+def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
     """There is no second backward pass that could need it."""
 
 
-def _no_second(ctx: Any, *_: Any) -> tuple:
+def _no_second(ctx: Any, *_: Any) -> Tuple[Any, ...]:
     raise errors.UnsupportedError("no second derivatives of attention", "unsupported", "attention-backward")
 
 
@@ -261,7 +265,7 @@ class _Transformed(torch.autograd.Function):
         return _training(*given)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
         _setup(ctx, inputs, output)
         ctx.mark_non_differentiable(*output[1:])
 
@@ -302,7 +306,7 @@ def _unfold(info: Any, x: Tensor) -> Tensor:
     return x.unflatten(0, (info.batch_size, x.size(0) // info.batch_size))
 
 
-def _fold_all(info: Any, in_dims: tuple, operands: tuple) -> list:
+def _fold_all(info: Any, in_dims: Tuple[Any, ...], operands: Tuple[Tensor, ...]) -> List[Tensor]:
     return [_fold(info, dim, x) for dim, x in zip(in_dims, operands)]
 
 
@@ -312,7 +316,8 @@ def _batch(dim: Optional[int], query: Tensor) -> int:
 
 
 @_inference.register_vmap
-def _(info, in_dims, query, key, value, mask, causal, scale, softcap, sinks, backend):
+def _(info: Any, in_dims: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: Any,
+      softcap: Any, sinks: Any, backend: Any) -> Any:
     if sinks is not None and in_dims[7] is not None:
         raise errors.UnsupportedError("no attention with sinks that torch.vmap maps over", "unsupported", "attention")
     given = _fold_all(info, in_dims, (query, key, value))
@@ -321,7 +326,7 @@ def _(info, in_dims, query, key, value, mask, causal, scale, softcap, sinks, bac
 
 
 @_training.register_vmap
-def _(info, in_dims, query, key, value, mask, dropout, *numbers):
+def _(info: Any, in_dims: Any, query: Any, key: Any, value: Any, mask: Any, dropout: Any, *numbers: Any) -> Any:
     if dropout and info.randomness != "different":
         raise errors.UnsupportedError(f'dropout in torch.vmap needs randomness="different", found "{info.randomness}"',
                                       "unsupported", "attention")
@@ -332,7 +337,8 @@ def _(info, in_dims, query, key, value, mask, dropout, *numbers):
 
 
 @_backward.register_vmap
-def _(info, in_dims, grad, query, key, value, out, lse, seed, mask, *numbers):
+def _(info: Any, in_dims: Any, grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, seed: Any,
+      mask: Any, *numbers: Any) -> Any:
     given = _fold_all(info, in_dims, (grad, query, key, value, out, lse))
     mask = _fold_mask(info, in_dims[7], mask, _batch(in_dims[1], query))
     return tuple(_unfold(info, x) for x in _backward(*given, seed, mask, *numbers)), (0, 0, 0)
@@ -377,7 +383,8 @@ def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Te
     batch = operators._broadcast(operators._broadcast(batches[0], batches[1]), batches[2])
     group = operators._broadcast(*groups)
     heads = (tuple(query.shape[-3:-2]), group, group)
-    return tuple(_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
+    query, key, value = (_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
+    return query, key, value
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
@@ -416,7 +423,7 @@ def _ranked(x: Tensor, rank: int) -> Tensor:
     return x[(None,) * (rank - x.dim())]
 
 
-def _ranked_mask(mask: Tensor | None, rank: int, before: tuple) -> Tensor | None:
+def _ranked_mask(mask: Tensor | None, rank: int, before: Tuple[int, ...]) -> Tensor | None:
     """[batch, ...] of a mask that may have fewer dimensions or one for all; `before` are those of the batch."""
     if mask is None:
         return None
@@ -448,8 +455,8 @@ def _attend_any(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, 
             query = _dense(query.expand(*query.shape[:-3], key.size(-3), *query.shape[-2:]))
     before = tuple(query.shape[:-3])
     shape = (*query.shape[:-1], value.shape[-1])
-    out = attend(*(x.flatten(0, -4) for x in (query, key, value)), _ranked_mask(mask, rank, before), dropout, causal,
-                 scale)
+    query, key, value = (x.flatten(0, -4) for x in (query, key, value))
+    out = attend(query, key, value, _ranked_mask(mask, rank, before), dropout, causal, scale)
     return out.reshape(shape[-rank:])
 
 

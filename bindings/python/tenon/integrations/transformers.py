@@ -57,12 +57,13 @@ def added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         known = (dtype, mask._version)
         kept = getattr(mask, "_tenon_added", None)
         if kept and kept[0] == known:
-            return kept[1]
+            before: torch.Tensor = kept[1]
+            return before
     once = mask[tuple(slice(0, 1) if step == 0 else slice(None) for step in mask.stride())]
     made = torch.zeros(once.shape, dtype=dtype, device=mask.device).masked_fill_(~once, float("-inf"))
     wide = made.expand(mask.shape)
     if known:
-        mask._tenon_added = (known, wide)
+        mask._tenon_added = (known, wide)  # type: ignore[attr-defined]
     return wide
 
 

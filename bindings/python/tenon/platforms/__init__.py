@@ -27,6 +27,10 @@ from .interface import (
     resolve_current,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    current_platform: Platform
+
 __all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum",
            "UnspecifiedPlatform", "current_platform", "logger", "platform", "platforms"]
 

@@ -2,7 +2,7 @@
 
 Each has FastVideo's contract: get_impl_cls() gives a class whose objects compute a layer,
 `impl.forward(query, key, value, metadata)`, of [batch, length, heads, size]. Arrays may be anyone's;
-PyTorch's that require gradients get them.
+PyTorch's that require gradients get them, and torch.autocast holds for PyTorch's.
 
 >>> import numpy
 >>> from tenon.platforms import platform
@@ -77,16 +77,24 @@ class AttentionImpl:
     def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
         """Attention of [batch, length, heads, size], in an array of the query's library."""
         mask = seen_of(getattr(attn_metadata, "attn_mask", None))
-        if is_differentiated(query, key, value, mask):
-            from ..integrations.torch import attention
-
-            return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale,
-                             "blhd", self.backend)
-        if self.dropout_p:
+        trained = is_differentiated(query, key, value, mask)
+        if self.dropout_p and not trained:
             raise errors.invalid("dropout is for training: none of these tensors requires gradients")
+        run = self._by_torch if trained or is_watched(query) else self._plainly
+        if self.backend in BACKENDS:
+            return run(query, key, value, mask, self.backend)
+        with settings.scope({"attention.backend": f"require:{self.backend}"}):  # it has a name and no number
+            return run(query, key, value, mask, "")
+
+    def _by_torch(self, query: Any, key: Any, value: Any, mask: Any, backend: str) -> Any:
+        from ..integrations.torch import attention
+
+        return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale, "blhd", backend)
+
+    def _plainly(self, query: Any, key: Any, value: Any, mask: Any, backend: str) -> Any:
         return operators.attention(query, key, value, mask="causal" if self.causal else None,
                                    mask_tensor=mask, scale=self.softmax_scale, layout="blhd",
-                                   backend=self.backend)
+                                   backend=backend or None)
 
 
 def is_differentiated(query: Any, *others: Any) -> bool:
@@ -97,6 +105,12 @@ def is_differentiated(query: Any, *others: Any) -> bool:
     forward = sys.modules["torch"].autograd.forward_ad if "torch" in sys.modules else None
     return (any(getattr(x, "requires_grad", False) for x in (query, *others))
             or getattr(forward, "_current_level", -1) >= 0)
+
+
+def is_watched(query: Any) -> bool:
+    """Whether this is PyTorch's, and torch.autocast may have it in another dtype, or a compiler sees the call."""
+    torch = sys.modules.get("torch") if hasattr(query, "requires_grad") else None
+    return torch is not None and bool(torch._C._is_any_autocast_enabled() or torch.compiler.is_compiling())
 
 
 def seen_of(mask: Any) -> Any:
@@ -161,21 +175,24 @@ globals().update({name: backend_class(name) for name in BACKENDS})
 
 
 def is_brought(name: str) -> bool:
-    """Whether a module brought a backend of that name, for whichever platform."""
+    """Whether there is a backend of that name beside upstream's: the reference, or one that a module brought, for
+    whichever platform. What the processor does not take is known by its capitals from a family's name."""
     try:
         with settings.scope({"attention.backend": f"require:{name}"}):
             return text(platform("cpu").attention_choice(None, 64, "f32").name) == name
     except errors.NotFoundError:
         return False
     except errors.UnsupportedError:
-        return name != AttentionBackendEnum.NO_ATTENTION.name
+        return name.isupper() and name != AttentionBackendEnum.NO_ATTENTION.name
 
 
 def __getattr__(name: str) -> Any:
     message = f"module {__name__!r} has no attribute {name!r}"
-    if not name.isupper():
+    if name.startswith("_"):
         raise AttributeError(message)
     if not is_brought(name):
+        if not name.isupper():
+            raise AttributeError(message)
         near = difflib.get_close_matches(name, BACKENDS, 1, 0)
         raise AttributeError(f"{message}: no attention backend of that name; did you mean {near[0]}?")
     made = globals()[name] = backend_class(name)

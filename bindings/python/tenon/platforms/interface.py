@@ -15,7 +15,7 @@ import sys
 from ctypes import byref, c_char_p, c_int32
 from typing import Any, Iterator, NamedTuple
 
-from .. import _abi, _devices, _dtypes, errors, settings
+from .. import _abi, _devices, _dtypes, _given, errors, settings
 from .._handles import call, take
 from .._library import lib, text
 
@@ -182,11 +182,12 @@ class Platform:
         return bool(lib.tn_platform_is_cuda_alike(self.address))
 
     def _device(self, device_id: int) -> _devices.Device:
-        return _devices.Device(take(lib.tn_platform_device_get, self.address, device_id))
+        number = _given.number("device_id", device_id, *_given.INT32)
+        return _devices.Device(take(lib.tn_platform_device_get, self.address, number))
 
     def device_count(self) -> int:
         """How many devices this process sees."""
-        return max(lib.tn_platform_device_count(self.address), 0)
+        return max(int(lib.tn_platform_device_count(self.address)), 0)
 
     def get_device_capability(self, device_id: int = 0) -> DeviceCapability | None:
         """None where the platform has no such thing, or does not tell."""
@@ -219,11 +220,11 @@ class Platform:
 
     def get_device_name(self, device_id: int = 0) -> str:
         """ "NVIDIA H200"."""
-        return self._device(device_id).name
+        return str(self._device(device_id).name)
 
     def get_device_uuid(self, device_id: int = 0) -> str:
         """ "" when unknown."""
-        return self._device(device_id).uuid
+        return str(self._device(device_id).uuid)
 
     def get_device_total_memory(self, device_id: int = 0) -> int:
         """Bytes that this process could have at most. UnsupportedError with the reason when unknown."""
@@ -273,14 +274,14 @@ class Platform:
     def verify_model_arch(self, model_arch: str) -> None:
         """ValueError, with the list and the nearest, for a model that the platform does not support."""
         try:
-            call(lib.tn_platform_verify_model_arch, self.address, model_arch.encode())
+            call(lib.tn_platform_verify_model_arch, self.address, _given.text("model_arch", model_arch))
         except errors.UnsupportedError as error:
             raise _as_choice(error) from None
 
     def verify_quantization(self, quant: str) -> None:
         """The same for a quantization."""
         try:
-            call(lib.tn_platform_verify_quantization, self.address, quant.encode())
+            call(lib.tn_platform_verify_quantization, self.address, _given.text("quant", quant))
         except errors.UnsupportedError as error:
             raise _as_choice(error) from None
 
@@ -313,7 +314,7 @@ class Platform:
     def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
         """The same with kernel and origin, as the library gives it."""
         args = _abi.AttentionBackendArgs(
-            platform=self.address, head_size=head_size, backend=_backend_number(selected_backend),
+            platform=self.address, head_size=_given.number("head_size", head_size, *_given.INT64), backend=_backend_number(selected_backend),
             dtype=_dtypes.NUMBER[_dtypes.word_of(dtype)])
         out = _abi.AttentionChoice()
         try:
@@ -334,7 +335,7 @@ class Platform:
     def __hash__(self) -> int:
         return hash(self.address)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return platform, (self.name,)
 
 
@@ -344,7 +345,7 @@ class UnspecifiedPlatform(Platform):
     def __init__(self) -> None:
         super().__init__(lib.tn_platform_unspecified())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return UnspecifiedPlatform, ()
 
 
@@ -353,13 +354,14 @@ def _backend_number(selected: Any) -> int:
     if selected is None:
         return 0
     out = c_int32()
-    call(lib.tn_attention_backend_find, getattr(selected, "name", str(selected)).encode(), byref(out))
+    name = _given.text("selected_backend", getattr(selected, "name", selected))
+    call(lib.tn_attention_backend_find, name, byref(out))
     return out.value
 
 
 def platform(name: str) -> Platform:
     """By name, whether it is here or not."""
-    return Platform(take(lib.tn_platform_get, name.encode()))
+    return Platform(take(lib.tn_platform_get, _given.text("name", name)))
 
 
 def platforms() -> list[Platform]:

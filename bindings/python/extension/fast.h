@@ -1,0 +1,110 @@
+/* What the extension's files share: its state, and arrays while a call lasts. */
+#ifndef TENON_FAST_H
+#define TENON_FAST_H
+
+#define Py_LIMITED_API 0x03090000 /* runs on CPython 3.9 and whatever comes later */
+#include <Python.h>
+
+#include <tenon/attention.h>
+#include <tenon/dlpack.h>
+#include <tenon/matmul.h>
+
+/* The buffer protocol, which the limited API has from 3.11 on, and a way of calling, from 3.10 on. CPython 3.9 and
+ * 3.10, which do not change any more, have the same functions, struct and number. */
+#ifndef METH_FASTCALL
+#define METH_FASTCALL 0x0080
+#endif
+
+typedef struct lent {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} lent;
+
+PyAPI_FUNC(int) PyObject_GetBuffer(PyObject *object, lent *out, int flags);
+PyAPI_FUNC(void) PyBuffer_Release(lent *buffer);
+
+enum { LENT_WRITABLE = 0x01, LENT_FORMAT = 0x04, LENT_STRIDES = 0x18 };
+
+/* Most dimensions, libraries that can be taught, and streams that are remembered. */
+enum { RANK_MAX = 8, LIBRARIES_MAX = 8, STREAMS_MAX = 64 };
+
+/* DLPack's table, of major version 1. What is given to to_object is its own from then on, also when it
+ * fails. */
+typedef struct exchange {
+    uint32_t major, minor;
+    void *previous;
+    int (*allocate)(tn_dlpack_tensor *like, tn_dlpack_versioned **out, void *user,
+                    void (*fail)(void *user, const char *kind, const char *message));
+    void *from_object;
+    int (*to_object)(tn_dlpack_versioned *managed, void **out);
+    int (*tensor_of)(void *object, tn_dlpack_tensor *out);
+    int (*stream)(int32_t device_type, int32_t device_id, void **out);
+} exchange;
+
+/* A library whose arrays can be seen. */
+typedef struct library {
+    PyObject *types;     /* exactly these: what derives from them may mean something else  */
+    PyObject *empty;     /* called with shape and dtype; beside a table, off the host, with
+                                * an array to be like, a shape and strides                       */
+    PyObject *gradients; /* beside a table: whether they are recorded now                  */
+    PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
+    const exchange *functions; /* NULL: the buffer protocol                                      */
+} library;
+
+/* A stream of a library's, as Tenon has wrapped it. */
+typedef struct wrapped {
+    void *raw;
+    int32_t device_type, device_id;
+    tn_stream *stream; /* NULL: none is remembered here */
+} wrapped;
+
+typedef struct state {
+    tn_status (*matmul)(const tn_context *, const tn_matmul_args *, tn_error *);
+    tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
+    library libraries[LIBRARIES_MAX];
+    int count;
+    wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
+    PyObject *wrap;               /* wraps one: called with device type, device and handle */
+    PyObject *requires_grad, *is_neg, *level; /* names, made once */
+    unsigned long long served;                /* calls that were not left to Python */
+} state;
+
+/* An array while a call lasts. */
+typedef struct seen {
+    tn_tensor tensor;
+    int64_t shape[RANK_MAX];
+    int64_t strides[RANK_MAX];
+    lent buffer;
+    int held; /* the buffer must be released */
+} seen;
+
+/* The same object with one reference more. */
+static inline PyObject *one_more(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+
+/* Whose the array is; NULL when it is left to Python. */
+const library *library_of(const state *s, PyObject *array);
+
+/* 1 when the array, of that library, is in `out`, which is then let go; 0, with no exception, when it is left to
+ * Python. */
+int see(const state *s, const library *of, PyObject *array, int writable, seen *out);
+void let_go(seen *s, int count);
+
+/* The stream that the library works on where the array is: what it queued there before comes first, and what
+ * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
+int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out);
+
+/* An empty array of the first one's dtype, where it is, of the shape, and what is seen of it. NULL without an
+ * exception where that fails. */
+PyObject *make_result(const state *s, const library *of, PyObject *like, const seen *first,
+                      int64_t *shape, seen *out);
+
+#endif

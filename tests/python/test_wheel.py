@@ -1,0 +1,172 @@
+"""Wheels: what they carry, whom they are for, and that each of those can use them. Pythons beside the running one are
+those of PATH and of TN_TEST_PYTHONS, which lists files as PATH lists folders."""
+import importlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import tenon
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"
+LEAST = (3, 9)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    sys.path.insert(0, str(PACKAGE))
+    return importlib.import_module("build_backend")
+
+
+@pytest.fixture(autouse=True)
+def build(monkeypatch):
+    monkeypatch.setenv("TENON_BUILD", os.path.dirname(os.environ["TENON_LIBRARY"]))
+    monkeypatch.delenv("TN_NO_EXTENSION", raising=False)
+
+
+def contents(path):
+    """The names in a wheel and the text of its WHEEL; its tag is the one of its name."""
+    wheel = zipfile.ZipFile(path)
+    folder = f"tenon-{tenon.__version__}.dist-info"
+    told = wheel.read(f"{folder}/WHEEL").decode()
+    assert f"\nTag: {path.name[len(f'tenon-{tenon.__version__}-'):-len('.whl')]}\n" in told
+    assert f"Requires-Python: >={'.'.join(map(str, LEAST))}\n" in wheel.read(f"{folder}/METADATA").decode()
+    assert f"{folder}/RECORD" in wheel.namelist()
+    assert not [name for name in wheel.namelist() if "__pycache__" in name]
+    return wheel.namelist(), told
+
+
+@pytest.fixture(scope="module")
+def made(backend, tmp_path_factory):
+    """The wheel with all that can be in it."""
+    folder = tmp_path_factory.mktemp("made")
+    before = os.environ.get("TENON_BUILD")
+    os.environ["TENON_BUILD"] = os.path.dirname(os.environ["TENON_LIBRARY"])
+    try:
+        return folder / backend.build_wheel(str(folder))
+    finally:
+        os.environ.pop("TENON_BUILD") if before is None else os.environ.update(TENON_BUILD=before)
+
+
+def test_with_all(backend, made, built):
+    names, told = contents(made)
+    assert {"tenon/__init__.py", "tenon/__init__.pyi", "tenon/py.typed", "tenon/_fast.abi3.so",
+            "tenon/lib/libtenon.so.0"} <= set(names)
+    assert made.name == f"tenon-{tenon.__version__}-cp39-abi3-{backend.platform_tag()}.whl"
+    assert "Root-Is-Purelib: false" in told
+
+
+@pytest.mark.parametrize("name,value", [("TN_NO_EXTENSION", "1"), ("CC", "/no/such/compiler")])
+def test_without_the_extension(backend, tmp_path, monkeypatch, capsys, name, value):
+    """For every Python of the system."""
+    monkeypatch.setenv(name, value)
+    path = tmp_path / backend.build_wheel(str(tmp_path))
+    assert path.name == f"tenon-{tenon.__version__}-py3-none-{backend.platform_tag()}.whl"
+    names, _ = contents(path)
+    assert "tenon/lib/libtenon.so.0" in names and "tenon/_fast.abi3.so" not in names
+    assert ("without the extension: " in capsys.readouterr().out) == (name == "CC")
+
+
+def test_without_the_library(backend, tmp_path, monkeypatch, capsys):
+    """For any system, where libtenon is installed otherwise."""
+    monkeypatch.setenv("TN_NO_EXTENSION", "1")
+    monkeypatch.setattr(backend, "build_folder", lambda: None)
+    path = tmp_path / backend.build_wheel(str(tmp_path))
+    assert path.name == f"tenon-{tenon.__version__}-py3-none-any.whl"
+    assert "Root-Is-Purelib: true" in contents(path)[1]
+    monkeypatch.undo()
+    monkeypatch.setattr(backend, "TREE", tmp_path)
+    monkeypatch.delenv("TENON_BUILD", raising=False)
+    assert backend.build_folder() is None and "`make build` makes it" in capsys.readouterr().out
+    monkeypatch.setenv("TENON_BUILD", str(tmp_path))
+    with pytest.raises(SystemExit, match="no libtenon.so.0 in"):
+        backend.build_wheel(str(tmp_path))
+
+
+def test_pythons_without_the_stable_abi(backend, tmp_path, monkeypatch):
+    monkeypatch.setattr(backend, "has_stable_abi", lambda: False)
+    assert backend.make_extension(str(tmp_path)) is None
+
+
+def test_the_source_asks_for_no_more_than_the_tag_says():
+    """The tag, the limited interface that the extension is written for, the metadata and the page name one version."""
+    source = (PACKAGE / "extension" / "fast.h").read_text()
+    assert re.search(r"#define Py_LIMITED_API (\S+)", source)[1] == f"0x{LEAST[0]:02x}{LEAST[1]:02x}0000"
+    assert f'requires-python = ">={LEAST[0]}.{LEAST[1]}"' in (PACKAGE / "pyproject.toml").read_text()
+    assert f"Python {LEAST[0]}.{LEAST[1]} or later" in (PACKAGE.parents[1] / "docs" / "python.md").read_text()
+
+
+def test_in_place(tmp_path):
+    """From a source tree, as with `pip install -e` or PYTHONPATH, the library is the one that was built there; where
+    none was, it is said how to have one."""
+    folder = tmp_path / "bindings" / "python"
+    shutil.copytree(PACKAGE / "tenon", folder / "tenon", ignore=shutil.ignore_patterns("__pycache__", "lib", "_fast*"))
+    env = {name: value for name, value in os.environ.items() if name not in ("TENON_LIBRARY", "LD_LIBRARY_PATH")}
+    env["PYTHONPATH"] = str(folder)
+
+    def run():
+        return subprocess.run([sys.executable, "-c", "from tenon._library import lib; print(lib.path)"], env=env,
+                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+
+    (tmp_path / "build").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
+    assert run().stdout.strip() == str(tmp_path / "build" / "libtenon.so.0")
+    (tmp_path / "build").unlink()
+    done = run()
+    assert done.stdout.startswith("libtenon") or "set TENON_LIBRARY" in done.stderr and "make wheel" in done.stderr
+    (folder / "tenon").rename(tmp_path / "tenon")
+    (tmp_path / "tenon" / "lib").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
+    env["PYTHONPATH"] = str(tmp_path)
+    assert run().stdout.strip() == str(tmp_path / "tenon" / "lib" / "libtenon.so.0")
+
+
+def pythons():
+    """By version, those that the wheel is for."""
+    named = filter(None, os.environ.get("TN_TEST_PYTHONS", "").split(os.pathsep))
+    found = {}
+    for path in (sys.executable, *named, *(shutil.which(f"python3.{minor}") for minor in range(LEAST[1], 20))):
+        if path:
+            done = subprocess.run([path, "-c", "import sys, sysconfig; print(sys.implementation.name, sys.version_info[0],"
+                                   "sys.version_info[1], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"],
+                                  check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            name, *numbers = done.stdout.split() or [""]
+            if name == "cpython" and numbers[2] == "0" and (version := tuple(map(int, numbers[:2]))) >= LEAST:
+                found.setdefault(version, path)
+    return found
+
+
+PROGRAM = """
+import array, sys
+import tenon
+from tenon import _library, operators
+assert _library.lib.path.startswith(sys.path[0]), _library.lib.path
+fast = operators._fast
+assert fast is not None and fast.__file__.startswith(sys.path[0]), fast
+given = memoryview(array.array("f", range(6))).cast("B").cast("f", (2, 3))
+other = memoryview(array.array("f", range(6))).cast("B").cast("f", (3, 2))
+made = memoryview(bytearray(16)).cast("f", (2, 2))
+assert tenon.matmul(given, other, out=made).tolist() == [[10.0, 13.0], [28.0, 40.0]]
+
+# What the extension asks of a Python: arrays are seen and let go.
+assert fast.teach((memoryview,), None, None, None)
+assert fast.matmul(None, given, other) is NotImplemented and fast.served() == 0  # a memoryview has no dtype
+for wrong in (given[:1], other.tobytes()):
+    assert fast.matmul(None, given, wrong) is NotImplemented
+given.release(), other.release()  # fails while somebody holds them
+print(sys.version_info[0], sys.version_info[1])
+"""
+
+
+def test_every_python_that_it_is_for(made, built, tmp_path):
+    """Uses the same wheel, with its own extension, and no compiler."""
+    zipfile.ZipFile(made).extractall(tmp_path / "site")
+    (tmp_path / "site" / "program.py").write_text(PROGRAM)
+    env = {name: value for name, value in os.environ.items() if name not in ("TENON_LIBRARY", "PYTHONPATH")}
+    for version, python in pythons().items():
+        done = subprocess.run([python, "-B", str(tmp_path / "site" / "program.py")], env=env, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
+        assert (done.returncode, done.stdout.split()) == (0, [*map(str, version)]), (python, done.stdout)
+    print("Pythons:", *(f"{major}.{minor}" for major, minor in pythons()))
