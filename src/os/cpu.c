@@ -51,7 +51,6 @@ static void examine(bool ask_amx, tni_cpu_facts *out)
         tni_cpu_x86_judge(&x86, out);
     } else if (tni_cpu_arm_read(&arm)) {
         tni_cpu_arm_judge(&arm, out);
-        out->possible = out->usable;
     }
     atomic_store_explicit(&current, out, memory_order_release);
 }

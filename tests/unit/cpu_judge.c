@@ -282,6 +282,8 @@ static void stays_consistent_for_any_registers(void **state)
                 assert_int_equal(facts.usable & implied[i].needs, implied[i].needs);
         }
         assert_int_equal(facts.usable & ~(sse | avx | avx512 | amx), 0);
+        assert_int_equal(facts.usable & ~facts.possible, 0);
+        assert_int_equal(facts.possible & ~facts.usable & ~amx, 0);
     }
 }
 
