@@ -185,7 +185,7 @@ void write_machine(json *to, const findings *found)
     json_known_text(to, "hypervisor", facts->hypervisor);
     json_text(to, "level", found->level);
     json_text(to, "capability", found->capability);
-    write_features(to, facts->features);
+    write_features(to, found->features);
     json_known_text(to, "uuid", facts->uuid);
     json_known_text(to, "uuid_source", facts->uuid_source);
     json_integer(to, "threads", facts->threads);

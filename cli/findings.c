@@ -170,6 +170,7 @@ static tn_status gather(uint32_t parts, findings *to, tn_error *err)
     to->version = tn_version();
     to->level = tn_cpu_level();
     to->capability = tn_cpu_capability();
+    (void)tn_cpu_features(to->features, sizeof to->features);
     if (parts & FIND_PLATFORMS)
         status = gather_platforms(to, err);
     if (!status && parts & FIND_PLATFORMS)

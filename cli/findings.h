@@ -37,6 +37,7 @@ typedef struct findings {
     const char *version;
     const char *level;      /* tn_cpu_level      */
     const char *capability; /* tn_cpu_capability */
+    char features[512];     /* tn_cpu_features   */
 
     found_platform *platforms;
     size_t platform_count;

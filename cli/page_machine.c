@@ -54,7 +54,7 @@ void page_machine(FILE *to, const findings *found)
     if (facts->uuid[0])
         text_add(&identity, "%s, from %s", facts->uuid, facts->uuid_source);
     write_row(to, "Identity", identity.text);
-    write_features(to, facts->features);
+    write_features(to, found->features);
     html_write(to, "</dl>\n</div>\n</section>\n");
 }
 

@@ -170,7 +170,9 @@
     X(INT, CPU_THREADS, cpu_threads, "cpu.threads", "auto", 0, 0, 1024, "0.1",                     \
       "threads that a loop may use; the process's value only")                                     \
     X(WORD, CPU_ISA_MASK, cpu_isa_mask, "cpu.isa_mask", isa, 0, 0, 0, "0.1",                       \
-      "the highest level of instructions that kernels may use; the process's value only")          \
+      "the highest level of instructions that kernels may use; below the processor's own, "        \
+      "kernels of libraries, which choose theirs themselves, are refused; the process's value "    \
+      "only")                                                                                      \
     X(BOOL, MAY_CROSS_DEVICES, may_cross_devices, "may_cross_devices", 0, 0, 0, 1, "0.1",          \
       "an operator may copy operands between devices")                                             \
     X(BYTES, WORKSPACE_LIMIT, workspace_limit, "workspace.limit", "none", -1, 0, INT64_MAX, "0.1", \

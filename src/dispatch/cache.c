@@ -91,7 +91,7 @@ static void make_key(const tni_question *question, key *out)
     out->words[count++] = (uint64_t)question->device->ordinal << 32 | life;
     out->words[count++] = tni_context_hash(question->context, class);
     out->words[count++] = tni_dispatch_generation();
-    out->words[count++] = tni_cpu_features();
+    out->words[count++] = tni_cpu_stamp();
     out->count = count;
     out->hash = tni_hash_words(out->words, count);
 }

@@ -7,6 +7,7 @@
 #include "dispatch/tune/tuning.h"
 #include "judge.h"
 #include "os/cpu.h"
+#include "os/cpu_level.h"
 #include "os/parallel.h"
 #include "settings/context.h"
 #include "settings/table.h"
@@ -111,20 +112,30 @@ static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, 
                       words[0] ? words : "what has no name here and is unknown");
 }
 
+bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why)
+{
+    if (!row->library || !tni_cpu_is_masked())
+        return true;
+    return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
+                      "%s chooses its own instructions and may take more than %s, which is what "
+                      "cpu.isa_mask permits; unset it, or take a kernel of Tenon's own",
+                      row->library, tni_cpu_level());
+}
+
 static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_refusal *why)
 {
     uint64_t lacks = row->cpu_needs & ~asking->cpu_features;
     const char *reason = "";
     char words[96];
     if (!lacks)
-        return true;
+        return !is_cpu_here(asking->question->device) || tni_mask_permits(row, why);
     for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
         if (lacks >> i & 1 && tni_cpu_why_not(i))
             reason = tni_cpu_why_not(i);
     }
     if (asking->question->device->plans_only)
         reason = "the description has no such features";
-    else if (!(lacks & ~tni_cpu_detected()))
+    else if (!(lacks & ~tni_cpu_possible()))
         reason = "cpu.isa_mask hides them";
     tni_cpu_features_write(lacks, words, sizeof words);
     return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,

@@ -18,6 +18,10 @@ typedef struct tni_asking {
 /* False, and why, when rules forbid what they judged, or ask for another. */
 bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why);
 
+/* False, and why, for a row of this processor's that goes through a library while cpu.isa_mask hides
+ * instructions: libraries choose theirs themselves, and none says what it took. */
+bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why);
+
 /* Whether what the kernel does to numbers is allowed: precision, determinism, narrow sums. */
 bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why);
 

@@ -33,7 +33,7 @@ typedef struct memory {
     int32_t uses; /* calls of the thread that run it now, one inside the other */
     int32_t life; /* of its device */
     uint64_t generation;
-    uint64_t features;
+    uint64_t processor;                                        /* tni_cpu_stamp */
     int64_t low[TN_OP_OPERANDS_MAX], high[TN_OP_OPERANDS_MAX]; /* bytes from the first element */
     tni_problem problem;
     size_t count;
@@ -189,7 +189,7 @@ static memory *find(const signature *s)
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
     if (call->life == tni_life_of(call->problem.device) &&
-        call->generation == tni_dispatch_generation() && call->features == tni_cpu_features() &&
+        call->generation == tni_dispatch_generation() && call->processor == tni_cpu_stamp() &&
         tni_lease_again(call->plan))
         return call;
     forget(mine(), s->hash % CALLS);
@@ -265,7 +265,7 @@ void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_pla
     made->plan = tni_plan_retain(plan);
     made->life = tni_life_of(problem->device);
     made->generation = tni_dispatch_generation();
-    made->features = tni_cpu_features();
+    made->processor = tni_cpu_stamp();
     made->problem = *problem;
     made->count = s.count;
     memcpy(made->words, s.words, s.count * sizeof s.words[0]);

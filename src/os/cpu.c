@@ -20,7 +20,9 @@ static const char all_features[] = TN_CPU_FEATURE_LIST(LISTED);
 static const char *const lacking[] = {TN_CPU_FEATURE_LIST(LACKING)};
 #undef LACKING
 
-TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 64, "features are the bits of one word");
+/* Beside the features in a stamp. */
+#define MASKED (UINT64_C(1) << 63)
+TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 63, "features and one more are the bits of one word");
 
 void tni_cpu_facts_note(tni_cpu_facts *facts, int feature, uint64_t needs, const char *obstacle)
 {
@@ -86,6 +88,23 @@ uint64_t tni_cpu_detected(void)
     return facts()->usable;
 }
 
+static bool amx_offered;
+
+static void look_for_amx(void)
+{
+    amx_offered = tni_cpu_x86_offers_amx();
+}
+
+uint64_t tni_cpu_possible(void)
+{
+    static tni_once once = TNI_ONCE_INIT;
+    const tni_cpu_facts *known = facts();
+    if (known->possible == known->usable)
+        return known->usable;
+    tni_once_run(&once, look_for_amx);
+    return amx_offered ? known->possible : known->usable;
+}
+
 uint64_t tni_cpu_quirks(void)
 {
     return facts()->quirks;
@@ -104,6 +123,17 @@ void tni_cpu_mask_set(uint64_t allow)
 uint64_t tni_cpu_mask(void)
 {
     return atomic_load_explicit(&allowed, memory_order_relaxed);
+}
+
+bool tni_cpu_is_masked(void)
+{
+    uint64_t mask = tni_cpu_mask();
+    return mask != UINT64_MAX && (tni_cpu_possible() & ~mask) != 0;
+}
+
+uint64_t tni_cpu_stamp(void)
+{
+    return tni_cpu_features() | (tni_cpu_is_masked() ? MASKED : 0);
 }
 
 const char *tni_cpu_why_not(int feature_index)

@@ -24,6 +24,7 @@ enum {
 
 /* Asked once, then remembered. Thread-safety: Safe. */
 uint64_t tni_cpu_detected(void); /* everything usable on this machine                   */
+uint64_t tni_cpu_possible(void); /* the same, and AMX where it has only to be asked for */
 uint64_t tni_cpu_quirks(void);
 uint64_t tni_cpu_features(void); /* the same, less what the mask hides                   */
 
@@ -38,6 +39,13 @@ bool tni_cpu_amx_request(void);
  * that are not detected cannot be added. UINT64_MAX hides nothing. */
 void tni_cpu_mask_set(uint64_t allow);
 uint64_t tni_cpu_mask(void);
+
+/* Whether the mask hides anything that is possible here. Whoever chooses instructions himself, as
+ * libraries do, may then take what is hidden. */
+bool tni_cpu_is_masked(void);
+
+/* What choices of kernels go by: while it is the same, features and tni_cpu_is_masked are. */
+uint64_t tni_cpu_stamp(void);
 
 /* Why a feature that the processor has is not usable ("the system does not save zmm registers"),
  * or NULL when it is usable or the processor lacks it. Static text. */

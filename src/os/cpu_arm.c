@@ -40,6 +40,7 @@ void tni_cpu_arm_judge(const tni_cpu_arm *raw, tni_cpu_facts *out)
         if ((raw->hwcap & row->hwcap) == row->hwcap && (raw->hwcap2 & row->hwcap2) == row->hwcap2)
             tni_cpu_facts_note(out, row->feature, row->needs, NULL);
     }
+    out->possible = out->usable;
 }
 
 #if defined(__aarch64__) && defined(__linux__)

@@ -8,6 +8,7 @@
 /* The verdict. Zeroed knows of nothing. */
 typedef struct tni_cpu_facts {
     uint64_t usable;
+    uint64_t possible; /* those, and what lacks nothing but that the system is asked for it */
     uint64_t quirks;
     const char *why_not[TN_CPU_FEATURE_COUNT]; /* as tni_cpu_why_not */
 } tni_cpu_facts;
@@ -44,6 +45,9 @@ bool tni_cpu_arm_read(tni_cpu_arm *out);
 
 /* Asks the kernel for the tile registers; TNI_AMX_... */
 uint32_t tni_cpu_x86_ask_amx(void);
+
+/* Whether the kernel knows of that permission, which nobody is given by this. */
+bool tni_cpu_x86_offers_amx(void);
 
 /* Into zeroed facts. */
 void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out);

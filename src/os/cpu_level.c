@@ -15,8 +15,9 @@ struct level {
 
 #define F(name) TN_CPU_BIT(name)
 
-/* AMX counts once the system has permitted it, which whoever is about to choose such kernels asks
- * for (tni_cpu_amx_request): to ask changes the process, and a query must not. */
+/* AMX counts where the system has it to give, before anyone has asked for it: to ask changes the
+ * process, and a query must not. Whoever is about to choose such kernels asks (tni_cpu_amx_request),
+ * and so does who names the level as a limit. */
 // clang-format off
 static const struct level x86[] = {
     {"baseline",    "DEFAULT", 0, F(SSE2)},
@@ -89,21 +90,26 @@ static const tni_cpu_asked *this_processor(tni_cpu_asked *out)
     return out;
 }
 
+uint64_t tni_cpu_told(void)
+{
+    return tni_cpu_possible() & tni_cpu_mask();
+}
+
 const char *tni_cpu_capability(void)
 {
-    return tni_cpu_capability_of(tn_cpu_architecture(), tni_cpu_features(), tni_cpu_sve_bits());
+    return tni_cpu_capability_of(tn_cpu_architecture(), tni_cpu_told(), tni_cpu_sve_bits());
 }
 
 const char *tni_cpu_level(void)
 {
-    return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_features());
+    return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_told());
 }
 
 const char *tn_cpu_withheld(const char **out_reason)
 {
     for (int i = TN_CPU_FEATURE_COUNT - 1; i >= 0; i--) {
         const char *why = tni_cpu_why_not(i);
-        if (!why)
+        if (!why || tni_cpu_possible() >> i & 1)
             continue;
         if (out_reason)
             *out_reason = why;
@@ -191,11 +197,35 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
     return TN_OK;
 }
 
-tn_status tni_cpu_limit_check(const char *level, tn_error *err)
+/* Asks the system for what it gives only on request, if the level needs it: what is said of the
+ * level then is what came of it, whatever ran before. */
+static void request(const char *level)
+{
+    struct ladder ladder = ladder_of(tn_cpu_architecture());
+    const char *word = known_word(level);
+    size_t steps = word ? steps_of(ladder, word, tni_cpu_sve_bits()) : 0;
+    uint64_t needs = 0;
+    for (size_t i = 0; i < steps; i++)
+        needs |= ladder.levels[i].needs;
+    if (needs & tni_cpu_possible() & ~tni_cpu_detected())
+        (void)tni_cpu_amx_request();
+}
+
+/* The features that remain on this processor; all without a level. */
+static tn_status mask_here(const char *level, uint64_t *out_allow, tn_error *err)
 {
     tni_cpu_asked cpu;
+    *out_allow = UINT64_MAX;
+    if (!level)
+        return TN_OK;
+    request(level);
+    return tni_cpu_limit_mask(this_processor(&cpu), level, out_allow, err);
+}
+
+tn_status tni_cpu_limit_check(const char *level, tn_error *err)
+{
     uint64_t allow;
-    return level ? tni_cpu_limit_mask(this_processor(&cpu), level, &allow, err) : TN_OK;
+    return mask_here(level, &allow, err);
 }
 
 const char *tni_cpu_limit_word(const char *level)
@@ -208,9 +238,8 @@ const char *tni_cpu_limit_word(const char *level)
 
 tn_status tni_cpu_limit(const char *level, tn_error *err)
 {
-    tni_cpu_asked cpu;
-    uint64_t allow = UINT64_MAX;
-    tn_status status = level ? tni_cpu_limit_mask(this_processor(&cpu), level, &allow, err) : TN_OK;
+    uint64_t allow;
+    tn_status status = mask_here(level, &allow, err);
     if (!status)
         tni_cpu_mask_set(allow);
     return status;

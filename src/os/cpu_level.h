@@ -25,7 +25,11 @@ typedef struct tni_cpu_asked {
 tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64_t *out_allow,
                              tn_error *err);
 
-/* As tn_cpu_limit, which is the process's setting; and whether it would succeed. */
+/* The features that reports tell: those that are possible, less what the mask hides. */
+uint64_t tni_cpu_told(void);
+
+/* As tn_cpu_limit, which is the process's setting; and whether it would succeed. Both ask the system
+ * for AMX when the level needs it. */
 tn_status tni_cpu_limit(const char *level, tn_error *err);
 tn_status tni_cpu_limit_check(const char *level, tn_error *err);
 

@@ -146,7 +146,8 @@ static bool has_osxsave(const tni_cpu_x86 *raw)
     return answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
 }
 
-void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
+/* As if the kernel stood to AMX as `amx` says. */
+static void judge_rows(const tni_cpu_x86 *raw, uint32_t amx, tni_cpu_facts *out)
 {
     uint64_t saved = has_osxsave(raw) ? raw->xcr0 : 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -155,9 +156,17 @@ void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
             continue;
         const char *obstacle = unsaved(row->state, saved);
         if (!obstacle && row->state & STATE_TILE_DATA)
-            obstacle = not_permitted(raw->amx);
+            obstacle = not_permitted(amx);
         tni_cpu_facts_note(out, row->feature, row->needs, obstacle);
     }
+}
+
+void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
+{
+    tni_cpu_facts asked = {0};
+    judge_rows(raw, raw->amx == TNI_AMX_UNASKED ? TNI_AMX_GIVEN : raw->amx, &asked);
+    judge_rows(raw, raw->amx, out);
+    out->possible = asked.usable;
     out->quirks = quirks_of(raw);
 }
 
@@ -202,11 +211,23 @@ uint32_t tni_cpu_x86_ask_amx(void)
     return errno == ENOSPC ? TNI_AMX_SMALL_STACK : TNI_AMX_REFUSED;
 }
 
+bool tni_cpu_x86_offers_amx(void)
+{
+    const long get_supported = 0x1021;
+    uint64_t supported = 0;
+    return syscall(SYS_arch_prctl, get_supported, &supported) == 0 && supported & STATE_TILE_DATA;
+}
+
 #else
 
 uint32_t tni_cpu_x86_ask_amx(void)
 {
     return TNI_AMX_REFUSED;
+}
+
+bool tni_cpu_x86_offers_amx(void)
+{
+    return false;
 }
 
 #endif

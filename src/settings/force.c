@@ -72,7 +72,7 @@ const char *tn_cpu_level(void)
 size_t tn_cpu_features(char *out, size_t size)
 {
     tni_settings_begin();
-    return tni_cpu_features_write(tni_cpu_features(), out, out ? size : 0);
+    return tni_cpu_features_write(tni_cpu_told(), out, out ? size : 0);
 }
 
 /* The word of a level as the setting spells it, which has one spelling of those that the limit takes;

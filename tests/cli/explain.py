@@ -336,6 +336,19 @@ class DryRun(Case):
         self.assertEqual(document["without_set"]["chosen"], before)
         self.assertIn(document["chosen"], ("cpu.softmax.plain", "cpu.softmax.ref"))
 
+    def test_libraries_keep_to_the_level_of_instructions(self):
+        own = re.search(r"level\s([\w-]+),", self.text(SOFTMAX))[1]
+        if own == "baseline":
+            self.skipTest("this processor has one level")
+        for row in self.document("--set", "cpu.isa_mask=baseline", MATMUL)["candidates"]:
+            if row["platform"] == "cpu" and row["library"]:
+                self.assertEqual(row["verdict"], "refused")
+                if row["why"]["code"] not in ("dtype", "precision"):
+                    self.assertEqual((row["why"]["code"], row["why"]["what"]), ("device", "instructions"))
+                    self.assertIn(row["library"] + " chooses its own instructions", row["why"]["text"])
+        for row in self.document("--set", "cpu.isa_mask=" + own, MATMUL)["candidates"]:
+            self.assertNotIn("chooses its own instructions", str(row["why"]))
+
 
 class Text(Case):
     def test_is_a_bug_report(self):

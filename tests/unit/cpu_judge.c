@@ -175,6 +175,7 @@ static void explains_amx_permission(void **state)
         raw.amx = cases[i].answer;
         tni_cpu_facts facts = judged(&raw);
         assert_int_equal(facts.usable, sse | avx | avx512);
+        assert_int_equal(facts.possible, facts.usable | (raw.amx == TNI_AMX_UNASKED ? amx : 0));
         assert_why_not(&facts, amx, cases[i].why);
     }
 }
@@ -281,6 +282,8 @@ static void stays_consistent_for_any_registers(void **state)
                 assert_int_equal(facts.usable & implied[i].needs, implied[i].needs);
         }
         assert_int_equal(facts.usable & ~(sse | avx | avx512 | amx), 0);
+        assert_int_equal(facts.usable & ~facts.possible, 0);
+        assert_int_equal(facts.possible & ~facts.usable & ~amx, 0);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "settings_child.h"
 
 #include "fault/fault.h"
+#include "os/cpu_level.h"
 #include "os/parallel.h"
 
 static void every_row_by_its_variable(void **state)
@@ -221,6 +222,19 @@ static void what_the_process_has_one_of_is_in_force_at_once(void **state)
     assert_string_equal(ask_run("TENON_CPU_THREADS=5", NULL, say_loop, NULL), "3 5");
 }
 
+/* Also what the system gives only on request, and nobody has asked for yet. */
+static void the_processors_own_level_is_followed(void **state)
+{
+    const char *own = tni_cpu_level();
+    char variable[64], expected[128];
+    (void)state;
+    snprintf(variable, sizeof variable, "TENON_CPU_ISA_MASK=%s", own);
+    snprintf(expected, sizeof expected, "cpu.isa_mask=%s [environment: TENON_CPU_ISA_MASK]\n", own);
+    assert_string_equal(ask_with(variable, NULL), expected);
+    assert_string_equal(ask_run(variable, NULL, say_level, NULL), own);
+    assert_string_equal(ask_run(NULL, NULL, say_level, NULL), own);
+}
+
 static void rules_that_contradict_are_told(void **state)
 {
     const char *said = ask_with("TENON_MKLDNN_ENABLED=0", "TENON_MATMUL_LIBRARY=require:mkldnn");
@@ -314,6 +328,7 @@ int main(void)
         cmocka_unit_test(strange_variables_are_told_with_the_nearest),
         cmocka_unit_test(a_level_that_is_not_here_is_told),
         cmocka_unit_test(what_the_process_has_one_of_is_in_force_at_once),
+        cmocka_unit_test(the_processors_own_level_is_followed),
         cmocka_unit_test(rules_that_contradict_are_told),
         cmocka_unit_test(problems_are_logged_once),
         cmocka_unit_test(a_reset_goes_back_to_what_was_read),

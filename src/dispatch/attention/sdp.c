@@ -75,15 +75,18 @@ tn_status tn_sdp_kernel_enter(tn_scope *scope, int32_t flash, int32_t math, int3
 static bool could_run(const tni_kernel *kernel, tn_refusal *why)
 {
     tn_library_state state = {.struct_size = sizeof state};
-    uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_features();
+    bool is_cpu = strcmp(kernel->row->platform, "cpu") == 0;
+    uint64_t lacks = kernel->row->cpu_needs & ~(tni_cpu_possible() & tni_cpu_mask());
     char words[96];
-    if (strcmp(kernel->row->platform, "cpu") == 0 && lacks) {
+    if (is_cpu && lacks) {
         tni_cpu_features_write(lacks, words, sizeof words);
         return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0, "%s needs %s",
                           kernel->row->name, words);
     }
     if (!kernel->row->library)
         return true;
+    if (is_cpu && !tni_mask_permits(kernel->row, why))
+        return false;
     if (!kernel->library || tn_library_state_get(kernel->library, NULL, &state, NULL))
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
                           "no module here offers %s", kernel->row->library);
