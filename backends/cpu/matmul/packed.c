@@ -294,10 +294,24 @@ static void compute_matrices(work *w, const tn_run *run, bool strips)
     }
 }
 
+/* Whether one thread has done all before another would have begun. */
+static bool is_light(const tni_mm_set *set, const tni_mm_product *p)
+{
+    const double begin_ns = 6e3, element_ns = 0.25;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    return (double)p->matrices * (m * n * k * set->cost + (m * k + k * n + m * n) * element_ns) <
+           begin_ns;
+}
+
 void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, const tn_run *run)
 {
     layout it;
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
+    tn_run alone = *run;
+    if (run->threads > 1 && is_light(set, product)) {
+        alone.threads = 1;
+        run = &alone;
+    }
     const int32_t threads = lay_out_within(set, product, run, &it);
     w.slab = it.slab;
     tni_mm_finish_make(product, set->acc, &w.finish);
