@@ -33,14 +33,14 @@ static void print_result(const char *name, const bench_wish *wish, const tn_benc
     text_cell(name, NAME);
     printf(" %*s %*s %*s", TIME, text_time(result->us, time), RATE,
            text_rate(result->gflops, "FLOP", flops), RATE, text_rate(result->gbps, "B", bytes));
-    if (result->runs > 1)
+    if (result->runs != 1)
         printf(" %6.1f%% %5d", result->spread * 100, (int)result->runs);
     else
         printf(" %7s %5d", "-", (int)result->runs);
     if (wish->against.count)
         printf("  %s, x %.2f (A/A within %.1f%%)", text_time(result->against_us, other),
                result->ratio, result->aa_spread * 100);
-    if (result->runs > 1 && !is_measurable(result->spread))
+    if (result->runs != 1 && !is_measurable(result->spread))
         printf("  %snot measurable here%s", paint(PAINT_ODD), paint(PAINT_NONE));
     putchar('\n');
 }

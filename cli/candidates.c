@@ -72,7 +72,7 @@ const char *text_rate(double giga, const char *unit, char room[TEXT_RATE])
 
 double spread_of(const tn_bench_result *result)
 {
-    return result->runs > 1 ? result->spread : (double)NAN;
+    return result->runs == 1 ? (double)NAN : result->spread;
 }
 
 bool is_measurable(double spread)

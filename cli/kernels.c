@@ -283,7 +283,7 @@ void phrase_kernel_figures(const found_kernel *kernel, text_line *out)
 {
     if (kernel->checked == TRIAL_DONE)
         text_add_item(out, "error %.3g%% of its bound", kernel->check.error * 100);
-    if (kernel->timed == TRIAL_DONE && kernel->bench.runs < 2)
+    if (kernel->timed == TRIAL_DONE && kernel->bench.runs == 1)
         text_add_item(out, "one run");
     else if (kernel->timed == TRIAL_DONE)
         text_add_item(out, "spread %.0f%%%s", kernel->bench.spread * 100,
