@@ -3,6 +3,8 @@ model compiled up to generated code."""
 import inspect
 import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -184,3 +186,17 @@ WRONG = {
 def test_what_is_given_is_checked(told):
     with pytest.raises((TypeError, tenon.errors.InvalidArgumentError), match=told):
         WRONG[told]()
+
+
+def test_registering_before_the_first_look():
+    """PyTorch enters its own devices at the first look, which must not take this one's place."""
+    script = """
+from tenon import device_interface
+made = device_interface.register("cpu")
+from torch._dynamo.device_interface import get_interface_for_device
+assert get_interface_for_device("cpu") is made
+with made.stream(None):
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

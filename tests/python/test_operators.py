@@ -454,3 +454,32 @@ def test_lock(tmp_path):
         tenon.lock.use(None)
     with pytest.raises(tenon.errors.Error):
         tenon.lock.check(tmp_path / "none.lock")
+
+
+def test_numbers_of_numpy_are_read_and_not_written():
+    assert numpy.asarray(tenon.binary("add", numpy.float32(1), numpy.float32(5))) == 6
+    assert numpy.asarray(tenon.binary("sub", numpy.float64(10), numpy.float64(4))) == 6
+    for write in (lambda: tenon.fill(numpy.float32(1), 5),
+                  lambda: tenon.copy(numpy.zeros((), "f4"), numpy.float32(2))):
+        with pytest.raises(tenon.Error, match="read-only"):
+            write()
+
+
+@pytest.mark.parametrize("shape, strides", [((2, 3, 4), (4,)), ((2,), (4, 4))])
+def test_strides_are_as_many_as_dimensions(shape, strides):
+    class Odd:
+        memory = numpy.zeros(24, "f4")
+        __array_interface__ = dict(typestr="<f4", shape=shape, strides=strides, version=3,
+                                   data=(memory.ctypes.data, False))
+
+    with pytest.raises(tenon.Error, match=f"{len(strides)} strides for {len(shape)} dimensions"):
+        tenon.unary("neg", Odd())
+
+
+def test_fill_refuses_integers_that_would_be_rounded():
+    out = numpy.zeros(3, "i8")
+    tenon.fill(out, 2**53)
+    assert (out == 2**53).all()
+    for value in (2**53 + 1, 2**62 + 1, 10**400):
+        with pytest.raises(tenon.Error, match="double"):
+            tenon.fill(out, value)

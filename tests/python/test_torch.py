@@ -436,3 +436,17 @@ def test_inference_mode():
 
     with current_platform.inference_mode():
         assert torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: tenon.fill(t, 0.0),
+    lambda t: tenon.copy(torch.zeros(3, 3), t),
+    lambda t: tenon.matmul(torch.ones(3, 3), torch.ones(3, 3), out=t)])
+def test_gradients_by_what_was_overwritten_are_refused(write):
+    x, t = torch.ones(3, 3, requires_grad=True), torch.full((3, 3), 5.0)
+    y = x * t
+    write(t)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    with torch.inference_mode():
+        write(torch.ones(3, 3))

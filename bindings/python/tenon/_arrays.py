@@ -153,6 +153,15 @@ class NumpyKind(Kind):
         return self.make(shape, self.dtypes[word])
 
 
+class ScalarKind(NumpyKind):
+    """NumPy's numbers, which have no memory that stays: a copy is read, and none can be written to."""
+
+    def view(self, array: Any) -> _abi.Tensor:
+        made = sys.modules["numpy"].array(array)
+        made.flags.writeable = False
+        return super().view(made)
+
+
 class TorchKind(Kind):
     """PyTorch's, on every device that DLPack has a number for."""
 
@@ -171,6 +180,7 @@ class TorchKind(Kind):
             lambda index: torch.cuda.current_stream(index).cuda_stream)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         self.forward = torch.autograd.forward_ad
+        self.count_write = getattr(torch.autograd.graph, "increment_version", None)
         teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
                    self.forward)
 
@@ -194,6 +204,13 @@ class TorchKind(Kind):
         tensor = make_tensor(address, tuple(array.shape), array.stride(), 1, number, array, 0, place, at.index or 0)
         if place != CPU:
             tensor.source = (self, array)
+        return tensor
+
+    def view_to_write(self, array: Any) -> _abi.Tensor:
+        """With the write counted, so that gradients by what was there before are refused by PyTorch."""
+        tensor = self.view(array)
+        if self.count_write is not None and not array.is_inference():
+            self.count_write(array)
         return tensor
 
     def _refusal(self, array: Any, dual: bool = False, wrapped: bool = False) -> Exception:
@@ -338,9 +355,12 @@ class InterfaceKind(Kind):
         word = _dtypes.typestr_word(facts["typestr"])
         size, shape = _dtypes.BYTES[word], checked_sizes(facts["shape"])
         strides = checked_sizes(facts.get("strides") or _buffers.dense_strides(shape, size))
+        if len(strides) != len(shape):
+            raise errors.invalid(f"{self.attribute} of {type(array).__name__} has {len(strides)} strides for "
+                                 f"{len(shape)} dimensions")
         address, read_only = facts["data"]
         index = 0 if self.device_type == CPU else cuda_index(address)
-        tensor = make_tensor(address, shape, strides, size, _dtypes.NUMBER[word], array,
+        tensor = make_tensor(address, shape, strides, size, _dtypes.NUMBER[word], (array, facts),
                              READ_ONLY if read_only else 0, self.device_type, index)
         if self.device_type != CPU:
             tensor.source = (self, array)
@@ -384,6 +404,8 @@ def _kind_of_type(cls: type, array: Any) -> Kind:
         module = base.__module__.partition(".")[0]
         if module == "numpy" and base.__name__ == "ndarray":
             return _made.get("numpy") or _made.setdefault("numpy", NumpyKind())
+        if module == "numpy" and base.__name__ == "generic":
+            return _made.get("scalar") or _made.setdefault("scalar", ScalarKind())
         if module == "torch" and base.__name__ == "Tensor":
             return _made.get("torch") or _made.setdefault("torch", TorchKind())
     if hasattr(array, "__dlpack__"):

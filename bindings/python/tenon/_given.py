@@ -41,9 +41,15 @@ def scalar(what: str, value: Any) -> complex:
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
-        return complex(value)
+        number = complex(value)
     except (TypeError, ValueError):
         raise TypeError(f"{what} needs a number, found {type(value).__name__}") from None
+    except OverflowError:
+        raise errors.invalid(f"{what}: an integer of {value.bit_length()} bits is more than a double holds") from None
+    if isinstance(value, int) and int(number.real) != value:
+        raise errors.invalid(f"{what} {value} is passed as a double, which does not hold it; the nearest is "
+                             f"{int(number.real)}")
+    return number
 
 
 def instance(what: str, value: Any, cls: type) -> Any:

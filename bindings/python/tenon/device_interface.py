@@ -12,13 +12,18 @@ Where the interface's numbers are concerned, -1 is no device everywhere, and cha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import types
 from ctypes import byref, c_int32
 from typing import Any
 
 import torch
-from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
+from torch._dynamo.device_interface import (
+    DeviceInterface,
+    get_registered_device_interfaces,
+    register_interface_for_device,
+)
 from torch._inductor.codegen.common import (
     DeviceOpOverrides,
     register_backend_for_device,
@@ -177,9 +182,9 @@ class TenonInterface(DeviceInterface):
         return cls._device(device).current_stream()
 
     @staticmethod
-    def stream(stream: _devices.Stream) -> Any:  # type: ignore[override]
-        """A scope in which the stream is current."""
-        return stream
+    def stream(stream: _devices.Stream | None) -> Any:  # type: ignore[override]
+        """A scope in which the stream is current; None changes nothing."""
+        return contextlib.nullcontext() if stream is None else stream
 
     @classmethod
     def get_raw_stream(cls, device_idx: int) -> int:
@@ -283,8 +288,10 @@ def register(platform: str, device_type: str | None = None, scheduling: Any = No
     """Makes the platform's devices known to Dynamo and Inductor as `device_type`, the platform's own word
     when it is left out. Without a scheduling of one's own, kernels are written in Triton."""
     made = interface(platform)
-    device_type = device_type or text(lib.tn_platform_device_type(_platform(platform)))
+    if device_type is None:
+        device_type = text(lib.tn_platform_device_type(_platform(platform)))
     _given.text("device_type", device_type)
+    get_registered_device_interfaces()  # PyTorch's own are entered at the first look, and would take this one's place
     if scheduling is None:
         from torch._inductor.codegen.triton import TritonScheduling as scheduling
     if wrapper is None:
