@@ -3,6 +3,7 @@ import importlib
 import inspect
 import pathlib
 import sys
+import types
 
 import numpy
 import pytest
@@ -294,3 +295,24 @@ for change in (lambda: backends.cudnn.set_flags(benchmark=True), lambda: backend
 with backends.cudnn.flags(benchmark=True):
     assert backends.cudnn.benchmark
 """)
+
+
+def test_switches_are_annotated():
+    """For checkers of types, which do not see what is computed."""
+    found = 0
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tenon.backends") and type(module) is not types.ModuleType:
+            switches = {key for key, value in vars(type(module)).items() if isinstance(value, property)}
+            assert switches == set(module.__annotations__), name
+            found += 1
+    assert found >= 9
+
+
+def test_misspelt_switches_are_refused():
+    with pytest.raises(AttributeError, match="did you mean 'benchmark'"):
+        backends.cudnn.benchmrk = True
+    with pytest.raises(AttributeError, match="is a function; call it"):
+        backends.cuda.enable_flash_sdp = False
+    with pytest.raises(AttributeError):
+        backends.cuda.cufft_plan_cache.max_siz = 3
+    assert callable(backends.cuda.enable_flash_sdp)

@@ -64,4 +64,5 @@ def set_flags(fp32_precision: str | None = None) -> tuple[Any, ...]:
     return before
 
 
+fp32_precision: str
 _views.install(__name__, fp32_precision=_views.setting("fp32_precision"))

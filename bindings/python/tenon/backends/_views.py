@@ -23,10 +23,27 @@ def setting(key: str) -> property:
                     lambda self, value: settings.set(key, check(key, value)), doc=doc)
 
 
+class _Module(types.ModuleType):
+    """One whose computed attributes alone can be set: a misspelt switch would be nobody's."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property) or name.startswith("__") or isinstance(
+                value, types.ModuleType):
+            super().__setattr__(name, value)
+            return
+        if callable(vars(self).get(name)):
+            raise AttributeError(f"{self.__name__}.{name} is a function; call it")
+        import difflib
+
+        near = difflib.get_close_matches(name, [key for key, found in vars(type(self)).items()
+                                                if isinstance(found, property)], 1)
+        raise AttributeError(f"{self.__name__} has no switch {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
 def install(name: str, **properties: property) -> None:
-    """Gives a module attributes that are computed."""
+    """Gives a module attributes that are computed, which it has annotations for. Others can be set no more."""
     module = sys.modules[name]
-    module.__class__ = type(name.rpartition(".")[2], (types.ModuleType,), properties)
+    module.__class__ = type(name.rpartition(".")[2], (_Module,), properties)
 
 
 class Precision:

@@ -48,6 +48,8 @@ class _Matmul:
 class _PlanCache:
     """FFT plans that are kept for each device."""
 
+    __slots__ = ()
+
     @property
     def max_size(self) -> int:
         """How many at most; 0 keeps none. One number for all devices."""
@@ -207,4 +209,5 @@ def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
     return _can_use("tn_can_use_cudnn_attention", params, debug)
 
 
+fp32_precision: str
 _views.install(__name__, fp32_precision=_views.setting("cuda.fp32_precision"))

@@ -36,6 +36,13 @@ def set_flags(enabled: bool | None = None, benchmark: bool | None = None,
     return _views.exchange("cudnn", locals())
 
 
+enabled: bool
+benchmark: bool
+benchmark_limit: int
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
+depthwise_kernel: str
 _views.install(__name__, **{name: _views.setting(f"cudnn.{name}") for name in (
     "enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32", "fp32_precision",
     "depthwise_kernel")})

@@ -17,4 +17,5 @@ def set_flags(immediate: bool | None = None) -> tuple[Any, ...]:
     return _views.exchange("miopen", locals())
 
 
+immediate: bool
 _views.install(__name__, immediate=_views.setting("miopen.immediate"))

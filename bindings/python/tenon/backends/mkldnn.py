@@ -42,5 +42,9 @@ def set_flags(enabled: bool | None = None, deterministic: bool | None = None,
     return _views.exchange("mkldnn", locals())
 
 
+enabled: bool
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
 _views.install(__name__, **{name: _views.setting(f"mkldnn.{name}") for name in (
     "enabled", "deterministic", "allow_tf32", "fp32_precision")})

@@ -22,4 +22,5 @@ def set_flags(enabled: bool) -> tuple[Any, ...]:
     return _views.exchange("nnpack", locals())
 
 
+enabled: bool
 _views.install(__name__, enabled=_views.setting("nnpack.enabled"))

@@ -27,5 +27,7 @@ def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tup
     return _views.exchange("opt_einsum", {"enabled": _enabled, "strategy": _strategy})
 
 
+enabled: bool
+strategy: str
 _views.install(__name__, enabled=_views.setting("opt_einsum.enabled"),
                strategy=_views.setting("opt_einsum.strategy"))

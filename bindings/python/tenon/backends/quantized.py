@@ -10,5 +10,7 @@ def _supported(self: object) -> list[str]:
     return [engine for engine, library in libraries.items() if _views.is_available(library)]
 
 
+engine: str
+supported_engines: list[str]
 _views.install(__name__, engine=_views.setting("quantized.engine"),
                supported_engines=property(_supported, doc="Those whose library opens here."))
