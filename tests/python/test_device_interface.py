@@ -200,3 +200,7 @@ with made.stream(None):
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_dtypes_that_tenon_has_no_word_for_are_not_supported():
+    assert not device_interface.interface("cpu").is_dtype_supported(torch.qint8)

@@ -483,3 +483,14 @@ def test_fill_refuses_integers_that_would_be_rounded():
     for value in (2**53 + 1, 2**62 + 1, 10**400):
         with pytest.raises(tenon.Error, match="double"):
             tenon.fill(out, value)
+
+
+def test_flags_and_axes_are_what_they_should_be():
+    a = numpy.arange(6, dtype="f4").reshape(2, 3)
+    assert tenon.reduce("sum", a, numpy.int64(1), keepdims=numpy.bool_(True)).tolist() == [[3], [12]]
+    assert tenon.reduce("sum", a, (0, -1)) == tenon.reduce("sum", a, numpy.array([0, 1])) == 15
+    for wrong in (lambda: tenon.softmax(a, log="no"), lambda: tenon.reduce("sum", a, keepdims="no"),
+                  lambda: tenon.reduce("sum", a, True), lambda: tenon.reduce("sum", a, "x"),
+                  lambda: tenon.softmax(a, axis=None)):
+        with pytest.raises(TypeError, match="needs"):
+            wrong()

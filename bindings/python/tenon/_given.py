@@ -36,6 +36,20 @@ def number(what: str, value: Any, least: int, most: int) -> int:
     return whole
 
 
+def flag(what: str, value: Any) -> bool:
+    """True or False, also NumPy's. TypeError for all else: texts are true, "no" among them."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+        raise TypeError(f"{what} needs True or False, found {value!r}")
+    return bool(value)
+
+
+def axis(what: str, value: Any) -> int:
+    """The number of a dimension. TypeError for what is none, True and False among them."""
+    if isinstance(value, bool):
+        raise TypeError(f"{what} needs an integer, found {value!r}")
+    return number(what, value, *INT32)
+
+
 def scalar(what: str, value: Any) -> complex:
     """A number of any kind, also another library's. TypeError for what is none, texts of numbers among them."""
     try:

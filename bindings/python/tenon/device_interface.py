@@ -215,8 +215,11 @@ class TenonInterface(DeviceInterface):
         if dtype == torch.bfloat16:
             return cls.is_bf16_supported(including_emulation)
         try:
-            call(lib.tn_device_verify_dtype, cls._device().address,
-                 _dtypes.NUMBER[_dtypes.word_of(dtype)])
+            number = _dtypes.NUMBER[_dtypes.word_of(dtype)]
+        except errors.InvalidArgumentError:
+            return False
+        try:
+            call(lib.tn_device_verify_dtype, cls._device().address, number)
         except errors.UnsupportedError:
             return not cls._device().properties.dtypes  # unknown is no refusal
         return True

@@ -523,30 +523,32 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
     `keepdims`, `dtype`, `out`."""
     given = view(x)
     rank = given.ndim
-    wanted = range(rank) if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    keep = _given.flag("keepdims", keepdims)
+    wanted = range(rank) if axes is None else axes if hasattr(axes, "__iter__") else (axes,)
+    wanted = [_given.axis("axes", axis) for axis in wanted]
     places = {axis + rank if axis < 0 else axis for axis in wanted}
     if any(place not in range(rank) for place in places) or (axes is not None and not places and rank):
         raise errors.invalid(f"axes {axes} of {rank} dimensions")
     shape = tuple(1 if i in places else n for i, n in enumerate(given.dims)
-                  if keepdims or i not in places)
+                  if keep or i not in places)
     word = _dtypes.WORD[given.dtype] if dtype is None else _dtypes.word_of(dtype)
     if dtype is None and word == "bool":
         word = "i64"
     return _each_call("tn_reduce", _abi.ReduceArgs, x, out, shape, word, {},
                       axes=sum(1 << place for place in places),
-                      kind=_word("reduction", REDUCTIONS, kind), keep=bool(keepdims))
+                      kind=_word("reduction", REDUCTIONS, kind), keep=keep)
 
 
 @_operator
 def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
             dtype: Any = None) -> _Call:
     """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
-    rank = view(x).ndim
+    rank, axis = view(x).ndim, _given.axis("axis", axis)
     if not -rank <= axis < rank:
         raise errors.invalid(f"axis {axis} of {rank} dimensions")
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_softmax", _abi.SoftmaxArgs, x, out, None, word, {},
-                      axis=-1 - axis if axis < 0 else rank - 1 - axis, log=bool(log))
+                      axis=-1 - axis if axis < 0 else rank - 1 - axis, log=_given.flag("log", log))
 
 
 def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> _Call:
