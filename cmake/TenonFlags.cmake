@@ -18,6 +18,7 @@ if(NOT MSVC)
   set(CMAKE_REQUIRED_QUIET TRUE)
   check_c_compiler_flag(
     "-mmemset-strategy=${strategy};-mmemcpy-strategy=${strategy}" TENON_FLAGS_STRATEGY)
+  unset(CMAKE_REQUIRED_QUIET)
   if(TENON_FLAGS_STRATEGY)
     target_compile_options(tenon_flags INTERFACE
       -mmemset-strategy=${strategy} -mmemcpy-strategy=${strategy})
