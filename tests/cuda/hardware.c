@@ -2,9 +2,7 @@
  * kernel that traps. Skipped without one. The trap comes last, as it takes the device along. */
 #include "hardware.h"
 
-#include "../../backends/cuda/platform/driver.h"
-
-#include <dlfcn.h>
+#include "hardware_driver.h"
 
 enum { ROWS = 517, SIZE = 1003, LONG = 300007 };
 
@@ -187,24 +185,6 @@ static void a_product_in_a_graph_is_the_product(void **state)
     tn_graph_release(graph);
     work_end(&w);
     tn_tensor_release(&expected);
-}
-
-/* The driver's functions, as a program calls them beside Tenon. */
-static cuda_driver driver;
-
-static void bind_driver(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(library);
-#define BIND(field, name, parameters)                       \
-    {                                                       \
-        void *found = dlsym(library, #name);                \
-        assert_non_null(found);                             \
-        memcpy(&driver.field, &found, sizeof driver.field); \
-    }
-    CUDA_CALL_LIST(BIND)
-    CUDA_LATER_CALL_LIST(BIND)
-#undef BIND
 }
 
 /* As PyTorch captures: with the driver's strictest mode, and a graph that is the program's own. */

@@ -4,9 +4,8 @@
  * A kernel that runs is one that waits for a number in pinned memory: nothing here is decided by a clock. */
 #include "hardware.h"
 
-#include "../../backends/cuda/platform/driver.h"
+#include "hardware_driver.h"
 
-#include <dlfcn.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -15,7 +14,6 @@
 enum { BYTES = 1 << 20 };
 #define GIB (UINT64_C(1) << 30)
 
-static cuda_driver driver;
 static cu_function waiting;
 static tn_stream *stream, *other;
 static _Atomic uint32_t *gate; /* the kernel ends when it is not 0 */
@@ -30,21 +28,6 @@ static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            "    setp.eq.u32 %shut, %now, 0;\n"
                            "    @%shut bra AGAIN;\n"
                            "    ret;\n}\n";
-
-static void bind_driver(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(library);
-#define BIND(field, name, parameters)                       \
-    {                                                       \
-        void *found = dlsym(library, #name);                \
-        assert_non_null(found);                             \
-        memcpy(&driver.field, &found, sizeof driver.field); \
-    }
-    CUDA_CALL_LIST(BIND)
-    CUDA_LATER_CALL_LIST(BIND)
-#undef BIND
-}
 
 /* A kernel on the stream that runs until the gate is open. */
 static void launch_gate(tn_stream *on)

@@ -178,9 +178,9 @@ class TorchKind(Kind):
         # The quick one is what compiled code calls; builds without CUDA do not have it.
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
-        # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         self.forward = torch.autograd.forward_ad
         self.count_write = getattr(torch.autograd.graph, "increment_version", None)
+        # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
                    self.forward)
 

@@ -3,6 +3,7 @@
 
 #include "dispatch/judge.h"
 #include "os/cpu.h"
+#include "os/cpu_level.h"
 #include "settings/table.h"
 #include "tenon/sdpa.h"
 
@@ -76,7 +77,7 @@ static bool could_run(const tni_kernel *kernel, tn_refusal *why)
 {
     tn_library_state state = {.struct_size = sizeof state};
     bool is_cpu = strcmp(kernel->row->platform, "cpu") == 0;
-    uint64_t lacks = kernel->row->cpu_needs & ~(tni_cpu_possible() & tni_cpu_mask());
+    uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_told();
     char words[96];
     if (is_cpu && lacks) {
         tni_cpu_features_write(lacks, words, sizeof words);
