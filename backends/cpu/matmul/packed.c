@@ -270,11 +270,10 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
-/* The layout of as many threads as the run's memory has room for. */
+/* The layout of as many threads as the run's memory has room for, at most so many. */
 static int32_t lay_out_within(const tni_mm_set *set, const tni_mm_product *p, const tn_run *run,
-                              layout *out)
+                              int32_t threads, layout *out)
 {
-    int32_t threads = run->threads;
     for (lay_out(set, p, threads, out); threads > 1 && out->bytes > (int64_t)run->workspace_bytes;
          lay_out(set, p, threads, out))
         threads--;
@@ -307,19 +306,15 @@ void tni_mm_packed_run(const tni_mm_set *set, const tni_mm_product *product, con
 {
     layout it;
     work w = {.set = set, .product = product, .host = run->host, .threads = 1};
-    tn_run alone = *run;
-    if (run->threads > 1 && is_light(set, product)) {
-        alone.threads = 1;
-        run = &alone;
-    }
-    const int32_t threads = lay_out_within(set, product, run, &it);
+    const int32_t wanted = run->threads > 1 && is_light(set, product) ? 1 : run->threads;
+    const int32_t threads = lay_out_within(set, product, run, wanted, &it);
     w.slab = it.slab;
     tni_mm_finish_make(product, set->acc, &w.finish);
     if (it.slots > 1) {
         batch all = {.like = &w, .run = run, .slots = it.slots};
         run->host->parallel_for(run->host->self, it.slots, slot_task, &all);
     } else {
-        w.threads = it.strips ? threads : run->threads;
+        w.threads = it.strips ? threads : wanted;
         compute_matrices(&w, run, it.strips);
     }
 }
