@@ -19,5 +19,5 @@ function(tenon_test_script path)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${folder};${ARG_LABELS}"
-    ENVIRONMENT "${test_environment}")
+    ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
 endfunction()

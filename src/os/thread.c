@@ -1,7 +1,5 @@
 #include "thread.h"
 
-#include "base/alloc.h"
-
 #include <errno.h>
 
 #if defined(_WIN32)
@@ -65,25 +63,18 @@ void tni_once_run(tni_once *once, void (*run)(void))
     (void)pthread_once(&once->native, run);
 }
 
-/* The new thread owns and releases it. */
-struct start {
-    void (*run)(void *user);
-    void *user;
-};
-
-static void *begin(void *record)
+static void *begin(void *made)
 {
-    struct start start = *(struct start *)record;
-    tni_release(record);
-    start.run(start.user);
+    const tni_thread *thread = made;
+    thread->run(thread->user);
     return NULL;
 }
 
 #if defined(_WIN32)
 
-static int spawn(pthread_t *out, struct start *start)
+static int spawn(tni_thread *out)
 {
-    return pthread_create(out, NULL, begin, start);
+    return pthread_create(&out->native, NULL, begin, out);
 }
 
 #else
@@ -91,7 +82,7 @@ static int spawn(pthread_t *out, struct start *start)
 /* A thread begins with its maker's signal mask, so the maker wears the new one meanwhile. Signals
  * for a thread's own faults stay open: blocking them would only keep the program's crash handler
  * from running. */
-static int spawn(pthread_t *out, struct start *start)
+static int spawn(tni_thread *out)
 {
     static const int own_faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     sigset_t blocked, before;
@@ -99,7 +90,7 @@ static int spawn(pthread_t *out, struct start *start)
     for (size_t i = 0; i < sizeof own_faults / sizeof own_faults[0]; i++)
         sigdelset(&blocked, own_faults[i]);
     (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    int error = tni_sys_thread_create(out, begin, start);
+    int error = tni_sys_thread_create(&out->native, begin, out);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -109,20 +100,13 @@ static int spawn(pthread_t *out, struct start *start)
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err)
 {
     const char *where = "pthread_create";
-    pthread_t native;
-    struct start *start = tni_alloc(sizeof *start);
-    if (!start)
-        return tni_no_memory(err, where, "a thread's start");
-    *start = (struct start){run, user};
-    int error = spawn(&native, start);
-    if (error != 0) {
-        tni_release(start);
+    *out = (tni_thread){.run = run, .user = user};
+    int error = spawn(out);
+    if (error != 0)
         return tn_fail(err, error == ENOMEM ? TN_OUT_OF_MEMORY : TN_BUSY, error, where,
                        "the system gave no new thread (error %d); look at its limits on memory "
                        "and on the number of threads",
                        error);
-    }
-    out->native = native;
     return TN_OK;
 }
 

@@ -34,6 +34,8 @@ typedef struct tni_once {
 
 typedef struct tni_thread {
     pthread_t native;
+    void (*run)(void *user);
+    void *user;
 } tni_thread;
 
 /* A dynamic one; statics use the INIT macros. Destroying needs no one inside. */
@@ -48,9 +50,9 @@ void tni_condition_wake_one(tni_condition *condition);
 void tni_condition_wake_all(tni_condition *condition);
 void tni_once_run(tni_once *once, void (*run)(void));
 
-/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. Signals are
- * blocked in the new thread, as they are the program's business; only those for its own faults
- * (SIGSEGV and the like) are not. */
+/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. The thread reads `*out`,
+ * which stays where it is until the thread has been joined. Signals are blocked in it, as they are the
+ * program's business; only those for its own faults (SIGSEGV and the like) are not. */
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);
 

@@ -348,7 +348,7 @@ static const struct step steps[] = {
     {"tni_form_parse", form_parse, NEEDS},
     {"tni_form_write", form_write, NEEDS},
     {"tni_pool_create", pool_create, NEEDS},
-    {"tni_thread_create", thread_create, NEEDS},
+    {"tni_thread_create", thread_create, NEEDS_NONE},
     {"tni_file_read", file_read, NEEDS},
     {"tni_folder_list", folder_list, NEEDS},
     {"tni_path_real", path_real, NEEDS},
