@@ -1,5 +1,6 @@
 """The seed's sample device, as a module of Tenon's, through PyTorch's device interface: every member, and a
 model compiled up to generated code."""
+import gc
 import inspect
 import os
 import pathlib
@@ -204,3 +205,45 @@ with made.stream(None):
 
 def test_dtypes_that_tenon_has_no_word_for_are_not_supported():
     assert not device_interface.interface("cpu").is_dtype_supported(torch.qint8)
+
+
+def test_devices_of_others_are_refused(sample):
+    for ask in (sample.set_device, sample.get_compute_capability, sample.synchronize, sample.Worker.get_device_properties,
+                sample.get_raw_stream):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match='device "cuda:0" is none of sample, whose devices'):
+            ask(torch.device("cuda:0"))
+    cpu = device_interface.interface("cpu")
+    assert cpu.memory_allocated("cpu") >= 0
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='"privateuseone:0" is none of cpu'):
+        cpu.set_device("privateuseone:0")
+
+
+def test_streams_are_set(sample):
+    before, other = sample.current_stream(), sample.Stream("sample:0")
+    assert before.stream_id == 0 and other.stream_id != 0
+    sample.set_stream(None)
+    assert sample.current_stream().stream_id == 0
+    sample.set_stream(other)
+    assert sample.current_stream().stream_id == other.stream_id
+    sample._set_stream_by_id(0, 0, 20)
+    assert sample.current_stream().stream_id == 0
+    sample._set_stream_by_id(other.stream_id, 0, 20)
+    assert sample.current_stream().address == other.address
+    sample._set_stream_by_id(stream_id=0, device_index=0, device_type=20)
+    for wrong in (12345, tenon.Stream("cpu").stream_id):
+        with pytest.raises(tenon.errors.NotFoundError, match=f"no stream {wrong} of sample:0"):
+            sample._set_stream_by_id(wrong, 0, 20)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="stream needs one of sample, found one of cpu:0"):
+        sample.set_stream(tenon.Stream("cpu"))
+    with pytest.raises(TypeError, match="stream needs Stream, found int"):
+        sample.set_stream(3)
+
+
+def test_a_current_stream_outlives_who_made_it(sample):
+    sample.set_stream(sample.Stream("sample:0"))
+    gc.collect()
+    seen = sample.current_stream()
+    sample._set_stream_by_id(0, 0, 20)
+    gc.collect()
+    others = [sample.Stream("sample:0") for _ in range(100)]
+    assert seen.query() is True and seen.stream_id not in [other.stream_id for other in others]

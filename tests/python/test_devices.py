@@ -1,4 +1,5 @@
 """Devices, streams, events, and the report on them."""
+import gc
 import os
 import pathlib
 import pickle
@@ -57,6 +58,17 @@ def test_streams():
     with pytest.raises(tenon.errors.InvalidArgumentError, match="priority"):
         tenon.Stream("cpu", priority="urgent")
     tenon.synchronize("cpu")
+
+
+def test_a_stream_outlives_its_maker_where_it_was_lent():
+    stream = tenon.Stream("cpu")
+    with stream:
+        lent = tenon.device("cpu").current_stream()
+    address = lent.address
+    del stream
+    gc.collect()
+    others = [tenon.Stream("cpu") for _ in range(100)]
+    assert lent.query() is True and address not in [other.address for other in others]
 
 
 def test_events():

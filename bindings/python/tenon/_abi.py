@@ -229,6 +229,7 @@ PROTOTYPES = {
     "tn_stream_raw": "zp",
     "tn_stream_raw_current": "zp",
     "tn_stream_release": "vp",
+    "tn_stream_set": "ipp",
     "tn_stream_synchronize": "ipp",
     "tn_stream_wait_event": "ippp",
     "tn_stream_wait_stream": "ippp",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from ctypes import byref, c_double, c_int32, c_size_t
+from weakref import WeakValueDictionary
 
 from . import _abi, _dtypes, _given, errors
 from ._handles import Handle, call, take
@@ -206,6 +207,9 @@ def describe(path: str) -> None:
     call(lib.tn_device_file_add, _given.text("path", str(path)))
 
 
+_made: WeakValueDictionary[int, Handle] = WeakValueDictionary()  # of streams, by address
+
+
 class Stream:
     """Ordered work on a device. As a context manager it is current inside, on this thread."""
 
@@ -214,28 +218,46 @@ class Stream:
             raise errors.invalid(f'no priority "{priority}"; there are: {", ".join(PRIORITIES)}')
         where = None if on is None else device(on).address
         args = _abi.StreamArgs(priority=PRIORITIES[priority])
-        self._handle: Handle | None = Handle(
-            take(lib.tn_stream_create, where, byref(args)), "tn_stream_release")
-        self.address = self._handle.address
-        self._guards = threading.local()
+        self._hold(take(lib.tn_stream_create, where, byref(args)))
+
+    def _hold(self, address: int) -> None:
+        """Releases it when this and whoever it was lent to are forgotten."""
+        self._handle: Handle | None = Handle(address, "tn_stream_release")
+        self.address, self._guards = address, threading.local()
+        _made[address] = self._handle
 
     @classmethod
     def _lent(cls, address: int) -> Stream:
+        """One that somebody else has: kept alive where that is a stream of Python's, else for as long as its owner
+        does."""
         stream = cls.__new__(cls)
-        stream._handle, stream.address, stream._guards = None, address, threading.local()
+        stream._handle, stream.address, stream._guards = _made.get(address), address, threading.local()
         return stream
 
     @classmethod
     def wrap(cls, on: Any, raw: int) -> Stream:
         """Over a stream that the program has from the vendor (a cudaStream_t), which stays its own."""
-        handle = Handle(take(lib.tn_stream_wrap, device(on).address,
-                             _given.number("raw", raw, *_given.UINT64)), "tn_stream_release")
-        stream = cls._lent(handle.address)
-        stream._handle = handle
+        number = _given.number("raw", raw, *_given.UINT64)
+        stream = cls.__new__(cls)
+        stream._hold(take(lib.tn_stream_wrap, device(on).address, number))
         return stream
 
     device = property(lambda self: Device(lib.tn_stream_device(self.address)), doc="Where it is.")
     raw = property(lambda self: lib.tn_stream_raw(self.address), doc="The vendor's handle, or 0.")
+
+    @classmethod
+    def _by_id(cls, on: Device, number: int) -> Stream:
+        """The living stream of a device that has this `stream_id`."""
+        address = number or lib.tn_stream_default(on.address)
+        if number and (number not in _made or lib.tn_stream_device(address) != on.address):
+            raise errors.NotFoundError(f"no stream {number} of {on.id}", "not-found", "stream")
+        return cls._lent(address)
+
+    @property
+    def stream_id(self) -> int:
+        """A number that no other living stream of its device has; 0 for the device's default one."""
+        address = self.address
+        return 0 if address == lib.tn_stream_default(lib.tn_stream_device(address)) else address
 
     @property
     def priority(self) -> str:

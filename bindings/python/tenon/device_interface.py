@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import types
 from ctypes import byref, c_int32
 from typing import Any
@@ -46,12 +47,36 @@ NAMES = {
 }
 
 
-def index_of(device: Any) -> int | None:
-    """The number in a torch.device, a text or a number; None where there is none."""
+SPARE = "privateuseone"  # PyTorch's type for devices that it does not know, until it is renamed
+
+_types: dict[str, set[str]] = {}  # what a torch.device of a platform may have as its type
+
+
+def _learn_types(platform: str, *registered: str) -> None:
+    own = text(lib.tn_platform_device_type(_platform(platform)))
+    try:
+        torch.device(own)
+    except RuntimeError:
+        registered += (SPARE,)
+    _types.setdefault(platform, {platform, own}).update(registered)
+
+
+def _types_of(platform: str) -> set[str]:
+    known = _types[platform]
+    return known | {torch._C._get_privateuse1_backend_name()} if SPARE in known else known
+
+
+def index_of(device: Any, platform: str) -> int | None:
+    """The number in a torch.device, a text or a number; None where there is none. Devices of other types than the
+    platform's are refused."""
     if device is None:
         return None
     if isinstance(device, (str, torch.device)):
-        return torch.device(device).index
+        given = torch.device(device)
+        if given.type not in _types_of(platform):
+            raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type '
+                                 f"{' or '.join(sorted(_types_of(platform)))}")
+        return given.index
     return _given.number("device", device, *_given.INT32)
 
 
@@ -107,7 +132,7 @@ class Worker:
     def get_device_properties(cls, device: Any = None) -> types.SimpleNamespace:
         """Of a device, or of the worker's current one."""
         cls._snapshot()
-        index, out = index_of(device), _abi.DeviceProperties()
+        index, out = index_of(device, cls.platform), _abi.DeviceProperties()
         call(lib.tn_worker_properties, cls.platform.encode(), -1 if index is None else index, byref(out))
         return properties_of(out)
 
@@ -117,6 +142,9 @@ class Worker:
         out, err = c_int32(), _abi.Error()
         if lib.tn_worker_device_count(cls.platform.encode(), byref(out), byref(err)):
             call(lib.tn_worker_snapshot_take)
+
+
+_current = threading.local()  # the streams that were made current, which whoever asks for the current one may get
 
 
 class TenonInterface(DeviceInterface):
@@ -130,7 +158,7 @@ class TenonInterface(DeviceInterface):
 
     @classmethod
     def _device(cls, device: Any = None) -> _devices.Device:
-        index = index_of(device)
+        index = index_of(device, cls.platform)
         index = cls.current_device() if index is None else index
         return _devices.Device(take(lib.tn_platform_device_get, cls._handle(), index))
 
@@ -147,7 +175,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def set_device(cls, device: Any) -> None:
         """For this thread."""
-        index = index_of(device)
+        index = index_of(device, cls.platform)
         call(lib.tn_device_set, cls._handle(), -1 if index is None else index)
 
     @classmethod
@@ -185,6 +213,24 @@ class TenonInterface(DeviceInterface):
     def stream(stream: _devices.Stream | None) -> Any:  # type: ignore[override]
         """A scope in which the stream is current; None changes nothing."""
         return contextlib.nullcontext() if stream is None else stream
+
+    @classmethod
+    def set_stream(cls, stream: _devices.Stream | None) -> None:  # type: ignore[override]
+        """Makes the stream current on this thread, and its device; None changes nothing."""
+        if stream is None:
+            return
+        on = _given.instance("stream", stream, _devices.Stream).device
+        if on.platform != cls.platform:
+            raise errors.invalid(f"stream needs one of {cls.platform}, found one of {on.id}")
+        call(lib.tn_device_set, cls._handle(), on.index)
+        call(lib.tn_stream_set, stream.address)
+        vars(_current)[on.id] = stream
+
+    @classmethod
+    def _set_stream_by_id(cls, stream_id: int, device_index: int, device_type: Any = None) -> None:  # type: ignore[override]
+        """The same of a stream by its `stream_id`. The type, by whatever name, is this interface's."""
+        number = _given.number("stream_id", stream_id, *_given.UINT64)
+        cls.set_stream(_devices.Stream._by_id(cls._device(device_index), number))
 
     @classmethod
     def get_raw_stream(cls, device_idx: int) -> int:
@@ -237,7 +283,7 @@ class TenonInterface(DeviceInterface):
 
 def interface(platform: str) -> type[TenonInterface]:
     """The interface of a platform, by its name."""
-    _platform(platform)
+    _learn_types(platform)
     own = {"platform": platform, "__module__": __name__}
     return type(f"{platform.title()}Interface", (TenonInterface,), {
         **own, "Event": type("Event", (Event,), dict(own)), "Stream": _devices.Stream,
@@ -272,7 +318,7 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
     """What torch.<device_type> has to be: PyTorch asks it for devices before there is a tensor."""
     module = types.ModuleType(f"torch.{device_type}", f"Devices of {made.platform}, by Tenon.")
     for name in ("is_available", "current_device", "set_device", "device_count", "device", "synchronize",
-                 "current_stream", "stream", "get_device_properties", "memory_allocated", "Event",
+                 "current_stream", "set_stream", "stream", "get_device_properties", "memory_allocated", "Event",
                  "Stream"):
         setattr(module, name, getattr(made, name))
     maker = os.getpid()
@@ -294,6 +340,7 @@ def register(platform: str, device_type: str | None = None, scheduling: Any = No
     if device_type is None:
         device_type = text(lib.tn_platform_device_type(_platform(platform)))
     _given.text("device_type", device_type)
+    _learn_types(platform, device_type)
     get_registered_device_interfaces()  # PyTorch's own are entered at the first look, and would take this one's place
     if scheduling is None:
         from torch._inductor.codegen.triton import TritonScheduling as scheduling
