@@ -44,10 +44,11 @@ def bare_calls(operator, arrays):
     """The C function with ready arguments, and an empty one, both through ctypes."""
     from ctypes import byref
 
-    from tenon import _abi, operators
+    from tenon import _abi
+    from tenon._calls import MAKERS
     from tenon._library import lib
 
-    ready = operators.MAKERS[operator](*arrays)
+    ready = MAKERS[operator](*arrays)
     args, err = byref(ready.args), byref(_abi.Error())
     function, empty = getattr(lib, ready.name), lib.tn_decision_release
     return (lambda kept=ready: function(None, args, err)), (lambda: empty(None))

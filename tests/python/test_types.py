@@ -10,6 +10,7 @@ import numpy
 import pytest
 import tenon
 from tenon import operators
+from tenon._calls import MAKERS
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"
 OPERATORS = sorted(name for name, home in tenon._HOMES.items() if home == "operators")
@@ -118,8 +119,8 @@ def test_operators_show_what_they_take(name):
     assert shown.return_annotation == "Any" and operator.__doc__ and operator.__name__ == name
     if name in ("copy", "fill"):  # which nothing explains or prepares
         return
-    taken = inspect.signature(operators.MAKERS[operator])
-    assert shown.parameters == taken.parameters and operators.MAKERS[operator].__name__ == name
+    taken = inspect.signature(MAKERS[operator])
+    assert shown.parameters == taken.parameters and MAKERS[operator].__name__ == name
 
 
 def test_what_the_extension_takes_is_an_option():
@@ -138,7 +139,7 @@ MISSPELT = {
 
 
 def test_every_operator_with_options_is_misspelt():
-    assert {getattr(tenon, name) for name in MISSPELT} == set(operators.MAKERS)
+    assert {getattr(tenon, name) for name in MISSPELT} == set(MAKERS)
 
 
 @pytest.mark.parametrize("name", MISSPELT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctypes import byref, c_char_p
 from typing import Any, Callable, Iterator, NamedTuple, overload
 
-from . import _abi, _given, _tables, operators, settings
+from . import _abi, _calls, _given, _tables, settings
 from ._handles import Handle, call, take
 from ._library import lib, text
 
@@ -108,10 +108,10 @@ def _why(address: int | None) -> Why | None:
                text(raw.text))
 
 
-def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> operators._Call:
-    if operator not in operators.MAKERS:
+def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> _calls.Call:
+    if operator not in _calls.MAKERS:
         raise TypeError(f"{operator!r} is neither a problem's text nor an operator of Tenon's")
-    return operators.make(operators.MAKERS[operator], given, options)
+    return _calls.make(_calls.MAKERS[operator], given, options)
 
 
 @overload

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
-from inspect import signature
 
 from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
+from ._calls import Call, broadcast, call_in_order, faces, make, make_args, operator, place, run, sources, target, word_number
 from ._handles import call
 from ._library import lib
 from ._packing import Packer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Iterator, Sequence
+    from typing import Any, Sequence
 
-    from typing_extensions import ParamSpec
-
-    P = ParamSpec("P")
     Shape = tuple[int, ...]
 
 ACTIVATIONS = {None: 0, "none": 0, "relu": 1, "gelu": 2, "gelu-tanh": 3, "silu": 4}
@@ -63,160 +60,6 @@ def _load_fast() -> Any:
 _fast = _load_fast()
 
 
-class _Call:
-    """A call that is ready: the function's name without `tn_`, its args, what it gives, and the tensors
-    that the args point to."""
-
-    __slots__ = ("name", "args", "result", "keep")
-
-    def __init__(self, name: str, args: Any, result: Any, keep: Any) -> None:
-        self.name, self.args, self.result, self.keep = name, args, result, keep
-
-
-# What makes the call of each operator: for explain and prepare.
-MAKERS: dict[Callable[..., Any], Callable[..., _Call]] = {}
-
-
-def make(maker: Callable[..., _Call], given: tuple[Any, ...], options: dict[str, Any]) -> _Call:
-    """The call that a maker makes of a caller's arguments. TypeError names the operator and, of an option that it does
-    not have, the nearest."""
-    try:
-        return maker(*given, **options)
-    except TypeError:
-        _check_names(maker, options)
-        raise
-
-
-def _check_names(maker: Callable[..., _Call], options: dict[str, Any]) -> None:
-    code = maker.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    for name in options:
-        if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, 1, 0)[0]
-            raise TypeError(f"{maker.__name__}() has no option {name!r}; did you mean {near!r}? "
-                            f"There are: {', '.join(known[code.co_argcount:])}") from None
-
-
-def _present(face: Callable[..., Any], maker: Callable[..., _Call]) -> None:
-    """The operator shows what its maker takes, and the maker's errors are told as the operator's."""
-    maker.__name__ = maker.__qualname__ = face.__name__
-    face.__signature__ = signature(maker).replace(return_annotation="Any")  # type: ignore[attr-defined]
-    MAKERS[face] = maker
-
-
-def _faces(maker: Callable[P, _Call]) -> Callable[[Callable[..., Any]], Callable[P, Any]]:
-    """Decorates an operator whose calls the maker makes: it takes what that takes, also for checkers of types."""
-
-    def present(face: Callable[..., Any]) -> Callable[P, Any]:
-        _present(face, maker)
-        return face
-
-    return present
-
-
-def _operator(maker: Callable[P, _Call]) -> Callable[P, Any]:
-    """Decorates a maker and gives the operator, which makes the call and runs it."""
-
-    def face(*given: Any, **options: Any) -> Any:
-        return run(make(maker, given, options))
-
-    face.__name__, face.__qualname__, face.__doc__ = maker.__name__, maker.__qualname__, maker.__doc__
-    _present(face, maker)
-    return face
-
-
-def _place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
-    """Off the host, the stream of the array's library."""
-    if tensor.device_type != 1:
-        args.stream = kind.stream(array, tensor)
-
-
-def _sources(kept: Any) -> Iterator[tuple[Any, ...]]:
-    """Kind, array and tensor of all that is off the host among what a call keeps."""
-    if isinstance(kept, _abi.Tensor):
-        if hasattr(kept, "source"):
-            yield (*kept.source, kept)
-    elif isinstance(kept, (tuple, list, dict)):
-        for one in kept.values() if isinstance(kept, dict) else kept:
-            yield from _sources(one)
-
-
-def _further(stream: int, sources: Iterable[tuple[Any, ...]]) -> tuple[set[int], bool]:
-    """The streams beside `stream` that the libraries of these arrays work on, and whether one of them must find its
-    arrays untouched when a call returns."""
-    places = {(kind, tensor.device_type, tensor.device_id): (array, tensor) for kind, array, tensor in sources}
-    waits = any(kind.waits for kind, *_ in places)
-    if len(places) < 2:  # then `stream` is its
-        return set(), waits
-    return {place[0].stream(*of) for place, of in places.items()} - {stream, None}, waits
-
-
-def _call_in_order(stream: int, sources: Iterable[tuple[Any, ...]], function: Any, *given: Any) -> None:
-    """Calls what queues work on the stream: behind what the arrays' libraries have queued on theirs, and before what
-    they queue next."""
-    streams, waits = _further(stream, sources)
-    for other in streams:
-        call(lib.tn_stream_wait_stream, stream, other)
-    call(function, *given)
-    if waits:
-        call(lib.tn_stream_synchronize, stream)
-        return
-    for other in streams:
-        call(lib.tn_stream_wait_stream, other, stream)
-
-
-def run(ready: _Call) -> Any:
-    """Runs it in the settings that hold here."""
-    args, function = ready.args, getattr(lib, ready.name)
-    if args.stream:
-        _call_in_order(args.stream, _sources(ready.keep), function, settings.context(), byref(args))
-        return ready.result
-    err = _abi.Error()
-    if function(settings.context(), byref(args), byref(err)):
-        raise errors.make(err)
-    return ready.result
-
-
-def _word(kind: str, words: Any, word: Any) -> int:
-    """The number of a word in a list of them."""
-    if word not in words:
-        raise errors.invalid(
-            f'no {kind} "{word}"; there are: {", ".join(str(w) for w in words if w)}')
-    return int(words[word] if isinstance(words, dict) else words.index(word))
-
-
-def _target(kind: Kind, like: Any, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
-    """The array to write to and its tensor: `out`, or a new one."""
-    if out is None:
-        out = kind.empty(like, shape, word)
-        return out, kind_of(out).view(out)
-    return out, kind_of(out).view_to_write(out)
-
-
-def _args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:
-    """An args struct with its size and the stream of the array's library."""
-    args = cls(struct_size=sizeof(cls), **fields)
-    _place(args, kind_of(array), array, tensor)
-    return args
-
-
-def _broadcast(one: Shape, other: Shape) -> Shape:
-    """The shape that both serve."""
-    if one == other or not other:
-        return one
-    if not one:
-        return other
-    rank = max(len(one), len(other))
-    sizes = []
-    for a, b in zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other):
-        if a != b and 1 not in (a, b):
-            raise errors.invalid(f"shapes {one} and {other} do not broadcast")
-        sizes.append(b if a == 1 else a)
-    return tuple(sizes)
-
-
 # Of what is not of the inputs' dtype.
 _MATMUL_RESULTS = {"i8": "i32", "u8": "i32", "f8_e4m3fn": "f32", "f8_e5m2": "f32"}
 
@@ -231,7 +74,7 @@ def _matmul_word(a: _abi.Tensor, dtype: Any) -> str:
 def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: float = 1.0,
                  beta: float = 0.0, activation: str | None = None, transpose_a: bool = False,
                  transpose_b: bool = False, acc: Any = None, dtype: Any = None, scale_a: Any = None,
-                 scale_b: Any = None) -> _Call:
+                 scale_b: Any = None) -> Call:
     kind = kind_of(a)
     ta, tb = kind.view(a), kind_of(b).view(b)
     scales = tuple(None if scale is None else view(scale) for scale in (scale_a, scale_b))
@@ -246,8 +89,8 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
     da, db = ta.dims, tb.dims
     shape = (da[-1 if transpose_a else -2], db[-2 if transpose_b else -1])
     if len(da) > 2 or len(db) > 2:
-        shape = _broadcast(da[:-2], db[:-2]) + shape
-    result, to = _target(kind, a, out, shape, _matmul_word(ta, dtype))
+        shape = broadcast(da[:-2], db[:-2]) + shape
+    result, to = target(kind, a, out, shape, _matmul_word(ta, dtype))
     extra = None if bias is None else view(bias)
     return _matmul_pack(kind, a, result, ta, tb, to, extra, alpha, beta, activation,
                         transpose_a, transpose_b, acc, scales)
@@ -256,21 +99,21 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
 def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tensor,
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
-                 scales: tuple[Any, ...] = (None, None)) -> _Call:
+                 scales: tuple[Any, ...] = (None, None)) -> Call:
     args = _abi.MatmulArgs()
     _matmul.write(
         args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
         0 if bias is None else addressof(bias), alpha, beta,
-        0 if activation is None else _word("activation", ACTIVATIONS, activation), transpose_a,
+        0 if activation is None else word_number("activation", ACTIVATIONS, activation), transpose_a,
         transpose_b, 0 if acc is None else _dtypes.NUMBER[_dtypes.word_of(acc)], 1)
     if scales != (None, None):
         args.scale_a, args.scale_b = map(reference, scales)
-    _place(args, kind, a, ta)
-    return _Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
+    place(args, kind, a, ta)
+    return Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
 
 
 def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
-                 options: dict[str, Any]) -> _Call:
+                 options: dict[str, Any]) -> Call:
     """As NumPy reads vectors: rows on the left, columns on the right, and they vanish."""
     if ta.ndim == 0 or tb.ndim == 0:
         raise errors.invalid(f"matmul of shapes {ta.dims} and {tb.dims}: scalars are not matrices")
@@ -279,9 +122,9 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
     kind = kind_of(a)
     left = new_axis(ta, 0) if ta.ndim == 1 else ta
     right = new_axis(tb, 1) if tb.ndim == 1 else tb
-    shape = (_broadcast(left.dims[:-2], right.dims[:-2])
+    shape = (broadcast(left.dims[:-2], right.dims[:-2])
              + (() if ta.ndim == 1 else (left.dims[-2],)) + (() if tb.ndim == 1 else (right.dims[-1],)))
-    result, to = _target(kind, a, out, shape, _matmul_word(ta, options["dtype"]))
+    result, to = target(kind, a, out, shape, _matmul_word(ta, options["dtype"]))
     if tb.ndim == 1:
         to = new_axis(to, to.ndim)
     if ta.ndim == 1:
@@ -290,7 +133,7 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
                         options["activation"], False, False, options["acc"])
 
 
-@_faces(_matmul_call)
+@faces(_matmul_call)
 def matmul(a: Any, b: Any, **options: Any) -> Any:
     """activation(alpha * A B + beta * out + bias).
 
@@ -316,7 +159,7 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
         mask, mask_tensor = None, mask
     if window is not None and len(window) != 2:
         raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
-    number = 3 if window is not None else _word("mask", MASKS, mask)
+    number = 3 if window is not None else word_number("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
         raise errors.invalid(f'a window and the mask "{mask}" at once')
     if number == 3 and window is None:
@@ -353,7 +196,7 @@ def _attention_call(
         dropout: float = 0.0, seed: int = 0, offset: int = 0, layout: str = "bhld",
         sinks: Any = None, starts_q: Any = None, starts_k: Any = None, lengths: Any = None,
         pages: Any = None, max_queries: int = 0, max_keys: int = 0, backend: str | None = None,
-        lse: Any = False, out: Any = None, dtype: Any = None) -> _Call:
+        lse: Any = False, out: Any = None, dtype: Any = None) -> Call:
     kind = kind_of(q)
     tq, tk, tv = kind.view(q), kind_of(k).view(k), kind_of(v).view(v)
     if tq.ndim < 3 or tv.ndim < 3:
@@ -361,12 +204,12 @@ def _attention_call(
                              "size, and unless it is packed the batch")
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     word = _dtypes.WORD[tq.dtype]
-    result, to = _target(kind, q, out, _attention_shape(tq, tv),
+    result, to = target(kind, q, out, _attention_shape(tq, tv),
                          word if dtype is None else _dtypes.word_of(dtype))
     sums = None
     if lse is not False and lse is not None:
         wanted = None if lse is True else lse
-        lse, sums = _target(kind, q, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
+        lse, sums = target(kind, q, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
         result = (result, lse)
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
@@ -379,10 +222,10 @@ def _attention_call(
         _arrays.write(args, *(reference(tensor) or 0 for tensor in extra))
     _options.write(
         args, 0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
-        max_keys, number, _word("layout", LAYOUTS, layout), 0 if scale is None else 1,
+        max_keys, number, word_number("layout", LAYOUTS, layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
-    _place(args, kind, q, tq)
-    return _Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
+    place(args, kind, q, tq)
+    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
 
 
 def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
@@ -397,7 +240,7 @@ def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any =
                            0 if backend is None else _backend_number(backend))
 
 
-@_faces(_attention_call)
+@faces(_attention_call)
 def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     """softmax(scale q k' + mask) v, of [batch, heads, length, size] ("bhld") or `layout="blhd"`.
 
@@ -421,57 +264,57 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     return run(make(_attention_call, (q, k, v), options))
 
 
-@_operator
+@operator
 def attention_backward(
         dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
         mask_tensor: Any = None, window: Sequence[int] | None = None, scale: float | None = None,
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
-        layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> _Call:
+        layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> Call:
     """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
     arrays to write to."""
     kind = kind_of(q)
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     given = [view(x) for x in (q, k, v, out, lse)]
     mask_view, dout_view = view_or_none(array), view(dout)
-    grads = [_target(kind, x, to, t.dims, _dtypes.WORD[t.dtype])
+    grads = [target(kind, x, to, t.dims, _dtypes.WORD[t.dtype])
              for x, to, t in zip((q, k, v), into, given)]
     tensors = [*given, mask_view, dout_view, *(tensor for _, tensor in grads)]
     args = _abi.AttentionBackwardArgs(
         sizeof(_abi.AttentionBackwardArgs), *map(reference, tensors),
         0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, number,
-        _word("layout", LAYOUTS, layout), 0 if scale is None else 1, _backend_number(backend))
-    _place(args, kind, q, given[0])
-    return _Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors)
+        word_number("layout", LAYOUTS, layout), 0 if scale is None else 1, _backend_number(backend))
+    place(args, kind, q, given[0])
+    return Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors)
 
 
-@_operator
-def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> _Call:
+@operator
+def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> Call:
     """(out, lse) over all keys, of two results of attention over different ones."""
     kind = kind_of(one)
     given = [view(x) for x in (one, lse_one, other, lse_other)]
-    out, to = _target(kind, one, None, given[0].dims, _dtypes.WORD[given[0].dtype])
-    lse, sums = _target(kind, one, None, given[1].dims, _dtypes.WORD[given[1].dtype])
+    out, to = target(kind, one, None, given[0].dims, _dtypes.WORD[given[0].dtype])
+    lse, sums = target(kind, one, None, given[1].dims, _dtypes.WORD[given[1].dtype])
     args = _abi.AttentionMergeArgs(sizeof(_abi.AttentionMergeArgs), *map(reference, given),
-                                   reference(to), reference(sums), _word("layout", LAYOUTS, layout))
-    _place(args, kind, one, given[0])
-    return _Call("tn_attention_merge", args, (out, lse), (given, to, sums))
+                                   reference(to), reference(sums), word_number("layout", LAYOUTS, layout))
+    place(args, kind, one, given[0])
+    return Call("tn_attention_merge", args, (out, lse), (given, to, sums))
 
 
 def _each_call(name: str, cls: type, x: Any, out: Any, shape: Shape | None, word: str | None,
-               others: dict[str, Any], **fields: Any) -> _Call:
+               others: dict[str, Any], **fields: Any) -> Call:
     """An operator that reads `x` and maybe others, and writes one array."""
     library = kind_of(x)
     given = library.view(x)
-    result, to = _target(library, x, out, given.dims if shape is None else shape,
+    result, to = target(library, x, out, given.dims if shape is None else shape,
                          _dtypes.WORD[given.dtype] if word is None else word)
     seen = {key: view_or_none(array) for key, array in others.items()}
-    args = _args(cls, x, given, **{"in": reference(given)}, out=reference(to),
+    args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to),
                  **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
-    return _Call(name, args, result, (given, to, seen))
+    return Call(name, args, result, (given, to, seen))
 
 
-@_operator
-def permute(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
+@operator
+def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     """A dense copy whose dimension i is x's dimension order[i]."""
     dims = view(x).dims
     if sorted(order) != list(range(len(dims))):
@@ -484,8 +327,8 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> _Call:
     return made
 
 
-@_operator
-def cast(x: Any, dtype: Any = None, *, out: Any = None) -> _Call:
+@operator
+def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_cast", _abi.CastArgs, x, out, None, word, {})
@@ -494,31 +337,31 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> _Call:
 def fill(out: Any, value: complex) -> Any:
     """Writes the value to every element of `out`, and gives it."""
     number, to = _given.scalar("value", value), kind_of(out).view_to_write(out)
-    args = _args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
+    args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                  imaginary=number.imag)
-    return run(_Call("tn_fill", args, out, to))
+    return run(Call("tn_fill", args, out, to))
 
 
-@_operator
-def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+@operator
+def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
     """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_unary", _abi.UnaryArgs, x, out, None, word, {},
-                      kind=_word("function", UNARY, kind))
+                      kind=word_number("function", UNARY, kind))
 
 
-@_operator
-def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> _Call:
+@operator
+def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> Call:
     """x kind other: add sub mul div max min. They broadcast."""
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_binary", _abi.BinaryArgs, x, out,
-                      _broadcast(view(x).dims, view(other).dims), word, {"other": other},
-                      kind=_word("function", BINARY, kind))
+                      broadcast(view(x).dims, view(other).dims), word, {"other": other},
+                      kind=word_number("function", BINARY, kind))
 
 
-@_operator
+@operator
 def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: Any = None,
-           dtype: Any = None) -> _Call:
+           dtype: Any = None) -> Call:
     """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
     `keepdims`, `dtype`, `out`."""
     given = view(x)
@@ -536,12 +379,12 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
         word = "i64"
     return _each_call("tn_reduce", _abi.ReduceArgs, x, out, shape, word, {},
                       axes=sum(1 << place for place in places),
-                      kind=_word("reduction", REDUCTIONS, kind), keep=keep)
+                      kind=word_number("reduction", REDUCTIONS, kind), keep=keep)
 
 
-@_operator
+@operator
 def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
-            dtype: Any = None) -> _Call:
+            dtype: Any = None) -> Call:
     """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
     rank, axis = view(x).ndim, _given.axis("axis", axis)
     if not -rank <= axis < rank:
@@ -551,32 +394,32 @@ def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
                       axis=-1 - axis if axis < 0 else rank - 1 - axis, log=_given.flag("log", log))
 
 
-def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> _Call:
+def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> Call:
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_norm", _abi.NormArgs, x, out, None, word,
                       {"weight": weight, "bias": bias}, epsilon=epsilon, kind=kind, set=1)
 
 
-@_operator
+@operator
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
-               dtype: Any = None) -> _Call:
+               dtype: Any = None) -> Call:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension."""
     return _norm_call(0, x, weight, bias, epsilon, out, dtype)
 
 
-@_operator
+@operator
 def rms_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
-             dtype: Any = None) -> _Call:
+             dtype: Any = None) -> Call:
     """x / sqrt(mean of squares + epsilon) * weight + bias along the last dimension."""
     return _norm_call(1, x, weight, bias, epsilon, out, dtype)
 
 
-@_operator
+@operator
 def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
-           out: Any = None) -> _Call:
+           out: Any = None) -> Call:
     """The first `size` of the last dimension turned by angles, in "halves" or "pairs"."""
     return _each_call("tn_rotary", _abi.RotaryArgs, x, out, None, None, {"cos": cos, "sin": sin},
-                      size=size, kind=_word("rotation", ROTARY, kind))
+                      size=size, kind=word_number("rotation", ROTARY, kind))
 
 
 def copy(source: Any, target: Any) -> Any:
@@ -592,7 +435,7 @@ def copy(source: Any, target: Any) -> Any:
     if stream is None:
         call(lib.tn_copy, None, byref(given), byref(to))
         return target
-    _call_in_order(stream, _sources([given, to]), lib.tn_copy, stream, byref(given), byref(to))
+    call_in_order(stream, sources([given, to]), lib.tn_copy, stream, byref(given), byref(to))
     if to.device_type == 1:
         call(lib.tn_stream_synchronize, stream)
     return target

@@ -24,6 +24,7 @@ from torch._C._autograd import _profiler_enabled as _is_profiled
 from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from .. import errors, operators, settings
+from .._calls import broadcast
 
 Tensor = torch.Tensor
 
@@ -380,8 +381,8 @@ def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Te
     groups = [tuple(x.shape[-3:-2]) for x in (key, value)]
     if batches[0] == batches[1] == batches[2] and groups[0] == groups[1]:
         return query, key, value
-    batch = operators._broadcast(operators._broadcast(batches[0], batches[1]), batches[2])
-    group = operators._broadcast(*groups)
+    batch = broadcast(broadcast(batches[0], batches[1]), batches[2])
+    group = broadcast(*groups)
     heads = (tuple(query.shape[-3:-2]), group, group)
     query, key, value = (_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
     return query, key, value
@@ -430,7 +431,7 @@ def _ranked_mask(mask: Tensor | None, rank: int, before: Tuple[int, ...]) -> Ten
     if mask.dim() > rank:
         raise errors.invalid(f"a mask of {mask.dim()} dimensions beside operands of {rank}, which it cannot add to")
     mask = _ranked(mask, max(rank, 4))
-    if operators._broadcast(before, tuple(mask.shape[:-3])) != before:
+    if broadcast(before, tuple(mask.shape[:-3])) != before:
         raise errors.invalid(f"a mask of shape {tuple(mask.shape)} beside operands of {before} before their heads")
     return mask if rank <= 4 else mask.expand(*before, *mask.shape[-3:]).flatten(0, -4)
 

@@ -1,0 +1,177 @@
+"""How an operator's call is made of a caller's arguments, and run: what all operators share.
+
+A maker is a function that takes what its operator takes and gives the Call; `explain` and `prepare` ask it, too.
+"""
+
+from __future__ import annotations
+
+from ctypes import byref, sizeof
+from inspect import signature
+
+from . import _abi, errors, settings
+from ._arrays import Kind, kind_of
+from ._handles import call
+from ._library import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Iterator
+
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+    Shape = tuple[int, ...]
+
+
+class Call:
+    """A call that is ready: the function's name without `tn_`, its args, what it gives, and the tensors
+    that the args point to."""
+
+    __slots__ = ("name", "args", "result", "keep")
+
+    def __init__(self, name: str, args: Any, result: Any, keep: Any) -> None:
+        self.name, self.args, self.result, self.keep = name, args, result, keep
+
+
+# What makes the call of each operator: for explain and prepare.
+MAKERS: dict[Callable[..., Any], Callable[..., Call]] = {}
+
+
+def make(maker: Callable[..., Call], given: tuple[Any, ...], options: dict[str, Any]) -> Call:
+    """The call that a maker makes of a caller's arguments. TypeError names the operator and, of an option that it does
+    not have, the nearest."""
+    try:
+        return maker(*given, **options)
+    except TypeError:
+        _check_names(maker, options)
+        raise
+
+
+def _check_names(maker: Callable[..., Call], options: dict[str, Any]) -> None:
+    code = maker.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for name in options:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, 1, 0)[0]
+            raise TypeError(f"{maker.__name__}() has no option {name!r}; did you mean {near!r}? "
+                            f"There are: {', '.join(known[code.co_argcount:])}") from None
+
+
+def _present(face: Callable[..., Any], maker: Callable[..., Call]) -> None:
+    """The operator shows what its maker takes, and the maker's errors are told as the operator's."""
+    maker.__name__ = maker.__qualname__ = face.__name__
+    face.__signature__ = signature(maker).replace(return_annotation="Any")  # type: ignore[attr-defined]
+    MAKERS[face] = maker
+
+
+def faces(maker: Callable[P, Call]) -> Callable[[Callable[..., Any]], Callable[P, Any]]:
+    """Decorates an operator whose calls the maker makes: it takes what that takes, also for checkers of types."""
+
+    def present(face: Callable[..., Any]) -> Callable[P, Any]:
+        _present(face, maker)
+        return face
+
+    return present
+
+
+def operator(maker: Callable[P, Call]) -> Callable[P, Any]:
+    """Decorates a maker and gives the operator, which makes the call and runs it."""
+
+    def face(*given: Any, **options: Any) -> Any:
+        return run(make(maker, given, options))
+
+    face.__name__, face.__qualname__, face.__doc__ = maker.__name__, maker.__qualname__, maker.__doc__
+    _present(face, maker)
+    return face
+
+
+def place(args: Any, kind: Kind, array: Any, tensor: _abi.Tensor) -> None:
+    """Off the host, the stream of the array's library."""
+    if tensor.device_type != 1:
+        args.stream = kind.stream(array, tensor)
+
+
+def sources(kept: Any) -> Iterator[tuple[Any, ...]]:
+    """Kind, array and tensor of all that is off the host among what a call keeps."""
+    if isinstance(kept, _abi.Tensor):
+        if hasattr(kept, "source"):
+            yield (*kept.source, kept)
+    elif isinstance(kept, (tuple, list, dict)):
+        for one in kept.values() if isinstance(kept, dict) else kept:
+            yield from sources(one)
+
+
+def _further(stream: int, sources: Iterable[tuple[Any, ...]]) -> tuple[set[int], bool]:
+    """The streams beside `stream` that the libraries of these arrays work on, and whether one of them must find its
+    arrays untouched when a call returns."""
+    places = {(kind, tensor.device_type, tensor.device_id): (array, tensor) for kind, array, tensor in sources}
+    waits = any(kind.waits for kind, *_ in places)
+    if len(places) < 2:  # then `stream` is its
+        return set(), waits
+    return {place[0].stream(*of) for place, of in places.items()} - {stream, None}, waits
+
+
+def call_in_order(stream: int, sources: Iterable[tuple[Any, ...]], function: Any, *given: Any) -> None:
+    """Calls what queues work on the stream: behind what the arrays' libraries have queued on theirs, and before what
+    they queue next."""
+    streams, waits = _further(stream, sources)
+    for other in streams:
+        call(lib.tn_stream_wait_stream, stream, other)
+    call(function, *given)
+    if waits:
+        call(lib.tn_stream_synchronize, stream)
+        return
+    for other in streams:
+        call(lib.tn_stream_wait_stream, other, stream)
+
+
+def run(ready: Call) -> Any:
+    """Runs it in the settings that hold here."""
+    args, function = ready.args, getattr(lib, ready.name)
+    if args.stream:
+        call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))
+        return ready.result
+    err = _abi.Error()
+    if function(settings.context(), byref(args), byref(err)):
+        raise errors.make(err)
+    return ready.result
+
+
+def word_number(kind: str, words: Any, word: Any) -> int:
+    """The number of a word in a list of them."""
+    if word not in words:
+        raise errors.invalid(
+            f'no {kind} "{word}"; there are: {", ".join(str(w) for w in words if w)}')
+    return int(words[word] if isinstance(words, dict) else words.index(word))
+
+
+def target(kind: Kind, like: Any, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
+    """The array to write to and its tensor: `out`, or a new one."""
+    if out is None:
+        out = kind.empty(like, shape, word)
+        return out, kind_of(out).view(out)
+    return out, kind_of(out).view_to_write(out)
+
+
+def make_args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:
+    """An args struct with its size and the stream of the array's library."""
+    args = cls(struct_size=sizeof(cls), **fields)
+    place(args, kind_of(array), array, tensor)
+    return args
+
+
+def broadcast(one: Shape, other: Shape) -> Shape:
+    """The shape that both serve."""
+    if one == other or not other:
+        return one
+    if not one:
+        return other
+    rank = max(len(one), len(other))
+    sizes = []
+    for a, b in zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other):
+        if a != b and 1 not in (a, b):
+            raise errors.invalid(f"shapes {one} and {other} do not broadcast")
+        sizes.append(b if a == 1 else a)
+    return tuple(sizes)
