@@ -135,9 +135,11 @@ def test_masks_and_turned_results(extension, monkeypatch, random):
                             backend="FLASH_ATTN")
     assert extension.served() == before + len(calls) + 2 and named.flags.c_contiguous
     numpy.testing.assert_allclose(named.transpose(0, 2, 1, 3), fast[0], 1e-4, 1e-4)
-    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}, {"scale": "wide"}):
+    for options in ({"backend": "FLASH"}, {"layout": "dlbh"}, {"mask": "sideways"}):
         with pytest.raises(tenon.Error):
             tenon.attention(q, k, k, **options)
+    with pytest.raises(TypeError, match="scale needs a number, found str"):
+        tenon.attention(q, k, k, scale="wide")
     with pytest.raises(tenon.errors.InvalidArgumentError, match="two arrays of masks"):
         tenon.attention(q, k, k, mask=seen, mask_tensor=added)
     monkeypatch.setattr(tenon.operators, "_fast", None)

@@ -5,6 +5,7 @@ import tenon
 from tenon import settings
 from tenon.platforms import platform
 
+Q = numpy.ones((1, 1, 4, 4), "f4")
 INVALID = {
     "device needs": lambda: tenon.device(2**40),
     "seed needs": lambda: tenon.seed_everything(2**70),
@@ -25,6 +26,9 @@ INVALID = {
     "selected_backend: ": lambda: platform("cpu").get_attn_backend_cls("FLASH_ATTN\0junk", 64, "f32"),
     "head_size needs": lambda: platform("cpu").get_attn_backend_cls(None, 2**70, "f32"),
     "device_id needs": lambda: platform("cpu").get_device_name(2**40),
+    "^b: no dtype for NumPy's object": lambda: tenon.matmul(Q, Q.astype(object)),
+    "^x: an array of >f4 is in another byte order": lambda: tenon.softmax(Q.astype(">f4")),
+    "no kind \"ngee\"; did you mean 'neg'. There are: neg, abs": lambda: tenon.unary("ngee", Q),
     "backend: ": lambda: tenon.attention(*[numpy.ones((1, 1, 2, 4), "f4")] * 3, backend="math\0junk"),
 }
 TYPES = {
@@ -48,6 +52,33 @@ TYPES = {
     "value needs a number, found list": lambda: tenon.fill(numpy.ones(3, "f4"), [1.0]),
     "seed needs a whole number, found str": lambda: tenon.seed_everything("x"),
     "seed needs a whole number, found float": lambda: tenon.seed_everything(1.5),
+    **{told: lambda options=options: tenon.attention(Q, Q, Q, **options) for told, options in {
+        r"window needs two whole numbers, \(left, right\), found 3": {"window": 3},
+        r"window needs two whole numbers, \(left, right\), found 'ab'": {"window": "ab"},
+        "window needs a whole number, found float": {"window": (1.5, 2)},
+        "layout needs a str, found NoneType": {"layout": None}, "layout needs a str, found list": {"layout": ["bhld"]},
+        "backend needs a str, found int": {"backend": 3}, "scale needs a number, found str": {"scale": "x"},
+        "softcap needs a number, found NoneType": {"softcap": None}, "max_keys needs a whole": {"max_keys": "x"},
+        "seed needs a whole number, found dict": {"seed": {}}, "^lse: int is no array": {"lse": 1},
+        "'is_causal'; that is mask=\"causal\" here": {"is_causal": True},
+        "'dropout_p'; that is dropout here": {"dropout_p": 0.5},
+        "'enable_gqa'; that is fewer heads of k and v": {"enable_gqa": True}}.items()},
+    "activation needs a str, found list": lambda: tenon.matmul(Q, Q, activation=["relu"]),
+    "alpha needs a number, found str": lambda: tenon.matmul(Q, Q, alpha="x"),
+    "kind needs a str, found ndarray": lambda: tenon.unary(Q, "neg"),
+    "epsilon needs a number, found str": lambda: tenon.layer_norm(Q, epsilon="x"),
+    "epsilon needs a real number, found 1j": lambda: tenon.layer_norm(Q, epsilon=1j),
+    "size needs a whole number, found str": lambda: tenon.rotary(Q, Q, Q, size="x"),
+    "order needs the numbers of all dimensions, found int": lambda: tenon.permute(Q, 3),
+    "order needs a whole number, found str": lambda: tenon.permute(Q, "abcd"),
+    "into needs a tuple of three arrays, found 1 of them": lambda: tenon.attention_backward(*[Q] * 6, into=(None,)),
+    "into needs a tuple of three arrays, found ndarray": lambda: tenon.attention_backward(*[Q] * 6, into=Q),
+    "^into: str is no array": lambda: tenon.attention_backward(*[Q] * 5, Q[..., 0], into=(None, "x", None)),
+    "^b: str is no array": lambda: tenon.matmul(Q, "x"), "^bias: int is no array": lambda: tenon.matmul(Q, Q, bias=3),
+    "^other: float is no array": lambda: tenon.binary("add", Q, 1.0),
+    "^out: int is no array": lambda: tenon.cast(Q, "f64", out=3), "^weight: list": lambda: tenon.rms_norm(Q, [1.0]),
+    "^source: int is no array": lambda: tenon.copy(3, Q), "^target: int is no array": lambda: tenon.copy(Q, 3),
+    "^scale_b: str is no array": lambda: tenon.matmul(Q, Q, scale_b="x"),
 }
 
 
@@ -61,6 +92,36 @@ def test_invalid(told):
 def test_types(told):
     with pytest.raises(TypeError, match=told):
         TYPES[told]()
+
+
+class Counted:
+    """An array that counts how often it is asked for its memory."""
+
+    def __init__(self):
+        self.array, self.asked = numpy.ones((1, 1, 4, 4), "f4"), 0
+
+    def __dlpack__(self, **_):
+        self.asked += 1
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "rms_norm", "cast"])
+def test_an_operand_is_asked_once(name):
+    x = Counted()
+    for call in (lambda: getattr(tenon, name)(x), lambda: tenon.reduce("sum", x), lambda: tenon.unary("neg", x),
+                 lambda: tenon.permute(x, (3, 2, 1, 0)), lambda: tenon.binary("add", x, Q),
+                 lambda: tenon.matmul(x, Q, alpha=2.0), lambda: tenon.attention(x, Q, Q, lse=True),
+                 lambda: tenon.matmul(x, Q[0, 0, 0])):
+        before = x.asked
+        call()
+        assert x.asked == before + 1
+
+
+def test_fill_is_explained():
+    assert tenon.explain(tenon.fill, Q.copy(), 1.0).problem.startswith("fill:f32:shape=1x1x4x4,value=1")
 
 
 def test_bounds_are_taken():

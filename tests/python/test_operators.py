@@ -224,7 +224,7 @@ def test_what_is_no_array():
 
 def test_wrong_words():
     a = numpy.ones((2, 2), "f4")
-    with pytest.raises(tenon.errors.InvalidArgumentError, match='"relo"; there are: .*relu'):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="\"relo\"; did you mean 'relu'. There are: .*relu"):
         tenon.matmul(a, a, activation="relo")
     with pytest.raises(tenon.errors.InvalidArgumentError, match="columns need as many"):
         tenon.matmul(a, numpy.ones((3, 2), "f4"))
@@ -235,16 +235,13 @@ def test_wrong_words():
 
 
 @pytest.mark.parametrize("options,name", [
-    ({"seed": -1}, "seed: -1"), ({"max_keys": 2**70}, "max_keys"), ({"scale": "x"}, "scale: 'x'"),
-    ({"window": (1.5, 2)}, "window_left: 1.5"), ({"softcap": None}, "softcap: None")])
+    ({"seed": -1}, "seed needs 0 to 18446744073709551615, found -1"), ({"window": (1,)}, "window of 1 numbers"),
+    ({"max_keys": 2**70}, "max_keys needs -9223372036854775808 to 9223372036854775807, found"),
+    ({"window": (2**70, 2)}, "window needs"), ({"mask": "casual"}, "no mask \"casual\"; did you mean 'causal'.")])
 def test_numbers_that_do_not_fit(options, name):
     q = numpy.ones((1, 1, 4, 4), "f4")
     with pytest.raises(tenon.errors.InvalidArgumentError, match=name):
         tenon.attention(q, q, q, **options)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="alpha: 'x'"):
-        tenon.matmul(q, q, alpha="x")
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="window of 1 numbers"):
-        tenon.attention(q, q, q, window=(1,))
     nowhere = type("Nowhere", (), {"__array_interface__": dict(q.__array_interface__, data=("x", False))})()
     with pytest.raises(tenon.errors.InvalidArgumentError, match="x. is no address"):
         tenon.matmul(nowhere, q)

@@ -450,3 +450,49 @@ def test_gradients_by_what_was_overwritten_are_refused(write):
         y.sum().backward()
     with torch.inference_mode():
         write(torch.ones(3, 3))
+
+
+class Odd:
+    """Has everything of an array but being one."""
+
+
+def test_what_is_no_tensor_is_named():
+    q = torch.ones(1, 2, 4, 8)
+    array = q.numpy()
+    refusals = {
+        "query needs a torch.Tensor, found numpy.ndarray": lambda: ours(array, array, array),
+        "key needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, array, q),
+        "attn_mask needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, q, q, array[0, 0]),
+        "value needs a torch.Tensor, found .*Odd": lambda: attention(q, q, Odd()),
+        "is_causal needs True or False, found 'no'": lambda: ours(q, q, q, is_causal="no"),
+        "scale needs a number, found str": lambda: ours(q, q, q, scale="x"),
+        "layout needs a str, found int": lambda: attention(q, q, q, layout=1),
+    }
+    for told, call in refusals.items():
+        with pytest.raises(TypeError, match=told):
+            call()
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='no layout "bldh"; did you mean'):
+        attention(q, q, q, layout="bldh")
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_tensors_are_refused(layout):
+    nested = torch.nested.nested_tensor([torch.ones(2, 4, 8), torch.ones(2, 3, 8)], layout=torch.strided)
+    if layout is torch.jagged:
+        nested = torch.nested.nested_tensor([torch.ones(4, 2, 8), torch.ones(3, 2, 8)], layout=layout).transpose(1, 2)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="query is a nested tensor"):
+        ours(nested, nested, nested)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="b: a nested tensor is none of one shape"):
+        tenon.matmul(torch.ones(2, 2), nested)
+
+
+@pytest.mark.filterwarnings("error")
+def test_fake_tensors_are_refused_where_nothing_is_traced():
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.ones(1, 2, 4, 8)
+        assert ours(fake, fake, fake).shape == fake.shape
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="k: a fake tensor has no numbers"):
+        tenon.attention(torch.ones(1, 2, 4, 8), fake, fake)

@@ -110,6 +110,13 @@ def test_generation_with_a_cache():
     assert torch.equal(*texts)
 
 
+def test_weights_are_refused():
+    name = tenon_transformers.register()
+    model, given, _ = run(decoder, name)
+    with pytest.raises(tenon.errors.UnsupportedError, match='no weights .*attn_implementation="eager" give them'):
+        model(**given, output_attentions=True)
+
+
 def test_training():
     name = tenon_transformers.register()
     grads = []

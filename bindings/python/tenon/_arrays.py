@@ -102,10 +102,10 @@ class Kind:
         """The same of one that the caller wants written to: read-only where its library's never change."""
         return self.view(array)
 
-    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
-        """An array of this library's, not initialised, on the device of `like`; of Tenon's own where
+    def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
+        """An array of this library's, not initialised, on the device of `like`, which is `seen`; of Tenon's own where
         the library has none to make."""
-        on = take(lib.tn_tensor_device, byref(self.view(like)))
+        on = take(lib.tn_tensor_device, byref(seen))
         return _dlpack.Tensor(_dlpack.create(on, shape, word))
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
@@ -147,7 +147,7 @@ class NumpyKind(Kind):
         return errors.invalid(
             f"no dtype for NumPy's {array.dtype}; there are: {', '.join(self.dtypes)}")
 
-    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
+    def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
         if word not in self.dtypes:
             raise errors.invalid(f"NumPy has no {word}; there are: {', '.join(self.dtypes)}")
         return self.make(shape, self.dtypes[word])
@@ -179,6 +179,7 @@ class TorchKind(Kind):
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda index: torch.cuda.current_stream(index).cuda_stream)
         self.forward = torch.autograd.forward_ad
+        self.fake = torch._subclasses.FakeTensor
         self.count_write = getattr(torch.autograd.graph, "increment_version", None)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
@@ -197,11 +198,13 @@ class TorchKind(Kind):
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
+        if type(array) is not self.torch.Tensor and isinstance(array, self.fake):
+            raise self._refusal(array, wrapped=True)
         try:
-            address = array.data_ptr()
+            address, shape = array.data_ptr(), tuple(array.shape)
         except RuntimeError:
             raise self._refusal(array, wrapped=True) from None
-        tensor = make_tensor(address, tuple(array.shape), array.stride(), 1, number, array, 0, place, at.index or 0)
+        tensor = make_tensor(address, shape, array.stride(), 1, number, array, 0, place, at.index or 0)
         if place != CPU:
             tensor.source = (self, array)
         return tensor
@@ -218,6 +221,11 @@ class TorchKind(Kind):
             return errors.invalid(
                 "a dual tensor would lose its tangent here, and no operator of Tenon's has forward-mode derivatives; "
                 "give its primal, as torch.autograd.forward_ad.unpack_dual has it")
+        if array.is_nested:
+            return errors.invalid("a nested tensor is none of one shape; pad it, as with torch.nested.to_padded_tensor")
+        if isinstance(array, self.fake):
+            return errors.invalid("a fake tensor has no numbers, only a shape; use tenon.integrations.torch where "
+                                  "calls are traced or compiled")
         if wrapped:
             return errors.invalid(
                 "a tensor without memory of its own, as those inside torch.func's transformations are (vmap, jvp); "
@@ -232,7 +240,7 @@ class TorchKind(Kind):
             return errors.invalid("a tensor that is conjugated or negated lazily; resolve it first")
         return errors.invalid(f"no dtype for {array.dtype}; there are: {', '.join(self.dtypes)}")
 
-    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
+    def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
         return self.torch.empty(shape, dtype=self.dtypes[word], device=like.device)
 
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
@@ -279,8 +287,8 @@ class DlpackKind(Kind):
             tensor.flags |= READ_ONLY
         return tensor
 
-    def empty(self, like: Any, shape: tuple[int, ...], word: str) -> Any:
-        made = super().empty(like, shape, word)
+    def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
+        made = super().empty(like, seen, shape, word)
         take_out = self._from_dlpack()
         return made if take_out is None else take_out(made)
 
@@ -430,13 +438,26 @@ def kind_of(array: Any) -> Kind:
 
 
 def view(array: Any) -> _abi.Tensor:
-    """Any array as a tensor."""
-    return kind_of(array).view(array)
+    """Any array as a tensor. Errors have the array as their `operand`, for whoever knows its name."""
+    try:
+        return kind_of(array).view(array)
+    except (TypeError, errors.Error) as error:
+        error.operand = array  # type: ignore[union-attr]
+        raise
+
+
+def view_to_write(array: Any) -> _abi.Tensor:
+    """The same of one that the caller wants written to."""
+    try:
+        return kind_of(array).view_to_write(array)
+    except (TypeError, errors.Error) as error:
+        error.operand = array  # type: ignore[union-attr]
+        raise
 
 
 def view_or_none(array: Any) -> _abi.Tensor | None:
-    """The same, and None for None."""
-    return None if array is None else kind_of(array).view(array)
+    """The same as `view`, and None for None."""
+    return None if array is None else view(array)
 
 
 def reference(tensor: _abi.Tensor | None) -> int | None:

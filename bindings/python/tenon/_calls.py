@@ -9,17 +9,18 @@ from ctypes import byref, sizeof
 from inspect import signature
 
 from . import _abi, errors, settings
-from ._arrays import Kind, kind_of
+from ._arrays import Kind, kind_of, view, view_to_write
 from ._handles import call
 from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Iterator
+    from typing import Any, Callable, Iterable, Iterator, TypeVar
 
     from typing_extensions import ParamSpec
 
     P = ParamSpec("P")
+    T = TypeVar("T")
     Shape = tuple[int, ...]
 
 
@@ -37,26 +38,52 @@ class Call:
 MAKERS: dict[Callable[..., Any], Callable[..., Call]] = {}
 
 
-def make(maker: Callable[..., Call], given: tuple[Any, ...], options: dict[str, Any]) -> Call:
-    """The call that a maker makes of a caller's arguments. TypeError names the operator and, of an option that it does
-    not have, the nearest."""
+def make(maker: Callable[..., T], given: tuple[Any, ...], options: dict[str, Any]) -> T:
+    """What a maker makes of a caller's arguments. Errors name the argument that cannot be an operand, and TypeError the
+    operator and, of an option that it does not have, the nearest."""
     try:
         return maker(*given, **options)
-    except TypeError:
+    except (TypeError, errors.Error) as error:
         _check_names(maker, options)
+        _name_operand(error, maker, given, options)
         raise
 
 
-def _check_names(maker: Callable[..., Call], options: dict[str, Any]) -> None:
+# Options that PyTorch's operators have, and what says the same here.
+ELSEWHERE = {"is_causal": 'mask="causal"', "attn_mask": "mask", "dropout_p": "dropout",
+             "enable_gqa": "fewer heads of k and v, which need no option"}
+
+
+def choice(word: str, words: Iterable[str]) -> str:
+    """The end of a sentence about a word that is none of these: the nearest, where one is near, and all."""
+    from difflib import get_close_matches
+
+    known = [*words]
+    near = get_close_matches(word, known, 1, 0.5)
+    return f"{f'; did you mean {near[0]!r}? There' if near else '; there'} are: {', '.join(known)}"
+
+
+def _check_names(maker: Callable[..., Any], options: dict[str, Any]) -> None:
     code = maker.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     for name in options:
         if name not in known:
-            from difflib import get_close_matches
+            there = maker.__name__.startswith("attention") and ELSEWHERE.get(name)
+            hint = f"; that is {there} here" if there else choice(name, known)
+            raise TypeError(f"{maker.__name__}() has no option {name!r}{hint}") from None
 
-            near = get_close_matches(name, known, 1, 0)[0]
-            raise TypeError(f"{maker.__name__}() has no option {name!r}; did you mean {near!r}? "
-                            f"There are: {', '.join(known[code.co_argcount:])}") from None
+
+def _name_operand(error: Any, maker: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Puts the argument's name before the words of an error that is about an operand."""
+    operand = vars(error).pop("operand", None)
+    if operand is None:
+        return
+    for name, value in signature(maker).bind_partial(*given, **options).arguments.items():
+        if value is operand or isinstance(value, (tuple, list)) and any(one is operand for one in value):
+            error.args = (f"{name}: {error.args[0]}", *error.args[1:])
+            if isinstance(error, errors.Error):
+                error.message, error.where = error.args[0], maker.__name__
+            return
 
 
 def _present(face: Callable[..., Any], maker: Callable[..., Call]) -> None:
@@ -140,19 +167,20 @@ def run(ready: Call) -> Any:
 
 
 def word_number(kind: str, words: Any, word: Any) -> int:
-    """The number of a word in a list of them."""
+    """The number of a word in a list of them. TypeError for what is no word."""
+    if not isinstance(word, str) and (word is not None or None not in words):
+        raise TypeError(f"{kind} needs a str, found {type(word).__name__}")
     if word not in words:
-        raise errors.invalid(
-            f'no {kind} "{word}"; there are: {", ".join(str(w) for w in words if w)}')
+        raise errors.invalid(f'no {kind} "{word}"{choice(str(word), filter(None, words))}')
     return int(words[word] if isinstance(words, dict) else words.index(word))
 
 
-def target(kind: Kind, like: Any, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
-    """The array to write to and its tensor: `out`, or a new one."""
+def target(kind: Kind, like: Any, seen: _abi.Tensor, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
+    """The array to write to and its tensor: `out`, or a new one beside `like`, which is `seen`."""
     if out is None:
-        out = kind.empty(like, shape, word)
-        return out, kind_of(out).view(out)
-    return out, kind_of(out).view_to_write(out)
+        out = kind.empty(like, seen, shape, word)
+        return out, view(out)
+    return out, view_to_write(out)
 
 
 def make_args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:

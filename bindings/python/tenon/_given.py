@@ -36,6 +36,14 @@ def number(what: str, value: Any, least: int, most: int) -> int:
     return whole
 
 
+def real(what: str, value: Any) -> float:
+    """A number that is not complex. TypeError for what is none, texts of numbers among them."""
+    found = scalar(what, value)
+    if found.imag:
+        raise TypeError(f"{what} needs a real number, found {value!r}")
+    return found.real
+
+
 def flag(what: str, value: Any) -> bool:
     """True or False, also NumPy's. TypeError for all else: texts are true, "no" among them."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ctypes import Structure, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import Structure, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p, sizeof
 from struct import Struct
 from struct import error as Misfit
 
-from . import errors
+from . import _given, errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +29,18 @@ class Packer:
         self.into = Struct("@" + "".join(LETTERS[field[1]] for field in self.fields)).pack_into
 
     def write(self, to: Structure, *values: Any) -> None:
-        """InvalidArgumentError names the first value that does not fit its field."""
+        """TypeError and InvalidArgumentError name the first value that does not fit its field."""
         try:
             self.into(to, self.at, *values)
         except Misfit as error:
-            raise errors.invalid(self._why(values) or str(error)) from None
+            self._check(values)
+            raise errors.invalid(str(error)) from None
 
-    def _why(self, values: tuple[Any, ...]) -> str:
+    def _check(self, values: tuple[Any, ...]) -> None:
         for (name, kind, *_), value in zip(self.fields, values):
-            try:
-                Struct(LETTERS[kind]).pack(value)
-            except Misfit as error:
-                return f"{name}: {value!r}: {error}"
-        return ""
+            if kind is c_double:
+                _given.real(name, value)
+            else:
+                bits = 8 * sizeof(kind)
+                least = -(1 << bits - 1) if LETTERS[kind].islower() else 0
+                _given.number(name, value, least, least + (1 << bits) - 1)

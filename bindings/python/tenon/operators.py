@@ -17,7 +17,7 @@ from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
 
 from . import _abi, _dtypes, _given, errors, settings
-from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
+from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none, view_to_write
 from ._calls import Call, broadcast, call_in_order, faces, make, make_args, operator, place, run, sources, target, word_number
 from ._handles import call
 from ._library import lib
@@ -75,8 +75,8 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
                  beta: float = 0.0, activation: str | None = None, transpose_a: bool = False,
                  transpose_b: bool = False, acc: Any = None, dtype: Any = None, scale_a: Any = None,
                  scale_b: Any = None) -> Call:
+    ta, tb = view(a), view(b)
     kind = kind_of(a)
-    ta, tb = kind.view(a), kind_of(b).view(b)
     scales = tuple(None if scale is None else view(scale) for scale in (scale_a, scale_b))
     if ta.ndim < 2 or tb.ndim < 2:
         if scales != (None, None):
@@ -90,7 +90,7 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
     shape = (da[-1 if transpose_a else -2], db[-2 if transpose_b else -1])
     if len(da) > 2 or len(db) > 2:
         shape = broadcast(da[:-2], db[:-2]) + shape
-    result, to = target(kind, a, out, shape, _matmul_word(ta, dtype))
+    result, to = target(kind, a, ta, out, shape, _matmul_word(ta, dtype))
     extra = None if bias is None else view(bias)
     return _matmul_pack(kind, a, result, ta, tb, to, extra, alpha, beta, activation,
                         transpose_a, transpose_b, acc, scales)
@@ -124,7 +124,7 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
     right = new_axis(tb, 1) if tb.ndim == 1 else tb
     shape = (broadcast(left.dims[:-2], right.dims[:-2])
              + (() if ta.ndim == 1 else (left.dims[-2],)) + (() if tb.ndim == 1 else (right.dims[-1],)))
-    result, to = target(kind, a, out, shape, _matmul_word(ta, options["dtype"]))
+    result, to = target(kind, a, ta, out, shape, _matmul_word(ta, options["dtype"]))
     if tb.ndim == 1:
         to = new_axis(to, to.ndim)
     if ta.ndim == 1:
@@ -157,14 +157,20 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple
         if mask_tensor is not None:
             raise errors.invalid("two arrays of masks: mask and mask_tensor")
         mask, mask_tensor = None, mask
-    if window is not None and len(window) != 2:
-        raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
     number = 3 if window is not None else word_number("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
         raise errors.invalid(f'a window and the mask "{mask}" at once')
     if number == 3 and window is None:
         raise errors.invalid('the mask "window" needs window=(left, right)')
-    return number, mask_tensor, _NO_WINDOW if window is None else tuple(window)
+    return number, mask_tensor, _NO_WINDOW if window is None else _window_of(window)
+
+
+def _window_of(window: Any) -> tuple[int, ...]:
+    if isinstance(window, str) or not hasattr(window, "__len__"):
+        raise TypeError(f"window needs two whole numbers, (left, right), found {window!r}")
+    if len(window) != 2:
+        raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
+    return tuple(_given.number("window", one, *_given.INT64) for one in window)
 
 
 _backends: dict[str, int] = {}  # those that were found, whose numbers stay theirs
@@ -173,12 +179,19 @@ _backends: dict[str, int] = {}  # those that were found, whose numbers stay thei
 def _backend_number(backend: str | None) -> int:
     if backend is None:
         return 0
+    if not isinstance(backend, str) and not hasattr(backend, "name"):
+        raise TypeError(f"backend needs a str, found {type(backend).__name__}")
     name = str(backend)
     if name not in _backends:
         out = c_int32()
         call(lib.tn_attention_backend_find, _given.text("backend", name), byref(out))
         _backends[name] = out.value
     return _backends[name]
+
+
+def layout_number(layout: str) -> int:
+    """0 for "bhld", 1 for "blhd"."""
+    return word_number("layout", LAYOUTS, layout)
 
 
 def _attention_shape(q: _abi.Tensor, v: _abi.Tensor) -> Shape:
@@ -197,19 +210,19 @@ def _attention_call(
         sinks: Any = None, starts_q: Any = None, starts_k: Any = None, lengths: Any = None,
         pages: Any = None, max_queries: int = 0, max_keys: int = 0, backend: str | None = None,
         lse: Any = False, out: Any = None, dtype: Any = None) -> Call:
+    tq, tk, tv = view(q), view(k), view(v)
     kind = kind_of(q)
-    tq, tk, tv = kind.view(q), kind_of(k).view(k), kind_of(v).view(v)
     if tq.ndim < 3 or tv.ndim < 3:
         raise errors.invalid(f"attention of shapes {tq.dims} and {tv.dims}: each needs heads, length and "
                              "size, and unless it is packed the batch")
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     word = _dtypes.WORD[tq.dtype]
-    result, to = target(kind, q, out, _attention_shape(tq, tv),
+    result, to = target(kind, q, tq, out, _attention_shape(tq, tv),
                          word if dtype is None else _dtypes.word_of(dtype))
     sums = None
     if lse is not False and lse is not None:
         wanted = None if lse is True else lse
-        lse, sums = target(kind, q, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
+        lse, sums = target(kind, q, tq, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
         result = (result, lse)
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
@@ -222,7 +235,7 @@ def _attention_call(
         _arrays.write(args, *(reference(tensor) or 0 for tensor in extra))
     _options.write(
         args, 0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, max_queries,
-        max_keys, number, word_number("layout", LAYOUTS, layout), 0 if scale is None else 1,
+        max_keys, number, layout_number(layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
     place(args, kind, q, tq)
     return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
@@ -264,6 +277,10 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     return run(make(_attention_call, (q, k, v), options))
 
 
+def _described(value: Any) -> str:
+    return f"{len(value)} of them" if isinstance(value, (tuple, list)) else type(value).__name__
+
+
 @operator
 def attention_backward(
         dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
@@ -272,17 +289,18 @@ def attention_backward(
         layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> Call:
     """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
     arrays to write to."""
-    kind = kind_of(q)
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
+    if not isinstance(into, (tuple, list)) or len(into) != 3:
+        raise TypeError(f"into needs a tuple of three arrays, found {_described(into)}")
     given = [view(x) for x in (q, k, v, out, lse)]
-    mask_view, dout_view = view_or_none(array), view(dout)
-    grads = [target(kind, x, to, t.dims, _dtypes.WORD[t.dtype])
+    kind, mask_view, dout_view = kind_of(q), view_or_none(array), view(dout)
+    grads = [target(kind, x, t, to, t.dims, _dtypes.WORD[t.dtype])
              for x, to, t in zip((q, k, v), into, given)]
     tensors = [*given, mask_view, dout_view, *(tensor for _, tensor in grads)]
     args = _abi.AttentionBackwardArgs(
         sizeof(_abi.AttentionBackwardArgs), *map(reference, tensors),
         0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, number,
-        word_number("layout", LAYOUTS, layout), 0 if scale is None else 1, _backend_number(backend))
+        layout_number(layout), 0 if scale is None else 1, _backend_number(backend))
     place(args, kind, q, given[0])
     return Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors)
 
@@ -290,37 +308,38 @@ def attention_backward(
 @operator
 def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> Call:
     """(out, lse) over all keys, of two results of attention over different ones."""
-    kind = kind_of(one)
     given = [view(x) for x in (one, lse_one, other, lse_other)]
-    out, to = target(kind, one, None, given[0].dims, _dtypes.WORD[given[0].dtype])
-    lse, sums = target(kind, one, None, given[1].dims, _dtypes.WORD[given[1].dtype])
+    kind = kind_of(one)
+    out, to = target(kind, one, given[0], None, given[0].dims, _dtypes.WORD[given[0].dtype])
+    lse, sums = target(kind, one, given[0], None, given[1].dims, _dtypes.WORD[given[1].dtype])
     args = _abi.AttentionMergeArgs(sizeof(_abi.AttentionMergeArgs), *map(reference, given),
-                                   reference(to), reference(sums), word_number("layout", LAYOUTS, layout))
+                                   reference(to), reference(sums), layout_number(layout))
     place(args, kind, one, given[0])
     return Call("tn_attention_merge", args, (out, lse), (given, to, sums))
 
 
-def _each_call(name: str, cls: type, x: Any, out: Any, shape: Shape | None, word: str | None,
-               others: dict[str, Any], **fields: Any) -> Call:
-    """An operator that reads `x` and maybe others, and writes one array."""
-    library = kind_of(x)
-    given = library.view(x)
-    result, to = target(library, x, out, given.dims if shape is None else shape,
-                         _dtypes.WORD[given.dtype] if word is None else word)
-    seen = {key: view_or_none(array) for key, array in others.items()}
+def _each_call(name: str, cls: type, x: Any, given: _abi.Tensor, out: Any, shape: Shape | None, word: str | None,
+               seen: dict[str, Any], **fields: Any) -> Call:
+    """An operator that reads `x`, which is `given`, and maybe other tensors, and writes one array."""
+    result, to = target(kind_of(x), x, given, out, given.dims if shape is None else shape,
+                        _dtypes.WORD[given.dtype] if word is None else word)
     args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to),
-                 **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
+                     **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
     return Call(name, args, result, (given, to, seen))
 
 
 @operator
 def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     """A dense copy whose dimension i is x's dimension order[i]."""
-    dims = view(x).dims
+    given = view(x)
+    dims = given.dims
+    if not hasattr(order, "__iter__"):
+        raise TypeError(f"order needs the numbers of all dimensions, found {type(order).__name__}")
+    order = [_given.axis("order", one) for one in order]
     if sorted(order) != list(range(len(dims))):
         raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")
     places = (c_int32 * max(len(order), 1))(*order)
-    made = _each_call("tn_permute", _abi.PermuteArgs, x, out, tuple(dims[i] for i in order), None, {},
+    made = _each_call("tn_permute", _abi.PermuteArgs, x, given, out, tuple(dims[i] for i in order), None, {},
                       order_count=len(order))
     made.args.order = addressof(places)
     made.keep = (made.keep, places)
@@ -331,32 +350,33 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
 def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range."""
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_cast", _abi.CastArgs, x, out, None, word, {})
+    return _each_call("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 
 
-def fill(out: Any, value: complex) -> Any:
+@operator
+def fill(out: Any, value: complex) -> Call:
     """Writes the value to every element of `out`, and gives it."""
-    number, to = _given.scalar("value", value), kind_of(out).view_to_write(out)
+    number, to = _given.scalar("value", value), view_to_write(out)
     args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
-                 imaginary=number.imag)
-    return run(Call("tn_fill", args, out, to))
+                     imaginary=number.imag)
+    return Call("tn_fill", args, out, to)
 
 
 @operator
 def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
     """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu."""
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_unary", _abi.UnaryArgs, x, out, None, word, {},
-                      kind=word_number("function", UNARY, kind))
+    function = word_number("kind", UNARY, kind)
+    return _each_call("tn_unary", _abi.UnaryArgs, x, view(x), out, None, word, {}, kind=function)
 
 
 @operator
 def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> Call:
     """x kind other: add sub mul div max min. They broadcast."""
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_binary", _abi.BinaryArgs, x, out,
-                      broadcast(view(x).dims, view(other).dims), word, {"other": other},
-                      kind=word_number("function", BINARY, kind))
+    function, one, two = word_number("kind", BINARY, kind), view(x), view(other)
+    return _each_call("tn_binary", _abi.BinaryArgs, x, one, out, broadcast(one.dims, two.dims), word, {"other": two},
+                      kind=function)
 
 
 @operator
@@ -364,7 +384,7 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
            dtype: Any = None) -> Call:
     """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
     `keepdims`, `dtype`, `out`."""
-    given = view(x)
+    number, given = word_number("kind", REDUCTIONS, kind), view(x)
     rank = given.ndim
     keep = _given.flag("keepdims", keepdims)
     wanted = range(rank) if axes is None else axes if hasattr(axes, "__iter__") else (axes,)
@@ -377,27 +397,28 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
     word = _dtypes.WORD[given.dtype] if dtype is None else _dtypes.word_of(dtype)
     if dtype is None and word == "bool":
         word = "i64"
-    return _each_call("tn_reduce", _abi.ReduceArgs, x, out, shape, word, {},
-                      axes=sum(1 << place for place in places),
-                      kind=word_number("reduction", REDUCTIONS, kind), keep=keep)
+    return _each_call("tn_reduce", _abi.ReduceArgs, x, given, out, shape, word, {},
+                      axes=sum(1 << place for place in places), kind=number, keep=keep)
 
 
 @operator
 def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
             dtype: Any = None) -> Call:
     """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
-    rank, axis = view(x).ndim, _given.axis("axis", axis)
+    given, axis = view(x), _given.axis("axis", axis)
+    rank = given.ndim
     if not -rank <= axis < rank:
         raise errors.invalid(f"axis {axis} of {rank} dimensions")
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_softmax", _abi.SoftmaxArgs, x, out, None, word, {},
+    return _each_call("tn_softmax", _abi.SoftmaxArgs, x, given, out, None, word, {},
                       axis=-1 - axis if axis < 0 else rank - 1 - axis, log=_given.flag("log", log))
 
 
 def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> Call:
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_norm", _abi.NormArgs, x, out, None, word,
-                      {"weight": weight, "bias": bias}, epsilon=epsilon, kind=kind, set=1)
+    seen = {"weight": view_or_none(weight), "bias": view_or_none(bias)}
+    return _each_call("tn_norm", _abi.NormArgs, x, view(x), out, None, word, seen,
+                      epsilon=_given.real("epsilon", epsilon), kind=kind, set=1)
 
 
 @operator
@@ -418,16 +439,20 @@ def rms_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1
 def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
            out: Any = None) -> Call:
     """The first `size` of the last dimension turned by angles, in "halves" or "pairs"."""
-    return _each_call("tn_rotary", _abi.RotaryArgs, x, out, None, None, {"cos": cos, "sin": sin},
-                      size=size, kind=word_number("rotation", ROTARY, kind))
+    turn, size = word_number("kind", ROTARY, kind), _given.number("size", size, *_given.INT64)
+    return _each_call("tn_rotary", _abi.RotaryArgs, x, view(x), out, None, None, {"cos": view(cos), "sin": view(sin)},
+                      size=size, kind=turn)
+
+
+def _copied(source: Any, target: Any) -> tuple[_abi.Tensor, _abi.Tensor]:
+    return view(source), view_to_write(target)
 
 
 def copy(source: Any, target: Any) -> Any:
     """Copies between arrays of one shape and dtype, on any devices; gives `target`. It is queued on the stream of
     the target's library, or of the source's where the target is in the host's memory: then it is waited for."""
-    kind = kind_of(target)
-    given, to = view(source), kind.view_to_write(target)
-    stream = None
+    given, to = make(_copied, (source, target), {})
+    kind, stream = kind_of(target), None
     if to.device_type != 1:
         stream = kind.stream(target, to)
     elif given.device_type != 1:

@@ -23,7 +23,7 @@ import torch._C._functorch as _functorch
 from torch._C._autograd import _profiler_enabled as _is_profiled
 from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
-from .. import errors, operators, settings
+from .. import _given, errors, operators, settings
 from .._calls import broadcast
 
 Tensor = torch.Tensor
@@ -85,8 +85,18 @@ def _check_devices(*, query: Tensor, **operands: Optional[Tensor]) -> None:
                                  "attention")
 
 
+def _check_tensors(**operands: Any) -> None:
+    for name, x in operands.items():
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"{name} needs a torch.Tensor, found {type(x).__module__}.{type(x).__name__}; tenon.attention "
+                            "takes arrays of any library")
+
+
 def _check_layouts(**operands: Optional[Tensor]) -> None:
     for name, x in operands.items():
+        if x is not None and x.is_nested:
+            raise errors.invalid(f"{name} is a nested tensor; attention needs one of one shape, with a mask for what is "
+                                 "padded, or packed sequences (starts_q and starts_k of tenon.attention)", "attention")
         if x is not None and x.layout is not torch.strided:
             raise errors.invalid(f"{name} is of {x.layout}; attention needs torch.strided: make it dense first",
                                  "attention")
@@ -415,7 +425,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
               layout: str = "bhld", backend: str = "", softcap: float = 0.0,
               sinks: Tensor | None = None) -> Tensor:
     """tenon.attention with gradients, of four dimensions. A backend that is named is required."""
-    if layout == "blhd":
+    _check_tensors(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    if operators.layout_number(layout):
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
     return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, layout == "blhd")
 
@@ -466,6 +477,12 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional.scaled_dot_product_attention."""
+    if type(query) is not Tensor or query.is_nested or type(key) is not Tensor or type(value) is not Tensor or (
+            attn_mask is not None and type(attn_mask) is not Tensor):
+        _check_tensors(query=query, key=key, value=value, attn_mask=attn_mask)
+        _check_layouts(query=query, key=key, value=value, attn_mask=attn_mask)
+    if is_causal is not True and is_causal is not False:
+        is_causal = _given.flag("is_causal", is_causal)
     if (query.dim() == key.dim() == value.dim() == 4 and (attn_mask is None or attn_mask.dim() == 4)
             and (enable_gqa or query.size(1) == key.size(1))):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)

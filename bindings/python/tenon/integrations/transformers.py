@@ -5,7 +5,7 @@
     model = AutoModel.from_config(config, attn_implementation="tenon")
 
 Every attention of such a model runs in Tenon; `calls()` counts them. Grouped heads, masks, soft caps and sinks
-are honoured; the weights themselves (output_attentions) are not given.
+are honoured; the weights themselves (output_attentions) are refused.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ def forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, val
     global _calls
     if not torch.compiler.is_compiling():
         _calls += 1
+    if kwargs.get("output_attentions"):
+        raise errors.UnsupportedError("no weights of attention (output_attentions=True); models with "
+                                      'attn_implementation="eager" give them', "unsupported", "transformers")
     if kwargs.get("cache") is not None:
         raise errors.UnsupportedError("no paged caches of Transformers yet; leave them out",
                                       "unsupported", "transformers")
