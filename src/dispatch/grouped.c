@@ -22,9 +22,9 @@ typedef struct groups {
     group *group;
     size_t count;
     bool recorded;
-    const tni_plan **plans; /* of those that go together, with their problems */
-    const tni_problem **problems;
-    size_t *places; /* of these in `group` */
+    const tni_plan **plans;       /* of those that go together, with their problems */
+    const tni_problem **problems; /* of all, until some go together */
+    size_t *places;               /* of these in `group` */
 } groups;
 
 static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn_error *err)
@@ -66,9 +66,10 @@ static tn_status make_problems(groups *all, tn_error *err)
         status = tni_matmul_make(all->args[i], &all->group[i].problem, &said);
         if (status)
             return refuse(i, status, &said, err);
+        all->problems[i] = &all->group[i].problem;
         status = check_alike(all, i, err);
     }
-    return status;
+    return status ? status : tni_matmul_apart(all->args, all->problems, all->count, face, err);
 }
 
 static tn_status take_plans(groups *all, tn_error *err)
