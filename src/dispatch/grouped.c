@@ -108,9 +108,13 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
         it->done = true;
     }
     tn_status status = tni_plan_run_many(&many, all->context, all->args[0]->stream, &failed, &said);
-    if (status && failed < many.count)
-        return refuse(all->places[failed], status, &said, err);
-    return status ? tn_fail(err, status, said.native_code, said.where, "%s", said.message) : TN_OK;
+    if (!status)
+        return TN_OK;
+    if (failed < many.count || many.count == 1)
+        return refuse(all->places[many.count == 1 ? 0 : failed], status, &said, err);
+    return tn_fail(err, status, said.native_code, said.where,
+                   "groups[%zu] to groups[%zu], %zu at once: %s", from, all->places[many.count - 1],
+                   many.count, said.message);
 }
 
 /* Calls of which some are sampled, or that are recorded, are single ones. */

@@ -241,7 +241,7 @@ static void begin_many(const tni_many *many, const tni_call *call, const tn_stre
     }
 }
 
-/* What a kernel says of which one it failed on, where it can be. */
+/* What a kernel says of which one it failed on; of all of them, without a problem. */
 static tn_status queue_many(const tni_many *many, const tni_call *call, const tn_run *runs,
                             size_t *out_failed, tn_error *err)
 {
@@ -250,7 +250,9 @@ static tn_status queue_many(const tni_many *many, const tni_call *call, const tn
     tn_status status = runs->row->run_many(runs, many->count, &failed_on, &said);
     if (!status)
         return TN_OK;
-    failed_on = failed_on < many->count ? failed_on : 0;
+    failed_on = many->count == 1 ? 0 : failed_on;
+    if (failed_on >= many->count)
+        return tni_device_settle(call, runs->row->name, status, &said, err);
     *out_failed = failed_on;
     return failed(call, many->plans[failed_on], many->problems[failed_on], status, &said, err);
 }
