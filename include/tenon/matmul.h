@@ -61,7 +61,7 @@ TN_API tn_status tn_matmul_prepare(const tn_context *context, const tn_matmul_ar
 
 /* Several products at once, as those of a mixture's experts are: each of groups[0] to groups[count - 1] is what
  * tn_matmul takes, all of one device, one stream and the same dtypes of A, B and out, without workspace; no out
- * overlaps another or an input. What is wrong with one is told as "groups[3]: ...", and then none is computed.
+ * shares a byte with another's or with any input. What is wrong is told as "groups[3]: ...", and then none is computed.
  *
  * A kernel is chosen for each as tn_matmul chooses it, with those among the candidates that take many at once: they
  * show for problems with the field grouped=1. What one of those is chosen for goes to it together, the rest one by

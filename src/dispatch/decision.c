@@ -66,13 +66,26 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .note = v->why.code ? "" : v->why.text};
 }
 
-/* What a call would say of the first candidate, and what rules would rather have. */
-static void look_ahead(tn_decision *decision, const tni_question *question)
+/* What a call with these arguments, NULL for none, would say of the first candidate. */
+static tn_status check_first(const tni_question *question, const tni_contender *first,
+                             const tni_call_args *args, tn_error *err)
+{
+    const tn_op *op = question->op;
+    tn_status status = tni_prepared_check(question, first, err);
+    if (status || !args)
+        return status;
+    return tni_workspace_check(args, first->kernel->row, tni_op_is_empty(op) ? 0 : first->workspace,
+                               tni_op_class_of(op->kind)->where, err);
+}
+
+/* That, and what rules would rather have. */
+static void look_ahead(tn_decision *decision, const tni_question *question,
+                       const tni_call_args *args)
 {
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
     decision->unmet = unmet ? unmet->text : "";
-    if (!tni_prepared_check(question, first, &decision->failure))
+    if (!check_first(question, first, args, &decision->failure))
         return;
     if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
@@ -80,7 +93,8 @@ static void look_ahead(tn_decision *decision, const tni_question *question)
         tni_backends_unpick(decision->backends);
 }
 
-static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds, tn_error *err)
+static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
+                      const tni_call_args *args, tn_error *err)
 {
     const tni_question question = {
         .context = decision->context, .op = &decision->op, .device = decision->device};
@@ -99,14 +113,15 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds, t
     if (decision->choice.admitted == 0)
         (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
     else
-        look_ahead(decision, &question);
+        look_ahead(decision, &question, args);
     tni_problem_write(&decision->op, decision->device->id, &text);
     decision->problem = tni_buffer_take(&text);
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
 }
 
-tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_device *device,
-                             const tni_backend_bounds *bounds, tn_decision **out, tn_error *err)
+static tn_status explain(const tn_context *context, const tn_op *op, tn_device *device,
+                         const tni_backend_bounds *bounds, const tni_call_args *args,
+                         tn_decision **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_explain", "out is NULL");
@@ -119,7 +134,7 @@ tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_devi
     made->problem = NULL;
     made->backends = NULL;
     made->unmet = "";
-    tn_status status = fill(made, bounds, err);
+    tn_status status = fill(made, bounds, args, err);
     if (status)
         tn_decision_release(made);
     else
@@ -127,10 +142,18 @@ tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_devi
     return status;
 }
 
-tn_status tni_explain(const tn_context *context, const tn_op *op, tn_device *device,
-                      tn_decision **out, tn_error *err)
+tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_device *device,
+                             const tni_backend_bounds *bounds, tn_decision **out, tn_error *err)
 {
-    return tni_explain_within(context, op, device, NULL, out, err);
+    return explain(context, op, device, bounds, NULL, out, err);
+}
+
+tn_status tni_explain_call(const tni_asked *asked, const tni_problem *problem, tn_decision **out,
+                           tn_error *err)
+{
+    tni_call_args args;
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    return explain(asked->context, &problem->op, problem->device, NULL, &args, out, err);
 }
 
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
@@ -147,7 +170,7 @@ tn_status tn_explain(const tn_context *context, const char *problem, tn_decision
     tn_op op;
     tn_device *device;
     tn_status status = tni_question_parse(problem, &op, &device, err);
-    return status ? status : tni_explain(context, &op, device, out, err);
+    return status ? status : explain(context, &op, device, NULL, NULL, out, err);
 }
 
 tn_status tni_prepare(const tn_context *context, const tn_op *op, tn_device *device, tn_error *err)

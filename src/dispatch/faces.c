@@ -43,7 +43,8 @@
     {                                                                                           \
         tni_problem problem;                                                                    \
         tn_status status = noun##_problem(context, args, &problem, err);                        \
-        return status ? status : tni_explain(context, &problem.op, problem.device, out, err);   \
+        const tni_asked asked = {tni_context_or_current(context), &tni_##noun##_class, args};   \
+        return status ? status : tni_explain_call(&asked, &problem, out, err);                  \
     }                                                                                           \
     tn_status tn_##noun##_prepare(const tn_context *context, const tn_##noun##_args *args,      \
                                   tn_error *err)                                                \

@@ -22,9 +22,9 @@ typedef struct groups {
     group *group;
     size_t count;
     bool recorded;
-    const tni_plan **plans; /* of those that go together, with their problems */
-    const tni_problem **problems;
-    size_t *places; /* of these in `group` */
+    const tni_plan **plans;       /* of those that go together, with their problems */
+    const tni_problem **problems; /* of all, until some go together */
+    size_t *places;               /* of these in `group` */
 } groups;
 
 static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn_error *err)
@@ -66,9 +66,10 @@ static tn_status make_problems(groups *all, tn_error *err)
         status = tni_matmul_make(all->args[i], &all->group[i].problem, &said);
         if (status)
             return refuse(i, status, &said, err);
+        all->problems[i] = &all->group[i].problem;
         status = check_alike(all, i, err);
     }
-    return status;
+    return status ? status : tni_matmul_apart(all->args, all->problems, all->count, face, err);
 }
 
 static tn_status take_plans(groups *all, tn_error *err)
@@ -107,9 +108,13 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
         it->done = true;
     }
     tn_status status = tni_plan_run_many(&many, all->context, all->args[0]->stream, &failed, &said);
-    if (status && failed < many.count)
-        return refuse(all->places[failed], status, &said, err);
-    return status ? tn_fail(err, status, said.native_code, said.where, "%s", said.message) : TN_OK;
+    if (!status)
+        return TN_OK;
+    if (failed < many.count || many.count == 1)
+        return refuse(all->places[many.count == 1 ? 0 : failed], status, &said, err);
+    return tn_fail(err, status, said.native_code, said.where,
+                   "groups[%zu] to groups[%zu], %zu at once: %s", from, all->places[many.count - 1],
+                   many.count, said.message);
 }
 
 /* Calls of which some are sampled, or that are recorded, are single ones. */

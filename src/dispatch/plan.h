@@ -70,6 +70,11 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
 /* Whether a call could have this candidate's plan under plan.only_prepared: TN_REFUSED says what to do. */
 tn_status tni_prepared_check(const tni_question *question, const tni_contender *of, tn_error *err);
 
+/* Whether what a call brings as workspace, if anything, does for a kernel that needs so many bytes: a call's and an
+ * explanation's one rule. TN_INVALID_ARGUMENT says what it needs. */
+tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
+                              const char *face, tn_error *err);
+
 /* Whether a plan that the calling thread kept a count of may be used once more: it is not when it was given
  * up, nor on a thread that never took a lease. Counts as found. */
 bool tni_lease_again(tni_plan *plan);

@@ -18,24 +18,34 @@ static int alignment_of(const void *memory)
     return alignment;
 }
 
-/* The caller's scratch memory, or the stream's: *out_taken is to be given back then; or the graph's that is
- * being recorded. */
+tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
+                              const char *face, tn_error *err)
+{
+    if (!args->workspace != !args->workspace_bytes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+                       "workspace and workspace_bytes go together, found %s and %llu",
+                       args->workspace ? "memory" : "NULL",
+                       (unsigned long long)args->workspace_bytes);
+    if (!args->workspace || needed == 0 ||
+        (args->workspace_bytes >= needed && alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX))
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+                   "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
+                   row->name, (unsigned long long)needed, TN_OP_ALIGNMENT_MAX,
+                   (unsigned long long)args->workspace_bytes, alignment_of(args->workspace));
+}
+
+/* The caller's scratch memory, which was checked, or the stream's: *out_taken is to be given back then; or the
+ * graph's that is being recorded. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
                                 const char *face, tn_run *run, tni_scratch **out_taken,
                                 tn_error *err)
 {
     run->workspace_bytes = plan->workspace;
-    if (args->workspace && args->workspace_bytes >= plan->workspace &&
-        alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX) {
+    if (args->workspace) {
         run->workspace = args->workspace;
         return TN_OK;
     }
-    if (args->workspace)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
-                       "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
-                       plan->kernel->row->name, (unsigned long long)plan->workspace,
-                       TN_OP_ALIGNMENT_MAX, (unsigned long long)args->workspace_bytes,
-                       alignment_of(args->workspace));
     if (tni_graph_of(stream))
         return tni_graph_scratch(tni_graph_of(stream), plan->workspace, face, &run->workspace, err);
     tn_status status = tni_scratch_take(stream, plan->workspace, face, out_taken, err);
@@ -193,17 +203,16 @@ tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
                               const tni_call_args *args, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(problem->op.kind);
+    const bool empty = tni_op_is_empty(&problem->op);
     tn_stream *stream;
     tni_call call;
-    if (!args->workspace != !args->workspace_bytes)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "workspace and workspace_bytes go together, found %s and %llu",
-                       args->workspace ? "memory" : "NULL",
-                       (unsigned long long)args->workspace_bytes);
-    tn_status status = tni_device_open(plan->device, class->where, &call, err);
+    tn_status status = tni_workspace_check(args, plan->kernel->row, empty ? 0 : plan->workspace,
+                                           class->where, err);
+    if (!status)
+        status = tni_device_open(plan->device, class->where, &call, err);
     if (!status)
         status = tni_stream_for_step(args->stream, plan->device, class->where, &stream, err);
-    if (status || tni_op_is_empty(&problem->op))
+    if (status || empty)
         return status;
     tni_sample *sample = NULL;
     const bool recorded = tni_graph_of(stream) != NULL;
@@ -232,7 +241,7 @@ static void begin_many(const tni_many *many, const tni_call *call, const tn_stre
     }
 }
 
-/* What a kernel says of which one it failed on, where it can be. */
+/* What a kernel says of which one it failed on; of all of them, without a problem. */
 static tn_status queue_many(const tni_many *many, const tni_call *call, const tn_run *runs,
                             size_t *out_failed, tn_error *err)
 {
@@ -241,7 +250,9 @@ static tn_status queue_many(const tni_many *many, const tni_call *call, const tn
     tn_status status = runs->row->run_many(runs, many->count, &failed_on, &said);
     if (!status)
         return TN_OK;
-    failed_on = failed_on < many->count ? failed_on : 0;
+    failed_on = many->count == 1 ? 0 : failed_on;
+    if (failed_on >= many->count)
+        return tni_device_settle(call, runs->row->name, status, &said, err);
     *out_failed = failed_on;
     return failed(call, many->plans[failed_on], many->problems[failed_on], status, &said, err);
 }

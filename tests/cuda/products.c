@@ -403,7 +403,7 @@ static void a_batch_without_one_stride_is_several_calls(void **state)
     tn_tensor_release(&whole);
 }
 
-/* More than addresses are copied at once for are several calls; of one that fails the first product is told. */
+/* More than addresses are copied at once for are several calls; what fails is told as a call's, of no product. */
 static void many_groups_are_several_calls(void **state)
 {
     enum { MANY = 2048 + 77 };
@@ -427,8 +427,13 @@ static void many_groups_are_several_calls(void **state)
     assert_int_equal(blas->calls[1].batch, 77);
     setenv("STUB_BLAS", "15", 1), setenv("STUB_BLAS_AT", "4", 1);
     assert_int_equal(tn_matmul_grouped(NULL, groups, MANY, &err), TN_UNSUPPORTED);
-    assert_contains(err.message,
-                    "groups[2048]: cuda:0: a call for 77 products, of which this is the first");
+    assert_contains(err.message, "groups[0] to groups[2124], 2125 at once: cuda:0: ");
+    assert_contains(err.message, "a call for 77 of them, behind 2048: ");
+    assert_null(strstr(err.message, "matmul:f32:m="));
+    setenv("STUB_BLAS_AT", "6", 1);
+    assert_int_equal(tn_matmul_grouped(NULL, groups, 2048 + 1, &err), TN_UNSUPPORTED);
+    assert_contains(err.message, "groups[2048]: cuda:0: a call for 1 of them, behind 2048: ");
+    assert_contains(err.message, "matmul:f32:m=16,n=16,k=16");
     unsetenv("STUB_BLAS"), unsetenv("STUB_BLAS_AT");
     for (int i = 0; i < MANY; i++)
         tn_tensor_release(&each[i]);

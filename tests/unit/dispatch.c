@@ -300,6 +300,48 @@ static void only_what_was_prepared(void **state)
     tn_context_release(context);
 }
 
+/* An explanation with a call's own workspace says what that call then says, and no one is chosen for it. */
+static void assert_told(int64_t m, int64_t k, void *workspace, uint64_t bytes)
+{
+    tn_device *device = toy_device();
+    tn_tensor a = toy_tensor(device, TN_F32, m, k, 1), b = toy_tensor(device, TN_F32, k, 4, 2);
+    tn_tensor out = toy_tensor(device, TN_F32, m, 4, 3);
+    const tn_matmul_args args = {.struct_size = sizeof args,
+                                 .a = &a,
+                                 .b = &b,
+                                 .out = &out,
+                                 .workspace = workspace,
+                                 .workspace_bytes = bytes};
+    tn_decision *d = NULL;
+    const char *message = "";
+    tn_error err = {0};
+    assert_int_equal(tn_matmul_explain(NULL, &args, &d, &err), TN_OK);
+    const tn_status told = tn_decision_status(d, &message);
+    assert_int_equal(tn_matmul(NULL, &args, &err), told);
+    if (told)
+        assert_string_equal(message, err.message);
+    assert_true((told == TN_OK) == (tn_decision_chosen(d) != NULL));
+    tn_decision_release(d);
+    tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
+}
+
+static void workspaces_are_explained(void **state)
+{
+    (void)state;
+    tn_error err;
+    void *own = NULL;
+    assert_int_equal(tn_memory_alloc(toy_device(), 8192, "test", &own, &err), TN_OK);
+    assert_told(4, 4, NULL, 0);
+    assert_told(4, 4, own, 4096);
+    assert_told(4, 4, own, 4095);
+    assert_told(4, 4, (char *)own + 8, 8000);
+    assert_told(4, 4, own, 0);
+    assert_told(4, 4, NULL, 4096);
+    assert_told(4, 5, own, 16); /* the slow one needs none */
+    assert_told(0, 4, own, 16); /* nor does what has no rows */
+    tn_memory_free(toy_device(), own);
+}
+
 static void workspaces(void **state)
 {
     (void)state;
@@ -520,6 +562,7 @@ int main(void)
         cmocka_unit_test(bounds_are_kept),
         cmocka_unit_test(only_what_was_prepared),
         cmocka_unit_test(workspaces),
+        cmocka_unit_test(workspaces_are_explained),
         cmocka_unit_test(faults_name_the_problem),
         cmocka_unit_test(losses_list_what_ran),
         cmocka_unit_test(debug_sync_waits),

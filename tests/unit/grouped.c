@@ -150,6 +150,11 @@ static void what_a_kernel_says_is_told(void **state)
     toy.fails_at = 2; /* of those that go together: the others are of another kernel */
     assert_int_equal(tn_matmul_grouped(NULL, groups, GROUPS, &err), TN_INTERNAL);
     assert_contains(err.message, "groups[2]: toy:0: the toy gave 3; matmul:f32:m=9,n=8,k=4");
+    toy.fails_at = -1;
+    assert_int_equal(tn_matmul_grouped(NULL, groups, GROUPS, &err), TN_INTERNAL);
+    assert_string_equal(err.message, "groups[0] to groups[2], 2 at once: toy:0: the toy gave 6");
+    assert_int_equal(tn_matmul_grouped(NULL, groups + 1, GROUPS - 1, &err), TN_INTERNAL);
+    assert_contains(err.message, "groups[1]: toy:0: the toy gave 6; matmul:f32:m=9,n=8,k=4");
     toy.fails_at = 0;
     tn_context *apart = toy_with("debug.sample=100"); /* each by itself */
     toy.fails = TN_INTERNAL;

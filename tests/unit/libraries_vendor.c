@@ -1,10 +1,12 @@
 /* The module cpu's rows against stand-ins for the vendors' libraries, and which OpenMP run-times a
  * process has. */
+#include "scratch.h"
 #include "test.h"
 
 #include "base/alloc.h"
 #include "os/bind.h"
 #include "os/loaded.h"
+#include "os/look/look.h"
 #include "registry/registry.h"
 #include "settings/library.h"
 #include "tenon/tenon.h"
@@ -537,10 +539,46 @@ static void what_is_loaded_is_listed(void **state)
     assert_true(has);
 }
 
+static bool is_taken(const char *files, bool *out_found)
+{
+    tni_look look;
+    bool taken = tni_look_taken(files, &look);
+    *out_found = look.holds > 0;
+    return taken;
+}
+
+/* By the same path or another one to the file; and when that is gone, as the loader has it still. */
+static bool what_has_a_path_is_seen(void)
+{
+    static const char other[] = STAND_INS "/./libomp.so.5";
+    char folder[SCRATCH_PATH], link[SCRATCH_PATH + 8];
+    bool found, before = is_taken(STAND_INS "/libomp.so.5", &found);
+    if (before || !found || !dlopen(STAND_INS "/libomp.so.5", RTLD_NOW) ||
+        !is_taken(STAND_INS "/libomp.so.5", &found) || !is_taken(other, &found) ||
+        !is_taken("/nowhere/libomp.so.5|" STAND_INS "/libomp.so.5", &found) ||
+        is_taken("/nowhere/libomp.so.5", &found) || found ||
+        is_taken(STAND_INS "/libgomp.so.1", &found) || !found)
+        return false;
+    scratch_make(folder);
+    snprintf(link, sizeof link, "%s/x.so", folder);
+    bool seen = symlink(STAND_INS "/libgomp.so.1", link) == 0 && dlopen(link, RTLD_NOW) &&
+                is_taken(STAND_INS "/libgomp.so.1", &found) && unlink(link) == 0 &&
+                is_taken(link, &found) && found;
+    scratch_remove(folder);
+    return seen;
+}
+
+static void what_is_here_is_seen_by_its_path(void **state)
+{
+    (void)state;
+    in_a_child(what_has_a_path_is_seen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(openmp_is_what_the_process_has), /* before stand-ins are opened */
+        cmocka_unit_test(what_is_here_is_seen_by_its_path),
         cmocka_unit_test(libraries_that_bring_another_openmp_are_refused),
         cmocka_unit_test(openblas_tells_its_version),
         cmocka_unit_test(openblas_gets_the_kernels_of_this_processor),

@@ -178,6 +178,10 @@ static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, 
 {
     tn_status status = TN_OK;
     atomic_fetch_add(&toy.many_runs, 1);
+    if (atomic_load(&toy.fails_at) < 0) {
+        *out_failed = count;
+        return tn_fail(err, TN_INTERNAL, 6, "toyMany", "the toy gave 6");
+    }
     for (size_t i = 0; i < count && !status; i++) {
         assert_ptr_equal(runs[i].workspace, runs[0].workspace);
         if (i + 1 == (size_t)atomic_load(&toy.fails_at))

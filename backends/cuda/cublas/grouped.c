@@ -104,22 +104,24 @@ static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, 
     return status ? status : cuda_gemm_turn(&first, scope, multiply, t, err);
 }
 
-/* cuBLAS does not say which of those of a call it does not take. */
-static tn_status tell_some(size_t count, const tn_error *said, tn_error *err)
+/* Of `all` products, some from `first` on failed together: cuBLAS does not say which it does not take. */
+static tn_status tell_some(const tn_error *said, size_t first, size_t some, size_t all,
+                           tn_error *err)
 {
-    return count == 1
-               ? tn_fail(err, said->status, said->native_code, said->where, "%s", said->message)
-               : tn_fail(err, said->status, said->native_code, said->where,
-                         "a call for %zu products, of which this is the first: %s", count,
-                         said->message);
+    if (some == all)
+        return tn_fail(err, said->status, said->native_code, said->where, "%s", said->message);
+    return tn_fail(err, said->status, said->native_code, said->where,
+                   "a call for %zu of them, behind %zu: %s", some, first, said->message);
 }
 
+/* What fails is all of a call, and none of its products, unless that is one. */
 static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err)
 {
     const tn_host *host = runs->host;
     cuda_scope scope;
     tn_error said = {0};
     told *t = host->alloc(host->self, sizeof *t, _Alignof(told));
+    *out_failed = count;
     if (!t)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, runs->row->name, "no memory for the groups");
     tn_status status = cuda_enter(runs->platform, runs->device, &scope, err);
@@ -128,8 +130,8 @@ static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, 
             t->count = count - i < MOST ? count - i : MOST;
             status = run_some(runs + i, &scope, t, &said);
             if (status) {
-                *out_failed = i;
-                (void)tell_some(t->count, &said, err);
+                *out_failed = t->count == 1 ? i : count;
+                (void)tell_some(&said, i, t->count, count, err);
             }
         }
         cuda_leave(&scope);

@@ -175,8 +175,8 @@ typedef struct tn_kernel_row {
     void (*pack_release)(const tn_run *run, void *packed); /* there when `pack` is */
     /* Of matmuls that are grouped: what `run` does for each of them, at once. All are this row's, on one device and
      * stream, of the same dtypes, with one workspace together, as large as the greatest of theirs; `count` is at
-     * least 1. Never on a stream that is recorded. *out_failed, which is 0, becomes the one that it failed on, or the
-     * first of several that failed together: the error is told with that one's problem. NULL: they are run one after
+     * least 1. Never on a stream that is recorded. *out_failed, which is 0, becomes the one that it failed on, whose
+     * problem the error is told with, or `count` where it was no single one's fault. NULL: they are run one after
      * another. */
     tn_status (*run_many)(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err);
 } tn_kernel_row;
