@@ -33,7 +33,9 @@ enum { TN_LAYOUT_BHLD = 0, TN_LAYOUT_BLHD, TN_LAYOUT_COUNT };
 /* Q, K, V are of one dtype, f64, f32, f16 or bf16; out is of theirs, or f32 for 16-bit ones. lse is f32,
  * of f64 it is f64. Heads of Q are a multiple of those of K and V. A mask tensor broadcasts to [batch, heads,
  * queries, keys]: of bool, true is seen; of floats, q's dtype or f32, it is added to the scores. One of
- * padding, of which keys there are, is [batch, 1, 1, keys]. See module/op.h for what is computed. */
+ * padding, of which keys there are, is [batch, 1, 1, keys]. Packed, sequence b has the rows from starts_q[b] up to
+ * starts_q[b + 1]; rows of out and lse before the first and behind the last, which are in none, stay as they are. See
+ * module/op.h for what is computed. */
 typedef struct tn_attention_args {
     size_t struct_size;
     const tn_tensor *q;

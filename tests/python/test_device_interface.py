@@ -193,7 +193,8 @@ def test_registering_before_the_first_look():
     """PyTorch enters its own devices at the first look, which must not take this one's place."""
     script = """
 from tenon import device_interface
-made = device_interface.register("cpu")
+from torch._inductor.codegen.cpp import CppScheduling
+made = device_interface.register("cpu", scheduling=CppScheduling)
 from torch._dynamo.device_interface import get_interface_for_device
 assert get_interface_for_device("cpu") is made
 with made.stream(None):
@@ -216,6 +217,47 @@ def test_devices_of_others_are_refused(sample):
     assert cpu.memory_allocated("cpu") >= 0
     with pytest.raises(tenon.errors.InvalidArgumentError, match='"privateuseone:0" is none of cpu'):
         cpu.set_device("privateuseone:0")
+
+
+def test_types_of_others_stay_theirs(sample):
+    script = """
+import sys, torch, tenon
+from tenon import device_interface
+from tenon._handles import call
+from tenon._library import lib
+from torch._dynamo.device_interface import get_interface_for_device
+call(lib.tn_module_file_add, sys.argv[1].encode(), 1)
+theirs = get_interface_for_device("cpu")
+for given, told in ((("cpu",), "PyTorch's own"), (("sample", "cpu"), "PyTorch's own"), (("cuda",), "PyTorch's own")):
+    try:
+        device_interface.register(*given)
+        raise SystemExit(f"{given} was registered")
+    except tenon.errors.AlreadyExistsError as error:
+        assert told in str(error), error
+assert get_interface_for_device("cpu") is theirs
+assert torch.compile(lambda x: x.sin() + 1)(torch.zeros(3)).tolist() == [1.0] * 3
+device_interface.register("sample", "privateuseone")
+device_interface.register("sample", "privateuseone")
+try:
+    device_interface.register("cpu", "privateuseone")
+    raise SystemExit("taken twice")
+except tenon.errors.AlreadyExistsError as error:
+    assert '"privateuseone" is that of sample already' in str(error), error
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(MODULE)], capture_output=True, text=True, timeout=300,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_streams_are_made_as_pytorch_makes_them(sample):
+    assert sample.Stream().device.id == sample.Event().device.id == "sample:0"
+    assert device_interface.interface("cpu").Stream().device.id == "cpu:0"
+    assert sample.Stream(device="privateuseone:0", priority=-1).device.id == "sample:0"
+    assert sample.Stream(torch.device("privateuseone", 0), priority="low").device.id == "sample:0"
+    assert isinstance(sample.current_stream(), sample.Stream)
+    for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "no number behind its colon")):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
+            sample.Stream(*given)
 
 
 def test_streams_are_set(sample):

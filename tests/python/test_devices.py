@@ -216,3 +216,26 @@ for given in (numbers, memoryview(numbers), shown, tenon.empty(3, "f32", "cpu"))
     assert tenon.unary("neg", given).device.id == "cpu:0", given
 assert numpy.asarray(tenon.unary("neg", numbers)).tolist() == [-1, -2, -3]
 """)
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason=f"{SAMPLE.name} is not built")
+def test_scopes_govern_what_is_made_inside(script):
+    """Also of a platform that is not the current one."""
+    script(f"""
+import tenon
+from tenon._handles import call
+from tenon._library import lib
+call(lib.tn_module_file_add, {str(SAMPLE)!r}.encode(), 1)
+assert tenon.default_device().id == "sample:0", tenon.default_device()
+with tenon.device("cpu") as cpu:
+    assert {{tenon.default_device().id, tenon.empty(3).device.id, tenon.Stream().device.id,
+             tenon.Event().device.id}} == {{"cpu:0"}}
+    with tenon.device("sample:0"):
+        assert tenon.default_device().id == tenon.Event().device.id == "sample:0"
+    tenon.Event().record(cpu.current_stream())
+    tenon.synchronize()
+with tenon.Stream("cpu") as stream:
+    assert tenon.Event().device.id == "cpu:0" and tenon.device("cpu").current_stream() == stream
+    assert stream in {{tenon.device("cpu").current_stream()}} and stream != tenon.Stream("cpu") and stream != 3
+assert tenon.default_device().id == tenon.Event().device.id == "sample:0"
+""")

@@ -6,6 +6,21 @@ from tenon import settings
 from tenon.platforms import platform
 
 Q = numpy.ones((1, 1, 4, 4), "f4")
+
+
+class Placed:
+    """An array that is where it says."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __dlpack__(self, **_):
+        return Q.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.place
+
+
 INVALID = {
     "device needs": lambda: tenon.device(2**40),
     "seed needs": lambda: tenon.seed_everything(2**70),
@@ -29,6 +44,11 @@ INVALID = {
     "^b: no dtype for NumPy's object": lambda: tenon.matmul(Q, Q.astype(object)),
     "^x: an array of >f4 is in another byte order": lambda: tenon.softmax(Q.astype(">f4")),
     "no kind \"ngee\"; did you mean 'neg'. There are: neg, abs": lambda: tenon.unary("ngee", Q),
+    "dtype \"float\" is of 32 bits in some libraries and of 64 in others": lambda: tenon.cast(Q, "float"),
+    "dtype \"torch.int\" is of 32": lambda: tenon.cast(Q, "torch.int"),
+    "no dtype \"any.you.like.f64\"": lambda: tenon.cast(Q, "any.you.like.f64"),
+    "in another byte order": lambda: tenon.cast(Q, numpy.dtype(">f8")),
+    "DLPack's device needs -2147483648 to": lambda: tenon.softmax(Placed((2, 1 << 40))),
     "backend: ": lambda: tenon.attention(*[numpy.ones((1, 1, 2, 4), "f4")] * 3, backend="math\0junk"),
 }
 TYPES = {
@@ -78,6 +98,18 @@ TYPES = {
     "^other: float is no array": lambda: tenon.binary("add", Q, 1.0),
     "^out: int is no array": lambda: tenon.cast(Q, "f64", out=3), "^weight: list": lambda: tenon.rms_norm(Q, [1.0]),
     "^source: int is no array": lambda: tenon.copy(3, Q), "^target: int is no array": lambda: tenon.copy(Q, 3),
+    "^a: NoneType is no array": lambda: tenon.matmul(None, Q), "^k: NoneType": lambda: tenon.attention(Q, None, Q),
+    "device needs a name, a number or a device, found None": lambda: tenon.device(None),
+    "device needs a name, a number or a device, found True": lambda: tenon.device(True),
+    "enable_timing needs True or False, found 'no'": lambda: tenon.Event(enable_timing="no"),
+    "priority needs a str, found list": lambda: tenon.Stream("cpu", priority=[]),
+    "shape needs a whole number, found float": lambda: tenon.empty(2.0),
+    "problems needs several texts, found one str": lambda: tenon.lock.write("lock", "matmul:f32:m=8,n=8,k=8@cpu"),
+    "nothing is given beside it": lambda: tenon.explain("matmul:f32:m=8,n=8,k=8@cpu", Q),
+    "a problem's text says everything": lambda: tenon.prepare("matmul:f32:m=8,n=8,k=8@cpu", foo=1),
+    r"__dlpack_device__ needs to give two numbers, found \(1,\)": lambda: tenon.softmax(Placed((1,))),
+    "__dlpack_device__ needs to give two numbers, found 1": lambda: tenon.softmax(Placed(1)),
+    "DLPack's type of device needs a whole number, found str": lambda: tenon.softmax(Placed(("a", 0))),
     "^scale_b: str is no array": lambda: tenon.matmul(Q, Q, scale_b="x"),
 }
 
@@ -165,3 +197,26 @@ def test_ends_without_a_beginning(made):
         pass
     with pytest.raises(RuntimeError, match="not entered"):
         one.__exit__(None, None, None)
+
+
+def test_operands_have_their_names_here():
+    with pytest.raises(tenon.errors.UnsupportedError, match="^x is of i32"):
+        tenon.softmax(Q.astype("i4"))
+
+
+def test_words_of_dtypes():
+    assert tenon.empty(numpy.int64(3), "numpy.float64", "cpu").dtype == "f64" and tenon.empty(3, "half").shape == (3,)
+    assert tenon.empty((), float, "cpu").dtype == "f64" and tenon.empty([2], "torch.bfloat16", "cpu").dtype == "bf16"
+
+
+def test_rows_of_no_sequence_are_not_what_was_in_memory():
+    packed, starts = numpy.ones((8, 4, 16), "f4"), numpy.array([2, 6], "i4")
+    for _ in range(3):
+        used = [numpy.full((8, 4, 16), numpy.nan, "f4") for _ in range(8)]  # what is free next is no zeros
+        del used
+        out, lse = tenon.attention(packed, packed, packed, starts_q=starts, starts_k=starts, layout="blhd", lse=True)
+        assert (out[2:6] == 1).all() and (out[:2] == 0).all() and (out[6:] == 0).all()
+        assert numpy.isfinite(lse[:, 2:6]).all() and (lse[:, [0, 1, 6, 7]] == -numpy.inf).all()
+    given = numpy.full((8, 4, 16), 7, "f4")
+    tenon.attention(packed, packed, packed, starts_q=starts, starts_k=starts, layout="blhd", out=given)
+    assert (given[2:6] == 1).all() and (given[:2] == 7).all() and (given[6:] == 7).all()

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import re
+import subprocess
 import sys
 
 import numpy
@@ -140,13 +141,37 @@ except ImportError as error:
 def test_stubs_have_every_name():
     stub = open(os.path.join(os.path.dirname(tenon.__file__), "__init__.pyi"), encoding="utf-8").read()
     found = re.findall(r"^(?:from .* import \w+ as|def) (\w+)|^(__version__)", stub, re.M)
-    assert {one or other for one, other in found} == set(tenon.__all__)
+    assert {one or other for one, other in found} == {*tenon.__all__, "device_interface"}
+
+
+def test_without_pytorch_everything_else_is_there(script):
+    script("""
+import sys
+sys.modules["torch"] = None
+from tenon import *
+import tenon, inspect, pydoc
+assert matmul is tenon.matmul and not hasattr(tenon, "device_interface")
+inspect.getmembers(tenon)
+pydoc.render_doc(tenon)
+assert not hasattr(tenon.integrations, "torch") and not hasattr(tenon.integrations, "tensorflow")
+for name in ("device_interface", "integrations.torch"):
+    try:
+        __import__(f"tenon.{name}")
+        raise SystemExit("no torch, and yet it was imported")
+    except ModuleNotFoundError as error:
+        assert error.name == "torch"
+""")
+
+
+def test_another_library_is_no_tenon():
+    done = subprocess.run([sys.executable, "-c", "import tenon; tenon.version()"], capture_output=True, text=True,
+                          timeout=60, check=False, env=dict(os.environ, TENON_LIBRARY="libc.so.6"))
+    assert "ImportError: libc.so.6 is no library of Tenon's" in done.stderr
 
 
 def test_names():
     for name in tenon.__all__:
-        if name != "device_interface" or "torch" in sys.modules:
-            assert getattr(tenon, name) is not None, name
+        assert getattr(tenon, name) is not None, name
     assert set(tenon.__all__) <= set(dir(tenon))
     with pytest.raises(AttributeError):
         tenon.nothing

@@ -266,3 +266,34 @@ async def main():
 
 asyncio.run(main())
 """)
+
+
+def test_scopes_decorate_coroutines_and_no_generators():
+    tf32 = settings.scope({"fp32_precision": "tf32"})
+
+    @tf32
+    async def asks():
+        await asyncio.sleep(0)
+        return settings.get("fp32_precision")
+
+    assert asyncio.run(asks()) == "tf32" and settings.get("fp32_precision") == "ieee"
+
+    def yields():
+        yield 1
+
+    async def yields_later():
+        yield 1
+
+    for generator in (yields, yields_later):
+        with pytest.raises(TypeError, match=f"scope cannot decorate the generator .*{generator.__name__}"):
+            tf32(generator)
+
+
+def test_what_is_no_change_is_refused():
+    for call, told in ((lambda: settings.set("fp32_precision"), "a key and its value"),
+                       (lambda: settings.set({"fp32_precision": "ieee"}, "tf32"), "or a mapping alone"),
+                       (lambda: settings.scope("fp32_precision"), "scope needs a mapping .*, found str"),
+                       (lambda: settings.scope(None), "scope needs a mapping .*, found NoneType"),
+                       (lambda: settings.resume(3), "resume needs what current.. gave, found int")):
+        with pytest.raises(TypeError, match=told):
+            call()

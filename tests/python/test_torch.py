@@ -463,6 +463,7 @@ def test_what_is_no_tensor_is_named():
         "query needs a torch.Tensor, found numpy.ndarray": lambda: ours(array, array, array),
         "key needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, array, q),
         "attn_mask needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, q, q, array[0, 0]),
+        "key needs a torch.Tensor, found builtins.NoneType": lambda: ours(q, None, q),
         "value needs a torch.Tensor, found .*Odd": lambda: attention(q, q, Odd()),
         "is_causal needs True or False, found 'no'": lambda: ours(q, q, q, is_causal="no"),
         "scale needs a number, found str": lambda: ours(q, q, q, scale="x"),
@@ -496,3 +497,22 @@ def test_fake_tensors_are_refused_where_nothing_is_traced():
         assert ours(fake, fake, fake).shape == fake.shape
     with pytest.raises(tenon.errors.InvalidArgumentError, match="k: a fake tensor has no numbers"):
         tenon.attention(torch.ones(1, 2, 4, 8), fake, fake)
+
+
+def test_only_writes_count_as_writes():
+    """Neither what explains a call nor one that fails."""
+    x = torch.ones(3, 3, requires_grad=True)
+    s = x.exp()
+    y = s * s
+    with torch.no_grad():
+        tenon.explain(tenon.unary, "exp", torch.ones(3, 3), out=s)
+        tenon.prepare(tenon.unary, "exp", torch.ones(3, 3), out=s)
+        with pytest.raises(tenon.errors.InvalidArgumentError):
+            tenon.matmul(torch.ones(3, 4), torch.ones(3, 3), out=s)
+    y.sum().backward()
+    before = s._version
+    with torch.no_grad():
+        tenon.unary("exp", torch.ones(3, 3), out=s)
+        tenon.fill(s, 1.0)
+        tenon.copy(torch.ones(3, 3), s)
+    assert s._version == before + 3

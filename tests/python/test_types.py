@@ -103,7 +103,7 @@ def test_stub_and_package_have_the_same_names():
     own = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
     own |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
     assert own == {"version", "__version__"}
-    assert set(homes) | own == set(tenon.__all__)
+    assert set(homes) | own == {*tenon.__all__, "device_interface"}
     assert {name: homes[name] for name in tenon._HOMES} == tenon._HOMES
     assert all(hasattr(tenon, name) for name in tenon._HOMES)
 

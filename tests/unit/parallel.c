@@ -87,7 +87,7 @@ static void loops_survive_want_of_memory(void **state)
         force_threads(0);
         assert_int_equal(tn_allocator_set(NULL, NULL), TN_OK); /* nothing is left */
     }
-    assert_int_equal(n, 1 + 1 + 3 + 1); /* the pool, three threads, and a round without failure */
+    assert_int_equal(n, 1 + 1 + 1); /* the pool with its threads, and a round without failure */
 }
 
 static void pool_without_memory_is_refused(void **state)

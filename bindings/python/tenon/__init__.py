@@ -33,7 +33,9 @@ _HOMES = {
 }
 _MODULES = ("backends", "device_interface", "integrations", "lock", "platforms")
 
-__all__ = ["Error", "errors", "settings", "version", "__version__", *_HOMES, *_MODULES]
+# All but what needs PyTorch.
+__all__ = ["Error", "errors", "settings", "version", "__version__", *_HOMES,
+           *(name for name in _MODULES if name != "device_interface")]
 
 
 def version() -> str:
@@ -47,7 +49,10 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in _MODULES:
-        value = import_module(f"{__name__}.{name}")
+        try:
+            value = import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"tenon.{name} needs {error.name}, which is not here") from error
     else:
         raise AttributeError(f"module 'tenon' has no attribute {name!r}")
     globals()[name] = value
@@ -55,4 +60,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

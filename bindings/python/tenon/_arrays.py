@@ -108,6 +108,9 @@ class Kind:
         on = take(lib.tn_tensor_device, byref(seen))
         return _dlpack.Tensor(_dlpack.create(on, shape, word))
 
+    def wrote(self, array: Any) -> None:
+        """Told of a caller's array when it has been written to."""
+
     def stream(self, array: Any, tensor: _abi.Tensor) -> int | None:
         """The stream that the array's library works on; None for Tenon's current one."""
         return None
@@ -209,12 +212,10 @@ class TorchKind(Kind):
             tensor.source = (self, array)
         return tensor
 
-    def view_to_write(self, array: Any) -> _abi.Tensor:
-        """With the write counted, so that gradients by what was there before are refused by PyTorch."""
-        tensor = self.view(array)
+    def wrote(self, array: Any) -> None:
+        """The write is counted, so that gradients by what was there before are refused by PyTorch."""
         if self.count_write is not None and not array.is_inference():
             self.count_write(array)
-        return tensor
 
     def _refusal(self, array: Any, dual: bool = False, wrapped: bool = False) -> Exception:
         if dual:

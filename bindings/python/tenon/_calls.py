@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A call that is ready: the function's name without `tn_`, its args, what it gives, and the tensors
-    that the args point to."""
+    """A call that is ready: the function's name, its args, what it gives, and the tensors that the args point to;
+    with the caller's arrays that it writes to, and calls that are to be run before it."""
 
-    __slots__ = ("name", "args", "result", "keep")
+    __slots__ = ("name", "args", "result", "keep", "outs", "first")
 
-    def __init__(self, name: str, args: Any, result: Any, keep: Any) -> None:
+    def __init__(self, name: str, args: Any, result: Any, keep: Any, outs: Iterable[Any] = (),
+                 first: Iterable[Call] = ()) -> None:
         self.name, self.args, self.result, self.keep = name, args, result, keep
+        self.outs, self.first = outs, first
 
 
 # What makes the call of each operator: for explain and prepare.
@@ -42,11 +44,21 @@ def make(maker: Callable[..., T], given: tuple[Any, ...], options: dict[str, Any
     """What a maker makes of a caller's arguments. Errors name the argument that cannot be an operand, and TypeError the
     operator and, of an option that it does not have, the nearest."""
     try:
-        return maker(*given, **options)
+        made = maker(*given, **options)
     except (TypeError, errors.Error) as error:
         _check_names(maker, options)
         _name_operand(error, maker, given, options)
         raise
+    if options and isinstance(made, Call):
+        made.outs = [*made.outs, *_written(options)]
+    return made
+
+
+def _written(options: dict[str, Any]) -> Iterator[Any]:
+    """The caller's arrays among the options that results are written to."""
+    for option in (options.get("out"), options.get("lse"), *(options.get("into") or ())):
+        if option is not None and not isinstance(option, bool):
+            yield option
 
 
 # Options that PyTorch's operators have, and what says the same here.
@@ -75,9 +87,9 @@ def _check_names(maker: Callable[..., Any], options: dict[str, Any]) -> None:
 
 def _name_operand(error: Any, maker: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Puts the argument's name before the words of an error that is about an operand."""
-    operand = vars(error).pop("operand", None)
-    if operand is None:
+    if "operand" not in vars(error):
         return
+    operand = vars(error).pop("operand")
     for name, value in signature(maker).bind_partial(*given, **options).arguments.items():
         if value is operand or isinstance(value, (tuple, list)) and any(one is operand for one in value):
             error.args = (f"{name}: {error.args[0]}", *error.args[1:])
@@ -157,13 +169,25 @@ def call_in_order(stream: int, sources: Iterable[tuple[Any, ...]], function: Any
 def run(ready: Call) -> Any:
     """Runs it in the settings that hold here."""
     args, function = ready.args, getattr(lib, ready.name)
+    for one in ready.first:
+        run(one)
     if args.stream:
         call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))
-        return ready.result
-    err = _abi.Error()
-    if function(settings.context(), byref(args), byref(err)):
-        raise errors.make(err)
+    else:
+        err = _abi.Error()
+        if function(settings.context(), byref(args), byref(err)):
+            raise _told(ready, errors.make(err))
+    for out in ready.outs:
+        kind_of(out).wrote(out)
     return ready.result
+
+
+def _told(ready: Call, error: errors.Error) -> errors.Error:
+    """An error of the library's, with the operand that C calls "in" under its name here."""
+    if error.message.startswith(("in ", "in:")) and ready.name != "tn_matmul":
+        error.message = f"x{error.message[2:]}"
+        error.args = (error.message,)
+    return error
 
 
 def word_number(kind: str, words: Any, word: Any) -> int:

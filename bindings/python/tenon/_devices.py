@@ -89,6 +89,29 @@ class Memory:
         return f"<memory total={self.total} available={self.available} in_use={self.in_use}>"
 
 
+_inside = threading.local()  # the devices whose scopes, or those of a stream of theirs, this thread is in
+
+
+def _go_in(device: Device) -> None:
+    vars(_inside).setdefault("stack", []).append(device.address)
+
+
+def _go_out(device: Device) -> None:
+    """Forgets the scope of it that was entered last."""
+    stack = _inside.stack
+    del stack[len(stack) - 1 - stack[::-1].index(device.address)]
+
+
+def default_address() -> int | None:
+    """The device of the innermost scope here; None outside of all, for the current platform's current one."""
+    stack = vars(_inside).get("stack")
+    return stack[-1] if stack else None
+
+
+def _address_of(on: Any) -> int | None:
+    return default_address() if on is None else device(on).address
+
+
 def _entered(guards: threading.local, what: Any) -> Any:
     """The guard of the scope of it that this thread entered last, which is taken away."""
     stack = vars(guards).get("stack")
@@ -142,10 +165,12 @@ class Device:
         guard = _abi.DeviceGuard()
         call(lib.tn_device_guard_enter, byref(guard), self.address)
         vars(self._guards).setdefault("stack", []).append(guard)
+        _go_in(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
         lib.tn_device_guard_leave(byref(_entered(self._guards, self)))
+        _go_out(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.address == other.address
@@ -169,6 +194,8 @@ def device(name: Any = "best") -> Device:
     """
     if isinstance(name, Device):
         return name
+    if name is None or isinstance(name, bool):
+        raise TypeError(f"device needs a name, a number or a device, found {name!r}")
     if isinstance(name, int):
         return _by_index(name)
     return Device(take(lib.tn_device_get, _given.text("device", str(name))))
@@ -188,8 +215,9 @@ def devices() -> list[Device]:
 
 
 def default_device() -> Device:
-    """Where things are created that are not said to be elsewhere."""
-    return Device(take(lib.tn_device_default))
+    """Where things are created that are not said to be elsewhere: the device of the innermost scope, else the current
+    one of the current platform."""
+    return Device(default_address() or take(lib.tn_device_default))
 
 
 def synchronize(on: Any = None) -> None:
@@ -214,9 +242,11 @@ class Stream:
     """Ordered work on a device. As a context manager it is current inside, on this thread."""
 
     def __init__(self, on: Any = None, *, priority: str = "default") -> None:
+        if not isinstance(priority, str):
+            raise TypeError(f"priority needs a str, found {type(priority).__name__}")
         if priority not in PRIORITIES:
             raise errors.invalid(f'no priority "{priority}"; there are: {", ".join(PRIORITIES)}')
-        where = None if on is None else device(on).address
+        where = _address_of(on)
         args = _abi.StreamArgs(priority=PRIORITIES[priority])
         self._hold(take(lib.tn_stream_create, where, byref(args)))
 
@@ -293,10 +323,18 @@ class Stream:
         guard = _abi.StreamGuard()
         call(lib.tn_stream_guard_enter, byref(guard), self.address)
         vars(self._guards).setdefault("stack", []).append(guard)
+        _go_in(self.device)
         return self
 
     def __exit__(self, *_: Any) -> None:
         lib.tn_stream_guard_leave(byref(_entered(self._guards, self)))
+        _go_out(self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.address == other.address
+
+    def __hash__(self) -> int:
+        return hash(self.address)
 
     def __repr__(self) -> str:
         return f"<stream of {self.device.id}, raw {self.raw:#x}>"
@@ -312,9 +350,10 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False,
                  interprocess: bool = False, *, on: Any = None) -> None:
-        where = None if on is None else device(on).address
-        args = _abi.EventArgs(enable_timing=enable_timing, blocking=blocking,
-                              interprocess=interprocess)
+        where = _address_of(on)
+        args = _abi.EventArgs(enable_timing=_given.flag("enable_timing", enable_timing),
+                              blocking=_given.flag("blocking", blocking),
+                              interprocess=_given.flag("interprocess", interprocess))
         self._handle = Handle(take(lib.tn_event_create, where, byref(args)), "tn_event_release")
         self.address = self._handle.address
 

@@ -9,7 +9,7 @@ import threading
 from ctypes import addressof, byref, c_char_p, c_int, c_int64, c_void_p, py_object
 
 from . import _abi, _dtypes, errors
-from ._given import INT64, number
+from ._given import INT32, INT64, number
 from ._handles import call, take
 from ._library import lib
 
@@ -97,13 +97,21 @@ def create(device: int | None, shape: tuple[int, ...], word: str) -> Owned:
     return Owned(raw)
 
 
+def _place_of(array: Any) -> tuple[int, int]:
+    """DLPack's numbers for the device that the array is on."""
+    told = array.__dlpack_device__()
+    if not isinstance(told, tuple) or len(told) != 2:
+        raise TypeError(f"{type(array).__name__}.__dlpack_device__ needs to give two numbers, found {told!r}")
+    return number("DLPack's type of device", told[0], *INT32), number("DLPack's device", told[1], *INT32)
+
+
 def _capsule_of(array: Any, stream: int | None) -> Any:
     """The array's capsule, versioned where its library knows that form, its data ready on that stream
     or, with None, on the one that is current here."""
-    kind, index = array.__dlpack_device__()
+    kind, index = _place_of(array)
     options: dict[str, Any] = {}
     if kind not in (1, 3):
-        raw = _raw_stream(int(kind), int(index)) if stream is None else stream
+        raw = _raw_stream(kind, index) if stream is None else stream
         options["stream"] = raw or (1 if kind == 2 else 0)  # 1 is CUDA's default one
     try:
         return array.__dlpack__(max_version=(1, 1), **options)
@@ -200,6 +208,6 @@ def empty(shape: Sequence[int] | int, dtype: Any = "f32", device: Any = None) ->
     """
     from . import _devices as devices
 
-    where = None if device is None else devices.device(device).address
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    where = devices.default_address() if device is None else devices.device(device).address
+    sizes = tuple(shape) if hasattr(shape, "__iter__") else (number("shape", shape, *INT64),)
     return Tensor(create(where, sizes, _dtypes.word_of(dtype)))

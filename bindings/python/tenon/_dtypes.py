@@ -54,15 +54,21 @@ def word_of(dtype: Any) -> str:
     ('f32', 'bf16')
     """
     if isinstance(dtype, str):
-        name = dtype
+        library, _, name = dtype.rpartition(".")
+        if library not in ("", "torch", "numpy", "np", "jnp", "jax.numpy", "cupy"):
+            raise errors.invalid(f'no dtype "{dtype}"; there are: {", ".join(NUMBER)}')
+        if name in ("float", "int"):
+            raise errors.invalid(f'dtype "{dtype}" is of 32 bits in some libraries and of 64 in others: say which, as '
+                                 f'"{name}32"')
+    elif not getattr(dtype, "isnative", True):
+        raise errors.invalid(f"dtype {dtype!r} is in another byte order than this machine's")
     elif isinstance(dtype, type):
         name = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(
             dtype, dtype.__name__)
     else:
         name = getattr(dtype, "name", None) or str(dtype)
     name = name.rpartition(".")[2]
-    name = {"bool_": "bool", "half": "float16", "float": "float32", "double": "float64",
-            "long": "int64", "int": "int32"}.get(name, name)
+    name = {"bool_": "bool", "half": "float16", "double": "float64", "long": "int64"}.get(name, name)
     word = name if name in NUMBER else BY_NAME.get(name)
     if word is None:
         raise errors.invalid(f'no dtype "{dtype}"; there are: {", ".join(NUMBER)}')

@@ -108,6 +108,11 @@ def _why(address: int | None) -> Why | None:
                text(raw.text))
 
 
+def _check_alone(given: tuple[Any, ...], options: dict[str, Any]) -> None:
+    if given or options:
+        raise TypeError("a problem's text says everything: nothing is given beside it")
+
+
 def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> _calls.Call:
     if operator not in _calls.MAKERS:
         raise TypeError(f"{operator!r} is neither a problem's text nor an operator of Tenon's")
@@ -127,6 +132,7 @@ def explain(problem: Any, *given: Any, **options: Any) -> Decision:
     True
     """
     if isinstance(problem, str):
+        _check_alone(given, options)
         return Decision(take(lib.tn_explain, settings.context(), _given.text("problem", problem)))
     made = _made(problem, given, options)
     return Decision(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
@@ -139,6 +145,7 @@ def prepare(problem: Callable[P, Any], *given: P.args, **options: P.kwargs) -> N
 def prepare(problem: Any, *given: Any, **options: Any) -> None:
     """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels."""
     if isinstance(problem, str):
+        _check_alone(given, options)
         call(lib.tn_prepare, settings.context(), _given.text("problem", problem))
         return
     made = _made(problem, given, options)

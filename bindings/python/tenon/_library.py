@@ -84,6 +84,8 @@ class Library:
         with self._lock:
             if self._handle is None:
                 handle, path = open_first(candidates())
+                if not hasattr(handle, "tn_version"):
+                    raise ImportError(f"{path} is no library of Tenon's: it has no tn_version")
                 handle.tn_version.restype = ctypes.c_char_p
                 check_version(handle.tn_version().decode(), path)
                 self._path, self._handle = path, handle

@@ -71,13 +71,15 @@ def index_of(device: Any, platform: str) -> int | None:
     platform's are refused."""
     if device is None:
         return None
-    if isinstance(device, (str, torch.device)):
-        given = torch.device(device)
-        if given.type not in _types_of(platform):
-            raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type '
-                                 f"{' or '.join(sorted(_types_of(platform)))}")
-        return given.index
-    return _given.number("device", device, *_given.INT32)
+    if not isinstance(device, (str, torch.device)):
+        return _given.number("device", device, *_given.INT32)
+    kind, colon, index = str(device).partition(":")
+    if kind not in _types_of(platform):
+        raise errors.invalid(f'device "{device}" is none of {platform}, whose devices have the type '
+                             f"{' or '.join(sorted(_types_of(platform)))}")
+    if colon and not index.isdecimal():
+        raise errors.invalid(f'device "{device}" has no number behind its colon')
+    return int(index) if colon else None
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
@@ -101,6 +103,22 @@ class Event(_devices.Event):
                  interprocess: bool = False) -> None:
         number = lib.tn_device_current(_platform(self.platform))
         super().__init__(enable_timing, blocking, interprocess, on=f"{self.platform}:{number}")
+
+
+class Stream(_devices.Stream):
+    """A stream as PyTorch's are made: on a device, the current one when it is left out, and with a priority, of which
+    those below 0 are high. Tenon's words for it are taken, too."""
+
+    platform = ""
+
+    def __init__(self, device: Any = None, priority: int | str = 0) -> None:
+        number = index_of(device, self.platform)
+        if number is None:
+            number = lib.tn_device_current(_platform(self.platform))
+        if not isinstance(priority, str):
+            urgency = _given.number("priority", priority, *_given.INT32)
+            priority = "default" if urgency == 0 else "high" if urgency < 0 else "low"
+        super().__init__(f"{self.platform}:{number}", priority=priority)
 
 
 def _platform(name: str) -> int:
@@ -207,7 +225,8 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def current_stream(cls, device: Any = None) -> _devices.Stream:  # type: ignore[override]
         """This thread's current stream of a device."""
-        return cls._device(device).current_stream()
+        made: type[_devices.Stream] = cls.Stream  # type: ignore[assignment]
+        return made._lent(lib.tn_stream_current(cls._device(device).address))
 
     @staticmethod
     def stream(stream: _devices.Stream | None) -> Any:  # type: ignore[override]
@@ -286,7 +305,7 @@ def interface(platform: str) -> type[TenonInterface]:
     _learn_types(platform)
     own = {"platform": platform, "__module__": __name__}
     return type(f"{platform.title()}Interface", (TenonInterface,), {
-        **own, "Event": type("Event", (Event,), dict(own)), "Stream": _devices.Stream,
+        **own, "Event": type("Event", (Event,), dict(own)), "Stream": type("Stream", (Stream,), dict(own)),
         "Worker": type("Worker", (Worker,), dict(own))})
 
 
@@ -332,16 +351,30 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
     return module
 
 
+def _check_free(platform: str, device_type: str, there: Any, scheduling: Any) -> None:
+    """Whether the type may become the platform's, of what is registered for it."""
+    owner = getattr(there, "platform", None)
+    if owner is not None and owner != platform:
+        raise errors.AlreadyExistsError(f'device_type "{device_type}" is that of {owner} already', "already-exists",
+                                        "device_interface")
+    if there is not None and owner is None and scheduling is None:
+        raise errors.AlreadyExistsError(
+            f'device_type "{device_type}" is PyTorch\'s own, with code generators of its own; give another type, or a '
+            "scheduling to take their place", "already-exists", "device_interface")
+
+
 def register(platform: str, device_type: str | None = None, scheduling: Any = None,
              wrapper: Any = None) -> type[TenonInterface]:
     """Makes the platform's devices known to Dynamo and Inductor as `device_type`, the platform's own word
-    when it is left out. Without a scheduling of one's own, kernels are written in Triton."""
+    when it is left out. Without a scheduling of one's own, kernels are written in Triton; types that PyTorch has an
+    interface for itself need one, and a type that another platform has is refused."""
     made = interface(platform)
     if device_type is None:
         device_type = text(lib.tn_platform_device_type(_platform(platform)))
     _given.text("device_type", device_type)
+    # PyTorch's own are entered at the first look, and would take this one's place.
+    _check_free(platform, device_type, dict(get_registered_device_interfaces()).get(device_type), scheduling)
     _learn_types(platform, device_type)
-    get_registered_device_interfaces()  # PyTorch's own are entered at the first look, and would take this one's place
     if scheduling is None:
         from torch._inductor.codegen.triton import TritonScheduling as scheduling
     if wrapper is None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
+from math import inf
 
 from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none, view_to_write
@@ -219,11 +220,14 @@ def _attention_call(
     word = _dtypes.WORD[tq.dtype]
     result, to = target(kind, q, tq, out, _attention_shape(tq, tv),
                          word if dtype is None else _dtypes.word_of(dtype))
-    sums = None
+    sums = wanted = None
     if lse is not False and lse is not None:
         wanted = None if lse is True else lse
         lse, sums = target(kind, q, tq, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
         result = (result, lse)
+    first = [] if starts_q is None else [
+        _fill_call(kind, q, made, value) for made, owned, value in ((to, out, 0.0), (sums, wanted, -inf))
+        if made is not None and owned is None]
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
              and lengths is None and pages is None)
@@ -238,7 +242,14 @@ def _attention_call(
         max_keys, number, layout_number(layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
     place(args, kind, q, tq)
-    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra))
+    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), first=first)
+
+
+def _fill_call(kind: Kind, like: Any, to: _abi.Tensor, value: float) -> Call:
+    """Of packed sequences, what is in none of them is not computed: rows of a new array are filled before."""
+    args = _abi.FillArgs(struct_size=sizeof(_abi.FillArgs), out=reference(to), value=value)
+    place(args, kind, like, to)
+    return Call("tn_fill", args, None, to)
 
 
 def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
@@ -359,7 +370,7 @@ def fill(out: Any, value: complex) -> Call:
     number, to = _given.scalar("value", value), view_to_write(out)
     args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                      imaginary=number.imag)
-    return Call("tn_fill", args, out, to)
+    return Call("tn_fill", args, out, to, (out,))
 
 
 @operator
@@ -459,8 +470,9 @@ def copy(source: Any, target: Any) -> Any:
         stream = kind_of(source).stream(source, given)
     if stream is None:
         call(lib.tn_copy, None, byref(given), byref(to))
-        return target
-    call_in_order(stream, sources([given, to]), lib.tn_copy, stream, byref(given), byref(to))
-    if to.device_type == 1:
-        call(lib.tn_stream_synchronize, stream)
+    else:
+        call_in_order(stream, sources([given, to]), lib.tn_copy, stream, byref(given), byref(to))
+        if to.device_type == 1:
+            call(lib.tn_stream_synchronize, stream)
+    kind.wrote(target)
     return target

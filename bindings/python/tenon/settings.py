@@ -149,10 +149,15 @@ class _Changes:
 _generation = 0  # of what this package set for the process
 
 
-def set(key: str | Mapping[str, Value], to: Value = None) -> None:  # noqa: A001
+_NOTHING: Any = object()
+
+
+def set(key: str | Mapping[str, Value], to: Value = _NOTHING) -> None:  # noqa: A001
     """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
     global _generation
     name: Any = key
+    if hasattr(key, "items") != (to is _NOTHING):
+        raise TypeError("set needs a key and its value, or a mapping alone")
     changes = _Changes(name if hasattr(key, "items") else {name: to})
     call(lib.tn_settings_change, changes.array, len(changes.array))
     _generation += 1
@@ -264,13 +269,16 @@ def context() -> int | None:
 
 
 class scope:  # noqa: N801 - reads as a word of the language
-    """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator.
+    """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator of functions,
+    also of `async def`; generators, which run among their callers' code, open one inside.
 
     Values are checked when it is made. Entering nests, and one object can be entered again and again. One that
     ends before what was entered inside it, as a generator's may, takes its own changes away and no others.
     """
 
     def __init__(self, changes: Mapping[str, Value]) -> None:
+        if not hasattr(changes, "items"):
+            raise TypeError(f"scope needs a mapping of keys to values, found {type(changes).__name__}")
         for key in changes:
             facts = _facts(_number(key))
             if facts.process_only:
@@ -286,6 +294,18 @@ class scope:  # noqa: N801 - reads as a word of the language
 
     def __call__(self, function: Any) -> Any:
         import functools
+        import inspect
+
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"scope cannot decorate the generator {function.__qualname__}; open it inside, around what "
+                            "is not yielded from")
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def awaited(*arguments: Any, **named: Any) -> Any:
+                with self:
+                    return await function(*arguments, **named)
+
+            return awaited
 
         @functools.wraps(function)
         def inside(*arguments: Any, **named: Any) -> Any:
@@ -306,6 +326,8 @@ class resume:  # noqa: N801 - as scope
     """A scope in which holds what `current` gave, and nothing of what held before."""
 
     def __init__(self, held: _Context | None) -> None:
+        if held is not None and not isinstance(held, _Context):
+            raise TypeError(f"resume needs what current() gave, found {type(held).__name__}")
         self._held = held
 
     def __enter__(self) -> None:

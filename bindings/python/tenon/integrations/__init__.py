@@ -1,1 +1,18 @@
 """Tenon inside other people's programs: `tenon.integrations.torch`, `tenon.integrations.transformers`."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in ("torch", "transformers"):
+        raise AttributeError(f"module 'tenon.integrations' has no attribute {name!r}; there are: torch, transformers")
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        raise AttributeError(f"tenon.integrations.{name} needs {error.name}, which is not here") from error

@@ -87,7 +87,7 @@ def _check_devices(*, query: Tensor, **operands: Optional[Tensor]) -> None:
 
 def _check_tensors(**operands: Any) -> None:
     for name, x in operands.items():
-        if x is not None and not isinstance(x, Tensor):
+        if not isinstance(x, Tensor) and (x is not None or name in ("query", "key", "value")):
             raise TypeError(f"{name} needs a torch.Tensor, found {type(x).__module__}.{type(x).__name__}; tenon.attention "
                             "takes arrays of any library")
 
