@@ -60,6 +60,27 @@ def test_streams():
     tenon.synchronize("cpu")
 
 
+def test_scopes_may_end_out_of_order():
+    """As those of generators do, which are resumed in turn."""
+    cpu = tenon.device("cpu")
+    before, a, b, c = cpu.current_stream(), *(tenon.Stream("cpu") for _ in range(3))
+
+    def within(stream):
+        with stream:
+            yield cpu.current_stream()
+
+    one, other, third = within(a), within(b), within(c)
+    assert [next(each) for each in (one, other, third)] == [a, b, c]
+    other.close()
+    assert cpu.current_stream() == c
+    one.close()
+    assert cpu.current_stream() == c
+    third.close()
+    assert cpu.current_stream() == before
+    with pytest.raises(RuntimeError, match="ends where it was not entered"):
+        a.__exit__(None, None, None)
+
+
 def test_a_stream_outlives_its_maker_where_it_was_lent():
     stream = tenon.Stream("cpu")
     with stream:

@@ -89,43 +89,55 @@ class Memory:
         return f"<memory total={self.total} available={self.available} in_use={self.in_use}>"
 
 
-_inside = threading.local()  # the devices whose scopes, or those of a stream of theirs, this thread is in
+_inside = threading.local()  # the scopes of devices and streams that this thread is in: owner and guard of each
 
 
-def _go_in(device: Device) -> None:
-    vars(_inside).setdefault("stack", []).append(device.address)
+def _scopes() -> list[tuple[Device | Stream, Any]]:
+    found: list[tuple[Device | Stream, Any]] = vars(_inside).setdefault("stack", [])
+    return found
 
 
-def _go_out(device: Device) -> None:
-    """Forgets the scope of it that was entered last."""
-    stack = _inside.stack
-    del stack[len(stack) - 1 - stack[::-1].index(device.address)]
+def _enter(owner: Device | Stream) -> None:
+    guard = owner._guard_class()
+    call(getattr(lib, owner._guard + "_enter"), byref(guard), owner.address)
+    _scopes().append((owner, guard))
+
+
+def _leave(owner: Device | Stream) -> None:
+    """Ends the scope of it that was entered last. What was entered since and has not ended, as a generator's may not
+    have, goes on without it."""
+    stack = _scopes()
+    at = next((i for i in reversed(range(len(stack))) if stack[i][0] is owner), None)
+    if at is None:
+        raise RuntimeError(f"{owner!r} ends where it was not entered: it is not current on this thread")
+    for each, guard in reversed(stack[at:]):
+        getattr(lib, each._guard + "_leave")(byref(guard))
+    inner = [each for each, _ in stack[at + 1:]]
+    del stack[at:]
+    for each in inner:
+        _enter(each)
 
 
 def default_address() -> int | None:
     """The device of the innermost scope here; None outside of all, for the current platform's current one."""
-    stack = vars(_inside).get("stack")
-    return stack[-1] if stack else None
+    stack = _scopes()
+    if not stack:
+        return None
+    owner = stack[-1][0]
+    return owner.address if isinstance(owner, Device) else owner.device.address
 
 
 def _address_of(on: Any) -> int | None:
     return default_address() if on is None else device(on).address
 
 
-def _entered(guards: threading.local, what: Any) -> Any:
-    """The guard of the scope of it that this thread entered last, which is taken away."""
-    stack = vars(guards).get("stack")
-    if not stack:
-        raise RuntimeError(f"{what!r} ends where it was not entered: it is not current on this thread")
-    return stack.pop()
-
-
 class Device:
     """A device; lives as long as the process. As a context manager it is current inside, on this thread."""
 
+    _guard, _guard_class = "tn_device_guard", _abi.DeviceGuard
+
     def __init__(self, address: int) -> None:
         self.address = address
-        self._guards = threading.local()
 
     id = property(lambda self: text(lib.tn_device_id(self.address)), doc='Its name here: "cuda:1".')
     name = property(lambda self: text(lib.tn_device_name(self.address)), doc='"NVIDIA H200".')
@@ -162,15 +174,11 @@ class Device:
         return Stream._lent(lib.tn_stream_current(self.address))
 
     def __enter__(self) -> Device:
-        guard = _abi.DeviceGuard()
-        call(lib.tn_device_guard_enter, byref(guard), self.address)
-        vars(self._guards).setdefault("stack", []).append(guard)
-        _go_in(self)
+        _enter(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        lib.tn_device_guard_leave(byref(_entered(self._guards, self)))
-        _go_out(self)
+        _leave(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.address == other.address
@@ -241,6 +249,8 @@ _made: WeakValueDictionary[int, Handle] = WeakValueDictionary()  # of streams, b
 class Stream:
     """Ordered work on a device. As a context manager it is current inside, on this thread."""
 
+    _guard, _guard_class = "tn_stream_guard", _abi.StreamGuard
+
     def __init__(self, on: Any = None, *, priority: str = "default") -> None:
         if not isinstance(priority, str):
             raise TypeError(f"priority needs a str, found {type(priority).__name__}")
@@ -253,7 +263,7 @@ class Stream:
     def _hold(self, address: int) -> None:
         """Releases it when this and whoever it was lent to are forgotten."""
         self._handle: Handle | None = Handle(address, "tn_stream_release")
-        self.address, self._guards = address, threading.local()
+        self.address = address
         _made[address] = self._handle
 
     @classmethod
@@ -261,7 +271,7 @@ class Stream:
         """One that somebody else has: kept alive where that is a stream of Python's, else for as long as its owner
         does."""
         stream = cls.__new__(cls)
-        stream._handle, stream.address, stream._guards = _made.get(address), address, threading.local()
+        stream._handle, stream.address = _made.get(address), address
         return stream
 
     @classmethod
@@ -320,15 +330,11 @@ class Stream:
         return recorded
 
     def __enter__(self) -> Stream:
-        guard = _abi.StreamGuard()
-        call(lib.tn_stream_guard_enter, byref(guard), self.address)
-        vars(self._guards).setdefault("stack", []).append(guard)
-        _go_in(self.device)
+        _enter(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        lib.tn_stream_guard_leave(byref(_entered(self._guards, self)))
-        _go_out(self.device)
+        _leave(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.address == other.address
