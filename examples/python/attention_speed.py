@@ -3,11 +3,15 @@
     python3 attention_speed.py [--device cpu|cuda] [--dtype float32|bfloat16] [--tokens 2048] [--layers N] [--rounds 7]
 
 A decoder with grouped heads (width 2048, 32/8 heads, 16 layers), an encoder with padding and a vision transformer
-(width 768, 12 heads, 12 layers), random weights from a fixed seed. Outputs are compared with eager's, by the largest
-difference as a part of the largest output; a counter shows that every attention ran in Tenon; times are medians of
+(width 768, 12 heads, 12 layers), random weights from a fixed seed. The vision transformer has a token for each patch of a
+square image and one more, as many as fit: 45 x 45 + 1 = 2026 for --tokens 2048.
+
+Outputs are compared with eager's of the same dtype, by the largest difference as a part of the largest output. "equal" is
+at most 1e-4 (float32), 1e-2 (bfloat16) or 2e-3 (float16), or at most 1.5 times what sdpa is off by, whichever is more; in
+the figures below bfloat16 is equal by the latter. A counter shows that every attention ran in Tenon; times are medians of
 rounds that run in turn.
 
-Measured at 2048 tokens; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On the 16 processors
+Measured with --tokens 2048; all attentions ran in Tenon; how many times as long eager takes, then sdpa. On the 16 processors
 beside an H200 (AMX, PyTorch 2.11, 2026-11-16), all layers, float32: decoder 2.59, 1.07, error 2.9e-06; encoder 3.07, 1.08,
 8.3e-07; vision transformer 2.90, 1.09, 8.1e-07; bfloat16: 4.66, 1.12, 2.7e-02; 4.19, 1.13, 1.9e-02; 6.80, 1.18, 1.5e-02.
 With TENON_CPU_POOL=own, where two pools of threads get in each other's way, the decoder has 2.12, 0.95 and 3.49, 0.78. On

@@ -3,7 +3,11 @@
     python3 inductor_sample.py MODULE.so [PLATFORM]
 
 MODULE.so is any module that offers a platform, such as build/tests/conformance/modules/tenon-seed-sample.so, whose
-platform is "sample". No tensor of the device is needed: the graph is traced with fake ones, and what is printed is
+platform is "sample". `make build` leaves that one out, as it is of the tests; in a tree that it has configured
+
+    cmake --build build --target conformance_seed-sample
+
+makes it. Without a file of that name this ends with a message that says so, and exit 1. No tensor of the device is needed: the graph is traced with fake ones, and what is printed is
 the program that Inductor would run. Triton's driver, which a machine without a GPU lacks, is asked for nothing but a
 part of the cache's key, which is replaced.
 
@@ -23,6 +27,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 DEVICE_TYPE = "privateuseone"
+SAMPLE = "build/tests/conformance/modules/tenon-seed-sample.so"
+USAGE = "usage: inductor_sample.py MODULE.so [PLATFORM]"
 
 
 def model(x, weight):
@@ -41,8 +47,11 @@ def generate(*shapes):
 
 
 def main():
-    if len(sys.argv) < 2 or not os.path.exists(sys.argv[1]):
-        raise SystemExit("usage: inductor_sample.py MODULE.so [PLATFORM]")
+    if len(sys.argv) < 2:
+        raise SystemExit(USAGE)
+    if not os.path.exists(sys.argv[1]):
+        raise SystemExit(f"no file {sys.argv[1]}; of a tree that is configured, `cmake --build build --target "
+                         f"conformance_seed-sample` makes {SAMPLE}\n{USAGE}")
     module, platform = sys.argv[1], (sys.argv[2:] or ["sample"])[0]
     os.environ["TENON_MODULE_PATH"] = os.path.dirname(os.path.abspath(module))  # before the library is opened
     from tenon import device_interface

@@ -202,6 +202,18 @@ def test_ends_without_a_beginning(made):
 def test_operands_have_their_names_here():
     with pytest.raises(tenon.errors.UnsupportedError, match="^x is of i32"):
         tenon.softmax(Q.astype("i4"))
+    with pytest.raises(tenon.errors.Error, match="^prod: x needs integers"):
+        tenon.reduce("prod", Q > 0)
+    with pytest.raises(tenon.errors.UnsupportedError, match="^a is of u8"):
+        tenon.matmul(Q.astype("u1"), Q.astype("u1"))
+
+
+def test_reductions_of_truth_values():
+    seen = numpy.array([[True, False], [True, True]])
+    assert tenon.reduce("max", seen, 0).tolist() == [True, True] and tenon.reduce("min", seen, 0).dtype == bool
+    assert tenon.reduce("min", seen, 0).tolist() == [True, False] and tenon.reduce("sum", seen).item() == 3
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=r"axes \(0, -2\) name a dimension twice"):
+        tenon.reduce("sum", seen, (0, -2))
 
 
 def test_words_of_dtypes():

@@ -39,7 +39,12 @@ __all__ = ["Error", "errors", "settings", "version", "__version__", *_HOMES,
 
 
 def version() -> str:
-    """The version of the library that is running."""
+    """The version of the library that is running.
+
+    >>> import tenon
+    >>> tenon.version() == tenon.__version__        # the package's own, which it has to agree with
+    True
+    """
     return _lib.tn_version().decode()
 
 

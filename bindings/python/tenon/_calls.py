@@ -176,16 +176,17 @@ def run(ready: Call) -> Any:
     else:
         err = _abi.Error()
         if function(settings.context(), byref(args), byref(err)):
-            raise _told(ready, errors.make(err))
+            raise _told(errors.make(err))
     for out in ready.outs:
         kind_of(out).wrote(out)
     return ready.result
 
 
-def _told(ready: Call, error: errors.Error) -> errors.Error:
+def _told(error: errors.Error) -> errors.Error:
     """An error of the library's, with the operand that C calls "in" under its name here."""
-    if error.message.startswith(("in ", "in:")) and ready.name != "tn_matmul":
-        error.message = f"x{error.message[2:]}"
+    kind, colon, rest = error.message.rpartition(": in ")
+    if " " not in kind and (colon or rest.startswith("in ")):
+        error.message = f"{kind}: x {rest}" if colon else f"x {rest[3:]}"
         error.args = (error.message,)
     return error
 

@@ -132,7 +132,16 @@ def _address_of(on: Any) -> int | None:
 
 
 class Device:
-    """A device; lives as long as the process. As a context manager it is current inside, on this thread."""
+    """A device; lives as long as the process. As a context manager it is current inside, on this thread.
+
+    >>> import tenon
+    >>> cpu = tenon.device("cpu")
+    >>> cpu.platform, cpu.index, "f32" in cpu.properties.dtypes
+    ('cpu', 0, True)
+    >>> with cpu:
+    ...     tenon.empty(4)
+    <tensor 4 of f32 on cpu:0>
+    """
 
     _guard, _guard_class = "tn_device_guard", _abi.DeviceGuard
 
@@ -197,8 +206,11 @@ def device(name: Any = "best") -> Device:
     """By name ("cuda:1"), UUID, bus address, "best", or conditions: "memory>=40g,capability>=9.0"; of a
     torch.device or an index of the current platform, too.
 
-    >>> device("cpu").id
+    >>> import tenon
+    >>> tenon.device("cpu").id
     'cpu:0'
+    >>> tenon.device("cpu:0") == tenon.device("cpu")
+    True
     """
     if isinstance(name, Device):
         return name
@@ -216,7 +228,12 @@ def _by_index(index: int) -> Device:
 
 
 def devices() -> list[Device]:
-    """Every device of every platform."""
+    """Every device of every platform.
+
+    >>> import tenon
+    >>> "cpu:0" in [each.id for each in tenon.devices()]
+    True
+    """
     count = c_size_t()
     call(lib.tn_device_count, byref(count))
     return [Device(lib.tn_device_at(i)) for i in range(count.value)]
@@ -224,22 +241,49 @@ def devices() -> list[Device]:
 
 def default_device() -> Device:
     """Where things are created that are not said to be elsewhere: the device of the innermost scope, else the current
-    one of the current platform."""
+    one of the current platform.
+
+    >>> import tenon
+    >>> with tenon.device("cpu"):
+    ...     tenon.default_device().id
+    'cpu:0'
+    """
     return Device(default_address() or take(lib.tn_device_default))
 
 
 def synchronize(on: Any = None) -> None:
-    """Waits for everything queued on a device; the current one when none is named."""
+    """Waits for everything queued on a device; the current one when none is named.
+
+    >>> import numpy, tenon
+    >>> a = numpy.ones((64, 64), "float32")
+    >>> c = tenon.matmul(a, a)
+    >>> tenon.synchronize("cpu")            # before a clock is read; a processor's calls are done already
+    """
     (default_device() if on is None else device(on)).synchronize()
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds the process's generator and every device's."""
+    """Seeds the process's generator and every device's.
+
+    >>> import tenon
+    >>> tenon.seed_everything(42)
+    >>> tenon.seed_everything(-1)
+    Traceback (most recent call last):
+    tenon.errors.InvalidArgumentError: seed needs 0 to 18446744073709551615, found -1
+    """
     call(lib.tn_seed_everything, _given.number("seed", seed, *_given.UINT64))
 
 
 def describe(path: str) -> None:
-    """Adds the devices of a description file, for planning: all of them or, when it is wrong, none."""
+    """Adds the devices of a description file, for planning: all of them or, when it is wrong, none.
+
+    >>> import tempfile, tenon
+    >>> with tempfile.NamedTemporaryFile("w") as file:
+    ...     print("[device]", "platform = described", "memory = 64 MiB", sep=chr(10), file=file, flush=True)
+    ...     tenon.describe(file.name)
+    >>> tenon.device("described:0").memory().total >> 20
+    64
+    """
     call(lib.tn_device_file_add, _given.text("path", str(path)))
 
 
@@ -247,7 +291,15 @@ _made: WeakValueDictionary[int, Handle] = WeakValueDictionary()  # of streams, b
 
 
 class Stream:
-    """Ordered work on a device. As a context manager it is current inside, on this thread."""
+    """Ordered work on a device. As a context manager it is current inside, on this thread.
+
+    >>> import tenon
+    >>> with tenon.Stream("cpu", priority="high") as stream:
+    ...     done = stream.record_event()
+    >>> stream.synchronize()
+    >>> stream.priority, done.query()
+    ('high', True)
+    """
 
     _guard, _guard_class = "tn_stream_guard", _abi.StreamGuard
 
@@ -352,7 +404,15 @@ def _stream_address(stream: Any) -> int | None:
 
 
 class Event:
-    """A point in a stream's work."""
+    """A point in a stream's work.
+
+    >>> import tenon
+    >>> start, stop = (tenon.Event(enable_timing=True, on="cpu") for _ in range(2))
+    >>> start.record(); stop.record()
+    >>> stop.synchronize()
+    >>> start.elapsed_time(stop) >= 0       # milliseconds
+    True
+    """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False,
                  interprocess: bool = False, *, on: Any = None) -> None:

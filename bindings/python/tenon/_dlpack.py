@@ -146,7 +146,15 @@ def take_in(array: Any, stream: int | None = None) -> Owned:
 class Tensor:
     """An array of Tenon's own: what operators give for arguments whose library has no arrays, and what
     `tenon.empty` makes. It speaks DLPack and, in the host's memory, the array interface; so
-    `numpy.asarray(t)` and `torch.from_dlpack(t)` share its memory."""
+    `numpy.asarray(t)` and `torch.from_dlpack(t)` share its memory.
+
+    >>> import array, numpy, tenon
+    >>> made = tenon.unary("neg", array.array("d", [1, 2]))            # plain memory, with no library of arrays
+    >>> made
+    <tensor 2 of f64 on cpu:0>
+    >>> numpy.asarray(made)
+    array([-1., -2.])
+    """
 
     __slots__ = ("tensor", "__weakref__")
 
@@ -203,7 +211,8 @@ class Tensor:
 def empty(shape: Sequence[int] | int, dtype: Any = "f32", device: Any = None) -> Tensor:
     """A tensor of Tenon's own, not initialised. None: the current device.
 
-    >>> empty((2, 3), "bf16", "cpu")
+    >>> import tenon
+    >>> tenon.empty((2, 3), "bf16", "cpu")
     <tensor 2x3 of bf16 on cpu:0>
     """
     from . import _devices as devices

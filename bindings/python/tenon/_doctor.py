@@ -74,7 +74,14 @@ class Library:
 
 
 def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
-    """How a vendor's library stands; opened only when that is asked for."""
+    """How a vendor's library stands; opened only when that is asked for.
+
+    >>> import tenon
+    >>> tenon.library("opt_einsum").reason
+    'part of Tenon'
+    >>> tenon.library("openblas", open=True).available in ("yes", "no")        # "untried" before it is opened
+    True
+    """
     from . import errors
 
     address = take(lib.tn_library_get, _given.text("name", name))
@@ -87,7 +94,12 @@ def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
 
 
 def libraries() -> list[Library]:
-    """Every library that is known by name; opens nothing."""
+    """Every library that is known by name; opens nothing.
+
+    >>> import tenon
+    >>> {"cublaslt", "mkldnn", "openblas"} <= {each.name for each in tenon.libraries()}
+    True
+    """
     count = c_size_t()
     call(lib.tn_library_count, byref(count))
     return [Library(lib.tn_library_at(i)) for i in range(count.value)]
@@ -127,5 +139,11 @@ class Report:
 
 
 def doctor() -> Report:
-    """What this machine has, as `tenon doctor --quick` tells it."""
+    """What this machine has, as `tenon doctor --quick` tells it.
+
+    >>> import tenon
+    >>> report = tenon.doctor()             # print(report) shows its tables; so does a notebook
+    >>> report.ok, list(report.tables)
+    (True, ['platforms', 'devices', 'modules', 'libraries'])
+    """
     return Report()

@@ -51,7 +51,15 @@ class Candidate(NamedTuple):
 
 
 class Decision:
-    """Every candidate for a problem, best first: iterate over it, index it, print it."""
+    """Every candidate for a problem, best first: iterate over it, index it, print it.
+
+    >>> import tenon
+    >>> decision = tenon.explain("matmul:f32:m=8,n=8,k=8@cpu")
+    >>> decision.chosen == decision[0], decision.status
+    (True, 'ok')
+    >>> {each.why.code for each in decision if each.kernel == "cpu.matmul.bf16.plain"}
+    {'dtype'}
+    """
 
     def __init__(self, address: int) -> None:
         handle = Handle(address, "tn_decision_release")
@@ -127,9 +135,13 @@ def explain(problem: Any, *given: Any, **options: Any) -> Decision:
     """What would compute a problem, and why not the others; runs nothing. A problem is a text, or an
     operator with the arguments of a call.
 
-    >>> decision = explain("matmul:f32:m=8,n=8,k=8@cpu")
-    >>> decision.chosen.verdict in ("chosen", "untested")
+    >>> import numpy, tenon
+    >>> x = numpy.ones((4, 8), "float32")
+    >>> tenon.explain(tenon.softmax, x).problem.startswith("softmax:f32:shape=4x8")
     True
+    >>> with tenon.settings.scope({"determinism": "batch-invariant"}):
+    ...     tenon.explain("matmul:f32:m=8,n=8,k=8@cpu").chosen.platform
+    'cpu'
     """
     if isinstance(problem, str):
         _check_alone(given, options)
@@ -143,7 +155,12 @@ def prepare(problem: str) -> None: ...
 @overload
 def prepare(problem: Callable[P, Any], *given: P.args, **options: P.kwargs) -> None: ...
 def prepare(problem: Any, *given: Any, **options: Any) -> None:
-    """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels."""
+    """Makes the plan of a problem ahead: opens libraries, tests and, where wished, times kernels.
+
+    >>> import numpy, tenon
+    >>> a = numpy.ones((8, 8), "float32")
+    >>> tenon.prepare(tenon.matmul, a, a, activation="gelu")           # the first such call is as fast as the next
+    """
     if isinstance(problem, str):
         _check_alone(given, options)
         call(lib.tn_prepare, settings.context(), _given.text("problem", problem))
@@ -153,7 +170,14 @@ def prepare(problem: Any, *given: Any, **options: Any) -> None:
 
 
 def fallbacks() -> dict[str, Any]:
-    """Did anything fall back? Plans since the process began, by reason, and the `last` such problem."""
+    """Did anything fall back? Plans since the process began, by reason, and the `last` such problem.
+
+    >>> import tenon
+    >>> list(tenon.fallbacks())
+    ['preferred', 'avoided', 'unavailable', 'quarantined', 'reference', 'last']
+    >>> tenon.fallbacks()["quarantined"]            # kernels that were found to be wrong here
+    0
+    """
     out = _abi.Fallbacks()
     call(lib.tn_fallbacks_get, byref(out))
     names = ("preferred", "avoided", "unavailable", "quarantined", "reference")

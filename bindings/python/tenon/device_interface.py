@@ -5,6 +5,14 @@ out-of-tree module: the interface, the op overrides and the code generators. The
 its Worker answers from a snapshot, and so works in processes that were forked to compile.
 
 Where the interface's numbers are concerned, -1 is no device everywhere, and changes nothing.
+
+>>> import torch
+>>> from tenon import device_interface
+>>> cpu = device_interface.interface("cpu")
+>>> cpu.device_count(), cpu.exchange_device(-1), cpu.is_dtype_supported(torch.float32)
+(1, 0, True)
+>>> cpu.Worker.get_device_properties(0).name == cpu.get_device_properties(0).name      # from a snapshot
+True
 """
 
 # pyright: reportIncompatibleMethodOverride=false

@@ -3,6 +3,13 @@
 Each has `status` (the word: "invalid-argument"), `message` (one line: what was asked, what there is and
 the nearest), `where` (the call that failed), `native_code` (errno, CUresult ...; 0 for none) and
 `problem` (the problem's text as tenon.explain takes it; "" when the error concerns none).
+
+>>> import tenon
+>>> try:
+...     tenon.settings.get("cuda.flash_spd")
+... except LookupError as error:
+...     error.status, "cuda.flash_sdp" in error.message
+('not-found', True)
 """
 
 from __future__ import annotations
@@ -21,7 +28,16 @@ OPS = (
 
 
 class Error(Exception):
-    """Any failure that the library reports."""
+    """Any failure that the library reports.
+
+    >>> import numpy, tenon
+    >>> a = numpy.ones((2, 3), "float32")
+    >>> try:
+    ...     tenon.matmul(a, a)
+    ... except tenon.Error as error:        # a ValueError too, as it is wrong in itself
+    ...     print(error.status, isinstance(error, ValueError), error.message, sep=", ")
+    invalid-argument, True, b has 2 rows; a's 3 columns need as many
+    """
 
     def __init__(self, message: str, status: str = "internal", where: str = "",
                  native_code: int = 0) -> None:

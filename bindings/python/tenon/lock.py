@@ -93,5 +93,14 @@ def check(path: Any, on: Any = None) -> Report:
 
 
 def diff(first: Any, second: Any) -> Report:
-    """Holds two locks against one another."""
+    """Holds two locks against one another.
+
+    >>> import os, tempfile, tenon
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, name) for name in ("before.lock", "after.lock")]
+    ...     tenon.lock.write(paths[0], ["softmax:f32:shape=4x8@cpu"])
+    ...     tenon.lock.write(paths[1], ["softmax:f32:shape=4x9@cpu"])
+    ...     [row.kind for row in tenon.lock.diff(*paths)]
+    ['first-only', 'second-only']
+    """
     return Report(take(lib.tn_lock_diff, _given.text("first", str(first)), _given.text("second", str(second))))

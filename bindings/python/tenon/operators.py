@@ -62,7 +62,7 @@ _fast = _load_fast()
 
 
 # Of what is not of the inputs' dtype.
-_MATMUL_RESULTS = {"i8": "i32", "u8": "i32", "f8_e4m3fn": "f32", "f8_e5m2": "f32"}
+_MATMUL_RESULTS = {"i8": "i32", "f8_e4m3fn": "f32", "f8_e5m2": "f32"}
 
 
 def _matmul_word(a: _abi.Tensor, dtype: Any) -> str:
@@ -141,7 +141,14 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
     A is [..., m, k], B is [..., k, n], of any strides; dimensions before the last two broadcast, and
     vectors are as NumPy reads them. Options: `out`, `bias`, `alpha`, `beta`, `activation` ("relu", "gelu",
     "gelu-tanh", "silu"), `transpose_a`, `transpose_b`, `acc` (the dtype of sums), `dtype` (of the result),
-    `scale_a`, `scale_b` (of 8-bit floats: one number, or [m, 1] and [1, n]).
+    `scale_a`, `scale_b` (of 8-bit floats: one number, or [m, 1] and [1, n]). Of i8 the sums and
+    the result are i32, of 8-bit floats f32; of other integers there is none.
+
+    >>> import numpy, tenon
+    >>> a, b = numpy.array([[1, 2], [3, 4]], "float32"), numpy.array([[1, 0], [1, 1]], "float32")
+    >>> tenon.matmul(a, b, bias=numpy.array([0, -3], "float32"), activation="relu")
+    array([[3., 0.],
+           [7., 1.]], dtype=float32)
     """
     if _fast is not None and not options:
         result = _fast.matmul(settings.context(), a, b)
@@ -276,10 +283,12 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     heads, size]), `max_queries`, `max_keys`, `backend` ("FLASH_ATTN": required), `out`, `dtype`. With
     `lse=True` also gives the logarithms of the sums, (out, lse).
 
-    >>> import numpy
-    >>> q = numpy.ones((1, 2, 4, 8), "float32")
-    >>> attention(q, q, q, mask="causal").shape
-    (1, 2, 4, 8)
+    >>> import numpy, tenon
+    >>> q = numpy.ones((1, 8, 4, 16), "float32")                       # eight heads of queries
+    >>> k = numpy.ones((1, 2, 4, 16), "float32")                       # share two of keys and values
+    >>> v = k * numpy.arange(4, dtype="float32")[:, None]
+    >>> tenon.attention(q, k, v, mask="causal")[0, 0, :, 0].round(3)   # means of the values seen so far
+    array([0. , 0.5, 1. , 1.5], dtype=float32)
     """
     if _fast is not None and options.keys() <= _PLAIN:
         result = _fast_attention(q, k, v, **options)
@@ -299,7 +308,15 @@ def attention_backward(
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
         layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> Call:
     """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
-    arrays to write to."""
+    arrays to write to.
+
+    >>> import numpy, tenon
+    >>> q = k = v = numpy.ones((1, 1, 2, 4), "float32")
+    >>> out, lse = tenon.attention(q, k, v, mask="causal", lse=True)
+    >>> dq, dk, dv = tenon.attention_backward(numpy.ones_like(out), q, k, v, out, lse, mask="causal")
+    >>> dv[0, 0, :, 0].round(3)         # the first value is all of one output and half of the other
+    array([1.5, 0.5], dtype=float32)
+    """
     number, array, (left, right) = _mask_of(mask, mask_tensor, window)
     if not isinstance(into, (tuple, list)) or len(into) != 3:
         raise TypeError(f"into needs a tuple of three arrays, found {_described(into)}")
@@ -318,7 +335,15 @@ def attention_backward(
 
 @operator
 def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layout: str = "bhld") -> Call:
-    """(out, lse) over all keys, of two results of attention over different ones."""
+    """(out, lse) over all keys, of two results of attention over different ones.
+
+    >>> import numpy, tenon
+    >>> q, k, v = numpy.random.default_rng(0).standard_normal((3, 1, 1, 8, 4), "float32")
+    >>> early = tenon.attention(q, k[:, :, :3], v[:, :, :3], lse=True)
+    >>> late = tenon.attention(q, k[:, :, 3:], v[:, :, 3:], lse=True)
+    >>> numpy.allclose(tenon.attention_merge(*early, *late)[0], tenon.attention(q, k, v), atol=1e-6)
+    True
+    """
     given = [view(x) for x in (one, lse_one, other, lse_other)]
     kind = kind_of(one)
     out, to = target(kind, one, given[0], None, given[0].dims, _dtypes.WORD[given[0].dtype])
@@ -341,7 +366,14 @@ def _each_call(name: str, cls: type, x: Any, given: _abi.Tensor, out: Any, shape
 
 @operator
 def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
-    """A dense copy whose dimension i is x's dimension order[i]."""
+    """A dense copy whose dimension i is x's dimension order[i].
+
+    >>> import numpy, tenon
+    >>> tenon.permute(numpy.array([[1, 2, 3], [4, 5, 6]]), (1, 0))
+    array([[1, 4],
+           [2, 5],
+           [3, 6]])
+    """
     given = view(x)
     dims = given.dims
     if not hasattr(order, "__iter__"):
@@ -359,14 +391,30 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
 
 @operator
 def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
-    """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range."""
+    """x as another dtype: floats to nearest even, to integers cut towards zero and kept in range. Integers are kept
+    in range too, where NumPy's `astype` wraps them round; NaN is 0 in integers, and true in bool, as all but 0 is.
+
+    >>> import numpy, tenon
+    >>> tenon.cast(numpy.array([1.9, -1.0, 300.0, numpy.nan]), "u8")
+    array([  1,   0, 255,   0], dtype=uint8)
+    """
     word = None if dtype is None else _dtypes.word_of(dtype)
     return _each_call("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 
 
 @operator
 def fill(out: Any, value: complex) -> Call:
-    """Writes the value to every element of `out`, and gives it."""
+    """Writes the value to every element of `out`, and gives it. In integers it is what `cast` gives: 1.5 is 1,
+    and in u8 300 is 255, -1 and NaN are 0. An integer that a double does not hold is refused.
+
+    >>> import numpy, tenon
+    >>> scores = numpy.zeros((2, 3), "float32")
+    >>> tenon.fill(scores[:, 1:], -numpy.inf)       # a part of an array: its memory is written
+    array([[-inf, -inf],
+           [-inf, -inf]], dtype=float32)
+    >>> scores[0]
+    array([  0., -inf, -inf], dtype=float32)
+    """
     number, to = _given.scalar("value", value), view_to_write(out)
     args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                      imaginary=number.imag)
@@ -375,7 +423,13 @@ def fill(out: Any, value: complex) -> Call:
 
 @operator
 def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
-    """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu."""
+    """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu. Of integers there are neg, abs and
+    relu, in their own dtype, where neg and abs of the least integer wrap round to itself.
+
+    >>> import numpy, tenon
+    >>> tenon.unary("rsqrt", numpy.array([1, 4, 16], "float32"))
+    array([1.  , 0.5 , 0.25], dtype=float32)
+    """
     word = None if dtype is None else _dtypes.word_of(dtype)
     function = word_number("kind", UNARY, kind)
     return _each_call("tn_unary", _abi.UnaryArgs, x, view(x), out, None, word, {}, kind=function)
@@ -383,7 +437,16 @@ def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
 
 @operator
 def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> Call:
-    """x kind other: add sub mul div max min. They broadcast."""
+    """x kind other: add sub mul div max min. They broadcast. Integers stay in their dtype and wrap round; their
+    quotients are cut towards zero, and by 0 they are 0.
+
+    >>> import numpy, tenon
+    >>> tenon.binary("div", numpy.array([7, -7, 7], "int32"), numpy.array([2, 2, 0], "int32"))
+    array([ 3, -3,  0], dtype=int32)
+    >>> tenon.binary("add", numpy.array([[1], [2]], "float32"), numpy.array([10, 20], "float32"))
+    array([[11., 21.],
+           [12., 22.]], dtype=float32)
+    """
     word = None if dtype is None else _dtypes.word_of(dtype)
     function, one, two = word_number("kind", BINARY, kind), view(x), view(other)
     return _each_call("tn_binary", _abi.BinaryArgs, x, one, out, broadcast(one.dims, two.dims), word, {"other": two},
@@ -394,7 +457,19 @@ def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None)
 def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: Any = None,
            dtype: Any = None) -> Call:
     """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
-    `keepdims`, `dtype`, `out`."""
+    `keepdims`, `dtype`, `out`.
+
+    Integers stay in their dtype, where sums and products wrap round, unless `dtype` is "i64"; bool sums to i64; of both
+    there is no mean. Floats are added in f32 at least and rounded once, to their own dtype or, of 16 bits, to `dtype`
+    "f32"; a NaN among them is the result. Of no elements the sum is 0, the product 1, the mean NaN; max and min raise.
+
+    >>> import numpy, tenon
+    >>> tenon.reduce("mean", numpy.array([[1, 2], [3, 5]], "float32"), axes=0)
+    array([2. , 3.5], dtype=float32)
+    >>> small = numpy.array([200, 100], "uint8")
+    >>> tenon.reduce("sum", small), tenon.reduce("sum", small, dtype="i64")
+    (array(44, dtype=uint8), array(300))
+    """
     number, given = word_number("kind", REDUCTIONS, kind), view(x)
     rank = given.ndim
     keep = _given.flag("keepdims", keepdims)
@@ -403,10 +478,12 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
     places = {axis + rank if axis < 0 else axis for axis in wanted}
     if any(place not in range(rank) for place in places) or (axes is not None and not places and rank):
         raise errors.invalid(f"axes {axes} of {rank} dimensions")
+    if len(places) < len(wanted):
+        raise errors.invalid(f"axes {axes} name a dimension twice")
     shape = tuple(1 if i in places else n for i, n in enumerate(given.dims)
                   if keep or i not in places)
     word = _dtypes.WORD[given.dtype] if dtype is None else _dtypes.word_of(dtype)
-    if dtype is None and word == "bool":
+    if dtype is None and word == "bool" and kind not in ("max", "min"):
         word = "i64"
     return _each_call("tn_reduce", _abi.ReduceArgs, x, given, out, shape, word, {},
                       axes=sum(1 << place for place in places), kind=number, keep=keep)
@@ -415,7 +492,13 @@ def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: 
 @operator
 def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
             dtype: Any = None) -> Call:
-    """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that."""
+    """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that. Of floats.
+
+    >>> import numpy, tenon
+    >>> tenon.softmax(numpy.array([[0, 0], [1000, -numpy.inf]], "float32"))      # nothing overflows
+    array([[0.5, 0.5],
+           [1. , 0. ]], dtype=float32)
+    """
     given, axis = view(x), _given.axis("axis", axis)
     rank = given.ndim
     if not -rank <= axis < rank:
@@ -435,21 +518,41 @@ def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: A
 @operator
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
                dtype: Any = None) -> Call:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension."""
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension.
+
+    >>> import numpy, tenon
+    >>> x = numpy.array([[1, 3], [4, 12]], "float32")
+    >>> tenon.layer_norm(x, weight=numpy.array([1, 2], "float32"), epsilon=0)
+    array([[-1.,  2.],
+           [-1.,  2.]], dtype=float32)
+    """
     return _norm_call(0, x, weight, bias, epsilon, out, dtype)
 
 
 @operator
 def rms_norm(x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None,
              dtype: Any = None) -> Call:
-    """x / sqrt(mean of squares + epsilon) * weight + bias along the last dimension."""
+    """x / sqrt(mean of squares + epsilon) * weight + bias along the last dimension.
+
+    >>> import numpy, tenon
+    >>> tenon.rms_norm(numpy.array([[2, 2, 2, 2], [4, 0, 0, 0]], "float32"), epsilon=0)
+    array([[1., 1., 1., 1.],
+           [2., 0., 0., 0.]], dtype=float32)
+    """
     return _norm_call(1, x, weight, bias, epsilon, out, dtype)
 
 
 @operator
 def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
            out: Any = None) -> Call:
-    """The first `size` of the last dimension turned by angles, in "halves" or "pairs"."""
+    """The first `size` of the last dimension turned by angles, in "halves" or "pairs"; all of it when `size` is 0.
+
+    >>> import numpy, tenon
+    >>> x = numpy.array([[[1, 2, 3, 4]]], "float32")                   # heads, length, size
+    >>> cos, sin = numpy.zeros((1, 2), "float32"), numpy.ones((1, 2), "float32")      # a right angle
+    >>> tenon.rotary(x, cos, sin), tenon.rotary(x, cos, sin, kind="pairs")
+    (array([[[-3., -4.,  1.,  2.]]], dtype=float32), array([[[-2.,  1., -4.,  3.]]], dtype=float32))
+    """
     turn, size = word_number("kind", ROTARY, kind), _given.number("size", size, *_given.INT64)
     return _each_call("tn_rotary", _abi.RotaryArgs, x, view(x), out, None, None, {"cos": view(cos), "sin": view(sin)},
                       size=size, kind=turn)
@@ -461,7 +564,14 @@ def _copied(source: Any, target: Any) -> tuple[_abi.Tensor, _abi.Tensor]:
 
 def copy(source: Any, target: Any) -> Any:
     """Copies between arrays of one shape and dtype, on any devices; gives `target`. It is queued on the stream of
-    the target's library, or of the source's where the target is in the host's memory: then it is waited for."""
+    the target's library, or of the source's where the target is in the host's memory: then it is waited for.
+
+    >>> import numpy, tenon
+    >>> there = tenon.empty((3,), "f32", "cpu")                        # or "cuda"
+    >>> back = tenon.copy(tenon.copy(numpy.array([1, 2, 3], "float32"), there), numpy.empty(3, "float32"))
+    >>> back
+    array([1., 2., 3.], dtype=float32)
+    """
     given, to = make(_copied, (source, target), {})
     kind, stream = kind_of(target), None
     if to.device_type != 1:

@@ -95,19 +95,31 @@ def _all_facts() -> Iterator[_abi.SettingFacts]:
 def get(key: str) -> Value:
     """What holds here and now: a bool, an int (None for a default that is no number) or a word.
 
-    >>> get("cuda.flash_sdp")
+    >>> import tenon
+    >>> tenon.settings.get("cuda.flash_sdp")
     True
     """
     return _typed(_number(key), resolved=True)
 
 
 def value(key: str) -> Value:
-    """What the row itself says: "none" for a precision that is inherited."""
+    """What the row itself says: "none" for a precision that is inherited.
+
+    >>> import tenon
+    >>> tenon.settings.value("cudnn.conv.fp32_precision"), tenon.settings.get("cudnn.conv.fp32_precision")
+    ('none', 'tf32')
+    """
     return _typed(_number(key), resolved=False)
 
 
 def origin(key: str) -> str:
-    """Where the value came from: "default", "environment: TENON_FP32_PRECISION", "scope"."""
+    """Where the value came from: "default", "environment: TENON_FP32_PRECISION", "scope".
+
+    >>> import tenon
+    >>> with tenon.settings.scope({"fp32_precision": "ieee"}):
+    ...     tenon.settings.origin("cuda.matmul.allow_tf32")
+    'scope, through fp32_precision'
+    """
     out = _abi.Origin()
     call(lib.tn_setting_origin, context(), _number(key), byref(out))
     told = text(out.text)
@@ -115,7 +127,13 @@ def origin(key: str) -> str:
 
 
 def info(key: str) -> Setting:
-    """All there is to know of a setting."""
+    """All there is to know of a setting.
+
+    >>> import tenon
+    >>> row = tenon.settings.info("determinism")
+    >>> row.allowed, row.environment
+    ('any, run-to-run, batch-invariant, cross-device', 'TENON_DETERMINISM')
+    """
     number = _number(key)
     facts, row = _facts(number), Setting()
     for name in ("key", "kind", "environment", "allowed", "effect", "since"):
@@ -153,7 +171,15 @@ _NOTHING: Any = object()
 
 
 def set(key: str | Mapping[str, Value], to: Value = _NOTHING) -> None:  # noqa: A001
-    """Sets for the whole process: one key, or every one of a mapping, or when one is refused none."""
+    """Sets for the whole process: one key, or every one of a mapping, or when one is refused none.
+
+    >>> import tenon
+    >>> tenon.settings.set({"determinism": "run-to-run", "tuning.enabled": False})
+    >>> tenon.settings.get("determinism")
+    'run-to-run'
+    >>> tenon.settings.reset("determinism"), tenon.settings.reset("tuning.enabled")
+    (None, None)
+    """
     global _generation
     name: Any = key
     if hasattr(key, "items") != (to is _NOTHING):
@@ -272,6 +298,13 @@ class scope:  # noqa: N801 - reads as a word of the language
     """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator of functions,
     also of `async def`; generators, which run among their callers' code, open one inside.
 
+    >>> import tenon
+    >>> @tenon.settings.scope({"determinism": "run-to-run"})
+    ... def inside():
+    ...     return tenon.settings.get("determinism")
+    >>> inside(), tenon.settings.get("determinism")
+    ('run-to-run', 'any')
+
     Values are checked when it is made. Entering nests, and one object can be entered again and again. One that
     ends before what was entered inside it, as a generator's may, takes its own changes away and no others.
     """
@@ -323,7 +356,15 @@ def current() -> _Context | None:
 
 
 class resume:  # noqa: N801 - as scope
-    """A scope in which holds what `current` gave, and nothing of what held before."""
+    """A scope in which holds what `current` gave, and nothing of what held before.
+
+    >>> import tenon
+    >>> with tenon.settings.scope({"determinism": "run-to-run"}):
+    ...     held = tenon.settings.current()     # for a thread that goes on with this
+    >>> with tenon.settings.resume(held):
+    ...     tenon.settings.get("determinism")
+    'run-to-run'
+    """
 
     def __init__(self, held: _Context | None) -> None:
         if held is not None and not isinstance(held, _Context):

@@ -1,5 +1,13 @@
 """CUDA: precision, preferred libraries, and the family of scaled-dot-product attention, whose switches
-hold on every platform."""
+hold on every platform.
+
+>>> from tenon.backends import cuda
+>>> with cuda.sdp_kernel(enable_math=False):
+...     cuda.math_sdp_enabled(), cuda.flash_sdp_enabled()
+(False, True)
+>>> cuda.math_sdp_enabled(), cuda.preferred_blas_library()
+(True, 'default')
+"""
 
 from __future__ import annotations
 
@@ -162,7 +170,15 @@ def is_ck_sdpa_available() -> bool:
 
 
 class SDPAParams:
-    """A call of scaled-dot-product attention, described. Fields are as they were given."""
+    """A call of scaled-dot-product attention, described. Fields are as they were given.
+
+    >>> import numpy
+    >>> from tenon.backends import cuda
+    >>> q = numpy.ones((1, 2, 4, 64), "float32")
+    >>> params = cuda.SDPAParams(q, q, q, None, 0.0, is_causal=True)
+    >>> params.raw.is_causal, cuda.can_use_cudnn_attention(params)     # cuDNN's takes no f32
+    (1, False)
+    """
 
     __slots__ = ("query", "key", "value", "attn_mask", "dropout", "is_causal", "enable_gqa", "raw",
                  "_views")

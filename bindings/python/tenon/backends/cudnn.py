@@ -1,4 +1,13 @@
-"""cuDNN. It is available when it opens here; upstream's is a matter of the build."""
+"""cuDNN. It is available when it opens here; upstream's is a matter of the build.
+
+>>> from tenon.backends import cudnn
+>>> with cudnn.flags(deterministic=True):
+...     cudnn.deterministic, cudnn.enabled          # upstream's flags() would switch it off
+(True, True)
+>>> cudnn.determinstic = True
+Traceback (most recent call last):
+AttributeError: tenon.backends.cudnn has no switch 'determinstic'; did you mean 'deterministic'?
+"""
 
 from __future__ import annotations
 

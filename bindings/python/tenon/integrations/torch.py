@@ -12,6 +12,16 @@ What differs from torch.nn.functional's: a mask and is_causal may come together;
 0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them;
 forward-mode and second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's
 gradients inside torch.compile.
+
+>>> import torch
+>>> from tenon.integrations.torch import scaled_dot_product_attention
+>>> q = torch.ones(1, 2, 3, 4, requires_grad=True)
+>>> out = scaled_dot_product_attention(q, q, q, is_causal=True)
+>>> out.shape, out.stride(), out.transpose(1, 2).is_contiguous()
+(torch.Size([1, 2, 3, 4]), (24, 4, 8, 1), True)
+>>> out.sum().backward()
+>>> q.grad.shape
+torch.Size([1, 2, 3, 4])
 """
 
 from __future__ import annotations
@@ -476,7 +486,15 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  attn_mask: Tensor | None = None, dropout_p: float = 0.0,
                                  is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
-    """As torch.nn.functional.scaled_dot_product_attention."""
+    """As torch.nn.functional.scaled_dot_product_attention.
+
+    >>> import torch
+    >>> from tenon.integrations.torch import scaled_dot_product_attention
+    >>> q, k, v = torch.randn(3, 2, 4, 8, 16, generator=torch.Generator().manual_seed(0))
+    >>> theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    >>> torch.allclose(scaled_dot_product_attention(q, k, v), theirs, atol=1e-5)
+    True
+    """
     if type(query) is not Tensor or query.is_nested or type(key) is not Tensor or type(value) is not Tensor or (
             attn_mask is not None and type(attn_mask) is not Tensor):
         _check_tensors(query=query, key=key, value=value, attn_mask=attn_mask)

@@ -1,11 +1,20 @@
 """Tenon's attention for models of Transformers.
 
-    from tenon.integrations import transformers
-    transformers.register()
-    model = AutoModel.from_config(config, attn_implementation="tenon")
+>>> import torch, transformers
+>>> from tenon.integrations import transformers as tenon_transformers
+>>> tenon_transformers.register()
+'tenon'
+>>> config = transformers.LlamaConfig(vocab_size=16, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+...                                   num_attention_heads=4, num_key_value_heads=2)
+>>> model = transformers.LlamaForCausalLM._from_config(config, attn_implementation="tenon").eval()
+>>> before = tenon_transformers.calls()
+>>> with torch.no_grad():
+...     scores = model(torch.zeros(1, 8, dtype=torch.int64)).logits
+>>> tenon_transformers.calls() - before
+2
 
-Every attention of such a model runs in Tenon; `calls()` counts them. Grouped heads, masks, soft caps and sinks
-are honoured; the weights themselves (output_attentions) are refused.
+Every attention of such a model runs in Tenon; `calls()` counts them; `from_pretrained` takes the same option. Grouped
+heads, masks, soft caps and sinks are honoured; the weights themselves (output_attentions) are refused.
 """
 
 from __future__ import annotations

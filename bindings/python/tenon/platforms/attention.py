@@ -29,7 +29,16 @@ from .interface import AttentionBackendEnum, platform
 @dataclasses.dataclass
 class AttentionMetadata:
     """What a step of denoising tells its layers. A mask of keys, `attn_mask`, is [batch, keys], [batch,
-    queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen."""
+    queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen.
+
+    >>> import numpy
+    >>> from tenon.platforms.attention import TORCH_SDPA, AttentionMetadata
+    >>> x = numpy.arange(4, dtype="float32").reshape(1, 4, 1, 1)       # batch, length, heads, size
+    >>> impl = TORCH_SDPA.get_impl_cls()(num_heads=1, head_size=1, softmax_scale=0.0)
+    >>> step = AttentionMetadata(0, attn_mask=numpy.array([[1, 1, 0, 0]]))
+    >>> impl.forward(x, x, x, step).ravel()                            # of the first two keys alone
+    array([0.5, 0.5, 0.5, 0.5], dtype=float32)
+    """
 
     current_timestep: int
     VSA_sparsity: float = 0.0

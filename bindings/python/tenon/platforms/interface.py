@@ -110,7 +110,15 @@ def _words(list_: int | None) -> list[str]:
 
 
 class Platform:
-    """A kind of hardware on this machine. Device ids are those that this process sees."""
+    """A kind of hardware on this machine. Device ids are those that this process sees.
+
+    >>> from tenon.platforms import AttentionBackendEnum, platform
+    >>> cpu = platform("cpu")
+    >>> cpu.is_cpu(), cpu.device_count(), cpu.get_device_capability()  # a processor has no such number
+    (True, 1, None)
+    >>> cpu.get_attn_backend_cls(AttentionBackendEnum.FLASH_ATTN, 64, "float32")
+    'tenon.platforms.attention.FLASH_ATTN'
+    """
 
     _enum: PlatformEnum
 
@@ -340,7 +348,13 @@ class Platform:
 
 
 class UnspecifiedPlatform(Platform):
-    """Stands for none: predicates are False, words are "", and whatever can fail says what to do."""
+    """Stands for none: predicates are False, words are "", and whatever can fail says what to do.
+
+    >>> from tenon.platforms import UnspecifiedPlatform
+    >>> none = UnspecifiedPlatform()
+    >>> none.is_cuda_alike(), none.device_type, none.device_count()
+    (False, '', 0)
+    """
 
     def __init__(self) -> None:
         super().__init__(lib.tn_platform_unspecified())
@@ -360,12 +374,22 @@ def _backend_number(selected: Any) -> int:
 
 
 def platform(name: str) -> Platform:
-    """By name, whether it is here or not."""
+    """By name, whether it is here or not.
+
+    >>> from tenon.platforms import platform
+    >>> platform("rocm").device_type                # the word that PyTorch has for it
+    'cuda'
+    """
     return Platform(take(lib.tn_platform_get, _given.text("name", name)))
 
 
 def platforms() -> list[Platform]:
-    """Every platform that Tenon or a module knows, best first."""
+    """Every platform that Tenon or a module knows, best first.
+
+    >>> from tenon.platforms import platforms
+    >>> [each.name for each in platforms() if each.name in ("cuda", "rocm", "cpu")]
+    ['cuda', 'rocm', 'cpu']
+    """
     list_ = take(lib.tn_platform_list_create)
     try:
         return [Platform(_abi.PlatformReport.from_address(lib.tn_platform_list_get(list_, i)).platform)
