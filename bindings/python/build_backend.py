@@ -99,11 +99,15 @@ class Wheel:
         self.name, self.tag, self.records = f"{STEM}-{tag}.whl", tag, []
         self.zip = zipfile.ZipFile(pathlib.Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
 
-    def add(self, name, data, mode=0o644):
+    def _write(self, name, data, mode=0o644):
+        """With one date for all: the same files make the same wheel."""
         info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
         info.external_attr = (0o100000 | mode) << 16
         info.compress_type = zipfile.ZIP_DEFLATED
         self.zip.writestr(info, data)
+
+    def add(self, name, data, mode=0o644):
+        self._write(name, data, mode)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.records.append(f"{name},sha256={digest},{len(data)}")
 
@@ -113,7 +117,7 @@ class Wheel:
         self.add(f"{STEM}.dist-info/WHEEL", (f"Wheel-Version: 1.0\nGenerator: tenon\n"
                                             f"Root-Is-Purelib: {pure}\nTag: {self.tag}\n").encode())
         self.records.append(f"{STEM}.dist-info/RECORD,,")
-        self.zip.writestr(f"{STEM}.dist-info/RECORD", "\n".join(self.records) + "\n")
+        self._write(f"{STEM}.dist-info/RECORD", ("\n".join(self.records) + "\n").encode())
         self.zip.close()
         return self.name
 

@@ -37,6 +37,7 @@ def contents(path):
     assert f"Requires-Python: >={'.'.join(map(str, LEAST))}\n" in wheel.read(f"{folder}/METADATA").decode()
     assert f"{folder}/RECORD" in wheel.namelist()
     assert not [name for name in wheel.namelist() if "__pycache__" in name]
+    assert {info.date_time for info in wheel.infolist()} == {(2020, 1, 1, 0, 0, 0)}  # made anew, it is the same
     return wheel.namelist(), told
 
 
