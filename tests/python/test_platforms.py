@@ -320,7 +320,13 @@ def test_classes_of_a_stranger(monkeypatch):
 
     monkeypatch.setattr(Platform, "attention_choice", choose)
     assert attention.ACME_ATTN.get_name() == attention.ACME_ATTN.get_impl_cls().backend == "ACME_ATTN"
-    monkeypatch.delitem(vars(attention), "ACME_ATTN")
+    impl = pickle.loads(pickle.dumps(attention.ACME_ATTN.get_impl_cls()(2, 8)))
+    assert type(impl) is attention.ACME_ATTN_Impl
+    for name in ("ACME_ATTN", "ACME_ATTN_Impl"):
+        monkeypatch.delitem(vars(attention), name)
+    assert attention.ACME_ATTN_Impl is attention.ACME_ATTN.get_impl_cls()  # whichever is asked for first
+    for name in ("ACME_ATTN", "ACME_ATTN_Impl"):
+        monkeypatch.delitem(vars(attention), name)
 
 
 def test_settings_choose(cpu):
