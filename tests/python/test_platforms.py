@@ -52,6 +52,7 @@ def test_current():
     cpu = tenon.platforms.current_platform
     assert cpu is current_platform and isinstance(cpu, Platform) and cpu in tenon.platforms.platforms()
     assert pickle.loads(pickle.dumps(cpu)) == cpu
+    assert set(tenon.platforms.__all__) < set(dir(tenon.platforms))
     with pytest.raises(AttributeError):
         tenon.platforms.other_platform
 
@@ -71,7 +72,7 @@ def test_words(cpu):
 
 def test_predicates(cpu):
     names = [name for name in dir(Platform) if name.startswith("is_") and name not in (
-        "is_async_output_supported", "is_device_capability", "is_device_capability_family")]
+        "is_async_output_supported", "is_device_capability", "is_device_capability_family", "is_full_nvlink")]
     assert [name for name in names if getattr(cpu, name)()] == ["is_cpu"]
     assert {name for name in names if getattr(tenon.platforms.platform("cuda"), name)()} == {
         "is_cuda", "is_cuda_alike"}
@@ -85,13 +86,114 @@ def test_queries(cpu):
     assert not cpu.has_device_capability(10) and not cpu.is_device_capability(10)
     assert not cpu.is_device_capability_family(90)
     assert cpu.get_cpu_architecture() in CpuArchEnum
-    assert isinstance(cpu.is_async_output_supported(False), bool)
+    for eager in (False, True, None):
+        assert cpu.is_async_output_supported(eager) is False  # as the page says; upstream's is True
+    with pytest.raises(TypeError, match="enforce_eager needs True or False, found 'no'"):
+        cpu.is_async_output_supported("no")
     with pytest.raises(tenon.errors.NotFoundError):
         cpu.get_device_name(5)
     with pytest.raises(tenon.errors.UnsupportedError, match="."):
         cpu.get_device_communicator_cls()
     cpu.verify_quantization("fp8")
     cpu.verify_model_arch("Wan")
+
+
+class Place:
+    """Has of torch.device what is read."""
+
+    def __init__(self, type, index=None):
+        self.type, self.index = type, index
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+@pytest.mark.parametrize("device", [None, 0, numpy.int64(0), "cpu", "cpu:0", Place("cpu"), Place("cpu", 0)], ids=str)
+def test_memory_in_use_of_a_device(cpu, device):
+    assert cpu.get_current_memory_usage(device) > 0
+    assert cpu.get_current_memory_usage(tenon.device("cpu")) > 0
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "meta", Place("cuda", 0), Place("mps")], ids=str)
+def test_memory_in_use_of_another_platforms_device(cpu, device):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=f'"{device}" is none of cpu, .* the type cpu$'):
+        cpu.get_current_memory_usage(device)
+
+
+def test_memory_in_use_of_no_device(cpu):
+    for device, told in {"cpu:x": "needs a type and a number", "cpu:": "needs a type and a number"}.items():
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
+            cpu.get_current_memory_usage(device)
+    for device in (1.5, [], b"cpu"):
+        with pytest.raises(TypeError, match="device needs a whole number, found"):
+            cpu.get_current_memory_usage(device)
+    for device in (5, "cpu:5"):
+        with pytest.raises(tenon.errors.NotFoundError):
+            cpu.get_current_memory_usage(device)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='"cpu:0" is none of cuda'):
+        tenon.platforms.platform("cuda").get_current_memory_usage(tenon.device("cpu"))
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="none of rocm, .* the type rocm or cuda$"):
+        tenon.platforms.platform("rocm").get_current_memory_usage("cpu")
+
+
+def test_memory_in_use_is_of_the_current_device(script, stubs):
+    script("""
+import tenon
+cuda = tenon.platforms.platform("cuda")
+asked = []
+ask = type(cuda)._device
+type(cuda)._device = lambda self, number: asked.append(number) or ask(self, number)
+for device in (None, "cuda", "cuda:0", 1):
+    cuda.get_current_memory_usage(device)
+with tenon.device("cuda:1"):
+    for device in (None, "cuda", "cuda:0"):
+        cuda.get_current_memory_usage(device)
+assert asked == [0, 0, 0, 1, 1, 1, 0], asked
+""", **stubs)
+
+
+@pytest.mark.parametrize("asked", ["9.0", 9.0, None])
+def test_what_is_no_capability(cpu, asked):
+    for ask in (cpu.has_device_capability, cpu.is_device_capability, cpu.is_device_capability_family):
+        with pytest.raises(TypeError, match="capability needs a whole number, found"):
+            ask(asked)
+        with pytest.raises((TypeError, ValueError), match="capability needs"):
+            ask((9, 0, 0))
+    assert not cpu.has_device_capability(numpy.int64(90)) and not cpu.has_device_capability([9, 0])
+
+
+def test_nvlink(cpu, script, stubs):
+    assert cpu.is_full_nvlink([0]) is False
+    with pytest.raises(TypeError, match="physical_device_ids needs a whole number, found str"):
+        cpu.is_full_nvlink("0")
+    out = script("""
+import logging, sys
+import tenon
+from tenon.platforms import interface
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+cuda = tenon.platforms.platform("cuda")
+assert cuda.is_full_nvlink([0]) and cuda.is_full_nvlink([])
+assert cuda.is_full_nvlink([0, 1]) is False      # the stub's are joined by the bus
+try:
+    cuda.is_full_nvlink([0, 9])
+    raise SystemExit("found")
+except tenon.errors.NotFoundError as error:
+    assert "number 9; there are: 0, 1" in error.message, error
+asked, link = [], interface._link
+interface._link = lambda one, other: asked.append((one.index, other.index)) or 3
+assert cuda.is_full_nvlink([1, 0]) is True and asked == [(1, 0)]
+def fail(one, other):
+    raise tenon.errors.UnsupportedError("nobody knows")
+interface._link = fail
+assert cuda.is_full_nvlink([0, 1]) is False
+""", **stubs)
+    assert out == "ERROR whether devices are joined by NVLink is unknown: nobody knows\n"
+
+
+def test_the_number_of_nvlink_is_the_headers():
+    text = (TABLE.parents[2] / "include/tenon/module/device.h").read_text()
+    block = text[text.index("TN_LINK_UNKNOWN"):text.index("TN_LINK_FABRIC") + 20]
+    assert re.findall(r"TN_LINK_(\w+)", block)[interface._FABRIC] == "FABRIC"
 
 
 def test_capabilities_of_a_described_device(script):
@@ -134,6 +236,8 @@ def test_seed_everything(cpu):
         return python_random.random(), numpy.random.random()
 
     assert draw() == draw()
+    cpu.seed_everything(numpy.int64(11))
+    assert python_random.random() == draw()[0]
     before = python_random.getstate()
     cpu.seed_everything(None)
     assert python_random.getstate() == before
@@ -212,7 +316,13 @@ def test_classes_of_a_stranger(monkeypatch):
 
     monkeypatch.setattr(Platform, "attention_choice", choose)
     assert attention.ACME_ATTN.get_name() == attention.ACME_ATTN.get_impl_cls().backend == "ACME_ATTN"
-    monkeypatch.delitem(vars(attention), "ACME_ATTN")
+    impl = pickle.loads(pickle.dumps(attention.ACME_ATTN.get_impl_cls()(2, 8)))
+    assert type(impl) is attention.ACME_ATTN_Impl
+    for name in ("ACME_ATTN", "ACME_ATTN_Impl"):
+        monkeypatch.delitem(vars(attention), name)
+    assert attention.ACME_ATTN_Impl is attention.ACME_ATTN.get_impl_cls()  # whichever is asked for first
+    for name in ("ACME_ATTN", "ACME_ATTN_Impl"):
+        monkeypatch.delitem(vars(attention), name)
 
 
 def test_settings_choose(cpu):

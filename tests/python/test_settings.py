@@ -297,3 +297,58 @@ def test_what_is_no_change_is_refused():
                        (lambda: settings.resume(3), "resume needs what current.. gave, found int")):
         with pytest.raises(TypeError, match=told):
             call()
+
+
+UPSTREAM = {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", "FASTVIDEO_ATTENTION_BACKEND": "TORCH_SDPA",
+            "TORCH_DISABLE_NATIVE_JIT": "1", "TORCH_DISABLE_NATIVE_AOT": "1", "TORCH_BLAS_PREFER_CUBLASLT": "1",
+            "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT": "77", "TORCH_LINALG_PREFER_CUSOLVER": "0",
+            "TORCH_ROCM_FA_PREFER_CK": "yes", "TORCH_HOME": "/tmp", "FASTVIDEO_FA4": "", "HOME": "/tmp"}
+
+
+def test_variables_of_upstream_are_imported_on_request():
+    settings.set("rules", "avoid:library:openblas")
+    told = settings.import_upstream(UPSTREAM)
+    assert told == {
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "cuda.matmul.allow_tf32=true",
+        "FASTVIDEO_ATTENTION_BACKEND": "attention.backend=require:TORCH_SDPA",
+        "TORCH_DISABLE_NATIVE_JIT": "rules=forbid:language:*", "TORCH_DISABLE_NATIVE_AOT": "rules=forbid:language:*",
+        "TORCH_BLAS_PREFER_CUBLASLT": "cuda.preferred_blas_library=cublaslt",
+        "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT": "plan.cache_size=77",
+        "TORCH_LINALG_PREFER_CUSOLVER": "not taken: 0 changes nothing",
+        "TORCH_ROCM_FA_PREFER_CK": "not taken: it needs 0 or 1, found 'yes'",
+        "TORCH_HOME": "not taken: Tenon has no setting for it", "FASTVIDEO_FA4": "not taken: it is empty"}
+    assert settings.get("cuda.matmul.fp32_precision") == "tf32" and settings.get("plan.cache_size") == 77
+    assert settings.get("attention.backend").lower() == "require:torch_sdpa"
+    settings.import_upstream(UPSTREAM)
+    assert settings.get("rules") == "avoid:library:openblas, forbid:language:*"
+    assert settings.get("cuda.preferred_linalg_library") == "default"
+
+
+def test_every_variable_of_upstream_has_a_setting():
+    for variable, (key, to) in settings._SWITCHES.items():
+        assert settings.import_upstream({variable: "1"}) == {variable: f"{key}={to}"}
+        assert settings.origin(key).startswith("process")
+        settings.reset()
+    for given, told in {"-1": "plan.cache_size=0", "0": "not taken: 0 is no limit there, and plans here have one",
+                        "x": "not taken: it needs a whole number, found 'x'"}.items():
+        assert list(settings.import_upstream({"TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT": given}).values()) == [told]
+        settings.reset()
+
+
+def test_variables_of_upstream_replace_nothing(script):
+    settings.set("fp32_precision", "ieee")
+    told = settings.import_upstream({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"})["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"]
+    assert told == "not taken: cuda.matmul.allow_tf32 has a value already, by process, through fp32_precision"
+    with pytest.raises(tenon.errors.NotFoundError, match="FASTVIDEO_ATTENTION_BACKEND: .*FLASH_ATN.*did you mean"):
+        settings.import_upstream({"TORCH_BLAS_PREFER_CUBLASLT": "1", "FASTVIDEO_ATTENTION_BACKEND": "FLASH_ATN"})
+    assert settings.get("cuda.preferred_blas_library") == "default"
+    with settings.scope({"rules": "avoid:library:openblas"}):
+        assert settings.import_upstream({"TORCH_DISABLE_NATIVE_JIT": "1"})["TORCH_DISABLE_NATIVE_JIT"].endswith("by scope")
+    assert settings.get("rules") == ""
+    script("""
+from tenon import settings
+assert settings.get("plan.cache_size") == 5 and settings.get("attention.backend") == "any"
+told = settings.import_upstream()
+assert told["TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT"].endswith("environment: TENON_PLAN_CACHE_SIZE"), told
+assert settings.get("plan.cache_size") == 5 and settings.get("attention.backend").lower() == "require:flash_attn"
+""", TENON_PLAN_CACHE_SIZE="5", TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT="9", FASTVIDEO_ATTENTION_BACKEND="FLASH_ATTN")

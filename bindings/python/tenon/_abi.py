@@ -92,6 +92,7 @@ PROTOTYPES = {
     "tn_device_id": "sp",
     "tn_device_index": "ip",
     "tn_device_is_triton_capable": "ip",
+    "tn_device_link": "ipppp",
     "tn_device_maybe_exchange": "ipipp",
     "tn_device_memory_get": "ippp",
     "tn_device_name": "sp",

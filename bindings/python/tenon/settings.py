@@ -214,6 +214,71 @@ def problems() -> list[str]:
     return lines
 
 
+# Variables of PyTorch's and FastVideo's that are switches, and what each says when it is 1.
+_SWITCHES = {
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": ("cuda.matmul.allow_tf32", "true"),
+    "TORCH_BLAS_PREFER_CUBLASLT": ("cuda.preferred_blas_library", "cublaslt"),
+    "TORCH_BLAS_PREFER_HIPBLASLT": ("cuda.preferred_blas_library", "cublaslt"),
+    "TORCH_CUDNN_SDPA_DEPRIORITIZED": ("cuda.sdp_priority", "flash, mem_efficient, math, cudnn, overrideable"),
+    "TORCH_DISABLE_NATIVE_AOT": ("rules", "forbid:language:*"),
+    "TORCH_DISABLE_NATIVE_JIT": ("rules", "forbid:language:*"),
+    "TORCH_LINALG_PREFER_CUSOLVER": ("cuda.preferred_linalg_library", "cusolver"),
+    "TORCH_LINALG_PREFER_HIPSOLVER": ("cuda.preferred_linalg_library", "cusolver"),
+    "TORCH_ROCM_FA_PREFER_CK": ("cuda.preferred_rocm_fa_library", "ck"),
+}
+
+
+def _of_upstream(variable: str, given: str) -> tuple[str, str]:
+    """The key and its value that a variable of upstream's stands for; ("", why) for none."""
+    if not given:
+        return "", "it is empty"
+    if variable in _SWITCHES:
+        if given == "1":
+            return _SWITCHES[variable]
+        return "", "0 changes nothing" if given == "0" else f"it needs 0 or 1, found {given!r}"
+    if variable == "FASTVIDEO_ATTENTION_BACKEND":
+        out = c_int32()
+        try:
+            call(lib.tn_attention_backend_find, _given.text(variable, given), byref(out))
+        except errors.NotFoundError as error:
+            raise errors.NotFoundError(f"{variable}: {error.message}", error.status, error.where) from None
+        return "attention.backend", f"require:{text(lib.tn_attention_backend_name(out.value))}"
+    if variable == "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT":
+        digits = given[1:] if given.startswith("-") else given
+        if not digits.isdecimal() or not int(digits):
+            return "", "0 is no limit there, and plans here have one" if digits.isdecimal() else (
+                f"it needs a whole number, found {given!r}")
+        return "plan.cache_size", "0" if given.startswith("-") else str(int(given))
+    return "", "Tenon has no setting for it"
+
+
+def import_upstream(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Takes over what PyTorch's and FastVideo's variables (TORCH_..., FASTVIDEO_...) say, for the whole process, and
+    gives what became of each: "key=value", or "not taken: " and why. They are never read unasked; a key that has a value
+    already, be it from TENON_<KEY>, keeps it. All that can be is taken, or when one is refused none.
+
+    >>> import_upstream({"TORCH_BLAS_PREFER_CUBLASLT": "0", "TORCH_HOME": "/tmp"})["TORCH_HOME"]
+    'not taken: Tenon has no setting for it'
+    """
+    import os
+
+    changes: dict[str, Value] = {}
+    told = {}
+    for variable, given in sorted((os.environ if environment is None else environment).items()):
+        if not variable.startswith(("TORCH_", "FASTVIDEO_")):
+            continue
+        key, to = _of_upstream(variable, given)
+        if key and origin(key) != "default" and (key != "rules" or origin(key).startswith("scope")):
+            key, to = "", f"{key} has a value already, by {origin(key)}"
+        elif key:
+            before = value(key) if key == "rules" else ""  # which add up
+            changes[key] = f"{before}, {to}" if before and to not in before.split(", ") else before or to
+        told[variable] = f"{key}={to}" if key else f"not taken: {to}"
+    if changes:
+        set(changes)
+    return told
+
+
 def freeze() -> None:
     """Forbids every change for the process from now on; scopes go on. There is no way back."""
     lib.tn_settings_freeze()

@@ -1,6 +1,6 @@
-"""The kinds of hardware, under the names of FastVideo's and vLLM's platform interface.
+"""The kinds of hardware, under the names of FastVideo's platform interface.
 
-Code that is written against theirs runs with one import changed:
+Code that is written against it runs with one import changed:
 
 >>> from tenon.platforms import current_platform
 >>> current_platform.has_device_capability((8, 0)) or current_platform.is_cpu()
@@ -39,3 +39,7 @@ def __getattr__(name: str) -> Any:
     if name == "current_platform":
         return resolve_current()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

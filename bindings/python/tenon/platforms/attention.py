@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import sys
 from typing import Any
 
-from .. import errors, operators, settings
+from .. import _given, errors, operators, settings
 from .._library import text
 from .interface import AttentionBackendEnum, platform
 
@@ -29,7 +30,8 @@ from .interface import AttentionBackendEnum, platform
 @dataclasses.dataclass
 class AttentionMetadata:
     """What a step of denoising tells its layers. A mask of keys, `attn_mask`, is [batch, keys], [batch,
-    queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen.
+    queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen. One of fewer keys is
+    of the last ones, and those before them are seen.
 
     >>> import numpy
     >>> from tenon.platforms.attention import TORCH_SDPA, AttentionMetadata
@@ -63,17 +65,25 @@ class AttentionMetadataBuilder:
 
 
 class AttentionImpl:
-    """A layer's attention, by one backend and no other."""
+    """A layer's attention, by one backend and no other. What it is given has the heads and sizes that it was made
+    for; where torch.distributed is in use, the heads may be those of one process, after the exchange that leaves each
+    with all of the sequence and its share of the heads."""
 
     backend = ""
 
     def __init__(self, num_heads: int, head_size: int, softmax_scale: float | None = None,
                  causal: bool = False, num_kv_heads: int | None = None, prefix: str = "",
                  dropout_p: float = 0.0, **extra: Any) -> None:
-        self.num_heads, self.head_size, self.prefix = num_heads, head_size, prefix
-        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        self.softmax_scale = head_size**-0.5 if softmax_scale is None else softmax_scale
-        self.causal, self.dropout_p = causal, dropout_p
+        self.num_heads, self.head_size = whole("num_heads", num_heads), whole("head_size", head_size)
+        self.num_kv_heads = self.num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads)
+        if self.num_heads % self.num_kv_heads:
+            raise errors.invalid(f"num_kv_heads needs a number that divides num_heads, {self.num_heads}; found "
+                                 f"{self.num_kv_heads}")
+        self.softmax_scale = self.head_size**-0.5 if softmax_scale is None else _given.real("softmax_scale", softmax_scale)
+        self.causal, self.prefix = _given.flag("causal", causal), prefix
+        self.dropout_p = _given.real("dropout_p", dropout_p)
+        if not 0.0 <= self.dropout_p <= 1.0:
+            raise errors.invalid(f"dropout_p needs 0 to 1, found {self.dropout_p}")
 
     def preprocess_qkv(self, qkv: Any, attn_metadata: Any) -> Any:
         """As it is."""
@@ -85,7 +95,8 @@ class AttentionImpl:
 
     def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
         """Attention of [batch, length, heads, size], in an array of the query's library."""
-        mask = seen_of(getattr(attn_metadata, "attn_mask", None))
+        self._check(query, key, value)
+        mask = seen_of(getattr(attn_metadata, "attn_mask", None), key)
         trained = is_differentiated(query, key, value, mask)
         if self.dropout_p and not trained:
             raise errors.invalid("dropout is for training: none of these tensors requires gradients")
@@ -94,6 +105,42 @@ class AttentionImpl:
             return run(query, key, value, mask, self.backend)
         with settings.scope({"attention.backend": f"require:{self.backend}"}):  # it has a name and no number
             return run(query, key, value, mask, "")
+
+    def _check(self, query: Any, key: Any, value: Any) -> None:
+        """Refuses what it was not made for. The size of values is their own, and what has no shape is left to the
+        operator."""
+        ranks = 1
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            shape = shape_of(x)
+            if shape is None:
+                continue
+            if len(shape) != 4:
+                raise errors.invalid(f"{name} needs 4 dimensions, [batch, length, heads, size], found {len(shape)}: "
+                                     f"{list(shape)}", "attention")
+            heads, size = shape[2], shape[3]
+            if name == "query":
+                ranks = self._ranks(heads)
+            needed = self.num_heads if name == "query" else max(self.num_kv_heads // max(ranks, 1), 1)
+            if not ranks or name != "query" and heads != needed:
+                raise errors.invalid(f"{name} needs {needed} heads, found {heads}: {list(shape)} is [batch, length, heads, "
+                                     f"size], of a layer of {self.num_heads} heads and {self.num_kv_heads} of keys and "
+                                     "values", "attention")
+            if name != "value" and size != self.head_size:
+                raise errors.invalid(f"{name} needs heads of size {self.head_size}, found {size}: {list(shape)} is "
+                                     "[batch, length, heads, size]", "attention")
+
+    def _ranks(self, heads: int) -> int:
+        """Among how many processes the layer's heads are shared when a query has so many of them; 0 for none."""
+        if heads == self.num_heads:
+            return 1
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+            return 0
+        if heads < 1 or self.num_heads % heads:
+            return 0
+        ranks = self.num_heads // heads
+        shares = self.num_kv_heads % ranks == 0 or ranks % self.num_kv_heads == 0  # or each of several has the same head
+        return ranks if shares and torch.distributed.get_world_size() % ranks == 0 else 0
 
     def _by_torch(self, query: Any, key: Any, value: Any, mask: Any, backend: str) -> Any:
         from ..integrations.torch import attention
@@ -122,14 +169,27 @@ def is_watched(query: Any) -> bool:
     return torch is not None and bool(torch._C._is_any_autocast_enabled() or torch.compiler.is_compiling())
 
 
-def seen_of(mask: Any) -> Any:
-    """A mask of any of the shapes above as one of bool and four dimensions; floats are added as they
+def whole(what: str, value: Any) -> int:
+    """How many of something that there must be."""
+    return _given.number(what, value, 1, _given.INT32[1])
+
+
+def shape_of(x: Any) -> Any:
+    """None where it has none: of buffers, and of tensors that are nested."""
+    return None if getattr(x, "is_nested", False) else getattr(x, "shape", None)
+
+
+def seen_of(mask: Any, key: Any) -> Any:
+    """A mask of any of the shapes above as one of bool, all keys and four dimensions; floats are added as they
     are."""
     if mask is None:
         return None
     name = str(mask.dtype)
     if "float" not in name and not name.endswith("bool"):
         mask = mask != 0
+    shape = shape_of(key)
+    if shape is not None and mask.ndim:
+        mask = with_keys(mask, shape[1])
     if mask.ndim == 2:
         return mask[:, None, None, :]
     if mask.ndim == 3:
@@ -137,6 +197,36 @@ def seen_of(mask: Any) -> Any:
     if mask.ndim != 4:
         raise errors.invalid(f"a mask of {mask.ndim} dimensions; 2, 3 or 4 are meant")
     return mask
+
+
+def with_keys(mask: Any, keys: int) -> Any:
+    """A mask of so many keys: those at the front that it does not have are seen."""
+    missing = keys - mask.shape[-1]
+    if missing < 0:
+        raise errors.invalid(f"attn_mask needs at most {keys} keys, as many as key has; found {mask.shape[-1]}",
+                             "attention")
+    if missing == 0:
+        return mask
+    added = "float" in str(mask.dtype)
+    if hasattr(mask, "requires_grad"):
+        return sys.modules["torch"].nn.functional.pad(mask, (missing, 0), value=0.0 if added else True)
+    space = mask.__array_namespace__() if hasattr(mask, "__array_namespace__") else importlib.import_module(
+        type(mask).__module__.partition(".")[0])
+    if not hasattr(space, "ones"):
+        raise errors.invalid(f"attn_mask needs {keys} keys, as {space.__name__} has no function to add those at the front "
+                             f"to a {type(mask).__name__}; found {mask.shape[-1]}", "attention")
+    front = (space.zeros if added else space.ones)((*mask.shape[:-1], missing), dtype=mask.dtype)
+    return (space.concat if hasattr(space, "concat") else space.concatenate)((front, mask), axis=-1)
+
+
+FLASH_SIZES = [32, 64, 96, 128, 160, 192, 224, 256]
+HEAD_SIZES = {
+    **dict.fromkeys(("FLASH_ATTN", "SAGE_ATTN", "SLIDING_TILE_ATTN"), FLASH_SIZES),
+    **dict.fromkeys(("ATTN_QAT_INFER", "VIDEO_SPARSE_ATTN", "VIDEO_SPARSE_ATTN_H3", "BSA_ATTN", "SLA_ATTN",
+                     "SAGE_SLA_ATTN"), [64, 128]),
+    "SAGE_ATTN_THREE": [64, 128, 256],
+    "ATTN_QAT_TRAIN": [128],
+}
 
 
 class AttentionBackend:
@@ -166,21 +256,37 @@ class AttentionBackend:
         """The class that makes it."""
         return AttentionMetadataBuilder
 
-    @staticmethod
-    def get_supported_head_sizes() -> list[int]:
-        """Empty: every size; ask tenon.explain which kernel takes one."""
-        return []
+    @classmethod
+    def get_supported_head_sizes(cls) -> list[int] | None:
+        """Those that upstream has the backend for; None where it names none, and every size may be asked for. Kernels
+        here may take others: get_attn_backend_cls and tenon.explain know."""
+        sizes = HEAD_SIZES.get(cls.name)
+        return None if sizes is None else list(sizes)
+
+
+OF_LAYERS = "_Impl"  # behind a backend's name: the class that computes its layers
 
 
 def backend_class(name: str) -> type[AttentionBackend]:
     """The class for a backend's name, a stranger's too."""
-    impl = type(f"{name}_Impl", (AttentionImpl,), {"backend": name, "__module__": __name__})
+    impl = type(f"{name}{OF_LAYERS}", (AttentionImpl,), {
+        "backend": name, "__module__": __name__, "__doc__": f"A layer's attention by {name} alone."})
     return type(name, (AttentionBackend,), {
         "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone."})
 
 
 BACKENDS = [member.name for member in AttentionBackendEnum if member is not AttentionBackendEnum.NO_ATTENTION]
-globals().update({name: backend_class(name) for name in BACKENDS})
+
+
+def enter(name: str) -> type[AttentionBackend]:
+    """Makes a backend's class, and has it and that of its layers here, where pickle finds them by their names."""
+    made = globals()[name] = backend_class(name)
+    globals()[made.impl.__name__] = made.impl
+    return made
+
+
+for _name in BACKENDS:
+    enter(_name)
 
 
 def is_brought(name: str) -> bool:
@@ -199,10 +305,12 @@ def __getattr__(name: str) -> Any:
     message = f"module {__name__!r} has no attribute {name!r}"
     if name.startswith("_"):
         raise AttributeError(message)
+    if name.endswith(OF_LAYERS):
+        backend = globals().get(name[:-len(OF_LAYERS)]) or __getattr__(name[:-len(OF_LAYERS)])
+        return backend.impl
     if not is_brought(name):
         if not name.isupper():
             raise AttributeError(message)
         near = difflib.get_close_matches(name, BACKENDS, 1, 0)
         raise AttributeError(f"{message}: no attention backend of that name; did you mean {near[0]}?")
-    made = globals()[name] = backend_class(name)
-    return made
+    return enter(name)

@@ -3,7 +3,7 @@
 Differences from upstream, each on purpose: queries never fail for want of an implementation, but say what
 is not known (None) or why (an exception with the reason); the CPU has attention; memory usage is read
 without resetting anyone's statistics; an attention backend that was asked for is taken or refused, never
-replaced.
+replaced. docs/python.md lists them all.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import enum
 import logging
 import sys
 from ctypes import byref, c_char_p, c_int32
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple, Sequence
 
 from .. import _abi, _devices, _dtypes, _given, errors, settings
 from .._handles import call, take
 from .._library import lib, text
 
 logger = logging.getLogger("tenon.platforms")
+
+_FABRIC = 3  # TN_LINK_FABRIC: joined by links of their own
 
 
 class AttentionBackendEnum(enum.Enum):
@@ -193,6 +195,36 @@ class Platform:
         number = _given.number("device_id", device_id, *_given.INT32)
         return _devices.Device(take(lib.tn_platform_device_get, self.address, number))
 
+    def _types(self) -> list[str]:
+        """What the type of a device of this platform is called, in texts and by PyTorch."""
+        known = [self.name, self.device_type]
+        if self.dispatch_key == "PrivateUse1":
+            torch = sys.modules.get("torch")
+            known += ["privateuseone", *([torch._C._get_privateuse1_backend_name()] if torch else ())]
+        return list(dict.fromkeys(known))
+
+    def _index(self, device: Any) -> int:
+        """The number in what PyTorch takes for a device: a text, a torch.device, a number; this thread's current one
+        where there is none. Devices of other platforms are refused."""
+        kind: Any = None
+        number: Any = device
+        if isinstance(device, str):
+            kind, _, number = device.partition(":")
+            if number and not number.isdecimal() or not number and device.endswith(":"):
+                raise errors.invalid(f'device needs a type and a number ("{self.device_type}:0"), found "{device}"')
+            number = int(number) if number else None
+        elif isinstance(device, _devices.Device):
+            kind, number = device.platform, device.index
+        elif isinstance(getattr(device, "type", None), str):
+            kind, number = device.type, device.index
+        if kind is not None and kind not in self._types():
+            given = getattr(device, "id", device)
+            raise errors.invalid(f'device "{given}" is none of {self.name}, whose devices have the type '
+                                 f"{' or '.join(self._types())}")
+        if number is None:
+            number = max(lib.tn_device_current(self.address), 0)
+        return _given.number("device", number, *_given.INT32)
+
     def device_count(self) -> int:
         """How many devices this process sees."""
         return max(int(lib.tn_platform_device_count(self.address)), 0)
@@ -208,23 +240,40 @@ class Platform:
 
     def has_device_capability(self, capability: tuple[int, int] | int, device_id: int = 0) -> bool:
         """At least so much; False when it is unknown. 90 is (9, 0)."""
-        found = self.get_device_capability(device_id)
+        wanted, found = _capability(capability), self.get_device_capability(device_id)
         if found is None:
             return False
-        if isinstance(capability, int):
-            return found.to_int() >= capability
-        return found >= tuple(capability)
+        return found.to_int() >= wanted if isinstance(wanted, int) else found >= wanted
 
     def is_device_capability(self, capability: tuple[int, int] | int, device_id: int = 0) -> bool:
         """Exactly so much."""
-        found = self.get_device_capability(device_id)
-        wanted = capability if isinstance(capability, int) else tuple(capability)
+        wanted, found = _capability(capability), self.get_device_capability(device_id)
         return found is not None and (found.to_int() if isinstance(wanted, int) else found) == wanted
 
     def is_device_capability_family(self, capability: int, device_id: int = 0) -> bool:
         """The same major: 90 for any 9.x."""
-        found = self.get_device_capability(device_id)
-        return found is not None and found.major == capability // 10
+        wanted, found = _given.number("capability", capability, *_given.INT32), self.get_device_capability(device_id)
+        return found is not None and found.major == wanted // 10
+
+    def is_full_nvlink(self, physical_device_ids: Sequence[int]) -> bool:
+        """Whether every two of these, by the driver's own numbers, are joined by NVLink. False, and told to the logger,
+        where that is unknown; False on other platforms than CUDA."""
+        wanted = [_given.number("physical_device_ids", one, *_given.INT32) for one in physical_device_ids]
+        if not self.is_cuda():
+            return False
+        seen = [self._device(i) for i in range(self.device_count())]
+        by_number = {one.properties.physical_index if one.properties.physical_index is not None else one.index: one
+                     for one in seen}
+        for number in wanted:
+            if number not in by_number:
+                raise errors.NotFoundError(f"no device of {self.name} has the physical number {number}; there are: "
+                                           f"{', '.join(map(str, sorted(by_number))) or 'none'}", "not-found", "nvlink")
+        try:
+            return all(_link(by_number[one], by_number[other]) == _FABRIC
+                       for i, one in enumerate(wanted) for other in wanted[i + 1:])
+        except errors.Error as error:
+            logger.error("whether devices are joined by NVLink is unknown: %s", error.message)
+            return False
 
     def get_device_name(self, device_id: int = 0) -> str:
         """ "NVIDIA H200"."""
@@ -242,9 +291,9 @@ class Platform:
         return memory.total
 
     def get_current_memory_usage(self, device: Any = None) -> float:
-        """Bytes that this process holds now. No statistic is reset; UnsupportedError when unknown."""
-        index = getattr(device, "index", device)
-        memory = self._device(index or 0).memory()
+        """Bytes that this process holds now on a device as PyTorch takes them: "cuda:0", a torch.device, a number, or
+        None for the current one. No statistic is reset; UnsupportedError when unknown."""
+        memory = self._device(self._index(device)).memory()
         if memory.in_use is None:
             raise errors.UnsupportedError(memory.why["in_use"], "unsupported", "memory")
         return float(memory.in_use)
@@ -252,8 +301,8 @@ class Platform:
     def is_async_output_supported(self, enforce_eager: bool | None) -> bool:
         """Whether results can be fetched while later work runs."""
         out, reason = c_int32(), c_char_p()
-        call(lib.tn_platform_is_async_output_supported, self.address, bool(enforce_eager), byref(out),
-             byref(reason))
+        eager = enforce_eager is not None and _given.flag("enforce_eager", enforce_eager)
+        call(lib.tn_platform_is_async_output_supported, self.address, eager, byref(out), byref(reason))
         if not out.value:
             logger.warning("no asynchronous output: %s", text(reason.value))
         return bool(out.value)
@@ -272,6 +321,7 @@ class Platform:
             return
         import random
 
+        seed = _given.number("seed", seed, *_given.UINT64)
         _devices.seed_everything(seed)
         random.seed(seed)
         if "numpy" in sys.modules:
@@ -361,6 +411,22 @@ class UnspecifiedPlatform(Platform):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UnspecifiedPlatform, ()
+
+
+def _capability(given: Any) -> tuple[int, ...] | int:
+    """A pair, or a number of its form: 90 for (9, 0)."""
+    if not isinstance(given, (tuple, list)):
+        return _given.number("capability", given, *_given.INT32)
+    if len(given) != 2:
+        raise errors.invalid(f"capability needs a pair, (9, 0), or a number, 90; found {given!r}")
+    return tuple(_given.number("capability", part, *_given.INT32) for part in given)
+
+
+def _link(one: _devices.Device, other: _devices.Device) -> int:
+    """How data gets from one to the other: TN_LINK_..."""
+    out = c_int32()
+    call(lib.tn_device_link, one.address, other.address, byref(out))
+    return out.value
 
 
 def _backend_number(selected: Any) -> int:
