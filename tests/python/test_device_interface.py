@@ -255,7 +255,7 @@ def test_streams_are_made_as_pytorch_makes_them(sample):
     assert sample.Stream(device="privateuseone:0", priority=-1).device.id == "sample:0"
     assert sample.Stream(torch.device("privateuseone", 0), priority="low").device.id == "sample:0"
     assert isinstance(sample.current_stream(), sample.Stream)
-    for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "no number behind its colon")):
+    for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "needs a type and a number")):
         with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
             sample.Stream(*given)
 

@@ -23,7 +23,7 @@ from ._library import lib, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Iterable
 
 PRIORITIES = {"low": -1, "default": 0, "high": 1}
 
@@ -225,6 +225,22 @@ def _by_index(index: int) -> Device:
     platform = take(lib.tn_platform_current)
     return Device(take(lib.tn_platform_device_get, platform,
                        _given.number("device", index, *_given.INT32)))
+
+
+def index_among(types: Iterable[str], given: Any, platform: str) -> int | None:
+    """The number in what PyTorch takes for a device of a platform, whose devices have these types: a text, a
+    torch.device, a number; None where there is none. Devices of other types are refused."""
+    if isinstance(given, Device):
+        given = given.id
+    if given is None or not isinstance(given, str) and not isinstance(getattr(given, "type", None), str):
+        return None if given is None else _given.number("device", given, *_given.INT32)
+    kind, colon, index = str(given).partition(":")
+    known = [*types]
+    if kind not in known:
+        raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type {" or ".join(known)}')
+    if colon and not index.isdecimal():
+        raise errors.invalid(f'device needs a type and a number ("{kind}:0"), found "{given}"')
+    return _given.number("device", int(index), *_given.INT32) if colon else None
 
 
 def devices() -> list[Device]:

@@ -77,17 +77,7 @@ def _types_of(platform: str) -> set[str]:
 def index_of(device: Any, platform: str) -> int | None:
     """The number in a torch.device, a text or a number; None where there is none. Devices of other types than the
     platform's are refused."""
-    if device is None:
-        return None
-    if not isinstance(device, (str, torch.device)):
-        return _given.number("device", device, *_given.INT32)
-    kind, colon, index = str(device).partition(":")
-    if kind not in _types_of(platform):
-        raise errors.invalid(f'device "{device}" is none of {platform}, whose devices have the type '
-                             f"{' or '.join(sorted(_types_of(platform)))}")
-    if colon and not index.isdecimal():
-        raise errors.invalid(f'device "{device}" has no number behind its colon')
-    return int(index) if colon else None
+    return _devices.index_among(sorted(_types_of(platform)), device, platform)
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:

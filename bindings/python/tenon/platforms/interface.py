@@ -206,24 +206,8 @@ class Platform:
     def _index(self, device: Any) -> int:
         """The number in what PyTorch takes for a device: a text, a torch.device, a number; this thread's current one
         where there is none. Devices of other platforms are refused."""
-        kind: Any = None
-        number: Any = device
-        if isinstance(device, str):
-            kind, _, number = device.partition(":")
-            if number and not number.isdecimal() or not number and device.endswith(":"):
-                raise errors.invalid(f'device needs a type and a number ("{self.device_type}:0"), found "{device}"')
-            number = int(number) if number else None
-        elif isinstance(device, _devices.Device):
-            kind, number = device.platform, device.index
-        elif isinstance(getattr(device, "type", None), str):
-            kind, number = device.type, device.index
-        if kind is not None and kind not in self._types():
-            given = getattr(device, "id", device)
-            raise errors.invalid(f'device "{given}" is none of {self.name}, whose devices have the type '
-                                 f"{' or '.join(self._types())}")
-        if number is None:
-            number = max(lib.tn_device_current(self.address), 0)
-        return _given.number("device", number, *_given.INT32)
+        number = _devices.index_among(self._types(), device, self.name)
+        return max(int(lib.tn_device_current(self.address)), 0) if number is None else number
 
     def device_count(self) -> int:
         """How many devices this process sees."""
