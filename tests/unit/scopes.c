@@ -191,6 +191,7 @@ static void a_derived_context_is_its_own(void **state)
 
 /* What another thread does, step by step with this one. */
 typedef struct partner {
+    tni_thread thread;
     tni_mutex lock;
     tni_condition changed;
     int step;
@@ -215,13 +216,17 @@ static void wait_for(partner *with, int step)
     tni_mutex_unlock(&with->lock);
 }
 
-static tni_thread start(void (*run)(void *), partner *with)
+static void start(void (*run)(void *), partner *with)
 {
-    tni_thread thread;
     tni_mutex_init(&with->lock);
     tni_condition_init(&with->changed);
-    assert_int_equal(tni_thread_create(&thread, run, with, NULL), TN_OK);
-    return thread;
+    assert_int_equal(tni_thread_create(&with->thread, run, with, NULL), TN_OK);
+}
+
+static void run_through(void (*run)(void *), partner *with)
+{
+    start(run, with);
+    tni_thread_join(with->thread);
 }
 
 static void leave_it(void *user)
@@ -244,7 +249,7 @@ static void a_scope_may_be_left_on_another_thread(void **state)
     enter(&a, "tuning.limit=1");
     enter(&b, "inference=true");
     enter(&c, "cudnn.benchmark=true");
-    tni_thread_join(start(leave_it, &with));
+    run_through(leave_it, &with);
     assert_int_equal(with.seen[0], 77);
     assert_int_equal(with.seen[1], 10);
     assert_null(b.inside);
@@ -252,7 +257,7 @@ static void a_scope_may_be_left_on_another_thread(void **state)
     assert_int_equal(tn_get_cudnn_benchmark(NULL), 1);
     assert_int_equal(limit(), 1);
     enter(&b, "inference=true"); /* the same one again, and now innermost */
-    tni_thread_join(start(leave_it, &(partner){.scope = &a}));
+    run_through(leave_it, &(partner){.scope = &a});
     tn_scope_leave(&c);
     assert_int_equal(limit(), 10);
     assert_int_equal(tn_get_inference(NULL), 1);
@@ -282,12 +287,12 @@ static void a_scope_ends_with_its_thread(void **state)
     int64_t blocks = tn_allocator_blocks();
     for (int left_before = 0; left_before < 2; left_before++) {
         partner with = {.scope = scopes, .context = captured()};
-        tni_thread thread = start(enter_and_end, &with);
+        start(enter_and_end, &with);
         wait_for(&with, 1);
         if (left_before)
             tn_scope_leave(&scopes[1]);
         go_on(&with, 2);
-        tni_thread_join(thread);
+        tni_thread_join(with.thread);
         assert_int_equal(with.seen[0], 3);
         assert_all(NULL, before);
         for (int i = 0; i < 3; i++)
@@ -320,11 +325,11 @@ static void a_thread_s_view_is_handed_to_another(void **state)
     enter(&scope, "tuning.limit=3");
     partner with = {.context = captured()};
     tn_scope_leave(&scope);
-    tni_thread thread = start(work_for_another, &with);
+    start(work_for_another, &with);
     wait_for(&with, 1);
     set("cudnn.benchmark_limit=7");
     go_on(&with, 2);
-    tni_thread_join(thread);
+    tni_thread_join(with.thread);
     assert_int_equal(with.seen[0], 10);
     assert_int_equal(with.seen[1], 3);
     assert_int_equal(with.seen[2], 10);
@@ -372,7 +377,7 @@ static void after_longjmp_it_ends_with_the_thread(void **state)
     static tn_scope scope;
     partner with = {.scope = &scope};
     (void)state;
-    tni_thread_join(start(jump_on_a_thread, &with));
+    run_through(jump_on_a_thread, &with);
     assert_int_equal(with.seen[0], 3);
     assert_int_equal(limit(), 10);
     tn_scope_leave(&scope); /* so that nothing is left of it */
