@@ -438,19 +438,12 @@ def kind_of(array: Any) -> Kind:
     return kind
 
 
-def view(array: Any) -> _abi.Tensor:
-    """Any array as a tensor. Errors have the array as their `operand`, for whoever knows its name."""
+def view(array: Any, to_write: bool = False) -> _abi.Tensor:
+    """Any array as a tensor, or as one that the caller wants written to. Errors have the array as their `operand`, for
+    whoever knows its name."""
     try:
-        return kind_of(array).view(array)
-    except (TypeError, errors.Error) as error:
-        error.operand = array  # type: ignore[union-attr]
-        raise
-
-
-def view_to_write(array: Any) -> _abi.Tensor:
-    """The same of one that the caller wants written to."""
-    try:
-        return kind_of(array).view_to_write(array)
+        kind = kind_of(array)
+        return kind.view_to_write(array) if to_write else kind.view(array)
     except (TypeError, errors.Error) as error:
         error.operand = array  # type: ignore[union-attr]
         raise

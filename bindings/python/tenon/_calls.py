@@ -9,7 +9,7 @@ from ctypes import byref, sizeof
 from inspect import signature
 
 from . import _abi, errors, settings
-from ._arrays import Kind, kind_of, view, view_to_write
+from ._arrays import Kind, kind_of, view
 from ._handles import call
 from ._library import lib
 
@@ -205,7 +205,7 @@ def target(kind: Kind, like: Any, seen: _abi.Tensor, out: Any, shape: Shape, wor
     if out is None:
         out = kind.empty(like, seen, shape, word)
         return out, view(out)
-    return out, view_to_write(out)
+    return out, view(out, to_write=True)
 
 
 def make_args(cls: type, array: Any, tensor: _abi.Tensor, **fields: Any) -> Any:

@@ -18,7 +18,7 @@ from ctypes import cast as cast_address
 from math import inf
 
 from . import _abi, _dtypes, _given, errors, settings
-from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none, view_to_write
+from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
 from ._calls import Call, broadcast, call_in_order, faces, make, make_args, operator, place, run, sources, target, word_number
 from ._handles import call
 from ._library import lib
@@ -415,7 +415,7 @@ def fill(out: Any, value: complex) -> Call:
     >>> scores[0]
     array([  0., -inf, -inf], dtype=float32)
     """
-    number, to = _given.scalar("value", value), view_to_write(out)
+    number, to = _given.scalar("value", value), view(out, to_write=True)
     args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
                      imaginary=number.imag)
     return Call("tn_fill", args, out, to, (out,))
@@ -559,7 +559,7 @@ def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
 
 
 def _copied(source: Any, target: Any) -> tuple[_abi.Tensor, _abi.Tensor]:
-    return view(source), view_to_write(target)
+    return view(source), view(target, to_write=True)
 
 
 def copy(source: Any, target: Any) -> Any:
