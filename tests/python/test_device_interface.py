@@ -208,6 +208,10 @@ def test_dtypes_that_tenon_has_no_word_for_are_not_supported():
     assert not device_interface.interface("cpu").is_dtype_supported(torch.qint8)
 
 
+def test_an_interface_is_made_once(sample):
+    assert device_interface.interface("sample") is sample
+
+
 def test_devices_of_others_are_refused(sample):
     for ask in (sample.set_device, sample.get_compute_capability, sample.synchronize, sample.Worker.get_device_properties,
                 sample.get_raw_stream):

@@ -509,6 +509,10 @@ def test_only_writes_count_as_writes():
         tenon.prepare(tenon.unary, "exp", torch.ones(3, 3), out=s)
         with pytest.raises(tenon.errors.InvalidArgumentError):
             tenon.matmul(torch.ones(3, 4), torch.ones(3, 3), out=s)
+        q, lse = torch.ones(1, 1, 3, 3), torch.zeros(1, 1, 3)
+        versions = q._version, lse._version
+        tenon.attention_backward(q, q, q, q, out=q, lse=lse)  # which reads them
+        assert (q._version, lse._version) == versions
     y.sum().backward()
     before = s._version
     with torch.no_grad():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class Call:
     """A call that is ready: the function's name, its args, what it gives, and the tensors that the args point to;
-    with the caller's arrays that it writes to, and calls that are to be run before it."""
+    with the caller's arrays that it writes to, None for those it has none of, and calls that are to be run before."""
 
     __slots__ = ("name", "args", "result", "keep", "outs", "first")
 
@@ -44,21 +44,11 @@ def make(maker: Callable[..., T], given: tuple[Any, ...], options: dict[str, Any
     """What a maker makes of a caller's arguments. Errors name the argument that cannot be an operand, and TypeError the
     operator and, of an option that it does not have, the nearest."""
     try:
-        made = maker(*given, **options)
+        return maker(*given, **options)
     except (TypeError, errors.Error) as error:
         _check_names(maker, options)
         _name_operand(error, maker, given, options)
         raise
-    if options and isinstance(made, Call):
-        made.outs = [*made.outs, *_written(options)]
-    return made
-
-
-def _written(options: dict[str, Any]) -> Iterator[Any]:
-    """The caller's arrays among the options that results are written to."""
-    for option in (options.get("out"), options.get("lse"), *(options.get("into") or ())):
-        if option is not None and not isinstance(option, bool):
-            yield option
 
 
 # Options that PyTorch's operators have, and what says the same here.
@@ -171,24 +161,26 @@ def run(ready: Call) -> Any:
     args, function = ready.args, getattr(lib, ready.name)
     for one in ready.first:
         run(one)
-    if args.stream:
-        call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))
-    else:
-        err = _abi.Error()
-        if function(settings.context(), byref(args), byref(err)):
-            raise _told(errors.make(err))
+    try:
+        if args.stream:
+            call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))
+        else:
+            call(function, settings.context(), byref(args))
+    except errors.Error as error:
+        _rename_in(error)
+        raise
     for out in ready.outs:
-        kind_of(out).wrote(out)
+        if out is not None:
+            kind_of(out).wrote(out)
     return ready.result
 
 
-def _told(error: errors.Error) -> errors.Error:
-    """An error of the library's, with the operand that C calls "in" under its name here."""
+def _rename_in(error: errors.Error) -> None:
+    """The operand that C calls "in" has another name here."""
     kind, colon, rest = error.message.rpartition(": in ")
     if " " not in kind and (colon or rest.startswith("in ")):
         error.message = f"{kind}: x {rest}" if colon else f"x {rest[3:]}"
         error.args = (error.message,)
-    return error
 
 
 def word_number(kind: str, words: Any, word: Any) -> int:

@@ -23,7 +23,7 @@ from ._library import lib, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from typing import Any, Callable, Iterable
 
 PRIORITIES = {"low": -1, "default": 0, "high": 1}
 
@@ -227,7 +227,7 @@ def _by_index(index: int) -> Device:
                        _given.number("device", index, *_given.INT32)))
 
 
-def index_among(types: Iterable[str], given: Any, platform: str) -> int | None:
+def index_among(types: Callable[[], Iterable[str]], given: Any, platform: str) -> int | None:
     """The number in what PyTorch takes for a device of a platform, whose devices have these types: a text, a
     torch.device, a number; None where there is none. Devices of other types are refused."""
     if isinstance(given, Device):
@@ -235,7 +235,7 @@ def index_among(types: Iterable[str], given: Any, platform: str) -> int | None:
     if given is None or not isinstance(given, str) and not isinstance(getattr(given, "type", None), str):
         return None if given is None else _given.number("device", given, *_given.INT32)
     kind, colon, index = str(given).partition(":")
-    known = [*types]
+    known = [*types()]
     if kind not in known:
         raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type {" or ".join(known)}')
     if colon and not index.isdecimal():

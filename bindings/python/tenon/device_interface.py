@@ -39,7 +39,7 @@ from torch._inductor.codegen.common import (
     register_device_op_overrides,
 )
 
-from . import _abi, _devices, _dtypes, _given, errors
+from . import _abi, _devices, _dtypes, _given, errors, platforms
 from ._handles import call, take
 from ._library import lib, text
 
@@ -61,12 +61,7 @@ _types: dict[str, set[str]] = {}  # what a torch.device of a platform may have a
 
 
 def _learn_types(platform: str, *registered: str) -> None:
-    own = text(lib.tn_platform_device_type(_platform(platform)))
-    try:
-        torch.device(own)
-    except RuntimeError:
-        registered += (SPARE,)
-    _types.setdefault(platform, {platform, own}).update(registered)
+    _types.setdefault(platform, set()).update(platforms.platform(platform).device_types(), registered)
 
 
 def _types_of(platform: str) -> set[str]:
@@ -77,7 +72,7 @@ def _types_of(platform: str) -> set[str]:
 def index_of(device: Any, platform: str) -> int | None:
     """The number in a torch.device, a text or a number; None where there is none. Devices of other types than the
     platform's are refused."""
-    return _devices.index_among(sorted(_types_of(platform)), device, platform)
+    return _devices.index_among(lambda: sorted(_types_of(platform)), device, platform)
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
@@ -298,13 +293,20 @@ class TenonInterface(DeviceInterface):
         return bool(lib.tn_device_is_triton_capable(cls._device(device).address))
 
 
+_interfaces: dict[str, type[TenonInterface]] = {}
+
+
 def interface(platform: str) -> type[TenonInterface]:
-    """The interface of a platform, by its name."""
+    """The interface of a platform, by its name; made once, as what Inductor writes asks for it in every call."""
+    if isinstance(platform, str) and platform in _interfaces:
+        return _interfaces[platform]
+    _platform(platform)  # an error names the argument
     _learn_types(platform)
     own = {"platform": platform, "__module__": __name__}
-    return type(f"{platform.title()}Interface", (TenonInterface,), {
+    made = type(f"{platform.title()}Interface", (TenonInterface,), {
         **own, "Event": type("Event", (Event,), dict(own)), "Stream": type("Stream", (Stream,), dict(own)),
         "Worker": type("Worker", (Worker,), dict(own))})
+    return _interfaces.setdefault(platform, made)
 
 
 class OpOverrides(DeviceOpOverrides):

@@ -94,13 +94,13 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
     result, to = target(kind, a, ta, out, shape, _matmul_word(ta, dtype))
     extra = None if bias is None else view(bias)
     return _matmul_pack(kind, a, result, ta, tb, to, extra, alpha, beta, activation,
-                        transpose_a, transpose_b, acc, scales)
+                        transpose_a, transpose_b, acc, scales, out)
 
 
 def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tensor,
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
-                 scales: tuple[Any, ...] = (None, None)) -> Call:
+                 scales: tuple[Any, ...] = (None, None), out: Any = None) -> Call:
     args = _abi.MatmulArgs()
     _matmul.write(
         args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
@@ -110,7 +110,7 @@ def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tens
     if scales != (None, None):
         args.scale_a, args.scale_b = map(reference, scales)
     place(args, kind, a, ta)
-    return Call("tn_matmul", args, result, (ta, tb, to, bias, *scales))
+    return Call("tn_matmul", args, result, (ta, tb, to, bias, *scales), (out,))
 
 
 def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
@@ -131,7 +131,7 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
     if ta.ndim == 1:
         to = new_axis(to, to.ndim - 1)
     return _matmul_pack(kind, a, result, left, right, to, None, options["alpha"], options["beta"],
-                        options["activation"], False, False, options["acc"])
+                        options["activation"], False, False, options["acc"], out=out)
 
 
 @faces(_matmul_call)
@@ -232,8 +232,9 @@ def _attention_call(
         wanted = None if lse is True else lse
         lse, sums = target(kind, q, tq, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
         result = (result, lse)
+    # Of packed sequences, what is in none of them is not computed: rows of new arrays are filled before.
     first = [] if starts_q is None else [
-        _fill_call(kind, q, made, value) for made, owned, value in ((to, out, 0.0), (sums, wanted, -inf))
+        _fill_call(q, made, value) for made, owned, value in ((to, out, 0.0), (sums, wanted, -inf))
         if made is not None and owned is None]
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
@@ -249,14 +250,7 @@ def _attention_call(
         max_keys, number, layout_number(layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
     place(args, kind, q, tq)
-    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), first=first)
-
-
-def _fill_call(kind: Kind, like: Any, to: _abi.Tensor, value: float) -> Call:
-    """Of packed sequences, what is in none of them is not computed: rows of a new array are filled before."""
-    args = _abi.FillArgs(struct_size=sizeof(_abi.FillArgs), out=reference(to), value=value)
-    place(args, kind, like, to)
-    return Call("tn_fill", args, None, to)
+    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), (out, wanted), first)
 
 
 def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
@@ -330,7 +324,7 @@ def attention_backward(
         0.0 if scale is None else scale, softcap, dropout, seed, offset, left, right, number,
         layout_number(layout), 0 if scale is None else 1, _backend_number(backend))
     place(args, kind, q, given[0])
-    return Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors)
+    return Call("tn_attention_backward", args, tuple(array for array, _ in grads), tensors, into)
 
 
 @operator
@@ -361,7 +355,7 @@ def _each_call(name: str, cls: type, x: Any, given: _abi.Tensor, out: Any, shape
                         _dtypes.WORD[given.dtype] if word is None else word)
     args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to),
                      **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
-    return Call(name, args, result, (given, to, seen))
+    return Call(name, args, result, (given, to, seen), (out,))
 
 
 @operator
@@ -402,6 +396,12 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     return _each_call("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 
 
+def _fill_call(like: Any, to: _abi.Tensor, value: complex, *outs: Any) -> Call:
+    """Fills the tensor, which is where `like` is, of the same library."""
+    args = make_args(_abi.FillArgs, like, to, out=reference(to), value=value.real, imaginary=value.imag)
+    return Call("tn_fill", args, like, to, outs)
+
+
 @operator
 def fill(out: Any, value: complex) -> Call:
     """Writes the value to every element of `out`, and gives it. In integers it is what `cast` gives: 1.5 is 1,
@@ -415,10 +415,8 @@ def fill(out: Any, value: complex) -> Call:
     >>> scores[0]
     array([  0., -inf, -inf], dtype=float32)
     """
-    number, to = _given.scalar("value", value), view(out, to_write=True)
-    args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real,
-                     imaginary=number.imag)
-    return Call("tn_fill", args, out, to, (out,))
+    number = _given.scalar("value", value)
+    return _fill_call(out, view(out, to_write=True), number, out)
 
 
 @operator

@@ -195,7 +195,7 @@ class Platform:
         number = _given.number("device_id", device_id, *_given.INT32)
         return _devices.Device(take(lib.tn_platform_device_get, self.address, number))
 
-    def _types(self) -> list[str]:
+    def device_types(self) -> list[str]:
         """What the type of a device of this platform is called, in texts and by PyTorch."""
         known = [self.name, self.device_type]
         if self.dispatch_key == "PrivateUse1":
@@ -206,7 +206,7 @@ class Platform:
     def _index(self, device: Any) -> int:
         """The number in what PyTorch takes for a device: a text, a torch.device, a number; this thread's current one
         where there is none. Devices of other platforms are refused."""
-        number = _devices.index_among(self._types(), device, self.name)
+        number = _devices.index_among(self.device_types, device, self.name)
         return max(int(lib.tn_device_current(self.address)), 0) if number is None else number
 
     def device_count(self) -> int:
