@@ -40,7 +40,7 @@ SMALL += [f"attention-backward:{fields}" for fields in (
 DROPPED = [f"attention:{fields},dropout=0.3,seed=77,offset=5" for fields in (
     "bf16:b=2,h=3,l=17,d=16,lse=1", "f16:b=1,h=2,lq=9,lk=13,d=24,dv=8,lse=1", "bf16:b=2,h=4,hk=2,l=12,d=16,mask=causal",
     "f16:b=1,h=2,l=20,d=16,mask=window-tl:5;3,lse=1", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
-    "f16:b=2,h=2,l=16,d=16,mask=causal;bool", "bf16:b=6,h=2,l=16,d=16,used=1,lse=1")]
+    "f16:b=2,h=2,l=16,d=16,mask=causal;bool")]
 
 
 class Decisions(script.Case):
@@ -88,6 +88,8 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,used=1,dropout=0.25", "feature", "dropout"),
+                ("attention:bf16:h=4,varlen=64;32,d=64,dropout=0.25", "feature", "dropout"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,dropout=0.25", "shape", "queries"),
                 ("attention:bf16:b=2,h=16,l=8192,d=64,dropout=0.25", "shape", "weights"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,align=16;16;16;16;4", "alignment", "lse"),

@@ -284,7 +284,6 @@ static void dropout_has_one(void **state)
     is_taken("attention:f16:b=2,h=4,lq=100,lk=77,d=64,lse=1,dropout=0.25");
     is_taken("attention:bf16:b=1,h=8,hk=2,l=512,d=128,mask=causal,lse=1,dropout=0.25");
     is_taken("attention:bf16:b=2,h=4,l=512,d=64,mask=additive,lse=1,dropout=0.25");
-    is_taken("attention:bf16:b=2,h=4,l=512,d=64,used=1,lse=1,dropout=0.25");
 }
 
 /* A head of 12 is no multiple of 8, which the row refuses before. */

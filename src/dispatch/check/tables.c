@@ -55,13 +55,15 @@ static int64_t length_of(const tni_operands *operands, int64_t i)
     return end - begin;
 }
 
-/* The first one has all its keys. */
+/* The first one has all its keys; of three the second has none. */
 static void fill_lengths(const table *t, const tni_operands *operands)
 {
     bool packed = operands->op->operand[TN_ATTENTION_STARTS_K].dtype != TN_DTYPE_NONE;
-    for (int64_t i = 0; i < t->layout->shape[0]; i++) {
+    int64_t count = t->layout->shape[0];
+    for (int64_t i = 0; i < count; i++) {
         int64_t most = packed ? length_of(operands, i) : t->op->as.attention.keys;
-        put(t, i * t->layout->stride[0], i == 0 ? most : pick(t, 0, most));
+        int64_t some = pick(t, 0, most);
+        put(t, i * t->layout->stride[0], i == 0 ? most : i == 1 && count > 2 ? 0 : some);
     }
 }
 
