@@ -24,7 +24,7 @@ typedef struct row_at {
     int64_t b, h, i;
 } row_at;
 
-/* The row of an operand that was read last. */
+/* A row of an operand that was read. */
 typedef struct line {
     row_at at;
     bool read;
@@ -44,9 +44,15 @@ struct tni_attention_bounds {
     double values;   /* g(value size) + 8                                  */
     pair *pairs;     /* of a row, by key; score -infinity: not seen        */
     column *columns;
-    line *lines;     /* of each operand, the row that was read last */
+    line *
+        lines; /* of each operand `slots`, each with the row that was read last of those that it is for */
+    int64_t slots;
+    int64_t length;  /* of a head: queries or keys */
     double *numbers; /* of all lines */
 };
+
+/* Doubles that the lines may have together: every pair of a query and a key asks for rows. */
+static const int64_t numbers_most = 1 << 23;
 
 typedef struct tni_attention_bounds rows;
 
@@ -61,10 +67,11 @@ static double number_at(const rows *r, int32_t operand, int64_t b, int64_t h, in
     return tni_bounds_input(r->bounds, operand, &place).re;
 }
 
-/* A row, as it was read or is read now: it stays until another of its operand is asked for. */
+/* A row, as it was read or is read now: it stays until another of its operand's slot is asked for. */
 static const line *read_row(const rows *r, row_at at, int64_t count)
 {
-    line *l = &r->lines[at.operand];
+    int64_t slot = (at.b * r->at->page + at.h * r->length + at.i) % r->slots;
+    line *l = &r->lines[at.operand * r->slots + slot];
     if (l->read && l->at.b == at.b && l->at.h == at.h && l->at.i == at.i)
         return l;
     l->at = at;
@@ -327,29 +334,43 @@ double tni_attention_bound(tni_bounds *bounds, const tni_place *place, double si
     return bound_of(r, &r->columns[place->index[3]], count, bounds->work);
 }
 
+/* As many slots as an operand of one batch has rows, where that is not too much. */
+static bool make_lines(rows *r, int64_t width)
+{
+    const tn_attention_op *at = r->at;
+    int64_t most = numbers_most / TN_OP_OPERANDS_MAX / width;
+    r->length = at->keys > at->queries ? at->keys : at->queries;
+    bool all = r->length <= most && r->length * at->heads <= most;
+    r->slots = all ? r->length * at->heads : most;
+    r->slots = r->slots < 1 ? 1 : r->slots;
+    size_t count = (size_t)r->slots * TN_OP_OPERANDS_MAX;
+    r->lines = tni_alloc_zeroed(count, sizeof r->lines[0]);
+    r->numbers = tni_alloc_zeroed(count * (size_t)width, sizeof r->numbers[0]);
+    for (size_t i = 0; r->lines && r->numbers && i < count; i++)
+        r->lines[i].numbers = r->numbers + i * (size_t)width;
+    return r->lines && r->numbers;
+}
+
 tn_status tni_attention_bounds_begin(tni_bounds *bounds, tn_error *err)
 {
     const tn_attention_op *at = &bounds->op->as.attention;
     tn_dtype dtype = bounds->op->operand[TN_ATTENTION_Q].dtype;
-    int64_t widest = at->size > at->value_size ? at->size : at->value_size;
+    int64_t width = (at->size > at->value_size ? at->size : at->value_size) + 1;
     rows *made = tni_alloc_zeroed(1, sizeof *made);
+    bool whole = false;
     if (made) {
+        made->at = at;
         made->pairs = tni_alloc_zeroed((size_t)at->keys + 1, sizeof made->pairs[0]);
-        made->columns = tni_alloc_zeroed((size_t)widest + 1, sizeof made->columns[0]);
-        made->lines = tni_alloc_zeroed(TN_OP_OPERANDS_MAX, sizeof made->lines[0]);
-        made->numbers =
-            tni_alloc_zeroed(((size_t)widest + 1) * TN_OP_OPERANDS_MAX, sizeof made->numbers[0]);
+        made->columns = tni_alloc_zeroed((size_t)width, sizeof made->columns[0]);
+        whole = make_lines(made, width) && made->pairs && made->columns;
     }
     bounds->attention = made;
-    if (!made || !made->pairs || !made->columns || !made->lines || !made->numbers) {
+    if (!whole) {
         tni_attention_bounds_end(bounds);
         return tni_no_memory(err, "tn_check", "the bounds of a row");
     }
-    for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++)
-        made->lines[i].numbers = made->numbers + i * (widest + 1);
     made->bounds = bounds;
     made->run = (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
-    made->at = at;
     made->products = tni_bounds_gathered((double)at->size) + 8;
     made->values = tni_bounds_gathered((double)at->value_size) + 8;
     if (dtype == TN_F32)
