@@ -132,16 +132,32 @@ static void samples_become_times(void **state)
     const double one[] = {10, 10, 10, 12, 12, 12, 10.2, 10.2, 10.2};
     /* The second is 10 % slower, as far as that can be told. */
     const double wild[] = {10, 14, 9, 10, 15, 9.2, 12, 13.6, 12.2};
+    const double near[] = {1000, 1000, 1000, 1004, 1004, 1004, 1006, 1006, 1006};
     int64_t ns[4];
     (void)state;
-    assert_true(tni_times_settle(one, 3, 3, ns));
+    assert_true(tni_times_settle(near, 3, 3, 0.005, ns));
+    assert_int_equal(ns[1], 1000);
+    assert_int_equal(ns[2], 1006);
+    assert_true(tni_times_settle(one, 3, 3, 0.025, ns));
     assert_int_equal(ns[0], 10);
     assert_int_equal(ns[1], 12);
     assert_int_equal(ns[2], 10); /* ties with the first */
-    assert_false(tni_times_settle(wild, 3, 3, ns));
+    assert_false(tni_times_settle(wild, 3, 3, 0.025, ns));
     assert_int_equal(ns[1], ns[0]);
-    assert_true(tni_times_settle((const double[]){1e-3}, 1, 1, ns));
+    assert_true(tni_times_settle((const double[]){1e-3}, 1, 1, 0.025, ns));
     assert_int_equal(ns[0], 1);
+}
+
+/* Who does not say that it has its memory to itself is taken for one that shares it. */
+static void ties_are_finer_on_a_device_apart(void **state)
+{
+    tn_device apart = {.properties = {.known = TN_DEVICE_KNOWS(is_integrated)}}, silent = {0};
+    tn_device shares = apart;
+    (void)state;
+    shares.properties.is_integrated = 1;
+    assert_true(tni_times_tie(&apart) < 0.01);
+    assert_true(tni_times_tie(&silent) == tni_times_tie(&shares));
+    assert_true(tni_times_tie(&silent) > 2 * tni_times_tie(&apart));
 }
 
 static void only_so_many_are_timed(void **state)
@@ -455,6 +471,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_become_times),
+        cmocka_unit_test(ties_are_finer_on_a_device_apart),
         cmocka_unit_test(ties_keep_the_predicted_order),
         cmocka_unit_test(differences_of_a_fifth_are_found),
         cmocka_unit_test(noisier_kernels_are_timed_for_longer),

@@ -162,9 +162,16 @@ static bool is_of(const kept *k, const tni_kernel *kernel, int64_t library_versi
     return k->version == kernel->row->version && k->library_version == library_version;
 }
 
+double tni_times_tie(const tn_device *device)
+{
+    const tn_device_properties *is = &device->properties;
+    bool is_apart = (is->known & TN_DEVICE_KNOWS(is_integrated)) && !is->is_integrated;
+    return is_apart ? 0.005 : 0.025;
+}
+
 /* The least time gives its own to all that are within the tie, then the least of the others: whatever the
  * order in which they came. */
-static void level(page *p)
+static void level(page *p, double tie)
 {
     int64_t done = 0;
     for (size_t i = 0; i < p->count; i++)
@@ -179,7 +186,7 @@ static void level(page *p)
             return;
         for (size_t i = 0; i < p->count; i++) {
             int64_t *at = &p->times[i].level;
-            if (*at > done && (double)*at <= (double)least * (1 + TNI_TIMES_TIE))
+            if (*at > done && (double)*at <= (double)least * (1 + tie))
                 *at = least;
         }
         done = least;
@@ -205,7 +212,7 @@ static void take(page *to, const tni_selections *from)
 
 /* What the cache directory has; a page without times when that is nothing, or cannot be read. NULL for
  * want of memory. */
-static page *load(const tni_buffer *key)
+static page *load(const tni_buffer *key, const tn_device *device)
 {
     void *text = NULL;
     size_t size = 0;
@@ -216,7 +223,7 @@ static page *load(const tni_buffer *key)
     page *made = make_page(key, read.count);
     if (made) {
         take(made, &read);
-        level(made);
+        level(made, tni_times_tie(device));
     }
     tni_selections_release(&read);
     tni_release(text);
@@ -267,12 +274,12 @@ static void save(const page *from, const tni_question *question, const tni_buffe
 }
 
 /* Makes sure that the problem's page is in memory, if there is memory. */
-static void find_out(const tni_buffer *key)
+static void find_out(const tni_buffer *key, const tn_device *device)
 {
     tni_mutex_lock(&lock);
     bool known = *find_page(key) != NULL;
     tni_mutex_unlock(&lock);
-    page *read = known ? NULL : load(key);
+    page *read = known ? NULL : load(key, device);
     if (read)
         publish(read, key, false);
 }
@@ -284,7 +291,7 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
     tni_buffer key = {0};
     tni_once_run(&begun, begin);
     if (make_key(question, &key)) {
-        find_out(&key);
+        find_out(&key, question->device);
         tni_mutex_lock(&lock);
         page *p = *find_page(&key);
         const kept *k = p ? find_kept(p, kernel) : NULL;
@@ -334,13 +341,13 @@ tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, s
     page *made = NULL;
     tni_once_run(&begun, begin);
     if (make_key(question, &key)) {
-        find_out(&key);
+        find_out(&key, question->device);
         made = copy_page(&key, count);
     }
     if (made) {
         for (size_t i = 0; i < count; i++)
             put(made, &timed[i]);
-        level(made);
+        level(made, tni_times_tie(question->device));
         save(made, question, &key);
         publish(made, &key, true);
     }

@@ -18,14 +18,18 @@ typedef struct tni_timed {
 enum { TNI_TIME_UNKNOWN = 0, TNI_TIME_FAILED = -1 };
 
 /* Nanoseconds, or one of the above; also TNI_TIME_UNKNOWN for want of memory. Of a time, *out_level is what it
- * is compared by: those within TNI_TIMES_TIE of one another have one level, so that a prediction decides
+ * is compared by: those within a tie of one another have one level, so that a prediction decides
  * between them: see tuning_time.h. Else it is left alone. Reads the cache directory for a problem that was
  * not asked for yet. */
 int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, int64_t *out_level);
 
+/* How far apart two times may be, as a part of the lesser, for chance to have ordered them: a processor's kernels
+ * change by more from one process to the next, with where their memory lies and who else is at it, than those of
+ * a device that says that it has its memory to itself. */
+double tni_times_tie(const tn_device *device);
+
 /* Keeps times beside those that other kernels have for the problem. What the cache directory does not take is
  * kept in memory alone. */
-#define TNI_TIMES_TIE 0.025
 tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
                          tn_error *err);
 

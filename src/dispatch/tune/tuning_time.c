@@ -77,7 +77,8 @@ static comparison compare(const double *slow, const double *fast, size_t rounds)
     return (comparison){middle, 2.8 * quartiles / sqrt((double)rounds)};
 }
 
-bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_t *out_ns)
+bool tni_times_settle(const double *samples, size_t rounds, size_t count, double tie,
+                      int64_t *out_ns)
 {
     bool is_clear = true;
     double medians[TNI_CANDIDATES_MOST];
@@ -97,8 +98,8 @@ bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_
                 continue;
             comparison c = compare(samples + i * rounds, samples + first * rounds, rounds);
             double beyond = c.ratio - 1;
-            bool near = beyond <= TNI_TIMES_TIE, within = beyond <= c.noise;
-            is_clear = is_clear && (near ? c.noise <= TNI_TIMES_TIE : !within);
+            bool near = beyond <= tie, within = beyond <= c.noise;
+            is_clear = is_clear && (near ? c.noise <= tie : !within);
             if (i != first && !near && !within)
                 continue;
             out_ns[i] = ns > 0 ? ns : 1;
@@ -296,7 +297,8 @@ static bool settle(bench *b, size_t rounds)
             memcpy(b->samples + rounds * count++, b->rounds + i * TNI_ROUNDS_MOST,
                    rounds * sizeof *b->samples);
     }
-    bool is_clear = tni_times_settle(b->samples, rounds, count, ns);
+    bool is_clear =
+        tni_times_settle(b->samples, rounds, count, tni_times_tie(b->question->device), ns);
     for (size_t i = b->count; i-- > 0;) {
         if (!b->contenders[i].is_out)
             b->contenders[i].timed->ns = ns[--count];

@@ -4,7 +4,7 @@
  * platform records and calls are short, so that what is timed is what the device does. Rounds follow, in
  * which each of them has one sample, so that whatever slows the machine down for a while slows all of
  * them. Two kernels are held against one another by the median of the ratios of their samples of one
- * round, and tie when that is within TNI_TIMES_TIE or within what the ratios scatter; while they scatter
+ * round, and tie when that is within a tie (store.h) or within what the ratios scatter; while they scatter
  * too much to tell, there are more rounds, of those alone that are not clearly beaten.
  *
  * Ties are settled here: kernels that tie with the fastest get its time, then those of the rest that tie
@@ -23,6 +23,7 @@ tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_
 /* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0.
  * Returns false when more rounds would tell more. At most TNI_ROUNDS_MOST. */
 enum { TNI_ROUNDS_MOST = 240 };
-bool tni_times_settle(const double *samples, size_t rounds, size_t count, int64_t *out_ns);
+bool tni_times_settle(const double *samples, size_t rounds, size_t count, double tie,
+                      int64_t *out_ns);
 
 #endif
