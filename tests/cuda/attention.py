@@ -9,23 +9,24 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 OWN, INVARIANT, CUDNN = "cuda.attention.own", "cuda.attention.own.invariant", "cuda.attention.cudnn"
+BACK = "cuda.attention-backward.own"
 
 
 class Decisions(script.Case):
-    def explain(self, problem, *options):
-        done = script.run(script.build.tenon, "explain", f"attention:{problem}@h200", "--json", "--device-file",
+    def explain(self, problem, *options, op="attention"):
+        done = script.run(script.build.tenon, "explain", f"{op}:{problem}@h200", "--json", "--device-file",
                           script.source("backends", "described", "devices", "h200.device"), *options,
                           env=script.environment())
         return json.loads(done.stdout)
 
-    def first(self, problem, *options):
+    def first(self, problem, *options, op="attention"):
         """The candidate that would be taken."""
-        row = self.explain(problem, *options)["candidates"][0]
+        row = self.explain(problem, *options, op=op)["candidates"][0]
         self.assertIn(row["verdict"], ("chosen", "admitted", "untested"), (problem, row["why"]))
         return row["kernel"]
 
-    def why(self, problem, name=OWN):
-        row = {row["kernel"]: row for row in self.explain(problem)["candidates"]}[name]
+    def why(self, problem, name=OWN, op="attention"):
+        row = {row["kernel"]: row for row in self.explain(problem, op=op)["candidates"]}[name]
         self.assertEqual(row["verdict"], "refused", problem)
         return row["why"]
 
@@ -47,6 +48,14 @@ class Decisions(script.Case):
                         "bf16:b=2,h=16,l=1024,d=64,out=f32", "f16:b=1,h=4,l=1024,d=320",
                         "bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;2"):
             self.assertEqual(self.first(problem), OWN, problem)
+
+    def test_gradients_that_cudnn_does_not_take(self):
+        for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=1024,d=128,dropout=0.1",
+                        "bf16:b=2,h=16,l=1024,d=60", "bf16:b=2,h=16,hk=4,l=512,d=64,mask=padding"):
+            self.assertEqual(self.first(problem, op="attention-backward"), BACK, problem)
+        self.assertNotEqual(self.first("bf16:b=2,h=16,l=2048,d=128", op="attention-backward"), BACK)
+        why = self.why("f32:b=1,h=4,l=64,d=257", BACK, op="attention-backward")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "head size", 256, 257))
 
     def test_refusals(self):
         for problem, what, needed, found in (("f32:b=1,h=4,l=64,d=513", "head size", 512, 513),

@@ -171,6 +171,20 @@ def own_attentions():
     yield "attention:bf16:b=3,h=16,l=100,d=64,mask=additive,mdtype=f32,out=f32"
 
 
+def own_gradients():
+    """Those of our own, of every dtype, with all that they have."""
+    for dtype in FLOATS:
+        for fields in ("b=2,h=4,l=257,d=64", "b=1,h=8,hk=2,l=200,d=128,mask=causal", "b=1,h=2,lq=17,lk=33,d=41",
+                       "b=1,h=2,lq=9,lk=0,d=24", "b=1,h=2,lq=0,lk=9,d=24", "b=1,h=1,l=1,d=1",
+                       "b=1,h=4,lq=70,lk=130,d=40,dv=100,mask=causal-br,layout=blhd", "b=1,h=2,lq=80,lk=30,d=24,mask=causal-br",
+                       "b=2,h=4,hk=2,l=100,d=36,mask=window:30;10", "b=2,h=4,hk=2,l=100,d=36,mask=padding",
+                       "b=2,h=2,l=100,d=36,mask=causal;bool", "b=2,h=2,l=100,d=36,mask=additive",
+                       "b=2,h=2,l=100,d=64,softcap=5", "b=2,h=4,hk=2,l=100,d=64,dropout=0.25,seed=7,offset=3",
+                       "b=1,h=2,l=130,d=64,dropout=0.5,seed=9,mask=causal", "b=1,h=2,l=9,d=24,sq=864;432;48;2",
+                       "b=1,h=2,l=130,d=256"):
+            yield f"attention-backward:{dtype}:{fields}"
+
+
 # Large enough that nothing is kept in a cache.
 LARGE = (
     "permute:f32:shape=8192x8192,order=1;0", "cast:f32:shape=67108864,to=bf16",
@@ -185,6 +199,7 @@ LARGE = (
 SANITIZED = (
     "attention:f32:b=1,h=2,l=35,d=24,mask=causal,lse=1", "attention:f32:b=1,h=2,lq=2,lk=1100,d=24,dropout=0.5",
     "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
+    "attention-backward:f32:b=1,h=4,hk=2,lq=70,lk=66,d=24,dropout=0.25,mask=causal",
     "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
 )
 
@@ -374,18 +389,25 @@ class Gpu(script.Case):
         self.assertEqual(wrong, [])
         self.assertGreater(right, len(declined))
 
-    def test_3_attention_by_our_own(self):
-        """All that attention has, by both rows, and none of it is refused."""
-        names, right, wrong = [f"{p}@cuda:0" for p in own_attentions()], 0, []
+    def hold_own(self, problems, what, each):
+        """So many rows of our own are right for each of them, and none refuses."""
+        names, right, wrong = [f"{p}@cuda:0" for p in problems], 0, []
         for row in self.check(names, 13):
             if ".own" not in row["kernel"]:
                 continue
             right += row["ok"] is True
             if row["ok"] is not True:
                 wrong.append(f'{row["problem"]} {row["kernel"]}: {row["message"] or row["error"]}')
-        self.sum_up("attention", f"{right} right by our own kernels, {len(wrong)} wrong")
+        self.sum_up(what, f"{right} right by our own kernels, {len(wrong)} wrong")
         self.assertEqual(wrong, [])
-        self.assertEqual(right, 2 * len(names))
+        self.assertEqual(right, each * len(names))
+
+    def test_3_attention_by_our_own(self):
+        """All that attention has, by both rows."""
+        self.hold_own(own_attentions(), "attention", 2)
+
+    def test_3_gradients_by_our_own(self):
+        self.hold_own(own_gradients(), "gradients", 1)
 
     def test_4_sanitizer(self):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"

@@ -34,6 +34,7 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_ATTENTION:
     case CUDA_UNIT_ATTENTION_FEW:
     case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
+    case CUDA_UNIT_ATTENTION_BACK: return "cuda_gradient_args";
     case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
     default: return "cuda_rows_args";
     }
@@ -186,7 +187,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 12 };
+enum { ROWS = 13 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -200,10 +201,19 @@ static const tn_module module = {.struct_size = sizeof module,
 /* The module's rows, of another platform and without their library. */
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
-    static const tn_kernel_row *const own[ROWS] = {
-        &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
-        &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
-        &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, &cuda_attention_invariant_row};
+    static const tn_kernel_row *const own[ROWS] = {&cuda_permute_row,
+                                                   &cuda_cast_row,
+                                                   &cuda_fill_row,
+                                                   &cuda_unary_row,
+                                                   &cuda_binary_row,
+                                                   &cuda_reduce_row,
+                                                   &cuda_softmax_row,
+                                                   &cuda_norm_row,
+                                                   &cuda_rotary_row,
+                                                   &cuda_matmul_row,
+                                                   &cuda_attention_row,
+                                                   &cuda_attention_invariant_row,
+                                                   &cuda_attention_backward_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -458,6 +468,33 @@ static void attention_of_few_rows(void **state)
          "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
 }
 
+static void gradients_of_attention(void **state)
+{
+    (void)state;
+    HOLD("attention-backward:f32:b=2,h=2,l=35,d=64",
+         "attention-backward:bf16:b=1,h=2,l=70,d=128,mask=causal",
+         "attention-backward:f16:b=1,h=2,lq=17,lk=33,d=40",
+         "attention-backward:f64:b=1,h=2,l=40,d=24", "attention-backward:f32:b=1,h=1,l=1,d=1",
+         "attention-backward:bf16:b=1,h=2,lq=9,lk=0,d=24",
+         "attention-backward:f32:b=1,h=2,lq=0,lk=9,d=24",
+         "attention-backward:f32:b=2,h=2,l=35,d=24,mask=bool",
+         "attention-backward:bf16:b=3,h=2,l=35,d=24,mask=padding",
+         "attention-backward:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+         "attention-backward:f32:b=1,h=2,l=70,d=16,mask=window:9;3",
+         "attention-backward:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+         "attention-backward:f32:b=1,h=6,hk=2,lq=30,lk=67,d=24,mask=causal-br",
+         "attention-backward:f32:b=1,h=2,lq=80,lk=30,d=24,mask=causal-br",
+         "attention-backward:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+         "attention-backward:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
+         "attention-backward:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+         "attention-backward:f32:b=1,h=2,l=35,d=24,softcap=3,mask=causal",
+         "attention-backward:f32:b=2,h=4,hk=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+         "attention-backward:bf16:b=1,h=2,l=70,d=24,dropout=0.5,seed=9,mask=causal",
+         "attention-backward:f32:b=1,h=1,l=30,d=256",
+         "attention-backward:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20",
+         "attention-backward:f64:b=1,h=2,l=40,d=24,mask=causal;bool,dropout=0.25,seed=3");
+}
+
 /* Enough rows for the other kernel. */
 static void attention_of_many_rows(void **state)
 {
@@ -562,6 +599,58 @@ static void a_sequence_does_not_depend_on_others(void **state)
     assert_int_equal(tn_settings_set("determinism=any", &err), TN_OK);
 }
 
+/* q, k, v, out, dout, lse, and dq, dk, dv of so many sequences; each of them `ROWS_EACH` rows but for lse. */
+enum { GRADIENTS = 9, ROWS_EACH = 70, LSE_AT = 5 };
+
+static tn_status lead_back(tn_device *device, float *of[GRADIENTS], int64_t sequences,
+                           tn_error *err)
+{
+    const int64_t all[] = {sequences, 1, ROWS_EACH, WIDE};
+    tn_tensor to[GRADIENTS] = {{0}};
+    tn_status status = TN_OK;
+    for (int i = 0; i < GRADIENTS && !status; i++)
+        status = tn_tensor_wrap(device, of[i], TN_F32, all, NULL, i == LSE_AT ? 3 : 4, NULL, NULL,
+                                &to[i], err);
+    if (!status)
+        status = tn_attention(NULL,
+                              TN_ARGS(attention, .q = &to[0], .k = &to[1], .v = &to[2],
+                                      .out = &to[3], .lse = &to[LSE_AT]),
+                              err);
+    if (!status)
+        status = tn_attention_backward(
+            NULL,
+            TN_ARGS(attention_backward, .q = &to[0], .k = &to[1], .v = &to[2], .out = &to[3],
+                    .dout = &to[4], .lse = &to[LSE_AT], .dq = &to[6], .dk = &to[7], .dv = &to[8]),
+            err);
+    for (int i = 0; i < GRADIENTS; i++)
+        tn_tensor_release(&to[i]);
+    return status;
+}
+
+static void gradients_do_not_depend_on_others(void **state)
+{
+    enum { BATCH = 3, EACH = ROWS_EACH * WIDE };
+    static _Alignas(64) float all[GRADIENTS][BATCH * EACH], one[GRADIENTS][EACH];
+    float *of[GRADIENTS], *of_one[GRADIENTS];
+    tn_device *device = begin_attention(all[0], BATCH * EACH, all[1], BATCH * EACH);
+    tn_error err;
+    (void)state;
+    memcpy(all[2], all[1], sizeof all[2]);
+    memcpy(all[4], all[0], sizeof all[4]);
+    for (int i = 0; i < GRADIENTS; i++)
+        of[i] = all[i];
+    assert_int_equal(tn_settings_set("determinism=batch-invariant", &err), TN_OK);
+    assert_int_equal(lead_back(device, of, BATCH, &err), TN_OK);
+    for (int64_t b = 0; b < BATCH; b++) {
+        for (int i = 0; i < GRADIENTS; i++)
+            of_one[i] = i < 3 || i == 4 ? all[i] + b * EACH : one[i];
+        assert_int_equal(lead_back(device, of_one, 1, &err), TN_OK);
+        for (int i = 6; i < GRADIENTS; i++)
+            assert_memory_equal(one[i], all[i] + b * EACH, sizeof one[i]);
+    }
+    assert_int_equal(tn_settings_set("determinism=any", &err), TN_OK);
+}
+
 static void hold_random(int kind, const char *type, tn_dtype dtype)
 {
     enum { COUNT = 10007, ROOM = COUNT * 8 };
@@ -645,9 +734,11 @@ int main(void)
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),
+        cmocka_unit_test(gradients_of_attention),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(one_plan_serves_every_length),
         cmocka_unit_test(a_sequence_does_not_depend_on_others),
+        cmocka_unit_test(gradients_do_not_depend_on_others),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(dropout_keeps_what_the_processors_does),
     };

@@ -83,7 +83,7 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/attention kernels/attention_admit kernels/each kernels/layout kernels/matmul kernels/reduce
+foreach(part kernels/attention kernels/attention_admit kernels/attention_back kernels/each kernels/layout kernels/matmul kernels/reduce
              kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()

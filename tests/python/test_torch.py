@@ -341,7 +341,7 @@ def test_gradients_lie_as_what_they_are_of():
         assert grad.stride() == x.stride()
 
 
-PLACES = [("cpu", torch.float32), ("cpu", torch.bfloat16), ("cuda", torch.bfloat16)]
+PLACES = [("cpu", torch.float32), ("cpu", torch.bfloat16), ("cuda", torch.float32), ("cuda", torch.bfloat16)]
 
 
 @pytest.mark.parametrize("place,dtype", PLACES, ids=lambda x: str(x).replace("torch.", ""))

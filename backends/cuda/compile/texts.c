@@ -1,25 +1,27 @@
 #include "texts.h"
 
 /* Embedded by CMake. */
-#define TEXT_LIST(X)                       \
-    X(args, "args.h")                      \
-    X(common, "common.cuh")                \
-    X(functions, "functions.cuh")          \
-    X(rows, "rows.cuh")                    \
-    X(each, "each.cu")                     \
-    X(permute, "permute.cu")               \
-    X(softmax, "softmax.cu")               \
-    X(norm, "norm.cu")                     \
-    X(rotary, "rotary.cu")                 \
-    X(reduce, "reduce.cu")                 \
-    X(philox, "philox.h")                  \
-    X(numbers, "numbers.h")                \
-    X(random, "random.cu")                 \
-    X(attention_rows, "attention.cuh")     \
-    X(attention, "attention.cu")           \
-    X(attention_few, "attention_few.cu")   \
-    X(attention_join, "attention_join.cu") \
-    X(matmul, "matmul.cu")                 \
+#define TEXT_LIST(X)                        \
+    X(args, "args.h")                       \
+    X(common, "common.cuh")                 \
+    X(functions, "functions.cuh")           \
+    X(rows, "rows.cuh")                     \
+    X(each, "each.cu")                      \
+    X(permute, "permute.cu")                \
+    X(softmax, "softmax.cu")                \
+    X(norm, "norm.cu")                      \
+    X(rotary, "rotary.cu")                  \
+    X(reduce, "reduce.cu")                  \
+    X(philox, "philox.h")                   \
+    X(numbers, "numbers.h")                 \
+    X(random, "random.cu")                  \
+    X(attention_rows, "attention.cuh")      \
+    X(attention_tile, "attention_tile.cuh") \
+    X(attention, "attention.cu")            \
+    X(attention_back, "attention_back.cu")  \
+    X(attention_few, "attention_few.cu")    \
+    X(attention_join, "attention_join.cu")  \
+    X(matmul, "matmul.cu")                  \
     X(dropout, "dropout.cu")
 
 enum {
@@ -49,7 +51,7 @@ static const text texts[TEXT_COUNT] = {
 #undef TEXT_
 };
 
-enum { PARTS_MOST = 6 };
+enum { PARTS_MOST = 7 };
 static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
     [CUDA_UNIT_EACH] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_each},
     [CUDA_UNIT_PERMUTE] = {TEXT_args, TEXT_common, TEXT_permute},
@@ -60,7 +62,8 @@ static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
     [CUDA_UNIT_RANDOM] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_numbers, TEXT_random},
     [CUDA_UNIT_MATMUL] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_matmul},
 #define ATTENTION_ TEXT_args, TEXT_common, TEXT_functions, TEXT_philox, TEXT_attention_rows
-    [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention},
+    [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention_tile, TEXT_attention},
+    [CUDA_UNIT_ATTENTION_BACK] = {ATTENTION_, TEXT_attention_tile, TEXT_attention_back},
     [CUDA_UNIT_ATTENTION_FEW] = {ATTENTION_, TEXT_attention_few},
     [CUDA_UNIT_ATTENTION_JOIN] = {ATTENTION_, TEXT_attention_join},
 #undef ATTENTION_

@@ -110,6 +110,18 @@ typedef struct cuda_attention_args {
     int whole_q, whole_k, whole_v, whole_out; /* rows of it are read or written 16 bytes at once */
 } cuda_attention_args;
 
+/* Its gradients. `out` and `lse` of the first are read; it has no sinks, nothing packed, no lengths and no pages. */
+typedef struct cuda_gradient_args {
+    cuda_attention_args of;
+    const void *dout;
+    void *dq, *dk, *dv;
+    void *
+        delta; /* of each row, in the order of lse where that is dense: the sum of out times its gradient */
+    long long dout_stride[4], dq_stride[4], dk_stride[4], dv_stride[4];
+    int key_blocks; /* of a group */
+    int whole_dout;
+} cuda_gradient_args;
+
 /* Random numbers: `elements` of them, from block `block` on. */
 typedef struct cuda_random_args {
     void *out;

@@ -19,6 +19,11 @@ static bool is_invariant(const tn_kernel_row *row)
     return row->numerics & TN_NUM_BATCH_INVARIANT;
 }
 
+int64_t cuda_attention_tile(const tn_op *op)
+{
+    return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
+}
+
 static int64_t blocks_of(int64_t rows, int64_t each)
 {
     return (rows + each - 1) / each;
@@ -35,7 +40,7 @@ static int64_t fixed_part(const tn_op *op)
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
 {
     const tn_attention_op *at = &op->as.attention;
-    const int64_t many = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
+    const int64_t many = cuda_attention_tile(op);
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
     *out = (cuda_attention_shape){
         .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
@@ -80,17 +85,24 @@ static int size_of(const tn_attention_op *at)
     return size;
 }
 
+static const char options_form[] =
+    "-DIN=%s\n-DOUT=%s\n-DSIZE=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n";
+
+void cuda_attention_options(const tn_op *op, char *out)
+{
+    const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
+    snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
+             cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(&op->as.attention), drops);
+}
+
 static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 {
     const tn_op *op = run->op;
-    const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
-    char options[192], joined[192];
-    static const char form[] =
-        "-DIN=%s\n-DOUT=%s\n-DSIZE=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n";
-    const char *in = cuda_type_of(op->operand[TN_ATTENTION_Q].dtype);
-    const char *out = cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype);
-    snprintf(options, sizeof options, form, in, out, size_of(&op->as.attention), drops);
-    snprintf(joined, sizeof joined, form, in, out, 0, 0);
+    char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
+    cuda_attention_options(op, options);
+    snprintf(joined, sizeof joined, options_form, cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), 0, 0);
     tn_status status =
         cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_FEW, "attention_few", options, &to->few, err);
     if (!status)
@@ -118,8 +130,7 @@ static tn_status plan_attention(const tn_run *run, void **out, uint64_t *out_byt
     return TN_OK;
 }
 
-/* Whether each row of an operand is read 16 bytes at once: all rows begin at a multiple of them. */
-static int is_whole(const tn_layout *layout)
+int cuda_attention_is_whole(const tn_layout *layout)
 {
     enum { AT_ONCE = 16 };
     const int64_t each = AT_ONCE / cuda_bytes_of(layout->dtype);
@@ -129,7 +140,7 @@ static int is_whole(const tn_layout *layout)
     return whole;
 }
 
-static void put_strides(const tn_layout *layout, long long to[4])
+void cuda_attention_put_strides(const tn_layout *layout, long long to[4])
 {
     for (int32_t d = 0; d < layout->rank && d < 4; d++)
         to[d] = layout->shape[d] == 1 ? 0 : layout->stride[d];
@@ -162,21 +173,25 @@ static void put_operands(const tn_run *run, cuda_attention_args *to)
     to->out = tn_operand(run, TN_ATTENTION_OUT);
     to->lse = of[TN_ATTENTION_LSE].dtype ? tn_operand(run, TN_ATTENTION_LSE) : NULL;
     to->mask = tn_operand(run, TN_ATTENTION_MASK);
-    to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
-    to->partial = run->workspace;
-    put_strides(&of[TN_ATTENTION_Q], to->q_stride);
-    put_strides(&of[TN_ATTENTION_K], to->k_stride);
-    put_strides(&of[TN_ATTENTION_V], to->v_stride);
-    put_strides(&of[TN_ATTENTION_OUT], to->out_stride);
-    put_strides(&of[TN_ATTENTION_LSE], to->lse_stride);
-    put_strides(&of[TN_ATTENTION_MASK], to->mask_stride);
-    to->sinks_stride = of[TN_ATTENTION_SINKS].stride[0];
+    cuda_attention_put_strides(&of[TN_ATTENTION_Q], to->q_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_K], to->k_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_V], to->v_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_OUT], to->out_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_LSE], to->lse_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_MASK], to->mask_stride);
     to->mask_kind = kind_of(&of[TN_ATTENTION_MASK]);
+    to->whole_q = cuda_attention_is_whole(&of[TN_ATTENTION_Q]);
+    to->whole_k = cuda_attention_is_whole(&of[TN_ATTENTION_K]);
+    to->whole_v = cuda_attention_is_whole(&of[TN_ATTENTION_V]);
+    to->whole_out = cuda_attention_is_whole(&of[TN_ATTENTION_OUT]);
+}
+
+static void put_tables(const tn_run *run, cuda_attention_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
+    to->sinks_stride = of[TN_ATTENTION_SINKS].stride[0];
     to->sinks_kind = kind_of(&of[TN_ATTENTION_SINKS]);
-    to->whole_q = is_whole(&of[TN_ATTENTION_Q]);
-    to->whole_k = is_whole(&of[TN_ATTENTION_K]);
-    to->whole_v = is_whole(&of[TN_ATTENTION_V]);
-    to->whole_out = is_whole(&of[TN_ATTENTION_OUT]);
     to->starts_q = table_of(run, TN_ATTENTION_STARTS_Q);
     to->starts_k = table_of(run, TN_ATTENTION_STARTS_K);
     to->lengths = table_of(run, TN_ATTENTION_LENGTHS);
@@ -187,7 +202,7 @@ static void put_operands(const tn_run *run, cuda_attention_args *to)
     to->pool = (int)of[TN_ATTENTION_K].shape[0];
 }
 
-static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda_attention_args *to)
+static void put_numbers(const tn_op *op, cuda_attention_args *to)
 {
     const tn_attention_op *at = &op->as.attention;
     to->left = at->left;
@@ -202,9 +217,6 @@ static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda
     to->size = (int)at->size;
     to->value_size = (int)at->value_size;
     to->page = (int)at->page;
-    to->blocks = (int)shape->blocks;
-    to->parts = (int)shape->parts;
-    to->part = (int)shape->part;
     to->seed = at->seed;
     to->offset = at->offset;
     to->scale = at->scale;
@@ -214,14 +226,24 @@ static void put_numbers(const tn_op *op, const cuda_attention_shape *shape, cuda
     to->bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
 }
 
+void cuda_attention_put(const tn_run *run, cuda_attention_args *to)
+{
+    put_operands(run, to);
+    put_numbers(run->op, to);
+}
+
 static tn_status run_attention(const tn_run *run, tn_error *err)
 {
     const plan *made = run->plan;
     cuda_attention_shape shape;
     cuda_attention_args args = {0};
     cuda_attention_shape_of(run->row, run->op, &shape);
-    put_operands(run, &args);
-    put_numbers(run->op, &shape, &args);
+    cuda_attention_put(run, &args);
+    put_tables(run, &args);
+    args.partial = run->workspace;
+    args.blocks = (int)shape.blocks;
+    args.parts = (int)shape.parts;
+    args.part = (int)shape.part;
     tn_status status =
         cuda_plan_launch(run, shape.few ? made->few : made->many,
                          (unsigned)(shape.lots * shape.blocks * shape.parts), &args, err);

@@ -1,94 +1,4 @@
-/* Attention of many rows: a block has TILE of them, and takes keys TILE at a time. Products of both kinds are made of
- * small squares in registers: thread (x, y) of 16 by 16 has rows WIDE y and on, keys or values WIDE x and on. Heads
- * come STEP elements at a time, turned, so that a square's sides lie together; values so many keys at a time that
- * they have room. */
-enum {
-    SIDE = 16,
-    WIDE = sizeof(A) == 8 ? 2 : 4,
-    TILE = SIDE * WIDE,
-    STEP = 32,
-    PITCH = TILE + WIDE,
-    COLUMNS = SIZE / TILE,       /* times WIDE values that a thread has of each row */
-    VALUES = TILE * TILE / SIZE, /* keys whose values are at hand */
-    ROOM = 2 * STEP * PITCH > TILE * TILE ? 2 * STEP * PITCH : TILE * TILE
-};
-typedef pack<A, WIDE> few;
-
-/* STEP elements of TILE rows, from `first` on. */
-DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 along, int whole, A *to)
-{
-#pragma unroll
-    for (int n = threadIdx.x; n < TILE * (STEP / EACH); n += BLOCK) {
-        const int row = n % TILE, d = n / TILE * EACH;
-        piece some = {};
-        if (at[row] != ABSENT)
-            some = piece_of(from + at[row], first + d, size, along, whole);
-        A wide[EACH];
-        widen(some, wide);
-#pragma unroll
-        for (int e = 0; e < EACH; e++)
-            to[(d + e) * PITCH + row] = wide[e];
-    }
-}
-
-/* Values of VALUES keys. True where one is no number, or infinite: by a weight of 0 it would be a NaN. */
-DEVICE bool lay_values(const cuda_attention_args &args, const i64 *at, A *to)
-{
-    A odd = 0;
-#pragma unroll 4
-    for (int n = threadIdx.x; n < VALUES * (SIZE / EACH); n += BLOCK) {
-        const int key = n / (SIZE / EACH), d = n % (SIZE / EACH) * EACH;
-        piece some = {};
-        if (at[key] != ABSENT)
-            some = piece_of((const IN *)args.v + at[key], d, args.value_size, args.v_stride[3], args.whole_v);
-        A wide[EACH];
-        widen(some, wide);
-#pragma unroll
-        for (int e = 0; e < EACH; e++) {
-            odd += wide[e] - wide[e];
-            to[key * SIZE + d + e] = wide[e];
-        }
-    }
-    return !(odd == 0);
-}
-
-DEVICE void multiply(const A *q, const A *k, A score[WIDE][WIDE])
-{
-    const A *mine = q + threadIdx.x / SIDE * WIDE, *theirs = k + threadIdx.x % SIDE * WIDE;
-#pragma unroll 8
-    for (int d = 0; d < STEP; d++) {
-        const few a = *(const few *)(mine + d * PITCH), b = *(const few *)(theirs + d * PITCH);
-#pragma unroll
-        for (int i = 0; i < WIDE; i++) {
-#pragma unroll
-            for (int j = 0; j < WIDE; j++)
-                score[i][j] = fused(a.of[i], b.of[j], score[i][j]);
-        }
-    }
-}
-
-/* Adds `count` keys' values by their weights; GUARDED, what is hidden counts nowhere, whatever it is. */
-template <bool GUARDED>
-DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE][COLUMNS][WIDE])
-{
-    const A *mine = weights + threadIdx.x / SIDE * WIDE;
-#pragma unroll 4
-    for (int key = 0; key < count; key++) {
-        const few w = *(const few *)(mine + key * PITCH);
-#pragma unroll
-        for (int c = 0; c < COLUMNS; c++) {
-            const few v = *(const few *)(values + key * SIZE + c * TILE + threadIdx.x % SIDE * WIDE);
-#pragma unroll
-            for (int i = 0; i < WIDE; i++) {
-#pragma unroll
-                for (int e = 0; e < WIDE; e++) {
-                    if (!GUARDED || w.of[i] != 0)
-                        sums[i][c][e] = fused(w.of[i], v.of[e], sums[i][c][e]);
-                }
-            }
-        }
-    }
-}
+/* Attention of many rows: a block has TILE of them, and takes keys TILE at a time. */
 
 /* What a thread knows of its rows; the 16 threads of a row know the same of it, but for the sum, of which each has
  * its own keys'. */
@@ -101,7 +11,7 @@ struct rows {
 DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first, rows &r, A score[WIDE][WIDE],
                   A sums[WIDE][COLUMNS][WIDE], A *weights)
 {
-    const int x = threadIdx.x % SIDE * WIDE, y = threadIdx.x / SIDE * WIDE;
+    const int x = threadIdx.x % SIDE * WIDE;
     A kept[WIDE][WIDE];
 #pragma unroll
     for (int i = 0; i < WIDE; i++) {
@@ -124,9 +34,9 @@ DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first,
             const A weight = of_exp(score[i][j] - level);
             sum += weight;
 #if DROPOUT
-            kept[j][i] = keeps(args, s, r.of[i], first + x + j, d) ? weight : (A)0;
+            kept[i][j] = keeps(args, s, r.of[i], first + x + j, d) ? weight : (A)0;
 #else
-            kept[j][i] = weight;
+            kept[i][j] = weight;
 #endif
         }
         r.greatest[i] = high;
@@ -138,14 +48,7 @@ DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first,
                 sums[i][c][e] *= less;
         }
     }
-#pragma unroll
-    for (int j = 0; j < WIDE; j++) {
-        few turned;
-#pragma unroll
-        for (int i = 0; i < WIDE; i++)
-            turned.of[i] = kept[j][i];
-        *(few *)(weights + (x + j) * PITCH + y) = turned;
-    }
+    lay_turned(kept, weights);
 }
 
 DEVICE void write_rows(const cuda_attention_args &args, const sequence &s, const rows &r,
@@ -226,13 +129,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attentio
             multiply(room, room + STEP * PITCH, score);
         }
         weigh(args, s, first, r, score, sums, weights);
-        for (int key = 0; key < TILE && first + key < seen.end; key += VALUES) {
-            __syncthreads();
-            if (__syncthreads_or(lay_values(args, v_at + key, room)))
-                add_values<true>(weights + key * PITCH, room, VALUES, sums);
-            else
-                add_values<false>(weights + key * PITCH, room, VALUES, sums);
-        }
+        add_tile(weights, (const IN *)args.v, v_at, seen.end - first, args.value_size, args.v_stride[3], args.whole_v, room,
+                 sums);
     }
     write_rows(args, s, r, sums);
 }

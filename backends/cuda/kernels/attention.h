@@ -17,6 +17,25 @@ typedef struct cuda_attention_shape {
 /* A function of the row and the problem alone. */
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out);
 
+/* What the kernels are given of Q, K, V, OUT, LSE, a mask and the op's numbers; not of sinks and tables, which gradients
+ * have not. */
+void cuda_attention_put(const tn_run *run, cuda_attention_args *to);
+void cuda_attention_put_strides(const tn_layout *layout, long long to[4]);
+
+/* Whether each row of an operand is read 16 bytes at once: all rows begin at a multiple of them. */
+int cuda_attention_is_whole(const tn_layout *layout);
+
+/* The options of a unit, for heads of the op's size; room for CUDA_ATTENTION_OPTIONS bytes. */
+enum { CUDA_ATTENTION_OPTIONS = 192 };
+void cuda_attention_options(const tn_op *op, char *out);
+
+/* Of a block of many rows, or of many keys. */
+int64_t cuda_attention_tile(const tn_op *op);
+
+/* Sizes of heads up to `most`, and counts that the kernels can number. */
+tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why);
+tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
+
 tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query);
 

@@ -8,12 +8,10 @@
 /* Places are counted in 32 bits, and so are blocks. */
 enum { PLACES_MOST = 1 << 30 };
 
-static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
+tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why)
 {
-    enum { SIZE = 512, SIZE_F64 = 256 };
     const tn_attention_op *at = &op->as.attention;
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
-    const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? SIZE_F64 : SIZE;
     return greater <= most
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_SHAPE, "head size", most, greater,
@@ -21,11 +19,11 @@ static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
                              "of parts of keys by hand");
 }
 
-static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
-    const int64_t pages =
-        op->operand[TN_ATTENTION_PAGES].dtype ? op->operand[TN_ATTENTION_K].shape[0] : 0;
+    const bool paged =
+        op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_PAGES].dtype != TN_DTYPE_NONE;
     const struct {
         const char *what;
         int64_t found;
@@ -33,7 +31,7 @@ static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refu
                   {"heads", at->heads},
                   {"queries", at->queries},
                   {"keys", at->keys},
-                  {"pages", pages}};
+                  {"pages", paged ? op->operand[TN_ATTENTION_K].shape[0] : 0}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (counts[i].found > PLACES_MOST)
             return cuda_refuse(why, TN_REFUSE_SHAPE, counts[i].what, PLACES_MOST, counts[i].found,
@@ -44,9 +42,16 @@ static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refu
     if (rows > PLACES_MOST)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "rows", PLACES_MOST, (int64_t)rows,
                            "split queries or heads");
-    if (all > all_most)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "rows of all", (int64_t)all_most, (int64_t)all,
-                           "split the batch");
+    return all <= all_most ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_SHAPE, "rows of all", (int64_t)all_most,
+                                         (int64_t)all, "split the batch");
+}
+
+static tn_status admit_blocks(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+{
+    tn_status status = cuda_attention_admit_counts(op, why);
+    if (status)
+        return status;
     cuda_attention_shape shape;
     cuda_attention_shape_of(row, op, &shape);
     const double blocks = (double)shape.lots *
@@ -59,9 +64,11 @@ static tn_status admit_counts(const tn_kernel_row *row, const tn_op *op, tn_refu
 
 tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    tn_status status = admit_sizes(query->op, why);
+    enum { SIZE = 512, SIZE_F64 = 256 };
+    const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
+    tn_status status = cuda_attention_admit_sizes(query->op, wide ? SIZE_F64 : SIZE, why);
     if (!status)
-        status = admit_counts(row, query->op, why);
+        status = admit_blocks(row, query->op, why);
     return status ? status : cuda_admit_alignment(query, why);
 }
 
@@ -103,7 +110,7 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
 /* One that promises more is never predicted to be the faster. */
 double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query)
 {
-    if (admit_counts(row, query->op, NULL))
+    if (admit_blocks(row, query->op, NULL))
         return 0;
     const double own = time_of(row, query), other = time_of(&cuda_attention_row, query);
     return row == &cuda_attention_row || own > other ? own : other * 1.01;

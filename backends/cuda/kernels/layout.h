@@ -85,7 +85,7 @@ cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int
 
 extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,
     cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row,
-    cuda_attention_row, cuda_attention_invariant_row;
+    cuda_attention_row, cuda_attention_invariant_row, cuda_attention_backward_row;
 
 /* Those of the numbers, 0-ended. */
 extern const tn_dtype cuda_number_dtypes[];

@@ -1,0 +1,139 @@
+/* The row of attention's gradients: kernels of our own, for what cuDNN does not take: f32 and f64, dropout, masks and
+ * heads of any size, any strides. One plan is for every length. */
+#include "attention.h"
+
+/* The kernels of one case. */
+typedef struct plan {
+    cuda_kernel *dq, *dkv;
+} plan;
+
+static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    char options[CUDA_ATTENTION_OPTIONS];
+    plan *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(plan));
+    if (!made)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    *made = (plan){NULL, NULL};
+    cuda_attention_options(run->op, options);
+    tn_status status =
+        cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dq", options, &made->dq, err);
+    if (!status)
+        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dkv", options,
+                                  &made->dkv, err);
+    if (status) {
+        cuda_plan_release(run, made);
+        return status;
+    }
+    *out = made;
+    *out_bytes = sizeof *made;
+    return TN_OK;
+}
+
+/* Of each row the sum of out times its gradient. */
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    const tn_attention_op *at = &query->op->as.attention;
+    const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
+    (void)row;
+    return (uint64_t)at->batch * (uint64_t)at->heads * (uint64_t)at->queries *
+           (wide ? sizeof(double) : sizeof(float));
+}
+
+static int64_t blocks_of(const tn_op *op, int64_t rows)
+{
+    const int64_t tile = cuda_attention_tile(op);
+    return (rows + tile - 1) / tile;
+}
+
+/* Blocks of all rows, and of all keys, and what one group has of each. */
+typedef struct shape {
+    int64_t lots, rows, keys;
+} shape;
+
+static shape shape_of(const tn_op *op)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    return (shape){at->batch * at->groups, blocks_of(op, at->queries * ratio),
+                   blocks_of(op, at->keys)};
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    enum { SIZE = 256, BLOCKS_MOST = 1 << 30 };
+    tn_status status = cuda_attention_admit_sizes(query->op, SIZE, why);
+    (void)row;
+    if (!status)
+        status = cuda_attention_admit_counts(query->op, why);
+    if (status)
+        return status;
+    const shape s = shape_of(query->op);
+    const double blocks = (double)s.lots * (double)(s.rows > s.keys ? s.rows : s.keys);
+    return blocks <= BLOCKS_MOST ? cuda_admit_alignment(query, why)
+                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", BLOCKS_MOST,
+                                               (int64_t)blocks, "split queries or the batch");
+}
+
+static void put_gradients(const tn_run *run, cuda_gradient_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->dout = tn_operand(run, TN_ATTENTION_DOUT);
+    to->dq = tn_operand(run, TN_ATTENTION_DQ);
+    to->dk = tn_operand(run, TN_ATTENTION_DK);
+    to->dv = tn_operand(run, TN_ATTENTION_DV);
+    to->delta = run->workspace;
+    to->whole_dout = cuda_attention_is_whole(&of[TN_ATTENTION_DOUT]);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DOUT], to->dout_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DQ], to->dq_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DK], to->dk_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DV], to->dv_stride);
+}
+
+static tn_status run_gradients(const tn_run *run, tn_error *err)
+{
+    const plan *made = run->plan;
+    const shape s = shape_of(run->op);
+    cuda_gradient_args args = {0};
+    tn_status status = TN_OK;
+    cuda_attention_put(run, &args.of);
+    put_gradients(run, &args);
+    args.of.blocks = (int)s.rows;
+    args.key_blocks = (int)s.keys;
+    if (s.rows > 0)
+        status = cuda_plan_launch(run, made->dq, (unsigned)(s.lots * s.rows), &args, err);
+    if (!status && s.keys > 0)
+        status = cuda_plan_launch(run, made->dkv, (unsigned)(s.lots * s.keys), &args, err);
+    return status;
+}
+
+enum {
+    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE |
+           TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES |
+           TN_ATTENTION_USES_OFFSET,
+    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
+           TN_ATTENTION_DIM_KEYS
+};
+
+/* What is done to a row, or to a key, depends on its own sequence alone. */
+const tn_kernel_row cuda_attention_backward_row = {
+    .struct_size = sizeof(tn_kernel_row),
+    .name = "cuda.attention-backward.own",
+    .platform = "cuda",
+    .library = "nvrtc",
+    .backend = "mem_efficient",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .version = 1,
+    .dtypes = cuda_float_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .honours = USES,
+    .free_dims = DIMS,
+    .flops_per_us = 1e7,
+    .bytes_per_us = 3e6,
+    .overhead_us = 8,
+    .admit = admit,
+    .workspace = workspace,
+    .plan = plan_gradients,
+    .plan_release = cuda_plan_release,
+    .run = run_gradients,
+};

@@ -1,0 +1,118 @@
+/* Tiles of TILE rows by TILE keys, and products with them, of small squares in registers: thread (x, y) of 16 by 16 has
+ * WIDE y and on of one side, WIDE x and on of the other. Heads come STEP elements at a time, turned, so that a square's
+ * sides lie together; values so many rows at a time that they have room. */
+enum {
+    SIDE = 16,
+    WIDE = sizeof(A) == 8 ? 2 : 4,
+    TILE = SIDE * WIDE,
+    STEP = 32,
+    PITCH = TILE + WIDE,
+    COLUMNS = SIZE / TILE,       /* times WIDE values that a thread has of each row */
+    VALUES = TILE * TILE / SIZE, /* rows whose values are at hand */
+    ROOM = 2 * STEP * PITCH > TILE * TILE ? 2 * STEP * PITCH : TILE * TILE
+};
+typedef pack<A, WIDE> few;
+
+/* STEP elements of TILE rows, from `first` on. */
+DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 along, int whole, A *to)
+{
+#pragma unroll
+    for (int n = threadIdx.x; n < TILE * (STEP / EACH); n += BLOCK) {
+        const int row = n % TILE, d = n / TILE * EACH;
+        piece some = {};
+        if (at[row] != ABSENT)
+            some = piece_of(from + at[row], first + d, size, along, whole);
+        A wide[EACH];
+        widen(some, wide);
+#pragma unroll
+        for (int e = 0; e < EACH; e++)
+            to[(d + e) * PITCH + row] = wide[e];
+    }
+}
+
+/* VALUES rows, whole. True where one has what is no number, or infinite: by a weight of 0 it would be a NaN. */
+DEVICE bool lay_values(const IN *from, const i64 *at, int size, i64 along, int whole, A *to)
+{
+    A odd = 0;
+#pragma unroll 4
+    for (int n = threadIdx.x; n < VALUES * (SIZE / EACH); n += BLOCK) {
+        const int key = n / (SIZE / EACH), d = n % (SIZE / EACH) * EACH;
+        piece some = {};
+        if (at[key] != ABSENT)
+            some = piece_of(from + at[key], d, size, along, whole);
+        A wide[EACH];
+        widen(some, wide);
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            odd += wide[e] - wide[e];
+            to[key * SIZE + d + e] = wide[e];
+        }
+    }
+    return !(odd == 0);
+}
+
+/* Adds STEP products of the rows of both sides, by y and by x. */
+DEVICE void multiply(const A *a_side, const A *b_side, A score[WIDE][WIDE])
+{
+    const A *mine = a_side + threadIdx.x / SIDE * WIDE, *theirs = b_side + threadIdx.x % SIDE * WIDE;
+#pragma unroll 8
+    for (int d = 0; d < STEP; d++) {
+        const few a = *(const few *)(mine + d * PITCH), b = *(const few *)(theirs + d * PITCH);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++) {
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                score[i][j] = fused(a.of[i], b.of[j], score[i][j]);
+        }
+    }
+}
+
+/* Adds `count` keys' values by their weights; GUARDED, what is hidden counts nowhere, whatever it is. */
+template <bool GUARDED>
+DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE][COLUMNS][WIDE])
+{
+    const A *mine = weights + threadIdx.x / SIDE * WIDE;
+#pragma unroll 4
+    for (int key = 0; key < count; key++) {
+        const few w = *(const few *)(mine + key * PITCH);
+#pragma unroll
+        for (int c = 0; c < COLUMNS; c++) {
+            const few v = *(const few *)(values + key * SIZE + c * TILE + threadIdx.x % SIDE * WIDE);
+#pragma unroll
+            for (int i = 0; i < WIDE; i++) {
+#pragma unroll
+                for (int e = 0; e < WIDE; e++) {
+                    if (!GUARDED || w.of[i] != 0)
+                        sums[i][c][e] = fused(w.of[i], v.of[e], sums[i][c][e]);
+                }
+            }
+        }
+    }
+}
+
+/* Lays a square with its sides exchanged, as add_values reads it. */
+DEVICE void lay_turned(const A square[WIDE][WIDE], A *to)
+{
+    const int x = threadIdx.x % SIDE * WIDE, y = threadIdx.x / SIDE * WIDE;
+#pragma unroll
+    for (int j = 0; j < WIDE; j++) {
+        few turned;
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            turned.of[i] = square[i][j];
+        *(few *)(to + (x + j) * PITCH + y) = turned;
+    }
+}
+
+/* Adds TILE rows of values, of which those before `count` are there. All threads of the block. */
+DEVICE void add_tile(const A *weights, const IN *from, const i64 *at, int count, int size, i64 along, int whole,
+                     A *room, A sums[WIDE][COLUMNS][WIDE])
+{
+    for (int row = 0; row < TILE && row < count; row += VALUES) {
+        __syncthreads();
+        if (__syncthreads_or(lay_values(from, at + row, size, along, whole, room)))
+            add_values<true>(weights + row * PITCH, room, VALUES, sums);
+        else
+            add_values<false>(weights + row * PITCH, room, VALUES, sums);
+    }
+}
