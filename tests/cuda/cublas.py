@@ -74,6 +74,18 @@ class Decisions(script.Case):
         why = self.refused(rows, BLAS)
         self.assertEqual((why["code"], why["what"]), ("feature", "bias"))
 
+    def test_a_bias_lies_as_its_kernels_read_it(self):
+        problem = "matmul:bf16:m=512,n=384,k=256,bias=1,align=64;64;64;"
+        for name in (LT + ".half", LT + ".half-reduced.2"):
+            why = self.refused(self.rows(problem + "8"), name)
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("alignment", "bias", 16, 8))
+            self.assertNotEqual(self.rows(problem + "16")[name]["verdict"], "refused")
+
+    def test_sizes_are_named(self):
+        for problem, what in (("m=3000000000,n=8,k=8", "m"), ("m=8,n=3000000000,k=8", "n"), ("m=8,n=8,k=3000000000", "k")):
+            why = self.refused(self.rows("matmul:bf16:" + problem), LT + ".half")
+            self.assertEqual((why["what"], why["needed"], why["found"]), (what, 2147483647, 3000000000))
+
     def chosen(self, problem, *settings):
         words = [word for setting in settings for word in ("--set", setting)]
         rows = self.rows(problem, "h200", *words)
@@ -261,7 +273,7 @@ class Libraries(script.Case):
         self.assertEqual(done.returncode, 1)
 
     def test_it_has_nothing_for_the_product(self):
-        for value in ("15", "none"):
+        for value in ("15", "7", "none"):
             done = self.check(STUB_LT=value)
             self.assertIn("cuBLASLt has nothing for this product", done.stdout + done.stderr)
 

@@ -100,6 +100,8 @@ class Decisions(script.Case):
                 ("attention:bf16:h=4,varlen=64;32,d=64,sstart=2", "stride", "starts.stride"),
                 ("attention:bf16:h=3,varlen=2x3000000,d=8,layout=blhd", "shape", "packed rows"),
                 ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
+                ("attention:bf16:b=3,h=4,lq=1,lk=96,d=64,page=48,pool=20", "shape", "page"),
+                ("attention:bf16:b=2,h=4,l=64,d=64,used=1,align=64;64;64;64;2", "alignment", "alignment"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sq=16388;4097;64;1", "stride", "q.stride"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,slse=512;128;2", "stride", "lse.stride")):
             why = self.why(problem)
@@ -119,6 +121,12 @@ class Decisions(script.Case):
         self.assertIn(f"to {bytes} bytes of workspace", row["note"])
         why = self.why(problem, "--set", "workspace.limit=2m")
         self.assertEqual((why["code"], why["needed"]), ("memory", row["workspace"]))
+
+    def test_gradients_with_a_mask_have_so_many_rows(self):
+        for name in (BACK, BACK + ".repeating"):
+            why = self.why("attention-backward:bf16:b=257,h=257,l=128,d=64,mask=additive", name=name)
+            self.assertEqual((why["what"], why["needed"], why["found"]), ("batch, heads", 65535, 66049))
+            self.taken("attention-backward:bf16:b=64,h=16,l=128,d=64,mask=additive", name=name)
 
     def test_gradients_have_no_dropout(self):
         """On an H200 they came out wrong."""
@@ -299,7 +307,8 @@ class Libraries(script.Case):
             self.assertNotIn(self.why(problem, name, first)["code"], ("version", "known-bad"), (problem, first))
 
     def test_what_it_refuses_is_said_in_its_words(self):
-        self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN="3000"))
+        for code in ("2000", "3000"):
+            self.assertIn("cuDNN does not take it: the stub has no shape like this", self.check(STUB_DNN=code))
         self.assertIn("cuDNN has no engine for this attention: the stub has no shape like this",
                       self.check(STUB_DNN="none"))
         self.assertIn("does not give the same bits in every run", self.check(STUB_DNN_DIFFERS="1"))

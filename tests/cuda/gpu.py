@@ -446,39 +446,39 @@ class Gpu(script.Case):
         self.write(problem, *settings, [(c["kernel"], c["verdict"]) for c in said["candidates"]])
         return said["chosen"]
 
+    def taken_by(self, problem, *settings):
+        """What is taken with settings, after what that gives was checked."""
+        words = [word for setting in settings for word in ("--set", setting)]
+        done = self.command(*words, "check", problem)
+        self.assertEqual(done.returncode, 0, f"{settings}: {done.stdout}{done.stderr}")
+        return self.taken(problem, *settings)
+
     def test_5_settings_of_products(self):
-        """Each changes which kernel is taken, and what that gives is right by the bounds of its own."""
-        lt, problem = "cuda.matmul.cublaslt", "matmul:f32:m=512,n=512,k=512@cuda:0"
-        tf32 = "cuda.matmul.fp32_precision=tf32"
-        list(side_by_side(self.check_permitted, PERMITTED))
-        self.assertEqual(self.taken(problem), lt)
-        self.assertEqual(self.taken(problem, tf32), lt + ".tf32")
-        narrow = "matmul:bf16:m=64,n=64,k=65536@cuda:0"
-        self.assertEqual(
-            self.taken(narrow, "cuda.matmul.allow_bf16_reduced_precision_reduction=false"),
-            lt + ".half")
-        half = "matmul:f16:m=2048,n=2048,k=2048@cuda:0"  # where computing, and not memory, takes the time
-        self.assertEqual(self.taken(half), lt + ".half-reduced")
-
-        def try_one(wanted):
-            setting, name = wanted
-            self.assertEqual(self.taken(half, setting), name, setting)
-            done = self.command("--set", setting, "check", half)
-            self.assertEqual(done.returncode, 0, f"{setting}: {done.stdout}{done.stderr}")
-
-        list(side_by_side(try_one, (
-            ("cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
-            ("cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
-            ("cuda.matmul.allow_fp16_accumulation=true", lt + ".f16-sums"),
-            ("cuda.preferred_blas_library=cublas", "cuda.matmul.cublas.half-reduced"),
-            ("cuda.cublaslt_workspace_size=1m", lt + ".half-reduced"),
-            ("cuda.cublaslt_workspace_size=0", lt + ".half-reduced"),
-            ("determinism=run-to-run", lt + ".half-reduced"))))
+        """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of
+        its own."""
+        lt, f32 = "cuda.matmul.cublaslt", "matmul:f32:m=512,n=512,k=512@cuda:0"
+        # Where computing, and not memory, takes the time.
+        f16, bf16 = (f"matmul:{dtype}:m=2048,n=2048,k=2048@cuda:0" for dtype in ("f16", "bf16"))
         groups = "matmul:bf16:m=64,n=512,k=512,grouped=1@cuda:0"
-        other = self.taken(groups, "cuda.matmul.prefer_cublaslt_grouped_gemm=true")
-        self.assertEqual(self.taken(groups), "cuda.matmul.cublas.grouped-half")
-        self.assertTrue(other.startswith(lt), other)
-        self.sum_up("products", "11 settings seen to change what is taken, or what it has")
+        plain = {f32: lt, f16: lt + ".half-reduced", bf16: lt + ".half-reduced", groups: "cuda.matmul.cublas.grouped-half"}
+        wanted = (
+            (f32, "cuda.matmul.fp32_precision=tf32", lt + ".tf32"),
+            (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction=false", lt + ".half"),
+            (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
+            (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
+            (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
+            (f16, "cuda.matmul.allow_fp16_accumulation=true", lt + ".f16-sums"),
+            (f16, "cuda.preferred_blas_library=cublas", "cuda.matmul.cublas.half-reduced"),
+            (groups, "cuda.matmul.prefer_cublaslt_grouped_gemm=true", lt + ".half"),
+            (f16, "cuda.cublaslt_workspace_size=1m", plain[f16]), (f16, "cuda.cublaslt_workspace_size=0", plain[f16]),
+            (f16, "determinism=run-to-run", plain[f16]))
+        list(side_by_side(self.check_permitted, PERMITTED))
+        found = dict(zip(plain, side_by_side(self.taken_by, plain)))
+        self.assertEqual(found, plain)
+        taken = list(side_by_side(lambda one: self.taken_by(*one[:2]), wanted))
+        self.assertEqual([(one[1], name) for one, name in zip(wanted, taken)], [one[1:] for one in wanted])
+        changed = sum(name != plain[one[0]] for one, name in zip(wanted, taken))
+        self.sum_up("products", f"{changed} settings seen to change what is taken, {len(wanted) - changed} to leave it")
 
     def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
         """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""

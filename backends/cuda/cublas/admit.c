@@ -57,10 +57,24 @@ tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, 
     return status ? status : cuda_admit_alignment(query, why);
 }
 
+/* pytorch/pytorch pull request 194497: a kernel may be chosen that reads the bias 16 bytes at once, of whose alignment
+ * cuBLASLt is told nothing. */
+static tn_status admit_bias(const tn_op *op, tn_refusal *why)
+{
+    enum { AT_ONCE = 16 };
+    const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
+    return !bias->dtype || bias->alignment >= AT_ONCE
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_ALIGNMENT, "bias", AT_ONCE, bias->alignment,
+                             "its kernels may read a bias 16 bytes at once");
+}
+
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     lt_shape shape;
     tn_status status = cuda_blas_admit_kind(row, query, why);
+    if (!status)
+        status = admit_bias(query->op, why);
     return status ? status : lt_shape_of(query->op, &shape, why);
 }
 

@@ -110,6 +110,8 @@ static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, 
     const lt_found *taken = &found[count > answer ? answer : count > 0 ? count - 1 : 0];
     if (!code)
         code = count > 0 ? taken->state : LT_NOT_SUPPORTED;
+    if (code == LT_INVALID_VALUE) /* what it finds wrong with a product, it does not take */
+        code = LT_NOT_SUPPORTED;
     plan->algo = taken->algo;
     return cuda_lt_check(code, "cublasLtMatmulAlgoGetHeuristic", err);
 }

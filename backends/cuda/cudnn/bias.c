@@ -89,12 +89,27 @@ dnn_desc dnn_bias(dnn_graph *graph, const tn_op *op)
     return dnn_tensor(graph, &layout, DNN_FROM_BIAS);
 }
 
+/* Of rows, whose LSE is raised to the least number before. */
+static tn_status admit_least(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t rows = at->batch * at->heads * at->queries;
+    int64_t line, lines;
+    if (!dnn_needs_least(op) || rows == 0 || lay(rows, at->queries, &line, &lines))
+        return TN_OK;
+    return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "queries", LINE_MOST, line,
+                                          "gradients with a mask have at most so many")
+                            : cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", LINES_MOST, lines,
+                                          "gradients with a mask have at most so many of both");
+}
+
 tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
 {
     const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
     int64_t together = 1, line, lines;
-    if (mask->dtype != TN_BOOL)
-        return TN_OK;
+    tn_status status = admit_least(op, why);
+    if (status || mask->dtype != TN_BOOL)
+        return status;
     for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
         if (mask->shape[d] == 1 || mask->stride[d] == 0)
             continue;

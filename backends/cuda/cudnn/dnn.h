@@ -50,4 +50,7 @@ void dnn_said(const cuda_dnn *self, char *out, size_t size);
 /* The status of one of the library's results, with what it says of it on this thread. */
 tn_status dnn_check(const cuda_dnn *self, dnn_status code, const char *call, tn_error *err);
 
+/* The same of a graph that is being planned: what the library finds wrong with one, it does not take. */
+tn_status dnn_check_plan(const cuda_dnn *self, dnn_status code, const char *call, tn_error *err);
+
 #endif

@@ -15,7 +15,7 @@ typedef struct choice {
 static tn_status tell(choice *c)
 {
     dnn_graph *graph = c->graph;
-    return dnn_check(graph->dnn, graph->code, graph->call, &c->said);
+    return dnn_check_plan(graph->dnn, graph->code, graph->call, &c->said);
 }
 
 /* A step of its own: what failed before it is forgotten. */

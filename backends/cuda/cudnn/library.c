@@ -153,6 +153,17 @@ tn_status dnn_check(const cuda_dnn *self, dnn_status code, const char *call, tn_
     return tn_fail(err, TN_INTERNAL, code, call, "cuDNN's result is %d%s%s", code, is, said);
 }
 
+tn_status dnn_check_plan(const cuda_dnn *self, dnn_status code, const char *call, tn_error *err)
+{
+    enum { CATEGORY = 1000, BAD_PARAMETER = 2 };
+    char said[192];
+    if (code / CATEGORY != BAD_PARAMETER)
+        return dnn_check(self, code, call, err);
+    dnn_said(self, said, sizeof said);
+    return tn_fail(err, TN_UNSUPPORTED, code, call, "cuDNN does not take it%s%s",
+                   said[0] ? ": " : "", said);
+}
+
 /* Two majors of CUDA: what was made for a later one than the driver's does not start on it. */
 static tn_status check_majors(const cuda_dnn *self, const cuda *platform, tn_error *err)
 {

@@ -110,8 +110,8 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, int32_t starts,
         return cuda_refuse(why, TN_REFUSE_STRIDE, "starts.stride", 1, op->operand[starts].stride[0],
                            "where sequences start lies together");
     if (row < 1 || rows > INT32_MAX / row)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "packed elements", INT32_MAX, INT64_MAX,
-                           "where a sequence begins is counted in 32 bits");
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "packed rows", row < 1 ? 0 : INT32_MAX / row, rows,
+                           "where a sequence begins, in elements, is counted in 32 bits");
     return rows <= WHOLE_MOST / odd
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_SHAPE, "packed rows", WHOLE_MOST / odd, rows,

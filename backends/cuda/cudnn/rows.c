@@ -224,6 +224,14 @@ static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
                              "a single query is not taken with sinks");
 }
 
+static int64_t power_above(int64_t x)
+{
+    int64_t power = 1;
+    while (power < x)
+        power *= 2;
+    return power;
+}
+
 /* Keys in pages, which always have lengths, and so what those need. NVIDIA/TransformerEngine pull request 2121. */
 static tn_status admit_pages(const tn_query *query, tn_refusal *why)
 {
@@ -233,6 +241,10 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
         return TN_OK;
     if (capability_of(query) == ADA && is_before(query, ON_ADA))
         return refuse_version(why, query, ON_ADA, "before 9.13 keys in pages go wrong on 8.9");
+    const int64_t page = query->op->as.attention.page;
+    if (page & (page - 1))
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "page", power_above(page), page,
+                           "a page has a power of two of keys");
     return pages->shape[1] <= 1 || pages->stride[1] == 1
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_STRIDE, "pages.stride", 1, pages->stride[1],
@@ -293,6 +305,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_packed(query, why);
     if (!status)
         status = admit_decode(query, why);
+    if (!status)
+        status = cuda_admit_alignment(query, why);
     return status ? status : admit_dropout(query, why);
 }
 

@@ -31,16 +31,35 @@ static void shape_lengths(const tn_attention_op *at, dnn_shape *out)
     out->left_by = at->left + 1 - at->shift;
 }
 
+static tn_status admit_numbers(const tn_attention_op *at, tn_refusal *why)
+{
+    const struct {
+        const char *name;
+        int64_t found;
+    } numbers[] = {{"queries", at->queries},
+                   {"keys", at->keys},
+                   {"window.left", at->left},
+                   {"window.right", at->right},
+                   {"shift", at->shift < -INT64_MAX ? INT64_MAX
+                             : at->shift < 0        ? -at->shift
+                                                    : at->shift}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (numbers[i].found > INT32_MAX / 2)
+            return cuda_refuse(why, TN_REFUSE_SHAPE, numbers[i].name, INT32_MAX / 2,
+                               numbers[i].found, "lengths and bounds of at most 1073741823 each");
+    }
+    return TN_OK;
+}
+
 tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
     *out = (dnn_shape){.lengths = op->kind == TN_OP_ATTENTION &&
                                   (op->operand[TN_ATTENTION_LENGTHS].dtype != TN_DTYPE_NONE ||
                                    op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE)};
-    if (at->queries > INT32_MAX / 2 || at->keys > INT32_MAX / 2 || at->left > INT32_MAX / 2 ||
-        at->right > INT32_MAX / 2 || at->shift > INT32_MAX / 2 || at->shift < -INT32_MAX / 2)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "queries, keys", INT32_MAX / 2, INT64_MAX,
-                           "lengths and bounds of at most 1073741823 each");
+    tn_status status = admit_numbers(at, why);
+    if (status)
+        return status;
     if (out->lengths)
         shape_lengths(at, out);
     else
