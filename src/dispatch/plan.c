@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "declined.h"
 #include "device/stream/life.h"
 #include "dispatch/trust/admission.h"
@@ -28,6 +29,31 @@ static bool is_for_now(tn_status status)
     return status == TN_BUSY || status == TN_OUT_OF_MEMORY || status == TN_DEVICE_LOST;
 }
 
+/* The library of a kernel that says so does not start here: the machine's fault, and not the problem's. */
+static bool does_not_serve(tn_status status)
+{
+    return status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
+}
+
+/* What a plan that fails says of its kernel and of this process, and not of now. */
+static bool is_declined(tn_status status)
+{
+    return status == TN_UNSUPPORTED || does_not_serve(status);
+}
+
+static void tell_lame(const tni_kernel *kernel, const char *text)
+{
+    tni_log(TN_LOG_WARNING, "%s does not serve here: %s", kernel->row->name, text);
+}
+
+/* Its test could not be made for that, so its plan would not be. */
+static void decline(const tni_question *question, const tni_contender *candidate, const char *text)
+{
+    tni_state state;
+    tni_state_begin(question, candidate, &state);
+    tni_declined_note(&state, text);
+}
+
 /* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it
  * cannot be tested now, and another one has to do. */
 static bool test(const tni_question *question, const tni_contender *candidate, tn_error *why)
@@ -37,6 +63,8 @@ static bool test(const tni_question *question, const tni_contender *candidate, t
     tn_status status = open_library(candidate->kernel, &self, &version, why);
     if (!status)
         status = tni_trust_examine(question, candidate->kernel, version, why);
+    if (does_not_serve(status))
+        decline(question, candidate, why->message);
     return status == TN_OK;
 }
 
@@ -145,8 +173,10 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
     *made = *like;
     atomic_init(&made->references, 1);
     tn_status status = make_native(question, made, &said);
-    if (status == TN_UNSUPPORTED)
+    if (is_declined(status))
         tni_declined_note(made, said.message);
+    if (does_not_serve(status))
+        tell_lame(like->kernel, said.message);
     if (status && err)
         *err = said;
     if (status)
@@ -159,7 +189,7 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
 bool tni_choose_again(const tni_question *question, const tni_contender *tried, tn_status status)
 {
     tn_refusal why = {.struct_size = sizeof why};
-    return status == TN_UNSUPPORTED && !question->only && tni_declined(question, tried, &why);
+    return is_declined(status) && !question->only && tni_declined(question, tried, &why);
 }
 
 tni_state *tni_state_retain(tni_state *state)

@@ -128,6 +128,13 @@ class Decisions(script.Case):
             self.assertEqual((why["what"], why["needed"], why["found"]), ("batch, heads", 65535, 66049))
             self.taken("attention-backward:bf16:b=64,h=16,l=128,d=64,mask=additive", name=name)
 
+    def test_gradients_of_large_heads_come_in_pairs(self):
+        for sizes in ("d=64,dv=256", "d=192", "d=256,dv=128", "d=160,dv=160"):
+            why = self.why(f"attention-backward:bf16:b=1,h=4,l=256,{sizes}", name=BACK)
+            self.assertEqual((why["code"], why["what"], why["needed"]), ("shape", "head size", 128), sizes)
+        for sizes in ("d=256", "d=192,dv=128", "d=64,dv=128"):
+            self.taken(f"attention-backward:bf16:b=1,h=4,l=256,{sizes}", name=BACK)
+
     def test_gradients_have_no_dropout(self):
         """On an H200 they came out wrong."""
         for name in (BACK, BACK + ".repeating"):

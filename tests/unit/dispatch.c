@@ -248,6 +248,33 @@ static void a_kernel_may_decline_when_it_plans(void **state)
     assert_string_equal(short_choice(NULL, "matmul:f32:m=4,n=4,k=1212@toy:0"), "fast");
 }
 
+/* One that is found out when it is first used. The test of admission cannot be made then either. */
+static void a_library_may_not_start(void **state)
+{
+    static const struct {
+        tn_status status;
+        const char *setting;
+    } cases[] = {{TN_UNAVAILABLE, "admission=never"},
+                 {TN_INCOMPATIBLE, "admission=never"},
+                 {TN_UNAVAILABLE, "admission=auto"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_context *context = toy_with(cases[i].setting);
+        char problem[64];
+        tn_error err;
+        toy.plan_fails = cases[i].status;
+        assert_int_equal(multiply(context, 4, 4, 1216 + 4 * (int64_t)i, NULL, 0, &err), TN_OK);
+        assert_string_equal(toy.last, "toy.matmul.slow");
+        snprintf(problem, sizeof problem, "matmul:f32:m=4,n=4,k=%d@toy:0", 1216 + 4 * (int)i);
+        tn_decision *d = explain(context, problem);
+        const tn_candidate *fast = candidate(d, "toy.matmul.fast");
+        assert_int_equal(fast->verdict, TN_VERDICT_REFUSED);
+        assert_contains(fast->why->text, "the toy gave");
+        tn_decision_release(d);
+        tn_context_release(context);
+    }
+}
+
 static void bounds_are_kept(void **state)
 {
     (void)state;
@@ -559,6 +586,7 @@ int main(void)
         cmocka_unit_test(decisions_name_the_rule),
         cmocka_unit_test(plans_are_kept_and_shared),
         cmocka_unit_test(a_kernel_may_decline_when_it_plans),
+        cmocka_unit_test(a_library_may_not_start),
         cmocka_unit_test(bounds_are_kept),
         cmocka_unit_test(only_what_was_prepared),
         cmocka_unit_test(workspaces),

@@ -334,6 +334,12 @@ static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
     return shape->right && corner + at->queries - 1 + shape->right_by <= at->keys - 1;
 }
 
+/* Sizes above 128 that PyTorch has gradients for. */
+static bool is_pair(int64_t size, int64_t value_size)
+{
+    return (size == 256 && value_size == 256) || (size == 192 && value_size == 128);
+}
+
 /* By pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
 static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
@@ -351,6 +357,9 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     if (greater > TILE && query->device->capability.major != 9)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TILE, greater,
                            "gradients of greater heads are for 9.x");
+    if (greater > TILE && !is_pair(at->size, at->value_size))
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TILE, greater,
+                           "gradients of heads above 128 are of 256 and 256, or 192 and 128");
     if (at->keys % TILE != 0 && is_before(query, ODD_KEYS))
         return refuse_version(why, query, ODD_KEYS,
                               "before 9.15.1 gradients need keys that are a multiple of 128");

@@ -178,7 +178,8 @@ static tn_status examine_all(session *s, tn_error *err)
 /* An error is no verdict: what is not there now may be later. */
 static tn_status not_now(const session *s, tn_status status, const tn_error *said, tn_error *err)
 {
-    bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST;
+    bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST ||
+               status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
     return tn_fail(err, own ? status : TN_BUSY, said->native_code, where,
                    "%s could not be tested now: %s", s->exam.kernel->row->name, said->message);
 }
