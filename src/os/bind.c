@@ -62,7 +62,22 @@ static tn_status fill(void *handle, const char *file, const tn_symbol *symbols, 
 typedef struct answers {
     tni_buffer text;
     char last[sizeof((tn_error *)0)->message]; /* without the name */
+    char lame[LONGEST_NAME + 1];               /* the first that is there and needs what is not */
+    char lacking[LONGEST_NAME + 1];            /* which is this */
 } answers;
+
+/* Whether the loader speaks of a file that `name` needs, in the words of glibc, and of which. */
+static bool tells_lacking(const char *name, const char *words, char out[LONGEST_NAME + 1])
+{
+    const char *end = strstr(words, ": cannot open shared object file");
+    const char *file = strrchr(name, '/');
+    size_t length = end ? (size_t)(end - words) : 0;
+    if (length == 0 || length > LONGEST_NAME)
+        return false;
+    memcpy(out, words, length);
+    out[length] = '\0';
+    return strcmp(out, name) != 0 && strcmp(out, file ? file + 1 : name) != 0;
+}
 
 static void note_answer(answers *to, const char *name, const char *words)
 {
@@ -94,6 +109,11 @@ static tn_status open_first(const char *files, answers *said, char name[LONGEST_
             return TN_OK;
         if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
             return tn_fail(err, status, why.native_code, "library_bind", "%s", why.message);
+        char lacking[LONGEST_NAME + 1];
+        if (!said->lame[0] && tells_lacking(name, why.message, lacking)) {
+            tn_text_fit(said->lame, sizeof said->lame, name);
+            tn_text_fit(said->lacking, sizeof said->lacking, lacking);
+        }
         note_answer(said, name, why.message);
         at += length + (at[length] == '|');
     }
@@ -106,6 +126,12 @@ static tn_status nowhere(const char *files, const answers *said, const char *rem
     tni_dl_places(places, sizeof places);
     if (said->text.failed)
         return tni_no_memory(err, "library_bind", files);
+    if (said->lame[0])
+        return tn_fail(
+            err, TN_UNAVAILABLE, 0, "library_bind",
+            "%.120s is there, but needs %.80s, which is not: install the package that has "
+            "it, or add its folder to LD_LIBRARY_PATH; sought in %.100s",
+            said->lame, said->lacking, places);
     return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; sought in %.100s%s%s",
                    tni_buffer_text(&said->text), said->last, places, remedy ? "; " : "",
                    remedy ? remedy : "");
@@ -121,7 +147,7 @@ tn_status tni_bind(const char *files, const tn_symbol *symbols, size_t count, co
                    void *table, char **out_file, tn_error *err)
 {
     char name[LONGEST_NAME + 1];
-    answers said = {{0}, ""};
+    answers said = {.last = ""};
     void *handle = NULL;
     if (!files || !files[0] || (count && (!symbols || !table)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind", "%s is missing",

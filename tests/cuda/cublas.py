@@ -306,7 +306,8 @@ class Libraries(script.Case):
         os.mkdir(libraries)
         for file in ("libcuda.so.1", "libnvidia-ml.so.1", "libcublasLt.so.13"):
             os.symlink(os.path.join(cuda, file), os.path.join(libraries, file))
-        os.symlink(os.path.join(early, "libcublas.so.12"), os.path.join(libraries, "libcublas.so.12"))
+        # Under the name of a later one: two majors are not mixed, and a later one may be where the loader looks.
+        os.symlink(os.path.join(early, "libcublas.so.12"), os.path.join(libraries, "libcublas.so.13"))
 
         def rows(folder, version):
             env = script.environment(LD_LIBRARY_PATH=folder, CUDA_VISIBLE_DEVICES=None, STUB_BLAS_VERSION=version)

@@ -39,7 +39,7 @@ static tn_status look(void *self, const char *files, char *out_path, size_t size
 static const tn_host host = {
     .struct_size = sizeof host, .library_bind = bind, .library_look = look};
 static const cuda_sought sought = {"libtenontest.so.13|libtenontest.so.12", "cu13|cuda_test",
-                                   "libtenonkin.so.9"};
+                                   "libtenonkin.so.9", false};
 
 /* Nothing of the machine's own counts. */
 static int begin(void **state)
@@ -240,6 +240,39 @@ static void what_lies_beside_its_kin_comes_before_the_loaders(void **state)
     dlclose(handle);
 }
 
+/* What comes in one release with its kin is not taken of another major, wherever it lies. */
+static void majors_are_not_mixed(void **state)
+{
+    static const cuda_sought both = {"libtenontest.so.13|libtenontest.so.12", "cu13",
+                                     "libtenonkin.so.13|libtenonkin.so.12", true};
+    static const cuda_sought later = {"libtenontest.so.13", "cu13",
+                                      "libtenonkin.so.13|libtenonkin.so.12", true};
+    tn_error err = {0};
+    int table;
+    (void)state;
+    put("theirs/libtenontest.so.13");
+    put("theirs/libtenontest.so.12");
+    void *handle = load("theirs/libtenonkin.so.12");
+    char all[2 * SCRATCH_PATH], path[SCRATCH_PATH] = "as it was";
+    place("theirs/libtenontest.so.12", all);
+    loader_has = true;
+    assert_int_equal(cuda_find_bind(&host, &both, NULL, 0, &table, &err), TN_OK);
+    assert_string_equal(opened, all);
+    broken = "theirs/";
+    assert_int_equal(cuda_find_bind(&host, &both, NULL, 0, &table, &err), TN_OK);
+    assert_string_equal(opened, "libtenontest.so.12"); /* by the loader, which has it */
+    loader_has = false;
+    assert_int_equal(cuda_find_bind(&host, &both, NULL, 0, &table, &err), TN_INCOMPATIBLE);
+    broken = NULL;
+    loader_has = true;
+    assert_int_equal(cuda_find_bind(&host, &later, NULL, 0, &table, &err), TN_INCOMPATIBLE);
+    assert_contains(err.message, "libtenonkin.so.12 is in this process");
+    assert_contains(err.message, "two majors do not go together");
+    assert_int_equal(cuda_find_look(&host, &later, path, sizeof path, &err), TN_INCOMPATIBLE);
+    assert_string_equal(path, "as it was");
+    dlclose(handle);
+}
+
 static void nowhere_is_what_the_loader_says(void **state)
 {
     tn_error err = {0};
@@ -261,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(the_loader_comes_first, begin, end),
         cmocka_unit_test_setup_teardown(what_the_process_has_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(majors_are_not_mixed, begin, end),
         cmocka_unit_test_setup_teardown(what_lies_beside_its_kin_comes_before_the_loaders, begin,
                                         end),
         cmocka_unit_test_setup_teardown(nowhere_is_what_the_loader_says, begin, end),

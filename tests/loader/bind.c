@@ -136,6 +136,28 @@ static void missing_file_is_said_with_places_and_remedy(void **state)
     check_untouched(&table);
 }
 
+#if defined(__GLIBC__)
+/* Told as that, and not as a file that is not there. */
+static void a_file_may_lack_what_it_needs(void **state)
+{
+    static const char *const files[] = {"libstublame.so",
+                                        "libstubnone.so.3|libstublame.so|libstubnone.so.2"};
+    vendor table = before;
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        assert_int_equal(tni_bind(files[i], &answer, 1, "install it", &table, NULL, &err),
+                         TN_UNAVAILABLE);
+        assert_contains(
+            err.message,
+            "libstublame.so is there, but needs libstubgone.so.7, which is not: install");
+        check_untouched(&table);
+    }
+    assert_int_equal(
+        tni_bind("libstublame.so|libstubvendor.so.1", &answer, 1, NULL, &table, NULL, &err), TN_OK);
+}
+#endif
+
 static void senseless_requests_are_refused(void **state)
 {
     char name[400];
@@ -193,6 +215,9 @@ int main(void)
         cmocka_unit_test(missing_symbol_leaves_the_table_alone),
         cmocka_unit_test(older_release_lacks_the_newer_version),
         cmocka_unit_test(missing_file_is_said_with_places_and_remedy),
+#if defined(__GLIBC__)
+        cmocka_unit_test(a_file_may_lack_what_it_needs),
+#endif
         cmocka_unit_test(senseless_requests_are_refused),
         cmocka_unit_test(module_binds_in_its_probe),
     };

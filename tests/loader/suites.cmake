@@ -43,6 +43,19 @@ foreach(release 1 2)
   list(APPEND stubs stub_vendor_${release})
 endforeach()
 
+# One that needs a library of which there is no file of that name.
+foreach(name gone lame)
+  add_library(stub_vendor_${name} MODULE loader/vendor.c)
+  target_compile_definitions(stub_vendor_${name} PRIVATE STUB_VENDOR_RELEASE=1)
+  target_link_options(stub_vendor_${name} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/loader/vendor.map)
+  set_target_properties(stub_vendor_${name} PROPERTIES PREFIX lib OUTPUT_NAME stub${name} SUFFIX .so
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${stub_folder}" SKIP_BUILD_RPATH ON)
+  list(APPEND stubs stub_vendor_${name})
+endforeach()
+target_link_options(stub_vendor_gone PRIVATE -Wl,-soname,libstubgone.so.7)
+target_link_options(stub_vendor_lame PRIVATE -Wl,--no-as-needed "$<TARGET_FILE:stub_vendor_gone>")
+add_dependencies(stub_vendor_lame stub_vendor_gone)
+
 foreach(name good other_minor other_major small_table unknown_flags sanitizer_flag bad_name
         no_version null_table failing_entry crashing_entry bad_platform bad_library bad_kernel
         bad_language bad_communicator no_rows unavailable wordless_probe failing_probe

@@ -13,7 +13,8 @@ typedef struct search {
     const tn_symbol *symbols;
     size_t count;
     void *table;
-    bool looks; /* nothing is opened */
+    const char *files; /* of those that are sought, the ones that go with what the process has */
+    bool looks;        /* nothing is opened */
     bool found;
     char taken[PATH_ROOM];  /* "" where the system does not tell */
     char passed[PATH_ROOM]; /* the first few that were not taken */
@@ -80,7 +81,7 @@ static void look_at(search *s, const char *path)
 static void look_in(search *s, const char *folder)
 {
     char path[2 * PATH_ROOM + 2], name[PATH_ROOM];
-    for (const char *at = s->sought->files; *at;) {
+    for (const char *at = s->files; *at;) {
         if (!next(&at, '|', name))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -201,13 +202,53 @@ static void tell(const search *s, const char *how, const char *where, bool by_lo
     (void)tn_fail(err, TN_OK, 0, "", "%s%s%s%s%s", how, where, over, s->passed, instead);
 }
 
+/* The number behind ".so.", and how long it is; NULL for none. */
+static const char *major_of(const char *path, size_t *out_length)
+{
+    static const char before[] = ".so.";
+    const char *at = strstr(path, before);
+    at = at ? at + strlen(before) : NULL;
+    *out_length = at ? strspn(at, "0123456789") : 0;
+    return at;
+}
+
+/* Of the files those that are of the major of a kin that the process has. False when none is. */
+static bool fit_to_kin(search *s, const char *kin, char out[PATH_ROOM])
+{
+    char name[PATH_ROOM];
+    size_t length, other, used = 0;
+    const char *major = major_of(kin, &length);
+    out[0] = '\0';
+    for (const char *at = s->files; major && *at;) {
+        const char *found = next(&at, '|', name) ? major_of(name, &other) : NULL;
+        if (found && other == length && memcmp(found, major, length) == 0)
+            used += (size_t)snprintf(out + used, PATH_ROOM - used, "%s%s", used ? "|" : "", name);
+    }
+    if (used > 0)
+        s->files = out;
+    return !major || used > 0;
+}
+
+static tn_status fail_of_majors(const search *s, const char *kin, tn_error *err)
+{
+    return tn_fail(
+        err, TN_INCOMPATIBLE, 0, "",
+        "%s is in this process, and of %s there is none of the same major: two majors do "
+        "not go together",
+        kin, s->sought->files);
+}
+
 /* All places, in their order; *s says what was taken. */
 static tn_status seek(search *s, tn_error *err)
 {
-    char there[PATH_ROOM], kin[PATH_ROOM];
-    const char *files = s->sought->files;
-    const bool is_there = find_resident(s, files, there);
+    char there[PATH_ROOM], kin[PATH_ROOM], with[PATH_ROOM], fitting[PATH_ROOM];
+    s->files = s->sought->files;
+    const bool is_there = find_resident(s, s->files, there);
     const char *slash = is_there ? strrchr(there, '/') : NULL;
+    const bool bound = !is_there && s->sought->by_major && find_resident(s, s->sought->kin, with);
+    if (bound && !fit_to_kin(s, with, fitting))
+        return fail_of_majors(s, with, err);
+    const char *files = s->files;
     look_beside(s, is_there ? NULL : s->sought->kin, kin);
     tn_status status = kin[0] ? TN_OK : look_by_loader(s, slash ? slash + 1 : files, err);
     const bool by_loader = !status && !is_there && !kin[0];
@@ -215,7 +256,7 @@ static tn_status seek(search *s, tn_error *err)
         return status;
     look_elsewhere(s);
     if (!s->found)
-        return status;
+        return bound ? fail_of_majors(s, with, err) : status;
     if (is_there)
         tell(s, "already in this process", "", false, err);
     else if (kin[0])

@@ -5,11 +5,15 @@
 
 #include "tenon/module/module.h"
 
+#include <stdbool.h>
+
 typedef struct cuda_sought {
     const char *files;    /* by preference: "libnvrtc.so.13|libnvrtc.so.12" */
     const char *packages; /* folders below Python's `nvidia`: "cu13|cuda_nvrtc" */
     const char
         *kin; /* others of the same version that lie in its folder: "libcudnn.so.9"; or NULL */
+    bool
+        by_major; /* the kin's file names have its own major: with one of another it is not taken */
 } cuda_sought;
 
 /* Binds as host->library_bind does: what the process has already, else what lies beside the kin that it has, as two

@@ -14,7 +14,7 @@ enum { SYMBOLS = sizeof symbols / sizeof symbols[0], OPTIONS_MOST = 32 };
 
 static const char files[] = "libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2";
 
-static const cuda_sought sought = {files, "cu13|cuda_nvrtc", NULL};
+static const cuda_sought sought = {files, "cu13|cuda_nvrtc", NULL, false};
 
 /* What was compiled ahead serves alone. */
 static tn_status open_without(const tn_host *host, cuda_nvrtc *self, void **out_self, tn_error *err)

@@ -11,7 +11,8 @@ static const tn_symbol symbols[] = {
 enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
 static const char files[] = "libcublas.so.13|libcublas.so.12";
-static const cuda_sought sought = {files, "cu13|cublas", "libcublasLt.so.13|libcublasLt.so.12"};
+static const cuda_sought sought = {files, "cu13|cublas", "libcublasLt.so.13|libcublasLt.so.12",
+                                   true};
 
 static tn_status open_blas(const tn_host *host, void **out_self, tn_error *err)
 {

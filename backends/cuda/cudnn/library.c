@@ -16,8 +16,9 @@ enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 static const char files[] = "libcudnn_graph.so.9|libcudnn.so.8";
 static const char kin[] =
     "libcudnn.so.9|libcudnn_ops.so.9|libcudnn_cnn.so.9|libcudnn_adv.so.9|libcudnn_heuristic.so.9";
-static const cuda_sought sought = {"libcudnn_graph.so.9", "cudnn", kin};
-static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL}; /* to tell that it is too old */
+static const cuda_sought sought = {"libcudnn_graph.so.9", "cudnn", kin, false};
+static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL,
+                                  false}; /* to tell that it is too old */
 
 static void write_version(size_t number, char *out, size_t size)
 {
@@ -45,7 +46,7 @@ static tn_status check_open(const cuda_dnn *self, tn_error *err)
 /* Whether it is here but for the part that is used. */
 static tn_status tell_missing(const tn_host *host, tn_error *err)
 {
-    static const cuda_sought whole = {"libcudnn.so.9", "cudnn", NULL};
+    static const cuda_sought whole = {"libcudnn.so.9", "cudnn", NULL, false};
     static const tn_symbol none[] = {{"cudnnGetVersion", 0}};
     void *found[1];
     if (cuda_find_bind(host, &whole, none, 1, found, NULL))
