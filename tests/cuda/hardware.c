@@ -187,6 +187,69 @@ static void a_product_in_a_graph_is_the_product(void **state)
     tn_tensor_release(&expected);
 }
 
+/* Attention of q, k and v by one kernel, or by none where that is refused; all are [sequences heads queries, size]. */
+static bool attend_by(const char *kernel, const tn_tensor of[4], tn_stream *on)
+{
+    const int64_t shape[] = {2, 4, 256, 64};
+    char setting[96];
+    tn_tensor as[4];
+    tn_change change;
+    tn_context *only = NULL;
+    snprintf(setting, sizeof setting, "rules=require:%s", kernel);
+    must(tn_setting_parse(setting, &change, &err));
+    must(tn_context_derive(NULL, &change, 1, &only, &err));
+    for (int i = 0; i < 4; i++)
+        must(tn_tensor_wrap(gpu, of[i].data, TN_BF16, shape, NULL, 4, NULL, NULL, &as[i], &err));
+    tn_status status = tn_attention(
+        only,
+        TN_ARGS(attention, .q = &as[0], .k = &as[1], .v = &as[2], .out = &as[3], .stream = on),
+        &err);
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&as[i]);
+    tn_context_release(only);
+    if (status && status != TN_UNSUPPORTED && status != TN_REFUSED)
+        fail_msg("%s: %s", err.where, err.message);
+    return !status;
+}
+
+/* cuDNN is recorded as our own kernels are; a graph reads what is there when it runs. */
+static void attention_in_a_graph_is_the_attention(void **state)
+{
+    static const char *const kernels[] = {"cuda.attention.cudnn", "cuda.attention.own"};
+    enum { COUNT = 2 * 4 * 256, WIDE = 64 };
+    tn_tensor of[4], expected;
+    (void)state;
+    begin();
+    expected = make(cpu, TN_BF16, COUNT, WIDE);
+    for (int i = 0; i < 4; i++)
+        of[i] = make(gpu, TN_BF16, COUNT, WIDE);
+    for (size_t n = 0; n < sizeof kernels / sizeof kernels[0]; n++) {
+        tn_graph *graph = NULL;
+        if (!attend_by(kernels[n], of, stream)) {
+            print_message("skipped: %s: %s\n", kernels[n], err.message);
+            continue;
+        }
+        must(tn_graph_begin(stream, &err));
+        assert_true(attend_by(kernels[n], of, stream));
+        must(tn_graph_end(stream, &graph, &err));
+        for (int i = 0; i < 3; i++)
+            must(tn_random_normal(NULL, &of[i], &err));
+        must(tn_device_synchronize(gpu, &err));
+        assert_true(attend_by(kernels[n], of, stream));
+        must(tn_stream_synchronize(stream, &err));
+        must(tn_copy(NULL, &of[3], &expected, &err));
+        must(tn_device_synchronize(gpu, &err));
+        must(tn_fill(NULL, TN_ARGS(fill, .out = &of[3], .value = -1, .stream = stream), &err));
+        must(tn_graph_run(graph, stream, &err));
+        must(tn_stream_synchronize(stream, &err));
+        expect_same(&of[3], &expected, kernels[n]);
+        tn_graph_release(graph);
+    }
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&of[i]);
+    tn_tensor_release(&expected);
+}
+
 /* As PyTorch captures: with the driver's strictest mode, and a graph that is the program's own. */
 static void calls_become_part_of_the_programs_graph(void **state)
 {
@@ -349,6 +412,7 @@ int main(void)
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(a_graph_of_kernels_gives_what_the_calls_give),
         cmocka_unit_test(a_product_in_a_graph_is_the_product),
+        cmocka_unit_test(attention_in_a_graph_is_the_attention),
         cmocka_unit_test(calls_become_part_of_the_programs_graph),
         cmocka_unit_test(the_programs_context_comes_back),
         cmocka_unit_test(a_trap_is_told_with_what_ran_and_leaves_the_process_well),
