@@ -17,8 +17,8 @@ static const char files[] = "libcudnn_graph.so.9|libcudnn.so.8";
 static const char kin[] =
     "libcudnn.so.9|libcudnn_ops.so.9|libcudnn_cnn.so.9|libcudnn_adv.so.9|libcudnn_heuristic.so.9";
 static const cuda_sought sought = {"libcudnn_graph.so.9", "cudnn", kin, false};
-static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL,
-                                  false}; /* to tell that it is too old */
+/* To tell that it is too old. */
+static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL, false};
 
 static void write_version(size_t number, char *out, size_t size)
 {

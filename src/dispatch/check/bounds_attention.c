@@ -44,8 +44,7 @@ struct tni_attention_bounds {
     double values;   /* g(value size) + 8                                  */
     pair *pairs;     /* of a row, by key; score -infinity: not seen        */
     column *columns;
-    line *
-        lines; /* of each operand `slots`, each with the row that was read last of those that it is for */
+    line *lines; /* of each operand `slots`, each with its latest row */
     int64_t slots;
     int64_t length;  /* of a head: queries or keys */
     double *numbers; /* of all lines */
