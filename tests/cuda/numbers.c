@@ -464,7 +464,8 @@ static void attention_of_few_rows(void **state)
          "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
          "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
          "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
-         "attention:f32:b=1,h=1,l=30,d=256", "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
+         "attention:f32:b=1,h=0,l=4,d=8", "attention:f32:b=1,h=1,l=30,d=256",
+         "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
          "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
 }
 
@@ -490,6 +491,7 @@ static void gradients_of_attention(void **state)
          "attention-backward:f32:b=1,h=2,l=35,d=24,softcap=3,mask=causal",
          "attention-backward:f32:b=2,h=4,hk=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
          "attention-backward:bf16:b=1,h=2,l=70,d=24,dropout=0.5,seed=9,mask=causal",
+         "attention-backward:f32:b=1,h=0,l=4,d=8", "attention-backward:f32:b=0,h=2,l=4,d=8",
          "attention-backward:f32:b=1,h=1,l=30,d=256",
          "attention-backward:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20",
          "attention-backward:f64:b=1,h=2,l=40,d=24,mask=causal;bool,dropout=0.25,seed=3");
