@@ -41,11 +41,6 @@ static bool is_declined(tn_status status)
     return status == TN_UNSUPPORTED || does_not_serve(status);
 }
 
-static void tell_lame(const tni_kernel *kernel, const char *text)
-{
-    tni_log(TN_LOG_WARNING, "%s does not serve here: %s", kernel->row->name, text);
-}
-
 /* Its test could not be made for that, so its plan would not be. */
 static void decline(const tni_question *question, const tni_contender *candidate, const char *text)
 {
@@ -176,7 +171,8 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
     if (is_declined(status))
         tni_declined_note(made, said.message);
     if (does_not_serve(status))
-        tell_lame(like->kernel, said.message);
+        tni_log(TN_LOG_WARNING, "%s does not serve here: %s", like->kernel->row->name,
+                said.message);
     if (status && err)
         *err = said;
     if (status)

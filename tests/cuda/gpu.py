@@ -374,7 +374,6 @@ class Gpu(script.Case):
         if found["available"] != "yes":
             self.leave_out("attention", found["reason"])
         names, right, wrong, declined = [f"{p}@cuda:0" for p in attentions()], 0, [], []
-        began = time.monotonic()
         for row in self.check(names, 5):
             said = f'{row["problem"]} {row["kernel"]}: {row["message"] or row["error"]}'
             right += row["ok"] is True
@@ -384,7 +383,6 @@ class Gpu(script.Case):
                 declined.append(said)
             elif row["ok"] is not True:
                 wrong.append(said)
-        self.write(f"these took {time.monotonic() - began:.1f} s, with their plans and the reference")
         self.sum_up("attention", f"{right} right, {len(declined)} declined by cuDNN {found['version']}, "
                     f"{len(wrong)} wrong")
         self.assertEqual(wrong, [])

@@ -118,15 +118,11 @@ tn_status lt_shape_split(const tn_op *op, lt_shape *out, tn_refusal *why)
     tn_status status = TN_OK;
     if (mm->k < 1)
         return tn_refuse(why, TN_REFUSE_SHAPE, "k", 1, mm->k);
-    const struct {
-        const char *name;
-        int64_t found;
-    } sizes[] = {{"m", mm->m}, {"n", mm->n}, {"k", mm->k}, {"batch", mm->matrices}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        if (sizes[i].found > INT32_MAX)
-            return cuda_refuse(why, TN_REFUSE_SHAPE, sizes[i].name, INT32_MAX, sizes[i].found,
-                               "sizes of at most 2147483647 each");
-    }
+    const cuda_count sizes[] = {{"m", mm->m}, {"n", mm->n}, {"k", mm->k}, {"batch", mm->matrices}};
+    status = cuda_admit_counts(sizes, sizeof sizes / sizeof sizes[0], INT32_MAX,
+                               "sizes of at most 2147483647 each", why);
+    if (status)
+        return status;
     out->out_by_rows = lies_by_rows(&op->operand[TN_MATMUL_OUT]);
     out->left = out->out_by_rows ? TN_MATMUL_B : TN_MATMUL_A;
     out->right = out->out_by_rows ? TN_MATMUL_A : TN_MATMUL_B;

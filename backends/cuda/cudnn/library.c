@@ -121,6 +121,12 @@ void dnn_said(const cuda_dnn *self, char *out, size_t size)
     tn_text_fit(out, size, first);
 }
 
+static tn_status fail_not_taken(dnn_status code, const char *call, const char *said, tn_error *err)
+{
+    return tn_fail(err, TN_UNSUPPORTED, code, call, "cuDNN does not take it%s%s",
+                   said[0] ? ": " : "", said);
+}
+
 tn_status dnn_check(const cuda_dnn *self, dnn_status code, const char *call, tn_error *err)
 {
     enum { CATEGORY = 1000 };
@@ -150,7 +156,7 @@ tn_status dnn_check(const cuda_dnn *self, dnn_status code, const char *call, tn_
     default: break;
     }
     if (code / CATEGORY == DNN_NOT_SUPPORTED / CATEGORY)
-        return tn_fail(err, TN_UNSUPPORTED, code, call, "cuDNN does not take it%s%s", is, said);
+        return fail_not_taken(code, call, said, err);
     return tn_fail(err, TN_INTERNAL, code, call, "cuDNN's result is %d%s%s", code, is, said);
 }
 
@@ -161,8 +167,7 @@ tn_status dnn_check_plan(const cuda_dnn *self, dnn_status code, const char *call
     if (code / CATEGORY != BAD_PARAMETER)
         return dnn_check(self, code, call, err);
     dnn_said(self, said, sizeof said);
-    return tn_fail(err, TN_UNSUPPORTED, code, call, "cuDNN does not take it%s%s",
-                   said[0] ? ": " : "", said);
+    return fail_not_taken(code, call, said, err);
 }
 
 /* Two majors of CUDA: what was made for a later one than the driver's does not start on it. */

@@ -33,22 +33,15 @@ static void shape_lengths(const tn_attention_op *at, dnn_shape *out)
 
 static tn_status admit_numbers(const tn_attention_op *at, tn_refusal *why)
 {
-    const struct {
-        const char *name;
-        int64_t found;
-    } numbers[] = {{"queries", at->queries},
-                   {"keys", at->keys},
-                   {"window.left", at->left},
-                   {"window.right", at->right},
-                   {"shift", at->shift < -INT64_MAX ? INT64_MAX
-                             : at->shift < 0        ? -at->shift
-                                                    : at->shift}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (numbers[i].found > INT32_MAX / 2)
-            return cuda_refuse(why, TN_REFUSE_SHAPE, numbers[i].name, INT32_MAX / 2,
-                               numbers[i].found, "lengths and bounds of at most 1073741823 each");
-    }
-    return TN_OK;
+    const cuda_count numbers[] = {{"queries", at->queries},
+                                  {"keys", at->keys},
+                                  {"window.left", at->left},
+                                  {"window.right", at->right},
+                                  {"shift", at->shift < -INT64_MAX ? INT64_MAX
+                                            : at->shift < 0        ? -at->shift
+                                                                   : at->shift}};
+    return cuda_admit_counts(numbers, sizeof numbers / sizeof numbers[0], INT32_MAX / 2,
+                             "lengths and bounds of at most 1073741823 each", why);
 }
 
 tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)

@@ -24,19 +24,15 @@ tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
     const tn_attention_op *at = &op->as.attention;
     const bool paged =
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_PAGES].dtype != TN_DTYPE_NONE;
-    const struct {
-        const char *what;
-        int64_t found;
-    } counts[] = {{"batch", at->batch},
-                  {"heads", at->heads},
-                  {"queries", at->queries},
-                  {"keys", at->keys},
-                  {"pages", paged ? op->operand[TN_ATTENTION_K].shape[0] : 0}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        if (counts[i].found > PLACES_MOST)
-            return cuda_refuse(why, TN_REFUSE_SHAPE, counts[i].what, PLACES_MOST, counts[i].found,
-                               "split it");
-    }
+    const cuda_count counts[] = {{"batch", at->batch},
+                                 {"heads", at->heads},
+                                 {"queries", at->queries},
+                                 {"keys", at->keys},
+                                 {"pages", paged ? op->operand[TN_ATTENTION_K].shape[0] : 0}};
+    tn_status status =
+        cuda_admit_counts(counts, sizeof counts / sizeof counts[0], PLACES_MOST, "split it", why);
+    if (status)
+        return status;
     const double rows = (double)at->heads * (double)at->queries;
     const double all = rows * (double)at->batch, all_most = (double)PLACES_MOST * 64;
     if (rows > PLACES_MOST)

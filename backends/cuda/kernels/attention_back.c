@@ -2,31 +2,24 @@
  * heads of any size, any strides. One plan is for every length. */
 #include "attention.h"
 
-/* The kernels of one case. */
-typedef struct plan {
-    cuda_kernel *dq, *dkv;
-} plan;
-
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     char options[CUDA_ATTENTION_OPTIONS];
-    plan *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(plan));
-    if (!made)
-        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
-    *made = (plan){NULL, NULL};
+    cuda_plan *made;
+    tn_status status = cuda_plan_create(run, &made, out_bytes, err);
+    if (status)
+        return status;
     cuda_attention_options(run->op, options);
-    tn_status status =
-        cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dq", options, &made->dq, err);
+    status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dq", options, &made->kernel,
+                              err);
     if (!status)
         status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dkv", options,
-                                  &made->dkv, err);
-    if (status) {
+                                  &made->second, err);
+    if (status)
         cuda_plan_release(run, made);
-        return status;
-    }
-    *out = made;
-    *out_bytes = sizeof *made;
-    return TN_OK;
+    else
+        *out = made;
+    return status;
 }
 
 /* Of each row the sum of out times its gradient. */
@@ -91,7 +84,7 @@ static void put_gradients(const tn_run *run, cuda_gradient_args *to)
 
 static tn_status run_gradients(const tn_run *run, tn_error *err)
 {
-    const plan *made = run->plan;
+    const cuda_plan *made = run->plan;
     const shape s = shape_of(run->op);
     cuda_gradient_args args = {0};
     tn_status status = TN_OK;
@@ -100,9 +93,9 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
     args.of.blocks = (int)s.rows;
     args.key_blocks = (int)s.keys;
     if (s.rows > 0)
-        status = cuda_plan_launch(run, made->dq, (unsigned)(s.lots * s.rows), &args, err);
+        status = cuda_plan_launch(run, made->kernel, (unsigned)(s.lots * s.rows), &args, err);
     if (!status && s.keys > 0)
-        status = cuda_plan_launch(run, made->dkv, (unsigned)(s.lots * s.keys), &args, err);
+        status = cuda_plan_launch(run, made->second, (unsigned)(s.lots * s.keys), &args, err);
     return status;
 }
 

@@ -53,6 +53,16 @@ tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t n
     return TN_UNSUPPORTED;
 }
 
+tn_status cuda_admit_counts(const cuda_count *counts, size_t number, int64_t most, const char *text,
+                            tn_refusal *why)
+{
+    for (size_t i = 0; i < number; i++) {
+        if (counts[i].found > most)
+            return cuda_refuse(why, TN_REFUSE_SHAPE, counts[i].name, most, counts[i].found, text);
+    }
+    return TN_OK;
+}
+
 tn_status cuda_admit_alignment(const tn_query *query, tn_refusal *why)
 {
     for (int32_t i = 0; i < query->op->count; i++) {

@@ -21,7 +21,7 @@ const char *cuda_index_of(int64_t count);
 /* What one run is launched with; the rest of `args` is filled in by the run. */
 typedef struct cuda_plan {
     cuda_kernel *kernel;
-    cuda_kernel *second; /* of reductions in parts, of products in wide tiles */
+    cuda_kernel *second; /* of reductions in parts, of products in wide tiles, of dk and dv */
     unsigned blocks;
     unsigned second_blocks;
     union {
@@ -62,6 +62,14 @@ tn_status cuda_admit_alignment(const tn_query *query, tn_refusal *why);
 /* tn_refuse with a text of what would help. */
 tn_status cuda_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
                       int64_t found, const char *text);
+
+/* Refuses the first of `counts` that is above `most`, by its name. */
+typedef struct cuda_count {
+    const char *name;
+    int64_t found;
+} cuda_count;
+tn_status cuda_admit_counts(const cuda_count *counts, size_t number, int64_t most, const char *text,
+                            tn_refusal *why);
 
 /* The case of random numbers: OUT, KIND, INDEX. */
 #define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
