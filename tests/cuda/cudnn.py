@@ -29,7 +29,9 @@ SMALL = [f"attention:{fields}" for fields in (
     "f16:b=3,h=2,lq=5,lk=48,d=16,dv=8,page=8,pool=20,mask=causal-br,lse=1",
     "bf16:h=4,hk=2,varlen=9;1;17,d=16,layout=blhd,lse=1", "f16:h=2,varlen=9;1;17,d=16,dv=8,mask=causal,lse=1",
     "bf16:h=2,varlen=4;1;7,varlenk=9;8;7,d=16,layout=blhd,mask=causal-br,lse=1",
-    "bf16:h=2,varlen=12;0;9,d=16,mask=window:4;2,softcap=3", "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
+    "bf16:h=2,varlen=12;0;9,d=16,mask=window:4;2,softcap=3",
+    "f16:h=2,varlen=4;5;7,varlenk=9;0;7,d=16,lse=1", "bf16:h=2,varlen=4;5;7,varlenk=9;0;7,d=16,sink=f32,lse=1",
+    "bf16:b=2,h=3,lq=9,lk=20,d=16,mask=bool,lse=1",
     "f16:b=2,h=2,l=16,d=16,mask=causal;bool,lse=1", "bf16:b=3,h=2,lq=5,lk=16,d=16,mask=padding,lse=1")]
 SMALL += [f"attention-backward:{fields}" for fields in (
     "bf16:b=2,h=3,l=16,d=16", "f16:b=1,h=4,hk=2,l=12,d=16,mask=causal",
@@ -40,7 +42,8 @@ SMALL += [f"attention-backward:{fields}" for fields in (
 DROPPED = [f"attention:{fields},dropout=0.3,seed=77,offset=5" for fields in (
     "bf16:b=2,h=3,l=17,d=16,lse=1", "f16:b=1,h=2,lq=9,lk=13,d=24,dv=8,lse=1", "bf16:b=2,h=4,hk=2,l=12,d=16,mask=causal",
     "f16:b=1,h=2,l=20,d=16,mask=window-tl:5;3,lse=1", "bf16:b=2,h=2,l=16,d=16,mask=additive,lse=1",
-    "f16:b=2,h=2,l=16,d=16,mask=causal;bool")]
+    "f16:b=2,h=2,l=16,d=16,mask=causal;bool", "bf16:b=6,h=2,l=16,d=16,used=1,lse=1",
+    "f16:h=2,varlen=4;5;7,varlenk=9;0;7,d=16,lse=1", "bf16:b=1,h=2,l=20,d=16,mask=window-tl:-1;3,shift=-9")]
 
 
 class Decisions(script.Case):
@@ -88,8 +91,6 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br,dropout=0.25", "feature", "dropout"),
-                ("attention:bf16:b=2,h=4,l=64,d=64,used=1,dropout=0.25", "feature", "dropout"),
-                ("attention:bf16:h=4,varlen=64;32,d=64,dropout=0.25", "feature", "dropout"),
                 ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,dropout=0.25", "shape", "queries"),
                 ("attention:bf16:b=2,h=16,l=8192,d=64,dropout=0.25", "shape", "weights"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,align=16;16;16;16;4", "alignment", "lse"),
@@ -182,8 +183,10 @@ class Libraries(script.Case):
     PROBLEM = "attention:bf16:b=2,h=4,l=64,d=64,mask=causal,lse=1@cuda:0"
 
     def environment(self, **changes):
-        stub = os.path.join(script.build.folder, "tests", "cuda", "stub")
-        return script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None, **changes)
+        folder = os.path.join(script.build.folder, "tests", "cuda")
+        path = os.path.join(folder, "stub") + ":" + os.path.join(folder, "stub_compiler")
+        return script.environment(**{"LD_LIBRARY_PATH": path, "CUDA_VISIBLE_DEVICES": None,
+                                     "TENON_CACHE": self.place("cache"), **changes})
 
     def check(self, problem=PROBLEM, **changes):
         done = script.run(script.build.tenon, *NOT_OURS, "check", problem, "--all-kernels",
@@ -204,28 +207,29 @@ class Libraries(script.Case):
         self.assertEqual(wrong, [])
         self.assertEqual(len({row["problem"] for row in rows}), len(SMALL))
 
-    def check_dropped(self, *problems, **changes):
-        env = self.environment(TENON_CACHE=self.place("cache"), **changes)
-        env["LD_LIBRARY_PATH"] += ":" + os.path.join(script.build.folder, "tests", "cuda", "stub_compiler")
+    def check_rows(self, *problems, **changes):
         done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in problems), "--all-kernels", "--json",
-                          env=env, timeout=100)
+                          env=self.environment(**changes), timeout=100)
         return [row for row in json.loads(done.stdout)["results"] if row["kernel"] in (ROW, BACK, BACK + ".repeating")]
 
     def test_dropout_is_by_the_ops_own_numbers(self):
         """The stub of the driver writes what is kept, as the kernel does."""
-        rows = self.check_dropped(*DROPPED)
+        rows = self.check_rows(*DROPPED)
         wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
         self.assertEqual(wrong, [])
         self.assertEqual(len({row["problem"] for row in rows}), len(DROPPED))
 
-    def test_dropout_needs_its_kernel(self):
+    def test_dropout_and_lengths_need_their_kernels(self):
         """Without which all else is taken, tests before it too."""
+        lengths = "attention:bf16:b=6,h=2,l=16,d=16,used=1,lse=1"
         for name, value, words in (
-                ("STUB_NVRTC", "1", "Tenon's own, and NVIDIA's compiler, nvrtc, does not serve here"),
-                ("STUB_MODULES", "0", "the kernel for dropout: ")):
-            dropped, plain = self.check_dropped(DROPPED[0], SMALL[0], **{name: value})
-            self.assertIsNone(dropped["ok"])
-            self.assertIn(words, dropped["message"])
+                ("STUB_NVRTC", "1", " needs a kernel of Tenon's own, and NVIDIA's compiler, nvrtc, does not serve here"),
+                ("STUB_MODULES", "0", "the kernel for ")):
+            dropped, short, plain = self.check_rows(DROPPED[0], lengths, SMALL[0], **{name: value})
+            for row, what in ((dropped, "dropout"), (short, "sequences without keys")):
+                self.assertIsNone(row["ok"])
+                self.assertIn(words, row["message"])
+                self.assertIn(what, row["message"])
             self.assertIs(plain["ok"], True, plain["message"])
 
     def test_the_stub_can_be_found_out(self):

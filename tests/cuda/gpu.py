@@ -130,6 +130,8 @@ def attentions():
                        "h=8,hk=2,varlen=100;513;1,d=128,layout=blhd,lse=1",
                        "h=4,varlen=100;213;1,d=64,mask=causal,lse=1",
                        "h=4,varlen=10;13;1,varlenk=64;100;77,d=64,layout=blhd,mask=causal-br,lse=1",
+                       "h=4,varlen=100;64;33,varlenk=100;0;33,d=64,lse=1", "h=4,varlen=100;64;33,varlenk=64;0;33,d=64,sink=f32,lse=1",
+                       "b=2,h=4,lq=33,lk=70,d=64,mask=window-tl:-1;7,shift=-20,lse=1",
                        "h=4,varlen=130;40,d=64,dv=128,layout=blhd,softcap=5",
                        "b=2,h=4,lq=100,lk=77,d=64,mask=bool,lse=1",
                        "b=2,h=4,l=256,d=64,mask=causal;bool,lse=1", "b=3,h=4,lq=64,lk=256,d=64,mask=padding"):
@@ -137,7 +139,9 @@ def attentions():
         # Few weights: what the reference keeps of each is found out for every number of out.
         for fields in ("b=2,h=2,l=128,d=64,lse=1", "b=1,h=2,lq=100,lk=77,d=128,lse=1",
                        "b=1,h=4,hk=2,l=129,d=64,mask=causal", "b=1,h=2,l=150,d=64,mask=window-tl:40;20",
-                       "b=1,h=2,l=128,d=64,mask=additive,lse=1", "b=1,h=2,l=128,d=64,mask=causal;bool,lse=1"):
+                       "b=1,h=2,l=128,d=64,mask=additive,lse=1", "b=1,h=2,l=128,d=64,mask=causal;bool,lse=1",
+                       "b=5,h=2,l=128,d=64,used=1,lse=1", "h=2,varlen=100;64;33,varlenk=100;0;33,d=64,lse=1",
+                       "b=1,h=2,l=150,d=64,mask=window-tl:-1;7,shift=-20,lse=1"):
             yield f"attention:{dtype}:{fields},dropout=0.3,seed=77,offset=5"
         for fields in ("b=2,h=4,l=256,d=64", "b=1,h=8,hk=2,l=256,d=128,mask=causal",
                        "b=1,h=4,lq=128,lk=256,d=64,mask=causal-br",

@@ -4,6 +4,7 @@
 #include "scratch.h"
 
 #include "../../backends/cuda/compile/ready.h"
+#include "../../backends/cuda/kernels/attention.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
 #include "module_host.h"
@@ -173,19 +174,25 @@ static bool is_ready(const cuda_case *wanted)
     return found;
 }
 
-/* Also ahead, in builds that do so at all. */
-static void dropout_compiles(void **state)
+/* What goes beside a library's, also ahead, in builds that do so at all. */
+static void helpers_compile(void **state)
 {
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    void *code = NULL;
-    size_t size = 0;
+    const tn_layout operand = {.dtype = TN_BF16};
+    const tn_op op = {.operand = {operand, operand, operand, operand}};
+    char options[CUDA_ATTENTION_OPTIONS];
+    cuda_case wanted[2] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
     tn_error err;
     (void)state;
     begin();
-    if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
-        fail_msg("%s", err.message);
-    assert_int_equal(is_ready(&wanted), cuda_ready_count() > 0);
-    give(NULL, code);
+    cuda_attention_empty_case(&op, options, &wanted[1]);
+    for (int i = 0; i < 2; i++) {
+        void *code = NULL;
+        size_t size = 0;
+        if (cuda_code_make(compiler, "sm_90a", &wanted[i], &code, &size, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(is_ready(&wanted[i]), cuda_ready_count() > 0);
+        give(NULL, code);
+    }
 }
 
 static void what_is_wrong_is_told_with_its_place(void **state)
@@ -228,7 +235,7 @@ int main(void)
         cmocka_unit_test(every_row_compiles_and_is_launched),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
-        cmocka_unit_test(dropout_compiles),
+        cmocka_unit_test(helpers_compile),
         cmocka_unit_test(what_is_wrong_is_told_with_its_place),
         cmocka_unit_test(a_log_without_a_place_is_told_as_it_is),
     };

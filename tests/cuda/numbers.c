@@ -5,11 +5,13 @@
 #include "scratch.h"
 #include "tenon/tenon.h"
 
+#include "../../backends/cuda/kernels/attention.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
 #include "tenon/module/attention.h"
 
 #include <dlfcn.h>
+#include <math.h>
 
 typedef void launch_fn(const void *args, unsigned blocks, unsigned threads);
 
@@ -33,6 +35,7 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
     case CUDA_UNIT_ATTENTION:
     case CUDA_UNIT_ATTENTION_FEW:
+    case CUDA_UNIT_ATTENTION_EMPTY:
     case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
     case CUDA_UNIT_ATTENTION_BACK: return "cuda_gradient_args";
     case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
@@ -724,6 +727,64 @@ static void dropout_keeps_what_the_processors_does(void **state)
     }
 }
 
+/* Two sequences of three have no keys, one by what lies between its starts and one by its length. What the other has is
+ * not touched. */
+static void empties(cuda_kernel *kernel, bool packed)
+{
+    enum { BATCH = 3, HEADS = 2, QUERIES = 2, SIZE = 5, ALL = BATCH * QUERIES };
+    static const int starts_q[] = {0, 1, 3, 6}, starts_k[] = {0, 4, 4, 9}, lengths[] = {3, 7, 0};
+    static const float sinks[] = {0.5F, -2};
+    const long long high = packed ? ALL : QUERIES;
+    uint16_t out[HEADS * ALL * SIZE];
+    float lse[HEADS * ALL];
+    memset(out, 0xA5, sizeof out);
+    for (int i = 0; i < HEADS * ALL; i++)
+        lse[i] = 9;
+    const cuda_attention_args args = {.out = out,
+                                      .lse = lse,
+                                      .sinks = sinks,
+                                      .sinks_kind = packed ? 2 : 0,
+                                      .sinks_stride = 1,
+                                      .starts_q = {packed ? starts_q : NULL, 1},
+                                      .starts_k = {starts_k, 1},
+                                      .lengths = {lengths, 1},
+                                      .out_stride = {HEADS * high * SIZE, high * SIZE, SIZE, 1},
+                                      .lse_stride = {HEADS * high, high, 1},
+                                      .all_queries = ALL,
+                                      .all_keys = 9,
+                                      .batch = BATCH,
+                                      .heads = HEADS,
+                                      .queries = packed ? 3 : QUERIES,
+                                      .keys = 9,
+                                      .value_size = SIZE,
+                                      .kept = 1};
+    kernel->run(&args, 2, 256);
+    for (int row = 0; row < HEADS * ALL; row++) {
+        const bool kept = packed ? row % ALL < starts_q[1] : row < HEADS * QUERIES;
+        const float empty = packed ? sinks[row / ALL] : -INFINITY;
+        assert_true(lse[row] == (kept ? 9 : empty));
+        for (int e = 0; e < SIZE; e++)
+            assert_int_equal(out[row * SIZE + e], kept ? 0xA5A5 : 0);
+    }
+}
+
+static void sequences_without_keys(void **state)
+{
+    const tn_layout operand = {.dtype = TN_BF16};
+    const tn_op op = {.operand = {operand, operand, operand, operand}};
+    char options[CUDA_ATTENTION_OPTIONS];
+    cuda_case wanted;
+    cuda_kernel *kernel = NULL;
+    tn_error err;
+    (void)state;
+    begin();
+    cuda_attention_empty_case(&op, options, &wanted);
+    if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err))
+        fail_msg("%s", err.message);
+    empties(kernel, false);
+    empties(kernel, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -743,6 +804,7 @@ int main(void)
         cmocka_unit_test(gradients_do_not_depend_on_others),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(dropout_keeps_what_the_processors_does),
+        cmocka_unit_test(sequences_without_keys),
     };
     scratch_make(folder);
     int failed = run_suite("cuda.numbers", tests);

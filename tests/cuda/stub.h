@@ -1,8 +1,8 @@
 /* A stub of NVIDIA's driver for machines without a GPU: libcuda.so.1 whose devices are parts of the host's
  * memory. It keeps books and checks what it is asked, strictly, and it computes nothing: kernels are
- * accepted and do not run, but for the one that writes what dropout keeps, which the stub of cuDNN reads. Of a text in
- * PTX that traps or stores at an address of nobody's, a launch leaves the fault that the next call finds. What
- * it does is done when a call returns.
+ * accepted and do not run, but for the one that writes what dropout keeps, which the stub of cuDNN reads, and the
+ * one for sequences without keys, which mends what that leaves. Of a text in PTX that traps or stores at an address of
+ * nobody's, a launch leaves the fault that the next call finds. What it does is done when a call returns.
  *
  * Environment, read at cuInit:
  *   STUB_DEVICES   how many there are (2)            STUB_MEMORY  bytes of each (256 MiB)
@@ -61,13 +61,14 @@ typedef struct stub_pool {
 } stub_pool;
 
 /* A copy of rows, or with a NULL `from` a pattern of `bytes` bytes, `rows` times. A kernel's is of no row, and writes
- * the elements that dropout has. */
+ * the elements that dropout has, and what sequences without keys have. */
 typedef struct stub_job {
     char *to;
     const char *from;
     unsigned char pattern[4];
     size_t bytes, rows, to_pitch, from_pitch;
     cuda_dropout_args dropout;
+    cuda_attention_args empty;
 } stub_job;
 
 /* Streams, events, functions and graphs. */
@@ -99,7 +100,13 @@ enum {
     STUB_ERROR_CAPTURED_EVENT = 907
 };
 /* Flags of a module, by what its function does. */
-enum { STUB_DROPOUT = 1, STUB_TRAPS = 2, STUB_STRAYS = 4, STUB_FAULTS = STUB_TRAPS | STUB_STRAYS };
+enum {
+    STUB_DROPOUT = 1,
+    STUB_TRAPS = 2,
+    STUB_STRAYS = 4,
+    STUB_FAULTS = STUB_TRAPS | STUB_STRAYS,
+    STUB_EMPTY = 8
+};
 enum { STUB_STREAM = 0x51, STUB_EVENT, STUB_MODULE, STUB_FUNCTION, STUB_GRAPH, STUB_GRAPH_EXEC };
 
 typedef struct stub_state {

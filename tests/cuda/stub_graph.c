@@ -4,6 +4,7 @@
 
 #include "tenon/module/philox.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
 /* As the kernel's text says, but one after another. */
@@ -17,6 +18,39 @@ static void keep(const cuda_dropout_args *of)
     }
 }
 
+static long long keys_of(const cuda_attention_args *of, int b)
+{
+    const cuda_table *starts = &of->starts_k, *lengths = &of->lengths;
+    if (lengths->first)
+        return lengths->first[b * lengths->stride];
+    return starts->first[(b + 1) * starts->stride] - starts->first[b * starts->stride];
+}
+
+/* One row of OUT and LSE, of 16 and of 32 bits. */
+static void empty_row(const cuda_attention_args *of, long long batch, int head, long long row)
+{
+    const long long *out = of->out_stride, *lse = of->lse_stride;
+    const float value = of->sinks ? ((const float *)of->sinks)[head * of->sinks_stride] : -INFINITY;
+    for (int e = 0; e < of->value_size; e++)
+        ((uint16_t *)of->out)[batch * out[0] + head * out[1] + row * out[2] + e * out[3]] = 0;
+    if (of->lse)
+        ((float *)of->lse)[batch * lse[0] + head * lse[1] + row * lse[2]] = value;
+}
+
+/* As the kernel's text says, one sequence after the other. */
+static void empty(const cuda_attention_args *of)
+{
+    const cuda_table *starts = &of->starts_q;
+    for (int b = 0; b < of->batch; b++) {
+        const long long first = starts->first ? starts->first[b * starts->stride] : 0;
+        const long long end = starts->first ? starts->first[(b + 1) * starts->stride] : of->queries;
+        for (long long row = first; keys_of(of, b) <= 0 && row < end; row++) {
+            for (int head = 0; head < of->heads; head++)
+                empty_row(of, starts->first ? 0 : b, head, row);
+        }
+    }
+}
+
 void stub_job_do(const stub_job *job)
 {
     for (size_t row = 0; job->from && row < job->rows; row++)
@@ -24,6 +58,7 @@ void stub_job_do(const stub_job *job)
     for (size_t i = 0; !job->from && i < job->rows; i++)
         memcpy(job->to + i * job->bytes, job->pattern, job->bytes);
     keep(&job->dropout);
+    empty(&job->empty);
 }
 
 stub_handle *stub_recording(cu_stream stream)

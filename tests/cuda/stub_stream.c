@@ -271,6 +271,7 @@ cu_result cuModuleGetFunction(cu_function *out, cu_module module, const char *na
     stub_handle *handle = module;
     handle->flags &= STUB_FAULTS;
     handle->flags |= strcmp(name, "dropout_kept") == 0 ? STUB_DROPOUT : 0u;
+    handle->flags |= strcmp(name, "attention_empty") == 0 ? STUB_EMPTY : 0u;
     *out = module;
     return CUDA_SUCCESS;
 }
@@ -280,10 +281,14 @@ static bool take_kernel(const stub_handle *function, void **values, const stub_c
                         stub_job *out)
 {
     *out = (stub_job){0};
-    if (!(function->flags & STUB_DROPOUT))
+    if (!(function->flags & (STUB_DROPOUT | STUB_EMPTY)))
         return true;
     if (!values)
         return false;
+    if (function->flags & STUB_EMPTY) {
+        out->empty = *(const cuda_attention_args *)values[0];
+        return true;
+    }
     out->dropout = *(const cuda_dropout_args *)values[0];
     return stub_owns(context, (cu_deviceptr)(uintptr_t)out->dropout.out,
                      (size_t)out->dropout.elements * sizeof(uint16_t));

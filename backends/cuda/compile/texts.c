@@ -1,27 +1,28 @@
 #include "texts.h"
 
 /* Embedded by CMake. */
-#define TEXT_LIST(X)                        \
-    X(args, "args.h")                       \
-    X(common, "common.cuh")                 \
-    X(functions, "functions.cuh")           \
-    X(rows, "rows.cuh")                     \
-    X(each, "each.cu")                      \
-    X(permute, "permute.cu")                \
-    X(softmax, "softmax.cu")                \
-    X(norm, "norm.cu")                      \
-    X(rotary, "rotary.cu")                  \
-    X(reduce, "reduce.cu")                  \
-    X(philox, "philox.h")                   \
-    X(numbers, "numbers.h")                 \
-    X(random, "random.cu")                  \
-    X(attention_rows, "attention.cuh")      \
-    X(attention_tile, "attention_tile.cuh") \
-    X(attention, "attention.cu")            \
-    X(attention_back, "attention_back.cu")  \
-    X(attention_few, "attention_few.cu")    \
-    X(attention_join, "attention_join.cu")  \
-    X(matmul, "matmul.cu")                  \
+#define TEXT_LIST(X)                         \
+    X(args, "args.h")                        \
+    X(common, "common.cuh")                  \
+    X(functions, "functions.cuh")            \
+    X(rows, "rows.cuh")                      \
+    X(each, "each.cu")                       \
+    X(permute, "permute.cu")                 \
+    X(softmax, "softmax.cu")                 \
+    X(norm, "norm.cu")                       \
+    X(rotary, "rotary.cu")                   \
+    X(reduce, "reduce.cu")                   \
+    X(philox, "philox.h")                    \
+    X(numbers, "numbers.h")                  \
+    X(random, "random.cu")                   \
+    X(attention_rows, "attention.cuh")       \
+    X(attention_tile, "attention_tile.cuh")  \
+    X(attention, "attention.cu")             \
+    X(attention_back, "attention_back.cu")   \
+    X(attention_empty, "attention_empty.cu") \
+    X(attention_few, "attention_few.cu")     \
+    X(attention_join, "attention_join.cu")   \
+    X(matmul, "matmul.cu")                   \
     X(dropout, "dropout.cu")
 
 enum {
@@ -64,6 +65,7 @@ static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
 #define ATTENTION_ TEXT_args, TEXT_common, TEXT_functions, TEXT_philox, TEXT_attention_rows
     [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention_tile, TEXT_attention},
     [CUDA_UNIT_ATTENTION_BACK] = {ATTENTION_, TEXT_attention_tile, TEXT_attention_back},
+    [CUDA_UNIT_ATTENTION_EMPTY] = {ATTENTION_, TEXT_attention_empty},
     [CUDA_UNIT_ATTENTION_FEW] = {ATTENTION_, TEXT_attention_few},
     [CUDA_UNIT_ATTENTION_JOIN] = {ATTENTION_, TEXT_attention_join},
 #undef ATTENTION_

@@ -3,6 +3,7 @@
 #include "bias.h"
 #include "dropout.h"
 #include "engine.h"
+#include "own.h"
 #include "packed.h"
 #include "sdpa.h"
 
@@ -34,6 +35,7 @@ typedef struct dnn_made {
     dnn_own own;
     bool clears;        /* the parts begin as zero */
     cuda_kernel *keeps; /* writes the mask of dropout, or NULL */
+    cuda_kernel *ends;  /* writes what becomes of sequences without keys, or NULL */
     int32_t steps;
     dnn_step step[DNN_TABLES_MOST +
                   1]; /* tables of packed sequences, or what masks need; then all the rest */
@@ -201,6 +203,8 @@ static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_made *out,
     out->clears = dnn->version() < PARTS_ANY;
     if (out->own.kept > 0)
         status = dnn_keeper_get(run, &out->keeps, err);
+    if (!status && dnn_has_lengths(run->op))
+        status = dnn_empty_get(run, &out->ends, err);
     if (!status)
         status = make_steps(run, &target, out, err);
     if (status)
@@ -360,6 +364,8 @@ static tn_status queue(const tn_run *run, const cuda_scope *scope, dnn_made *mad
         status = settle(run, scope, dnn->set_stream(lease->handle, run->stream), err);
     for (int32_t i = 0; i < made->steps && !status; i++)
         status = execute(run, scope, &l, &made->step[i], lease->handle, err);
+    if (!status && made->ends)
+        status = dnn_empty_run(run, made->ends, err);
     dnn_handle_give(dnn, scope, lease);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "../compile/texts.h"
 #include "../kernels/layout.h"
+#include "own.h"
 
 static double weights_of(const tn_op *op)
 {
@@ -25,19 +26,8 @@ dnn_desc dnn_kept(const dnn_sdpa *s)
 
 tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 {
-    const cuda_nvrtc *compiler = cuda_compiler(run->platform);
-    if (!compiler)
-        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name,
-                       "dropout needs a kernel of Tenon's own, and NVIDIA's compiler, nvrtc, does "
-                       "not serve here: see `tenon libraries`");
     const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    tn_error said = {0};
-    tn_status status = cuda_kernel_get(run->platform, compiler, run->device, &wanted, out, &said);
-    if (!status)
-        return TN_OK;
-    const bool passes = status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY;
-    return tn_fail(err, passes ? status : TN_UNSUPPORTED, said.native_code, said.where,
-                   "the kernel for dropout: %s", said.message);
+    return dnn_own_get(run, &wanted, "dropout", out, err);
 }
 
 tn_status dnn_keeper_run(const tn_run *run, cuda_kernel *kernel, void *to, tn_error *err)

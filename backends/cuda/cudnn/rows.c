@@ -170,9 +170,6 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
     if (shape.bottom && drops)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "dropout", 0, 1,
                            "bounds from the bottom right corner go without dropout");
-    if (shape.keyless && drops) /* 9.14 gave a sequence without keys NaN, on an H200 */
-        return cuda_refuse(why, TN_REFUSE_FEATURE, "dropout", 0, 1,
-                           "a query may see no key here, and is not a number with dropout then");
     if (shape.bottom && is_before(query, BOTTOM_ANY) && (at->queries % TILE || at->keys % TILE))
         return refuse_version(why, query, BOTTOM_ANY,
                               "before 9.6 bounds from the bottom right corner need lengths that "

@@ -31,6 +31,13 @@ static void shape_lengths(const tn_attention_op *at, dnn_shape *out)
     out->left_by = at->left + 1 - at->shift;
 }
 
+bool dnn_has_lengths(const tn_op *op)
+{
+    return op->kind == TN_OP_ATTENTION &&
+           (op->operand[TN_ATTENTION_LENGTHS].dtype != TN_DTYPE_NONE ||
+            op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE);
+}
+
 static tn_status admit_numbers(const tn_attention_op *at, tn_refusal *why)
 {
     const cuda_count numbers[] = {{"queries", at->queries},
@@ -47,9 +54,7 @@ static tn_status admit_numbers(const tn_attention_op *at, tn_refusal *why)
 tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
-    *out = (dnn_shape){.lengths = op->kind == TN_OP_ATTENTION &&
-                                  (op->operand[TN_ATTENTION_LENGTHS].dtype != TN_DTYPE_NONE ||
-                                   op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE)};
+    *out = (dnn_shape){.lengths = dnn_has_lengths(op)};
     tn_status status = admit_numbers(at, why);
     if (status)
         return status;

@@ -17,6 +17,9 @@ typedef struct dnn_shape {
     int64_t right_by, left_by;
 } dnn_shape;
 
+/* Whether sequences have keys of their own number, which may be none. */
+bool dnn_has_lengths(const tn_op *op);
+
 /* A bound that hides no key is none: so is the causal mask of a single query at the end. TN_UNSUPPORTED, with
  * why, for what cuDNN cannot be told. */
 tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why);

@@ -96,13 +96,26 @@ void cuda_attention_options(const tn_op *op, char *out)
              cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(&op->as.attention), drops);
 }
 
+/* Of a unit that is one for heads of any size, and for dropout. */
+static void options_of_any(const tn_op *op, char *out)
+{
+    snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
+             cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), 0, 0);
+}
+
+void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out)
+{
+    options_of_any(op, options);
+    *out = (cuda_case){CUDA_UNIT_ATTENTION_EMPTY, "attention_empty", options};
+}
+
 static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 {
     const tn_op *op = run->op;
     char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
     cuda_attention_options(op, options);
-    snprintf(joined, sizeof joined, options_form, cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
-             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), 0, 0);
+    options_of_any(op, joined);
     tn_status status =
         cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_FEW, "attention_few", options, &to->few, err);
     if (!status)
@@ -186,7 +199,7 @@ static void put_operands(const tn_run *run, cuda_attention_args *to)
     to->whole_out = cuda_attention_is_whole(&of[TN_ATTENTION_OUT]);
 }
 
-static void put_tables(const tn_run *run, cuda_attention_args *to)
+void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to)
 {
     const tn_layout *of = run->op->operand;
     to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
@@ -239,7 +252,7 @@ static tn_status run_attention(const tn_run *run, tn_error *err)
     cuda_attention_args args = {0};
     cuda_attention_shape_of(run->row, run->op, &shape);
     cuda_attention_put(run, &args);
-    put_tables(run, &args);
+    cuda_attention_put_tables(run, &args);
     args.partial = run->workspace;
     args.blocks = (int)shape.blocks;
     args.parts = (int)shape.parts;

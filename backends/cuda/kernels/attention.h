@@ -17,9 +17,10 @@ typedef struct cuda_attention_shape {
 /* A function of the row and the problem alone. */
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out);
 
-/* What the kernels are given of Q, K, V, OUT, LSE, a mask and the op's numbers; not of sinks and tables, which gradients
- * have not. */
+/* What the kernels are given of Q, K, V, OUT, LSE, a mask and the op's numbers; and of sinks and tables, which
+ * gradients have not. */
 void cuda_attention_put(const tn_run *run, cuda_attention_args *to);
+void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to);
 void cuda_attention_put_strides(const tn_layout *layout, long long to[4]);
 
 /* Whether each row of an operand is read 16 bytes at once: all rows begin at a multiple of them. */
@@ -28,6 +29,10 @@ int cuda_attention_is_whole(const tn_layout *layout);
 /* The options of a unit, for heads of the op's size; room for CUDA_ATTENTION_OPTIONS bytes. */
 enum { CUDA_ATTENTION_OPTIONS = 192 };
 void cuda_attention_options(const tn_op *op, char *out);
+
+/* The kernel that writes OUT and LSE of sequences without keys, and nothing else, from the same arguments; `options` has
+ * room as above, and lives as long as `out`. */
+void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out);
 
 /* Of a block of many rows, or of many keys. */
 int64_t cuda_attention_tile(const tn_op *op);

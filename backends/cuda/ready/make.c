@@ -6,6 +6,7 @@
  * (compile/ready.h). Which cases those are the rows themselves say: each plans a problem, on a device that is
  * made up, and what it asks for is compiled. */
 #include "../compile/ready.h"
+#include "../kernels/attention.h"
 #include "../kernels/layout.h"
 #include "../kernels/matmul.h"
 
@@ -218,14 +219,19 @@ static void ready_rows(tn_dtype dtype)
     }
 }
 
-/* What attention with dropout needs, whichever library computes it. */
-static void ready_dropout(void)
+static void ready_case(const cuda_case *wanted)
 {
     cuda_kernel *kernel = NULL;
     tn_error err;
+    if (cuda_kernel_get(NULL, compiler, 0, wanted, &kernel, &err))
+        fail(wanted->function, err.message);
+}
+
+/* What attention with dropout needs, whichever library computes it. */
+static void ready_dropout(void)
+{
     const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    if (cuda_kernel_get(NULL, compiler, 0, &wanted, &kernel, &err))
-        fail(CUDA_DROPOUT_FUNCTION, err.message);
+    ready_case(&wanted);
 }
 
 /* One kernel for all sizes and ways to lie. */
@@ -250,7 +256,7 @@ static tn_layout dense_heads(tn_dtype dtype, int64_t size)
                        .stride = {LENGTH * size, LENGTH * size, size, 1}};
 }
 
-/* One plan has the kernels for every length. */
+/* One plan has the kernels for every length; a library leaves sequences without keys to us. */
 static void ready_attention(tn_dtype dtype)
 {
     enum { SIZE = 128 };
@@ -261,6 +267,11 @@ static void ready_attention(tn_dtype dtype)
     for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
         op.operand[n] = dense_heads(dtype, SIZE);
     ready(&cuda_attention_row, &op);
+    char options[CUDA_ATTENTION_OPTIONS];
+    cuda_case empty;
+    cuda_attention_empty_case(&op, options, &empty);
+    if (dtype != TN_F32) /* which no library takes */
+        ready_case(&empty);
 }
 
 int main(int argc, char **argv)
