@@ -126,11 +126,13 @@ def random_shapes(seed):
 
 
 def measure_shape(here, shape):
-    """PyTorch's time by ours, and the spread."""
+    """PyTorch's time by ours, the spread, and the seconds that choosing a kernel took."""
     kind, m, n, k, transposed = shape
     product = Product(here, kind, m, n, k, transposed)
     ours, theirs = product.ours(), product.theirs()
+    begin = time.monotonic()
     kernel = here.kernel("matmul", product.arguments)
+    tuning = time.monotonic() - begin
     times = here.times_for(ours, LEAST_SECONDS / 8)
     theirs()
     product.check()
@@ -143,8 +145,8 @@ def measure_shape(here, shape):
     us = [statistics.median(side) * 1e6 for side in taken]
     name = f"{kind} {m} x {n} x {k}{' transposed' if transposed else ''}"
     print(f"    {name:<36} {kernel:<40} ours {us[0]:8.2f} us  PyTorch {us[1]:8.2f} us  "
-          f"ratio {ratio:5.2f}  A/A {100 * spread:4.1f} %", flush=True)
-    return ratio, spread
+          f"ratio {ratio:6.3f}  A/A {100 * spread:5.2f} %", flush=True)
+    return ratio, spread, tuning
 
 
 def verdict_of(count, slower, wide):
@@ -167,12 +169,14 @@ def measure_random(here, seed):
     here.set("tuning.enabled=false")
     if not found:
         return
-    wide = sum(spread > pairs.WIDEST for _, spread in found)
-    slower = [ratio for ratio, spread in found if spread <= pairs.WIDEST and ratio < 1 - spread]
-    ratios = sorted(ratio for ratio, _ in found)
+    wide = sum(spread > pairs.WIDEST for _, spread, _ in found)
+    slower = [ratio for ratio, spread, _ in found if spread <= pairs.WIDEST and ratio < 1 - spread]
+    ratios = sorted(ratio for ratio, _, _ in found)
+    print(f"tuning one took {statistics.median(took for *_, took in found):.2f} s, at most "
+          f"{max(took for *_, took in found):.2f} s")
     print(f"the tuned pick on {len(found)} random products: {len(slower)} slower than PyTorch by more than "
-          f"the spread, {wide} not measurable here; ratios from {ratios[0]:.2f}, median "
-          f"{statistics.median(ratios):.2f}, to {ratios[-1]:.2f}; {time.monotonic() - begin:.0f} s  "
+          f"the spread, {wide} not measurable here; ratios from {ratios[0]:.3f}, median "
+          f"{statistics.median(ratios):.3f}, to {ratios[-1]:.2f}; {time.monotonic() - begin:.0f} s  "
           f"{verdict_of(len(found), len(slower), wide)}", flush=True)
 
 

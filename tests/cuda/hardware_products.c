@@ -8,11 +8,11 @@ typedef struct size {
     int64_t m, n, k;
 } size;
 
-/* With long sums and few outputs, which are split where that is permitted; and one of odd sizes, as parts are put
- * together in 16 bits by kernels for those alone. */
+/* With long sums and few outputs, which are split where that is permitted; and one of odd sizes, as cuBLASLt puts parts
+ * together in 16 bits for those alone. */
 static const size sizes[] = {{64, 64, 65536},    {128, 128, 16384}, {256, 256, 8192},
                              {16, 16, 32768},    {512, 512, 16384}, {32, 1024, 16384},
-                             {128, 128, 131072}, {64, 256, 4096},   {127, 65, 33}};
+                             {128, 128, 131072}, {64, 256, 4096},   {127, 65, 4096}};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SETTINGS_MOST = 3 };
 
 /* A and B on the device, the same for every product of one size, and out there and here. */
@@ -112,9 +112,8 @@ static int count_differing(const char *name, tn_dtype dtype, const char *const o
 #define BLAS         "cuda.preferred_blas_library=cublas"
 #define WIDE(dtype)  "cuda.matmul.allow_" dtype "_reduced_precision_reduction=false"
 #define WHOLE(dtype) "cuda.matmul.allow_" dtype "_reduced_precision_reduction_split_k=false"
-/* A row that may put parts together in 16 bits, also where it is not predicted to be the faster. Of cuBLASLt's answers
- * the third one does so for odd sizes; tuning may find it the fastest. */
-#define NARROW(row) "rules=prefer:cuda.matmul." row
+/* Of one library and one of its answers, so that what differs is how parts of a sum are put together. */
+#define ONLY(row) "rules=require:cuda.matmul." row
 
 static const struct {
     const char *name;
@@ -124,12 +123,16 @@ static const struct {
     {"tf32", {NULL}, {"cuda.matmul.fp32_precision=tf32"}, TN_F32},
     {"tf32, cublas", {BLAS}, {BLAS, "cuda.matmul.fp32_precision=tf32"}, TN_F32},
     {"bf16 reduction",
-     {NARROW("cublaslt.half-reduced.3")},
-     {NARROW("cublaslt.half-reduced.3"), WIDE("bf16")},
+     {ONLY("cublaslt.half-reduced")},
+     {WIDE("bf16"), ONLY("cublaslt.half")},
      TN_BF16},
     {"f16 reduction",
-     {NARROW("cublaslt.half-reduced.3")},
-     {NARROW("cublaslt.half-reduced.3"), WIDE("fp16")},
+     {ONLY("cublaslt.half-reduced")},
+     {WIDE("fp16"), ONLY("cublaslt.half")},
+     TN_F16},
+    {"f16 reduction, cublas",
+     {BLAS, ONLY("cublas.half-reduced")},
+     {BLAS, WIDE("fp16"), ONLY("cublas.half")},
      TN_F16},
     {"bf16 split", {NULL}, {WHOLE("bf16")}, TN_BF16},
     {"f16 split", {NULL}, {WHOLE("fp16")}, TN_F16},

@@ -108,6 +108,7 @@ foreach(name hardware hardware_kernels hardware_memory hardware_products)
   add_dependencies(test_cuda_${name} tenon-cuda)
 endforeach()
 target_sources(test_cuda_hardware_kernels PRIVATE $<TARGET_OBJECTS:tenon-cuda>)
+set_tests_properties(cuda.hardware_memory PROPERTIES RUN_SERIAL ON) # it takes all memory that there is
 
 add_test(NAME cuda.hardware_calls COMMAND test_cuda_calls)
 set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT 300 LABELS "cuda;gpu"

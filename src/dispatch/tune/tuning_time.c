@@ -13,9 +13,10 @@
 
 static const char where[] = "tuning";
 
-/* Nanoseconds of a sample, at least; of all rounds, about. */
-static const int64_t sample_ns = 200 * 1000, budget_ns = 1000 * 1000 * 1000;
-enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3 };
+/* Nanoseconds of a sample, at least, by the processor's clock and by a device's, whose ticks are half a microsecond; of
+ * all rounds, about. */
+static const int64_t sample_ns = 200 * 1000, held_ns = 1000 * 1000, budget_ns = 1000 * 1000 * 1000;
+enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST = 64 };
 
 /* A kernel this much slower than the fastest is not timed further, when that would take long; and one this
  * much slower, beyond what its ratios scatter, not in further rounds. */
@@ -114,11 +115,11 @@ bool tni_times_settle(const double *samples, size_t rounds, size_t count, double
 typedef struct contender {
     tni_plan *plan;
     tni_timed *timed;
-    int64_t calls;   /* of one sample, or of its graph */
-    tn_graph *graph; /* of the calls; NULL: each is queued */
-    int64_t runs;    /* of the graph, in one sample; 1 without */
-    double least;    /* ns of a call, of those tried so far */
-    bool is_out;     /* it failed, or it is hopeless */
+    int64_t calls; /* of one sample */
+    int64_t holds; /* runs of what holds the stream while they are queued */
+    double least;  /* ns of a call, of those tried so far */
+    double spent;  /* ns of the last sample, all in all */
+    bool is_out;   /* it failed, or it is hopeless */
 } contender;
 
 typedef struct bench {
@@ -126,6 +127,8 @@ typedef struct bench {
     tni_operands operands;
     tni_problem problem;
     tn_stream *stream;
+    tn_graph *hold; /* calls of one contender; NULL: calls are timed as they are queued */
+    tn_event *begin, *end;
     contender *contenders;
     size_t count;
     double *rounds;  /* TNI_ROUNDS_MOST of each contender */
@@ -142,30 +145,70 @@ static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
     return status;
 }
 
-/* Of one sample. */
-static double calls_of(const contender *c)
+/* By the processor's clock. */
+static tn_status time_queued(const bench *b, contender *c, double *out_ns, tn_error *err)
 {
-    return (double)c->calls * (double)c->runs;
+    const int64_t begin = now();
+    tn_status status = queue_calls(b, c, err);
+    if (!status)
+        status = tn_stream_synchronize(b->stream, err);
+    *out_ns = (double)(now() - begin);
+    return status;
+}
+
+/* The calls between two events, behind what holds the stream; *out_late says whether that was over before they were all
+ * queued. */
+static tn_status time_held(const bench *b, const contender *c, double *out_ns, int32_t *out_late,
+                           tn_error *err)
+{
+    double ms = 0;
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < c->holds && !status; i++)
+        status = tn_graph_run(b->hold, b->stream, err);
+    if (!status)
+        status = tn_event_record(b->begin, b->stream, err);
+    if (!status)
+        status = queue_calls(b, c, err);
+    if (!status)
+        status = tn_event_query(b->begin, out_late, err);
+    if (!status)
+        status = tn_event_record(b->end, b->stream, err);
+    if (!status)
+        status = tn_stream_synchronize(b->stream, err);
+    if (!status)
+        status = tn_event_elapsed_time(b->begin, b->end, &ms, err);
+    *out_ns = ms * 1e6;
+    return status;
+}
+
+/* By the device's clock. The stream is held longer where that was too short, up to a limit: beyond it calls take as long
+ * as queueing does, for every contender. */
+static tn_status time_in_order(const bench *b, contender *c, double *out_ns, tn_error *err)
+{
+    int32_t late = 0;
+    tn_status status = time_held(b, c, out_ns, &late, err);
+    while (!status && late && c->holds < HOLDS_MOST) {
+        c->holds *= 2;
+        status = time_held(b, c, out_ns, &late, err);
+    }
+    return status;
 }
 
 /* Nanoseconds of one call, above 0; the contender is out when one fails. */
 static double take_sample(bench *b, contender *c)
 {
     tn_error why;
-    tn_status status = TN_OK;
-    int64_t begin = now();
-    for (int64_t i = 0; i < c->runs && !status; i++)
-        status = c->graph ? tn_graph_run(c->graph, b->stream, &why) : queue_calls(b, c, &why);
-    if (!status)
-        status = tn_stream_synchronize(b->stream, &why);
-    int64_t spent = now() - begin;
+    double ns = 0;
+    const int64_t begin = now();
+    tn_status status = b->hold ? time_in_order(b, c, &ns, &why) : time_queued(b, c, &ns, &why);
+    c->spent = (double)(now() - begin);
     if (status) {
         tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why.message);
         c->is_out = true;
         c->timed->ns = TNI_TIME_FAILED;
         b->lost = status == TN_DEVICE_LOST ? status : b->lost;
     }
-    double ns = spent > 0 ? (double)spent / calls_of(c) : 1e-3;
+    ns = ns > 0 ? ns / (double)c->calls : 1e-3;
     c->least = c->least == 0 || ns < c->least ? ns : c->least;
     return ns;
 }
@@ -181,58 +224,66 @@ static void plan(bench *b, contender *c)
     }
 }
 
-/* Finds how many calls, or runs of a graph, the clock needs: doubles them. The first one is not measured. */
-static void calibrate(bench *b, contender *c, int64_t *calls)
+/* Finds how many calls the clock needs: doubles them. The first one is not measured. */
+static void calibrate(bench *b, contender *c)
 {
-    *calls = 1;
+    const double wanted = (double)(b->hold ? held_ns : sample_ns);
+    c->calls = c->holds = 1;
     if (!c->is_out)
         (void)take_sample(b, c);
     c->least = 0;
-    while (!c->is_out && take_sample(b, c) * calls_of(c) < (double)sample_ns && *calls < CALLS_MOST)
-        *calls *= 2;
+    while (!c->is_out && take_sample(b, c) * (double)c->calls < wanted && c->calls < CALLS_MOST)
+        c->calls *= 2;
 }
 
 /* Records the calls of a sample where the platform does; not those of a kernel that takes many, which are never
  * recorded: what it hands over need not last. */
-static bool record(const bench *b, contender *c)
+static tn_graph *record(const bench *b, const contender *c)
 {
     const tni_kernel *kernel = c->timed->kernel;
+    tn_graph *made = NULL;
     tn_error why = {.message = "it is run for many at once"};
     if (tni_kernel_takes_many(kernel) || tn_graph_begin(b->stream, &why))
         goto fail;
     if (!tni_graph_of(b->stream)->native) {
         tn_graph_cancel(b->stream);
-        return false;
+        return NULL;
     }
     if (queue_calls(b, c, &why))
         tn_graph_cancel(b->stream);
-    else if (!tn_graph_end(b->stream, &c->graph, &why))
-        return true;
+    else if (!tn_graph_end(b->stream, &made, &why))
+        return made;
 fail:
-    tni_log(TN_LOG_INFO, "tuning times calls as they are queued, as %s is not recorded: %s",
-            kernel->row->name, why.message);
-    return false;
+    tni_log(TN_LOG_INFO, "tuning cannot hold a stream by %s: %s", kernel->row->name, why.message);
+    return NULL;
 }
 
-/* Where a call is over sooner than the next one is queued, all kernels would seem to take as long as queueing:
- * their calls are recorded, and the graphs timed. All of them are, or none, so that one measure holds. */
-static void record_calls(bench *b)
+static bool make_events(bench *b)
 {
-    bool all = true;
-    for (size_t i = 0; i < b->count && all && !b->lost; i++) {
-        contender *c = &b->contenders[i];
-        if (!c->is_out && (c->calls > 1 || tni_kernel_takes_many(c->timed->kernel)))
-            all = record(b, c);
+    const tn_event_args timed = {.struct_size = sizeof timed, .enable_timing = 1};
+    return !tn_event_create(b->question->device, &timed, &b->begin, NULL) &&
+           !tn_event_create(b->question->device, &timed, &b->end, NULL);
+}
+
+/* Where a call is over sooner than the next one is queued, all kernels would seem to take as long as queueing. Calls that
+ * were recorded take no queueing, and so hold a stream until those that are timed are in it. These are not timed as a
+ * graph: what follows one another there is not what does in a stream. */
+static void hold_stream(bench *b)
+{
+    tn_graph *made = NULL;
+    for (size_t i = 0; i < b->count && !made; i++) {
+        if (!b->contenders[i].is_out)
+            made = record(b, &b->contenders[i]);
     }
-    for (size_t i = 0; i < b->count; i++) {
-        contender *c = &b->contenders[i];
-        if (!all) {
-            tn_graph_release(c->graph);
-            c->graph = NULL;
-        } else if (c->graph && !b->lost) {
-            calibrate(b, c, &c->runs);
-        }
+    if (!made)
+        return;
+    if (!make_events(b)) {
+        tn_graph_release(made);
+        return;
     }
+    b->hold = made;
+    for (size_t i = 0; i < b->count && !b->lost; i++)
+        calibrate(b, &b->contenders[i]);
 }
 
 static double fastest(const bench *b)
@@ -252,7 +303,7 @@ static void drop_hopeless(bench *b)
     double limit = hopeless * fastest(b);
     for (size_t i = 0; i < b->count; i++) {
         contender *c = &b->contenders[i];
-        bool long_time = c->least * calls_of(c) * ROUNDS > (double)budget_ns / 10;
+        bool long_time = c->spent * ROUNDS > (double)budget_ns / 10;
         for (int32_t trial = 1; trial < TRIALS && !c->is_out && long_time && c->least > limit;
              trial++)
             (void)take_sample(b, c);
@@ -279,7 +330,7 @@ static size_t rounds_within_budget(const bench *b)
     double round = 0;
     for (size_t i = 0; i < b->count; i++) {
         const contender *c = &b->contenders[i];
-        round += c->is_out ? 0 : c->least * calls_of(c);
+        round += c->is_out ? 0 : c->spent;
     }
     double many = round > 0 ? (double)budget_ns / round : ROUNDS;
     return many >= TNI_ROUNDS_MOST ? TNI_ROUNDS_MOST
@@ -336,12 +387,11 @@ static void drop_beaten(bench *b, size_t rounds)
 static void measure(bench *b)
 {
     for (size_t i = 0; i < b->count && !b->lost; i++) {
-        contender *c = &b->contenders[i];
-        c->calls = c->runs = 1;
-        plan(b, c);
-        calibrate(b, c, &c->calls);
+        plan(b, &b->contenders[i]);
+        calibrate(b, &b->contenders[i]);
     }
-    record_calls(b);
+    if (!b->lost)
+        hold_stream(b);
     drop_hopeless(b);
     size_t most = rounds_within_budget(b), wanted = most < ROUNDS ? most : ROUNDS, round = 0;
     for (;;) {
@@ -380,10 +430,11 @@ static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
 
 static void release_bench(bench *b)
 {
-    for (size_t i = 0; b->contenders && i < b->count; i++) {
-        tn_graph_release(b->contenders[i].graph);
+    for (size_t i = 0; b->contenders && i < b->count; i++)
         tni_plan_release(b->contenders[i].plan);
-    }
+    tn_graph_release(b->hold);
+    tn_event_release(b->begin);
+    tn_event_release(b->end);
     tni_operands_release(&b->operands);
     tn_stream_release(b->stream);
     tni_release(b->samples);

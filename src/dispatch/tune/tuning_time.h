@@ -1,9 +1,10 @@
 /* Measuring: how long kernels take for one problem, side by side.
  *
- * Every kernel is run once unmeasured, then as often for one sample as the clock needs: as a graph where the
- * platform records and calls are short, so that what is timed is what the device does. Rounds follow, in
- * which each of them has one sample, so that whatever slows the machine down for a while slows all of
- * them. Two kernels are held against one another by the median of the ratios of their samples of one
+ * Every kernel is run once unmeasured, then as often for one sample as the clock needs. Where the platform records
+ * graphs, that clock is the device's, between two events, and a graph holds the stream until all calls of the sample are
+ * in it: what is timed is what the device does, in the order in which programs queue it. Elsewhere it is the
+ * processor's. Rounds follow, in which each of them has one sample, so that whatever slows the machine down for a while
+ * slows all of them. Two kernels are held against one another by the median of the ratios of their samples of one
  * round, and tie when that is within a tie (store.h) or within what the ratios scatter; while they scatter
  * too much to tell, there are more rounds, of those alone that are not clearly beaten.
  *
