@@ -1,7 +1,9 @@
-"""tn_attention on a GPU beside PyTorch's scaled_dot_product_attention, both by cuDNN, forward, in one process,
-by the device's clock.
+"""tn_attention on a GPU beside PyTorch's scaled_dot_product_attention in one process, by the device's clock.
 
-    python3 bench/peers/bench_torch_sdpa.py BUILD
+    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [gradients]      both without a word
+
+forward: both by cuDNN. gradients: of bf16 both by cuDNN; of f32, which cuDNN does not take, ours by our own kernels,
+PyTorch's by its memory-efficient ones.
 """
 
 import ctypes
@@ -20,24 +22,44 @@ ROWS = ((1, 24, 32760, 128, False), (1, 24, 115200, 128, False), (4, 16, 4096, 1
         (4, 16, 4096, 128, True), (2, 16, 8192, 128, False), (2, 16, 8192, 128, True),
         (1, 16, 16384, 128, False), (1, 16, 16384, 128, True), (4, 32, 4096, 64, False),
         (4, 32, 4096, 64, True), (2, 8, 8192, 256, False), (1, 12, 32760, 128, False))
+GRADIENTS = (("bf16", 4, 16, 4096, 128, False), ("bf16", 4, 16, 4096, 128, True), ("f32", 1, 8, 2048, 64, False),
+             ("f32", 1, 8, 2048, 128, False), ("f32", 4, 16, 2048, 128, True))
 CAUSAL = 1  # TN_MASK_CAUSAL
 LEAST_SECONDS, LONG_SECONDS, ROUNDS_OF_LONG = 4e-3, 0.1, 15
+
+
+class Gradients(ctypes.Structure):
+    """tn_attention_backward_args."""
+    _fields_ = [("struct_size", ctypes.c_size_t),
+                *((name, ctypes.c_void_p) for name in
+                  ("q", "k", "v", "out", "lse", "mask_tensor", "dout", "dq", "dk", "dv")),
+                *((name, ctypes.c_double) for name in ("scale", "softcap", "dropout")),
+                *((name, ctypes.c_uint64) for name in ("seed", "offset")),
+                *((name, ctypes.c_int64) for name in ("window_left", "window_right")),
+                *((name, ctypes.c_int32) for name in ("mask", "layout")),
+                ("set", ctypes.c_uint32), ("backend", ctypes.c_int32),
+                ("stream", ctypes.c_void_p), ("workspace", ctypes.c_void_p),
+                ("workspace_bytes", ctypes.c_uint64)]
 
 
 def name_of(row):
     return f"({','.join(map(str, row[:4]))}{', causal' if row[4] else ''})"
 
 
-def ours_of(here, tensors, causal):
-    """A call of tn_attention with q, k, v and out, and its kernel."""
-    held = [here.tensor(it) for it in tensors]
-    arguments = Arguments(struct_size=ctypes.sizeof(Arguments), mask=CAUSAL if causal else 0,
-                          stream=here.stream)
-    for name, tensor in zip(("q", "k", "v", "out"), held):
+def call_of(here, operation, kind, tensors, causal):
+    """A call of tn_OPERATION with tensors by their names, and its kernel."""
+    held = {name: here.tensor(it) for name, it in tensors.items()}
+    arguments = kind(struct_size=ctypes.sizeof(kind), mask=CAUSAL if causal else 0, stream=here.stream)
+    for name, tensor in held.items():
         setattr(arguments, name, ctypes.addressof(tensor.struct))
-    call = here.call("tn_attention", ctypes.c_void_p, ctypes.POINTER(Arguments))
-    kernel = here.kernel("attention", arguments)
+    call = here.call(f"tn_{operation}", ctypes.c_void_p, ctypes.POINTER(kind))
+    kernel = here.kernel(operation, arguments)
     return (lambda kept=held: call(None, arguments)), kernel
+
+
+def ours_of(here, tensors, causal):
+    """A call of tn_attention with q, k, v, out and lse, if that is given, and its kernel."""
+    return call_of(here, "attention", Arguments, dict(zip(("q", "k", "v", "out", "lse"), tensors)), causal)
 
 
 def measure(here, row):
@@ -62,10 +84,42 @@ def measure(here, row):
                   unit="TFLOP/s", rounds=ROUNDS_OF_LONG if is_long else pairs.ROUNDS)
 
 
+def measure_gradients(here, row):
+    dtype, batch, heads, length, size, causal = row
+    q, k, v, dout = (torch.randn(batch, heads, length, size, device="cuda",
+                                 dtype=torch.bfloat16 if dtype == "bf16" else torch.float32) for _ in range(4))
+    out, lse = torch.empty_like(q), torch.empty(batch, heads, length, device="cuda")
+    made = [torch.empty_like(q) for _ in range(3)]
+    ours_of(here, (q, k, v, out, lse), causal)[0]()
+    names = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv")
+    ours, kernel = call_of(here, "attention_backward", Gradients,
+                           dict(zip(names, (q, k, v, out, lse, dout, *made))), causal)
+    given = [it.requires_grad_() for it in (q.clone(), k.clone(), v.clone())]
+    backend = SDPBackend.CUDNN_ATTENTION if dtype == "bf16" else SDPBackend.EFFICIENT_ATTENTION
+    with sdpa_kernel(backend):
+        forward = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal)
+
+    def theirs():
+        return torch.autograd.grad(forward, given, dout, retain_graph=True)
+
+    ours()
+    for mine, wanted in zip(made, theirs()):
+        if not torch.allclose(mine, wanted, atol=5e-2 if dtype == "bf16" else 1e-3, rtol=2e-2):
+            raise SystemExit(f"bench: tn_attention_backward and PyTorch differ on {row}")
+    times = here.times_for(ours, LEAST_SECONDS)
+    pairs.compare(f"gradients, {dtype} {name_of(row[1:])}, {kernel}",
+                  10 * batch * heads * length**2 * size / (2 if causal else 1) / 1e3,
+                  lambda: here.seconds(ours, times), "PyTorch", lambda: here.seconds(theirs, times), 1,
+                  unit="TFLOP/s", rounds=ROUNDS_OF_LONG)
+
+
 def main():
+    words = sys.argv[2:] or ["forward", "gradients"]
     if not gpu.is_here():
-        for row in ROWS:
+        for row in ROWS if "forward" in words else ():
             pairs.compare(f"tn_attention, bf16 {name_of(row)}", 0, None, gpu.LACKING, None, 1)
+        for row in GRADIENTS if "gradients" in words else ():
+            pairs.compare(f"tn_attention_backward, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
         return
     torch.manual_seed(1)
     here = gpu.Gpu(sys.argv[1])
@@ -75,8 +129,10 @@ def main():
         ours_of(here, (first, first, first, torch.empty_like(first)), False)[0]()
         print(f"{here.device.name}; PyTorch {torch.__version__} with cuDNN {torch.backends.cudnn.version()}, "
               "ours {} ({})".format(*here.library("cudnn")))
-        for row in ROWS:
+        for row in ROWS if "forward" in words else ():
             measure(here, row)
+    for row in GRADIENTS if "gradients" in words else ():
+        measure_gradients(here, row)
 
 
 if __name__ == "__main__":

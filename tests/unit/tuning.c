@@ -135,17 +135,39 @@ static void samples_become_times(void **state)
     const double near[] = {1000, 1000, 1000, 1004, 1004, 1004, 1006, 1006, 1006};
     int64_t ns[4];
     (void)state;
-    assert_true(tni_times_settle(near, 3, 3, 0.005, ns));
+    assert_true(tni_times_settle(near, 3, 1, 3, 0.005, ns));
     assert_int_equal(ns[1], 1000);
     assert_int_equal(ns[2], 1006);
-    assert_true(tni_times_settle(one, 3, 3, 0.025, ns));
+    assert_true(tni_times_settle(one, 3, 1, 3, 0.025, ns));
     assert_int_equal(ns[0], 10);
     assert_int_equal(ns[1], 12);
     assert_int_equal(ns[2], 10); /* ties with the first */
-    assert_false(tni_times_settle(wild, 3, 3, 0.025, ns));
+    assert_false(tni_times_settle(wild, 3, 1, 3, 0.025, ns));
     assert_int_equal(ns[1], ns[0]);
-    assert_true(tni_times_settle((const double[]){1e-3}, 1, 1, 0.025, ns));
+    assert_true(tni_times_settle((const double[]){1e-3}, 1, 1, 1, 0.025, ns));
     assert_int_equal(ns[0], 1);
+}
+
+/* However often it is measured at each of four places: the first pair leads by turns, of the second one does everywhere. */
+static void a_lead_at_some_places_is_none(void **state)
+{
+    enum { ROUNDS = 48, PLACES = 4 };
+    static const double turns[PLACES] = {0.97, 1.01, 1.02, 0.97},
+                        ahead[] = {0.97, 0.96, 0.97, 0.98};
+    double samples[2 * ROUNDS];
+    int64_t ns[2];
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        samples[i] = 1000;
+        samples[ROUNDS + i] = 1000 * turns[i % PLACES];
+    }
+    (void)tni_times_settle(samples, ROUNDS, PLACES, 2, 0.005, ns);
+    assert_int_equal(ns[0], ns[1]);
+    for (int i = 0; i < ROUNDS; i++)
+        samples[ROUNDS + i] = 1000 * ahead[i % PLACES];
+    (void)tni_times_settle(samples, ROUNDS, PLACES, 2, 0.005, ns);
+    assert_int_equal(ns[0], 1000);
+    assert_int_equal(ns[1], 970);
 }
 
 /* Who does not say that it has its memory to itself is taken for one that shares it. */
@@ -471,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_become_times),
+        cmocka_unit_test(a_lead_at_some_places_is_none),
         cmocka_unit_test(ties_are_finer_on_a_device_apart),
         cmocka_unit_test(ties_keep_the_predicted_order),
         cmocka_unit_test(differences_of_a_fifth_are_found),

@@ -15,8 +15,14 @@ static const char where[] = "tuning";
 
 /* Nanoseconds of a sample, at least, by the processor's clock and by a device's, whose ticks are half a microsecond; of
  * all rounds, about. */
-static const int64_t sample_ns = 200 * 1000, held_ns = 1000 * 1000, budget_ns = 1000 * 1000 * 1000;
+static const int64_t sample_ns = 200 * 1000, held_ns = 300 * 1000, budget_ns = 1000 * 1000 * 1000;
 enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST = 64 };
+
+/* Kernels of a few microseconds differ by more with where their operands lie than with how they are written: on an H200
+ * two of cuBLASLt's for one product led by turns, by up to three percent. So each round has its operands at another of
+ * several places, as far as they take no more bytes than this, and is run at each a few times. */
+static const size_t places_bytes = (size_t)32 << 20;
+enum { PLACES_MOST = 8, ROUNDS_OF_PLACE = 3 };
 
 /* A kernel this much slower than the fastest is not timed further, when that would take long; and one this
  * much slower, beyond what its ratios scatter, not in further rounds. */
@@ -68,17 +74,30 @@ typedef struct comparison {
     double noise;
 } comparison;
 
-static comparison compare(const double *slow, const double *fast, size_t rounds)
+/* Sorts what it is given. */
+static comparison comparison_of(double *ratios, size_t count)
 {
-    double ratios[TNI_ROUNDS_MOST];
-    for (size_t i = 0; i < rounds; i++)
-        ratios[i] = slow[i] / fast[i];
-    double middle = median(ratios, rounds);
-    double quartiles = ratios[rounds - 1 - rounds / 4] - ratios[rounds / 4];
-    return (comparison){middle, 2.8 * quartiles / sqrt((double)rounds)};
+    double middle = median(ratios, count);
+    double quartiles = ratios[count - 1 - count / 4] - ratios[count / 4];
+    return (comparison){middle, 2.8 * quartiles / sqrt((double)count)};
 }
 
-bool tni_times_settle(const double *samples, size_t rounds, size_t count, double tie,
+/* Rounds at one place are no news of others: what scatters is the median of each place's. */
+static comparison compare(const double *slow, const double *fast, size_t rounds, size_t places)
+{
+    double ratios[TNI_ROUNDS_MOST], medians[TNI_ROUNDS_MOST];
+    for (size_t p = 0; p < places; p++) {
+        size_t count = 0;
+        for (size_t i = p; i < rounds; i += places)
+            ratios[count++] = slow[i] / fast[i];
+        if (places == 1)
+            return comparison_of(ratios, count);
+        medians[p] = median(ratios, count);
+    }
+    return comparison_of(medians, places);
+}
+
+bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
                       int64_t *out_ns)
 {
     bool is_clear = true;
@@ -97,7 +116,7 @@ bool tni_times_settle(const double *samples, size_t rounds, size_t count, double
         for (size_t i = 0; i < count; i++) {
             if (out_ns[i] != 0)
                 continue;
-            comparison c = compare(samples + i * rounds, samples + first * rounds, rounds);
+            comparison c = compare(samples + i * rounds, samples + first * rounds, rounds, places);
             double beyond = c.ratio - 1;
             bool near = beyond <= tie, within = beyond <= c.noise;
             is_clear = is_clear && (near ? c.noise <= tie : !within);
@@ -124,8 +143,9 @@ typedef struct contender {
 
 typedef struct bench {
     const tni_question *question;
-    tni_operands operands;
-    tni_problem problem;
+    tni_operands operands[PLACES_MOST];
+    tni_problem problem[PLACES_MOST];
+    size_t places, place; /* how many there are, and where calls have their operands now */
     tn_stream *stream;
     tn_graph *hold; /* calls of one contender; NULL: calls are timed as they are queued */
     tn_event *begin, *end;
@@ -141,7 +161,7 @@ static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
     const tni_call_args args = {.stream = b->stream};
     tn_status status = TN_OK;
     for (int64_t i = 0; i < c->calls && !status; i++)
-        status = tni_plan_run(c->plan, b->question->context, &b->problem, &args, err);
+        status = tni_plan_run(c->plan, b->question->context, &b->problem[b->place], &args, err);
     return status;
 }
 
@@ -258,6 +278,29 @@ fail:
     return NULL;
 }
 
+/* Operands at the next place. What cannot be had there is released with the others. */
+static tn_status add_place(bench *b, tn_error *err)
+{
+    tni_operands *to = &b->operands[b->places];
+    tn_status status = tni_operands_create(b->question->op, b->question->device, to, err);
+    if (!status)
+        status = tni_operands_fill(to, 1, true, err);
+    if (!status)
+        status = tni_operands_upload(to, b->stream, err);
+    if (!status)
+        tni_operands_on_device(to, &b->problem[b->places++]);
+    return status;
+}
+
+/* As many as there is memory for; one does. */
+static void add_places(bench *b)
+{
+    tn_error why;
+    const size_t bytes = tni_operands_bytes(b->question->op);
+    while (b->places < PLACES_MOST && bytes <= places_bytes / b->places && !add_place(b, &why))
+        continue;
+}
+
 static bool make_events(bench *b)
 {
     const tn_event_args timed = {.struct_size = sizeof timed, .enable_timing = 1};
@@ -282,6 +325,7 @@ static void hold_stream(bench *b)
         return;
     }
     b->hold = made;
+    add_places(b);
     for (size_t i = 0; i < b->count && !b->lost; i++)
         calibrate(b, &b->contenders[i]);
 }
@@ -317,6 +361,7 @@ static void drop_hopeless(bench *b)
 /* One sample of each, beginning with another one every time. */
 static void run_round(bench *b, size_t round)
 {
+    b->place = round % b->places;
     for (size_t i = 0; i < b->count; i++) {
         size_t index = (i + round) % b->count;
         contender *c = &b->contenders[index];
@@ -348,8 +393,8 @@ static bool settle(bench *b, size_t rounds)
             memcpy(b->samples + rounds * count++, b->rounds + i * TNI_ROUNDS_MOST,
                    rounds * sizeof *b->samples);
     }
-    bool is_clear =
-        tni_times_settle(b->samples, rounds, count, tni_times_tie(b->question->device), ns);
+    bool is_clear = tni_times_settle(b->samples, rounds, rounds < b->places ? rounds : b->places,
+                                     count, tni_times_tie(b->question->device), ns);
     for (size_t i = b->count; i-- > 0;) {
         if (!b->contenders[i].is_out)
             b->contenders[i].timed->ns = ns[--count];
@@ -378,8 +423,8 @@ static void drop_beaten(bench *b, size_t rounds)
     for (size_t i = 0; i < b->count && first < b->count; i++) {
         if (b->contenders[i].is_out)
             continue;
-        comparison c =
-            compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST, rounds);
+        comparison c = compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST,
+                               rounds, 1);
         b->contenders[i].is_out = c.ratio - c.noise > beaten;
     }
 }
@@ -393,7 +438,10 @@ static void measure(bench *b)
     if (!b->lost)
         hold_stream(b);
     drop_hopeless(b);
-    size_t most = rounds_within_budget(b), wanted = most < ROUNDS ? most : ROUNDS, round = 0;
+    const size_t first = b->places > 1 ? ROUNDS_OF_PLACE * b->places : ROUNDS;
+    size_t most = rounds_within_budget(b), wanted = most < first ? most : first, round = 0;
+    if (b->places > 1) /* more rounds do not make more places */
+        most = wanted;
     for (;;) {
         for (; round < wanted && !b->lost; round++)
             run_round(b, round);
@@ -417,15 +465,7 @@ static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
         b->contenders[i].timed = &timed[i];
     }
     tn_status status = tn_stream_create(q->device, NULL, &b->stream, err);
-    if (!status)
-        status = tni_operands_create(q->op, q->device, &b->operands, err);
-    if (!status)
-        status = tni_operands_fill(&b->operands, 1, true, err);
-    if (!status)
-        status = tni_operands_upload(&b->operands, b->stream, err);
-    if (!status)
-        tni_operands_on_device(&b->operands, &b->problem);
-    return status;
+    return status ? status : add_place(b, err);
 }
 
 static void release_bench(bench *b)
@@ -435,7 +475,8 @@ static void release_bench(bench *b)
     tn_graph_release(b->hold);
     tn_event_release(b->begin);
     tn_event_release(b->end);
-    tni_operands_release(&b->operands);
+    for (size_t i = 0; i < PLACES_MOST; i++)
+        tni_operands_release(&b->operands[i]);
     tn_stream_release(b->stream);
     tni_release(b->samples);
     tni_release(b->rounds);

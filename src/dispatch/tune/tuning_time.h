@@ -8,6 +8,9 @@
  * round, and tie when that is within a tie (store.h) or within what the ratios scatter; while they scatter
  * too much to tell, there are more rounds, of those alone that are not clearly beaten.
  *
+ * On such a device operands lie at another place in each round, and ratios are those of places: a kernel that is ahead at
+ * some of them and behind at others ties.
+ *
  * Ties are settled here: kernels that tie with the fastest get its time, then those of the rest that tie
  * with the fastest of them, and so on. So what two measurements of one machine differ in by chance does
  * not show, and a prediction decides between equals. */
@@ -21,10 +24,11 @@
 tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_t count,
                            tn_error *err);
 
-/* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0.
- * Returns false when more rounds would tell more. At most TNI_ROUNDS_MOST. */
+/* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0; operands were at
+ * `places` places by turns, one at least and no more than there are rounds. Returns false when more rounds would tell
+ * more. At most TNI_ROUNDS_MOST. */
 enum { TNI_ROUNDS_MOST = 240 };
-bool tni_times_settle(const double *samples, size_t rounds, size_t count, double tie,
+bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
                       int64_t *out_ns);
 
 #endif
