@@ -361,7 +361,7 @@ static void drop_hopeless(bench *b)
 /* One sample of each, beginning with another one every time. */
 static void run_round(bench *b, size_t round)
 {
-    b->place = round % b->places;
+    b->place = b->places > 1 ? round % b->places : 0;
     for (size_t i = 0; i < b->count; i++) {
         size_t index = (i + round) % b->count;
         contender *c = &b->contenders[index];
