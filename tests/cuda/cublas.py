@@ -233,12 +233,33 @@ class Decisions(script.Case):
     def test_what_it_cannot_be_told(self):
         for problem, name, code in (
                 ("matmul:f32:m=8,n=8,k=0", LT, "shape"),
-                ("matmul:f32:m=8,n=8,k=8,act=silu", LT, "feature"),
+                ("matmul:f64:m=8,n=8,k=8,act=silu", LT, "feature"),
                 ("matmul:f64:m=8,n=8,k=8,act=gelu-tanh", LT, "feature"),
+                ("matmul:bf16:m=8,n=8,k=8,act=gelu,beta=0.5", LT + ".half", "feature"),
+                ("matmul:f16:m=8,n=8,k=8,act=gelu,acc=f16", LT + ".f16-sums", "feature"),
                 ("matmul:i8:m=8,n=8,k=8", LT + ".int8", "stride"),
                 ("matmul:i8:m=8,n=8,k=6,tb=1", LT + ".int8", "shape"),
                 ("matmul:f32:m=8,n=8,k=8,sa=16;2", LT, "stride")):
             self.assertEqual(self.refused(self.rows(problem), name)["code"], code, problem)
+
+    def test_what_it_has_not_follows_its_sums(self):
+        """In f32, in workspace where out is not of it, which is told and which a limit is held against."""
+        for problem, name in (("matmul:bf16:m=512,n=384,k=256,bias=1,act=gelu", LT + ".half"),
+                              ("matmul:f16:m=512,n=384,k=256,act=gelu-tanh", LT + ".half"),
+                              ("matmul:bf16:m=512,n=384,k=256,act=silu,sc=768;2", LT + ".half"),
+                              ("matmul:f8_e4m3fn:m=512,n=384,k=256,tb=1,out=bf16,act=gelu", LT + ".f8")):
+            plain = self.rows(problem.partition(",bias")[0].partition(",act")[0].partition(",sc")[0])[name]
+            row = self.taken(problem, name)[name]
+            self.assertEqual(row["workspace"], plain["workspace"] + 4 * 512 * 384, problem)
+            self.assertIn(f"sums of f32 go to {4 * 512 * 384} bytes of workspace", row["note"])
+            self.assertNotIn("sums of f32", plain.get("note") or "")
+        why = self.refused(self.rows("matmul:bf16:m=512,n=384,k=256,act=gelu", "h200", "--set", "workspace.limit=512k"),
+                           LT + ".half")
+        self.assertEqual(why["code"], "memory")
+        for more in ("act=silu", "act=gelu,beta=0.5,bias=1"):
+            row = self.taken(f"matmul:f32:m=512,n=384,k=256,{more}", LT)[LT]
+            self.assertEqual(row["workspace"], self.rows("matmul:f32:m=512,n=384,k=256")[LT]["workspace"])
+        self.assertEqual(self.chosen("matmul:bf16:m=4096,n=4096,k=4096,bias=1,act=gelu"), LT + ".half-reduced")
 
     def test_a_batch_without_one_stride_is_several(self):
         """Heads that lie between the rows of a sequence: cuBLASLt is told one stride, cuBLAS once for each sequence."""

@@ -86,6 +86,11 @@ def products():
         yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1"
         yield f"matmul:{dtype}:m=127,n=65,k=33,bias=1,act=relu"
     yield "matmul:f32:m=127,n=65,k=33,bias=1,act=gelu-tanh"
+    for dtype in ("f32", "bf16", "f16"):  # what follows sums of cuBLASLt's
+        yield f"matmul:{dtype}:m=300,n=520,k=64,bias=1,act=gelu"
+        yield f"matmul:{dtype}:m=48,n=1100,k=64,batch=3,act=silu,sc=52800;1;48"
+    yield "matmul:bf16:m=300,n=520,k=64,act=gelu-tanh,out=f32"
+    yield "matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1,out=bf16,act=gelu"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
     for dtype in FLOATS:
         yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"

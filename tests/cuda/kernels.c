@@ -5,6 +5,7 @@
 
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/attention.h"
+#include "../../backends/cuda/kernels/finish.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
 #include "module_host.h"
@@ -180,12 +181,16 @@ static void helpers_compile(void **state)
     const tn_layout operand = {.dtype = TN_BF16};
     const tn_op op = {.operand = {operand, operand, operand, operand}};
     char options[CUDA_ATTENTION_OPTIONS];
-    cuda_case wanted[2] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
+    char following[CUDA_FINISH_OPTIONS];
+    const tn_op product = {.operand = {operand, operand, operand},
+                           .as.matmul = {.activation = TN_ACT_GELU}};
+    cuda_case wanted[3] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
     tn_error err;
     (void)state;
     begin();
     cuda_attention_empty_case(&op, options, &wanted[1]);
-    for (int i = 0; i < 2; i++) {
+    cuda_finish_case(&product, following, &wanted[2]);
+    for (int i = 0; i < 3; i++) {
         void *code = NULL;
         size_t size = 0;
         if (cuda_code_make(compiler, "sm_90a", &wanted[i], &code, &size, &err))

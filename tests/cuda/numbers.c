@@ -2,6 +2,7 @@
  * kernels of a platform in host memory, whose rows are the module's own; the library's check holds each
  * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
  * arguments. It shows nothing of NVIDIA's compiler and hardware. */
+#include "finished_row.h"
 #include "scratch.h"
 #include "tenon/tenon.h"
 
@@ -32,6 +33,7 @@ static const char *args_of(int32_t unit)
     case CUDA_UNIT_PERMUTE: return "cuda_each_args";
     case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
     case CUDA_UNIT_RANDOM: return "cuda_random_args";
+    case CUDA_UNIT_MATMUL_FINISH:
     case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
     case CUDA_UNIT_ATTENTION:
     case CUDA_UNIT_ATTENTION_FEW:
@@ -190,7 +192,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 13 };
+enum { ROWS = 14 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -216,7 +218,8 @@ static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err
                                                    &cuda_matmul_row,
                                                    &cuda_attention_row,
                                                    &cuda_attention_invariant_row,
-                                                   &cuda_attention_backward_row};
+                                                   &cuda_attention_backward_row,
+                                                   &finished_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -260,6 +263,26 @@ static void hold_by(const char *problem, const char *way)
 static void hold(const char *problem)
 {
     hold_by(problem, "own");
+}
+
+/* Lines of every width, of one element and of more than a block takes; both orders, batches, strides; a bias that lies
+ * anyhow. */
+static void what_follows_a_librarys_product(void **state)
+{
+    static const char *const problems[] = {
+        "matmul:bf16:m=40,n=33,k=20,act=gelu",
+        "matmul:f16:m=7,n=1500,k=5,bias=1,act=gelu-tanh",
+        "matmul:bf16:m=1100,n=3,k=5,bias=1,act=silu,sc=1;1200",
+        "matmul:f32:m=19,n=130,k=9,alpha=2,beta=0.5,bias=1,act=silu",
+        "matmul:f32:m=5,n=6,k=7,batch=2x3,act=gelu",
+        "matmul:f16:m=5,n=9,k=7,batch=3x2,bias=1,act=gelu,sc=200;100;20;2",
+        "matmul:bf16:m=1,n=1,k=1,act=silu",
+        "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1",
+        "matmul:f32:m=300,n=1,k=4,act=gelu"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        hold_by(problems[i], "finished");
 }
 
 #define HOLD(...)                                                                 \
@@ -794,6 +817,7 @@ int main(void)
         cmocka_unit_test(reductions),
         cmocka_unit_test(rows_of_every_length),
         cmocka_unit_test(products),
+        cmocka_unit_test(what_follows_a_librarys_product),
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),

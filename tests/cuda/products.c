@@ -293,6 +293,35 @@ static void tuning_tries_them(void **state)
     assert_true(blas->count > 0);
 }
 
+/* Sums of f32 lie before the library's memory where out is of 16 bits, and in out where it is of f32. */
+static void what_follows_sums_is_a_kernel_of_ours(void **state)
+{
+    enum { SIZE = 64 };
+    static const tn_dtype dtypes[] = {TN_BF16, TN_F32};
+    const _Atomic int *launches = find(CUDA_STUB, "stub_launches");
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        come_in();
+        tn_tensor a = make(dtypes[i], 1, SIZE), b = make(dtypes[i], 1, SIZE);
+        tn_tensor out = make(dtypes[i], 1, SIZE), bias = make(dtypes[i], 1, SIZE);
+        const int before = *launches;
+        DO(tn_matmul(NULL,
+                     TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .bias = &bias,
+                             .activation = TN_ACT_GELU),
+                     &err));
+        assert_int_equal(*launches, before + 1);
+        assert_int_equal(lt->count, 1);
+        const stub_blas_call *call = last(lt);
+        const bool apart = dtypes[i] == TN_BF16;
+        assert_int_equal(call->out == (uintptr_t)out.data, !apart);
+        if (apart)
+            assert_int_equal(call->room, call->out + SIZE * SIZE * sizeof(float));
+        assert_int_equal(call->bytes, 4 * MIB);
+        tn_tensor_release(&a), tn_tensor_release(&b);
+        tn_tensor_release(&out), tn_tensor_release(&bias);
+    }
+}
+
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
 static void scales_of_8_bit_floats_are_pointed_to(void **state)
 {
@@ -576,6 +605,7 @@ int main(void)
         cmocka_unit_test(groups_go_through_cublaslt_one_by_one),
         cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
         cmocka_unit_test(tuning_tries_them),
+        cmocka_unit_test(what_follows_sums_is_a_kernel_of_ours),
         cmocka_unit_test(tuning_records_none_of_many),
         cmocka_unit_test(two_threads_with_settings_of_their_own),
     };

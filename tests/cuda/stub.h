@@ -148,8 +148,8 @@ cu_result stub_queue(cu_stream stream, const stub_job *job);
 cu_result stub_may_queue(cu_stream stream, const stub_context *context);
 /* Spoils what is recorded on the stream. */
 cu_result stub_not_while_recording(cu_stream stream);
-/* Graphs that were launched. */
-extern _Atomic int stub_graph_runs;
+/* Graphs and kernels that were launched. */
+extern _Atomic int stub_graph_runs, stub_launches;
 /* On which stream the last memory of a pool's was taken, and freed. */
 extern _Atomic(cu_stream) stub_taken_on, stub_freed_on;
 

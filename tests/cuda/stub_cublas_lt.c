@@ -165,6 +165,7 @@ lt_status cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, cons
                          .scale_a = (uintptr_t)of->value[LT_DESC_SCALE_A],
                          .scale_b = (uintptr_t)of->value[LT_DESC_SCALE_B],
                          .stream = stream,
+                         .out = (uintptr_t)d,
                          .room = (uintptr_t)workspace,
                          .bytes = workspace_bytes};
     return LT_SUCCESS;

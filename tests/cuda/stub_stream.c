@@ -1,6 +1,7 @@
 /* The stub's streams, events and modules. */
 #include "stub.h"
 
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -305,6 +306,8 @@ static cu_result leave_fault(const stub_handle *function, cu_stream stream, stub
     return CUDA_SUCCESS;
 }
 
+_Atomic int stub_launches;
+
 cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                          unsigned block_x, unsigned block_y, unsigned block_z,
                          unsigned shared_bytes, cu_stream stream, void **values, void **extra)
@@ -326,5 +329,6 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
     if (code)
         return code;
     code = stub_queue(stream, &job);
+    atomic_fetch_add(&stub_launches, 1);
     return code ? code : leave_fault(function, stream, context);
 }

@@ -83,11 +83,11 @@ endif()
 # The kernels' numbers, by the host's C++ compiler.
 find_program(TENON_CXX NAMES c++ g++ clang++)
 set(cuda_rows)
-foreach(part kernels/attention kernels/attention_admit kernels/attention_back kernels/each kernels/layout kernels/matmul kernels/reduce
-             kernels/rows compile/texts)
+foreach(part cublas/after kernels/attention kernels/attention_admit kernels/attention_back kernels/each kernels/finish
+             kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
-tenon_test(cuda/numbers TIMEOUT 600 SOURCES ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers TIMEOUT 600 SOURCES cuda/finished_row.c ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
 tenon_cuda_texts(test_cuda_numbers)

@@ -234,3 +234,21 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
         launch->threads, 1, 1, 0, launch->stream, values, NULL);
     return cuda_done(&scope, code, "cuLaunchKernel", err);
 }
+
+tn_status cuda_kernel_beside(const tn_run *run, const cuda_case *wanted, const char *what,
+                             cuda_kernel **out, tn_error *err)
+{
+    const cuda_nvrtc *compiler = cuda_compiler(run->platform);
+    if (!compiler)
+        return tn_fail(err, TN_UNSUPPORTED, 0, run->row->name,
+                       "%s needs a kernel of Tenon's own, and NVIDIA's compiler, nvrtc, does not "
+                       "serve here: see `tenon libraries`",
+                       what);
+    tn_error said = {0};
+    tn_status status = cuda_kernel_get(run->platform, compiler, run->device, wanted, out, &said);
+    if (!status)
+        return TN_OK;
+    const bool passes = status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY;
+    return tn_fail(err, passes ? status : TN_UNSUPPORTED, said.native_code, said.where,
+                   "the kernel for %s: %s", what, said.message);
+}

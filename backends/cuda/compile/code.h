@@ -6,6 +6,7 @@
 
 #include "../platform/cuda.h"
 #include "nvrtc.h"
+#include "tenon/module/kernel.h"
 
 typedef struct cuda_kernel cuda_kernel;
 
@@ -33,6 +34,11 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
 
 /* The compiler for kernels of what does not go through it as a library; NULL where there is none. It is sought once. */
 const cuda_nvrtc *cuda_compiler(cuda *self);
+
+/* A kernel that runs before a library's, or after it. TN_UNSUPPORTED, with `what` it is for, where it cannot be made or
+ * loaded, for want of a compiler too: what does not need it is taken all the same. */
+tn_status cuda_kernel_beside(const tn_run *run, const cuda_case *wanted, const char *what,
+                             cuda_kernel **out, tn_error *err);
 
 /* Machine code for an architecture, from the cache directory or compiled; host->release it. */
 tn_status cuda_code_make(const cuda_nvrtc *nvrtc, const char *architecture, const cuda_case *wanted,

@@ -23,6 +23,7 @@
     X(attention_few, "attention_few.cu")     \
     X(attention_join, "attention_join.cu")   \
     X(matmul, "matmul.cu")                   \
+    X(matmul_finish, "matmul_finish.cu")     \
     X(dropout, "dropout.cu")
 
 enum {
@@ -62,6 +63,7 @@ static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
     [CUDA_UNIT_REDUCE] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_reduce},
     [CUDA_UNIT_RANDOM] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_numbers, TEXT_random},
     [CUDA_UNIT_MATMUL] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_matmul},
+    [CUDA_UNIT_MATMUL_FINISH] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_matmul_finish},
 #define ATTENTION_ TEXT_args, TEXT_common, TEXT_functions, TEXT_philox, TEXT_attention_rows
     [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention_tile, TEXT_attention},
     [CUDA_UNIT_ATTENTION_BACK] = {ATTENTION_, TEXT_attention_tile, TEXT_attention_back},

@@ -1,6 +1,7 @@
 #include "admit.h"
 
 #include "../kernels/layout.h"
+#include "after.h"
 #include "shape.h"
 
 static tn_status admit_capability(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
@@ -36,24 +37,11 @@ static tn_status admit_types(const tn_kernel_row *row, const tn_op *op, tn_refus
     return TN_OK;
 }
 
-/* Its gelu of f64 is as exact as one of f32, and that of 16 bits is made of rounded sums (seen with 13.0). */
-static tn_status admit_activation(const tn_op *op, tn_refusal *why)
-{
-    const int32_t act = op->as.matmul.activation;
-    const bool exact = op->operand[TN_MATMUL_OUT].dtype == TN_F32;
-    if (act == TN_ACT_NONE || act == TN_ACT_RELU || (act == TN_ACT_GELU_TANH && exact))
-        return TN_OK;
-    return cuda_refuse(why, TN_REFUSE_FEATURE, "act", TN_ACT_RELU, act,
-                       "it has relu, and gelu-tanh for out of f32");
-}
-
 tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     tn_status status = admit_capability(row, query, why);
     if (!status)
         status = admit_types(row, query->op, why);
-    if (!status)
-        status = admit_activation(query->op, why);
     return status ? status : cuda_admit_alignment(query, why);
 }
 
@@ -69,13 +57,20 @@ static tn_status admit_bias(const tn_op *op, tn_refusal *why)
                              "its kernels may read a bias 16 bytes at once");
 }
 
+/* Of what is finished after it, the library is told of the product alone. */
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
+    const bool finished = lt_is_finished(query->op);
     lt_shape shape;
+    tn_op sums;
+    if (finished)
+        lt_sums_of(query->op, &sums);
     tn_status status = cuda_blas_admit_kind(row, query, why);
-    if (!status)
+    if (!status && !finished)
         status = admit_bias(query->op, why);
-    return status ? status : lt_shape_of(query->op, &shape, why);
+    if (!status)
+        status = lt_shape_of(finished ? &sums : query->op, &shape, why);
+    return status ? status : lt_admit_activation(row, query->op, why);
 }
 
 /* Products of 8 bits are of rows of A and columns of B that lie together, so many numbers at a time. */
@@ -181,12 +176,12 @@ tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn
     if (!status)
         status = admit_capability(row, query, why);
     if (!status)
-        status = admit_activation(query->op, why);
-    if (!status)
         status = cuda_admit_alignment(query, why);
     if (!status)
         status = admit_together(query, 16, why);
-    return status ? status : admit_scales(query, why);
+    if (!status)
+        status = admit_scales(query, why);
+    return status ? status : lt_admit_activation(row, query->op, why);
 }
 
 const tn_dtype cuda_blas_wide[] = {TN_F32, TN_F64, TN_C64, TN_C128, 0};

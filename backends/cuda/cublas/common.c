@@ -143,7 +143,7 @@ uint64_t cuda_blas_room(const tn_query *query, const cuda_blas_memory *memory)
         const uint64_t left = (uint64_t)limit > more ? (uint64_t)limit - more : 0;
         bytes = left > memory->least ? left : memory->least;
     }
-    return bytes ? bytes + more : 0;
+    return bytes || memory->behind ? bytes + more : 0;
 }
 
 uint64_t cuda_blas_room_usable(uint64_t bytes)

@@ -78,7 +78,7 @@ typedef struct cuda_blas_memory {
     uint64_t behind;     /* further bytes that a run needs, which the limit also counts */
 } cuda_blas_memory;
 
-/* What a run asks for: all of it, and room to align it; 0 where the library is to have none. */
+/* What a run asks for: all of it, and room to align it; 0 where the library is to have none, and nothing is behind. */
 uint64_t cuda_blas_room(const tn_query *query, const cuda_blas_memory *memory);
 
 /* What a library has of so much, and where it begins. */

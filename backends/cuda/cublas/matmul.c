@@ -1,5 +1,7 @@
 #include "matmul.h"
+#include "../kernels/finish.h"
 #include "admit.h"
+#include "after.h"
 #include "lt.h"
 #include "shape.h"
 
@@ -8,6 +10,9 @@ typedef struct lt_ready {
     lt_layout layout[3]; /* of A, B, out */
     lt_algo algo;
     uint64_t workspace; /* that the algorithm may use */
+    uint64_t behind;    /* bytes of sums, which it lies behind, where out has not their dtype */
+    bool finishes;      /* by `finish`, after the library's product */
+    cuda_finish finish;
     cuda_blas_sums sums;
     int epilogue;
     bool points; /* to a bias or scales */
@@ -139,7 +144,8 @@ static lt_status point(const tn_run *run, const lt_ready *plan, lt_desc desc,
         {TN_MATMUL_BIAS, LT_DESC_BIAS}, {of_left, LT_DESC_SCALE_A}, {of_right, LT_DESC_SCALE_B}};
     lt_status code = LT_SUCCESS;
     for (int i = 0; i < 3 && !code; i++) {
-        if (!run->op->operand[pointers[i].operand].dtype)
+        if (!run->op->operand[pointers[i].operand].dtype ||
+            (plan->finishes && pointers[i].operand == TN_MATMUL_BIAS))
             continue;
         const void *place = at(run, pointers[i].operand);
         code = lt->desc_set(desc, pointers[i].attribute, &place, sizeof place);
@@ -185,36 +191,60 @@ void lt_plan_release(const tn_run *run, void *any)
     run->host->release(run->host->self, plan);
 }
 
+/* More than there is anywhere is refused as such. */
+static uint64_t sums_bytes(const tn_op *op)
+{
+    const double bytes = lt_sums_bytes(op), most = (double)((uint64_t)1 << 62);
+    return bytes < most ? (uint64_t)bytes : (uint64_t)1 << 62;
+}
+
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_matmul_op *mm = &query->op->as.matmul;
     const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
     const uint64_t usual = products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
     (void)row;
-    const cuda_blas_memory memory = {.setting = "cuda.cublaslt_workspace_size", .usual = usual};
+    const cuda_blas_memory memory = {
+        .setting = "cuda.cublaslt_workspace_size", .usual = usual, .behind = sums_bytes(query->op)};
     return cuda_blas_room(query, &memory);
 }
 
-tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+/* How the library is told of the op. */
+static tn_status describe(const tn_run *run, lt_ready *plan, tn_error *err)
 {
-    cuda_scope scope;
-    lt_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(lt_ready));
-    if (!plan)
-        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
-    memset(plan, 0, sizeof *plan);
-    plan->workspace = cuda_blas_room_usable(run->workspace_bytes);
+    const uint64_t usable = cuda_blas_room_usable(run->workspace_bytes);
+    plan->workspace = usable > plan->behind ? usable - plan->behind : 0;
     plan->epilogue = epilogue_of(run->op);
     plan->points = run->op->uses & (TN_MATMUL_USES_BIAS | TN_MATMUL_USES_SCALES);
     plan->scales_each = cuda_blas_scales_each(run->op);
     plan->sums = cuda_blas_sums_of(run->row, run->op);
     tn_status status = lt_shape_of(run->op, &plan->shape, NULL);
-    if (status)
-        status = tn_fail(err, status, 0, run->row->name, "its strides are not admitted");
+    return status ? tn_fail(err, status, 0, run->row->name, "its strides are not admitted") : TN_OK;
+}
+
+tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    cuda_scope scope;
+    tn_op product;
+    tn_run told = *run;
+    lt_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(lt_ready));
+    if (!plan)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    memset(plan, 0, sizeof *plan);
+    plan->behind = sums_bytes(run->op);
+    plan->finishes = lt_is_finished(run->op);
+    if (plan->finishes) {
+        lt_sums_of(run->op, &product);
+        told.op = &product;
+    }
+    tn_status status = describe(&told, plan, err);
+    if (!status && plan->finishes)
+        status = cuda_finish_plan(run, &product.operand[TN_MATMUL_OUT], &plan->finish, err);
     if (!status)
         status = cuda_enter(run->platform, run->device, &scope, err);
     if (!status) {
         cuda_relax(&scope); /* code may be loaded, which a capture elsewhere may not see */
-        status = make(run, &scope, plan, err);
+        status = make(&told, &scope, plan, err);
         cuda_leave(&scope);
     }
     if (status) {
@@ -226,6 +256,13 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     return TN_OK;
 }
 
+/* Where the library's product goes. */
+static void *sums_at(const tn_run *run)
+{
+    const lt_ready *plan = run->plan;
+    return plan->behind ? cuda_blas_room_begin(run->workspace) : tn_operand(run, TN_MATMUL_OUT);
+}
+
 static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
 {
     const cuda_lt *lt = run->library;
@@ -234,11 +271,12 @@ static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
     const cuda_blas_factor alpha = cuda_blas_factor_of(scale, run->op->as.matmul.alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(scale, run->op->as.matmul.beta);
     const int32_t left = plan->shape.left, right = plan->shape.right;
-    void *out = tn_operand(run, TN_MATMUL_OUT);
+    void *out = sums_at(run), *room = cuda_blas_room_begin(run->workspace);
     return lt->matmul(handle, desc, &alpha, tn_operand(run, left), plan->layout[left],
                       tn_operand(run, right), plan->layout[right], &beta, out,
                       plan->layout[TN_MATMUL_OUT], out, plan->layout[TN_MATMUL_OUT], &plan->algo,
-                      cuda_blas_room_begin(run->workspace), (size_t)plan->workspace, run->stream);
+                      room ? (char *)room + plan->behind : NULL, (size_t)plan->workspace,
+                      run->stream);
 }
 
 static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
@@ -272,5 +310,6 @@ tn_status lt_run(const tn_run *run, tn_error *err)
                                "cublasLtMatmul", err);
     status = cuda_blame(&scope, status, "cublasLtMatmul", err);
     cuda_leave(&scope);
-    return status;
+    return status || !plan->finishes ? status
+                                     : cuda_finish_run(run, &plan->finish, sums_at(run), err);
 }

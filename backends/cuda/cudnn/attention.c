@@ -2,8 +2,8 @@
 
 #include "bias.h"
 #include "dropout.h"
+#include "empty.h"
 #include "engine.h"
-#include "own.h"
 #include "packed.h"
 #include "sdpa.h"
 

@@ -12,7 +12,7 @@ double dnn_kept_bytes(const tn_op *op);
 /* The mask, for graphs. */
 dnn_desc dnn_kept(const dnn_sdpa *s);
 
-/* The kernel, as dnn_own_get has it, and a run of it, which writes to memory that is aligned to eight bytes. */
+/* The kernel, as cuda_kernel_beside has it, and a run of it, which writes to memory that is aligned to eight bytes. */
 tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err);
 tn_status dnn_keeper_run(const tn_run *run, cuda_kernel *kernel, void *to, tn_error *err);
 

@@ -70,7 +70,7 @@ typedef struct cuda_matmul_args {
     int a_by_k;     /* neighbours of A along k lie nearer than those of other rows    */
     int b_by_k;     /* the same of B, and other columns                               */
     int by_columns; /* neighbours of out down a column lie nearer than those of a row */
-    int reserved;
+    int lanes;      /* of what follows a library's product: threads along a row       */
 } cuda_matmul_args;
 
 /* A table of i32. */

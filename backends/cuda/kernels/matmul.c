@@ -65,6 +65,12 @@ static bool lies_by(const tn_layout *layout, int32_t d, int32_t other)
            (layout->shape[d] > 1 && distance(layout->stride[d]) < distance(layout->stride[other]));
 }
 
+bool cuda_matmul_by_columns(const tn_op *op)
+{
+    const int32_t m = op->as.matmul.batch_rank;
+    return lies_by(&op->operand[TN_MATMUL_OUT], m, m + 1);
+}
+
 static void fill_batch(const tn_op *op, cuda_matmul_args *out)
 {
     static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_B, TN_MATMUL_OUT, TN_MATMUL_BIAS};
@@ -99,7 +105,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     }
     args.a_by_k = lies_by(&op->operand[TN_MATMUL_A], n, m);
     args.b_by_k = lies_by(&op->operand[TN_MATMUL_B], m, n);
-    args.by_columns = lies_by(&op->operand[TN_MATMUL_OUT], m, n);
+    args.by_columns = cuda_matmul_by_columns(op);
     if (mm->matrices > 1)
         fill_batch(op, &args);
     fill_tiles(mm, wide ? WIDE : NARROW, &args);
@@ -107,7 +113,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
                             cuda_blocks_for(run, args.tiles), &args, err);
 }
 
-static const char *function_of(int32_t activation)
+const char *cuda_matmul_function(int32_t activation)
 {
     switch (activation) {
     case TN_ACT_RELU: return "of_relu(x)";
@@ -127,7 +133,7 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
              "-DIN=%s\n-DOUT=%s\n-DW=%s\n-DPER=%d\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n",
              cuda_type_of(op->operand[TN_MATMUL_A].dtype),
              cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
-             (int)(side / THREADS_ALONG), function_of(op->as.matmul.activation));
+             (int)(side / THREADS_ALONG), cuda_matmul_function(op->as.matmul.activation));
     return cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, out, err);
 }
 

@@ -7,6 +7,7 @@
  * made up, and what it asks for is compiled. */
 #include "../compile/ready.h"
 #include "../kernels/attention.h"
+#include "../kernels/finish.h"
 #include "../kernels/layout.h"
 #include "../kernels/matmul.h"
 
@@ -126,6 +127,13 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     return TN_OK;
 }
 
+tn_status cuda_kernel_beside(const tn_run *run, const cuda_case *wanted, const char *what,
+                             cuda_kernel **out_kernel, tn_error *err)
+{
+    (void)run, (void)what;
+    return cuda_kernel_get(NULL, compiler, 0, wanted, out_kernel, err);
+}
+
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
 {
     (void)self, (void)device, (void)launch;
@@ -234,6 +242,19 @@ static void ready_dropout(void)
     ready_case(&wanted);
 }
 
+/* What goes after products of a library's. */
+static void ready_following(tn_op *op)
+{
+    static const int32_t activations[] = {TN_ACT_GELU, TN_ACT_GELU_TANH, TN_ACT_SILU};
+    for (int i = 0; i < 3; i++) {
+        char options[CUDA_FINISH_OPTIONS];
+        cuda_case wanted;
+        op->as.matmul.activation = activations[i];
+        cuda_finish_case(op, options, &wanted);
+        ready_case(&wanted);
+    }
+}
+
 /* One kernel for all sizes and ways to lie. */
 static void ready_products(tn_dtype dtype)
 {
@@ -244,6 +265,7 @@ static void ready_products(tn_dtype dtype)
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++)
         op.operand[i] = dense(dtype, SIDE, SIDE);
     ready(&cuda_matmul_row, &op);
+    ready_following(&op);
 }
 
 static tn_layout dense_heads(tn_dtype dtype, int64_t size)

@@ -1,0 +1,87 @@
+#include "after.h"
+
+#include "../kernels/finish.h"
+#include "../kernels/matmul.h"
+
+#include <math.h>
+
+/* The library's gelu of f64 is as exact as one of f32, and that of 16 bits is made of rounded sums (seen with 13.0). */
+static bool is_the_librarys(const tn_op *op)
+{
+    const int32_t act = op->as.matmul.activation;
+    return act == TN_ACT_NONE || act == TN_ACT_RELU ||
+           (act == TN_ACT_GELU_TANH && op->operand[TN_MATMUL_OUT].dtype == TN_F32);
+}
+
+static bool is_narrow(const tn_op *op)
+{
+    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype;
+    return out == TN_F16 || out == TN_BF16;
+}
+
+bool lt_is_finished(const tn_op *op)
+{
+    return !is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32);
+}
+
+/* Dense, in out's order of rows and columns. */
+static tn_layout dense_as(const tn_op *op)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    const int32_t m = mm->batch_rank, n = m + 1;
+    const bool by_columns = cuda_matmul_by_columns(op);
+    tn_layout out = op->operand[TN_MATMUL_OUT];
+    int64_t matrix = mm->m * mm->n;
+    out.dtype = TN_F32;
+    out.alignment = TN_OP_ALIGNMENT_MAX;
+    out.stride[m] = by_columns ? 1 : mm->n;
+    out.stride[n] = by_columns ? mm->m : 1;
+    for (int32_t d = m - 1; d >= 0; d--) {
+        out.stride[d] = matrix;
+        matrix *= out.shape[d];
+    }
+    return out;
+}
+
+void lt_sums_of(const tn_op *op, tn_op *out)
+{
+    *out = *op;
+    out->uses &= ~(uint64_t)(TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION);
+    out->as.matmul.activation = TN_ACT_NONE;
+    out->operand[TN_MATMUL_BIAS] = (tn_layout){.dtype = TN_DTYPE_NONE};
+    if (is_narrow(op))
+        out->operand[TN_MATMUL_OUT] = dense_as(op);
+}
+
+double lt_sums_bytes(const tn_op *op)
+{
+    enum { TOGETHER = 256 };
+    const tn_matmul_op *mm = &op->as.matmul;
+    if (!lt_is_finished(op) || !is_narrow(op))
+        return 0;
+    const double bytes = (double)mm->m * (double)mm->n * (double)mm->matrices * sizeof(float);
+    return ceil(bytes / TOGETHER) * TOGETHER;
+}
+
+tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+{
+    const int32_t act = op->as.matmul.activation;
+    if (is_the_librarys(op))
+        return TN_OK;
+    if (!lt_is_finished(op) || row->numerics & TN_NUM_F16_SUMS)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "act", TN_ACT_RELU, act,
+                           "of f64, complex numbers and sums of f16 it has relu alone");
+    if (is_narrow(op) && op->as.matmul.beta != 0)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "beta", 0, 1,
+                           "gelu and silu of 16 bits follow sums of f32, to which no out is added");
+    if (cuda_finish_tiles(op) > INT32_MAX)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, cuda_finish_tiles(op),
+                           "what follows sums takes at most 2147483647 parts of rows");
+    const double bytes = lt_sums_bytes(op);
+    if (bytes > 0)
+        (void)snprintf(why->text, sizeof why->text,
+                       "sums of f32 go to %.0f bytes of workspace, and a kernel of Tenon's does "
+                       "what follows",
+                       bytes);
+    return TN_OK;
+}

@@ -1,0 +1,90 @@
+#include "finish.h"
+
+#include "matmul.h"
+
+enum { EACH = 4 }; /* elements of a thread, as the text has it */
+
+/* Out's rows, or its columns where it lies by those. */
+typedef struct lines {
+    int32_t down, along; /* dimensions */
+    int64_t count, size;
+    int64_t lanes; /* threads of a block along one: no more than it has work for, a power of two */
+} lines;
+
+static lines lines_of(const tn_op *op)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    const bool by_columns = cuda_matmul_by_columns(op);
+    const int32_t m = mm->batch_rank, n = m + 1;
+    lines out = {by_columns ? n : m, by_columns ? m : n, by_columns ? mm->n : mm->m,
+                 by_columns ? mm->m : mm->n, 1};
+    while (out.lanes < CUDA_THREADS && out.lanes * EACH < out.size)
+        out.lanes *= 2;
+    return out;
+}
+
+static int64_t parts(int64_t size, int64_t of)
+{
+    return size / of + (size % of != 0);
+}
+
+int64_t cuda_finish_tiles(const tn_op *op)
+{
+    const lines is = lines_of(op);
+    return parts(is.count, CUDA_THREADS / is.lanes) * parts(is.size, is.lanes * EACH) *
+           op->as.matmul.matrices;
+}
+
+/* Sums stand where A does in the arguments of products, and there is no B. */
+static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
+{
+    static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_OUT, TN_MATMUL_BIAS};
+    const lines is = lines_of(op);
+    const int32_t count = op->operand[TN_MATMUL_BIAS].dtype ? 3 : 2;
+    tn_op of = *op;
+    tn_walk walk;
+    of.operand[TN_MATMUL_A] = *sums;
+    *out = (cuda_matmul_args){.m = is.count, .n = is.size, .lanes = (int)is.lanes};
+    tn_walk_over(&walk, &of, operands, count, 0, op->as.matmul.batch_rank);
+    out->rank = cuda_walk_sizes(&walk, out->outer);
+    for (int32_t i = 0; i < count; i++) {
+        const tn_layout *layout = &of.operand[operands[i]];
+        cuda_walk_strides(&walk, i, out->stride[operands[i]]);
+        out->down[operands[i]] = layout->stride[is.down];
+        out->across[operands[i]] = layout->stride[is.along];
+    }
+    out->tiles_down = (unsigned)parts(is.count, CUDA_THREADS / is.lanes);
+    out->tiles_across = (unsigned)parts(is.size, is.lanes * EACH);
+    out->tiles = (unsigned)cuda_finish_tiles(op);
+}
+
+void cuda_finish_case(const tn_op *op, char *options, cuda_case *out)
+{
+    snprintf(options, CUDA_FINISH_OPTIONS,
+             "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n",
+             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype),
+             cuda_matmul_function(op->as.matmul.activation));
+    *out = (cuda_case){CUDA_UNIT_MATMUL_FINISH, "matmul_finish", options};
+}
+
+tn_status cuda_finish_plan(const tn_run *run, const tn_layout *sums, cuda_finish *out,
+                           tn_error *err)
+{
+    char options[CUDA_FINISH_OPTIONS];
+    cuda_case wanted;
+    cuda_finish_case(run->op, options, &wanted);
+    fill(run->op, sums, &out->args);
+    return cuda_kernel_beside(run, &wanted, "what follows a product", &out->kernel, err);
+}
+
+tn_status cuda_finish_run(const tn_run *run, const cuda_finish *finish, void *sums, tn_error *err)
+{
+    cuda_matmul_args args = finish->args;
+    args.data[TN_MATMUL_A] = sums;
+    args.data[TN_MATMUL_OUT] = tn_operand(run, TN_MATMUL_OUT);
+    if (run->op->operand[TN_MATMUL_BIAS].dtype)
+        args.data[TN_MATMUL_BIAS] = tn_operand(run, TN_MATMUL_BIAS);
+    return args.tiles > 0
+               ? cuda_plan_launch(run, finish->kernel, cuda_blocks_for(run, args.tiles), &args, err)
+               : TN_OK;
+}

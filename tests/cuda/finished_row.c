@@ -1,0 +1,100 @@
+/* A row for numbers.c: products whose sums are made by our own kernel, in the place of a library, and finished as those of
+ * cuBLASLt are. */
+#include "finished_row.h"
+
+#include "../../backends/cuda/cublas/after.h"
+#include "../../backends/cuda/kernels/finish.h"
+#include "../../backends/cuda/kernels/matmul.h"
+
+typedef struct finished {
+    void *sums; /* the plan of our own kernel */
+    cuda_finish finish;
+} finished;
+
+tn_status cuda_kernel_beside(const tn_run *run, const cuda_case *wanted, const char *what,
+                             cuda_kernel **out, tn_error *err)
+{
+    (void)what;
+    return cuda_kernel_get(run->platform, NULL, run->device, wanted, out, err);
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    if (!lt_is_finished(query->op))
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "act", 1, 0, "the library has it");
+    return lt_admit_activation(row, query->op, why);
+}
+
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    (void)row;
+    return (uint64_t)lt_sums_bytes(query->op);
+}
+
+static void release(const tn_run *run, void *any)
+{
+    finished *plan = any;
+    if (plan->sums)
+        cuda_matmul_row.plan_release(run, plan->sums);
+    run->host->release(run->host->self, plan);
+}
+
+static tn_status make(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    tn_run told = *run;
+    tn_op product;
+    finished *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(finished));
+    if (!plan)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    memset(plan, 0, sizeof *plan);
+    lt_sums_of(run->op, &product);
+    told.op = &product;
+    tn_status status = cuda_matmul_row.plan(&told, &plan->sums, out_bytes, err);
+    if (!status)
+        status = cuda_finish_plan(run, &product.operand[TN_MATMUL_OUT], &plan->finish, err);
+    if (status)
+        release(run, plan);
+    else
+        *out = plan;
+    return status;
+}
+
+static tn_status compute(const tn_run *run, tn_error *err)
+{
+    const finished *plan = run->plan;
+    tn_run told = *run;
+    tn_op product;
+    void *data[TN_OP_OPERANDS_MAX];
+    lt_sums_of(run->op, &product);
+    memcpy(data, run->data, (size_t)run->op->count * sizeof *data);
+    if (lt_sums_bytes(run->op) > 0)
+        data[TN_MATMUL_OUT] = run->workspace;
+    data[TN_MATMUL_BIAS] = NULL;
+    told.op = &product;
+    told.data = data;
+    told.plan = plan->sums;
+    tn_status status = cuda_matmul_row.run(&told, err);
+    return status ? status : cuda_finish_run(run, &plan->finish, data[TN_MATMUL_OUT], err);
+}
+
+static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_BF16, 0};
+
+const tn_kernel_row finished_row = {
+    .struct_size = sizeof finished_row,
+    .name = "cuda.matmul.finished",
+    .op = TN_OP_MATMUL,
+    .version = 1,
+    .dtypes = dtypes,
+    .flops_per_us = 1,
+    .bytes_per_us = 1,
+    .overhead_us = 1,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |
+               TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |
+               TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION | TN_MATMUL_USES_OUT_DTYPE,
+    .admit = admit,
+    .workspace = workspace,
+    .plan = make,
+    .plan_release = release,
+    .run = compute,
+};
