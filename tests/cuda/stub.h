@@ -80,6 +80,7 @@ typedef struct stub_handle {
     unsigned flags;
     bool recorded;
     long long ns;         /* of its record */
+    int waits;            /* for streams, until then */
     bool records;         /* of a stream: what is queued is kept in jobs, and not done */
     bool spoilt;          /* by what cannot be recorded */
     cu_capture_mode mode; /* of such a recording, and whose it is */
@@ -150,6 +151,8 @@ cu_result stub_may_queue(cu_stream stream, const stub_context *context);
 cu_result stub_not_while_recording(cu_stream stream);
 /* Graphs and kernels that were launched. */
 extern _Atomic int stub_graph_runs, stub_launches;
+/* 1: an event is not reached, for who asks, before somebody has waited for a stream since. */
+extern _Atomic int stub_waits_for_us;
 /* On which stream the last memory of a pool's was taken, and freed. */
 extern _Atomic(cu_stream) stub_taken_on, stub_freed_on;
 

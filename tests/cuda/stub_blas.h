@@ -40,6 +40,9 @@ typedef struct stub_blas_seen {
     _Atomic int answers[STUB_ANSWERS]; /* products by each */
     _Atomic int count;
     stub_blas_call calls[STUB_CALLS_MOST];
+    _Atomic int recorded; /* cuBLAS: calls for many at once on a stream that is recorded */
+    _Atomic int outs;     /* cuBLASLt: different ones, these */
+    uintptr_t out[STUB_HANDLES_MOST];
 } stub_blas_seen;
 
 extern stub_blas_seen stub_lt_seen, stub_cublas_seen;

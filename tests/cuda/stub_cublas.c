@@ -5,6 +5,8 @@
 #include "stub.h"
 #include "stub_blas.h"
 
+#include <dlfcn.h>
+
 #define BLAS_CALL_(field, name, result, parameters) result name parameters;
 BLAS_CALL_LIST(BLAS_CALL_)
 BLAS_LATER_LIST(BLAS_CALL_)
@@ -162,6 +164,20 @@ lt_status cublasGemmStridedBatchedEx(blas_handle any, blas_operation of_a, blas_
 #ifndef STUB_EARLY
 
 /* Reads the addresses, which the device does: its memory is the host's. */
+/* As the driver says. */
+static bool is_recorded(lt_stream stream)
+{
+    cu_result (*ask)(cu_stream of, cu_capture_status * out) = NULL;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *found = driver ? dlsym(driver, "cuStreamIsCapturing") : NULL;
+    cu_capture_status status = 0;
+    memcpy(&ask, &found, sizeof ask);
+    const bool is = ask && !ask(stream, &status) && status != 0;
+    if (driver)
+        (void)dlclose(driver);
+    return is;
+}
+
 lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[],
                                      const blas_operation of_b[], const int m[], const int n[],
                                      const int k[], const void *alpha, const void *const a[],
@@ -175,6 +191,8 @@ lt_status cublasGemmGroupedBatchedEx(blas_handle any, const blas_operation of_a[
         sound = m[i] > 0 && n[i] > 0 && k[i] > 0 && sizes[i] == 1 && a[i] && b[i] && c[i] &&
                 leading_a[i] >= (of_a[i] ? k[i] : m[i]) &&
                 leading_b[i] >= (of_b[i] ? n[i] : k[i]) && leading_c[i] >= m[i];
+    if (sound && is_recorded(((const handle *)any)->stream))
+        atomic_fetch_add(&stub_cublas_seen.recorded, 1);
     return sound ? multiply(any, compute, count, a[0], b[0], c[0]) : LT_INVALID_VALUE;
 }
 

@@ -85,9 +85,13 @@ cu_result cuStreamQuery(cu_stream stream)
     return code ? code : stub_not_while_capturing();
 }
 
+_Atomic int stub_waits_for_us;
+static _Atomic int waits; /* of the program's, so far */
+
 cu_result cuStreamSynchronize(cu_stream stream)
 {
     cu_result code = on_stream("cuStreamSynchronize", stream);
+    atomic_fetch_add(&waits, 1);
     if (!code)
         code = stub_not_while_recording(stream);
     return code ? code : stub_not_while_capturing();
@@ -149,6 +153,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     handle->origin = stub_recording(stream);
     handle->captured = handle->origin != NULL;
     handle->recorded = true;
+    handle->waits = waits;
     handle->ns = (long long)now.tv_sec * 1000000000 + now.tv_nsec;
     pthread_mutex_unlock(&stub.lock);
     return CUDA_SUCCESS;
@@ -175,6 +180,8 @@ static cu_result of_work(cu_event event)
 cu_result cuEventQuery(cu_event event)
 {
     cu_result code = on_event("cuEventQuery", event);
+    if (!code && stub_waits_for_us && ((const stub_handle *)event)->waits == waits)
+        return CUDA_ERROR_NOT_READY;
     return code ? code : of_work(event);
 }
 

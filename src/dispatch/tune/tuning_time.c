@@ -16,11 +16,11 @@ static const char where[] = "tuning";
 /* Nanoseconds of a sample, at least, by the processor's clock and by a device's, whose ticks are half a microsecond; of
  * all rounds, about. */
 static const int64_t sample_ns = 200 * 1000, held_ns = 300 * 1000, budget_ns = 1000 * 1000 * 1000;
-enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST = 64 };
+enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST = 1024 };
 
 /* Kernels of a few microseconds differ by more with where their operands lie than with how they are written: on an H200
  * two of cuBLASLt's for one product led by turns, by up to three percent. So each round has its operands at another of
- * several places, as far as they take no more bytes than this, and is run at each a few times. */
+ * several places, as far as those take no more bytes together than this, and is run at each a few times. */
 static const size_t places_bytes = (size_t)32 << 20;
 enum { PLACES_MOST = 8, ROUNDS_OF_PLACE = 3 };
 
@@ -149,6 +149,8 @@ typedef struct bench {
     tn_stream *stream;
     tn_graph *hold; /* calls of one contender; NULL: calls are timed as they are queued */
     tn_event *begin, *end;
+    bool
+        hold_fails; /* it, or an event, failed; or it is over before calls are queued, however often it is run */
     contender *contenders;
     size_t count;
     double *rounds;  /* TNI_ROUNDS_MOST of each contender */
@@ -176,34 +178,47 @@ static tn_status time_queued(const bench *b, contender *c, double *out_ns, tn_er
     return status;
 }
 
-/* The calls between two events, behind what holds the stream; *out_late says whether that was over before they were all
- * queued. */
-static tn_status time_held(const bench *b, const contender *c, double *out_ns, int32_t *out_late,
-                           tn_error *err)
+static tn_status hold_for(const bench *b, const contender *c, tn_error *err)
 {
-    double ms = 0;
     tn_status status = TN_OK;
     for (int64_t i = 0; i < c->holds && !status; i++)
         status = tn_graph_run(b->hold, b->stream, err);
-    if (!status)
-        status = tn_event_record(b->begin, b->stream, err);
-    if (!status)
-        status = queue_calls(b, c, err);
-    if (!status)
-        status = tn_event_query(b->begin, out_late, err);
-    if (!status)
-        status = tn_event_record(b->end, b->stream, err);
-    if (!status)
-        status = tn_stream_synchronize(b->stream, err);
+    return status ? status : tn_event_record(b->begin, b->stream, err);
+}
+
+/* The time between the two events, once both are over. */
+static tn_status read_events(const bench *b, double *out_ns, tn_error *err)
+{
+    double ms = 0;
+    tn_status status = tn_stream_synchronize(b->stream, err);
     if (!status)
         status = tn_event_elapsed_time(b->begin, b->end, &ms, err);
     *out_ns = ms * 1e6;
     return status;
 }
 
-/* By the device's clock. The stream is held longer where that was too short, up to a limit: beyond it calls take as long
- * as queueing does, for every contender. */
-static tn_status time_in_order(const bench *b, contender *c, double *out_ns, tn_error *err)
+/* The calls between two events, behind what holds the stream; *out_late says whether that was over before they were all
+ * queued. What fails but the calls is the hold's failure. */
+static tn_status time_held(bench *b, const contender *c, double *out_ns, int32_t *out_late,
+                           tn_error *err)
+{
+    tn_status status = hold_for(b, c, err);
+    b->hold_fails = status != TN_OK;
+    if (!status)
+        status = queue_calls(b, c, err);
+    if (status)
+        return status;
+    status = tn_event_query(b->begin, out_late, err);
+    if (!status)
+        status = tn_event_record(b->end, b->stream, err);
+    if (!status)
+        status = read_events(b, out_ns, err);
+    b->hold_fails = status != TN_OK;
+    return status;
+}
+
+/* By the device's clock. The stream is held for longer where that was too short. */
+static tn_status time_in_order(bench *b, contender *c, double *out_ns, tn_error *err)
 {
     int32_t late = 0;
     tn_status status = time_held(b, c, out_ns, &late, err);
@@ -211,7 +226,18 @@ static tn_status time_in_order(const bench *b, contender *c, double *out_ns, tn_
         c->holds *= 2;
         status = time_held(b, c, out_ns, &late, err);
     }
+    b->hold_fails = b->hold_fails || late;
     return status;
+}
+
+/* Whatever was queued before a failure may still run. */
+static void leave_out(bench *b, contender *c, tn_status status, const tn_error *why)
+{
+    tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why->message);
+    (void)tn_stream_synchronize(b->stream, NULL);
+    c->is_out = true;
+    c->timed->ns = TNI_TIME_FAILED;
+    b->lost = status == TN_DEVICE_LOST ? status : b->lost;
 }
 
 /* Nanoseconds of one call, above 0; the contender is out when one fails. */
@@ -221,13 +247,12 @@ static double take_sample(bench *b, contender *c)
     double ns = 0;
     const int64_t begin = now();
     tn_status status = b->hold ? time_in_order(b, c, &ns, &why) : time_queued(b, c, &ns, &why);
+    if (status && b->hold_fails &&
+        status != TN_DEVICE_LOST) /* which is not the contender's fault */
+        status = time_queued(b, c, &ns, &why);
     c->spent = (double)(now() - begin);
-    if (status) {
-        tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why.message);
-        c->is_out = true;
-        c->timed->ns = TNI_TIME_FAILED;
-        b->lost = status == TN_DEVICE_LOST ? status : b->lost;
-    }
+    if (status)
+        leave_out(b, c, status, &why);
     ns = ns > 0 ? ns / (double)c->calls : 1e-3;
     c->least = c->least == 0 || ns < c->least ? ns : c->least;
     return ns;
@@ -252,8 +277,15 @@ static void calibrate(bench *b, contender *c)
     if (!c->is_out)
         (void)take_sample(b, c);
     c->least = 0;
-    while (!c->is_out && take_sample(b, c) * (double)c->calls < wanted && c->calls < CALLS_MOST)
+    while (!c->is_out && !b->hold_fails && take_sample(b, c) * (double)c->calls < wanted &&
+           c->calls < CALLS_MOST)
         c->calls *= 2;
+}
+
+static void calibrate_all(bench *b)
+{
+    for (size_t i = 0; i < b->count && !b->lost && !b->hold_fails; i++)
+        calibrate(b, &b->contenders[i]);
 }
 
 /* Records the calls of a sample where the platform does; not those of a kernel that takes many, which are never
@@ -297,7 +329,8 @@ static void add_places(bench *b)
 {
     tn_error why;
     const size_t bytes = tni_operands_bytes(b->question->op);
-    while (b->places < PLACES_MOST && bytes <= places_bytes / b->places && !add_place(b, &why))
+    while (b->places < PLACES_MOST && bytes <= places_bytes / (b->places + 1) &&
+           !add_place(b, &why))
         continue;
 }
 
@@ -308,26 +341,56 @@ static bool make_events(bench *b)
            !tn_event_create(b->question->device, &timed, &b->end, NULL);
 }
 
+/* What holds the stream: calls of the fastest contender that is recorded, where any is over too soon for the clock. */
+static tn_graph *make_hold(bench *b)
+{
+    bool tried[TNI_CANDIDATES_MOST] = {false}, wanted = false;
+    for (size_t i = 0; i < b->count; i++)
+        wanted = wanted || (!b->contenders[i].is_out && b->contenders[i].calls > 1);
+    for (; wanted;) {
+        size_t first = b->count;
+        for (size_t i = 0; i < b->count; i++) {
+            if (!tried[i] && !b->contenders[i].is_out &&
+                (first == b->count || b->contenders[i].least < b->contenders[first].least))
+                first = i;
+        }
+        if (first == b->count)
+            return NULL;
+        tried[first] = true;
+        tn_graph *made = record(b, &b->contenders[first]);
+        if (made)
+            return made;
+    }
+    return NULL;
+}
+
+/* All are timed by the processor's clock again, so that one measure holds. */
+static void let_go(bench *b)
+{
+    (void)tn_stream_synchronize(b->stream, NULL);
+    tn_graph_release(b->hold);
+    b->hold = NULL;
+    b->hold_fails = false;
+    b->places = 1;
+    b->place = 0;
+    tni_log(TN_LOG_INFO, "tuning times calls as they are queued: the stream cannot be held");
+    calibrate_all(b);
+}
+
 /* Where a call is over sooner than the next one is queued, all kernels would seem to take as long as queueing. Calls that
  * were recorded take no queueing, and so hold a stream until those that are timed are in it. These are not timed as a
  * graph: what follows one another there is not what does in a stream. */
 static void hold_stream(bench *b)
 {
-    tn_graph *made = NULL;
-    for (size_t i = 0; i < b->count && !made; i++) {
-        if (!b->contenders[i].is_out)
-            made = record(b, &b->contenders[i]);
-    }
-    if (!made)
+    b->hold = make_hold(b);
+    if (!b->hold)
         return;
-    if (!make_events(b)) {
-        tn_graph_release(made);
-        return;
-    }
-    b->hold = made;
-    add_places(b);
-    for (size_t i = 0; i < b->count && !b->lost; i++)
-        calibrate(b, &b->contenders[i]);
+    b->hold_fails = !make_events(b);
+    if (!b->hold_fails)
+        add_places(b);
+    calibrate_all(b);
+    if (b->hold_fails && !b->lost)
+        let_go(b);
 }
 
 static double fastest(const bench *b)
@@ -361,9 +424,12 @@ static void drop_hopeless(bench *b)
 /* One sample of each, beginning with another one every time. */
 static void run_round(bench *b, size_t round)
 {
-    b->place = b->places > 1 ? round % b->places : 0;
+    const size_t places = b->places > 1 ? b->places : 1;
+    const size_t turn =
+        places > 1 ? round + round / places : round; /* another one at a place, too */
+    b->place = round % places;
     for (size_t i = 0; i < b->count; i++) {
-        size_t index = (i + round) % b->count;
+        size_t index = (i + turn) % b->count;
         contender *c = &b->contenders[index];
         if (!c->is_out && !b->lost)
             b->rounds[index * TNI_ROUNDS_MOST + round] = take_sample(b, c);
@@ -438,7 +504,7 @@ static void measure(bench *b)
     if (!b->lost)
         hold_stream(b);
     drop_hopeless(b);
-    const size_t first = b->places > 1 ? ROUNDS_OF_PLACE * b->places : ROUNDS;
+    const size_t few = ROUNDS_OF_PLACE * b->places, first = few > ROUNDS ? few : ROUNDS;
     size_t most = rounds_within_budget(b), wanted = most < first ? most : first, round = 0;
     if (b->places > 1) /* more rounds do not make more places */
         most = wanted;
@@ -468,8 +534,11 @@ static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
     return status ? status : add_place(b, err);
 }
 
+/* Nothing that is queued may have operands that are gone. */
 static void release_bench(bench *b)
 {
+    if (b->stream)
+        (void)tn_stream_synchronize(b->stream, NULL);
     for (size_t i = 0; b->contenders && i < b->count; i++)
         tni_plan_release(b->contenders[i].plan);
     tn_graph_release(b->hold);
