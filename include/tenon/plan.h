@@ -40,7 +40,8 @@ typedef struct tn_fallbacks {
     size_t struct_size;
     int64_t preferred;   /* what is preferred was refused or is not here, and another taken   */
     int64_t avoided;     /* an avoided kernel was taken, as nothing else could be             */
-    int64_t unavailable; /* a kernel that would have been first lacks its library or device   */
+    int64_t unavailable; /* a kernel that would have been first lacks its library or device, or
+                            its library would not take the problem when asked               */
     int64_t quarantined; /* one that would have been first is in quarantine or known to be bad */
     int64_t reference;   /* the reference was taken, the slowest of all                       */
     char last[512];      /* the last such problem, and what was taken; "" for none             */

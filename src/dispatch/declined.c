@@ -13,6 +13,7 @@ typedef struct declined {
 } declined;
 
 enum { KEPT = 64 };
+static const char declined_what[] = "plan";
 
 static struct {
     tni_mutex lock;
@@ -77,7 +78,12 @@ bool tni_declined(const tni_question *question, const tni_contender *of, tn_refu
     lock();
     const declined *found = find(&state);
     if (found)
-        (void)tni_refuse(why, TN_REFUSE_OTHER, "plan", 1, 0, "%s", found->text);
+        (void)tni_refuse(why, TN_REFUSE_OTHER, declined_what, 1, 0, "%s", found->text);
     unlock();
     return found != NULL;
+}
+
+bool tni_is_declined(const tn_refusal *why)
+{
+    return why->code == TN_REFUSE_OTHER && strcmp(why->what, declined_what) == 0;
 }

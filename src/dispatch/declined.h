@@ -11,4 +11,7 @@ void tni_declined_note(const tni_state *state, const char *text);
 /* Whether the candidate declined the problem in this process, with its words in `why`. */
 bool tni_declined(const tni_question *question, const tni_contender *of, tn_refusal *why);
 
+/* Whether that is what a refusal says. */
+bool tni_is_declined(const tn_refusal *why);
+
 #endif

@@ -1,5 +1,6 @@
 /* Did anything fall back? Counted when a plan is made. */
 #include "base/log.h"
+#include "declined.h"
 #include "dispatch/attention/wish.h"
 #include "os/fork.h"
 #include "os/thread.h"
@@ -90,8 +91,8 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
     out->preferred |= preferred;
     if (!preferred && !was_first(v, chosen))
         return;
-    out->unavailable |=
-        code == TN_REFUSE_LIBRARY || code == TN_REFUSE_DEVICE || code == TN_REFUSE_BUSY;
+    out->unavailable |= code == TN_REFUSE_LIBRARY || code == TN_REFUSE_DEVICE ||
+                        code == TN_REFUSE_BUSY || tni_is_declined(&v->why);
     out->quarantined |= code == TN_REFUSE_QUARANTINE || code == TN_REFUSE_KNOWN_BAD;
 }
 

@@ -170,9 +170,11 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
     tn_status status = make_native(question, made, &said);
     if (is_declined(status))
         tni_declined_note(made, said.message);
-    if (does_not_serve(status))
-        tni_log(TN_LOG_WARNING, "%s does not serve here: %s", like->kernel->row->name,
-                said.message);
+    if (is_declined(status))
+        tni_log(does_not_serve(status) ? TN_LOG_WARNING : TN_LOG_INFO,
+                does_not_serve(status) ? "%s does not serve here: %s"
+                                       : "%s does not take a problem: %s",
+                like->kernel->row->name, said.message);
     if (status && err)
         *err = said;
     if (status)

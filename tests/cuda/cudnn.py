@@ -325,6 +325,18 @@ class Libraries(script.Case):
         self.assertIn("does not give the same bits in every run", self.check(STUB_DNN_DIFFERS="1"))
         self.assertIn("of workspace", self.check(STUB_DNN_BYTES="1000000000000"))
 
+    def test_another_kernel_is_not_taken_in_silence(self):
+        """What cuDNN declines is told in the log, and counted as what fell back."""
+        problem = "attention:bf16:b=2,h=16,l=256,d=128@cuda:0"
+        with open(self.place("list"), "w", encoding="utf-8") as file:
+            file.write(problem + "\n")
+        said = script.run(script.build.tenon, "warm", self.place("list"),
+                          env=self.environment(STUB_DNN="3000", TENON_LOG="info", TENON_ADMISSION="never"))
+        words = " ".join((said.stdout + said.stderr).split())
+        self.assertIn(ROW + " does not take a problem: ", words)
+        self.assertIn("the stub has no shape like this", words)
+        self.assertIn(f"fell back: {problem} took cuda.attention.own", words)
+
     def test_what_else_it_says(self):
         for name, code, text in (("STUB_DNN_START", "1001", "cuDNN does not start"),
                                  ("STUB_DNN_START", "1008", "a part of cuDNN does not load"),
