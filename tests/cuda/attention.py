@@ -37,6 +37,13 @@ class Decisions(script.Case):
                         "bf16:b=4,h=32,hk=8,lq=1,lk=1000,d=128,used=1"):
             self.assertEqual(self.first(problem), OWN, problem)
 
+    def test_keys_that_grow_need_no_new_plan(self):
+        """However many they are: cuDNN compiles one for each number of keys, unless it is told lengths."""
+        for fields in ("b=1,h=32,hk=8,lq=1,lk=65536,d=128", "b=3,h=32,hk=8,lq=1,lk=4096,d=128",
+                       "b=8,h=32,hk=8,lq=4,lk=8192,d=128,mask=causal-br"):
+            self.assertEqual(self.first(f"bf16:{fields}"), OWN, fields)
+            self.assertEqual(self.first(f"bf16:{fields},used=1"), CUDNN, fields)
+
     def test_large_work_of_16_bits_is_not(self):
         for problem in ("bf16:b=1,h=24,l=32760,d=128,mask=causal", "f16:b=2,h=16,l=2048,d=128",
                         "bf16:b=1,h=8,l=1024,d=64", "bf16:b=8,h=16,l=512,d=64,mask=causal"):

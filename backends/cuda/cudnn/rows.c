@@ -372,6 +372,21 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     return TN_OK;
 }
 
+/* Of few queries over all keys that are there, as a step of decoding is: the next one has a key more, and so needs
+ * another plan, which takes half a second to compile. What that adds to each call is shared by as many as there may be of
+ * one number of keys. Who has lengths, or pages, has one plan for all steps. */
+static double cost(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { FEW = 16, SHARED_BY = 100 };
+    static const double compiled_us = 5e5;
+    const tn_attention_op *at = &query->op->as.attention;
+    const double keys = (double)at->batch * (double)at->groups * (double)at->keys;
+    const double bytes = keys * (double)(at->size + at->value_size) * sizeof(uint16_t);
+    if (at->queries > FEW || at->keys <= at->queries || dnn_has_lengths(query->op))
+        return 0;
+    return row->overhead_us + bytes / row->bytes_per_us + compiled_us / SHARED_BY;
+}
+
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
 /* Of gradients with dropout those of queries and keys were wrong, by 9.19 on an H200. */
@@ -398,6 +413,7 @@ const tn_kernel_row cuda_dnn_attention_row = {
     .flops_per_us = 6e8,
     .overhead_us = 8,
     .admit = admit,
+    .cost = cost,
     ROW,
 };
 
