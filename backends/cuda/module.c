@@ -62,8 +62,13 @@ static const tn_platform_row platform = {
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-static const tn_library_row *const libraries[] = {&cuda_nvrtc_row, &cuda_lt_row, &cuda_blas_row,
-                                                  &cuda_dnn_row, NULL};
+static const tn_library_row *const libraries[] = {&cuda_driver_row,
+                                                  &cuda_nvml_row,
+                                                  &cuda_nvrtc_row,
+                                                  &cuda_lt_row,
+                                                  &cuda_blas_row,
+                                                  &cuda_dnn_row,
+                                                  NULL};
 
 static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
                                                &cuda_cast_row,

@@ -1,6 +1,6 @@
 # The module cuda: NVIDIA's GPUs. It links nothing of NVIDIA's, so it builds anywhere.
 set(cuda_sources)
-foreach(part context copy describe discover driver event graph memory nvml proc properties stream
+foreach(part context copy describe discover driver event graph libraries memory nvml proc properties stream
              verdict visible)
   list(APPEND cuda_sources cuda/platform/${part}.c)
 endforeach()

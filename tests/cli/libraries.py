@@ -19,7 +19,7 @@ def offered():
     """Libraries that a module of this build goes through, and which module."""
     rows = {name: "cpu" for name in OF_CPU}
     if script.build.values.get("TENON_CUDA") == "ON":
-        rows.update(cublas="cuda", cublaslt="cuda", cudnn="cuda", nvrtc="cuda")
+        rows.update(cublas="cuda", cublaslt="cuda", cuda="cuda", cudnn="cuda", nvml="cuda", nvrtc="cuda")
     return rows
 
 

@@ -23,6 +23,12 @@ nvml_result nvmlInit_v2(void)
     return (nvml_result)stub_number("STUB_NVML", NVML_SUCCESS);
 }
 
+nvml_result nvmlSystemGetNVMLVersion(char *out, unsigned size)
+{
+    snprintf(out, size, "13.580.1");
+    return NVML_SUCCESS;
+}
+
 nvml_result nvmlDeviceGetCount_v2(unsigned *out)
 {
     *out = (unsigned)here.physical;

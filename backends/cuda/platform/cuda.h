@@ -14,6 +14,7 @@
 
 #include "driver.h"
 #include "nvml.h"
+#include "tenon/module/library.h"
 #include "tenon/module/platform.h"
 #include "visible.h"
 
@@ -197,5 +198,7 @@ tn_status cuda_event_export(void *any, int32_t index, void *event, tn_event_hand
                             tn_error *err);
 tn_status cuda_event_import(void *any, int32_t index, const tn_event_handle *handle, void **out,
                             tn_error *err);
+
+extern const tn_library_row cuda_driver_row, cuda_nvml_row;
 
 #endif

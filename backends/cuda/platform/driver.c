@@ -11,7 +11,7 @@ static const tn_symbol symbols[] = {
 };
 enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
-static const char library[] = "libcuda.so.1";
+static const char library[] = CUDA_DRIVER_FILES;
 
 /* An old driver lacks functions: its version, which it can tell, says more than their names. */
 static tn_status find_version(const tn_host *host, int *out, tn_error *err)

@@ -106,6 +106,7 @@ enum { CUDA_DRIVER_LEAST = 11020 };
 
 /* Opens libcuda.so.1 and initialises nothing. TN_UNAVAILABLE without it, TN_INCOMPATIBLE for one that is
  * too old, with both versions. */
+#define CUDA_DRIVER_FILES "libcuda.so.1"
 tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_version,
                            tn_error *err);
 

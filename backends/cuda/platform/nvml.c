@@ -13,7 +13,7 @@ static const tn_symbol symbols[] = {
 tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err)
 {
     *out_code = NVML_SUCCESS;
-    tn_status status = host->library_bind(host->self, "libnvidia-ml.so.1", symbols,
+    tn_status status = host->library_bind(host->self, CUDA_NVML_FILES, symbols,
                                           sizeof symbols / sizeof symbols[0], out, err);
     if (status)
         return status;

@@ -37,6 +37,8 @@ typedef struct cuda_nvml {
 #undef NVML_CALL_
 } cuda_nvml;
 
+#define CUDA_NVML_FILES "libnvidia-ml.so.1"
+
 /* What was found out about a device without its driver. Numbers are 0 when they are unknown. */
 typedef struct cuda_found {
     char name[128];

@@ -28,6 +28,7 @@
 
 /* What only newer ones have: the table's field is NULL without it. */
 #define NVML_LATER_CALL_LIST(X)                                                                \
+    X(own_version, nvmlSystemGetNVMLVersion, (char *out, unsigned size))                       \
     X(mig, nvmlDeviceGetMigMode, (nvml_device device, unsigned *now, unsigned *pending))       \
     X(cores, nvmlDeviceGetNumGpuCores, (nvml_device device, unsigned *out))                    \
     X(clock, nvmlDeviceGetMaxClockInfo, (nvml_device device, nvml_clock which, unsigned *out)) \
