@@ -127,6 +127,17 @@ static void toolkits_come_before_packages(void **state)
     expect_opened("kit/lib64/libtenontest.so.12");
 }
 
+/* Some have no lib64. */
+static void toolkits_have_two_folders(void **state)
+{
+    (void)state;
+    put("kit/lib/libtenontest.so.12");
+    set("CUDA_PATH", "kit");
+    expect_opened("kit/lib/libtenontest.so.12");
+    put("kit/lib64/libtenontest.so.12");
+    expect_opened("kit/lib64/libtenontest.so.12");
+}
+
 static void the_newer_file_comes_first(void **state)
 {
     (void)state;
@@ -289,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(toolkits_come_before_packages, begin, end),
+        cmocka_unit_test_setup_teardown(toolkits_have_two_folders, begin, end),
         cmocka_unit_test_setup_teardown(the_newer_file_comes_first, begin, end),
         cmocka_unit_test_setup_teardown(pythons_of_the_path_and_of_the_user_count, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),

@@ -16,8 +16,9 @@ typedef struct search {
     const char *files; /* of those that are sought, the ones that go with what the process has */
     bool looks;        /* nothing is opened */
     bool found;
-    char taken[PATH_ROOM];  /* "" where the system does not tell */
-    char passed[PATH_ROOM]; /* the first few that were not taken */
+    char taken[PATH_ROOM];   /* "" where the system does not tell */
+    char passed[PATH_ROOM];  /* the first few that were not taken */
+    char fitting[PATH_ROOM]; /* files of the major that is in this process */
 } search;
 
 static bool exists(const char *path)
@@ -97,6 +98,9 @@ static void look_in_toolkit(search *s, const char *toolkit)
         return;
     snprintf(folder, sizeof folder, "%s/lib64", toolkit);
     look_in(s, folder);
+    snprintf(folder, sizeof folder, "%s/lib", toolkit);
+    if (!s->found)
+        look_in(s, folder);
 }
 
 /* All packages of one Python below `nvidia`. */
@@ -213,19 +217,20 @@ static const char *major_of(const char *path, size_t *out_length)
 }
 
 /* Of the files those that are of the major of a kin that the process has. False when none is. */
-static bool fit_to_kin(search *s, const char *kin, char out[PATH_ROOM])
+static bool fit_to_kin(search *s, const char *kin)
 {
     char name[PATH_ROOM];
     size_t length, other, used = 0;
     const char *major = major_of(kin, &length);
-    out[0] = '\0';
+    s->fitting[0] = '\0';
     for (const char *at = s->files; major && *at;) {
         const char *found = next(&at, '|', name) ? major_of(name, &other) : NULL;
         if (found && other == length && memcmp(found, major, length) == 0)
-            used += (size_t)snprintf(out + used, PATH_ROOM - used, "%s%s", used ? "|" : "", name);
+            used += (size_t)snprintf(s->fitting + used, PATH_ROOM - used, "%s%s", used ? "|" : "",
+                                     name);
     }
     if (used > 0)
-        s->files = out;
+        s->files = s->fitting;
     return !major || used > 0;
 }
 
@@ -241,12 +246,12 @@ static tn_status fail_of_majors(const search *s, const char *kin, tn_error *err)
 /* All places, in their order; *s says what was taken. */
 static tn_status seek(search *s, tn_error *err)
 {
-    char there[PATH_ROOM], kin[PATH_ROOM], with[PATH_ROOM], fitting[PATH_ROOM];
+    char there[PATH_ROOM], kin[PATH_ROOM], with[PATH_ROOM];
     s->files = s->sought->files;
     const bool is_there = find_resident(s, s->files, there);
     const char *slash = is_there ? strrchr(there, '/') : NULL;
     const bool bound = !is_there && s->sought->by_major && find_resident(s, s->sought->kin, with);
-    if (bound && !fit_to_kin(s, with, fitting))
+    if (bound && !fit_to_kin(s, with))
         return fail_of_majors(s, with, err);
     const char *files = s->files;
     look_beside(s, is_there ? NULL : s->sought->kin, kin);
