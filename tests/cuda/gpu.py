@@ -90,7 +90,8 @@ def products():
         yield f"matmul:{dtype}:m=300,n=520,k=64,bias=1,act=gelu"
         yield f"matmul:{dtype}:m=48,n=1100,k=64,batch=3,act=silu,sc=52800;1;48"
     yield "matmul:bf16:m=300,n=520,k=64,act=gelu-tanh,out=f32"
-    yield "matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1,out=bf16,act=gelu"
+    for more in ("", ",scale_a=tensor,scale_b=tensor", ",scale_a=rows,scale_b=columns"):
+        yield f"matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1,out=bf16,bias=1,act=gelu{more}"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
     for dtype in FLOATS:
         yield f"matmul:{dtype}:m=127,n=65,k=33,grouped=1"
@@ -352,7 +353,11 @@ class Gpu(script.Case):
         self.sum_up("device", driver or self.device["name"])
         self.sum_up("tenon", self.command("version").stdout.split("\n")[0])
         self.sum_up("beside", ", ".join(filter(None, map(version_of, (torch, cupy)))) or "nothing")
-        self.write(self.command("libraries").stdout)
+        libraries = json.loads(self.command("libraries", "--try", "--json").stdout)["libraries"]
+        here = [f'{row["name"]} {row["version_text"]}' for row in libraries
+                if row["platform"] == "cuda" and row["available"] == "yes" and row["version_text"]]
+        self.sum_up("libraries", ", ".join(here))
+        self.write(self.command("libraries", "--try").stdout)
         if shutil.which("nvidia-smi"):
             self.write(script.run("nvidia-smi", "-q", "-i", "0").stdout[:4000])
 
@@ -460,6 +465,19 @@ class Gpu(script.Case):
         done = self.command(*words, "check", problem)
         self.assertEqual(done.returncode, 0, f"{settings}: {done.stdout}{done.stderr}")
         return self.taken(problem, *settings)
+
+    def test_5_settings_of_cudnn(self):
+        """What takes its kernels away, and what chooses among its gradients."""
+        row, back = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+        forward = "attention:bf16:b=2,h=16,l=1024,d=128,mask=causal@cuda:0"
+        backward = "attention-backward:bf16:b=2,h=16,l=1024,d=128@cuda:0"
+        for problem, setting, wanted in (
+                (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", "cuda.attention.own"),
+                (forward, "cuda.cudnn_sdp=false", "cuda.attention.own"), (forward, "cudnn.deterministic=true", row),
+                (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
+                (backward, "determinism=run-to-run", back + ".repeating")):
+            self.assertEqual(self.taken_by(problem, setting), wanted, setting)
+        self.sum_up("cudnn", "4 settings seen to change what is taken, 1 to leave it")
 
     def test_5_settings_of_products(self):
         """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of

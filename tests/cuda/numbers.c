@@ -277,6 +277,8 @@ static void what_follows_a_librarys_product(void **state)
         "matmul:f32:m=5,n=6,k=7,batch=2x3,act=gelu",
         "matmul:f16:m=5,n=9,k=7,batch=3x2,bias=1,act=gelu,sc=200;100;20;2",
         "matmul:bf16:m=1,n=1,k=1,act=silu",
+        "matmul:bf16:m=30,n=40,k=5,bias=1,act=gelu,sbias=1;30",
+        "matmul:f16:m=9,n=14,k=5,batch=2x3,bias=1,act=silu,sbias=400;130;14;1,sc=378;126;1;9",
         "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1",
         "matmul:f32:m=300,n=1,k=4,act=gelu"};
     (void)state;

@@ -63,6 +63,23 @@ double lt_sums_bytes(const tn_op *op)
     return ceil(bytes / TOGETHER) * TOGETHER;
 }
 
+/* As the row's figures have it, and what follows: a launch, which reads and writes as much as an out of f32 is. */
+double lt_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { LAUNCH = 4 };
+    const tn_op *op = query->op;
+    const tn_matmul_op *mm = &op->as.matmul;
+    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
+    const double matrices = (double)mm->matrices, outs = m * n * matrices * sizeof(float);
+    const double each = (double)cuda_bytes_of(op->operand[TN_MATMUL_A].dtype);
+    const double compute = 2 * m * n * k * matrices / row->flops_per_us;
+    const double move = ((m + n) * k * matrices * each + outs) / row->bytes_per_us;
+    if (!lt_is_finished(op))
+        return 0;
+    return row->overhead_us + (compute > move ? compute : move) + LAUNCH +
+           2 * outs / row->bytes_per_us;
+}
+
 tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
 {
     const int32_t act = op->as.matmul.activation;
@@ -71,13 +88,17 @@ tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refu
     if (!lt_is_finished(op) || row->numerics & TN_NUM_F16_SUMS)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "act", TN_ACT_RELU, act,
                            "of f64, complex numbers and sums of f16 it has relu alone");
-    if (is_narrow(op) && op->as.matmul.beta != 0)
+    if (is_narrow(op) && op->uses & TN_MATMUL_USES_BETA)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "beta", 0, 1,
                            "gelu and silu of 16 bits follow sums of f32, to which no out is added");
     if (cuda_finish_tiles(op) > INT32_MAX)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, cuda_finish_tiles(op),
                            "what follows sums takes at most 2147483647 parts of rows");
-    const double bytes = lt_sums_bytes(op);
+    const double bytes = lt_sums_bytes(op), most = 1 << 30;
+    if (bytes > most)
+        return cuda_refuse(why, TN_REFUSE_MEMORY, "sums", bytes < 9e18 ? (int64_t)bytes : INT64_MAX,
+                           (int64_t)most,
+                           "sums of f32 take at most 1 GiB of workspace: give A in parts");
     if (bytes > 0)
         (void)snprintf(why->text, sizeof why->text,
                        "sums of f32 go to %.0f bytes of workspace, and a kernel of Tenon's does "

@@ -2,6 +2,7 @@
  * own. The three figures are of an H200, where a call takes the processor 7 to 12 us and the device 2 to begin; those of
  * a later answer only put it behind the one before. */
 #include "admit.h"
+#include "after.h"
 #include "matmul.h"
 
 enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
@@ -19,6 +20,7 @@ enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
             .bytes_per_us = 3.5e6,                         \
             .overhead_us = 9.5 + 0.1 * (nth),              \
             .workspace = lt_workspace,                     \
+            .cost = lt_cost,                               \
             .plan = lt_plan,                               \
             .plan_release = lt_plan_release,               \
             .run = lt_run,                                 \
