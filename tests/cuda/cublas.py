@@ -242,6 +242,12 @@ class Decisions(script.Case):
                 ("matmul:f32:m=8,n=8,k=8,sa=16;2", LT, "stride")):
             self.assertEqual(self.refused(self.rows(problem), name)["code"], code, problem)
 
+    def test_i8_that_the_libraries_do_not_take_is_ours(self):
+        for fields in ("m=4096,n=4096,k=4096", "m=63,n=65,k=33,tb=1", "m=64,n=64,k=64,tb=1"):
+            self.assertEqual(self.chosen(f"matmul:i8:{fields}"), OWN + ".int8", fields)
+        self.assertEqual(self.chosen("matmul:i8:m=4096,n=4096,k=4096,tb=1"), LT + ".int8")
+        self.taken("matmul:i8:m=64,n=64,k=64", OWN + ".int8", "--set", "determinism=cross-device")
+
     def test_what_it_has_not_follows_its_sums(self):
         """In f32, in workspace where out is not of it, which is told and which a limit is held against."""
         for problem, name in (("matmul:bf16:m=512,n=384,k=256,bias=1,act=gelu", LT + ".half"),

@@ -104,6 +104,8 @@ def products():
     yield "matmul:f32:m=64,n=64,k=64,acc=f64"
     yield "matmul:f32:m=50,n=60,k=70,batch=2x3,sa=0;3500;70;1,sb=4200;0;1;70"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
+    yield "matmul:i8:m=127,n=65,k=33"
+    yield "matmul:i8:m=64,n=48,k=32,batch=7,ta=1"
     yield "matmul:f16:m=127,n=64,k=33,acc=f16"
     for more in ("", ",b=f8_e5m2", ",out=bf16,bias=1", ",scale_a=tensor,scale_b=tensor,out=bf16",
                  ",scale_a=rows,scale_b=columns,out=bf16"):

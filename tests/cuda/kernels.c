@@ -33,15 +33,28 @@ static void begin(void)
     }
 }
 
-static const tn_kernel_row *const rows[] = {
-    &cuda_permute_row, &cuda_cast_row,   &cuda_fill_row,      &cuda_unary_row,
-    &cuda_binary_row,  &cuda_reduce_row, &cuda_softmax_row,   &cuda_norm_row,
-    &cuda_rotary_row,  &cuda_matmul_row, &cuda_attention_row, NULL};
+static const tn_kernel_row *const rows[] = {&cuda_permute_row,
+                                            &cuda_cast_row,
+                                            &cuda_fill_row,
+                                            &cuda_unary_row,
+                                            &cuda_binary_row,
+                                            &cuda_reduce_row,
+                                            &cuda_softmax_row,
+                                            &cuda_norm_row,
+                                            &cuda_rotary_row,
+                                            &cuda_matmul_row,
+                                            &cuda_matmul_int8_row,
+                                            &cuda_attention_row,
+                                            NULL};
 
 static const tn_kernel_row *row_of(const tn_op *op)
 {
+    const tn_dtype wanted = op->operand[op->operand[0].dtype ? 0 : 1].dtype;
     for (size_t i = 0; rows[i]; i++) {
-        if (rows[i]->op == op->kind)
+        const tn_dtype *dtype = rows[i]->dtypes;
+        while (dtype && *dtype && *dtype != wanted)
+            dtype++;
+        if (rows[i]->op == op->kind && (!dtype || *dtype))
             return rows[i];
     }
     fail_msg("no row for op %d", (int)op->kind);
@@ -106,6 +119,7 @@ static void every_row_compiles_and_is_launched(void **state)
         "norm:f16:kind=rms,shape=8x100000",
         "matmul:f16:m=50,n=30,k=100,batch=3,tb=1,bias=1,act=gelu",
         "matmul:bf16:m=50,n=30,k=100,out=f32,act=silu",
+        "matmul:i8:m=50,n=30,k=100",
         "matmul:f64:m=50,n=30,k=100,ta=1,alpha=2,beta=3,act=gelu-tanh",
         "attention:bf16:b=1,h=4,l=64,d=64",
         "attention:f32:b=2,h=16,l=512,d=128,mask=causal,lse=1",

@@ -192,7 +192,7 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 14 };
+enum { ROWS = 15 };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
 static const tn_kernel_row *kernels[ROWS + 1];
@@ -216,6 +216,7 @@ static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err
                                                    &cuda_norm_row,
                                                    &cuda_rotary_row,
                                                    &cuda_matmul_row,
+                                                   &cuda_matmul_int8_row,
                                                    &cuda_attention_row,
                                                    &cuda_attention_invariant_row,
                                                    &cuda_attention_backward_row,
@@ -263,6 +264,18 @@ static void hold_by(const char *problem, const char *way)
 static void hold(const char *problem)
 {
     hold_by(problem, "own");
+}
+
+static void products_of_i8(void **state)
+{
+    static const char *const problems[] = {
+        "matmul:i8:m=33,n=40,k=130", "matmul:i8:m=63,n=65,k=31,tb=1",
+        "matmul:i8:m=7,n=9,k=5,batch=3x2,ta=1", "matmul:i8:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25",
+        "matmul:i8:m=1,n=1,k=1"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        hold_by(problems[i], "own.int8");
 }
 
 /* Lines of every width, of one element and of more than a block takes; both orders, batches, strides; a bias that lies
@@ -819,6 +832,7 @@ int main(void)
         cmocka_unit_test(reductions),
         cmocka_unit_test(rows_of_every_length),
         cmocka_unit_test(products),
+        cmocka_unit_test(products_of_i8),
         cmocka_unit_test(what_follows_a_librarys_product),
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),

@@ -183,17 +183,22 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
     return TN_OK;
 }
 
+static tn_status admit_tiles(const tn_query *query, tn_refusal *why)
+{
+    const int64_t tiles = tiles_of(&query->op->as.matmul, NARROW);
+    if (tiles > INT32_MAX)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, tiles,
+                           "at most 2147483647 tiles of 16 rows and columns");
+    return cuda_admit_alignment(query, why);
+}
+
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
     tn_status status = cuda_admit_groups(query, why);
     if (!status)
         status = admit_types(query->op, why);
-    const int64_t tiles = tiles_of(&query->op->as.matmul, NARROW);
-    if (!status && tiles > INT32_MAX)
-        status = cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, tiles,
-                             "at most 2147483647 tiles of 16 rows and columns");
-    return status ? status : cuda_admit_alignment(query, why);
+    return status ? status : admit_tiles(query, why);
 }
 
 static double cost(const tn_kernel_row *row, const tn_query *query)
@@ -215,5 +220,37 @@ const tn_kernel_row cuda_matmul_row = {
     .admit = admit,
     .cost = cost,
     .plan = plan_matmul,
+    .run = run_matmul,
+};
+
+static tn_status admit_int8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_dtype b = query->op->operand[TN_MATMUL_B].dtype;
+    (void)row;
+    if (b != TN_I8)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "b.dtype", TN_I8, b);
+    return admit_tiles(query, why);
+}
+
+/* For what the libraries do not take of i8: B by rows, odd sizes. Sums are whole numbers, the same in any order. */
+const tn_kernel_row cuda_matmul_int8_row = {
+    .struct_size = sizeof cuda_matmul_int8_row,
+    .name = "cuda.matmul.own.int8",
+    .platform = "cuda",
+    .library = "nvrtc",
+    .op = TN_OP_MATMUL,
+    .version = 1,
+    .flops_per_us = 2e7,
+    .bytes_per_us = 3e6,
+    .overhead_us = 4,
+    .dtypes = (const tn_dtype[]){TN_I8, 0},
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT | TN_NUM_CROSS_DEVICE,
+    .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |
+               TN_MATMUL_USES_STRIDES,
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
+    .admit = admit_int8,
+    .cost = cost,
+    .plan = plan_matmul,
+    .plan_release = cuda_plan_release,
     .run = run_matmul,
 };

@@ -10,6 +10,12 @@ typedef pack<W, PER> some;
 
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return fma(a, b, c); }
+DEVICE i32 fused(i32 a, i32 b, i32 c) { return (i32)((u32)a * (u32)b + (u32)c); } /* wraps */
+
+/* As elements are written from. */
+DEVICE f32 whole(f32 x) { return x; }
+DEVICE f64 whole(f64 x) { return x; }
+DEVICE i64 whole(i32 x) { return x; }
 
 /* TILE rows of A, or columns of B, DEPTH elements of each at a time. A thread has APART-th ones of one of them,
  * so that neighbours in memory are read by neighbours: eight along k, or those of a tile. */
@@ -77,7 +83,7 @@ DEVICE void write_one(const cuda_matmul_args &args, const starts &at, i64 row, i
         x = fused((W)args.beta, (W)widened<OUT>(*out), x);
     if (bias)
         x += (W)widened<OUT>(bias[at.of[3] + row * args.down[3] + column * args.across[3]]);
-    *out = narrowed<OUT>(FUNCTION(x));
+    *out = narrowed<OUT>(whole(FUNCTION(x)));
 }
 
 /* Adds the groups' sums, by way of shared memory, which nobody reads any more. */

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-extern const tn_kernel_row cuda_matmul_row;
+extern const tn_kernel_row cuda_matmul_row, cuda_matmul_int8_row;
 
 /* Whether neighbours of out down a column lie nearer than those of a row. */
 bool cuda_matmul_by_columns(const tn_op *op);
