@@ -265,7 +265,7 @@ class Decisions(script.Case):
         why = self.refused(self.rows("matmul:bf16:m=65536,n=8192,k=256,act=gelu"), LT + ".half")
         self.assertEqual((why["code"], why["needed"], why["found"]), ("memory", 1 << 31, 1 << 30))
         plain, row = (self.rows(f"matmul:bf16:m=4096,n=4096,k=64{more}")[LT + ".half"] for more in ("", ",act=gelu"))
-        self.assertGreater(row["predicted_us"], plain["predicted_us"] + 4 + 2 * 4 * 4096**2 / 3.5e6)
+        self.assertAlmostEqual(row["predicted_us"], plain["predicted_us"] + 4 + 2 * 4 * 4096**2 / 3.5e6, delta=0.2)
         for more in ("act=silu", "act=gelu,beta=0.5,bias=1"):
             row = self.taken(f"matmul:f32:m=512,n=384,k=256,{more}", LT)[LT]
             self.assertEqual(row["workspace"], self.rows("matmul:f32:m=512,n=384,k=256")[LT]["workspace"])

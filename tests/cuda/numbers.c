@@ -261,53 +261,43 @@ static void hold_by(const char *problem, const char *way)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
 }
 
-static void hold(const char *problem)
-{
-    hold_by(problem, "own");
-}
+#define HOLD(...) HOLD_BY("own", __VA_ARGS__)
+#define HOLD_BY(way, ...)                                                         \
+    do {                                                                          \
+        static const char *const problems_[] = {__VA_ARGS__};                     \
+        size_t count_ = sizeof problems_ / sizeof problems_[0];                   \
+        begin();                                                                  \
+        for (size_t i_ = 0; i_ < count_; i_ += getenv("TN_TEST_REDUCED") ? 4 : 1) \
+            hold_by(problems_[i_], way);                                          \
+    } while (0)
 
 static void products_of_i8(void **state)
 {
-    static const char *const problems[] = {
-        "matmul:i8:m=33,n=40,k=130", "matmul:i8:m=63,n=65,k=31,tb=1",
-        "matmul:i8:m=7,n=9,k=5,batch=3x2,ta=1", "matmul:i8:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25",
-        "matmul:i8:m=1,n=1,k=1"};
     (void)state;
-    begin();
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
-        hold_by(problems[i], "own.int8");
+    HOLD_BY("own.int8",
+
+            "matmul:i8:m=33,n=40,k=130", "matmul:i8:m=63,n=65,k=31,tb=1",
+            "matmul:i8:m=7,n=9,k=5,batch=3x2,ta=1",
+            "matmul:i8:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25", "matmul:i8:m=1,n=1,k=1");
 }
 
 /* Lines of every width, of one element and of more than a block takes; both orders, batches, strides; a bias that lies
  * anyhow. */
 static void what_follows_a_librarys_product(void **state)
 {
-    static const char *const problems[] = {
-        "matmul:bf16:m=40,n=33,k=20,act=gelu",
-        "matmul:f16:m=7,n=1500,k=5,bias=1,act=gelu-tanh",
+    (void)state;
+    HOLD_BY(
+        "finished",
+
+        "matmul:bf16:m=40,n=33,k=20,act=gelu", "matmul:f16:m=7,n=1500,k=5,bias=1,act=gelu-tanh",
         "matmul:bf16:m=1100,n=3,k=5,bias=1,act=silu,sc=1;1200",
         "matmul:f32:m=19,n=130,k=9,alpha=2,beta=0.5,bias=1,act=silu",
         "matmul:f32:m=5,n=6,k=7,batch=2x3,act=gelu",
         "matmul:f16:m=5,n=9,k=7,batch=3x2,bias=1,act=gelu,sc=200;100;20;2",
-        "matmul:bf16:m=1,n=1,k=1,act=silu",
-        "matmul:bf16:m=30,n=40,k=5,bias=1,act=gelu,sbias=1;30",
+        "matmul:bf16:m=1,n=1,k=1,act=silu", "matmul:bf16:m=30,n=40,k=5,bias=1,act=gelu,sbias=1;30",
         "matmul:f16:m=9,n=14,k=5,batch=2x3,bias=1,act=silu,sbias=400;130;14;1,sc=378;126;1;9",
-        "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1",
-        "matmul:f32:m=300,n=1,k=4,act=gelu"};
-    (void)state;
-    begin();
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
-        hold_by(problems[i], "finished");
+        "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1", "matmul:f32:m=300,n=1,k=4,act=gelu");
 }
-
-#define HOLD(...)                                                                 \
-    do {                                                                          \
-        static const char *const problems_[] = {__VA_ARGS__};                     \
-        size_t count_ = sizeof problems_ / sizeof problems_[0];                   \
-        begin();                                                                  \
-        for (size_t i_ = 0; i_ < count_; i_ += getenv("TN_TEST_REDUCED") ? 4 : 1) \
-            hold(problems_[i_]);                                                  \
-    } while (0)
 
 static void elements(void **state)
 {

@@ -63,23 +63,6 @@ double lt_sums_bytes(const tn_op *op)
     return ceil(bytes / TOGETHER) * TOGETHER;
 }
 
-/* As the row's figures have it, and what follows: a launch, which reads and writes as much as an out of f32 is. */
-double lt_cost(const tn_kernel_row *row, const tn_query *query)
-{
-    enum { LAUNCH = 4 };
-    const tn_op *op = query->op;
-    const tn_matmul_op *mm = &op->as.matmul;
-    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
-    const double matrices = (double)mm->matrices, outs = m * n * matrices * sizeof(float);
-    const double each = (double)cuda_bytes_of(op->operand[TN_MATMUL_A].dtype);
-    const double compute = 2 * m * n * k * matrices / row->flops_per_us;
-    const double move = ((m + n) * k * matrices * each + outs) / row->bytes_per_us;
-    if (!lt_is_finished(op))
-        return 0;
-    return row->overhead_us + (compute > move ? compute : move) + LAUNCH +
-           2 * outs / row->bytes_per_us;
-}
-
 tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
 {
     const int32_t act = op->as.matmul.activation;

@@ -16,9 +16,6 @@ void lt_sums_of(const tn_op *op, tn_op *out);
 /* Workspace for the sums, before the library's; 0 where out has them. A multiple of 256. As f64, which no size of an op overflows. */
 double lt_sums_bytes(const tn_op *op);
 
-/* A row's `cost`: of what is finished; else it has nothing to say. */
-double lt_cost(const tn_kernel_row *row, const tn_query *query);
-
 /* TN_UNSUPPORTED, with why, for what has neither the library's own way nor this one; notes the memory else. */
 tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refusal *why);
 

@@ -1,5 +1,7 @@
 #include "common.h"
 
+#include "../kernels/layout.h"
+
 tn_status cuda_blas_open(const tn_host *host, const cuda_blas_form *form, void **out_self,
                          tn_error *err)
 {
@@ -125,6 +127,17 @@ cuda_blas_factor cuda_blas_factor_of(lt_type scale, double value)
     else
         out.f32[0] = (float)value;
     return out;
+}
+
+double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
+    const double in = (double)cuda_bytes_of(op->operand[TN_MATMUL_A].dtype);
+    const double out = (double)cuda_bytes_of(op->operand[TN_MATMUL_OUT].dtype);
+    const double compute = 2 * m * n * k / row->flops_per_us;
+    const double move = ((m + n) * k * in + m * n * out) / row->bytes_per_us;
+    return (compute > move ? compute : move) * (double)mm->matrices;
 }
 
 /* Both want it aligned to 256, and a run's is aligned to 64. */

@@ -61,6 +61,9 @@ typedef struct cuda_blas_sums {
 } cuda_blas_sums;
 cuda_blas_sums cuda_blas_sums_of(const tn_kernel_row *row, const tn_op *op);
 
+/* Microseconds on the device, by a row's figures, for those whose `cost` adds to them. */
+double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op);
+
 /* alpha or beta as the library reads it. Of f16, which no row with factors has, 0 or 1. */
 typedef union cuda_blas_factor {
     float f32[2];

@@ -198,16 +198,11 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
 /* Of a batch without one stride each call has its price; of others the three figures say it. */
 static double cost(const tn_kernel_row *row, const tn_query *query)
 {
-    const tn_matmul_op *mm = &query->op->as.matmul;
-    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
-    const double bytes = (double)cuda_bytes_of(query->op->operand[TN_MATMUL_A].dtype);
     lt_shape shape;
     if (lt_shape_split(query->op, &shape, NULL) || shape.outer == 0)
         return 0;
-    const double compute = 2 * m * n * k * (double)mm->matrices / row->flops_per_us;
-    const double move = (m * k + k * n + m * n) * bytes * (double)mm->matrices / row->bytes_per_us;
     return row->overhead_us * (double)batches_of(query->op, &shape) +
-           (compute > move ? compute : move);
+           cuda_blas_work_us(row, query->op);
 }
 
 /* Its figures are those of cuBLASLt, a little less so that it comes after it: on an H200 it takes the same kernels mostly. A

@@ -15,6 +15,9 @@ typedef struct lt_row {
 /* Memory that a plan may ask for: as much as its kernels for this size make use of. */
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query);
 
+/* A row's `cost`: of what another kernel finishes (after.h); else it has nothing to say. */
+double lt_cost(const tn_kernel_row *row, const tn_query *query);
+
 tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
 void lt_plan_release(const tn_run *run, void *any);
 tn_status lt_run(const tn_run *run, tn_error *err);

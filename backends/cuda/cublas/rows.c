@@ -2,7 +2,6 @@
  * own. The three figures are of an H200, where a call takes the processor 7 to 12 us and the device 2 to begin; those of
  * a later answer only put it behind the one before. */
 #include "admit.h"
-#include "after.h"
 #include "matmul.h"
 
 enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };

@@ -11,7 +11,7 @@ static void shape_whole(const tn_attention_op *at, dnn_shape *out)
     out->right = at->right >= 0 && first + at->right < at->keys - 1;
     out->left = at->left >= 0 && last > at->left;
     out->bottom = out->right && bottom && first != at->shift;
-    out->keyless =
+    out->blind =
         (out->right && first + at->right < 0) || (out->left && last - at->left > at->keys - 1);
     out->right_by = at->right + (out->bottom ? at->shift : first);
     out->left_by = at->left + 1 - first;
@@ -26,7 +26,7 @@ static void shape_lengths(const tn_attention_op *at, dnn_shape *out)
     out->right = at->right >= 0 && (bottom ? at->queries > 1 || reach < 0 : reach < at->keys - 1);
     out->left = at->left >= 0 && last > at->left;
     out->bottom = bottom && (out->right || out->left);
-    out->keyless = true;
+    out->blind = true;
     out->right_by = reach;
     out->left_by = at->left + 1 - at->shift;
 }
@@ -62,7 +62,7 @@ tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)
         shape_lengths(at, out);
     else
         shape_whole(at, out);
-    out->blind = out->keyless || op->operand[TN_ATTENTION_MASK].dtype != TN_DTYPE_NONE;
+    out->blind = out->blind || op->operand[TN_ATTENTION_MASK].dtype != TN_DTYPE_NONE;
     if ((out->right || out->left) && at->queries == 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
                            "a single query sees all keys: with bounds cuDNN's result may be wrong "

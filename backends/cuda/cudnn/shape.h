@@ -12,8 +12,7 @@ typedef struct dnn_shape {
     bool right;   /* key j is seen when j <= i + right_by, counted from the corner */
     bool left;    /* key j is seen when j > i - left_by */
     bool bottom;  /* both are counted from the bottom right corner, of each sequence */
-    bool keyless; /* by bounds or lengths a query could see no key */
-    bool blind;   /* so, or by a mask */
+    bool blind;   /* by bounds, lengths or a mask a query could see no key */
     int64_t right_by, left_by;
 } dnn_shape;
 

@@ -23,16 +23,11 @@ static lines lines_of(const tn_op *op)
     return out;
 }
 
-static int64_t parts(int64_t size, int64_t of)
-{
-    return size / of + (size % of != 0);
-}
-
 int64_t cuda_finish_tiles(const tn_op *op)
 {
     const lines is = lines_of(op);
-    return parts(is.count, CUDA_THREADS / is.lanes) * parts(is.size, is.lanes * EACH) *
-           op->as.matmul.matrices;
+    return cuda_tiles_along(is.count, CUDA_THREADS / is.lanes) *
+           cuda_tiles_along(is.size, is.lanes * EACH) * op->as.matmul.matrices;
 }
 
 /* Sums stand where A does in the arguments of products, and there is no B. */
@@ -53,8 +48,8 @@ static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
         out->down[operands[i]] = layout->stride[is.down];
         out->across[operands[i]] = layout->stride[is.along];
     }
-    out->tiles_down = (unsigned)parts(is.count, CUDA_THREADS / is.lanes);
-    out->tiles_across = (unsigned)parts(is.size, is.lanes * EACH);
+    out->tiles_down = (unsigned)cuda_tiles_along(is.count, CUDA_THREADS / is.lanes);
+    out->tiles_across = (unsigned)cuda_tiles_along(is.size, is.lanes * EACH);
     out->tiles = (unsigned)cuda_finish_tiles(op);
 }
 

@@ -7,7 +7,7 @@
 /* Sides of a tile. */
 enum { NARROW = 16, WIDE = 32 };
 
-static int64_t tiles_along(int64_t size, int64_t side)
+int64_t cuda_tiles_along(int64_t size, int64_t side)
 {
     return size / side + (size % side != 0);
 }
@@ -17,7 +17,7 @@ static int64_t tiles_of(const tn_matmul_op *mm, int64_t side)
 {
     if (mm->matrices == 0)
         return 0;
-    return tiles_along(mm->m, side) * tiles_along(mm->n, side) * mm->matrices;
+    return cuda_tiles_along(mm->m, side) * cuda_tiles_along(mm->n, side) * mm->matrices;
 }
 
 /* What a run takes on an H200, in microseconds: to be queued and started; a block alone for 64 products of its tile's
@@ -41,8 +41,8 @@ static double time_of(const tn_op *op, bool wide, int64_t processors)
     const int32_t kind = mm->acc == TN_F64 ? 2 : op->operand[TN_MATMUL_A].dtype == TN_F32 ? 0 : 1;
     const pace *p = &paces[kind][wide];
     const int64_t turns =
-        tiles_along(tiles_of(mm, wide ? WIDE : NARROW), processors > 0 ? processors : USUAL);
-    const double alone = p->alone * (double)tiles_along(mm->k, DEPTH);
+        cuda_tiles_along(tiles_of(mm, wide ? WIDE : NARROW), processors > 0 ? processors : USUAL);
+    const double alone = p->alone * (double)cuda_tiles_along(mm->k, DEPTH);
     const double busy = (double)turns * (p->tile + p->product * (double)mm->k);
     return alone > busy ? alone : busy;
 }
@@ -84,8 +84,8 @@ static void fill_batch(const tn_op *op, cuda_matmul_args *out)
 
 static void fill_tiles(const tn_matmul_op *mm, int64_t side, cuda_matmul_args *out)
 {
-    out->tiles_down = (unsigned)tiles_along(mm->m, side);
-    out->tiles_across = (unsigned)tiles_along(mm->n, side);
+    out->tiles_down = (unsigned)cuda_tiles_along(mm->m, side);
+    out->tiles_across = (unsigned)cuda_tiles_along(mm->n, side);
     out->tiles = out->tiles_down * out->tiles_across * (unsigned)mm->matrices;
 }
 

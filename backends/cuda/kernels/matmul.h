@@ -8,6 +8,9 @@
 
 extern const tn_kernel_row cuda_matmul_row, cuda_matmul_int8_row;
 
+/* Parts of so many that make up a size. */
+int64_t cuda_tiles_along(int64_t size, int64_t side);
+
 /* Whether neighbours of out down a column lie nearer than those of a row. */
 bool cuda_matmul_by_columns(const tn_op *op);
 

@@ -14,7 +14,7 @@ enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 static const char library[] = CUDA_DRIVER_FILES;
 
 /* An old driver lacks functions: its version, which it can tell, says more than their names. */
-static tn_status find_version(const tn_host *host, int *out, tn_error *err)
+tn_status cuda_driver_version(const tn_host *host, int *out, tn_error *err)
 {
     struct {
         cu_result (*version)(int *out);
@@ -30,7 +30,7 @@ tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_v
                            tn_error *err)
 {
     int version = 0;
-    tn_status status = find_version(host, &version, err);
+    tn_status status = cuda_driver_version(host, &version, err);
     if (status)
         return status;
     if (version < CUDA_DRIVER_LEAST)

@@ -104,9 +104,13 @@ typedef struct cuda_driver {
 /* The driver must be at least this: the first with pools of memory in the order of streams. */
 enum { CUDA_DRIVER_LEAST = 11020 };
 
+#define CUDA_DRIVER_FILES "libcuda.so.1"
+
+/* The latest CUDA that the driver serves, 13000 for 13.0; 0 where it does not say. Initialises nothing. */
+tn_status cuda_driver_version(const tn_host *host, int *out, tn_error *err);
+
 /* Opens libcuda.so.1 and initialises nothing. TN_UNAVAILABLE without it, TN_INCOMPATIBLE for one that is
  * too old, with both versions. */
-#define CUDA_DRIVER_FILES "libcuda.so.1"
 tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_version,
                            tn_error *err);
 

@@ -10,11 +10,16 @@ static const tn_symbol symbols[] = {
 #undef NVML_CALL_
 };
 
+tn_status cuda_nvml_bind(const tn_host *host, cuda_nvml *out, tn_error *err)
+{
+    return host->library_bind(host->self, CUDA_NVML_FILES, symbols,
+                              sizeof symbols / sizeof symbols[0], out, err);
+}
+
 tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err)
 {
     *out_code = NVML_SUCCESS;
-    tn_status status = host->library_bind(host->self, CUDA_NVML_FILES, symbols,
-                                          sizeof symbols / sizeof symbols[0], out, err);
+    tn_status status = cuda_nvml_bind(host, out, err);
     if (status)
         return status;
     *out_code = out->init();

@@ -54,6 +54,9 @@ typedef struct cuda_found {
     void *nvml;       /* its handle there; NULL without */
 } cuda_found;
 
+/* Opens the library, and initialises nothing. */
+tn_status cuda_nvml_bind(const tn_host *host, cuda_nvml *out, tn_error *err);
+
 /* Opens and initialises the library. TN_UNAVAILABLE without it or where it serves nothing (Jetson), with
  * what it said; *out_code is its result, 0 when there is no library. */
 tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err);

@@ -347,7 +347,7 @@ static tn_graph *make_hold(bench *b)
     bool tried[TNI_CANDIDATES_MOST] = {false}, wanted = false;
     for (size_t i = 0; i < b->count; i++)
         wanted = wanted || (!b->contenders[i].is_out && b->contenders[i].calls > 1);
-    for (; wanted;) {
+    while (wanted) {
         size_t first = b->count;
         for (size_t i = 0; i < b->count; i++) {
             if (!tried[i] && !b->contenders[i].is_out &&
