@@ -1,10 +1,12 @@
 """tn_matmul on a GPU beside PyTorch's and beside cuBLASLt itself, in one process, by the device's clock.
 
-    python3 bench/peers/bench_torch_products.py BUILD [large] [random [SEED]]      both without a word
+    python3 bench/peers/bench_torch_products.py BUILD [large] [finished] [random [SEED]]      all without a word
 
-large: 8192 cubed of every kind of number, as the heuristics answer first. random: 100 products of random
-sizes, tuned; a shape is not slower where its ratio is at least one less the spread. One that seems to be is measured
-again, in as many rounds as all other figures: of 100 equal pairs chance alone puts two beyond their spread.
+large: 8192 cubed of every kind of number, as the heuristics answer first. finished: with a bias and a function, beside
+PyTorch's two calls. random: 100 products of random sizes, tuned, each with its operands at PLACES places of memory, as
+two kernels may lead one another by turns with that alone. The ratio is the mean of the places' medians. A shape is not
+slower where that is at least one less the spread, which is that of ours beside itself, or what the mean of so many
+places is sure to (two standard errors), if that is more. One that seems slower is measured again, in more rounds.
 """
 
 import ctypes
@@ -22,10 +24,17 @@ if gpu.is_here():
     import torch
 
 SIDE, SHAPES, SEED = 8192, 100, 20261116
-LEAST_SECONDS, ROUNDS_OF_SHAPE = 4e-3, 15
+LEAST_SECONDS = 4e-3
+PLACES, ROUNDS_OF_PLACE, ROUNDS_AGAIN = 8, 5, 15
 
 # Kind, aim beside PyTorch; B lies transposed where numbers have 8 bits.
 LARGE = (("bf16", 1), ("f16", 1), ("tf32", 1), ("f32", 1), ("fp8", 1), ("int8", 1.3))
+
+
+# Kind, m, n, k of products with a bias and a function.
+FINISHED = (("bf16", 4096, 4096, 4096), ("bf16", 2048, 11008, 4096), ("bf16", 8192, 8192, 8192),
+            ("f16", 4096, 4096, 4096), ("f32", 4096, 4096, 4096))
+FUNCTIONS = {"relu": 1, "gelu": 2, "silu": 4}  # and tn_activation's number
 
 
 class Scaled(Arguments):
@@ -125,28 +134,55 @@ def random_shapes(seed):
     return shapes
 
 
+class AtPlaces:
+    """One product, with its operands at several places."""
+
+    def __init__(self, here, kind, m, n, k, transposed):
+        self.here = here
+        self.products = [Product(here, kind, m, n, k, transposed) for _ in range(PLACES)]
+        begin = time.monotonic()
+        self.kernel = here.kernel("matmul", self.products[0].arguments)
+        self.tuning = time.monotonic() - begin
+        self.times = here.times_for(self.products[0].ours(), LEAST_SECONDS / 8)
+        for product in self.products:
+            product.ours()()
+            product.theirs()()
+            product.check()
+
+    def measure(self, rounds):
+        """Seconds of ours, PyTorch's and ours again; keeps the ratios of places and the spread."""
+        all_taken = ([], [], [])
+        self.ratios = []
+        for product in self.products:
+            ours, theirs = product.ours(), product.theirs()
+            taken = pairs.measure(lambda: self.here.seconds(ours, self.times),
+                                  lambda: self.here.seconds(theirs, self.times), rounds=rounds)
+            self.ratios.append(statistics.median(b / a for a, b in zip(taken[0], taken[1])))
+            for kept, side in zip(all_taken, taken):
+                kept += side
+        self.spread = pairs.spread_of(all_taken[0], all_taken[2])
+        self.ratio = statistics.mean(self.ratios)
+        self.doubt = 2 * statistics.stdev(self.ratios) / PLACES**0.5
+        return all_taken
+
+    def is_slower(self):
+        return self.ratio < 1 - max(self.spread, self.doubt)
+
+
 def measure_shape(here, shape):
-    """PyTorch's time by ours, the spread, and the seconds that choosing a kernel took."""
+    """What AtPlaces has found."""
     kind, m, n, k, transposed = shape
-    product = Product(here, kind, m, n, k, transposed)
-    ours, theirs = product.ours(), product.theirs()
-    begin = time.monotonic()
-    kernel = here.kernel("matmul", product.arguments)
-    tuning = time.monotonic() - begin
-    times = here.times_for(ours, LEAST_SECONDS / 8)
-    theirs()
-    product.check()
-    for rounds in (ROUNDS_OF_SHAPE, pairs.ROUNDS, pairs.ROUNDS):
-        taken = pairs.measure(lambda: here.seconds(ours, times), lambda: here.seconds(theirs, times), rounds=rounds)
-        spread = pairs.spread_of(taken[0], taken[2])
-        ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
-        if spread <= pairs.WIDEST and (ratio >= 1 - spread or rounds == pairs.ROUNDS):
+    found = AtPlaces(here, kind, m, n, k, transposed)
+    for rounds in (ROUNDS_OF_PLACE, ROUNDS_AGAIN, ROUNDS_AGAIN):
+        taken = found.measure(rounds)
+        if found.spread <= pairs.WIDEST and not found.is_slower():
             break
     us = [statistics.median(side) * 1e6 for side in taken]
     name = f"{kind} {m} x {n} x {k}{' transposed' if transposed else ''}"
-    print(f"    {name:<36} {kernel:<40} ours {us[0]:8.2f} us  PyTorch {us[1]:8.2f} us  "
-          f"ratio {ratio:6.3f}  A/A {100 * spread:5.2f} %", flush=True)
-    return ratio, spread, tuning
+    print(f"    {name:<36} {found.kernel:<40} ours {us[0]:8.2f} us  PyTorch {us[1]:8.2f} us  ratio {found.ratio:6.3f}, "
+          f"{min(found.ratios):.3f} to {max(found.ratios):.3f}, sure to {100 * found.doubt:4.2f} %  "
+          f"A/A {100 * found.spread:5.2f} %", flush=True)
+    return found
 
 
 def verdict_of(count, slower, wide):
@@ -169,15 +205,36 @@ def measure_random(here, seed):
     here.set("tuning.enabled=false")
     if not found:
         return
-    wide = sum(spread > pairs.WIDEST for _, spread, _ in found)
-    slower = [ratio for ratio, spread, _ in found if spread <= pairs.WIDEST and ratio < 1 - spread]
-    ratios = sorted(ratio for ratio, _, _ in found)
-    print(f"tuning one took {statistics.median(took for *_, took in found):.2f} s, at most "
-          f"{max(took for *_, took in found):.2f} s")
-    print(f"the tuned pick on {len(found)} random products: {len(slower)} slower than PyTorch by more than "
+    wide = sum(it.spread > pairs.WIDEST for it in found)
+    slower = sum(it.is_slower() for it in found if it.spread <= pairs.WIDEST)
+    seem = sum(it.ratio < 1 - it.spread for it in found)
+    ratios = sorted(it.ratio for it in found)
+    print(f"tuning one took {statistics.median(it.tuning for it in found):.2f} s, at most "
+          f"{max(it.tuning for it in found):.2f} s; {seem} have ratios below one less the A/A spread alone")
+    print(f"the tuned pick on {len(found)} random products: {slower} slower than PyTorch by more than "
           f"the spread, {wide} not measurable here; ratios from {ratios[0]:.3f}, median "
           f"{statistics.median(ratios):.3f}, to {ratios[-1]:.2f}; {time.monotonic() - begin:.0f} s  "
-          f"{verdict_of(len(found), len(slower), wide)}", flush=True)
+          f"{verdict_of(len(found), slower, wide)}", flush=True)
+
+
+def measure_finished(here):
+    for kind, m, n, k in FINISHED:
+        product = Product(here, kind, m, n, k)
+        bias = torch.randn(n, device="cuda").to(product.a.dtype)
+        held = here.tensor(bias)
+        product.arguments.bias = ctypes.addressof(held.struct)
+        for name, number in FUNCTIONS.items():
+            product.arguments.activation = number
+            ours, function = product.ours(), getattr(torch.nn.functional, name)
+            kernel = here.kernel("matmul", product.arguments)
+            wanted = function((product.a.double() @ product.b.double() + bias.double()))
+            times = here.times_for(ours, LEAST_SECONDS)
+            if (product.out.double() - wanted).abs().max() > 1e-2 * wanted.abs().max():
+                raise SystemExit(f"bench: {kind} with {name} is wrong")
+            pairs.compare(f"{kind} {m} x {n} x {k}, {name}, {kernel}", 2 * m * n * k / 1e3,
+                          lambda: here.seconds(ours, times), "addmm, then the function",
+                          lambda: here.seconds(lambda: function(torch.addmm(bias, product.a, product.b)), times), 1,
+                          unit="TFLOP/s")
 
 
 def main():
@@ -194,6 +251,8 @@ def main():
     print("cuBLASLt {} ({})".format(*here.library("cublaslt")))
     if not words or "large" in words:
         measure_large(here)
+    if not words or "finished" in words:
+        measure_finished(here)
     if not words or "random" in words:
         seeds = [int(word) for word in words if word.isdigit()]
         measure_random(here, seeds[0] if seeds else SEED)

@@ -69,6 +69,7 @@ static void write_source(const cuda_case *wanted, const char *path)
             "y.bits = host_f16_of_f32(x);");
     replace(text, "asm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(product) : \"r\"(x), \"r\"(factor));",
             "");
+    replace(text, "asm(\"rcp.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "y = 1.0f / x;");
     replace(text, "asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(about) : \"f\"(b));", "");
     assert_null(strstr(text, "asm("));
     fprintf(file, "#include \"%s\"\n", HOST_CUDA);
@@ -281,22 +282,27 @@ static void products_of_i8(void **state)
             "matmul:i8:m=20,n=30,k=40,sa=200;3,sb=1;77,sc=1;25", "matmul:i8:m=1,n=1,k=1");
 }
 
-/* Lines of every width, of one element and of more than a block takes; both orders, batches, strides; a bias that lies
- * anyhow. */
+/* Lines of every width, of one element and of more than a block takes, whole or not; both orders, batches, strides; a bias
+ * that lies anyhow. */
 static void what_follows_a_librarys_product(void **state)
 {
     (void)state;
-    HOLD_BY(
-        "finished",
+    HOLD_BY("finished",
 
-        "matmul:bf16:m=40,n=33,k=20,act=gelu", "matmul:f16:m=7,n=1500,k=5,bias=1,act=gelu-tanh",
-        "matmul:bf16:m=1100,n=3,k=5,bias=1,act=silu,sc=1;1200",
-        "matmul:f32:m=19,n=130,k=9,alpha=2,beta=0.5,bias=1,act=silu",
-        "matmul:f32:m=5,n=6,k=7,batch=2x3,act=gelu",
-        "matmul:f16:m=5,n=9,k=7,batch=3x2,bias=1,act=gelu,sc=200;100;20;2",
-        "matmul:bf16:m=1,n=1,k=1,act=silu", "matmul:bf16:m=30,n=40,k=5,bias=1,act=gelu,sbias=1;30",
-        "matmul:f16:m=9,n=14,k=5,batch=2x3,bias=1,act=silu,sbias=400;130;14;1,sc=378;126;1;9",
-        "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1", "matmul:f32:m=300,n=1,k=4,act=gelu");
+            "matmul:bf16:m=40,n=33,k=20,act=gelu", "matmul:f16:m=7,n=1500,k=5,bias=1,act=gelu-tanh",
+            "matmul:bf16:m=1100,n=3,k=5,bias=1,act=silu,sc=1;1200",
+            "matmul:f32:m=19,n=130,k=9,alpha=2,beta=0.5,bias=1,act=silu",
+            "matmul:f32:m=5,n=6,k=7,batch=2x3,act=gelu",
+            "matmul:f16:m=5,n=9,k=7,batch=3x2,bias=1,act=gelu,sc=200;100;20;2",
+            "matmul:bf16:m=1,n=1,k=1,act=silu",
+            "matmul:bf16:m=30,n=40,k=5,bias=1,act=gelu,sbias=1;30",
+            "matmul:f16:m=9,n=14,k=5,batch=2x3,bias=1,act=silu,sbias=400;130;14;1,sc=378;126;1;9",
+            "matmul:bf16:m=9,n=20,k=30,out=f32,act=gelu,bias=1",
+            "matmul:f32:m=300,n=1,k=4,act=gelu", "matmul:bf16:m=5,n=2056,k=3,act=gelu,bias=1",
+            "matmul:f16:m=40,n=24,k=7,act=silu", "matmul:f32:m=6,n=64,k=9,bias=1,act=gelu,beta=2",
+            "matmul:bf16:m=16,n=5,k=9,bias=1,act=gelu,sc=1;24,sbias=0;1",
+            "matmul:f16:m=3,n=16,k=5,batch=2x3,bias=1,act=gelu-tanh,sbias=0;16;1;0",
+            "matmul:bf16:m=4,n=16,k=5,batch=2,act=gelu,sc=72;16;1");
 }
 
 static void elements(void **state)

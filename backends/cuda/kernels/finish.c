@@ -2,7 +2,7 @@
 
 #include "matmul.h"
 
-enum { EACH = 4 }; /* elements of a thread, as the text has it */
+enum { EACH = 8 }; /* elements of a thread, as the text has it */
 
 /* Out's rows, or its columns where it lies by those. */
 typedef struct lines {
@@ -30,6 +30,25 @@ int64_t cuda_finish_tiles(const tn_op *op)
            cuda_tiles_along(is.size, is.lanes * EACH) * op->as.matmul.matrices;
 }
 
+/* Whether EACH neighbours along a line lie at multiples of their size, wherever the line and its matrix begin. */
+static bool is_whole(const tn_layout *layout, const lines *is)
+{
+    bool whole =
+        layout->stride[is->along] == 1 && layout->alignment >= EACH * cuda_bytes_of(layout->dtype);
+    for (int32_t d = 0; d < layout->rank; d++)
+        whole = whole && (d == is->along || layout->shape[d] == 1 || layout->stride[d] % EACH == 0);
+    return whole;
+}
+
+/* Of a bias that a line has one of, it is read by itself. */
+static bool all_are_whole(const tn_op *op, const tn_layout *sums, const lines *is)
+{
+    const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
+    return is->size % EACH == 0 && is_whole(sums, is) &&
+           is_whole(&op->operand[TN_MATMUL_OUT], is) &&
+           (!bias->dtype || bias->stride[is->along] == 0 || is_whole(bias, is));
+}
+
 /* Sums stand where A does in the arguments of products, and there is no B. */
 static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
 {
@@ -39,7 +58,8 @@ static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
     tn_op of = *op;
     tn_walk walk;
     of.operand[TN_MATMUL_A] = *sums;
-    *out = (cuda_matmul_args){.m = is.count, .n = is.size, .lanes = (int)is.lanes};
+    *out = (cuda_matmul_args){
+        .m = is.count, .n = is.size, .lanes = (int)is.lanes, .whole = all_are_whole(op, sums, &is)};
     tn_walk_over(&walk, &of, operands, count, 0, op->as.matmul.batch_rank);
     out->rank = cuda_walk_sizes(&walk, out->outer);
     for (int32_t i = 0; i < count; i++) {
@@ -53,12 +73,22 @@ static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
     out->tiles = (unsigned)cuda_finish_tiles(op);
 }
 
+static const char *function_of(int32_t activation, tn_dtype out)
+{
+    const bool is_narrow = cuda_bytes_of(out) == 2;
+    if (is_narrow && activation == TN_ACT_GELU)
+        return "of_gelu_narrow(x)";
+    if (is_narrow && activation == TN_ACT_SILU)
+        return "of_silu_narrow(x)";
+    return cuda_matmul_function(activation);
+}
+
 void cuda_finish_case(const tn_op *op, char *options, cuda_case *out)
 {
+    const tn_dtype dtype = op->operand[TN_MATMUL_OUT].dtype;
     snprintf(options, CUDA_FINISH_OPTIONS,
-             "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n",
-             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype),
-             cuda_matmul_function(op->as.matmul.activation));
+             "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n", cuda_type_of(dtype),
+             function_of(op->as.matmul.activation, dtype));
     *out = (cuda_case){CUDA_UNIT_MATMUL_FINISH, "matmul_finish", options};
 }
 

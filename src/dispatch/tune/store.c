@@ -166,7 +166,7 @@ double tni_times_tie(const tn_device *device)
 {
     const tn_device_properties *is = &device->properties;
     bool is_apart = (is->known & TN_DEVICE_KNOWS(is_integrated)) && !is->is_integrated;
-    return is_apart ? 0.005 : 0.025;
+    return is_apart ? 0.001 : 0.025;
 }
 
 /* The least time gives its own to all that are within the tie, then the least of the others: whatever the

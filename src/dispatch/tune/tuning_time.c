@@ -20,13 +20,14 @@ enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST 
 
 /* Kernels of a few microseconds differ by more with where their operands lie than with how they are written: on an H200
  * two of cuBLASLt's for one product led by turns, by up to three percent. So each round has its operands at another of
- * several places, as far as those take no more bytes together than this, and is run at each a few times. */
+ * several places, as far as those take no more bytes together than this, and is run at each a few times, and a few more
+ * while that does not tell. */
 static const size_t places_bytes = (size_t)32 << 20;
-enum { PLACES_MOST = 8, ROUNDS_OF_PLACE = 3 };
+enum { PLACES_MOST = 8, ROUNDS_OF_PLACE = 3, ROUNDS_OF_PLACE_MOST = 12 };
 
 /* A kernel this much slower than the fastest is not timed further, when that would take long; and one this
- * much slower, beyond what its ratios scatter, not in further rounds. */
-static const double hopeless = 4.0, beaten = 1.25;
+ * much slower, beyond what its ratios scatter, not in further rounds, by the processor's clock and by a device's. */
+static const double hopeless = 4.0, beaten = 1.25, beaten_held = 1.02;
 
 /* The clock. */
 
@@ -491,7 +492,7 @@ static void drop_beaten(bench *b, size_t rounds)
             continue;
         comparison c = compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST,
                                rounds, 1);
-        b->contenders[i].is_out = c.ratio - c.noise > beaten;
+        b->contenders[i].is_out = c.ratio - c.noise > (b->hold ? beaten_held : beaten);
     }
 }
 
@@ -506,8 +507,8 @@ static void measure(bench *b)
     drop_hopeless(b);
     const size_t few = ROUNDS_OF_PLACE * b->places, first = few > ROUNDS ? few : ROUNDS;
     size_t most = rounds_within_budget(b), wanted = most < first ? most : first, round = 0;
-    if (b->places > 1) /* more rounds do not make more places */
-        most = wanted;
+    if (b->places > 1 && most > ROUNDS_OF_PLACE_MOST * b->places)
+        most = ROUNDS_OF_PLACE_MOST * b->places;
     for (;;) {
         for (; round < wanted && !b->lost; round++)
             run_round(b, round);

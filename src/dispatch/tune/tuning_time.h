@@ -9,7 +9,7 @@
  * too much to tell, there are more rounds, of those alone that are not clearly beaten.
  *
  * Operands of calls that are timed so lie at another place in each round, as far as there is room, and ratios are those of
- * places: a kernel that is ahead at some of them and behind at others ties, and there are no more rounds.
+ * places: a kernel that is ahead at some of them and behind at others ties, however many rounds there are.
  *
  * Ties are settled here: kernels that tie with the fastest get its time, then those of the rest that tie
  * with the fastest of them, and so on. So what two measurements of one machine differ in by chance does
