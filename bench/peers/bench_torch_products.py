@@ -3,10 +3,11 @@
     python3 bench/peers/bench_torch_products.py BUILD [large] [finished] [random [SEED]]      all without a word
 
 large: 8192 cubed of every kind of number, as the heuristics answer first. finished: with a bias and a function, beside
-PyTorch's two calls. random: 100 products of random sizes, tuned, each with its operands at PLACES places of memory, as
-two kernels may lead one another by turns with that alone. The ratio is the mean of the places' medians. A shape is not
-slower where that is at least one less the spread, which is that of ours beside itself, or what the mean of so many
-places is sure to (two standard errors), if that is more. One that seems slower is measured again, in more rounds.
+PyTorch's two calls. random: 100 products of random sizes, tuned, each with operands and both sides' workspaces at
+PLACES places of memory, as two kernels may lead one another by turns with that alone. The ratio is the mean of the
+places' medians. A shape is not slower where that is at least one less the spread, which is that of ours beside itself,
+or what the mean of so many places is sure to (two standard errors), if that is more. One that seems slower is measured
+again, in more rounds.
 """
 
 import ctypes
@@ -26,6 +27,7 @@ if gpu.is_here():
 SIDE, SHAPES, SEED = 8192, 100, 20261116
 LEAST_SECONDS = 4e-3
 PLACES, ROUNDS_OF_PLACE, ROUNDS_AGAIN = 8, 5, 15
+WORKSPACE = 33 << 20  # bytes: no less than either side takes
 
 # Kind, aim beside PyTorch; B lies transposed where numbers have 8 bits.
 LARGE = (("bf16", 1), ("f16", 1), ("tf32", 1), ("f32", 1), ("fp8", 1), ("int8", 1.3))
@@ -135,7 +137,7 @@ def random_shapes(seed):
 
 
 class AtPlaces:
-    """One product, with its operands at several places."""
+    """One product, with its operands and workspaces at several places."""
 
     def __init__(self, here, kind, m, n, k, transposed):
         self.here = here
@@ -144,16 +146,26 @@ class AtPlaces:
         self.kernel = here.kernel("matmul", self.products[0].arguments)
         self.tuning = time.monotonic() - begin
         self.times = here.times_for(self.products[0].ours(), LEAST_SECONDS / 8)
+        self.kept = []
         for product in self.products:
+            self.kept.append(torch.empty(WORKSPACE, dtype=torch.uint8, device="cuda"))
+            product.arguments.workspace = self.kept[-1].data_ptr()
+            product.arguments.workspace_bytes = WORKSPACE
             product.ours()()
             product.theirs()()
             product.check()
+
+    def move_theirs(self):
+        """Has PyTorch take its workspace anew, and elsewhere."""
+        torch._C._cuda_clearCublasWorkspaces()
+        self.kept.append(torch.empty(WORKSPACE, dtype=torch.uint8, device="cuda"))
 
     def measure(self, rounds):
         """Seconds of ours, PyTorch's and ours again; keeps the ratios of places and the spread."""
         all_taken = ([], [], [])
         self.ratios = []
         for product in self.products:
+            self.move_theirs()
             ours, theirs = product.ours(), product.theirs()
             taken = pairs.measure(lambda: self.here.seconds(ours, self.times),
                                   lambda: self.here.seconds(theirs, self.times), rounds=rounds)

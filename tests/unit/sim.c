@@ -9,10 +9,12 @@
 
 sim_kernel sim[SIM_KERNELS];
 double sim_scatter;
+double sim_wear;
 int64_t sim_pause;
 int64_t sim_memory_left = -1;
 static int64_t clock_ns;
 static uint64_t noise;
+static double worn;
 
 static tn_status probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
 {
@@ -117,7 +119,8 @@ static tn_status run(const tn_run *run_of, tn_error *err)
     sim_kernel *k = kernel_of(run_of->row);
     if (++k->runs == k->fails_at)
         return tn_fail(err, k->failure, 0, "sim", "it was told to fail");
-    clock_ns += (int64_t)(k->ns * next_noise());
+    clock_ns += (int64_t)(k->ns * worn * next_noise());
+    worn *= 1 + sim_wear;
     if (sim_pause > 0)
         tni_clock_sleep_ns(sim_pause);
     return TN_OK;
@@ -173,6 +176,8 @@ void sim_set(const double us[SIM_KERNELS], const double predicted[SIM_KERNELS])
                                   .run = run};
     }
     sim_scatter = 0.04;
+    sim_wear = 0;
+    worn = 1;
     sim_pause = 0;
     sim_memory_left = -1;
 }

@@ -22,7 +22,9 @@ typedef struct sim_kernel {
 
 extern sim_kernel sim[SIM_KERNELS];
 extern double sim_scatter; /* how far runs scatter under noise; 0.04 unless told */
-extern int64_t sim_pause;  /* nanoseconds that a run really takes; 0 unless told */
+extern double
+    sim_wear; /* how much longer than the last one each run takes, as a part; 0 unless told */
+extern int64_t sim_pause; /* nanoseconds that a run really takes; 0 unless told */
 
 /* Allocations of a device's memory until there is none left; -1: no end. */
 extern int64_t sim_memory_left;

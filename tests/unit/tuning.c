@@ -127,6 +127,25 @@ static void close_ones_are_timed_for_longer(void **state)
     tn_context_release(context);
 }
 
+/* A device that gets slower by and by: what was beaten early stays so beside what was timed for longer. */
+static void what_is_beaten_stays_behind(void **state)
+{
+    tn_context *context = sim_context(NULL, 0);
+    sim_asked asked;
+    (void)state;
+    forget_all();
+    sim_set((double[]){310, 300, 450, 1200}, rising);
+    sim_scatter = 0.14;
+    sim_wear = 0.005;
+    sim_noise(7919);
+    sim_ask(&asked, context, PROBLEM);
+    assert_int_equal(tune(&asked), TN_OK);
+    sim_noise(0);
+    assert_true(sim[0].runs >= 2 * sim[2].runs);
+    assert_string_equal(order(&asked) + 2, "cd");
+    tn_context_release(context);
+}
+
 static void samples_become_times(void **state)
 {
     const double one[] = {10, 10, 10, 12, 12, 12, 10.2, 10.2, 10.2};
@@ -510,6 +529,7 @@ int main(void)
         cmocka_unit_test(want_of_memory_is_not_fatal),
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(threads_take_turns),
+        cmocka_unit_test(what_is_beaten_stays_behind),
     };
     fault_memory_install();
     scratch_make(folder);

@@ -139,7 +139,8 @@ typedef struct contender {
     int64_t holds; /* runs of what holds the stream while they are queued */
     double least;  /* ns of a call, of those tried so far */
     double spent;  /* ns of the last sample, all in all */
-    bool is_out;   /* it failed, or it is hopeless */
+    double behind; /* its time by the fastest one's when it was beaten; 0: it was not */
+    bool is_out;   /* it failed, or it is hopeless, or beaten */
 } contender;
 
 typedef struct bench {
@@ -450,6 +451,29 @@ static size_t rounds_within_budget(const bench *b)
                                    : (size_t)many;
 }
 
+/* Of those that are timed to the end. */
+static int64_t least_time(const bench *b)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < b->count; i++) {
+        const contender *c = &b->contenders[i];
+        if (!c->is_out && c->timed->ns < least)
+            least = c->timed->ns;
+    }
+    return least;
+}
+
+/* A device's clock may have changed since one was beaten: it stays as far behind as it was. */
+static void carry_beaten(bench *b)
+{
+    const double least = (double)least_time(b);
+    for (size_t i = 0; i < b->count; i++) {
+        contender *c = &b->contenders[i];
+        if (c->behind > 0)
+            c->timed->ns = (int64_t)(least * c->behind + 0.5);
+    }
+}
+
 /* Gathers what is timed to the end, and settles it. */
 static bool settle(bench *b, size_t rounds)
 {
@@ -466,6 +490,7 @@ static bool settle(bench *b, size_t rounds)
         if (!b->contenders[i].is_out)
             b->contenders[i].timed->ns = ns[--count];
     }
+    carry_beaten(b);
     return is_clear;
 }
 
@@ -483,16 +508,20 @@ static size_t first_of(const bench *b, size_t rounds)
     return first;
 }
 
-/* Those that are clearly beaten keep the times they have. */
+/* After they are settled. */
 static void drop_beaten(bench *b, size_t rounds)
 {
-    size_t first = first_of(b, rounds);
+    const double least = (double)least_time(b);
+    const size_t first = first_of(b, rounds);
     for (size_t i = 0; i < b->count && first < b->count; i++) {
         if (b->contenders[i].is_out)
             continue;
         comparison c = compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST,
                                rounds, 1);
-        b->contenders[i].is_out = c.ratio - c.noise > (b->hold ? beaten_held : beaten);
+        if (c.ratio - c.noise <= (b->hold ? beaten_held : beaten))
+            continue;
+        b->contenders[i].is_out = true;
+        b->contenders[i].behind = (double)b->contenders[i].timed->ns / least;
     }
 }
 
