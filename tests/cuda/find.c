@@ -7,9 +7,11 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <unistd.h>
 
-static bool loader_has;    /* it finds the library by its name */
-static const char *broken; /* a part of paths that do not open, or NULL */
+static bool loader_has;         /* it finds the library by its name */
+static const char *loader_path; /* there */
+static const char *broken;      /* a part of paths that do not open, or NULL */
 static char opened[SCRATCH_PATH], folder[SCRATCH_PATH];
 
 static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
@@ -31,7 +33,7 @@ static tn_status look(void *self, const char *files, char *out_path, size_t size
     const bool by_name = !strchr(files, '/'), is_here = by_name && tni_look_taken(files, &found);
     if (!is_here && (by_name ? !loader_has : broken && strstr(files, broken)))
         return tn_fail(err, TN_NOT_FOUND, 0, "test", "no");
-    snprintf(out_path, size, "%s", is_here ? found.text : by_name ? "/of/the/loader" : files);
+    snprintf(out_path, size, "%s", is_here ? found.text : by_name ? loader_path : files);
     *out_is_here = is_here;
     return TN_OK;
 }
@@ -50,6 +52,7 @@ static int begin(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
     loader_has = false;
+    loader_path = "/of/the/loader";
     broken = NULL;
     opened[0] = '\0';
     scratch_make(folder);
@@ -136,6 +139,31 @@ static void toolkits_have_two_folders(void **state)
     expect_opened("kit/lib/libtenontest.so.12");
     put("kit/lib64/libtenontest.so.12");
     expect_opened("kit/lib64/libtenontest.so.12");
+}
+
+/* What the loader finds is the toolkit's own by another name, or another one beside it, which is told once. */
+static void toolkits_are_passed_over(void **state)
+{
+    char link[2 * SCRATCH_PATH], told[2 * SCRATCH_PATH], found[2 * SCRATCH_PATH];
+    tn_error err = {0};
+    (void)state;
+    put("kit/lib64/libtenontest.so.12");
+    place("kit", told);
+    place("link", link);
+    assert_int_equal(symlink(told, link), 0);
+    set("CUDA_PATH", "link");
+    set("CUDA_HOME", "kit");
+    loader_has = true;
+    expect_looked("/of/the/loader", "found by the loader; passed over: ");
+    assert_int_equal(cuda_find_look(&host, &sought, found, sizeof found, &err), TN_OK);
+    const char *once = strstr(err.message, "libtenontest.so.12");
+    assert_non_null(once);
+    assert_null(strstr(once + 1, "libtenontest.so.12"));
+    place("link/lib64/libtenontest.so.12", link);
+    loader_path = link;
+    assert_int_equal(cuda_find_look(&host, &sought, found, sizeof found, &err), TN_OK);
+    assert_string_equal(found, link);
+    assert_string_equal(err.message, "found by the loader");
 }
 
 static void the_newer_file_comes_first(void **state)
@@ -301,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(toolkits_come_before_packages, begin, end),
         cmocka_unit_test_setup_teardown(toolkits_have_two_folders, begin, end),
+        cmocka_unit_test_setup_teardown(toolkits_are_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(the_newer_file_comes_first, begin, end),
         cmocka_unit_test_setup_teardown(pythons_of_the_path_and_of_the_user_count, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),

@@ -1,5 +1,6 @@
 #include "find.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,9 @@ typedef struct search {
     const char *files; /* of those that are sought, the ones that go with what the process has */
     bool looks;        /* nothing is opened */
     bool found;
-    char taken[PATH_ROOM];   /* "" where the system does not tell */
-    char passed[PATH_ROOM];  /* the first few that were not taken */
+    char taken[PATH_ROOM]; /* "" where the system does not tell */
+    char passed
+        [PATH_ROOM]; /* the first few files that were not taken, whatever links lead to them */
     char fitting[PATH_ROOM]; /* files of the major that is in this process */
 } search;
 
@@ -65,18 +67,41 @@ static tn_status take(const search *s, const char *files, tn_error *err)
     return status == TN_NOT_FOUND ? TN_UNAVAILABLE : status;
 }
 
+/* The file that links lead to. */
+static bool follow(const char *path, char out[PATH_MAX])
+{
+#if defined(_WIN32)
+    return _fullpath(out, path, PATH_MAX);
+#else
+    return realpath(path, out);
+#endif
+}
+
+static bool is_taken(const search *s, const char *real)
+{
+    char taken[PATH_MAX];
+    return s->taken[0] && follow(s->taken, taken) && strcmp(real, taken) == 0;
+}
+
+/* Adds a file to those that were passed over, as long as there is room. */
+static void pass_over(search *s, const char *real)
+{
+    size_t used = strlen(s->passed);
+    if (!strstr(s->passed, real) && used + strlen(real) + 3 < sizeof s->passed)
+        snprintf(s->passed + used, sizeof s->passed - used, "%s%s", used ? ", " : "", real);
+}
+
 static void look_at(search *s, const char *path)
 {
-    if (strcmp(path, s->taken) == 0 || !exists(path))
+    char real[PATH_MAX];
+    if (strcmp(path, s->taken) == 0 || !exists(path) || !follow(path, real) || is_taken(s, real))
         return;
     if (!s->found && take(s, path, NULL) == TN_OK) {
         s->found = true;
         tn_text_fit(s->taken, sizeof s->taken, path);
         return;
     }
-    size_t used = strlen(s->passed);
-    if (!strstr(s->passed, path) && used + strlen(path) + 3 < sizeof s->passed)
-        snprintf(s->passed + used, sizeof s->passed - used, "%s%s", used ? ", " : "", path);
+    pass_over(s, real);
 }
 
 static void look_in(search *s, const char *folder)
@@ -99,8 +124,7 @@ static void look_in_toolkit(search *s, const char *toolkit)
     snprintf(folder, sizeof folder, "%s/lib64", toolkit);
     look_in(s, folder);
     snprintf(folder, sizeof folder, "%s/lib", toolkit);
-    if (!s->found)
-        look_in(s, folder);
+    look_in(s, folder);
 }
 
 /* All packages of one Python below `nvidia`. */
@@ -186,11 +210,9 @@ static tn_status look_by_loader(search *s, const char *names, tn_error *err)
 
 static void look_elsewhere(search *s)
 {
-    if (!s->found) { /* else a toolkit's is most likely the very one */
-        look_in_toolkit(s, getenv("CUDA_PATH"));
-        look_in_toolkit(s, getenv("CUDA_HOME"));
-        look_in_toolkit(s, "/usr/local/cuda");
-    }
+    look_in_toolkit(s, getenv("CUDA_PATH"));
+    look_in_toolkit(s, getenv("CUDA_HOME"));
+    look_in_toolkit(s, "/usr/local/cuda");
     look_in_prefix(s, getenv("VIRTUAL_ENV"));
     look_in_prefix(s, getenv("CONDA_PREFIX"));
     look_in_path(s, getenv("PATH"));
