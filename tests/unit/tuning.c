@@ -146,6 +146,28 @@ static void what_is_beaten_stays_behind(void **state)
     tn_context_release(context);
 }
 
+/* Nor does it lose its time when all that was timed for longer fails. */
+static void what_is_beaten_outlives_the_others(void **state)
+{
+    tn_context *context = sim_context(NULL, 0);
+    sim_asked asked;
+    (void)state;
+    forget_all();
+    sim_set((double[]){310, 300, 900, 1200}, rising);
+    for (int i = 0; i < 2; i++) {
+        sim[i].fails_at = 60;
+        sim[i].failure = TN_BUSY;
+    }
+    sim_scatter = 0.14;
+    sim_noise(7919);
+    sim_ask(&asked, context, PROBLEM);
+    assert_int_equal(tune(&asked), TN_OK);
+    sim_noise(0);
+    assert_int_equal(sim[0].runs, 60);
+    assert_string_equal(order(&asked), "cdab");
+    tn_context_release(context);
+}
+
 static void samples_become_times(void **state)
 {
     const double one[] = {10, 10, 10, 12, 12, 12, 10.2, 10.2, 10.2};
@@ -530,6 +552,7 @@ int main(void)
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(threads_take_turns),
         cmocka_unit_test(what_is_beaten_stays_behind),
+        cmocka_unit_test(what_is_beaten_outlives_the_others),
     };
     fault_memory_install();
     scratch_make(folder);

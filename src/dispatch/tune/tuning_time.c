@@ -463,14 +463,15 @@ static int64_t least_time(const bench *b)
     return least;
 }
 
-/* A device's clock may have changed since one was beaten: it stays as far behind as it was. */
+/* A device's clock may have changed since one was beaten: it stays as far behind as it was. Where all others failed since,
+ * it keeps the time it has. */
 static void carry_beaten(bench *b)
 {
-    const double least = (double)least_time(b);
-    for (size_t i = 0; i < b->count; i++) {
+    const int64_t least = least_time(b);
+    for (size_t i = 0; i < b->count && least < INT64_MAX; i++) {
         contender *c = &b->contenders[i];
         if (c->behind > 0)
-            c->timed->ns = (int64_t)(least * c->behind + 0.5);
+            c->timed->ns = (int64_t)((double)least * c->behind + 0.5);
     }
 }
 
@@ -508,20 +509,22 @@ static size_t first_of(const bench *b, size_t rounds)
     return first;
 }
 
-/* After they are settled. */
+/* After they are settled; none that ties with the fastest is beaten. */
 static void drop_beaten(bench *b, size_t rounds)
 {
-    const double least = (double)least_time(b);
+    const int64_t least = least_time(b);
     const size_t first = first_of(b, rounds);
+    const double limit = b->hold ? beaten_held : beaten;
     for (size_t i = 0; i < b->count && first < b->count; i++) {
-        if (b->contenders[i].is_out)
+        contender *it = &b->contenders[i];
+        if (it->is_out || it->timed->ns <= least)
             continue;
         comparison c = compare(b->rounds + i * TNI_ROUNDS_MOST, b->rounds + first * TNI_ROUNDS_MOST,
-                               rounds, 1);
-        if (c.ratio - c.noise <= (b->hold ? beaten_held : beaten))
+                               rounds, rounds < b->places ? rounds : b->places);
+        if (c.ratio - c.noise <= limit)
             continue;
-        b->contenders[i].is_out = true;
-        b->contenders[i].behind = (double)b->contenders[i].timed->ns / least;
+        it->is_out = true;
+        it->behind = (double)it->timed->ns / (double)least;
     }
 }
 
