@@ -127,6 +127,13 @@ void tni_state_begin(const tni_question *question, const tni_contender *of, tni_
         out->hash = tni_hash_mix(out->hash, out->key[i]);
 }
 
+/* What computes nothing is not run, and needs no native plan: libraries refuse to make one. One whose sizes are free serves
+ * others, too. */
+static bool is_never_run(const tn_op *op, const tn_kernel_row *row)
+{
+    return !row->free_dims && tni_op_is_empty(op);
+}
+
 static tn_status make_native(const tni_question *question, tni_state *state, tn_error *err)
 {
     static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
@@ -146,7 +153,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
                                 .threads = tni_parallel_threads_hint()};
     if (!status)
         status = open_library(kernel, &state->made_with.library, &version, err);
-    if (status || !kernel->row->plan)
+    if (status || !kernel->row->plan || is_never_run(question->op, kernel->row))
         return status;
     if (kernel->talker)
         tni_library_heed(kernel->talker, question->context);

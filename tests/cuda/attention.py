@@ -76,6 +76,18 @@ class Decisions(script.Case):
         why = self.why("f32:b=1,h=4,l=64,d=64,align=2;4;4;4")
         self.assertEqual((why["code"], why["needed"], why["found"]), ("alignment", 4, 2))
 
+    def test_numbers_of_scores_are_of_f32(self):
+        """But for f64, where they are of that."""
+        for op, name in (("attention", OWN), ("attention", INVARIANT), ("attention-backward", BACK)):
+            for number, exponent in (("scale=-1e39", 129), ("softcap=1e300", 996), ("softcap=1e-300", -997)):
+                why = self.why(f"f32:b=1,h=4,l=64,d=64,{number}", name, op=op)
+                self.assertEqual((why["code"], why["what"], why["needed"], why["found"]),
+                                 ("feature", "exponent of " + number.split("=")[0], 127, exponent))
+            options = ("--set", "determinism=batch-invariant") if name == INVARIANT else ()
+            for numbers in ("f32:b=1,h=4,l=64,d=64,scale=-1e38,softcap=3e38",
+                            "f64:b=1,h=4,l=64,d=64,scale=1e39,softcap=1e300"):
+                self.assertEqual(self.first(numbers, *options, op=op), name)
+
     def test_in_any_batch(self):
         problem = "bf16:b=2,h=16,l=512,d=64"
         self.assertEqual(self.first(problem, "--set", "determinism=batch-invariant"), INVARIANT)

@@ -80,6 +80,16 @@ class Decisions(script.Case):
             why = self.refused(self.rows(problem + "8"), name)
             self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("alignment", "bias", 16, 8))
             self.assertNotEqual(self.rows(problem + "16")[name]["verdict"], "refused")
+        f8 = "matmul:f8_e4m3fn:m=512,n=384,k=256,tb=1,out=bf16,bias=1,align=64;64;64;"
+        why = self.refused(self.rows(f8 + "2"), LT + ".f8")
+        self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("alignment", "bias", 16, 2))
+        # What follows by a kernel of our own reads it as it lies.
+        self.assertNotEqual(self.rows(f8.replace("bias=1", "bias=1,act=gelu") + "2")[LT + ".f8"]["verdict"], "refused")
+
+    def test_8_bits_lie_together_along_out(self):
+        for order, sizes in (("", "n, k"), (",sc=1;520", "m, k")):
+            why = self.refused(self.rows("matmul:f8_e4m3fn:m=520,n=520,k=256,tb=1,out=bf16" + order), LT + ".f8")
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", sizes, 16, 8))
 
     def test_sizes_are_named(self):
         for problem, what in (("m=3000000000,n=8,k=8", "m"), ("m=8,n=3000000000,k=8", "n"), ("m=8,n=8,k=3000000000", "k")):
@@ -302,6 +312,19 @@ class Libraries(script.Case):
         self.assertIn(LT, done.stdout)
         self.assertIn("wrong", done.stdout)
         self.assertEqual(done.returncode, 1)
+
+    def test_what_is_empty_is_not_planned(self):
+        """The library refuses matrices without rows; of those nothing is computed."""
+        stub = os.path.join(script.build.folder, "tests", "cuda", "stub")
+        env = script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None)
+        for problem in ("f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16", "f8_e4m3fn:m=16,n=0,k=32,tb=1,out=bf16",
+                        "c64:m=0,n=16,k=32", "c128:m=4,n=0,k=32,batch=3", "bf16:m=0,n=16,k=32,bias=1",
+                        "f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16,bias=1", "i8:m=0,n=16,k=32,tb=1",
+                        "f32:m=8,n=8,k=8,batch=0"):
+            done = script.run(script.build.tenon, "--set", "admission=never", "check", f"matmul:{problem}@cuda:0",
+                              "--all-kernels", env=env)
+            self.assertEqual(done.returncode, 0, problem + done.stdout + done.stderr)
+            self.assertIn("cuda.matmul.cublaslt", done.stdout)
 
     def test_it_has_nothing_for_the_product(self):
         for value in ("15", "7", "none"):

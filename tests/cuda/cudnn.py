@@ -84,6 +84,9 @@ class Decisions(script.Case):
         for problem, code, what in (
                 ("attention:f32:b=1,h=4,l=64,d=64", "dtype", "f32"),
                 ("attention:bf16:b=1,h=4,l=64,d=60", "shape", "head size"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,scale=1e300", "feature", "exponent of scale"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,softcap=1e300", "feature", "exponent of softcap"),
+                ("attention:bf16:b=1,h=4,l=64,d=64,softcap=1e-300", "feature", "exponent of softcap"),
                 ("attention:bf16:b=1,h=4,l=64,d=264", "shape", "head size"),
                 ("attention:bf16:b=1,h=4,lq=64,lk=1,d=64", "shape", "keys"),
                 ("attention:bf16:b=70000,h=1,l=64,d=64", "shape", "batch, heads"),

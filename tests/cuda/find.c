@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static bool loader_has;         /* it finds the library by its name */
+static bool loader_fails;       /* and does not open it */
 static const char *loader_path; /* there */
 static const char *broken;      /* a part of paths that do not open, or NULL */
 static char opened[SCRATCH_PATH], folder[SCRATCH_PATH];
@@ -19,6 +20,8 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
 {
     (void)self, (void)symbols, (void)count, (void)table;
     bool by_name = !strchr(files, '/');
+    if (by_name && loader_fails)
+        return tn_fail(err, TN_UNAVAILABLE, 0, "test", "it lacks another one");
     if (by_name ? !loader_has : broken && strstr(files, broken))
         return tn_fail(err, by_name ? TN_UNAVAILABLE : TN_INCOMPATIBLE, 0, "test", "no");
     snprintf(opened, sizeof opened, "%s", files);
@@ -52,6 +55,7 @@ static int begin(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
     loader_has = false;
+    loader_fails = false;
     loader_path = "/of/the/loader";
     broken = NULL;
     opened[0] = '\0';
@@ -224,6 +228,25 @@ static void the_loader_comes_first(void **state)
     assert_contains(err.message, "a folder in LD_LIBRARY_PATH comes before");
 }
 
+/* What the loader's lacks is told, though another one is taken. */
+static void a_broken_one_of_the_loaders_is_told(void **state)
+{
+    char file[2 * SCRATCH_PATH];
+    tn_error err = {0};
+    int table;
+    (void)state;
+    have_two();
+    put("loader/libtenontest.so.13");
+    place("loader/libtenontest.so.13", file);
+    loader_path = file;
+    loader_fails = true;
+    assert_int_equal(cuda_find_bind(&host, &sought, NULL, 0, &table, &err), TN_OK);
+    assert_contains(opened, "site-packages/nvidia/cu13/lib/libtenontest.so.13");
+    assert_contains(err.message, "passed over: ");
+    assert_contains(err.message, file);
+    assert_contains(err.message, "of the loader's: it lacks another one");
+}
+
 /* Puts a library there, under that name, and has the process load it. */
 static void *load(const char *path)
 {
@@ -330,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(toolkits_come_before_packages, begin, end),
         cmocka_unit_test_setup_teardown(toolkits_have_two_folders, begin, end),
         cmocka_unit_test_setup_teardown(toolkits_are_passed_over, begin, end),
+        cmocka_unit_test_setup_teardown(a_broken_one_of_the_loaders_is_told, begin, end),
         cmocka_unit_test_setup_teardown(the_newer_file_comes_first, begin, end),
         cmocka_unit_test_setup_teardown(pythons_of_the_path_and_of_the_user_count, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_open_is_passed_over, begin, end),

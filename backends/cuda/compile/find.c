@@ -17,9 +17,9 @@ typedef struct search {
     const char *files; /* of those that are sought, the ones that go with what the process has */
     bool looks;        /* nothing is opened */
     bool found;
-    char taken[PATH_ROOM]; /* "" where the system does not tell */
-    char passed
-        [PATH_ROOM]; /* the first few files that were not taken, whatever links lead to them */
+    char taken[PATH_ROOM];   /* "" where the system does not tell */
+    char passed[PATH_ROOM];  /* the first few files that were not taken, each once */
+    char broken[PATH_ROOM];  /* what was said of the loader's, where that did not open */
     char fitting[PATH_ROOM]; /* files of the major that is in this process */
 } search;
 
@@ -196,15 +196,34 @@ static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
         tn_text_fit(out_kin, PATH_ROOM, kin);
 }
 
+/* A file of the loader's that does not open, and what was said of it. */
+static void pass_over_loaders(search *s, const char *names, const tn_error *said)
+{
+    const tn_host *host = s->host;
+    char path[PATH_ROOM], real[PATH_MAX];
+    int32_t is_here;
+    if (!TN_HAS(host, tn_host, library_look) ||
+        host->library_look(host->self, names, path, sizeof path, &is_here, NULL) ||
+        !follow(path, real))
+        return;
+    pass_over(s, real);
+    tn_text_fit(s->broken, sizeof s->broken, said->message);
+}
+
 /* By the loader, which takes what the process has before any file. */
 static tn_status look_by_loader(search *s, const char *names, tn_error *err)
 {
     const tn_host *host = s->host;
+    tn_error said = {0};
     int32_t is_here;
-    tn_status status = take(s, names, err);
+    tn_status status = take(s, names, &said);
     s->found = !status;
     if (!status && TN_HAS(host, tn_host, library_look))
         (void)host->library_look(host->self, names, s->taken, sizeof s->taken, &is_here, NULL);
+    if (status && !s->looks)
+        pass_over_loaders(s, names, &said);
+    if (status && err)
+        *err = said;
     return status;
 }
 
@@ -225,7 +244,8 @@ static void tell(const search *s, const char *how, const char *where, bool by_lo
     const char *over = s->passed[0] ? "; passed over: " : "";
     const char *instead =
         by_loader && s->passed[0] ? "; a folder in LD_LIBRARY_PATH comes before" : "";
-    (void)tn_fail(err, TN_OK, 0, "", "%s%s%s%s%s", how, where, over, s->passed, instead);
+    (void)tn_fail(err, TN_OK, 0, "", "%s%s%s%s%s%s%s", how, where, over, s->passed, instead,
+                  s->broken[0] ? "; of the loader's: " : "", s->broken);
 }
 
 /* The number behind ".so.", and how long it is; NULL for none. */

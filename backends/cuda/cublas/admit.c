@@ -78,20 +78,22 @@ static tn_status admit_together(const tn_query *query, int64_t together, tn_refu
 {
     lt_shape shape;
     tn_status status = lt_shape_of(query->op, &shape, why);
-    if (status)
+    if (status || lt_is_empty(query->op)) /* which nobody reads */
         return status;
     if (!shape.matrix[shape.left].turned || shape.matrix[shape.right].turned)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "b.stride", 1, 0,
                            "A lies by rows and B by columns: give B transposed");
+    const char *sizes = shape.out_by_rows ? "n, k" : "m, k";
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
         const lt_matrix *m = &shape.matrix[i];
+        char text[48];
         const int64_t off = m->leading % together ? m->leading % together
                             : m->rows % together  ? m->rows % together
                                                   : m->batch_stride % together;
-        if (off)
-            return cuda_refuse(why, TN_REFUSE_SHAPE, "n, k", together, off,
-                               together == 4 ? "n, k and strides are multiples of 4"
-                                             : "n, k and strides are multiples of 16");
+        if (off) {
+            snprintf(text, sizeof text, "%s and strides are multiples of %d", sizes, (int)together);
+            return cuda_refuse(why, TN_REFUSE_SHAPE, sizes, together, off, text);
+        }
         if (query->op->operand[i].alignment < together)
             return tn_refuse(why, TN_REFUSE_ALIGNMENT, "alignment", together,
                              query->op->operand[i].alignment);
@@ -177,6 +179,8 @@ tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn
         status = admit_capability(row, query, why);
     if (!status)
         status = cuda_admit_alignment(query, why);
+    if (!status && !lt_is_finished(query->op))
+        status = admit_bias(query->op, why);
     if (!status)
         status = admit_together(query, 16, why);
     if (!status)

@@ -2,6 +2,12 @@
 
 #include "../kernels/layout.h"
 
+bool lt_is_empty(const tn_op *op)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    return mm->m == 0 || mm->n == 0 || mm->matrices == 0;
+}
+
 static bool lies_by_rows(const tn_layout *layout)
 {
     const int32_t r = layout->rank - 2, c = layout->rank - 1;
@@ -91,7 +97,7 @@ static tn_status admit_bias(const tn_op *op, const lt_shape *shape, tn_refusal *
 {
     const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
     bool sound = shape->out_by_rows && bias->dtype == op->operand[TN_MATMUL_OUT].dtype;
-    if (!bias->dtype)
+    if (!bias->dtype || lt_is_empty(op)) /* which lies by neither */
         return TN_OK;
     for (int32_t d = 0; d < bias->rank - 1; d++)
         sound = sound && (bias->shape[d] == 1 || bias->stride[d] == 0);

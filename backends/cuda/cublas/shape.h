@@ -24,6 +24,9 @@ typedef struct lt_shape {
     bool out_by_rows;
 } lt_shape;
 
+/* Whether it has no outputs. */
+bool lt_is_empty(const tn_op *op);
+
 /* TN_UNSUPPORTED, with why, for what it cannot be told. */
 tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why);
 

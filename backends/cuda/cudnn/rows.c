@@ -1,5 +1,6 @@
 /* What cuDNN's attention takes: what its documentation and its own front end say of each version. What else it
  * refuses, it says when a plan is made. The three figures are of an H200. */
+#include "../kernels/attention.h"
 #include "../kernels/layout.h"
 #include "attention.h"
 #include "bias.h"
@@ -290,6 +291,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         status = admit_types(query->op, why);
     if (!status)
         status = admit_sizes(query, why);
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
     if (!status)
         status = admit_layouts(query->op, why);
     if (!status)

@@ -3,6 +3,7 @@
 
 #include "tenon/module/attention.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Places are counted in 32 bits, and so are blocks. */
@@ -43,6 +44,20 @@ tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
                                          (int64_t)all, "split the batch");
 }
 
+tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const bool capped = at->softcap != 0;
+    if (fabs(at->scale) > FLT_MAX)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "exponent of scale", FLT_MAX_EXP - 1,
+                           ilogb(at->scale), "scores are of f32: a scale is below 2^128");
+    return !capped || (at->softcap >= FLT_MIN && at->softcap <= FLT_MAX)
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_FEATURE, "exponent of softcap", FLT_MAX_EXP - 1,
+                             ilogb(at->softcap),
+                             "scores are of f32: a softcap is 0, or from 2^-126 to below 2^128");
+}
+
 static tn_status admit_blocks(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
 {
     tn_status status = cuda_attention_admit_counts(op, why);
@@ -63,6 +78,8 @@ tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, 
     enum { SIZE = 512, SIZE_F64 = 256 };
     const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
     tn_status status = cuda_attention_admit_sizes(query->op, wide ? SIZE_F64 : SIZE, why);
+    if (!status && !wide)
+        status = cuda_attention_admit_numbers(query->op, why);
     if (!status)
         status = admit_blocks(row, query->op, why);
     return status ? status : cuda_admit_alignment(query, why);
