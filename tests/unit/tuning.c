@@ -1,6 +1,7 @@
 /* Tuning under a clock of the test's own: what noise must not change, what is kept and for how long. */
 #include "sim.h"
 
+#include "dispatch/tune/settle.h"
 #include "dispatch/tune/store.h"
 #include "dispatch/tune/tuning.h"
 #include "dispatch/tune/tuning_time.h"

@@ -24,11 +24,4 @@
 tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_t count,
                            tn_error *err);
 
-/* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0; operands were at
- * `places` places by turns, one at least and no more than there are rounds. Returns false when more rounds would tell
- * more. At most TNI_ROUNDS_MOST. */
-enum { TNI_ROUNDS_MOST = 240 };
-bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
-                      int64_t *out_ns);
-
 #endif
