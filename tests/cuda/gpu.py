@@ -102,6 +102,8 @@ def products():
         yield f"matmul:{dtype}:m=33,n=40,k=70,batch=3x500"
         yield f"matmul:{dtype}:m=5,n=6,k=0,beta=2"
     yield "matmul:f32:m=64,n=64,k=64,acc=f64"
+    for empty in ("f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16,bias=1", "c64:m=0,n=16,k=32", "bf16:m=16,n=0,k=32,batch=3"):
+        yield f"matmul:{empty}"
     yield "matmul:f32:m=50,n=60,k=70,batch=2x3,sa=0;3500;70;1,sb=4200;0;1;70"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"
     yield "matmul:i8:m=127,n=65,k=33"
@@ -473,13 +475,16 @@ class Gpu(script.Case):
         row, back = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
         forward = "attention:bf16:b=2,h=16,l=1024,d=128,mask=causal@cuda:0"
         backward = "attention-backward:bf16:b=2,h=16,l=1024,d=128@cuda:0"
+        small = "attention:bf16:b=1,h=4,l=64,d=64@cuda:0"
         for problem, setting, wanted in (
+                (forward, "determinism=batch-invariant", "cuda.attention.own.invariant"),
+                (small, "attention.backend=cudnn", row),
                 (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", "cuda.attention.own"),
                 (forward, "cuda.cudnn_sdp=false", "cuda.attention.own"), (forward, "cudnn.deterministic=true", row),
                 (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
                 (backward, "determinism=run-to-run", back + ".repeating")):
             self.assertEqual(self.taken_by(problem, setting), wanted, setting)
-        self.sum_up("cudnn", "4 settings seen to change what is taken, 1 to leave it")
+        self.sum_up("cudnn", "6 settings seen to change what is taken, 1 to leave it")
 
     def test_5_settings_of_products(self):
         """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of
@@ -490,13 +495,14 @@ class Gpu(script.Case):
         groups = "matmul:bf16:m=64,n=512,k=512,grouped=1@cuda:0"
         plain = {f32: lt, f16: lt + ".half-reduced", bf16: lt + ".half-reduced", groups: "cuda.matmul.cublas.grouped-half"}
         wanted = (
-            (f32, "cuda.matmul.fp32_precision=tf32", lt + ".tf32"),
+            (f32, "cuda.matmul.fp32_precision=tf32", lt + ".tf32"), (f32, "fp32_precision=tf32", lt + ".tf32"),
             (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction=false", lt + ".half"),
             (bf16, "cuda.matmul.allow_bf16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
             (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction=false", lt + ".half"),
             (f16, "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", lt + ".half-whole"),
             (f16, "cuda.matmul.allow_fp16_accumulation=true", lt + ".f16-sums"),
             (f16, "cuda.preferred_blas_library=cublas", "cuda.matmul.cublas.half-reduced"),
+            (f16, "matmul.library=cublas", "cuda.matmul.cublas.half-reduced"),
             (groups, "cuda.matmul.prefer_cublaslt_grouped_gemm=true", lt + ".half"),
             (f16, "cuda.cublaslt_workspace_size=1m", plain[f16]), (f16, "cuda.cublaslt_workspace_size=0", plain[f16]),
             (f16, "determinism=run-to-run", plain[f16]))
