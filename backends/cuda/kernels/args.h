@@ -71,7 +71,7 @@ typedef struct cuda_matmul_args {
     int b_by_k;     /* the same of B, and other columns                               */
     int by_columns; /* neighbours of out down a column lie nearer than those of a row */
     int lanes;      /* of what follows a library's product: threads along a row       */
-    int whole;      /* the same: neighbours along it are read and written at once         */
+    int whole;      /* the same: neighbours along it are read and written at once     */
 } cuda_matmul_args;
 
 /* A table of i32. */
