@@ -41,7 +41,7 @@ int64_t cuda_attention_tile(const tn_op *op);
 tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why);
 tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
 
-/* That scale and softcap are numbers of f32, where scores are. */
+/* That scale and softcap are numbers of f32, where scores are: of all dtypes but f64. */
 tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why);
 
 tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);

@@ -48,6 +48,8 @@ tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
     const bool capped = at->softcap != 0;
+    if (op->operand[TN_ATTENTION_Q].dtype == TN_F64)
+        return TN_OK;
     if (fabs(at->scale) > FLT_MAX)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "exponent of scale", FLT_MAX_EXP - 1,
                            ilogb(at->scale), "scores are of f32: a scale is below 2^128");
@@ -78,7 +80,7 @@ tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, 
     enum { SIZE = 512, SIZE_F64 = 256 };
     const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
     tn_status status = cuda_attention_admit_sizes(query->op, wide ? SIZE_F64 : SIZE, why);
-    if (!status && !wide)
+    if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     if (!status)
         status = admit_blocks(row, query->op, why);

@@ -56,7 +56,7 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     enum { SIZE = 256, BLOCKS_MOST = 1 << 30 };
     tn_status status = cuda_attention_admit_sizes(query->op, SIZE, why);
     (void)row;
-    if (!status && query->op->operand[TN_ATTENTION_Q].dtype != TN_F64)
+    if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     if (!status)
         status = cuda_attention_admit_counts(query->op, why);
