@@ -470,21 +470,27 @@ class Gpu(script.Case):
         self.assertEqual(done.returncode, 0, f"{settings}: {done.stdout}{done.stderr}")
         return self.taken(problem, *settings)
 
+    def hold_settings(self, name, plain, wanted):
+        """What is taken by itself, problem by problem, and what with a setting, each after what it gives was checked."""
+        found = dict(zip(plain, side_by_side(self.taken_by, plain)))
+        self.assertEqual(found, plain)
+        taken = list(side_by_side(lambda one: self.taken_by(*one[:2]), wanted))
+        self.assertEqual([(one[1], kernel) for one, kernel in zip(wanted, taken)], [one[1:] for one in wanted])
+        changed = sum(kernel != plain[one[0]] for one, kernel in zip(wanted, taken))
+        self.sum_up(name, f"{changed} settings seen to change what is taken, {len(wanted) - changed} to leave it")
+
     def test_5_settings_of_cudnn(self):
         """What takes its kernels away, and what chooses among its gradients."""
-        row, back = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+        row, back, own = "cuda.attention.cudnn", "cuda.attention-backward.cudnn", "cuda.attention.own"
         forward = "attention:bf16:b=2,h=16,l=1024,d=128,mask=causal@cuda:0"
         backward = "attention-backward:bf16:b=2,h=16,l=1024,d=128@cuda:0"
         small = "attention:bf16:b=1,h=4,l=64,d=64@cuda:0"
-        for problem, setting, wanted in (
-                (forward, "determinism=batch-invariant", "cuda.attention.own.invariant"),
-                (small, "attention.backend=cudnn", row),
-                (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", "cuda.attention.own"),
-                (forward, "cuda.cudnn_sdp=false", "cuda.attention.own"), (forward, "cudnn.deterministic=true", row),
-                (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
-                (backward, "determinism=run-to-run", back + ".repeating")):
-            self.assertEqual(self.taken_by(problem, setting), wanted, setting)
-        self.sum_up("cudnn", "6 settings seen to change what is taken, 1 to leave it")
+        self.hold_settings("cudnn", {forward: row, backward: back, small: own}, (
+            (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", own),
+            (forward, "cuda.cudnn_sdp=false", own), (forward, "cudnn.deterministic=true", row),
+            (forward, "determinism=batch-invariant", own + ".invariant"), (small, "attention.backend=cudnn", row),
+            (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
+            (backward, "determinism=run-to-run", back + ".repeating")))
 
     def test_5_settings_of_products(self):
         """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of
@@ -507,12 +513,7 @@ class Gpu(script.Case):
             (f16, "cuda.cublaslt_workspace_size=1m", plain[f16]), (f16, "cuda.cublaslt_workspace_size=0", plain[f16]),
             (f16, "determinism=run-to-run", plain[f16]))
         list(side_by_side(self.check_permitted, PERMITTED))
-        found = dict(zip(plain, side_by_side(self.taken_by, plain)))
-        self.assertEqual(found, plain)
-        taken = list(side_by_side(lambda one: self.taken_by(*one[:2]), wanted))
-        self.assertEqual([(one[1], name) for one, name in zip(wanted, taken)], [one[1:] for one in wanted])
-        changed = sum(name != plain[one[0]] for one, name in zip(wanted, taken))
-        self.sum_up("products", f"{changed} settings seen to change what is taken, {len(wanted) - changed} to leave it")
+        self.hold_settings("products", plain, wanted)
 
     def dlpack_both_ways(self, name, fill, total, from_dlpack, context):
         """What one side queues on a stream of its own the other sees, without anyone waiting on the host."""
