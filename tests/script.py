@@ -45,6 +45,9 @@ class Build:
 
 build = Build()
 
+# `make test-full` sets this: suites that sample their cases in `make test` then run all of them.
+FULL = os.environ.get("TN_TEST_FULL") == "1"
+
 
 def source(*parts):
     return os.path.join(build.source, *parts)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(TENON_HAVE_CMOCKA)
 
@@ -148,11 +149,49 @@ static inline int test_contains_(const char *text, const char *part)
 }
 #define assert_contains(text, part) assert_true(test_contains_(text, part))
 
-/* The heavier shape and repeat counts are divided by this under sanitizers and emulators, which set it. */
+/* Returns whether the environment variable `name` is set to 1. */
+static inline int test_flag_(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] == '1';
+}
+
+/* Sanitizer builds and emulators set this: heavy suites then use fewer and smaller cases. */
 static inline int test_reduced(void)
 {
-    const char *value = getenv("TN_TEST_REDUCED");
-    return value && value[0] == '1';
+    return test_flag_("TN_TEST_REDUCED");
+}
+
+/* `make test-full` sets this: suites that sample their cases in `make test` then run all of them. */
+static inline int test_full(void)
+{
+    return test_flag_("TN_TEST_FULL");
+}
+
+/* Returns the seed of this run: TENON_TEST_SEED if that is set, otherwise a new one for each process.
+ * The first call prints it, so that a failure can be repeated. */
+static inline uint64_t test_seed(void)
+{
+    static uint64_t seed;
+    if (seed == 0) {
+        const char *given = getenv("TENON_TEST_SEED");
+        struct timespec now = {0};
+        (void)timespec_get(&now, TIME_UTC);
+        seed = given ? strtoull(given, NULL, 0)
+                     : (uint64_t)now.tv_sec * 1000003 ^ (uint64_t)now.tv_nsec;
+        seed += seed == 0;
+        print_message("TENON_TEST_SEED=%llu\n", (unsigned long long)seed);
+    }
+    return seed;
+}
+
+/* Returns whether case `index` belongs to this run: always in a full run, otherwise one in `one_in`,
+ * chosen by the seed. Over many runs every case has its turn. */
+static inline int test_sampled(uint64_t index, uint64_t one_in)
+{
+    uint64_t mixed = (index + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ test_seed();
+    mixed = (mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return test_full() || one_in <= 1 || (mixed ^ mixed >> 29) % one_in == 0;
 }
 
 #endif

@@ -10,15 +10,11 @@
 #include "make.h"
 
 #include <stdbool.h>
-#include <time.h>
 
-/* Other numbers in every run, which TENON_TEST_SEED repeats. */
+/* Starts from the seed of this run (test_seed). */
 static inline void dice_begin(void)
 {
-    const char *given = getenv("TENON_TEST_SEED");
-    dice_state = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    dice_state = dice_state ? dice_state : 1;
-    print_message("TENON_TEST_SEED=%llu\n", (unsigned long long)dice_state);
+    dice_state = test_seed();
 }
 
 /* The same numbers in every run, where it is the greatest of some errors that counts: that of two ways to compute a
