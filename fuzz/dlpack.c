@@ -111,13 +111,16 @@ static void produce(input *in, producer *p)
     p->legacy.tensor = *tensor;
 }
 
-/* Bytes from `data` on that the elements take: false when that is not all in `memory`. */
+/* Returns whether all elements are inside `memory`. In floating point, as products of three sizes may
+ * exceed 128 bits; what rounding changes is far outside. */
 static bool is_inside(const tn_tensor *t, int64_t size)
 {
-    __int128 low = (__int128)t->byte_offset, high = low + size, step = size;
+    long double low = (long double)t->byte_offset, high = low + (long double)size;
+    long double step = (long double)size;
     for (int32_t i = t->ndim; i-- > 0;) {
-        __int128 reach = (t->strides ? (__int128)t->strides[i] * size : step) * (t->shape[i] - 1);
-        step *= t->shape[i];
+        long double stride = t->strides ? (long double)t->strides[i] * (long double)size : step;
+        long double reach = stride * ((long double)t->shape[i] - 1);
+        step *= (long double)t->shape[i];
         low += reach < 0 ? reach : 0;
         high += reach > 0 ? reach : 0;
     }

@@ -12,8 +12,7 @@ typedef struct vendors {
     void *previous;
 } vendors;
 
-/* By the platforms' slots. Zeroed is right: device 0 is current until another is set. Small, as every
- * copy of the library in a process has a share of what the loader sets aside for threads. */
+/* The current device of each platform, by the platform's slot. Device 0 is current until another is set. */
 static _Thread_local uint16_t by_slot[TNI_PLATFORM_SLOTS];
 
 /* Whether there is room to keep the choice of a device, until the thread makes something else current.

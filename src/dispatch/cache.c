@@ -143,10 +143,10 @@ static thread *this_thread(void)
     return made;
 }
 
-bool tni_lease_again(tni_plan *plan)
+bool tni_lease_again(tni_kept_front *front, tni_plan *plan)
 {
-    thread *here = mine();
-    if (!here || atomic_load_explicit(&plan->dead, memory_order_acquire))
+    thread *here = (thread *)front;
+    if (atomic_load_explicit(&plan->dead, memory_order_acquire))
         return false;
     if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
         atomic_store_explicit(&plan->used, true, memory_order_relaxed);
@@ -157,8 +157,9 @@ bool tni_lease_again(tni_plan *plan)
 
 static bool find_here(const key *k, tni_lease *out)
 {
-    place *at = mine() ? &mine()->places[k->hash % PLACES] : NULL;
-    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(at->plan))
+    thread *here = mine();
+    place *at = here ? &here->places[k->hash % PLACES] : NULL;
+    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(&here->front, at->plan))
         return false;
     at->uses++;
     *out = (tni_lease){at->plan, &at->uses};

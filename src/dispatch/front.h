@@ -1,5 +1,5 @@
-/* What a thread has for itself in dispatch, in one place: every copy of the library in a process has a share
- * of the little that the loader sets aside for it. */
+/* The thread-local state of dispatch. A look-up of a thread-local variable is a function call in a shared
+ * library: do it once on the path of a call and pass the pointer on. */
 #ifndef TNI_DISPATCH_FRONT_H
 #define TNI_DISPATCH_FRONT_H
 

@@ -3,6 +3,7 @@
 #define TNI_DISPATCH_PLAN_H
 
 #include "dispatch.h"
+#include "front.h"
 
 /* What a kernel made for all runs of one plan, with the problems that it serves: those whose words,
  * with the row's free dimensions taken out, are the same. Counted by plans. */
@@ -75,9 +76,9 @@ tn_status tni_prepared_check(const tni_question *question, const tni_contender *
 tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
                               const char *face, tn_error *err);
 
-/* Whether a plan that the calling thread kept a count of may be used once more: it is not when it was given
- * up, nor on a thread that never took a lease. Counts as found. */
-bool tni_lease_again(tni_plan *plan);
+/* Returns whether a plan that the calling thread holds a count of may be used once more: not if it was
+ * evicted. Counts as a hit. `front` is the calling thread's. */
+bool tni_lease_again(tni_kept_front *front, tni_plan *plan);
 
 /* The first rule that prefers something for the question which what was chosen is not; or NULL. Lent as long
  * as the context. */

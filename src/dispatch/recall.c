@@ -47,12 +47,6 @@ typedef struct tni_recalls {
     } at[CALLS];
 } table;
 
-/* NULL where the thread has none. */
-static table *mine(void)
-{
-    return tni_front_own.kept ? tni_front_own.kept->recalls : NULL;
-}
-
 static const void *pointer_at(const void *args, size_t offset)
 {
     const void *pointer;
@@ -182,17 +176,17 @@ static void forget(table *from, size_t index)
 }
 
 /* The call that is remembered, if nothing that its plan was chosen by changed. */
-static memory *find(const signature *s)
+static memory *find(tni_kept_front *front, const signature *s)
 {
-    memory *call = mine()->at[s->hash % CALLS].call;
+    memory *call = front->recalls->at[s->hash % CALLS].call;
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
     if (call->life == tni_life_of(call->problem.device) &&
         call->generation == tni_dispatch_generation() && call->processor == tni_cpu_stamp() &&
-        tni_lease_again(call->plan))
+        tni_lease_again(front, call->plan))
         return call;
-    forget(mine(), s->hash % CALLS);
+    forget(front->recalls, s->hash % CALLS);
     return NULL;
 }
 
@@ -200,9 +194,11 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
 {
     signature s;
     tni_call_args args;
-    if (!mine() || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 || !sign(asked, &s))
+    tni_kept_front *front = tni_front_own.kept;
+    if (!front || !front->recalls || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
+        !sign(asked, &s))
         return false;
-    memory *call = find(&s);
+    memory *call = find(front, &s);
     if (!call || !place_data(call, asked->class, &s))
         return false;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
@@ -225,7 +221,7 @@ static table *make_room(void)
     tni_kept_front *kept = tni_front_own.kept;
     if (kept && !kept->recalls)
         kept->recalls = tni_alloc_zeroed(1, sizeof *kept->recalls);
-    return mine();
+    return kept ? kept->recalls : NULL;
 }
 
 /* False for operands without elements, whose data need not be anywhere. */

@@ -16,9 +16,8 @@ typedef struct thread {
     tni_thread_end end;
 } thread;
 
-/* NULL until the thread is among the readers and will be told of its end. The first thread needs no
- * memory for it; what lies in a thread's own storage has to be small, as every copy of the library in a
- * process has a share of what the loader sets aside. */
+/* NULL until the thread is registered as a reader and its end is watched. The first thread needs no heap
+ * memory for it. */
 static _Thread_local thread *mine;
 static thread first;
 static _Atomic bool first_taken;

@@ -309,6 +309,22 @@ static void two_threads_drive_one_each(void **state)
     remove_both();
 }
 
+/* The loader has room for about 1.6 KiB of static thread-local storage beyond what the program had at its
+ * start. A library that takes from it fails to load once others have used it up. */
+static void many_copies_load(void **state)
+{
+    enum { COPIES = 40 };
+    static struct copy copies[COPIES];
+    (void)state;
+    for (int i = 0; i < COPIES; i++) {
+        load(&copies[i]);
+        const char *fault = use(&copies[i], 1);
+        if (fault)
+            fail_msg("copy %d: %s", i + 1, fault);
+        scratch_remove(copies[i].folder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +335,7 @@ int main(void)
         cmocka_unit_test(pools_are_apart),
         cmocka_unit_test(a_module_of_both_has_two_hosts),
         cmocka_unit_test(two_threads_drive_one_each),
+        cmocka_unit_test(many_copies_load),
     };
     (void)unsetenv("TENON_MODULE_PATH");
     return run_suite("abi.two_copies", tests);

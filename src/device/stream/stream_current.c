@@ -12,6 +12,10 @@ typedef struct table {
 
 static _Thread_local table *mine;
 
+/* Whether any thread ever had a table. While none had, the path of a call saves a look-up of `mine`,
+ * which is a function call in a shared library. */
+static _Atomic bool in_use;
+
 /* At the end of a thread its variables may be gone already, and `mine` be a new one. */
 static void table_release(tni_thread_end *end)
 {
@@ -35,14 +39,18 @@ static bool table_make(void)
         return false;
     }
     mine = made;
+    atomic_store_explicit(&in_use, true, memory_order_relaxed);
     return true;
 }
 
 tni_current *tni_current_find(const void *of)
 {
-    for (size_t i = 0; mine && i < mine->count; i++) {
-        if (mine->entries[i].of == of)
-            return &mine->entries[i];
+    if (!atomic_load_explicit(&in_use, memory_order_relaxed))
+        return NULL;
+    const table *here = mine;
+    for (size_t i = 0; here && i < here->count; i++) {
+        if (here->entries[i].of == of)
+            return &here->entries[i];
     }
     return NULL;
 }
