@@ -3,7 +3,7 @@
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60
-.PHONY: help doctor test build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
+.PHONY: help doctor test test-full build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
@@ -12,9 +12,13 @@ help: ## this list
 doctor: build ## build, then report what this machine has and whether it works; the page is build/doctor.html
 	@build/tenon doctor --html build/doctor.html
 
-test: ## every test: release, sanitizers, fuzzers, lint; one summary at the end
+test: ## the tests, in 15 minutes on 2 cores: every suite, sanitizers, fuzzers, lint; one summary at the end
 	@scripts/setup test
 	@scripts/test
+
+test-full: ## the tests without reductions, in 60 minutes: every case, every suite under the sanitizer
+	@scripts/setup test
+	@scripts/test --full
 
 build: ## library, modules and command, into build/
 	@scripts/setup build
@@ -48,7 +52,7 @@ fuzz: ## every fuzzer for SECONDS=60
 
 lint: ## formatting, clang-tidy, shellcheck, the order of the floors
 	@scripts/setup test
-	@scripts/lint
+	@scripts/lint --all
 
 format: ## write the sources as .clang-format wants them
 	@scripts/setup test

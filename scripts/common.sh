@@ -1,15 +1,17 @@
 # shellcheck shell=bash
-# Steps, their logs and the one summary: what scripts/test, scripts/lint and scripts/cross share.
+# Steps, their logs and the summary: what scripts/test, scripts/lint and scripts/cross share.
 # To be sourced by bash, from the root of the checkout.
 #
-# A step calls `record` once. What it ran stands in a log under a build folder; what a reader must
-# see now goes to the terminal: the failures, and why something was skipped.
+# A step calls `record` once. Everything it printed is in a log in a build folder; the terminal gets the
+# failures and the reasons for skips.
 
 set -uo pipefail
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 jobs=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 total_passed=0 total_failed=0 total_skipped=0
 rows=()
+slow=()       # "SECONDS STEP SUITE", one for each suite
+built=        # " STEP:SECONDS" of each build
 runner=()     # words that stand before the suites' runner
 may_be_empty= # set: a run of no test is no failure
 SECONDS=0     # bash would go on from the value that `make fuzz SECONDS=N` exports
@@ -65,13 +67,18 @@ finish()
 {
     local row
     if [ $((total_passed + total_failed)) -eq 0 ] && [ -z "$may_be_empty" ]; then
-        say "nothing was run, which passes for no success"
+        say "no test was run: that is a failure"
         total_failed=1
+    fi
+    if [ ${#slow[@]} -gt 0 ]; then
+        printf '\nslowest suites (seconds, step, suite)\n'
+        printf '%s\n' "${slow[@]}" | sort -rn | head -n 10
     fi
     printf '\n%-16s %7s %7s %8s %8s\n' step passed failed skipped seconds
     for row in "${rows[@]}"; do
         say "$row"
     done
+    [ -z "$built" ] || say "seconds of these that were builds:$built"
     say "total time: $((SECONDS / 60)) min $((SECONDS % 60)) s"
     say "$total_passed passed, $total_failed failed, $total_skipped skipped"
     [ "$total_failed" -eq 0 ]
@@ -101,8 +108,8 @@ build_targets()
 }
 
 # run_suites STEP FOLDER BEGAN CTEST-ARGUMENT...: runs suites of a built folder and records the
-# step, which began at second BEGAN. ctest's own lines are told from the suites' output by the
-# number that it puts before the latter.
+# step, which began at second BEGAN. ctest puts a number before each line that a suite printed; its own
+# lines have none.
 run_suites()
 {
     local step=$1 folder=$2 began=$3 log=$2/tests.log status=0 passed failed skipped numbers number
@@ -117,6 +124,8 @@ run_suites()
             else { failed++; sub(/^[^#]*#/, ""); sub(/:.*/, ""); numbers = numbers " " $0 }
         }
         END { print passed + 0, failed + 0, skipped + 0 numbers }' "$log")
+    mapfile -t -O "${#slow[@]}" slow < <(sed -n \
+        "s/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 $step \1/p" "$log")
     for number in $numbers; do
         grep "^ *[0-9]*/[0-9]* Test *#$number:" "$log"
         grep "^$number: " "$log" | tail -n 60

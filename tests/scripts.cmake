@@ -1,10 +1,14 @@
-# tenon_test_script(FOLDER/NAME [LABELS ...] [TIMEOUT S]): a suite that is a Python script,
-# FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip.
+# tenon_test_script(FOLDER/NAME [SANITIZED] [LABELS ...] [TIMEOUT S]): a suite that is a Python script,
+# FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip. SANITIZED: `make test` runs it
+# with the address sanitizer, too.
 include_guard()
 find_package(Python3 COMPONENTS Interpreter QUIET)
 
 function(tenon_test_script path)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SANITIZED" "TIMEOUT" "LABELS" ${ARGN})
+  if(NOT ARG_SANITIZED)
+    list(APPEND ARG_LABELS release-only)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
