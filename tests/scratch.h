@@ -23,9 +23,8 @@ static inline int scratch_remove_one_(const char *path, const struct stat *facts
                                       struct FTW *position)
 {
     (void)facts;
-    (void)type;
     (void)position;
-    return remove(path);
+    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
 }
 
 static inline void scratch_remove(const char *path)

@@ -5,19 +5,24 @@
 
 void tree_scratch_make(char out[SCRATCH_PATH])
 {
-    if (!getenv("TMPDIR") && access("/dev/shm", W_OK | X_OK) == 0)
+    if (access("/dev/shm", W_OK | X_OK) == 0)
         assert_int_equal(setenv("TMPDIR", "/dev/shm", 1), 0);
     scratch_make(out);
 }
 
+/* Makes the folders above `path` that are missing. */
 static void make_folders(char *path)
 {
-    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+    char *end = strrchr(path, '/');
+    if (!end || end == path)
+        return;
+    *end = '\0';
+    if (mkdir(path, 0755) != 0 && errno == ENOENT) {
+        make_folders(path);
+        if (mkdir(path, 0755) != 0)
             fail_msg("no folder %s", path);
-        *at = '/';
     }
+    *end = '/';
 }
 
 static FILE *create(const char *root, const char *path)
@@ -212,6 +217,12 @@ void tree_draw(struct tree *tree, unsigned seed)
     tree->mount_v1 = mounts_v1[odd];
     tree->mount_v2 = tree->layout == TREE_V2 && !odd ? mounts_v1[0] : mounts_v2[odd];
     tree_list(tree, has_affinity, 0, tree->affinity);
+}
+
+bool tree_sampled(unsigned seed, unsigned all)
+{
+    unsigned start = (unsigned)(test_seed() % all);
+    return test_full() || (seed + all - start) % all < TREE_ROUND;
 }
 
 bool tree_is_online(const struct tree *tree, int index, int unused)

@@ -9,7 +9,8 @@
 
 enum { TREE_CPUS = 160, TREE_NODES = 20, TREE_LEVELS = 5, TREE_LIST = 1024 };
 
-/* As scratch_make, but in memory where the system has such a folder, as trees are many small files. */
+/* As scratch_make, but in memory where the system has such a folder, even if TMPDIR names another: trees
+ * are many small files, and a disk needs 20 times as long for them. */
 void tree_scratch_make(char out[SCRATCH_PATH]);
 
 /* Writes a file below `root` and the folders above it. */
@@ -91,6 +92,13 @@ struct tree {
 };
 
 void tree_draw(struct tree *tree, unsigned seed);
+
+/* Returns whether the tree of `seed`, one of `all`, belongs to this run: always in a full run,
+ * otherwise TREE_ROUND consecutive ones, wrapping around, that start where test_seed() says. Of so
+ * many consecutive seeds every damage, layout, place and kind is drawn. */
+enum { TREE_ROUND = 40 };
+bool tree_sampled(unsigned seed, unsigned all);
+
 void tree_write(const struct tree *tree, const char *root);
 
 /* "0-2,8" of the processors for which `in` holds. */

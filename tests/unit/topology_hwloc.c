@@ -473,7 +473,7 @@ static void trees_are_read_alike(void **state)
     tree_scratch_make(scratch);
     for (unsigned seed = 0; seed < (unsigned)count; seed++) {
         tree_draw(&tree, seed);
-        if (tree.damage != TREE_SOUND)
+        if (tree.damage != TREE_SOUND || !tree_sampled(seed, (unsigned)count))
             continue;
         snprintf(root, sizeof root, "%s/%u", scratch, seed);
         assert_int_equal(mkdir(root, 0755), 0);
@@ -496,8 +496,10 @@ static void trees_are_read_alike(void **state)
         scratch_remove(root);
     }
     scratch_remove(scratch);
-    assert_true(slower > 0 && withheld > 0);
-    assert_true(nodes > 0 || test_reduced());
+    if (test_full()) { /* in other runs it is a matter of the sample */
+        assert_true(slower > 0 && withheld > 0);
+        assert_true(nodes > 0 || test_reduced());
+    }
 }
 
 #else
