@@ -388,7 +388,8 @@ static void threads_use(tni_cache *const caches[2])
     tni_thread threads[THREADS];
     user users[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        users[i] = (user){caches[i % 2], (uint32_t)i, test_reduced() ? 100 : 400, 0};
+        users[i] =
+            (user){caches[i % 2], (uint32_t)i, test_full() && !test_reduced() ? 400 : 100, 0};
         assert_int_equal(tni_thread_create(&threads[i], use, &users[i], NULL), TN_OK);
     }
     for (int i = 0; i < THREADS; i++)
@@ -433,7 +434,7 @@ static void test_two_processes(void **state)
     int ended = -1;
     scratch_make(folder);
     assert_int_equal(tni_cache_create(folder, 2000, &cache, NULL), TN_OK);
-    user u = {cache, 1, test_reduced() ? 100 : 400, 0};
+    user u = {cache, 1, test_full() && !test_reduced() ? 400 : 100, 0};
     pid_t child = fork();
     if (child == 0) {
         u.seed = 2;

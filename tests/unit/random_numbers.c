@@ -30,7 +30,7 @@ static float bf16_value(uint16_t bits)
 
 static void uniform_numbers_are_exact(void **state)
 {
-    uint32_t step = test_reduced() ? 1009 : 7;
+    uint32_t step = test_reduced() ? 1009 : test_full() ? 7 : 61;
     (void)state;
     for (uint32_t i = 0; i < 1u << 24; i += i < 70000 ? 1 : step) {
         uint32_t word = i << 8 | (i * 77 & 255);
@@ -110,7 +110,7 @@ static uint64_t some_word(int i)
 
 static void normal_numbers_are_close(void **state)
 {
-    int rounds = test_reduced() ? 20000 : 200000;
+    int rounds = test_reduced() ? 20000 : test_full() ? 200000 : 40000;
     long double worst_f32 = 0, worst_f64 = 0;
     (void)state;
     for (int i = 0; i < rounds; i++) {
@@ -230,7 +230,7 @@ static double drawn[DRAWN];
 static void uniform_numbers_are_uniform(void **state)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16};
-    int count = test_reduced() ? DRAWN / 16 : DRAWN;
+    int count = test_full() && !test_reduced() ? DRAWN : DRAWN / 16;
     (void)state;
     for (uint64_t from = 1; from <= 2; from++)
         for (int i = 0; i < 4; i++) {
@@ -279,7 +279,7 @@ static void check_tail(const double *x, int count, double limit)
 static void normal_numbers_are_normal(void **state)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16};
-    int count = test_reduced() ? DRAWN / 16 : DRAWN;
+    int count = test_full() && !test_reduced() ? DRAWN : DRAWN / 16;
     (void)state;
     for (uint64_t from = 1; from <= 2; from++)
         for (int i = 0; i < 4; i++) {

@@ -296,7 +296,7 @@ static void of_several_at_once_none_is_lost(void **state)
     pid_t children[COUNT];
     int gate[2];
     (void)state;
-    for (int round = 0; round < (test_reduced() ? 3 : 20); round++) {
+    for (int round = 0; round < (test_reduced() ? 3 : test_full() ? 20 : 6); round++) {
         (void)remove(config_file);
         assert_int_equal(pipe(gate), 0);
         for (int i = 0; i < COUNT; i++)
