@@ -95,11 +95,13 @@ static void survive_every_call(bool warm)
     long n = 1;
     for (bool fired = true; fired; n++) {
         if (test_reduced()) {
-            fired = survive(n, codes[n % CODES], warm);
+            fired = !test_sampled((uint64_t)n, 4) || survive(n, codes[n % CODES], warm);
             continue;
         }
-        for (size_t i = 0; i < CODES; i++)
-            fired = survive(n, codes[i], warm);
+        for (size_t i = 0; i < CODES; i++) {
+            if (test_sampled((uint64_t)n * CODES + i, 8))
+                fired = survive(n, codes[i], warm);
+        }
     }
     assert_true(n > 20);
 }
@@ -174,8 +176,10 @@ static void a_process_survives_every_call(void **state)
     long n = 1;
     (void)state;
     assert_int_equal(setenv("TENON_MODULE_PATH", FOLDER_OF("wary"), 1), 0);
-    for (; outcome == RECOVERED; n++)
-        outcome = ask(n, codes[n % 4]);
+    for (; outcome == RECOVERED; n++) {
+        if (test_sampled((uint64_t)n, 4))
+            outcome = ask(n, codes[n % 4]);
+    }
     if (outcome != NO_FAULT)
         fail_msg("call %ld fails: the process ended with %d", n - 1, outcome);
     assert_true(n > 20);
