@@ -71,7 +71,7 @@ static call roll_call(void)
 
 static void any_op_is_that_of_the_reference(void **state)
 {
-    const int turns = test_reduced() ? 100 : 1200;
+    const int turns = test_reduced() ? 100 : test_full() ? 1200 : 120;
     (void)state;
     find_rows(TN_OP_ATTENTION);
     for (int turn = 0; turn < turns; turn++) {
@@ -90,6 +90,8 @@ static void sizes_at_edges(void **state)
     find_rows(TN_OP_ATTENTION);
     for (int n = 0; n < 15; n++) {
         for (int m = 0; m < 20; m++) {
+            if (!test_sampled((uint64_t)(n * 20 + m), 4))
+                continue;
             const int64_t keys = m < 15 ? lengths[m] : long_ones[m - 15];
             call c = call_of(reals[m % 2], 1, 1, 1, lengths[n], keys, lengths[(n + m) % 15],
                              lengths[(n * 3 + m) % 15]);
@@ -114,6 +116,8 @@ static void long_ones(void **state)
     for (int n = 0; n < (test_reduced() ? 4 : 6); n++) {
         const int64_t *s = sizes[n];
         for (int turn = 0; turn < 3; turn++) {
+            if (!test_sampled((uint64_t)(n * 3 + turn), n < 4 ? 2 : 6))
+                continue;
             call c = call_of(reals[turn % 2], s[0], s[1], s[2], s[3], s[4], s[5], s[5]);
             c.op.as.attention.right = turn == 1 ? 0 : -1;
             c.op.as.attention.left = turn == 2 ? s[4] / 3 : -1;
@@ -129,7 +133,7 @@ static void threads_and_batches_change_no_bit(void **state)
 {
     (void)state;
     find_rows(TN_OP_ATTENTION);
-    for (int turn = 0; turn < (test_reduced() ? 3 : 12); turn++) {
+    for (int turn = 0; turn < (test_reduced() ? 3 : test_full() ? 12 : 4); turn++) {
         static const int64_t sizes[][2] = {{50, 300}, {300, 90}, {2, 3000}};
         const int64_t *s = sizes[turn % 3];
         call c = call_of(reals[turn % 2], 3, 4, turn % 4 < 2 ? 4 : 2, s[0], s[1], 24, 40);
@@ -270,7 +274,7 @@ static void errors_are_those_of_the_formula(void **state)
     (void)state;
     const uint64_t before = dice_hold();
     find_rows(TN_OP_ATTENTION);
-    for (int turn = 0; turn < 8 * MASKS; turn += test_reduced() ? 5 : 1) {
+    for (int turn = 0; turn < 8 * MASKS; turn += test_full() && !test_reduced() ? 1 : 5) {
         const int64_t *s = sizes[turn % 4];
         double plain = 0, worst[sizeof rows / sizeof rows[0]] = {0};
         for (int64_t done = 0; done < ROWS; done += 2 * s[0]) {

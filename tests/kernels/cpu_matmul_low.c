@@ -182,7 +182,7 @@ static void check_shapes(const tn_kernel_row *row)
     static const int64_t sizes[] = {1,  2,  3,  5,  6,  7,  8,  11, 12, 13, 14,
                                     15, 16, 17, 23, 24, 25, 31, 32, 33, 48, 65};
     static const int64_t depths[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129};
-    for (int c = 0; c < (test_reduced() ? 100 : 700); c++) {
+    for (int c = 0; c < (test_reduced() ? 100 : test_full() ? 700 : 200); c++) {
         const shapes s = {c % 2 ? TN_F32 : usual_out(row->dtypes[0]),
                           one_of(sizes, 22),
                           one_of(sizes, 22),
@@ -209,6 +209,8 @@ static void check_depths(const tn_kernel_row *row)
 {
     static const int64_t depths[] = {255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2049, 3000};
     for (int c = 0; c < 66; c += test_reduced() ? 5 : 1) {
+        if (!test_sampled((uint64_t)c, 3))
+            continue;
         const shapes s = {c % 2 ? TN_F32 : usual_out(row->dtypes[0]),
                           1 + cpu_random() % 20,
                           1 + cpu_random() % 36,
@@ -292,6 +294,8 @@ static void check_finish(const tn_kernel_row *row)
     static const double alphas[] = {1, -0.75, 0, 2}, betas[] = {0, 1, -1.5, 3};
     static const int64_t depths[] = {0, 9, 1100};
     for (int c = 0; c < 2 * 4 * 4 * 7 * 5; c += test_reduced() ? 11 : 1) {
+        if (!test_sampled((uint64_t)c, 5))
+            continue;
         const tn_dtype out = c % 2 ? TN_F32 : usual_out(row->dtypes[0]);
         const int bias = c / 32 % 7, activation = c / 224 % 5;
         const shapes s = {out,

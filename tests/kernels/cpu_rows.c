@@ -96,7 +96,7 @@ static void softmax_of(const tn_kernel_row *row)
 {
     for (int c = 0; c < SIZES * 4 * 24; c++) {
         cpu_case it;
-        if (is_spared(c))
+        if (is_spared(c) || !test_sampled((uint64_t)c, 8))
             continue;
         tn_dtype dtype = reals[c % 4], out = c % 7 == 0 && dtype != TN_F64 ? TN_F32 : dtype;
         make(&it, dtype, out, sizes[c / 4 % SIZES], c);
@@ -171,6 +171,8 @@ static void signs_of(const tn_kernel_row *row)
     static const double bounds[][2] = {{-9, -1}, {1, 9}, {-9, -0.0}, {-1e-3, 1e-3}};
     for (int c = 0; c < 4 * 4 * SIZES; c += test_reduced() ? 3 : 1) {
         cpu_case it;
+        if (!test_sampled((uint64_t)c, 4))
+            continue;
         make(&it, reals[c % 4], reals[c % 4], sizes[c / 16], c % 5);
         cpu_fill(&it, TN_EACH_IN, bounds[c / 4 % 4][0], bounds[c / 4 % 4][1]);
         for (int64_t i = 0; i < 6 * it.op.as.each.size; i++) {
@@ -230,7 +232,7 @@ static void norm_of(const tn_kernel_row *row)
 {
     for (int c = 0; c < SIZES * 4 * 24; c++) {
         cpu_case it;
-        if (is_spared(c))
+        if (is_spared(c) || !test_sampled((uint64_t)c, 8))
             continue;
         tn_dtype dtype = reals[c % 4], other = dtype == TN_F64 ? TN_F64 : reals[c % 3 ? 0 : c % 4];
         make(&it, dtype, c % 11 == 0 ? other : dtype, sizes[c / 4 % SIZES], c);
@@ -255,6 +257,8 @@ static void rotary_of(const tn_kernel_row *row)
 {
     static const int64_t turned[] = {2, 4, 6, 16, 30, 32, 64, 128, 2100};
     for (int c = 0; c < 9 * 4 * 24; c++) {
+        if (!test_sampled((uint64_t)c, 8))
+            continue;
         cpu_case it;
         tn_dtype dtype = reals[c % 4], angles = dtype == TN_F64 ? TN_F64 : reals[c % 3 ? 0 : c % 4];
         int64_t size = turned[c / 4 % 9], width = size + (c / 36 % 3), half = size / 2;
@@ -350,6 +354,8 @@ static void reduce_of(const tn_kernel_row *row)
 {
     static const int64_t inner[] = {1, 2, 7, 16, 33, 130};
     for (int c = 0; c < 4 * 4 * 6 * 4 * 6; c++) {
+        if (!test_sampled((uint64_t)c, 8))
+            continue;
         int64_t shape[] = {3, 2, inner[c / 96 % 4], inner[c / 16 % 6]};
         cpu_case it;
         tn_dtype dtype = reals[c / 4 % 4], out = c % 7 == 3 && dtype != TN_F64 ? TN_F32 : dtype;

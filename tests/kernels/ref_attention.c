@@ -162,7 +162,7 @@ static call roll_call(void)
 
 static void any_op_is_its_definition(void **state)
 {
-    const int turns = test_reduced() ? 300 : 3000;
+    const int turns = test_reduced() ? 300 : test_full() ? 3000 : 500;
     (void)state;
     for (int turn = 0; turn < turns; turn++) {
         call c = roll_call();

@@ -56,7 +56,7 @@ static call roll_forward(tn_dtype dtype)
 
 static void any_op_is_its_formula(void **state)
 {
-    const int turns = test_reduced() ? 60 : 400;
+    const int turns = test_reduced() ? 60 : test_full() ? 400 : 120;
     (void)state;
     for (int turn = 0; turn < turns; turn++) {
         const tn_dtype dtype = floats[turn % 4];
