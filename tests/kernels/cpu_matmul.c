@@ -302,7 +302,7 @@ static void large_shapes(void **state)
     };
     (void)state;
     for (size_t c = 0; c < 2 * sizeof cases / sizeof cases[0]; c += test_reduced() ? 9 : 1) {
-        if (!test_sampled(c, 4))
+        if (!test_reduced() && !test_sampled(c, 4))
             continue;
         cpu_case it;
         make(&it, dtype_of((int)c), &cases[c / 2]);
@@ -324,7 +324,7 @@ static void thin_shapes(void **state)
     static const int lies[] = {CPU_DENSE, CPU_TURNED, CPU_PADDED, CPU_SPREAD, CPU_BACKWARDS};
     (void)state;
     for (size_t c = 0; c < 11 * 10; c += test_reduced() ? 7 : 1) {
-        if (!test_sampled(c, 5))
+        if (!test_reduced() && !test_sampled(c, 5))
             continue;
         const int64_t *other = others[c % 11];
         shapes s = {few[c % 8],      other[0],        other[1],      lies[c % 5],
@@ -355,7 +355,7 @@ static void everything_after_the_sum(void **state)
                                   {1500, 2, 280, 0, 0, CPU_SPREAD, 1}};
     (void)state;
     for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_reduced() ? 23 : 1) {
-        if (!test_sampled((uint64_t)c, 8))
+        if (!test_reduced() && !test_sampled((uint64_t)c, 8))
             continue;
         const shapes *s = &ways[c % 7];
         int bias = c / 56 % 3, activation = c / 168 % 5;
