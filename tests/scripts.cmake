@@ -1,16 +1,13 @@
-# tenon_test_script(FOLDER/NAME [SANITIZED] [LABELS ...] [TIMEOUT S]): a suite that is a Python script,
+# tenon_test_script(FOLDER/NAME [SANITIZED] [LABELS ...]): a suite that is a Python script,
 # FOLDER/NAME.py, run on the build folder as FOLDER.NAME. Exit 77 is a skip. SANITIZED: `make test` runs it
 # with the address sanitizer, too.
 include_guard()
 find_package(Python3 COMPONENTS Interpreter QUIET)
 
 function(tenon_test_script path)
-  cmake_parse_arguments(ARG "SANITIZED" "TIMEOUT" "LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SANITIZED" "" "LABELS" ${ARGN})
   if(NOT ARG_SANITIZED)
     list(APPEND ARG_LABELS release-only)
-  endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
   endif()
   string(REPLACE "/" "." name "${path}")
   get_filename_component(folder "${path}" DIRECTORY)
@@ -22,6 +19,6 @@ function(tenon_test_script path)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${name}: python3 is not here")
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${folder};${ARG_LABELS}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} LABELS "${folder};${ARG_LABELS}"
     ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
 endfunction()

@@ -1,6 +1,6 @@
 include(scripts.cmake)
 
-tenon_test_script(abi/headers TIMEOUT 120)
+tenon_test_script(abi/headers)
 tenon_test(abi/layout)
 if(UNIX AND NOT APPLE)
   tenon_test_script(abi/exports)

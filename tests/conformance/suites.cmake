@@ -32,13 +32,13 @@ set_target_properties(ferry-server PROPERTIES
 
 tenon_test(conformance/sample SOURCES conformance/seed_sample.c
   DEFINITIONS tn_module_entry=seed_sample_entry)
-tenon_test(conformance/ferry TIMEOUT 120
+tenon_test(conformance/ferry
   DEFINITIONS FERRY="$<TARGET_FILE:conformance_ferry>")
 add_dependencies(test_conformance_ferry conformance_ferry ferry-server)
 
-tenon_test_script(conformance/platforms TIMEOUT 300)
-tenon_test_script(conformance/faults TIMEOUT 300)
-tenon_test_script(conformance/outside TIMEOUT 300)
+tenon_test_script(conformance/platforms)
+tenon_test_script(conformance/faults)
+tenon_test_script(conformance/outside)
 
 # A request for more memory than there can be is refused by a sanitizer's allocator too, if it is told to.
 set_property(TEST conformance.platforms conformance.faults conformance.outside APPEND PROPERTY

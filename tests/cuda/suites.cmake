@@ -54,26 +54,26 @@ function(tenon_cuda_test name)
     TSAN_OPTIONS=allocator_may_return_null=1)
   set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION CUDA_VISIBLE_DEVICES=unset:)
 endfunction()
-tenon_cuda_test(device LABELS concurrency TIMEOUT 120)
+tenon_cuda_test(device LABELS concurrency)
 tenon_cuda_test(capture)
 add_dependencies(test_cuda_capture stub_cublas stub_cublas_lt stub_cudnn)
 tenon_cuda_test(calls)
 tenon_cuda_test(order)
 add_test(NAME cuda.order_poolless COMMAND test_cuda_order poolless)
-set_tests_properties(cuda.order_poolless PROPERTIES TIMEOUT 60 LABELS cuda ENVIRONMENT
+set_tests_properties(cuda.order_poolless PROPERTIES TIMEOUT ${test_timeout} LABELS cuda ENVIRONMENT
   "${test_environment};LD_LIBRARY_PATH=${cuda_stub_folder}" ENVIRONMENT_MODIFICATION
   CUDA_VISIBLE_DEVICES=unset:)
 tenon_cuda_test(started)
-tenon_cuda_test(listed LABELS concurrency TIMEOUT 120 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
-tenon_cuda_test(products LABELS concurrency TIMEOUT 120)
+tenon_cuda_test(listed LABELS concurrency SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+tenon_cuda_test(products LABELS concurrency)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
 add_dependencies(test_cuda_products stub_cublas stub_cublas_lt)
-tenon_cuda_test(cudnn_threads LABELS concurrency TIMEOUT 120)
+tenon_cuda_test(cudnn_threads LABELS concurrency)
 add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
-tenon_cuda_test(kernels TIMEOUT 240 SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+tenon_cuda_test(kernels SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 if(TENON_NVRTC_LIBRARY)
   get_filename_component(folder "${TENON_NVRTC_LIBRARY}" DIRECTORY)
   set_property(TEST cuda.kernels APPEND PROPERTY ENVIRONMENT
@@ -87,31 +87,31 @@ foreach(part cublas/after kernels/attention kernels/attention_admit kernels/atte
              kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
   list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
 endforeach()
-tenon_test(cuda/numbers TIMEOUT 600 SOURCES cuda/finished_row.c ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers SOURCES cuda/finished_row.c ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
 tenon_cuda_texts(test_cuda_numbers)
 
-tenon_test_script(cuda/platform TIMEOUT 300)
-tenon_test_script(cuda/transcript TIMEOUT 300)
-tenon_test_script(cuda/rows TIMEOUT 300)
-tenon_test_script(cuda/cublas TIMEOUT 120)
-tenon_test_script(cuda/cudnn TIMEOUT 300)
-tenon_test_script(cuda/attention TIMEOUT 120)
+tenon_test_script(cuda/platform)
+tenon_test_script(cuda/transcript)
+tenon_test_script(cuda/rows)
+tenon_test_script(cuda/cublas)
+tenon_test_script(cuda/cudnn)
+tenon_test_script(cuda/attention)
 set_property(TEST cuda.platform APPEND PROPERTY ENVIRONMENT
   ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)
 
 # On a machine with a GPU, and skipped on others; alone by `make gpu-test`.
-tenon_test_script(cuda/gpu TIMEOUT 1800 LABELS gpu)
+tenon_test_script(cuda/gpu LABELS gpu)
 foreach(name hardware hardware_kernels hardware_memory hardware_products)
-  tenon_test(cuda/${name} TIMEOUT 300 LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
+  tenon_test(cuda/${name} LABELS gpu DEFINITIONS CUDA_MODULE="$<TARGET_FILE:tenon-cuda>")
   add_dependencies(test_cuda_${name} tenon-cuda)
 endforeach()
 target_sources(test_cuda_hardware_kernels PRIVATE $<TARGET_OBJECTS:tenon-cuda>)
 set_tests_properties(cuda.hardware_memory PROPERTIES RUN_SERIAL ON) # it takes all memory that there is
 
 add_test(NAME cuda.hardware_calls COMMAND test_cuda_calls)
-set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT 300 LABELS "cuda;gpu"
+set_tests_properties(cuda.hardware_calls PROPERTIES TIMEOUT ${test_timeout} LABELS "cuda;gpu"
   ENVIRONMENT "${test_environment}")
 
 # Our declarations against NVIDIA's headers, where those are.
@@ -157,7 +157,7 @@ if(TENON_CUDNN_INCLUDE AND TENON_CUDA_INCLUDE)
   target_compile_definitions(test_cuda_cudnn_headers PRIVATE HAS_CUDNN_HEADER)
 endif()
 tenon_test(cuda/cudnn_shape SOURCES $<TARGET_OBJECTS:tenon-cuda>)
-tenon_test(cuda/cudnn_engines TIMEOUT 360 SOURCES $<TARGET_OBJECTS:tenon-cuda>
+tenon_test(cuda/cudnn_engines SOURCES $<TARGET_OBJECTS:tenon-cuda>
   DEFINITIONS CUDNN_LIBRARY="$<$<BOOL:${TENON_CUDNN_LIBRARY}>:${TENON_CUDNN_LIBRARY}>")
 tenon_cuda_stub(stub_planner libcuda.so.1 cuda/stub_planner.c)
 set_target_properties(stub_planner PROPERTIES

@@ -9,7 +9,7 @@ if(Python3_FOUND)
     --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR} ${release})
   add_test(NAME docs.pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT 300 LABELS docs)
+  set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT ${test_timeout} LABELS docs)
   # It installs what was built, and may have to build for that.
   set_tests_properties(docs.snippets PROPERTIES RUN_SERIAL TRUE)
   include(scripts.cmake)

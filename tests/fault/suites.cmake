@@ -28,15 +28,15 @@ foreach(module IN LISTS TENON_MODULES)
 endforeach()
 
 foreach(suite calls memory modules)
-  tenon_test(fault/${suite} TIMEOUT 240 DEFINITIONS
+  tenon_test(fault/${suite} DEFINITIONS
     "TENON_TEST_FAULT=\"${CMAKE_CURRENT_BINARY_DIR}/fault\""
     "TENON_TEST_PROBE=\"$<TARGET_FILE:tenon-probe>\""
     $<$<BOOL:${TENON_DESCRIBED}>:TENON_TEST_DESCRIBED>)
   add_dependencies(test_fault_${suite} ${fault_needs})
 endforeach()
-tenon_test(fault/platforms TIMEOUT 900 SOURCES unit/world.c)
+tenon_test(fault/platforms SOURCES unit/world.c)
 tenon_test(fault/attention SOURCES unit/attention_rows.c DEFINITIONS SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
 tenon_test(fault/dispatch SOURCES unit/toy.c)
-tenon_test(fault/check TIMEOUT 240)
+tenon_test(fault/check)
 tenon_test(fault/files)
 tenon_test(fault/graphs)

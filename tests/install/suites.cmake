@@ -1,7 +1,7 @@
 include(scripts.cmake)
 
 if(UNIX AND NOT APPLE)
-  tenon_test_script(install/installed TIMEOUT 300)
-  tenon_test_script(install/builds TIMEOUT 1800)
+  tenon_test_script(install/installed)
+  tenon_test_script(install/builds)
   set_tests_properties(install.builds PROPERTIES PROCESSORS 2)
 endif()

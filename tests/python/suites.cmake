@@ -9,7 +9,7 @@ if(UNIX AND NOT APPLE AND Python3_Interpreter_FOUND AND NOT TENON_SANITIZE AND N
     add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B
       "${CMAKE_CURRENT_SOURCE_DIR}/python/run.py" "${PROJECT_BINARY_DIR}" "${suite}")
     # Also where a GPU is: it is then the current platform and the default device.
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "python;gpu"
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_timeout} LABELS "python;gpu"
       ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
   endforeach()
 endif()
