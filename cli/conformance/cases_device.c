@@ -226,7 +226,7 @@ static bool use_in_child(void *user, char *words, size_t size)
 static bool forked(trial *t)
 {
     char words[256] = "";
-    switch (host_fork(use_in_child, t, 20, words, sizeof words)) {
+    switch (host_fork(use_in_child, t, t->on->patience / 2, words, sizeof words)) {
     case HOST_CHILD_TRUE: return DO(t, tn_device_health(t->device, &t->err));
     case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which is not here");
     default: return trial_fail(t, "%s", words);

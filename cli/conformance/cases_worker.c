@@ -107,7 +107,7 @@ static bool forked(trial *t)
     char words[256] = "";
     if (!DO(t, tn_worker_snapshot_take(&t->err)))
         return false;
-    switch (host_fork(ask_in_child, t, 20, words, sizeof words)) {
+    switch (host_fork(ask_in_child, t, t->on->patience / 2, words, sizeof words)) {
     case HOST_CHILD_TRUE: return true;
     case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which is not here");
     default: return trial_fail(t, "%s", words);

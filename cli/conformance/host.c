@@ -136,7 +136,7 @@ bool host_command(const char *line, char *text, size_t size)
     return code == 0;
 }
 
-host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      char *text, size_t size)
 {
     (void)run, (void)user, (void)seconds, (void)text, (void)size;
@@ -163,11 +163,11 @@ bool host_command(const char *line, char *text, size_t size)
 }
 
 /* The child's side: one byte for the answer, then its text. */
-static void be_child(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+static void be_child(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      int to)
 {
     char answer[512] = "";
-    alarm(seconds);
+    alarm((unsigned)seconds + 1);
     answer[0] = run(user, answer + 1, sizeof answer - 1) ? '1' : '0';
     size_t length = 1 + strlen(answer + 1);
     _exit(write(to, answer, length) == (ssize_t)length ? 0 : 1);
@@ -202,7 +202,7 @@ static host_child answer_of(const char *answer, size_t length, int ending, char 
     return HOST_CHILD_FALSE;
 }
 
-host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      char *text, size_t size)
 {
     int ends[2], ending = 0;

@@ -21,7 +21,7 @@ void host_pause(double seconds);
 /* Runs `run` in a forked child, which has this one thread. It returns true, or false with the reason
  * in `text`; a child that crashes or takes longer than `seconds` is a false one. */
 typedef enum host_child { HOST_CHILD_TRUE, HOST_CHILD_FALSE, HOST_NO_FORK } host_child;
-host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, unsigned seconds,
+host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      char *text, size_t size);
 
 /* Runs a command line. False, with how it ended in `text`, unless it ended with 0. */
