@@ -149,6 +149,10 @@ static inline int test_contains_(const char *text, const char *part)
 }
 #define assert_contains(text, part) assert_true(test_contains_(text, part))
 
+/* Seconds after which the alarm of a child process ends it, should it hang. A slow or busy machine must
+ * never reach this. */
+enum { TEST_HANG_SECONDS = 600 };
+
 /* Returns whether the environment variable `name` is set to 1. */
 static inline int test_flag_(const char *name)
 {

@@ -17,8 +17,7 @@ SOFTMAX = "softmax:f32:shape=8x64"
 class Case(script.Case):
     def tenon(self, *arguments, code=0, **changes):
         changes.setdefault("TENON_CACHE", self.place("cache"))
-        done = script.run(script.build.tenon, *arguments, env=script.environment(**changes),
-                          timeout=200)
+        done = script.run(script.build.tenon, *arguments, env=script.environment(**changes))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 

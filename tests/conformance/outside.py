@@ -32,7 +32,7 @@ class Outside(script.Case):
         self.need("pkg-config")
         return self.run_well(
             "make", "-C", folder, *targets, "CC=" + script.build.compiler,
-            "CFLAGS=-O2 -Wall -Wextra -Wpedantic -Werror " + self.flags, env=self.env, timeout=200)
+            "CFLAGS=-O2 -Wall -Wextra -Wpedantic -Werror " + self.flags, env=self.env)
 
     def check_result(self, folder, platform):
         text = script.read_text(folder, "conformance", "result.txt")
@@ -78,8 +78,7 @@ class Outside(script.Case):
             "-DCMAKE_C_COMPILER=" + script.build.compiler, "-DCMAKE_C_FLAGS=" + self.flags,
             env=self.env)
         self.run_well(script.build.cmake, "--build", built, env=self.env)
-        self.run_well("ctest", "--test-dir", built, "--output-on-failure", env=self.env,
-                      timeout=200)
+        self.run_well("ctest", "--test-dir", built, "--output-on-failure", env=self.env)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ platform = described
 memory = 256 MiB
 count = 2
 """
-LONG = 120 if os.environ.get("TN_TEST_REDUCED") else 30
 
 
 class Platforms(script.Case):
@@ -24,8 +23,8 @@ class Platforms(script.Case):
             path = script.write_text(self.place("unsupported.txt"), "\n".join(unsupported) + "\n")
             options += ("--unsupported", path)
         text = self.run_well(
-            script.build.tenon, "conformance", "--json", "--patience", str(LONG), *options,
-            env=script.environment(**(changes or {})), timeout=280)
+            script.build.tenon, "conformance", "--json", "--patience", script.PATIENCE, *options,
+            env=script.environment(**(changes or {})))
         platform, = json.loads(text)["platforms"]
         results = {row["case"]: row for row in platform["results"]}
         self.assertEqual(platform["failed"] + platform["expected_failures"], 0)

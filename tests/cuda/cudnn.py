@@ -204,7 +204,7 @@ class Libraries(script.Case):
         """What the graphs say, operation by operation, is what the reference computes."""
         done = script.run(script.build.tenon, *NOT_OURS, "check", *(f"{p}@cuda:0" for p in SMALL), "--all-kernels",
                           "--json",
-                          env=self.environment(), timeout=100)
+                          env=self.environment())
         rows = json.loads(done.stdout)["results"]
         wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
         self.assertEqual(wrong, [])
@@ -212,7 +212,7 @@ class Libraries(script.Case):
 
     def check_rows(self, *problems, **changes):
         done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in problems), "--all-kernels", "--json",
-                          env=self.environment(**changes), timeout=100)
+                          env=self.environment(**changes))
         return [row for row in json.loads(done.stdout)["results"] if row["kernel"] in (ROW, BACK, BACK + ".repeating")]
 
     def test_dropout_is_by_the_ops_own_numbers(self):

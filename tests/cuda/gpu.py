@@ -322,8 +322,8 @@ class Gpu(script.Case):
         self.sum_up(what, f"left out: {why}")
         self.skipTest(why)
 
-    def command(self, *words, timeout=280):
-        return script.run(script.build.tenon, *words, env=script.environment(), timeout=timeout)
+    def command(self, *words):
+        return script.run(script.build.tenon, *words, env=script.environment())
 
     def note(self, done):
         """The results of `tenon check`, written down."""
@@ -436,7 +436,7 @@ class Gpu(script.Case):
         for tool in ("memcheck", "racecheck"):
             for what, command in under:
                 done = script.run(sanitizer, "--tool", tool, "--error-exitcode", "99", *command,
-                                  env=script.environment(), timeout=280)
+                                  env=script.environment())
                 said = done.stdout + done.stderr
                 self.write(tool + what, done.returncode, said[-2000:])
                 self.sum_up(tool, ("clean" if done.returncode == 0 else said.strip().split("\n")[-1]) + what)

@@ -9,7 +9,6 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-LONG = 120 if os.environ.get("TN_TEST_REDUCED") else 30
 UUID = "{}-{}1a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
 TWO = "needs 2 devices, has 1"
 # On a machine that has a real management library, something else stands in its place.
@@ -37,7 +36,7 @@ class Cuda(script.Case):
     def conform(self, *options, unavailable=(), nvml=True, **changes):
         text = self.run_well(
             script.build.tenon, "conformance", "--platform", "cuda", "--json", "--patience",
-            str(LONG), *options, env=self.environment(nvml, **changes), timeout=280)
+            script.PATIENCE, *options, env=self.environment(nvml, **changes))
         platform, = json.loads(text)["platforms"]
         self.assertEqual(platform["failed"] + platform["expected_failures"], 0)
         self.assertEqual(platform["unsupported"], 0)

@@ -119,7 +119,7 @@ def record(folder, driver, name, beside="", **changes):
         LD_LIBRARY_PATH=f"{folder}:{beside}", RECORD_DRIVER=driver, RECORD_OUT=out,
         CUDA_VISIBLE_DEVICES="0", **changes)
     if name.startswith(PREFIX):
-        done = script.run(program(), name[len(PREFIX):], env=environment, timeout=120)
+        done = script.run(program(), name[len(PREFIX):], env=environment)
         if done.returncode == NO_DRIVER:
             raise RuntimeError(f"{driver} shows no device")
         if done.returncode:
@@ -127,7 +127,7 @@ def record(folder, driver, name, beside="", **changes):
         left_out = LEFT_OUT_OF_CALLS
     else:
         script.run(script.build.tenon, "conformance", "--platform", "cuda", "--case", name, "--seed", "1",
-                   env=environment, timeout=120)
+                   env=environment)
         left_out = LEFT_OUT
     return sorted(pair for pair in script.read_text(out).split() if not pair.startswith(left_out))
 

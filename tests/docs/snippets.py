@@ -30,7 +30,7 @@ class Page:
 
     def run(self, where, command, **options):
         done = subprocess.run(command, cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=300, **options)
+                              stderr=subprocess.STDOUT, timeout=1500, **options)
         self.ran += 1
         if done.returncode != 0:
             self.fail(where, f"{command} gave {done.returncode}:\n{done.stdout[-3000:]}")

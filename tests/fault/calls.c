@@ -161,7 +161,7 @@ static int ask(long n, int code)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        (void)alarm(50);
+        (void)alarm(TEST_HANG_SECONDS);
         int outcome = use_process(n, code);
         (void)fflush(NULL); /* what it said of rows that are not there */
         _exit(outcome);

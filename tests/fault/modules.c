@@ -189,7 +189,7 @@ static void ask(long n, bool rest, struct story *out)
     assert_true(child >= 0);
     if (child == 0) {
         struct story story = {0};
-        (void)alarm(50);
+        (void)alarm(TEST_HANG_SECONDS);
         tell(&story, n, rest);
         _exit(write(ends[1], &story, sizeof story) == (ssize_t)sizeof story ? 0 : 1);
     }

@@ -29,7 +29,7 @@ class Builds(script.Case):
         command = [script.build.cmake, "--build", folder, "--parallel", JOBS]
         if targets:
             command += ["--target", *targets]
-        self.run_well(*command, env=env, timeout=800)
+        self.run_well(*command, env=env)
 
     def digests(self, folder):
         """Of everything that is installed as it was built."""

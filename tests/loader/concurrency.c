@@ -298,7 +298,7 @@ static void child_of_a_loading_process_loads_itself(void **state)
     pid_t child = fork();
     if (child == 0) {
         tn_module_list *list = NULL;
-        (void)alarm(20);
+        (void)alarm(TEST_HANG_SECONDS);
         gate.in_child = true;
         bool right = shared_list(&list) == TN_OK && tn_module_list_count(list) == 1;
         _exit(right ? 0 : 1);

@@ -34,7 +34,7 @@ def script(tmp_path):
         path.write_text(text)
         merged = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
         done = subprocess.run([sys.executable, str(path)], env=merged, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1500, check=False)
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         assert code or not done.stderr, done.stderr
         return done.stdout

@@ -200,7 +200,7 @@ assert get_interface_for_device("cpu") is made
 with made.stream(None):
     pass
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
 
 
@@ -248,7 +248,7 @@ try:
 except tenon.errors.AlreadyExistsError as error:
     assert '"privateuseone" is that of sample already' in str(error), error
 """
-    done = subprocess.run([sys.executable, "-c", script, str(MODULE)], capture_output=True, text=True, timeout=300,
+    done = subprocess.run([sys.executable, "-c", script, str(MODULE)], capture_output=True, text=True, timeout=1500,
                           check=False)
     assert done.returncode == 0, done.stderr
 

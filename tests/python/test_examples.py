@@ -18,7 +18,7 @@ def run(name, *options, needs, code=0):
     for need in needs:
         if importlib.util.find_spec(need) is None:
             pytest.skip(f"{need} is not here")
-    done = subprocess.run([sys.executable, str(EXAMPLES / name), *options], text=True, check=False, timeout=250,
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *options], text=True, check=False, timeout=1500,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stderr if code else done.stdout

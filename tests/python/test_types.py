@@ -54,7 +54,7 @@ def lines_of(checker, tmp_path, *options):
     head = PROGRAM + "\n\ndef wrong(q: Any) -> None:\n"
     program.write_text(head + "".join(f"    {line}\n" for line in WRONG))
     done = subprocess.run([sys.executable, "-m", checker, *options, str(program)], text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=250, cwd=tmp_path,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1500, cwd=tmp_path,
                           env={**os.environ, "MYPYPATH": str(PACKAGE)})
     found = [part.split(":")[1] for part in done.stdout.splitlines() if "program.py:" in part and "error:" in part]
     return {int(number) - head.count("\n") for number in found}, done.stdout
@@ -62,7 +62,7 @@ def lines_of(checker, tmp_path, *options):
 
 def needs(checker):
     done = subprocess.run([sys.executable, "-m", checker, "--version"], check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=250)
+                          stderr=subprocess.STDOUT, text=True, timeout=1500)
     if done.returncode:
         pytest.skip(f"{checker} is not here: {done.stdout.strip().splitlines()[-1:]}")
 
@@ -84,7 +84,7 @@ def test_mypy_finds_nothing_in_the_package(cache):
     needs("mypy")
     done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache,
                            "tenon"], cwd=PACKAGE, text=True, check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=250)
+                          stderr=subprocess.STDOUT, timeout=1500)
     assert done.returncode == 0, done.stdout
 
 

@@ -496,7 +496,7 @@ static void test_fork_while_in_use(void **state)
     atomic_store(&step, 3);
     pid_t child = fork();
     if (child == 0) {
-        alarm(10);
+        alarm(TEST_HANG_SECONDS);
         _exit(tni_cache_remove(cache, "test", "a", 1, NULL) == TN_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &ended, 0), child);

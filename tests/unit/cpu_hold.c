@@ -137,7 +137,7 @@ static bool child_goes_on(void)
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        (void)alarm(20);
+        (void)alarm(TEST_HANG_SECONDS);
         atomic_store(&place, RUNS);
         int before = tni_hold_enter(&shared_hold, &number);
         bool held = atomic_load(&number) == 1;

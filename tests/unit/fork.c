@@ -19,7 +19,7 @@ static pid_t fork_watched(void)
         sigemptyset(&alarms);
         sigaddset(&alarms, SIGALRM);
         (void)pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
-        (void)alarm(20);
+        (void)alarm(TEST_HANG_SECONDS);
     }
     return pid;
 }

@@ -244,7 +244,7 @@ static void children_can_fill(void **state)
         pid_t pid = fork();
         if (pid == 0) {
             uint32_t words[4];
-            (void)alarm(20);
+            (void)alarm(TEST_HANG_SECONDS);
             _exit(tn_random_fill_uniform(NULL, TN_U32, words, 4, NULL));
         }
         assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);

@@ -547,7 +547,7 @@ static void child_of_a_process_that_opens_one_opens_it_itself(void **state)
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        (void)alarm(20);
+        (void)alarm(TEST_HANG_SECONDS);
         hold = 0;
         bool untried = state_of("forked").available == TN_AVAILABLE_UNTRIED &&
                        strcmp(state_of("forked").reason,
@@ -583,7 +583,7 @@ static void children_of_a_process_that_is_telling_can_tell(void **state)
         (void)fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
-            (void)alarm(20);
+            (void)alarm(TEST_HANG_SECONDS);
             _exit(state_of("plain").built == 1 ? 0 : 1);
         }
         assert_int_equal(waitpid(pid, &code, 0), pid);

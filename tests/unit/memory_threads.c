@@ -380,7 +380,7 @@ static void children_can_go_on(void **state)
         pid_t pid = fork();
         if (pid == 0) {
             (void)signal(SIGALRM, SIG_DFL);
-            (void)alarm(20);
+            (void)alarm(TEST_HANG_SECONDS);
             _exit(child_is_right(c.device) ? 0 : 1);
         }
         assert_true(pid > 0 && tni_sys_waitpid(pid, &status, 0) == pid);

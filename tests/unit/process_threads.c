@@ -171,7 +171,7 @@ static int child_goes_on(void)
     tn_device *device = NULL;
     void *memory = NULL;
     size_t count = 0;
-    (void)alarm(20);
+    (void)alarm(TEST_HANG_SECONDS);
     if (tn_device_get("cpu:0", &device, NULL) || tn_device_count(&count, NULL) || count == 0)
         return 1;
     if (tn_memory_alloc(device, 64, "child", &memory, NULL))

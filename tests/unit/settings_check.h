@@ -241,7 +241,7 @@ static inline const char *other_value(tn_setting setting)
  * alarm. */
 typedef void child_fn(FILE *say, const void *user);
 
-enum { CHILD_SAYS = 1 << 18, CHILD_SECONDS = 40 };
+enum { CHILD_SAYS = 1 << 18 };
 
 static inline void child_run_(int to, child_fn *run, const void *user)
 {
@@ -253,7 +253,7 @@ static inline void child_run_(int to, child_fn *run, const void *user)
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
     (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL);
-    (void)alarm(CHILD_SECONDS);
+    (void)alarm(TEST_HANG_SECONDS);
     if (!say)
         _exit(2);
     run(say, user);

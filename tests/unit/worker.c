@@ -436,7 +436,7 @@ static pid_t fork_watched(void)
     pid_t pid = fork();
     if (pid == 0) {
         trap_armed = true;
-        (void)alarm(20);
+        (void)alarm(TEST_HANG_SECONDS);
     }
     return pid;
 }
