@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
@@ -20,39 +21,56 @@ def faults():
 
 
 class Faulty(script.Case):
-    def suite(self, fault, *options, timeout=100):
+    @staticmethod
+    def suite(fault, *options):
         module = os.path.join(
             script.build.folder, "tests", "conformance", "modules", "tenon-faulty.so")
         return script.run(
             script.build.tenon, "conformance", "--module", module, *options,
-            env=script.environment(FAULTY=fault), timeout=timeout)
+            env=script.environment(FAULTY=fault))
 
-    def results(self, fault, *options, **keywords):
-        done = self.suite(fault, "--json", *options, **keywords)
-        self.assertNotEqual(done.stdout, "", done.stderr)
+    @classmethod
+    def results(cls, fault, *options):
+        """The exit code, and the row of each case."""
+        done = cls.suite(fault, "--json", *options)
+        if not done.stdout:
+            raise AssertionError(f"no document: {done.stderr}")
         platform, = json.loads(done.stdout)["platforms"]
         return done.returncode, {row["case"]: row for row in platform["results"]}
 
 
 class Faults(Faulty):
+    @classmethod
+    def setUpClass(cls):
+        """Starts what waits for a platform that hangs, and all faults: several at a time, since they mostly wait."""
+        cls.listed = {fault: case for fault, case in faults().items() if case}
+        cls.pool = ThreadPoolExecutor(8)
+        cls.hang = cls.pool.submit(cls.results, "event-never", "--case", "event", "--patience", "1")
+        cls.never = cls.pool.submit(cls.suite, "property-hangs", "--patience", "1")
+        cls.found = {fault: cls.pool.submit(cls.results, fault, "--case", case, "--patience", "3")
+                     for fault, case in cls.listed.items()}
+        cls.addClassCleanup(cls.pool.shutdown)
+
     def test_each_is_noticed(self):
-        listed = faults()
-        self.assertGreaterEqual(len(listed), 30)
-        for fault, case in listed.items():
-            if not case:
-                continue
+        self.assertGreaterEqual(len(self.listed), 30)
+        for fault, case in self.listed.items():
             with self.subTest(fault):
-                code, results = self.results(fault, "--case", case, "--patience", "4")
+                code, results = self.found[fault].result()
                 self.assertEqual((code, results[case]["outcome"]), (1, "fail"), results[case])
                 self.assertNotEqual(results[case]["text"], "")
-                _, sound = self.results("", "--case", case)
-                self.assertEqual(sound[case]["outcome"], "pass", sound[case])
+
+    def test_none_is_seen_where_there_is_none(self):
+        cases = sorted(set(self.listed.values()))
+        options = [word for case in cases for word in ("--case", case)]
+        _, sound = self.results("", "--patience", script.PATIENCE, *options)
+        for case in cases:
+            self.assertEqual(sound[case]["outcome"], "pass", sound[case])
 
     def test_a_hang_is_left_behind(self):
         """Three cases that do not end are enough; the rest is not run, and the command ends."""
-        code, results = self.results("event-never", "--case", "event", "--patience", "2")
+        code, results = self.hang.result()
         self.assertEqual(code, 1)
-        late = [row for row in results.values() if row["text"].startswith("did not end within 2 s")]
+        late = [row for row in results.values() if row["text"].startswith("did not end within 1 s")]
         self.assertEqual(len(late), 3)
         self.assertIn("not run: 3 cases before it did not end",
                       [row["text"] for row in results.values()])
@@ -66,9 +84,9 @@ class Faults(Faulty):
 
     def test_devices_that_are_never_found(self):
         """Before the first case: within the patience, and by name."""
-        done = self.suite("property-hangs", "--patience", "2")
+        done = self.never.result()
         self.assertEqual(done.returncode, 1)
-        self.assertIn("devices were not found within 2 s: an entry, a probe or device_properties "
+        self.assertIn("devices were not found within 1 s: an entry, a probe or device_properties "
                       "waits for ever\n", done.stderr)
         if not script.build.sanitizers:
             done = self.suite("property-crashes")
