@@ -12,6 +12,7 @@ import script
 
 MATMUL = "matmul:f32:m=24,n=20,k=16"
 SOFTMAX = "softmax:f32:shape=8x64"
+NO_CPU = ("--set", "rules=forbid:platform:cpu")  # doctor then tries the kernels of other platforms alone
 
 
 class Case(script.Case):
@@ -208,24 +209,57 @@ class Liar(Case):
                          r"(?m)^  described.matmul.plain +wrong: corrupt: ")
 
     def test_doctor_finds_it(self):
-        document = self.document("doctor", "--device-file", self.file, code=1)
+        """And shows a bar meanwhile, on a terminal alone and not beside a document."""
+        arguments = ["doctor", "--device-file", self.file, *NO_CPU]
+        written, seen = self.on_terminal(*arguments, "--json", code=1)
+        self.assertEqual(seen, "")
+        document = json.loads(written)
         broken = [row for row in document["kernels"] if row["broken"]]
         self.assertEqual({row["kernel"] for row in broken}, {"described.matmul.plain"})
         self.assertEqual(document["broken"], len(broken))
         for row in broken:
             self.assertIs(row["ok"], False)
             self.assertNotEqual(row["text"], "")
-        text = self.tenon("doctor", "--device-file", self.file, code=1).stdout
+        text, seen = self.on_terminal(*arguments, code=1)
         self.assertRegex(text, r"(?m)^  \* described.matmul.plain +wrong ")
         verdict = " ".join(text.split("\nverdict: ")[1].split())
         self.assertIn("kernel described.matmul.plain for matmul:f32:", verdict)
+        self.assertRegex(seen, r"\r\x1b\[K\[\.{24}\] 0 of \d+  described\.")
+        self.assertRegex(seen, r"\[#+\.*\] \d+ of \d+  described\.")
+        self.assertTrue(seen.endswith("\r\x1b[K"), repr(seen[-80:]))
+        self.assertEqual(self.on_terminal("doctor", "--quick")[1], "")
+
+    def on_terminal(self, *arguments, code=0):
+        """What is written to stdout, a pipe, and to stderr, a terminal."""
+        try:
+            import pty
+        except ImportError:
+            self.skipTest("this Python has no terminals")
+        ours, theirs = pty.openpty()
+        env = script.environment(TERM="xterm", TENON_CACHE=self.place("cache"))
+        with open(self.place("stdout"), "w+", encoding="utf-8") as stdout, script.subprocess.Popen(
+                [script.build.tenon, *arguments], stderr=theirs, env=env, stdout=stdout) as child:
+            os.close(theirs)
+            parts = []
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the terminal's way to say that the other side is closed
+                    part = b""
+                if not part:
+                    break
+                parts.append(part)
+        os.close(ours)
+        self.assertEqual(child.returncode, code)
+        return script.read_text(self.place("stdout")), b"".join(parts).decode()
 
 
     def test_doctor_calls_nothing_sound_that_could_not_run(self):
         small = script.write_text(self.place("small.device"),
                                   "[device small]\nplatform = described\nname = Small\n"
                                   "memory = 4 KiB\n")
-        document = self.document("doctor", "--device-file", small, code=1)
+        self.assertEqual(self.tenon("doctor", "--device-file", small, *NO_CPU, code=1).stderr, "")
+        document = self.document("doctor", "--device-file", small, *NO_CPU, code=1)
         row = next(row for row in document["kernels"] if row["broken"])
         self.assertEqual(row["kernel"], "described.matmul.plain")
         self.assertIn("out-of-memory: ", row["text"])
@@ -234,7 +268,7 @@ class Liar(Case):
     def test_doctor_tells_of_quarantine(self):
         """What a first use has put there."""
         self.tenon("check", MATMUL + "@described:0", "--device-file", self.file, code=1)
-        document = self.document("doctor", "--device-file", self.file, code=1)
+        document = self.document("doctor", "--device-file", self.file, *NO_CPU, code=1)
         row = next(row for row in document["kernels"] if row["broken"])
         self.assertEqual((row["verdict"], row["ok"]), ("quarantined", None))
         self.assertTrue(row["text"].startswith("quarantine: "), row)
@@ -242,7 +276,12 @@ class Liar(Case):
 
 class Doctor(Case):
     def test_checks_and_times_every_kernel(self):
-        document = self.document("doctor")
+        """One run, as document and as page: it takes seconds."""
+        document = self.document("doctor", "--html", self.place("page.html"))
+        self.check_rows(document)
+        self.check_page(document, script.read_text(self.place("page.html")))
+
+    def check_rows(self, document):
         rows = document["kernels"]
         self.assertEqual(document["broken"], 0)
         self.assertGreater(len(document["decisions"]), 10)
@@ -259,17 +298,19 @@ class Doctor(Case):
         for op in ("matmul", "permute", "cast", "fill", "unary", "binary", "reduce", "softmax", "norm",
                    "rotary"):
             self.assertIn(f"cpu.{op}.ref", checked)
-        chosen = {row["problem"]: row["kernel"] for row in rows if row["verdict"] == "chosen"}
-        self.assertEqual({row["problem"]: row["chosen"] for row in document["decisions"]}, chosen)
+        first = {}  # of a problem, the first that can run is taken, if need be once it has passed its test
+        for row in rows:
+            if row["verdict"] not in ("refused", "quarantined"):
+                first.setdefault(row["problem"], row["kernel"])
+        self.assertEqual({row["problem"]: row["chosen"] for row in document["decisions"]}, first)
 
-    def test_page_has_bars_and_decisions(self):
-        text = self.tenon("doctor", "--html", "-").stdout
+    def check_page(self, document, text):
         part = text[text.index('<section id="kernels">'):]
         problems = re.findall(r"<h3><code>([^<]+)</code></h3>", part)
+        self.assertEqual(problems, [row["problem"] for row in document["decisions"]])
         self.assertEqual(part.count("<summary>The decision</summary>"), len(problems))
-        # Where everything is slow the time for timing is up early.
-        least = 2 * len(problems) if script.build.is_release else 0
-        self.assertGreater(part.count('<svg class="bar"'), least)
+        timed = [row for row in document["kernels"] if row["ms"] is not None]
+        self.assertEqual(part.count('<svg class="bar"'), len(timed))
 
     def test_quick_has_none(self):
         document = self.document("doctor", "--quick")
@@ -284,39 +325,6 @@ class Doctor(Case):
             self.assertIn(lock, document["decisions"][0]["message"])
             text = self.tenon("doctor", *options, code=1, TENON_LOCK=lock).stdout
             self.assertIn("\nverdict: 1 thing is broken: deciding TENON_LOCK; ", text)
-
-    def test_a_bar_on_a_terminal_alone(self):
-        self.assertEqual(self.tenon("doctor").stderr, "")
-        seen = self.on_terminal("doctor")
-        self.assertRegex(seen, r"\r\x1b\[K\[\.{24}\] 0 of \d+  cpu\.")
-        self.assertRegex(seen, r"\[#+\.*\] \d+ of \d+  cpu\.")
-        self.assertTrue(seen.endswith("\r\x1b[K"), repr(seen[-80:]))
-        for option in ("--quick", "--json"):
-            self.assertEqual(self.on_terminal("doctor", option), "")
-
-    def on_terminal(self, *arguments):
-        """What is written to a terminal that is stderr."""
-        try:
-            import pty
-        except ImportError:
-            self.skipTest("this Python has no terminals")
-        ours, theirs = pty.openpty()
-        env = script.environment(TERM="xterm", TENON_CACHE=self.place("cache"))
-        with script.subprocess.Popen([script.build.tenon, *arguments], stderr=theirs, env=env,
-                                     stdout=script.subprocess.DEVNULL) as child:
-            os.close(theirs)
-            parts = []
-            while True:
-                try:
-                    part = os.read(ours, 65536)
-                except OSError:  # the terminal's way to say that the other side is closed
-                    part = b""
-                if not part:
-                    break
-                parts.append(part)
-        os.close(ours)
-        self.assertEqual(child.returncode, 0)
-        return b"".join(parts).decode()
 
 
 if __name__ == "__main__":
