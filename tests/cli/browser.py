@@ -21,7 +21,7 @@ def find():
 class Browser:
     """One process with one page. Close it."""
 
-    def __init__(self, program, folder, wait=60):
+    def __init__(self, program, folder, wait=600):
         self.wait = wait
         self.number = 0
         self.left = b""
@@ -82,16 +82,20 @@ class Browser:
 
     def show(self, path, width, height=800, scheme="light", media=""):
         """Opens a file at a width, in a colour scheme, and waits until it is there."""
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                 deviceScaleFactor=1, mobile=False)
-        self.ask("Emulation.setEmulatedMedia", media=media,
-                 features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.resize(width, height, scheme, media)
         self.ask("Page.navigate", url="file://" + path)
         end = time.monotonic() + self.wait
         while self.evaluate("document.readyState") != "complete":
             if time.monotonic() > end:
                 raise TimeoutError("the page does not load")
             time.sleep(0.05)
+
+    def resize(self, width, height=800, scheme="light", media=""):
+        """Shows the page that is open at another width, in another colour scheme."""
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                 deviceScaleFactor=1, mobile=False)
+        self.ask("Emulation.setEmulatedMedia", media=media,
+                 features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def evaluate(self, script):
         result = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
