@@ -1,5 +1,6 @@
 """Other builds of the same sources: twice the same bytes, without a module, without Ninja and
-cmocka. They take a while, so only the release build's run does them."""
+cmocka. Only the release build's run makes them. Whole builds take minutes: those are for full runs
+(`make test-full`); others make two small modules, and one suite without cmocka."""
 
 import glob
 import hashlib
@@ -12,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 JOBS = str(os.cpu_count() or 2)
+SMALL = ["tenon-described"]  # few sources
 
 
 class Builds(script.Case):
@@ -20,16 +22,13 @@ class Builds(script.Case):
         if not script.build.is_release:
             self.skipTest("other builds are made by the release build's run only")
 
-    def make(self, source, folder, generator, *settings, targets=()):
+    def make(self, source, folder, generator, *settings, targets):
         env = script.environment(CMAKE_GENERATOR=None)
         self.run_well(
             script.build.cmake, "-S", source, "-B", folder, "-G", generator,
             "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_COMPILER=" + script.build.compiler, *settings,
             env=env)
-        command = [script.build.cmake, "--build", folder, "--parallel", JOBS]
-        if targets:
-            command += ["--target", *targets]
-        self.run_well(*command, env=env)
+        self.run_well(script.build.cmake, "--build", folder, "--parallel", JOBS, "--target", *targets, env=env)
 
     def digests(self, folder):
         """Of everything that is installed as it was built."""
@@ -39,7 +38,7 @@ class Builds(script.Case):
                 with open(path, "rb") as file:
                     digest = hashlib.sha256(file.read()).hexdigest()
                 found[os.path.relpath(path, folder)] = digest
-        self.assertGreaterEqual(len(found), 3)
+        self.assertGreaterEqual(len(found), 4 if script.FULL else 1)
         return found
 
     def test_two_folders_give_the_same_bytes(self):
@@ -48,24 +47,48 @@ class Builds(script.Case):
         skip = shutil.ignore_patterns("build", "build-*", ".git", "__pycache__")
         shutil.copytree(script.build.source, copy, ignore=skip)
         generator = script.build.values["CMAKE_GENERATOR"]
-        settings = ["-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF"]
-        self.make(script.build.source, first, generator, *settings)
-        self.make(copy, second, generator, *settings)
+        settings = ["-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF", "-DTENON_DESCRIBED=ON"]
+        targets = ["all"] if script.FULL else SMALL
+        self.make(script.build.source, first, generator, *settings, targets=targets)
+        self.make(copy, second, generator, *settings, targets=targets)
         self.assertEqual(self.digests(first), self.digests(second))
 
-    def test_makefiles_without_cmocka_and_without_a_module(self):
+    def make_plain(self, target):
+        """Builds a target with makefiles, without cmocka and without a module."""
         self.need("make")
         folder = self.place("plain")
         self.make(
             script.build.source, folder, "Unix Makefiles", "-DTENON_BENCH=OFF", "-DTENON_TESTS=ON",
             "-DTENON_DESCRIBED=OFF", "-DTENON_CUDA=OFF",
             "-DCMOCKA_INCLUDE=", "-DCMOCKA_LIBRARY=",
-            targets=["all"])
+            targets=[target])
+        self.assertEqual(glob.glob(os.path.join(folder, "backends", "*.so")), [])
+        return folder
+
+    def test_a_module_by_makefiles(self):
+        folder = self.make_plain("conformance_faulty")
+        targets = self.run_well(script.build.cmake, "--build", folder, "--target", "help").split()
+        self.assertIn("product", targets)
+        self.assertFalse({"tenon-cuda", "tenon-described"} & set(targets))
+
+    def test_a_suite_without_cmocka(self):
+        """Against the library that is built already."""
+        program = self.place("form")
+        self.run_well(
+            script.build.compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE",
+            "-I" + script.source("include"), "-I" + script.source("src"), "-I" + script.source("tests"),
+            script.source("tests", "unit", "form.c"), os.path.join(script.build.folder, "src", "libtenon_inside.a"),
+            "-lm", "-ldl", "-lpthread", "-o", program)
+        self.assertIn("[==========] unit.form: Running ", self.run_well(program))  # the stand-in's words
+
+    def test_everything_by_makefiles_without_cmocka(self):
+        if not script.FULL:
+            self.skipTest("a whole build is for `make test-full`")
+        folder = self.make_plain("all")
         text = self.run_well(os.path.join(folder, "tests", "unit", "test_unit_form"))
         self.assertIn("[==========] unit.form: Running ", text)  # the stand-in's words
         chosen = r"^unit\.(base|form|registry|platforms|devices|current|tensor)$|^loader\."
         self.run_well("ctest", "--test-dir", folder, "-R", chosen, "-j", "2")
-        self.assertEqual(glob.glob(os.path.join(folder, "backends", "*.so")), [])
         document = json.loads(self.run_well(os.path.join(folder, "tenon"), "modules", "--json"))
         self.assertEqual([row["name"] for row in document["modules"]], ["cpu", "ref"])
 
