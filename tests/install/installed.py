@@ -138,7 +138,8 @@ class Installed(script.Case):
         self.build_module()
         rows = self.ask_modules(TENON_MODULE_PATH=self.place("modules"))
         self.assertEqual(rows["outside"]["stage"], "ready", rows["outside"])
-        self.run_well(self.there("bin", "tenon"), "doctor")
+        self.run_well(self.there("bin", "tenon"), "doctor", "--quick")
+        self.run_well(self.there("bin", "tenon"), "check", "matmul:f32:m=8,n=8,k=8", "--all-kernels")
         self.use_pkg_config()
         self.use_cmake(self.place("by-cmake"))
 
