@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+FULL = os.environ.get("TN_TEST_FULL") == "1"  # `make test-full` sets it
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.M | re.S)
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 PRELUDE = "".join(f"#include <tenon/{name}.h>\n" for name in (
@@ -99,6 +100,9 @@ class Page:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         script = text.replace("make install", f"make -C '{self.source}' install")
+        if not FULL:  # what `make install` runs once the product is built; a report that times no kernel
+            script = re.sub(r"make install PREFIX=(\S+)", rf"cmake --install '{self.build}' --prefix \1", text)
+            script = re.sub(r"(?m)(?<= )doctor(?= |$)", "doctor --quick", script)
         prefix = (f"export PATH={home}/.local/bin:$PATH "
                   f"PKG_CONFIG_PATH={home}/.local/lib/pkgconfig LD_LIBRARY_PATH={home}/.local/lib\n")
         self.run(where, ["sh", "-euc", prefix + script],
@@ -123,7 +127,8 @@ class Page:
             self.skipped += 1
             return
         env = {k: v for k, v in os.environ.items() if not k.startswith("TENON_")}
-        now = self.run(where, [str(self.build / "tenon"), "doctor"], env=env)
+        quick = [] if FULL else ["--set", "rules=forbid:platform:cpu"]  # no kernel is timed then
+        now = self.run(where, [str(self.build / "tenon"), "doctor", *quick], env=env)
 
         def headings(s):
             return [line.split(":")[0].split(" is ")[0] for line in s.strip().splitlines()
