@@ -79,10 +79,6 @@ def environment(**changes):
     values["TENON_CONFIG"] = ""  # nobody's own file
     values.pop("DESTDIR", None)
     values["LC_ALL"] = "C"
-    if "address" in build.sanitizers and not FULL:
-        # At its end a process looks for leaks in all addresses there can be, which on AArch64 takes seconds
-        # each time; the suites in C look for them, and full runs.
-        values["ASAN_OPTIONS"] = ":".join(filter(None, [values.get("ASAN_OPTIONS"), "detect_leaks=0"]))
     for name, value in changes.items():
         values.pop(name, None)
         if value is not None:

@@ -80,8 +80,18 @@ if(TENON_NVRTC_LIBRARY)
     "LD_LIBRARY_PATH=${cuda_stub_folder}:${folder}")
 endif()
 
-# The kernels' numbers, by the host's C++ compiler.
-find_program(TENON_CXX NAMES c++ g++ clang++)
+# The kernels' numbers, by a C++ compiler of the host that has _Float16: on Arm g++ has it from version 13 on.
+file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/float16.cc" "_Float16 x;\n")
+foreach(name c++ g++ clang++)
+  find_program(TENON_${name} NAMES ${name})
+  if(TENON_${name} AND NOT TENON_CXX_FLOAT16)
+    execute_process(COMMAND "${TENON_${name}}" -fsyntax-only "${CMAKE_CURRENT_BINARY_DIR}/float16.cc"
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+      set(TENON_CXX_FLOAT16 "${TENON_${name}}" CACHE FILEPATH "A C++ compiler that has _Float16")
+    endif()
+  endif()
+endforeach()
 set(cuda_rows)
 foreach(part cublas/after kernels/attention kernels/attention_admit kernels/attention_back kernels/each kernels/finish
              kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
@@ -89,7 +99,7 @@ foreach(part cublas/after kernels/attention kernels/attention_admit kernels/atte
 endforeach()
 tenon_test(cuda/numbers SOURCES cuda/finished_row.c ${cuda_rows} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
-  HOST_CXX="$<$<BOOL:${TENON_CXX}>:${TENON_CXX}>")
+  HOST_CXX="${TENON_CXX_FLOAT16}")
 tenon_cuda_texts(test_cuda_numbers)
 
 tenon_test_script(cuda/platform)

@@ -9,9 +9,8 @@ if(Python3_FOUND)
     --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR} ${release})
   add_test(NAME docs.pages COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT ${test_timeout} LABELS docs)
-  # It installs what was built, and may have to build for that.
-  set_tests_properties(docs.snippets PROPERTIES RUN_SERIAL TRUE)
+  set_tests_properties(docs.snippets docs.pages PROPERTIES TIMEOUT ${test_timeout}
+    LABELS "docs;release-only")
   include(scripts.cmake)
   if(UNIX)
     tenon_test_script(docs/settings)
