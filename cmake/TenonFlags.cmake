@@ -28,6 +28,13 @@ if(NOT MSVC)
   endif()
 endif()
 
+# Each suite links the whole library, which is large with a sanitizer: lld takes a third of ld's time.
+if(TENON_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES "Clang")
+  find_program(TENON_LLD NAMES ld.lld)
+  if(TENON_LLD)
+    target_link_options(tenon_flags INTERFACE -fuse-ld=lld)
+  endif()
+endif()
 foreach(kind IN LISTS TENON_SANITIZE)
   target_compile_options(tenon_flags INTERFACE -fsanitize=${kind} -fno-omit-frame-pointer)
   target_link_options(tenon_flags INTERFACE -fsanitize=${kind})

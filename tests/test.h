@@ -139,6 +139,23 @@ static inline int test_run_all_(const char *suite, const struct CMUnitTest *test
         skip();                                 \
     } while (0)
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define TEST_ADDRESS_SANITIZER 1
+#endif
+
+/* Skips a test that forks while other threads allocate. The address sanitizer's allocator is not safe for
+ * that: the child may wait for ever for a lock that such a thread held. */
+#if defined(TEST_ADDRESS_SANITIZER)
+#define skip_unless_fork_is_safe() \
+    skip_because("the address sanitizer's allocator keeps locks that others held at a fork")
+#else
+#define skip_unless_fork_is_safe() (void)0
+#endif
+
 /* True when `text` contains `part`; prints both when it does not. */
 static inline int test_contains_(const char *text, const char *part)
 {

@@ -367,9 +367,7 @@ static void children_can_go_on(void **state)
     crew c = {.over = false};
     tni_thread threads[THREADS];
     (void)state;
-    if (TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_ADDRESS)
-        skip_because(
-            "the address sanitizer's own allocator keeps locks that others held at a fork");
+    skip_unless_fork_is_safe();
     spaces_make(&c.s);
     c.device = c.s.cpu;
     spaces_keep(c.device, true);

@@ -187,9 +187,7 @@ static void children_find_devices_whatever_others_do(void **state)
     tni_thread holder, loader;
     tn_error err = {0};
     (void)state;
-    if (TN_MODULE_BUILT_WITH == TN_MODULE_SANITIZER_ADDRESS)
-        skip_because(
-            "the address sanitizer's own allocator keeps locks that others held at a fork");
+    skip_unless_fork_is_safe();
     /* What is begun once is begun here: the C library does so anew in a child when another thread was at
      * it, the thread sanitizer's stand-in for it waits for ever. */
     void *memory = NULL;

@@ -212,7 +212,7 @@ static void a_loop_keeps_its_threads(void **state)
 /* A reader that was halfway when the settings changed: it has announced what it will count. */
 static void what_a_reader_is_about_to_count_stays(void **state)
 {
-    tni_reader reader = {NULL};
+    tni_reader reader = {.sees = NULL};
     (void)state;
     tni_reader_add(&reader);
     set("tuning.limit=3");

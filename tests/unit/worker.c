@@ -556,6 +556,7 @@ static void child_answers_whatever_others_were_at(void **state)
 {
     world w;
     (void)state;
+    skip_unless_fork_is_safe();
     make(&w);
     take(&w);
     char *text = save(), *answers = ask_everything();

@@ -42,8 +42,10 @@ static inline void loop_task(void *user, int64_t index)
     tn_walk_seek(&it->walk, piece / it->across, &step);
     for (int64_t chunk = piece % it->across; piece < end; piece++) {
         int64_t at = chunk * it->piece, left = it->walk.size - at;
-        for (int32_t i = 0; i < it->walk.count; i++)
-            data[i] = it->base[i] + (step.offset[i] + at * it->walk.stride[i]) * it->size[i];
+        for (int32_t i = 0; i < it->walk.count; i++) { /* an absent operand has no base */
+            int64_t offset = (step.offset[i] + at * it->walk.stride[i]) * it->size[i];
+            data[i] = it->base[i] ? it->base[i] + offset : NULL;
+        }
         it->body(it, data, at, left < it->piece ? left : it->piece);
         if (++chunk == it->across) {
             chunk = 0;
