@@ -189,6 +189,12 @@ static inline int test_full(void)
     return test_flag_("TN_TEST_FULL");
 }
 
+/* Sanitizer builds in `make test`: the fewest cases that still reach every path. */
+static inline int test_fewest(void)
+{
+    return test_reduced() && !test_full();
+}
+
 /* Returns the seed of this run: TENON_TEST_SEED if that is set, otherwise a new one for each process.
  * The first call prints it, so that a failure can be repeated. */
 static inline uint64_t test_seed(void)

@@ -88,7 +88,7 @@ static void check(call *c, int32_t threads)
 
 static void any_op_is_that_of_the_reference(void **state)
 {
-    const int turns = !test_full() ? 12 : test_reduced() ? 30 : 250;
+    const int turns = test_fewest() ? 3 : !test_full() ? 12 : test_reduced() ? 30 : 250;
     (void)state;
     find_all();
     for (int turn = 0; turn < turns; turn++) {
@@ -110,7 +110,8 @@ static void sizes_at_edges(void **state)
     find_all();
     for (int n = 0; n < 8; n++) {
         for (int turn = 0; turn < 4; turn++) {
-            if (!test_sampled((uint64_t)(n * 4 + turn), sizes[n][1] > 33 ? 10 : 2))
+            if (!test_sampled((uint64_t)(n * 4 + turn),
+                              sizes[n][1] > 33 ? (test_fewest() ? 40 : 10) : 2))
                 continue;
             const int64_t *s = sizes[n];
             call forward = call_of(floats[turn], 1, 2, 1 + n % 2, s[0], s[1], s[2], s[2] + 1);
@@ -127,7 +128,10 @@ static void threads_change_no_bit(void **state)
 {
     (void)state;
     find_all();
-    for (int turn = 0; turn < (test_full() && !test_reduced() ? 12 : 4); turn++) {
+    for (int turn = 0; turn < (test_fewest()                    ? 1
+                               : test_full() && !test_reduced() ? 12
+                                                                : 4);
+         turn++) {
         call forward = call_of(floats[turn % 4], 2, 2, 1 + turn / 2 % 2, turn % 3 ? 300 : 1100,
                                turn % 3 ? 700 : 300, 24, 20);
         roll_wide_window(&forward.op.as.attention);

@@ -227,7 +227,11 @@ static void small_shapes_that_lie_anyhow(void **state)
                                     24, 28, 29, 31, 32, 33, 34, 47, 48, 49, 57, 63, 64, 65, 66, 97};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     (void)state;
-    for (int c = 0; c < (test_reduced() ? 200 : test_full() ? 1500 : 300); c++) {
+    for (int c = 0; c < (test_fewest()    ? 30
+                         : test_reduced() ? 200
+                         : test_full()    ? 1500
+                                          : 300);
+         c++) {
         const bool dense = c % 3 == 0;
         const shapes s = {sizes[cpu_random() % SIZES],
                           sizes[cpu_random() % SIZES],
@@ -323,7 +327,7 @@ static void thin_shapes(void **state)
                                         {33, 64},   {2049, 129}, {5000, 65}};
     static const int lies[] = {CPU_DENSE, CPU_TURNED, CPU_PADDED, CPU_SPREAD, CPU_BACKWARDS};
     (void)state;
-    for (size_t c = 0; c < 11 * 10; c += test_reduced() ? 7 : 1) {
+    for (size_t c = 0; c < 11 * 10; c += test_fewest() ? 23 : test_reduced() ? 7 : 1) {
         if (!test_reduced() && !test_sampled(c, 5))
             continue;
         const int64_t *other = others[c % 11];
@@ -354,7 +358,7 @@ static void everything_after_the_sum(void **state)
                                   {3, 2000, 300, 0, 0, CPU_TURNED, 0},
                                   {1500, 2, 280, 0, 0, CPU_SPREAD, 1}};
     (void)state;
-    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_reduced() ? 23 : 1) {
+    for (int c = 0; c < 7 * 2 * 2 * 2 * 3 * 5; c += test_fewest() ? 97 : test_reduced() ? 23 : 1) {
         if (!test_reduced() && !test_sampled((uint64_t)c, 8))
             continue;
         const shapes *s = &ways[c % 7];

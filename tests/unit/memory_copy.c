@@ -117,7 +117,7 @@ static void copy_one(const spaces *s, int to_place, int from_place, const form *
 static void every_pair_copies_every_shape(void **state)
 {
     spaces s;
-    int rounds = test_reduced() ? 20 : 200;
+    int rounds = test_fewest() ? 5 : test_reduced() ? 20 : 200;
     (void)state;
     spaces_make(&s);
     for (int pair = 0; pair < PLACES * PLACES; pair++) {

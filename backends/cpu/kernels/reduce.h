@@ -104,7 +104,8 @@ static void rows_body(const loop *it, char *const *data, int64_t first, int64_t 
     const tn_layout *out = &it->op->operand[TN_EACH_OUT];
     (void)first;
     for (int64_t i = 0; i < n; i++) {
-        char *in = data[1] + i * it->walk.stride[1] * it->size[1];
+        int64_t offset = i * it->walk.stride[1] * it->size[1];
+        char *in = data[1] ? data[1] + offset : NULL; /* an empty input may have no memory */
         strand y = strand_of(out, data[0] + i * it->walk.stride[0] * it->size[0], 1);
         double value = finished(all, reduce_one(all, in));
         _Alignas(64) float narrow[LANES] = {(float)value};

@@ -186,13 +186,13 @@ static void compute_slab(work *w)
     }
 }
 
-/* `room` has slab.bytes. */
+/* `room` has slab.bytes; NULL if that is 0. */
 static void compute_matrix(work *w, char *room)
 {
     const tni_mm_product *p = w->product;
     w->sums = room;
-    w->a = room + w->slab.sums;
-    w->b = w->a + w->slab.chunks * w->slab.a_chunk;
+    w->a = room ? room + w->slab.sums : NULL;
+    w->b = room ? w->a + w->slab.chunks * w->slab.a_chunk : NULL;
     for (w->column = 0; w->column < p->n; w->column += w->slab.columns) {
         w->columns = least(w->slab.columns, p->n - w->column);
         for (w->row = 0; w->row < p->m; w->row += w->slab.rows) {
