@@ -108,6 +108,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_DTYPE_NONE};
 
 const tn_kernel_row described_matmul = {
     .struct_size = sizeof described_matmul,
+    .alignment = sizeof(double),
     .name = "described.matmul.plain",
     .platform = "described",
     .op = TN_OP_MATMUL,

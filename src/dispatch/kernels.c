@@ -18,6 +18,7 @@ typedef struct group {
     const char *platform;
     int32_t op;
     const tni_kernel **kernels; /* NULL-ended */
+    int64_t alignment;          /* the largest that any of them distinguishes */
 } group;
 
 /* Constant once it is published. Those before it stay, as decisions may still read them. */
@@ -32,6 +33,7 @@ typedef struct table {
 } table;
 
 static table *_Atomic current;
+_Atomic uint16_t tni_kernels_alignments[TN_OP_COUNT];
 static tni_mutex lock = TNI_MUTEX_INIT; /* of who makes the next table */
 static tni_once watched = TNI_ONCE_INIT;
 static _Atomic uint64_t stirred;
@@ -118,6 +120,8 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
                                     .library_other = other_name(kernel->library),
                                     .op_other = tni_backend_op(row),
                                     .backend_others = tni_backend_others(row)};
+    kernel->alignment = TN_HAS(row, tn_kernel_row, alignment) ? row->alignment + !row->alignment
+                                                              : TN_OP_ALIGNMENT_MAX;
     kernel->own = record->origin == TNI_ORIGIN_BUILT_IN ||
                   (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
     kernel->reference = record->origin == TNI_ORIGIN_BUILT_IN && strcmp(record->name, "ref") == 0;
@@ -167,14 +171,34 @@ static void group_up(table *t)
         const tn_kernel_row *first = t->kernels[i]->row;
         if (!is_first_of_group(t, i))
             continue;
-        t->groups[t->group_count++] = (group){first->platform, first->op, next};
+        group *made = &t->groups[t->group_count++];
+        *made = (group){first->platform, first->op, next, 1};
         for (size_t j = i; j < t->count; j++) {
-            const tn_kernel_row *row = t->kernels[j]->row;
-            if (row->op == first->op && strcmp(row->platform, first->platform) == 0)
-                *next++ = t->kernels[j];
+            const tni_kernel *kernel = t->kernels[j];
+            if (kernel->row->op != first->op || strcmp(kernel->row->platform, first->platform) != 0)
+                continue;
+            *next++ = kernel;
+            if (kernel->alignment > made->alignment)
+                made->alignment = kernel->alignment;
         }
         *next++ = NULL;
     }
+}
+
+/* With the lock held, before the table is published. */
+static void publish_alignments(const table *t)
+{
+    int64_t host[TN_OP_COUNT] = {0}, most[TN_OP_COUNT] = {0};
+    for (size_t i = 0; i < t->group_count; i++) {
+        const group *g = &t->groups[i];
+        if (strcmp(g->platform, "cpu") == 0)
+            host[g->op] = g->alignment;
+        if (g->alignment > most[g->op])
+            most[g->op] = g->alignment;
+    }
+    for (int32_t i = 0; i < TN_OP_COUNT; i++)
+        atomic_store_explicit(&tni_kernels_alignments[i], (uint16_t)(host[i] | most[i] << 8),
+                              memory_order_relaxed);
 }
 
 static void destroy(table *t)
@@ -232,14 +256,26 @@ static const table *look(tn_status *out_status, tn_error *err)
         t = atomic_load_explicit(&current, memory_order_acquire);
         if (!t || t->generation != generation) {
             t = make_table(registry, t, generation);
-            if (t)
+            if (t) {
+                publish_alignments(t);
                 atomic_store_explicit(&current, t, memory_order_release);
+            }
         }
         tni_mutex_unlock(&lock);
     }
     if (!t)
         *out_status = tni_no_memory(err, where, "the list of kernels");
     return t;
+}
+
+/* NULL for none. */
+static const group *find_group(const table *in, const char *platform, int32_t op)
+{
+    for (size_t i = 0; i < in->group_count; i++) {
+        if (in->groups[i].op == op && strcmp(in->groups[i].platform, platform) == 0)
+            return &in->groups[i];
+    }
+    return NULL;
 }
 
 tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,
@@ -250,12 +286,17 @@ tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *con
     const table *t = look(&status, err);
     if (!t)
         return status;
-    *out = none;
-    for (size_t i = 0; i < t->group_count; i++) {
-        if (t->groups[i].op == op && strcmp(t->groups[i].platform, platform) == 0)
-            *out = t->groups[i].kernels;
-    }
+    const group *found = find_group(t, platform, op);
+    *out = found ? found->kernels : none;
     return TN_OK;
+}
+
+int64_t tni_kernels_alignment(const char *platform, int32_t op)
+{
+    tn_status status;
+    const table *t = look(&status, NULL);
+    const group *found = t ? find_group(t, platform, op) : NULL;
+    return found ? found->alignment : TN_OP_ALIGNMENT_MAX;
 }
 
 static tn_status no_kernel(const table *t, const char *name, tn_error *err)

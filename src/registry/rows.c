@@ -302,6 +302,11 @@ static tn_status check_dtypes(check *at, const tn_dtype *dtypes)
     return TN_OK;
 }
 
+static bool is_alignment(int64_t bytes)
+{
+    return bytes >= 0 && bytes <= TN_OP_ALIGNMENT_MAX && (bytes & (bytes - 1)) == 0;
+}
+
 static tn_status check_kernel(check *at, const void *any)
 {
     const tn_kernel_row *row = any;
@@ -319,6 +324,9 @@ static tn_status check_kernel(check *at, const void *any)
         return refuse(at, "cpu_needs has unknown bits %#llx",
                       (unsigned long long)row->cpu_needs >> TN_CPU_FEATURE_COUNT
                                                                 << TN_CPU_FEATURE_COUNT);
+    if (TN_HAS(row, tn_kernel_row, alignment) && !is_alignment(row->alignment))
+        return refuse(at, "alignment needs 0 or a power of two up to %d, found %lld",
+                      TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
     if (!row->plan != !row->plan_release)
         return refuse(at, "plan and plan_release come together: %s is NULL",
                       row->plan ? "plan_release" : "plan");

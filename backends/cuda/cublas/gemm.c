@@ -210,6 +210,7 @@ static double cost(const tn_kernel_row *row, const tn_query *query)
 #define ROW                                                                                 \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 10.5,           \
+    .alignment = CUDA_VECTOR,                                                               \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
     .admit = cuda_gemm_admit, .cost = cost, .workspace = workspace, .plan = cuda_gemm_plan, \
     .plan_release = cuda_gemm_plan_release, .run = gemm_run

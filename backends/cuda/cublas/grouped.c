@@ -147,12 +147,12 @@ static tn_status run_one(const tn_run *run, tn_error *err)
 }
 
 /* Not timed on an H200 yet: a call is dear, and each of many has a part of it. */
-#define ROW                                                                                   \
-    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",            \
-    .op = TN_OP_MATMUL, .version = 1, .bytes_per_us = 3e6, .overhead_us = 2,                  \
-    .honours = (BLAS_SHAPES & ~TN_MATMUL_USES_BATCH) | BLAS_FACTORS,                          \
-    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K, .admit = admit_grouped, \
-    .workspace = grouped_workspace, .plan = cuda_gemm_plan,                                   \
+#define ROW                                                                                    \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",             \
+    .op = TN_OP_MATMUL, .version = 1, .bytes_per_us = 3e6, .overhead_us = 2,                   \
+    .alignment = CUDA_VECTOR, .honours = (BLAS_SHAPES & ~TN_MATMUL_USES_BATCH) | BLAS_FACTORS, \
+    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K, .admit = admit_grouped,  \
+    .workspace = grouped_workspace, .plan = cuda_gemm_plan,                                    \
     .plan_release = cuda_gemm_plan_release, .run = run_one, .run_many = run_many
 
 static const tn_dtype real[] = {TN_F32, TN_F64, 0};

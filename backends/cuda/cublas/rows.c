@@ -6,6 +6,9 @@
 
 enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
 
+/* What follows a product takes 8 numbers of f32 at once; the library's heuristics distinguish less. */
+enum { LT_ALIGNMENT = 8 * sizeof(float) };
+
 #define WAY(nth, number, word, flops, ...)                 \
     {                                                      \
         .answer = nth, .row = {                            \
@@ -18,6 +21,7 @@ enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
             .flops_per_us = (flops) * (1 - 0.001 * (nth)), \
             .bytes_per_us = 3.5e6,                         \
             .overhead_us = 9.5 + 0.1 * (nth),              \
+            .alignment = LT_ALIGNMENT,                     \
             .workspace = lt_workspace,                     \
             .cost = lt_cost,                               \
             .plan = lt_plan,                               \

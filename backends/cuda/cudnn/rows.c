@@ -406,7 +406,8 @@ enum {
 #define ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
     .backend = "cudnn", .version = 2, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
-    .workspace = dnn_workspace, .plan = dnn_plan, .plan_release = dnn_plan_release, .run = dnn_run
+    .alignment = CUDA_VECTOR, .workspace = dnn_workspace, .plan = dnn_plan,       \
+    .plan_release = dnn_plan_release, .run = dnn_run
 
 const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",

@@ -281,8 +281,9 @@ enum {
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
     .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
     .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
-    .admit = cuda_attention_admit, .cost = cuda_attention_cost, .workspace = workspace,           \
-    .plan = plan_attention, .plan_release = cuda_plan_release, .run = run_attention
+    .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = cuda_attention_cost,         \
+    .workspace = workspace, .plan = plan_attention, .plan_release = cuda_plan_release,            \
+    .run = run_attention
 
 const tn_kernel_row cuda_attention_row = {
     .name = "cuda.attention.own",

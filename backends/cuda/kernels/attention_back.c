@@ -119,6 +119,7 @@ const tn_kernel_row cuda_attention_backward_row = {
     .backend = "mem_efficient",
     .op = TN_OP_ATTENTION_BACKWARD,
     .version = 1,
+    .alignment = CUDA_VECTOR,
     .dtypes = cuda_float_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
     .honours = USES,

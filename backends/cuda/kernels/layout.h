@@ -85,11 +85,16 @@ unsigned cuda_dropout_least(double dropout);
 cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
                                        uint16_t one);
 
+/* Bytes that a thread reads or writes at once, where they are aligned to that: the largest alignment that kernels
+ * distinguish. No element is larger. */
+enum { CUDA_VECTOR = 16 };
+
 /* What a row says of itself but for its op. The number goes up with all of them. */
 #define CUDA_ROW(word, NAME)                                                               \
     .struct_size = sizeof(tn_kernel_row), .name = "cuda." word ".own", .platform = "cuda", \
     .library = "nvrtc", .op = TN_OP_##NAME, .version = 2, .flops_per_us = 2e7,             \
-    .bytes_per_us = 3e6, .overhead_us = 4, .plan_release = cuda_plan_release
+    .bytes_per_us = 3e6, .overhead_us = 4, .alignment = CUDA_VECTOR,                       \
+    .plan_release = cuda_plan_release
 
 extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,
     cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row,

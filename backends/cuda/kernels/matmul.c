@@ -243,6 +243,7 @@ const tn_kernel_row cuda_matmul_int8_row = {
     .flops_per_us = 2e7,
     .bytes_per_us = 3e6,
     .overhead_us = 4,
+    .alignment = CUDA_VECTOR,
     .dtypes = (const tn_dtype[]){TN_I8, 0},
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT | TN_NUM_CROSS_DEVICE,
     .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |

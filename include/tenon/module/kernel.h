@@ -5,9 +5,9 @@
  * bits included: a kernel built today can never silently ignore a feature of tomorrow. It also holds
  * what the row declares of its numbers against the settings. What is left, `admit` decides.
  *
- * Plans are told apart by dtypes, shapes, strides, alignments, `uses` and words of the op, not by its
- * numbers (alpha, beta, epsilon, a value): so `admit`, `workspace`, `cost` and `plan` do not look at
- * those.
+ * Plans are told apart by dtypes, shapes, strides, alignments up to the row's `alignment`, `uses` and
+ * words of the op, not by its numbers (alpha, beta, epsilon, a value): so `admit`, `workspace`, `cost`
+ * and `plan` do not look at those.
  *
  * Thread-safety: rows are constant; `admit`, `workspace` and `cost` are pure; `plan` and `run` may be called
  * from several threads at once. */
@@ -179,8 +179,14 @@ typedef struct tn_kernel_row {
      * problem the error is told with, or `count` where it was no single one's fault. NULL: they are run one after
      * another. */
     tn_status (*run_many)(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err);
+    /* The largest alignment of an operand, in bytes, that any function of the row distinguishes: 16 for a row that
+     * refuses memory that is not aligned to 16, or reads 16 bytes at once where it is. A power of two, at most
+     * TN_OP_ALIGNMENT_MAX; 0 is 1: the row takes any memory in the same way. The row's functions see no operand
+     * aligned to more than this. Calls whose memory differs only in larger alignments share plans, tests and, if no
+     * other row of the op distinguishes them, times. A row that ends before this field distinguishes all. */
+    int64_t alignment;
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, run_many);
+TN_ENDS_WITH(tn_kernel_row, alignment);
 
 TN_END_DECLS
 

@@ -48,7 +48,7 @@ enum {
 typedef struct tn_layout {
     tn_dtype dtype;
     int32_t rank;
-    int64_t alignment;              /* of its first element, in bytes */
+    int64_t alignment; /* of its first element, in bytes; for a kernel, at most the row's */
     int64_t shape[TN_OP_RANK_MAX];  /* the first `rank` of them */
     int64_t stride[TN_OP_RANK_MAX]; /* in elements; 0 where one element serves a whole dimension */
 } tn_layout;
