@@ -10,7 +10,8 @@ TN_BEGIN_DECLS
 
 /* Makes the plan of a problem ahead: opens the library, tests the kernel where that is due, times
  * candidates where that is wished. With plan.only_prepared, what no plan serves that was made so, or by an earlier
- * call, is refused. */
+ * call, is refused. A plan serves memory of every alignment that its kernel can run at and that no kernel
+ * of the op is chosen by. */
 TN_API tn_status tn_prepare(const tn_context *context, const char *problem, tn_error *err);
 
 /* How the plans of a device stand. */

@@ -75,8 +75,8 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* What tells plans apart: the op, the device in this life, what the op reads of the context, and
- * whatever choices are made by. */
+/* What tells plans apart: the op with the alignments that some kernel distinguishes, the device in this life,
+ * what the op reads of the context, and whatever choices are made by. */
 typedef struct key {
     uint64_t words[KEY_MOST];
     size_t count;
@@ -86,7 +86,8 @@ typedef struct key {
 static void make_key(const tni_question *question, key *out)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
-    size_t count = tni_op_key(question->op, out->words);
+    int64_t alignment = tni_kernels_alignment(question->device->platform->name, question->op->kind);
+    size_t count = tni_op_key_up_to(question->op, alignment, out->words);
     uint64_t life = (uint32_t)tni_life_of(question->device);
     out->words[count++] = (uint64_t)question->device->ordinal << 32 | life;
     out->words[count++] = tni_context_hash(question->context, class);
@@ -100,6 +101,16 @@ static bool is_of(const tni_plan *plan, const key *k)
 {
     return plan->hash == k->hash && plan->key_count == k->count &&
            memcmp(plan->key, k->words, k->count * sizeof k->words[0]) == 0;
+}
+
+/* True if the plan is of the same key, but for alignments. */
+static bool is_of_any_alignment(const tni_plan *plan, const key *k)
+{
+    enum { AFTER = TNI_KEY_ALIGNMENTS + 1 };
+    return plan->key_count == k->count &&
+           memcmp(plan->key, k->words, TNI_KEY_ALIGNMENTS * sizeof k->words[0]) == 0 &&
+           memcmp(&plan->key[AFTER], &k->words[AFTER], (k->count - AFTER) * sizeof k->words[0]) ==
+               0;
 }
 
 static void thread_ends(tni_thread_end *end)
@@ -162,7 +173,7 @@ static bool find_here(const key *k, tni_lease *out)
     if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(&here->front, at->plan))
         return false;
     at->uses++;
-    *out = (tni_lease){at->plan, &at->uses};
+    *out = (tni_lease){.plan = at->plan, .uses = &at->uses};
     return true;
 }
 
@@ -172,13 +183,13 @@ static void lend(tni_plan *plan, tni_lease *out)
     thread *here = this_thread();
     place *at = here ? &here->places[plan->hash % PLACES] : NULL;
     if (!at || at->uses > 0 || atomic_load_explicit(&plan->dead, memory_order_acquire)) {
-        *out = (tni_lease){plan, NULL};
+        *out = (tni_lease){.plan = plan};
         return;
     }
     tni_plan_release(at->plan);
     at->plan = plan;
     at->uses = 1;
-    *out = (tni_lease){plan, &at->uses};
+    *out = (tni_lease){.plan = plan, .uses = &at->uses};
 }
 
 void tni_lease_end(tni_lease *lease)
@@ -327,57 +338,134 @@ static void release_all(tni_plan *list)
     }
 }
 
-static tn_status not_prepared(const tni_question *question, tn_error *err)
+/* A plan of the key but for alignments: the newest that needs no more alignment than the key has, or without
+ * `serves` the newest of all. NULL for none. */
+static tni_plan *find_of_alignment(const tni_question *question, const key *k, bool serves)
 {
-    tni_buffer text = {0};
+    const shelf *on = cache.shelves;
+    while (on && on->device != question->device)
+        on = on->next;
+    tni_plan *plan = on ? on->newest : NULL;
+    while (plan && !(is_of_any_alignment(plan, k) &&
+                     (!serves || tni_alignments_reach(k->words[TNI_KEY_ALIGNMENTS],
+                                                      plan->key[TNI_KEY_ALIGNMENTS]))))
+        plan = plan->older;
+    return plan;
+}
+
+/* Without the lock. Writes the problem of a plan that only the alignments keep from serving; nothing if there is
+ * none. */
+static void write_unaligned(const tni_question *question, const key *k, tni_buffer *out)
+{
+    tn_op op = *question->op;
+    lock();
+    const tni_plan *plan = find_of_alignment(question, k, false);
+    if (plan)
+        tni_alignments_set(&op, plan->key[TNI_KEY_ALIGNMENTS]);
+    unlock();
+    if (plan)
+        tni_problem_write(&op, question->device->id, out);
+}
+
+/* Without the lock. */
+static tn_status not_prepared(const tni_question *question, const key *k, tn_error *err)
+{
+    const char *why =
+        question->recorded ? "a graph is being recorded, and" : "plan.only_prepared is set, and";
+    const char *what = question->recorded ? "no plan is at hand" : "this process prepared nothing";
+    const char *where = tni_op_class_of(question->op->kind)->where;
+    tni_buffer text = {0}, other = {0};
+    tn_status status;
     tni_problem_write(question->op, question->device->id, &text);
-    tn_status status =
-        tn_fail(err, TN_REFUSED, 0, tni_op_class_of(question->op->kind)->where,
-                question->recorded
-                    ? "a graph is being recorded, and no plan is at hand for %s; call it once "
-                      "before, or prepare it with tn_prepare"
-                    : "plan.only_prepared is set, and this process prepared nothing for %s; "
-                      "prepare it with tn_prepare",
-                tni_buffer_text(&text));
+    write_unaligned(question, k, &other);
+    if (other.length > 0)
+        status = tn_fail(
+            err, TN_REFUSED, 0, where,
+            "%s the plan at hand needs memory aligned as in %.150s, found %.150s; align the "
+            "memory so, or prepare the problem with tn_prepare for this alignment",
+            why, tni_buffer_text(&other), tni_buffer_text(&text));
+    else
+        status = tn_fail(err, TN_REFUSED, 0, where, "%s %s for %s; %sprepare it with tn_prepare",
+                         why, what, tni_buffer_text(&text),
+                         question->recorded ? "call it once before, or " : "");
+    tni_buffer_release(&other);
     tni_buffer_release(&text);
     return status;
 }
 
-/* The state that serves the question with this candidate: one that is shared, or a new one. Without the
- * lock; counted for the caller. */
-static tn_status get_state(const tni_question *question, const tni_contender *of, bool may_make,
-                           bool *out_shared, tni_state **out, tn_error *err)
+/* The state that serves the question with this candidate, if it is there; `like` gets its words. Without the lock;
+ * counted for the caller. */
+static tni_state *share_state(const tni_question *question, const tni_contender *of,
+                              tni_state *like)
 {
-    tni_state like;
-    tni_state_begin(question, of, &like);
+    tni_state_begin(question, of, like);
     lock();
-    tni_state *found = find_state(&like);
+    tni_state *found = find_state(like);
     if (found)
         tni_state_retain(found);
     unlock();
-    *out_shared = found != NULL;
-    if (found) {
-        *out = found;
-        return TN_OK;
-    }
-    if (may_make)
-        return tni_state_make(question, &like, out, err);
-    return not_prepared(question, err);
+    return found;
 }
 
-tn_status tni_prepared_check(const tni_question *question, const tni_contender *of, tn_error *err)
+/* The first candidate from `index` on that may be taken and has a state; the number of those that are admitted if
+ * none has. Without the lock. */
+static size_t find_prepared(const tni_question *question, const tni_choice *choice, size_t index)
 {
     tni_state like;
-    key k;
-    if (!tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED))
-        return TN_OK;
-    make_key(question, &k);
-    tni_state_begin(question, of, &like);
+    for (; index < choice->admitted; index++) {
+        const tni_contender *of = &choice->candidates[index];
+        tni_state *found =
+            of->verdict == TN_VERDICT_UNTESTED ? NULL : share_state(question, of, &like);
+        tni_state_release(found);
+        if (found)
+            break;
+    }
+    return index;
+}
+
+/* Moves an admitted candidate to the front, as the one that is chosen. */
+static void choose_candidate(tni_choice *choice, size_t index)
+{
+    tni_contender moved = choice->candidates[index];
+    for (size_t i = 0; i < choice->admitted; i++) {
+        if (choice->candidates[i].verdict == TN_VERDICT_CHOSEN)
+            choice->candidates[i].verdict = TN_VERDICT_ADMITTED;
+    }
+    memmove(&choice->candidates[1], &choice->candidates[0], index * sizeof moved);
+    choice->candidates[0] = moved;
+    choice->candidates[0].verdict = TN_VERDICT_CHOSEN;
+}
+
+/* Where the kernel of the plan that a call would find stands among those that are admitted; their number if there is
+ * no such plan. Without the lock. */
+static size_t find_kept(const tni_question *question, const key *k, const tni_choice *choice)
+{
+    size_t index = 0;
     tni_once_run(&watched, watch);
     lock();
-    bool found = find(&k) || find_state(&like);
+    const tni_plan *plan = find(k);
+    plan = plan ? plan : find_of_alignment(question, k, true);
+    while (index < choice->admitted && !(plan && choice->candidates[index].kernel == plan->kernel))
+        index++;
     unlock();
-    return found ? TN_OK : not_prepared(question, err);
+    return index;
+}
+
+tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, tn_error *err)
+{
+    key k;
+    if (choice->admitted == 0 ||
+        !tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED))
+        return TN_OK;
+    make_key(question, &k);
+    size_t index = find_kept(question, &k, choice);
+    if (index == choice->admitted)
+        index = find_prepared(question, choice, 0);
+    if (index == choice->admitted)
+        return not_prepared(question, &k, err);
+    if (index > 0)
+        choose_candidate(choice, index);
+    return TN_OK;
 }
 
 /* Puts a new plan in, or finds that another thread was faster. Returns the one that counts, with a count
@@ -411,24 +499,37 @@ static tni_plan *keep(const tni_question *question, const key *k, bool shared, t
     return made;
 }
 
-/* What was chosen, bound and kept. Without the lock. */
+static bool may_make_plans(const tni_question *question, bool preparing)
+{
+    return preparing || !tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED);
+}
+
+/* What was chosen, bound and kept. Where plans may not be made, the first from there on that is prepared; one that was
+ * not chosen is not kept. Without the lock. */
 static tn_status bind(const tni_question *question, bool preparing, const key *k,
                       const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
 {
-    bool may_make =
-        preparing || !tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED);
-    bool shared = false;
-    tni_state *state = NULL;
+    tni_state like;
     tni_plan *made = NULL;
-    const tni_contender *chosen = &choice->candidates[index];
-    tn_status status = get_state(question, chosen, may_make, &shared, &state, err);
+    const bool may_make = may_make_plans(question, preparing);
+    const size_t taken = may_make ? index : find_prepared(question, choice, index);
+    if (taken == choice->admitted)
+        return not_prepared(question, k, err);
+    const tni_contender *chosen = &choice->candidates[taken];
+    tni_state *state = share_state(question, chosen, &like);
+    const bool shared = state != NULL;
+    tn_status status = TN_OK;
+    if (!shared)
+        status = may_make ? tni_state_make(question, &like, &state, err)
+                          : not_prepared(question, k, err);
     if (!status && state)
         status = tni_plan_bind(question, chosen, state, k->words, k->count, &made, err);
     if (status || !made)
         return status;
     made->hash = k->hash;
-    tni_fallback_count(question, choice, index);
-    *out = keep(question, k, shared, made);
+    tni_fallback_count(question, choice, taken);
+    atomic_store_explicit(&made->dead, taken != index, memory_order_release);
+    *out = taken == index ? keep(question, k, shared, made) : made;
     return TN_OK;
 }
 
@@ -437,7 +538,7 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
 {
     size_t index = 0;
     if (question->recorded)
-        return not_prepared(question, err);
+        return not_prepared(question, k, err);
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_no_memory(err, "plan", "a choice");
@@ -455,10 +556,13 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
     return status;
 }
 
-static tni_plan *find_in_table(const key *k)
+/* With `serves`, also one that was made for less alignment. */
+static tni_plan *find_in_table(const tni_question *question, const key *k, bool serves)
 {
     lock();
     tni_plan *found = find(k);
+    if (!found && serves)
+        found = find_of_alignment(question, k, true);
     if (found) {
         tni_plan_retain(found);
         atomic_store_explicit(&found->used, true, memory_order_relaxed);
@@ -479,10 +583,14 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     tni_decide_request(question);
     make_key(question, &k);
     tni_once_run(&watched, watch);
-    tni_plan *plan = keeps ? find_in_table(&k) : NULL;
+    bool serves = question->recorded || !may_make_plans(question, preparing);
+    tni_plan *plan = keeps ? find_in_table(question, &k, serves) : NULL;
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
-    if (!status && plan) /* never one without the other */
+    if (!status && plan) { /* never one without the other */
+        bool stands_in = serves && (!is_of(plan, &k) || atomic_load(&plan->dead));
         lend(plan, out);
+        out->stands_in = stands_in;
+    }
     return status;
 }
 

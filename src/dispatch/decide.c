@@ -367,6 +367,7 @@ static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_conten
 {
     *to = (tni_contender){
         .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
+    tni_alignments_set(asking->shown, tni_alignments_of(asking->question->op, kernel->alignment));
     predict(asking, kernel->row, to);
     try_out(asking, kernel, to);
     if (to->why.code)
@@ -427,10 +428,12 @@ static int32_t threads_of(const tn_device *device)
     return cores > 0 && cores < INT32_MAX ? (int32_t)cores : 1;
 }
 
-static void ask(const tni_question *question, tni_asking *out)
+static void ask(const tni_question *question, tn_op *shown, tni_asking *out)
 {
     bool here = is_cpu_here(question->device);
+    *shown = *question->op;
     *out = (tni_asking){.question = question,
+                        .shown = shown,
                         .class = tni_op_class_of(question->op->kind),
                         .cpu_features = here ? tni_cpu_features() : question->device->cpu_features,
                         .threads = threads_of(question->device)};
@@ -459,6 +462,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
 {
     const tni_kernel *const *kernels;
     tni_asking asking;
+    tn_op shown;
     tni_backend_wish wish;
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
@@ -467,7 +471,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     if (status)
         return status;
     tni_decide_request(question);
-    ask(question, &asking);
+    ask(question, &shown, &asking);
     if (asking.class->group == TNI_OPS_ATTENTION) {
         tni_backend_wished(question, &wish);
         asking.wish = &wish;

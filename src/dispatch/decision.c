@@ -71,9 +71,8 @@ static tn_status check_first(const tni_question *question, const tni_contender *
                              const tni_call_args *args, tn_error *err)
 {
     const tn_op *op = question->op;
-    tn_status status = tni_prepared_check(question, first, err);
-    if (status || !args)
-        return status;
+    if (!args)
+        return TN_OK;
     return tni_workspace_check(args, first->kernel->row, tni_op_is_empty(op) ? 0 : first->workspace,
                                tni_op_class_of(op->kind)->where, err);
 }
@@ -85,7 +84,7 @@ static void look_ahead(tn_decision *decision, const tni_question *question,
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
     decision->unmet = unmet ? unmet->text : "";
-    if (!check_first(question, first, args, &decision->failure))
+    if (!decision->failure.status && !check_first(question, first, args, &decision->failure))
         return;
     if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
@@ -102,10 +101,11 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
     tn_status status = tni_decide(&question, &decision->choice, err);
     if (status)
         return status;
+    decision->failure.status = TN_OK;
+    (void)tni_prepared_check(&question, &decision->choice, &decision->failure);
     decision->count = decision->choice.count;
     for (size_t i = 0; i < decision->count; i++)
         show(&decision->choice.candidates[i], &decision->candidates[i]);
-    decision->failure.status = TN_OK;
     if (tn_op_attention(&decision->op))
         status = tni_backends_make(&question, &decision->choice, bounds, &decision->backends, err);
     if (status)

@@ -74,27 +74,35 @@ tn_device *tni_plan_device(const tni_plan *plan);
 typedef struct tni_lease {
     tni_plan *plan;
     int32_t *uses; /* of the thread's own place for it; NULL: the lease is counted */
+    bool
+        stands_in; /* for a plan that may not be made now: not to be remembered as the question's */
 } tni_lease;
 tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease *out,
                          tn_error *err);
 void tni_lease_end(tni_lease *lease);
 
-/* Runs a plan on a problem of the op it was made for. NULL stream: the calling thread's current one of
- * the device; NULL workspace: the stream's own. Enqueues, and waits only where debug.sync says so. */
+/* Sets the problem's alignments to those that the plan was made for, which are no larger than those of its
+ * data: the kernel sees the same ones in every run of its plan. */
+void tni_plan_fit(const tni_plan *plan, tni_problem *problem);
+
+/* Fits the problem, whose op the plan was made for, and runs the plan on it. NULL stream: the calling thread's
+ * current one of the device; NULL workspace: the stream's own. Enqueues, and waits only where debug.sync says
+ * so. */
 typedef struct tni_call_args {
     tn_stream *stream;
     void *workspace;
     uint64_t workspace_bytes;
 } tni_call_args;
-tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
+tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, tni_problem *problem,
                        const tni_call_args *args, tn_error *err);
 
-/* With what the kernel's `pack` made of B; or NULL. */
-tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
+/* The same of a problem that is fitted, with what the kernel's `pack` made of B; or NULL. */
+tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
                               const tni_problem *problem, const void *packed,
                               const tni_call_args *args, tn_error *err);
 
-/* Problems of matmul whose plans are of one kernel, which takes many at once: tn_kernel_row.run_many. */
+/* Problems of matmul, each fitted to its plan. All plans are of one kernel, which takes many at once:
+ * tn_kernel_row.run_many. */
 typedef struct tni_many {
     const tni_plan *const *plans;
     const tni_problem *const *problems;
@@ -115,8 +123,8 @@ typedef struct tni_asked {
     const void *args; /* may be NULL, or wrong in any other way, until the problem is made */
 } tni_asked;
 
-/* Finds the plan of the problem that a call made, and runs it. */
-tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err);
+/* Finds the plan of the problem that a call made, fits the problem, and runs the plan. */
+tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *err);
 
 /* A problem's text and the device it names, as question and op. The device is "best" for none. */
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,

@@ -87,6 +87,7 @@ static tn_status take_plans(groups *all, tn_error *err)
         tn_status status = tni_lease_take(&question, false, &all->group[i].lease, &said);
         if (status)
             return refuse(i, status, &said, err);
+        tni_plan_fit(all->group[i].lease.plan, problem);
     }
     return TN_OK;
 }

@@ -13,6 +13,8 @@ typedef struct tni_asking {
     double flops;
     double bytes;
     const struct tni_backend_wish *wish; /* of attention; NULL for other ops */
+    tn_op *
+        shown; /* the question's op as the kernel at hand sees it: aligned to no more than it distinguishes */
 } tni_asking;
 
 /* False, and why, when rules forbid what they judged, or ask for another. */

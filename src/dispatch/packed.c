@@ -57,11 +57,13 @@ static tn_status copy_b(const tn_matmul_args *args, tn_device *device, tn_packed
     return status ? status : tn_stream_synchronize(stream, err);
 }
 
-/* What a kernel's own functions for packed operands are given. */
-static tn_run run_of(const tni_plan *plan, const tni_call *call, void *const *data)
+/* What a kernel's own functions for packed operands are given; its op lies in `room`. */
+static tn_run run_of(const tni_plan *plan, const tni_call *call, void *const *data, tn_op *room)
 {
     tn_run run = plan->state->made_with;
-    run.op = &plan->op;
+    *room = plan->op;
+    tni_alignments_set(room, tni_state_alignments(plan->state));
+    run.op = room;
     run.data = data;
     run.platform = call->self;
     run.device = call->device;
@@ -72,13 +74,14 @@ static tn_status pack_native(tn_packed *to, void *const *data, tn_error *err)
 {
     const tn_kernel_row *row = to->plan->kernel->row;
     tn_error said = {0};
+    tn_op shown;
     tni_call call;
     if (!row->pack || !data[TN_MATMUL_B] || tni_op_is_empty(&to->plan->op))
         return TN_OK;
     tn_status status = tni_device_open(to->plan->device, face, &call, err);
     if (status)
         return status;
-    const tn_run run = run_of(to->plan, &call, data);
+    const tn_run run = run_of(to->plan, &call, data, &shown);
     status = row->pack(&run, &to->native, &to->native_bytes, &said);
     if (status) {
         to->native = NULL;
@@ -138,7 +141,8 @@ void tn_packed_release(tn_packed *packed)
         return;
     if (packed->native && tni_device_open_to_return(packed->plan->device, &call)) {
         static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
-        const tn_run run = run_of(packed->plan, &call, nothing);
+        tn_op shown;
+        const tn_run run = run_of(packed->plan, &call, nothing, &shown);
         packed->plan->kernel->row->pack_release(&run, packed->native);
     }
     tni_plan_release(packed->plan);
@@ -163,11 +167,13 @@ uint64_t tn_packed_bytes(const tn_packed *packed, uint64_t *out_of_kernel)
 static tn_status check_same(const tn_packed *packed, const tni_problem *problem, tn_error *err)
 {
     uint64_t asked[TNI_KEY_MOST], there[TNI_KEY_MOST];
+    int64_t alignment = tni_kernels_alignment(problem->device->platform->name, TN_OP_MATMUL);
     tn_op op = problem->op;
     tni_buffer text = {0};
     forget_alignment(&op);
-    size_t count = tni_op_key(&op, asked);
-    if (problem->device == packed->plan->device && count == tni_op_key(&packed->plan->op, there) &&
+    size_t count = tni_op_key_up_to(&op, alignment, asked);
+    if (problem->device == packed->plan->device &&
+        count == tni_op_key_up_to(&packed->plan->op, alignment, there) &&
         memcmp(asked, there, count * sizeof asked[0]) == 0)
         return TN_OK;
     tni_problem_write(&packed->plan->op, packed->plan->device->id, &text);
@@ -236,5 +242,6 @@ tn_status tn_matmul_packed(const tn_packed *packed, const tn_matmul_args *args, 
     if (status)
         return status;
     call = (tni_call_args){args->stream, args->workspace, args->workspace_bytes};
-    return tni_plan_run_packed(packed->plan, packed->context, &problem, packed->native, &call, err);
+    tni_plan_fit(packed->plan, &problem);
+    return tni_plan_run_fitted(packed->plan, packed->context, &problem, packed->native, &call, err);
 }

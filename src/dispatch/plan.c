@@ -119,7 +119,7 @@ void tni_state_begin(const tni_question *question, const tni_contender *of, tni_
     out->device = question->device;
     out->bytes = 0;
     out->workspace = kernel->row->free_dims ? 0 : of->workspace;
-    out->key_count = tni_op_key(&op, out->key);
+    out->key_count = tni_op_key_up_to(&op, kernel->alignment, out->key);
     out->key[out->key_count++] = (uint32_t)tni_life_of(question->device);
     out->key[out->key_count++] = out->workspace;
     out->hash = (uint64_t)(uintptr_t)kernel;
@@ -138,6 +138,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
 {
     static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
     const tni_kernel *kernel = state->kernel;
+    tn_op shown = *question->op;
     tn_error said = {0};
     int64_t version;
     tni_call call;
@@ -145,7 +146,6 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
     tn_status status = tni_device_open(question->device, where, &call, err);
     state->made_with = (tn_run){.struct_size = sizeof(tn_run),
                                 .row = kernel->row,
-                                .op = question->op,
                                 .data = nothing,
                                 .platform = status ? NULL : call.self,
                                 .host = &kernel->record->host,
@@ -157,6 +157,8 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
         return status;
     if (kernel->talker)
         tni_library_heed(kernel->talker, question->context);
+    tni_alignments_set(&shown, tni_state_alignments(state));
+    state->made_with.op = &shown;
     state->made_with.workspace_bytes = state->workspace;
     status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
     state->made_with.plan = plan;

@@ -21,6 +21,12 @@ typedef struct tni_state {
     uint64_t key[TNI_KEY_MOST + 2]; /* the last are the device's life and the workspace */
 } tni_state;
 
+/* The alignments that the kernel was shown when it made the state, and is shown by every run. */
+static inline uint64_t tni_state_alignments(const tni_state *state)
+{
+    return state->key[TNI_KEY_ALIGNMENTS];
+}
+
 struct tni_plan {
     _Atomic int64_t references;
     _Atomic bool dead; /* it was given up: whoever still finds it makes another one */
@@ -68,8 +74,9 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
     return plan;
 }
 
-/* Whether a call could have this candidate's plan under plan.only_prepared: TN_REFUSED says what to do. */
-tn_status tni_prepared_check(const tni_question *question, const tni_contender *of, tn_error *err);
+/* Under plan.only_prepared, moves the candidate whose plan a call would have to the front of the choice.
+ * TN_REFUSED says what to do where there is no plan for the call. */
+tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, tn_error *err);
 
 /* Whether what a call brings as workspace, if anything, does for a kernel that needs so many bytes: a call's and an
  * explanation's one rule. TN_INVALID_ARGUMENT says what it needs. */

@@ -112,7 +112,7 @@ static tn_status setting(const tn_query *query, const char *key, int64_t *out)
 void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out)
 {
     *out = (tn_query){.struct_size = sizeof *out,
-                      .op = asking->question->op,
+                      .op = asking->shown,
                       .device = tni_device_described(asking->question->device),
                       .library_version = library_version,
                       .cpu_features = asking->cpu_features,

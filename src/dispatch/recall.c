@@ -1,7 +1,7 @@
 /* Most calls of a program are the same again, on other data. A thread remembers those it made last by the
  * bare words of their arguments, with the settled problem and its plan; what depends on where the data lies
- * is looked at each time: its alignment is among the words, and operands that come near the output take
- * the whole way. */
+ * is looked at each time: its alignment, as far as kernels distinguish it, is among the words, and operands
+ * that come near the output take the whole way. */
 #include "recall.h"
 
 #include "base/alloc.h"
@@ -60,16 +60,24 @@ static bool brings(const void *args, size_t offset)
     return offset && *(const size_t *)args >= offset + sizeof(void *);
 }
 
+/* The largest alignment of the tensor's memory that kernels distinguish, of those of tni_kernels_alignments_of. */
+static inline uintptr_t alignment_for(const tn_tensor *tensor, uint32_t alignments)
+{
+    return tensor->device_type == TN_DLPACK_CPU ? alignments & UINT8_MAX : alignments >> 8;
+}
+
 /* Host memory has one device; all others are told apart by their owner or DLPack's numbers. */
-static bool add_tensor(signature *s, const tn_tensor *tensor)
+static bool add_tensor(signature *s, const tn_tensor *tensor, uint32_t alignments)
 {
     enum { STRIDES = 1, READ_ONLY = 2 };
+    const uintptr_t most = alignment_for(tensor, alignments);
     size_t ndim = (size_t)tensor->ndim, n = s->count;
     if (tensor->ndim < 0 || tensor->ndim > TN_OP_RANK_MAX || (ndim > 0 && !tensor->shape))
         return false;
+    uintptr_t at = ((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset) | most;
     uint64_t traits = (tensor->strides ? STRIDES : 0) |
                       (tensor->flags & TN_TENSOR_READ_ONLY ? READ_ONLY : 0) |
-                      ((uintptr_t)tensor->data + tensor->byte_offset) % TN_OP_ALIGNMENT_MAX << 2;
+                      (uint64_t)(at & (~at + 1)) << 2;
     const tni_owner *owner = tensor->owner;
     s->words[n++] = tensor->dtype | traits << 32 | ndim << 56;
     s->words[n++] = (uint64_t)(uint32_t)tensor->device_type << 32 | (uint32_t)tensor->device_id;
@@ -100,6 +108,7 @@ static bool sign(const tni_asked *asked, signature *out)
 {
     const tni_op_class *class = asked->class;
     const tni_args_form *form = &class->args;
+    const uint32_t alignments = tni_kernels_alignments_of(class->kind);
     if (!asked->args || *(const size_t *)asked->args < form->size)
         return false;
     out->words[0] = (uint64_t) class->kind;
@@ -112,7 +121,7 @@ static bool sign(const tni_asked *asked, signature *out)
         out->tensors[i] = tensor;
         if (!tensor)
             out->words[out->count++] = 0;
-        else if (!add_tensor(out, tensor))
+        else if (!add_tensor(out, tensor, alignments))
             return false;
     }
     if (form->list && !add_list(out, asked->args, form->list))
@@ -203,7 +212,7 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
         return false;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
     call->uses++;
-    *out_status = tni_plan_run(call->plan, asked->context, &call->problem, &args, err);
+    *out_status = tni_plan_run_fitted(call->plan, asked->context, &call->problem, NULL, &args, err);
     call->uses--;
     return true;
 }
@@ -222,6 +231,18 @@ static table *make_room(void)
     if (kept && !kept->recalls)
         kept->recalls = tni_alloc_zeroed(1, sizeof *kept->recalls);
     return kept ? kept->recalls : NULL;
+}
+
+/* True if the words tell apart all alignments that kernels of the device do. */
+static bool tells_alignments(const signature *s, const tni_op_class *class, const tn_device *device)
+{
+    const uint32_t alignments = tni_kernels_alignments_of(class->kind);
+    uintptr_t needed = (uintptr_t)tni_kernels_alignment(device->platform->name, class->kind);
+    for (int32_t i = 0; class->operands[i]; i++) {
+        if (s->tensors[i] && alignment_for(s->tensors[i], alignments) < needed)
+            return false;
+    }
+    return true;
 }
 
 /* False for operands without elements, whose data need not be anywhere. */
@@ -254,7 +275,7 @@ void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_pla
     memory *made = tni_alloc_zeroed(1, sizeof *made + s.count * sizeof s.words[0]);
     if (!made)
         return;
-    if (!measure(&s, asked->class, made)) {
+    if (!tells_alignments(&s, asked->class, problem->device) || !measure(&s, asked->class, made)) {
         tni_release(made);
         return;
     }

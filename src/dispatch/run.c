@@ -38,9 +38,9 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
 /* The caller's scratch memory, which was checked, or the stream's: *out_taken is to be given back then; or the
  * graph's that is being recorded. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
-                                const char *face, tn_run *run, tni_scratch **out_taken,
-                                tn_error *err)
+                                tn_run *run, tni_scratch **out_taken, tn_error *err)
 {
+    const char *face = tni_op_class_of(plan->op.kind)->where;
     run->workspace_bytes = plan->workspace;
     if (args->workspace) {
         run->workspace = args->workspace;
@@ -54,15 +54,17 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
     return status;
 }
 
-/* What failed, with the problem it failed on. */
+/* What failed, with the problem it failed on, which has the alignments of its data. */
 static tn_status failed(const tni_call *call, const tni_plan *plan, const tni_problem *problem,
                         tn_status status, tn_error *said, tn_error *err)
 {
+    tni_problem placed = *problem;
     tni_buffer text = {0};
     size_t used;
+    tni_problem_place(&placed);
     said->message[sizeof said->message - 1] = '\0';
     used = strlen(said->message);
-    tni_problem_write(&problem->op, plan->device->id, &text);
+    tni_problem_write(&placed.op, plan->device->id, &text);
     snprintf(said->message + used, sizeof said->message - used, "%s%s", used ? "; " : "",
              tni_buffer_text(&text));
     tni_buffer_release(&text);
@@ -169,16 +171,15 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
                      const void *packed, const tni_call_args *args, tn_stream *stream,
                      tn_error *err)
 {
-    const char *face = tni_op_class_of(problem->op.kind)->where;
     tni_scratch *taken = NULL;
     tn_graph *graph = tni_graph_of(stream);
     tn_run run = begin(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
-        return tni_graph_refuse(stream, face, "of a packed B the graph could not keep the memory",
-                                err);
+        return tni_graph_refuse(stream, tni_op_class_of(problem->op.kind)->where,
+                                "of a packed B the graph could not keep the memory", err);
     if (plan->workspace > 0) {
-        tn_status status = find_workspace(plan, args, stream, face, &run, &taken, err);
+        tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
         if (status)
             return status;
     }
@@ -192,13 +193,19 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
     return status;
 }
 
-tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, const tni_problem *problem,
-                       const tni_call_args *args, tn_error *err)
+void tni_plan_fit(const tni_plan *plan, tni_problem *problem)
 {
-    return tni_plan_run_packed(plan, context, problem, NULL, args, err);
+    tni_alignments_set(&problem->op, tni_state_alignments(plan->state));
 }
 
-tn_status tni_plan_run_packed(const tni_plan *plan, const tn_context *context,
+tn_status tni_plan_run(const tni_plan *plan, const tn_context *context, tni_problem *problem,
+                       const tni_call_args *args, tn_error *err)
+{
+    tni_plan_fit(plan, problem);
+    return tni_plan_run_fitted(plan, context, problem, NULL, args, err);
+}
+
+tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
                               const tni_problem *problem, const void *packed,
                               const tni_call_args *args, tn_error *err)
 {
@@ -261,7 +268,6 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
                            tn_run *runs, size_t *out_failed, tn_error *err)
 {
     const tni_plan *greatest = many->plans[0];
-    const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
     const tni_call_args args = {.stream = stream};
     tni_scratch *taken = NULL;
     tn_run with = {.struct_size = sizeof with};
@@ -269,7 +275,7 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
     for (size_t i = 1; i < many->count; i++)
         greatest = many->plans[i]->workspace > greatest->workspace ? many->plans[i] : greatest;
     if (greatest->workspace > 0)
-        status = find_workspace(greatest, &args, stream, face, &with, &taken, err);
+        status = find_workspace(greatest, &args, stream, &with, &taken, err);
     if (status)
         return status;
     begin_many(many, call, stream, &with, runs);
@@ -314,7 +320,7 @@ bool tni_is_recorded(tn_stream *on, tn_device *device)
     return stream && (tni_graph_of(stream) || tni_capture_is_on(stream));
 }
 
-tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_error *err)
+tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *err)
 {
     tni_lease lease;
     tni_call_args args;
@@ -326,8 +332,10 @@ tn_status tni_dispatch(const tni_asked *asked, const tni_problem *problem, tn_er
     tn_status status = tni_lease_take(&question, false, &lease, err);
     if (status)
         return status;
-    tni_recall_keep(asked, problem, lease.plan);
-    status = tni_plan_run(lease.plan, asked->context, problem, &args, err);
+    tni_plan_fit(lease.plan, problem);
+    if (!lease.stands_in)
+        tni_recall_keep(asked, problem, lease.plan);
+    status = tni_plan_run_fitted(lease.plan, asked->context, problem, NULL, &args, err);
     tni_lease_end(&lease);
     return status;
 }

@@ -81,15 +81,57 @@ tn_status tni_op_settle(tn_op *op, tn_error *err)
     return tni_op_class_of(op->kind)->settle(op, err);
 }
 
+/* Four bits for each operand: 0 for an absent one, else one more than the logarithm of its alignment. */
+enum { ALIGNMENT_BITS = 4, ALIGNMENT_MASK = 15 };
+TN_STATIC_ASSERT(TN_OP_OPERANDS_MAX *ALIGNMENT_BITS <= 64, "alignments do not fit in one word");
+
+uint64_t tni_alignments_of(const tn_op *op, int64_t most)
+{
+    uint64_t word = 0;
+    for (int32_t i = 0; i < op->count; i++) {
+        const tn_layout *layout = &op->operand[i];
+        int64_t alignment = !layout->dtype             ? 0
+                            : layout->alignment < most ? layout->alignment
+                                                       : most;
+        uint64_t bits = 0;
+        while (alignment >> bits)
+            bits++;
+        word |= bits << i * ALIGNMENT_BITS;
+    }
+    return word;
+}
+
+bool tni_alignments_reach(uint64_t has, uint64_t needs)
+{
+    while (needs && (has & ALIGNMENT_MASK) >= (needs & ALIGNMENT_MASK)) {
+        has >>= ALIGNMENT_BITS;
+        needs >>= ALIGNMENT_BITS;
+    }
+    return needs == 0;
+}
+
+void tni_alignments_set(tn_op *op, uint64_t alignments)
+{
+    for (int32_t i = 0; i < op->count; i++, alignments >>= ALIGNMENT_BITS) {
+        if (alignments & ALIGNMENT_MASK)
+            op->operand[i].alignment = INT64_C(1) << ((alignments & ALIGNMENT_MASK) - 1);
+    }
+}
+
 size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST])
+{
+    return tni_op_key_up_to(op, TN_OP_ALIGNMENT_MAX, out);
+}
+
+size_t tni_op_key_up_to(const tn_op *op, int64_t alignment, uint64_t out[TNI_KEY_MOST])
 {
     size_t count = 0;
     out[count++] = (uint64_t)op->kind;
     out[count++] = op->uses;
+    out[count++] = tni_alignments_of(op, alignment);
     for (int32_t i = 0; i < op->count; i++) {
         const tn_layout *layout = &op->operand[i];
-        uint64_t alignment = layout->dtype ? (uint64_t)layout->alignment : 0;
-        out[count++] = layout->dtype | (uint64_t)layout->rank << 32 | alignment << 40;
+        out[count++] = layout->dtype | (uint64_t)layout->rank << 32;
         for (int32_t d = 0; d < layout->rank; d++) {
             out[count++] = (uint64_t)layout->shape[d];
             out[count++] = (uint64_t)layout->stride[d];

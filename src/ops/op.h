@@ -122,10 +122,26 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
 /* The text of an op, with "@device" unless that is NULL or "". */
 void tni_problem_write(const tn_op *op, const char *device, tni_buffer *out);
 
-/* What plans are told apart by, as words: kind, uses, layouts, the class's own. Returns how many.
- * Equal words, equal plans. */
-enum { TNI_KEY_MOST = 2 + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8 };
-size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST]);
+/* Sets the alignments of a problem's operands to those that their data has. */
+void tni_problem_place(tni_problem *problem);
+
+/* The alignments of all operands in one word, none counted as more than `most`, a power of two. */
+uint64_t tni_alignments_of(const tn_op *op, int64_t most);
+
+/* True if every operand of `has` is aligned at least as well as that of `needs`. */
+bool tni_alignments_reach(uint64_t has, uint64_t needs);
+
+/* Sets the alignments of the op's operands to those of the word, which is of an op with the same operands. */
+void tni_alignments_set(tn_op *op, uint64_t alignments);
+
+/* What plans are told apart by, as words: kind, uses, alignments, layouts, the class's own. Returns how
+ * many. Equal words, equal plans. Alignments beyond `alignment` are not told apart. */
+enum {
+    TNI_KEY_ALIGNMENTS = 2, /* where tni_alignments_of stands among the words */
+    TNI_KEY_MOST = 3 + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8
+};
+size_t tni_op_key_up_to(const tn_op *op, int64_t alignment, uint64_t out[TNI_KEY_MOST]);
+size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST]); /* tells all alignments apart */
 
 /* The op with what the dims, DIM bits, say of it taken out, strides among it: what one plan serves. */
 void tni_op_free(const tn_op *op, uint64_t dims, tn_op *out);

@@ -17,6 +17,14 @@ static int64_t alignment_of(const void *address)
     return (int64_t)(bits & (~bits + 1));
 }
 
+void tni_problem_place(tni_problem *problem)
+{
+    for (int32_t i = 0; i < problem->op.count; i++) {
+        if (problem->op.operand[i].dtype)
+            problem->op.operand[i].alignment = alignment_of(problem->data[i]);
+    }
+}
+
 tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char *name,
                           tn_layout *out, tni_layout *out_extent, tn_error *err)
 {

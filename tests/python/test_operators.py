@@ -432,6 +432,22 @@ def test_explain(random):
         tenon.explain(len, a)
 
 
+def test_prepare_serves_memory_at_any_address(random):
+    def lay(offset):
+        room = numpy.zeros(8 * 8 * 4 + 128, numpy.uint8)
+        first = -room.ctypes.data % 64 + offset
+        made = room[first:first + 8 * 8 * 4].view(numpy.float32).reshape(8, 8)
+        made[:] = normal(random, 8, 8)
+        return made
+
+    a, b = lay(0), lay(0)
+    tenon.prepare(tenon.matmul, a, b)
+    with tenon.settings.scope({"plan.only_prepared": True}):
+        for i in range(300):
+            a, b = lay(i * 4 % 64), lay(i // 16 * 4 % 64)
+            numpy.testing.assert_allclose(tenon.matmul(a, b), a @ b, rtol=1e-4, atol=1e-5)
+
+
 def test_lock(tmp_path):
     path, other = tmp_path / "a.lock", tmp_path / "b.lock"
     problem = "matmul:f32:m=8,n=8,k=8@cpu"

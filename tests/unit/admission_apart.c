@@ -52,7 +52,7 @@ static tn_status admit_pages(const tn_kernel_row *row, const tn_query *query, tn
 
 static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
 
-#define ROW(word, dims)                                            \
+#define ROW(word, dims, aligned)                                   \
     static const tn_kernel_row word = {.struct_size = sizeof word, \
                                        .name = "cpu.fill." #word,  \
                                        .platform = "cpu",          \
@@ -60,14 +60,15 @@ static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
                                        .version = 1,               \
                                        .dtypes = only_f32,         \
                                        .free_dims = dims,          \
+                                       .alignment = aligned,       \
                                        .flops_per_us = 1,          \
                                        .bytes_per_us = 1,          \
                                        .overhead_us = 1000,        \
                                        .admit = admit_pages,       \
                                        .run = run_pages}
-ROW(pages, 0);
-ROW(paging, TN_EACH_DIM_ALL);
-ROW(torn, 0);
+ROW(pages, 0, 16);
+ROW(paging, TN_EACH_DIM_ALL, 0);
+ROW(torn, 0, 0);
 static const tn_kernel_row *const rows[] = {&pages, &paging, &torn, NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
@@ -170,6 +171,18 @@ static void free_dimensions_make_one_problem(void **state)
     assert_int_equal(examine("cpu.fill.paging", page, NULL), TN_OK);
     assert_int_equal(standing("cpu.fill.paging", two_pages, &why), TNI_TRUST_PASSED);
     assert_int_equal(standing("cpu.fill.paging", "fill:f32:shape=4096,value=2,align=4", &why),
+                     TNI_TRUST_PASSED);
+}
+
+/* Memory is another problem where the kernel distinguishes its alignment. */
+static void alignments_make_another_problem(void **state)
+{
+    tn_refusal why = {.struct_size = sizeof why};
+    (void)state;
+    assert_int_equal(examine("cpu.fill.pages", page, NULL), TN_OK);
+    assert_int_equal(standing("cpu.fill.pages", "fill:f32:shape=4096,value=2,align=16", &why),
+                     TNI_TRUST_PASSED);
+    assert_int_equal(standing("cpu.fill.pages", "fill:f32:shape=4096,value=2,align=8", &why),
                      TNI_TRUST_UNTESTED);
 }
 
@@ -341,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_ones_are_tested_with_their_own),
         cmocka_unit_test(free_dimensions_make_one_problem),
+        cmocka_unit_test(alignments_make_another_problem),
         cmocka_unit_test(odd_ones_that_are_wrong_are_out),
         cmocka_unit_test(tests_have_their_limits),
         cmocka_unit_test(many_problems_are_remembered),

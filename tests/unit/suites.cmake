@@ -134,6 +134,7 @@ if(UNIX)
     tenon_test(unit/${suite} LABELS concurrency SOURCES unit/attention_rows.c
       DEFINITIONS SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
   endforeach()
+  tenon_test(unit/alignment SOURCES unit/toy.c)
   tenon_test(unit/grouped SOURCES unit/toy.c)
   tenon_test(unit/grouped_apart SOURCES unit/toy.c)
   tenon_test(unit/packed LABELS concurrency SOURCES unit/toy.c)

@@ -285,6 +285,32 @@ static void times_outlive_the_process(void **state)
     tn_context_release(context);
 }
 
+/* Kernels that take any memory in the same way are timed once for a shape, wherever its operands lie. */
+static void alignments_are_not_timed_apart(void **state)
+{
+    tn_context *context = sim_context(NULL, 0);
+    sim_asked asked;
+    char problem[96];
+    (void)state;
+    forget_all();
+    sim_set(hard, rising);
+    sim_ask(&asked, context, PROBLEM);
+    assert_int_equal(tune(&asked), TN_OK);
+    int64_t before = runs();
+    for (int in = 1; in <= 64; in *= 2) {
+        for (int out = 1; out <= 64; out *= 2) {
+            snprintf(problem, sizeof problem, "unary:f32:kind=neg,shape=256,align=%d;%d@sim:0", in,
+                     out);
+            sim_ask(&asked, context, problem);
+            assert_false(is_due(&asked));
+            assert_int_equal(tune(&asked), TN_OK);
+            assert_string_equal(order(&asked), "dcba");
+        }
+    }
+    assert_int_equal(runs(), before);
+    tn_context_release(context);
+}
+
 /* What a time depends on makes it another one; what it does not, does not. */
 static void times_are_kept_by_what_they_depend_on(void **state)
 {
@@ -544,6 +570,7 @@ int main(void)
         cmocka_unit_test(only_so_many_are_timed),
         cmocka_unit_test(nothing_is_timed_without_need),
         cmocka_unit_test(times_outlive_the_process),
+        cmocka_unit_test(alignments_are_not_timed_apart),
         cmocka_unit_test(times_are_kept_by_what_they_depend_on),
         cmocka_unit_test(what_fails_is_left_out),
         cmocka_unit_test(what_fails_late_has_no_time),

@@ -293,9 +293,11 @@ static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err)
 {
-    const sampled s = {sample, plan, problem, stream};
+    tni_problem placed = *problem;
+    const sampled s = {sample, plan, &placed, stream};
     tni_difference difference;
     outputs found = {.block = {0}};
+    tni_problem_place(&placed);
     tn_status status = fetch_outputs(&s, &found, err);
     if (!status)
         status = expect(&s, err);

@@ -104,7 +104,7 @@ static size_t make_words(const tni_exam *exam, uint64_t out[TNI_KEY_MOST])
 {
     tn_op op;
     tni_op_free(exam->op, exam->kernel->row->free_dims, &op);
-    return tni_op_key(&op, out);
+    return tni_op_key_up_to(&op, exam->kernel->alignment, out);
 }
 
 /* With the lock held; or NULL. */

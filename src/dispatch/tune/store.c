@@ -72,13 +72,16 @@ static uint64_t hash_of(const tni_buffer *key)
     return hash;
 }
 
-/* Numbers that plans are not told apart by, such as alpha, are not in it. */
+/* Numbers that plans are not told apart by, such as alpha, are not in it, nor are alignments that no kernel
+ * distinguishes. */
 static bool make_key(const tni_question *question, tni_buffer *key)
 {
     uint64_t words[TNI_KEY_MOST];
     char room[TNI_SETUP_DRIVER];
     tni_setup setup;
-    size_t count = tni_op_key(question->op, words);
+    size_t count = tni_op_key_up_to(
+        question->op, tni_kernels_alignment(question->device->platform->name, question->op->kind),
+        words);
     tni_setup_of(question->device, room, &setup);
     tni_settings_differing(question->context, question->op, true, key);
     tni_buffer_format(key, "\n%d\n%s\n%s\n%s\n%lld\n", TNI_SELECTIONS_FORMAT, setup.name,

@@ -79,9 +79,11 @@ typedef struct bench {
 static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
 {
     const tni_call_args args = {.stream = b->stream};
+    tni_problem problem = b->problem[b->place];
     tn_status status = TN_OK;
+    tni_plan_fit(c->plan, &problem);
     for (int64_t i = 0; i < c->calls && !status; i++)
-        status = tni_plan_run(c->plan, b->question->context, &b->problem[b->place], &args, err);
+        status = tni_plan_run_fitted(c->plan, b->question->context, &problem, NULL, &args, err);
     return status;
 }
 
