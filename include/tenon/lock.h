@@ -8,7 +8,9 @@
  * A problem that the lock names may be computed by that kernel alone; where that one cannot be taken, the
  * call ends with TN_REFUSED and says which is locked, and why it is not taken. A lock speaks of its devices
  * by their names ("cuda:0"), and of others that have the same name of hardware and architecture. Numbers of
- * a problem that no kernel is chosen by, such as alpha, do not count.
+ * a problem that no kernel is chosen by, such as alpha, do not count. An entry holds for every alignment of the
+ * problem's memory; where the locked kernel cannot run at one, the call ends with TN_REFUSED. Of several
+ * entries that differ in alignment, the one for the most alignment that the memory has counts.
  *
  * Thread-safety: Safe; a report is constant once made. */
 #ifndef TENON_LOCK_H

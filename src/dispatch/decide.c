@@ -348,8 +348,11 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
          (!tni_numerics_permit(q, kernel, &to->why) ||
           !tni_attention_permits(q, asking->wish, to) || !tni_rules_permit(&to->judged, &to->why))))
         return;
-    if (!is_capable(asking, kernel, &version, to))
+    if (!is_capable(asking, kernel, &version, to)) {
+        if (!free && to->why.code == TN_REFUSE_ALIGNMENT)
+            tni_lock_tell_alignment(q, kernel, &to->why);
         return;
+    }
     if (free) {
         to->verdict = TN_VERDICT_ADMITTED;
         return;

@@ -138,6 +138,12 @@ class Lock(Case):
         document = self.document("lock", "check", slow, code=4)
         self.assertIn("kernel", self.kinds(document))
 
+    def test_the_lock_is_followed_at_every_alignment(self):
+        path = self.lock("a.lock", MATMUL, TENON_RULES="require:cpu.matmul.ref")
+        self.assertNotEqual(self.chosen(MATMUL), "cpu.matmul.ref")
+        for align in ("16;16;16", "64;64;64", "4;32;8", "1;1;1"):
+            self.assertEqual(self.chosen(f"{MATMUL},align={align}", TENON_LOCK=path), "cpu.matmul.ref", align)
+
     def test_strict(self):
         path = self.place("strict.lock")
         self.tenon("lock", "write", path, SOFTMAX, "--strict")

@@ -1,6 +1,9 @@
-/* Alignment of memory counts in what a problem is only as far as a kernel distinguishes it: in plans, and in what
- * is prepared. */
+/* Alignment of memory counts in what a problem is only as far as a kernel distinguishes it: in plans, in what is
+ * prepared, and in locks. */
 #include "toy.h"
+
+#include "dispatch/lock/lock.h"
+#include "scratch.h"
 
 /* Two more kernels of the toy: toy.matmul.wide is the fastest for f32, and takes memory aligned to 16 or more;
  * toy.fill.old is a row of a header that had no place for its alignment. */
@@ -316,6 +319,85 @@ static void a_plan_for_less_alignment_serves_more(void **state)
     end(&s);
 }
 
+static char folder[SCRATCH_PATH], path[SCRATCH_PATH + 16];
+
+static void use_lock(const char *rule, const char *const *problems, size_t count)
+{
+    tn_error err;
+    tn_context *context = toy_with(rule);
+    assert_int_equal(tn_lock_use(NULL, &err), TN_OK);
+    if (tn_lock_write(context,
+                      TN_ARGS(lock_write, .path = path, .problems = problems, .count = count),
+                      &err) ||
+        tn_lock_use(path, &err))
+        fail_msg("%s", err.message);
+    tn_context_release(context);
+}
+
+/* A lock holds for its problem at every alignment that the locked kernel can run at. */
+static void a_lock_holds_at_every_alignment(void **state)
+{
+    static const char *const problems[] = {SQUARE "@toy:0"};
+    scene s;
+    tn_error err;
+    (void)state;
+    lay(&s, "toy:0");
+    use_lock("rules=require:toy.matmul.slow", problems, 1);
+    for (uint64_t at = 0; at < 64; at += 4) {
+        assert_int_equal(multiply(&s, NULL, at, &err), TN_OK);
+        assert_string_equal(toy.last, "toy.matmul.slow");
+    }
+    assert_string_equal(toy_choice(NULL, SQUARE ",align=1;16;32@toy:0"), "toy.matmul.slow");
+    assert_int_equal(tn_lock_use(NULL, &err), TN_OK);
+    assert_int_equal(multiply(&s, NULL, 0, &err), TN_OK);
+    assert_string_equal(toy.last, "toy.matmul.wide");
+    end(&s);
+}
+
+/* Where the locked kernel cannot run, no other one steps in. */
+static void a_locked_kernel_that_needs_alignment_refuses(void **state)
+{
+    static const char *const problems[] = {SQUARE "@toy:0"};
+    scene s;
+    tn_error err;
+    (void)state;
+    lay(&s, "toy:0");
+    use_lock("rules=prefer:toy.matmul.wide", problems, 1);
+    assert_int_equal(multiply(&s, NULL, 16, &err), TN_OK);
+    assert_string_equal(toy.last, "toy.matmul.wide");
+    assert_int_equal(multiply(&s, NULL, 8, &err), TN_REFUSED);
+    assert_contains(err.message, "toy.matmul.wide: alignment: alignment needs 16, found 8; ");
+    assert_contains(err.message, "locks it for this problem: align the memory, or write the lock");
+    assert_int_equal(tn_lock_use(NULL, &err), TN_OK);
+    assert_int_equal(multiply(&s, NULL, 8, &err), TN_OK);
+    end(&s);
+}
+
+/* Of several entries for one problem, that for the most alignment that the memory has. */
+static void a_lock_may_name_several_alignments(void **state)
+{
+    static const char *const problems[] = {SQUARE "@toy:0", SQUARE ",align=4;4;4@toy:0"};
+    static const struct {
+        const char *align, *kernel;
+    } cases[] = {{"", "toy.matmul.wide"},
+                 {",align=4;4;4", "toy.matmul.fast"},
+                 {",align=32;32;32", "toy.matmul.fast"},
+                 {",align=64;64;4", "toy.matmul.fast"},
+                 {",align=2;4;4", "toy.matmul.fast"}};
+    tn_error err;
+    scene s;
+    (void)state;
+    lay(&s, "toy:0");
+    use_lock("rules=prefer:toy.matmul.wide", problems, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s%s@toy:0", SQUARE, cases[i].align);
+        assert_string_equal(toy_choice(NULL, text), cases[i].kernel);
+    }
+    assert_int_equal(tn_lock_use(NULL, &err), TN_OK);
+    end(&s);
+}
+
 /* B is packed once, for A and out at any address. */
 static void packed_operands_take_any_memory(void **state)
 {
@@ -363,8 +445,15 @@ int main(void)
         cmocka_unit_test(a_plan_that_needs_more_alignment_is_told),
         cmocka_unit_test(another_prepared_kernel_serves),
         cmocka_unit_test(a_plan_for_less_alignment_serves_more),
+        cmocka_unit_test(a_lock_holds_at_every_alignment),
+        cmocka_unit_test(a_locked_kernel_that_needs_alignment_refuses),
+        cmocka_unit_test(a_lock_may_name_several_alignments),
         cmocka_unit_test(packed_operands_take_any_memory),
         cmocka_unit_test(a_failure_tells_the_alignment_of_memory),
     };
-    return run_suite("unit.alignment", tests);
+    scratch_make(folder);
+    snprintf(path, sizeof path, "%s/a.lock", folder);
+    int failed = run_suite("unit.alignment", tests);
+    scratch_remove(folder);
+    return failed;
 }

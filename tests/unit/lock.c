@@ -270,6 +270,21 @@ static void strict_locks_refuse_what_they_do_not_name(void **state)
     use(NULL);
 }
 
+/* Memory lies wherever it is allocated: the lock names a problem at every alignment. */
+static void alignments_do_not_count(void **state)
+{
+    sim_asked asked;
+    (void)state;
+    make_lock(one, TN_LOCK_STRICT);
+    sim_set(even, falling);
+    use(one);
+    assert_int_equal(first_of(untuned, NEG("256") ",align=64;64@sim:0", &asked), 'a');
+    assert_int_equal(first_of(untuned, NEG("256") ",align=16;16@sim:0", &asked), 'a');
+    assert_int_equal(first_of(untuned, NEG("256") ",align=4;32@sim:0", &asked), 'a');
+    assert_int_equal(first_of(untuned, NEG("128") ",align=16;16@sim:0", &asked), '-');
+    use(NULL);
+}
+
 /* One plan serves every alpha, so the lock does not tell them apart either. */
 static void numbers_do_not_count(void **state)
 {
@@ -621,6 +636,7 @@ int main(void)
         cmocka_unit_test(a_locked_kernel_that_cannot_be_taken_refuses),
         cmocka_unit_test(other_versions_are_refused),
         cmocka_unit_test(strict_locks_refuse_what_they_do_not_name),
+        cmocka_unit_test(alignments_do_not_count),
         cmocka_unit_test(numbers_do_not_count),
         cmocka_unit_test(a_lock_that_is_wrong_changes_nothing),
         cmocka_unit_test(writing_is_all_or_nothing),

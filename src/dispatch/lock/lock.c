@@ -16,11 +16,12 @@
 
 static const char variable[] = "TENON_LOCK";
 
-/* A selection found by the words of its problem. */
+/* A selection found by the words of its problem, whatever the alignments of its operands. */
 typedef struct entry {
     struct entry *next;
     const tni_selection *selection;
     const tni_setup *setup;
+    uint64_t alignments; /* that it was written for */
     uint64_t hash;
     size_t key_count;
     uint64_t key[];
@@ -137,6 +138,7 @@ static tn_status check_other(const loaded *in, const entry *made, tn_error *err)
     const entry *e = in->buckets[made->hash % in->bucket_count];
     for (; e; e = e->next) {
         if (e->hash == made->hash && e->key_count == made->key_count && e->setup == made->setup &&
+            e->alignments == made->alignments &&
             memcmp(e->key, made->key, made->key_count * sizeof *made->key) == 0 &&
             strcmp(e->selection->kernel, made->selection->kernel) != 0)
             return tn_fail(
@@ -157,12 +159,13 @@ static tn_status add_entry(loaded *to, const tni_selection *selection, tn_error 
     tn_status status = tni_problem_parse(selection->problem, &op, device, sizeof device, err);
     if (status)
         return status;
-    size_t count = tni_op_key(&op, key);
+    size_t count = tni_op_key_up_to(&op, 1, key);
     entry *made = tni_alloc_zeroed(1, sizeof *made + count * sizeof *key);
     if (!made)
         return tni_no_memory(err, "lock", selection->problem);
     made->selection = selection;
     made->setup = tni_selections_setup(&to->selections, selection->device);
+    made->alignments = tni_alignments_of(&op, TN_OP_ALIGNMENT_MAX);
     made->hash = hash_of(key, count);
     made->key_count = count;
     memcpy(made->key, key, count * sizeof *key);
@@ -308,11 +311,25 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
            strcmp(e->setup->architecture, tni_device_told(device)->architecture) == 0;
 }
 
-/* With the lock held, of a device that is described. NULL for a problem that it does not name. */
+/* True if entry `a` fits memory of these alignments better than `b`. The best is one that was written for just these;
+ * then one for less, the most of it, whose kernel can run here; then one for more. */
+static bool fits_better(const entry *a, const entry *b, uint64_t alignments)
+{
+    bool a_runs = tni_alignments_reach(alignments, a->alignments);
+    bool b_runs = tni_alignments_reach(alignments, b->alignments);
+    if (a_runs != b_runs)
+        return a_runs;
+    return a_runs ? tni_alignments_reach(a->alignments, b->alignments)
+                  : tni_alignments_reach(b->alignments, a->alignments);
+}
+
+/* With the lock held, of a device that is described. NULL for a problem that it does not name. An entry speaks of its
+ * problem at every alignment. */
 static const entry *find(const tni_question *question)
 {
     uint64_t key[TNI_KEY_MOST];
-    size_t count = tni_op_key(question->op, key);
+    size_t count = tni_op_key_up_to(question->op, 1, key);
+    uint64_t alignments = tni_alignments_of(question->op, TN_OP_ALIGNMENT_MAX);
     uint64_t hash = hash_of(key, count);
     const entry *best = NULL;
     int32_t most = 0;
@@ -321,7 +338,7 @@ static const entry *find(const tni_question *question)
             memcmp(e->key, key, count * sizeof *key) != 0)
             continue;
         int32_t speaks = speaks_of(e, question->device);
-        if (speaks > most) {
+        if (speaks > most || (speaks > 0 && speaks == most && fits_better(e, best, alignments))) {
             best = e;
             most = speaks;
         }
@@ -394,6 +411,23 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
     bool permitted = !current || permits(question, kernel, library_version, why);
     tni_mutex_unlock(&lock);
     return permitted;
+}
+
+void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
+                             tn_refusal *why)
+{
+    if (tni_front_own.unlocked || !begin() ||
+        atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
+        return;
+    (void)tni_device_described(question->device);
+    tni_mutex_lock(&lock);
+    const entry *e = current && !current->failure.status ? find(question) : NULL;
+    if (e && strcmp(e->selection->kernel, kernel->row->name) == 0)
+        snprintf(why->text, sizeof why->text,
+                 "%s:%u locks it for this problem: align the memory, or write the lock for its "
+                 "alignment, too",
+                 end_of(current->path), (unsigned)e->selection->line);
+    tni_mutex_unlock(&lock);
 }
 
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL])

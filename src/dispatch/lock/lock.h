@@ -10,6 +10,11 @@
 enum { TNI_LOCK_KERNEL = 104 };
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL]);
 
+/* Completes a refusal for alignment of a kernel that the lock in use names for the question: with the entry, and what
+ * to do. Leaves that of any other kernel as it is. */
+void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
+                             tn_refusal *why);
+
 /* Has the lock in use say nothing to this thread's questions, so that what is chosen without it can be told;
  * then speak again. */
 void tni_lock_ignore(bool ignored);
