@@ -32,6 +32,7 @@ struct tni_plan {
     _Atomic bool dead; /* it was given up: whoever still finds it makes another one */
     _Atomic bool used; /* since eviction last looked at it */
     const tni_kernel *kernel;
+    const char *face; /* of its op, for messages */
     tn_device *device;
     tni_state *state;
     void *library;

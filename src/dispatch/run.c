@@ -40,15 +40,15 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
                                 tn_run *run, tni_scratch **out_taken, tn_error *err)
 {
-    const char *face = tni_op_class_of(plan->op.kind)->where;
     run->workspace_bytes = plan->workspace;
     if (args->workspace) {
         run->workspace = args->workspace;
         return TN_OK;
     }
     if (tni_graph_of(stream))
-        return tni_graph_scratch(tni_graph_of(stream), plan->workspace, face, &run->workspace, err);
-    tn_status status = tni_scratch_take(stream, plan->workspace, face, out_taken, err);
+        return tni_graph_scratch(tni_graph_of(stream), plan->workspace, plan->face, &run->workspace,
+                                 err);
+    tn_status status = tni_scratch_take(stream, plan->workspace, plan->face, out_taken, err);
     if (!status)
         run->workspace = (*out_taken)->memory;
     return status;
@@ -176,7 +176,7 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
     tn_run run = begin(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
-        return tni_graph_refuse(stream, tni_op_class_of(problem->op.kind)->where,
+        return tni_graph_refuse(stream, plan->face,
                                 "of a packed B the graph could not keep the memory", err);
     if (plan->workspace > 0) {
         tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
@@ -209,16 +209,15 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
                               const tni_problem *problem, const void *packed,
                               const tni_call_args *args, tn_error *err)
 {
-    const tni_op_class *class = tni_op_class_of(problem->op.kind);
     const bool empty = tni_op_is_empty(&problem->op);
     tn_stream *stream;
     tni_call call;
-    tn_status status = tni_workspace_check(args, plan->kernel->row, empty ? 0 : plan->workspace,
-                                           class->where, err);
+    tn_status status =
+        tni_workspace_check(args, plan->kernel->row, empty ? 0 : plan->workspace, plan->face, err);
     if (!status)
-        status = tni_device_open(plan->device, class->where, &call, err);
+        status = tni_device_open(plan->device, plan->face, &call, err);
     if (!status)
-        status = tni_stream_for_step(args->stream, plan->device, class->where, &stream, err);
+        status = tni_stream_for_step(args->stream, plan->device, plan->face, &stream, err);
     if (status || empty)
         return status;
     tni_sample *sample = NULL;
