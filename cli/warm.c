@@ -14,7 +14,7 @@ typedef struct warm_run {
     int prepared;
     int failed;
     int due;  /* problems of which something was found out that later processes would want, */
-    int kept; /* and of these, those for which the cache has grown                          */
+    int kept; /* and of these, those for which the cache took an entry                      */
     tn_cache_list *cache;
 } warm_run;
 
@@ -172,24 +172,17 @@ static size_t count_known(const tn_decision *decision)
     return known;
 }
 
-static uint64_t sum_of(const tn_cache_list *list)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < tn_cache_list_count(list); i++)
-        sum += tn_cache_list_get(list, i)->entries + tn_cache_list_get(list, i)->bytes;
-    return sum;
-}
-
-/* Whether the cache has changed since it was last looked at. */
+/* Whether this process wrote to the cache since it was last looked at. Sizes would not tell: an
+ * entry that replaces a damaged one has the same. */
 static bool look_at_cache(warm_run *run)
 {
     tn_cache_list *now = NULL;
     if (tn_cache_list_create(&now, NULL))
         return false;
-    bool changed = sum_of(now) != sum_of(run->cache);
+    bool wrote = tn_cache_list_written(now) != tn_cache_list_written(run->cache);
     tn_cache_list_release(run->cache);
     run->cache = now;
-    return changed;
+    return wrote;
 }
 
 static void prepare(warm_run *run, const char *problem, int line)

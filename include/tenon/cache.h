@@ -33,6 +33,10 @@ TN_API void tn_cache_list_release(tn_cache_list *list); /* accepts NULL */
 TN_API const char *tn_cache_list_folder(const tn_cache_list *list);
 TN_API const char *tn_cache_list_reason(const tn_cache_list *list);
 
+/* How many entries this process had written to a cache directory when the list was made, entries
+ * that it replaced included; 0 for a NULL list. */
+TN_API uint64_t tn_cache_list_written(const tn_cache_list *list);
+
 /* In the order of their names; NULL past the end. */
 TN_API size_t tn_cache_list_count(const tn_cache_list *list);
 TN_API const tn_cache_kind *tn_cache_list_get(const tn_cache_list *list, size_t index);

@@ -294,6 +294,23 @@ class Warm(Case):
         document = self.document("warm", path, TENON_TUNING_ENABLED="1")
         self.assertEqual(document["due"], 0)
 
+    def test_a_damaged_entry_is_written_anew(self):
+        """The new entry is as long as the damaged one: that counts as kept all the same."""
+        path = self.write(SOFTMAX + "\n")
+        tuned = {"TENON_TUNING_ENABLED": "1"}
+        self.document("warm", path, **tuned)
+        shelves = os.path.join(self.place("cache"), "tuning")
+        entry, = (os.path.join(shelf, name) for shelf, _, names in os.walk(shelves) for name in names)
+        with open(entry, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last, = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last ^ 1]))
+        document = self.document("warm", path, **tuned)
+        self.assertEqual((document["due"], document["kept"], document["reason"]), (1, 1, ""))
+        document = self.document("warm", path, **tuned)
+        self.assertEqual(document["due"], 0)
+
     def test_says_why_nothing_is_kept(self):
         path = self.write(SOFTMAX + "\n")
         os.mkdir(self.place("real"), 0o700)

@@ -5,6 +5,10 @@
 #include "cache_store.h"
 #include "tenon/cache.h"
 
+#include <stdatomic.h>
+
+static _Atomic uint64_t written;
+
 struct tni_cache {
     tni_cache_store *store;
     uint64_t limit;
@@ -107,8 +111,15 @@ tn_status tni_cache_put(tni_cache *cache, const char *kind, const void *key, siz
         tni_log(TN_LOG_WARNING, "cache: a %s is not kept: %s", kind, why.message);
         if (err)
             *err = why;
+    } else if (cache->folder) {
+        atomic_fetch_add_explicit(&written, 1, memory_order_relaxed);
     }
     return status;
+}
+
+uint64_t tni_cache_written(void)
+{
+    return atomic_load_explicit(&written, memory_order_relaxed);
 }
 
 tn_status tni_cache_get(tni_cache *cache, const char *kind, const void *key, size_t key_size,

@@ -31,6 +31,9 @@ const char *tni_cache_reason(const tni_cache *cache); /* "" with a folder */
 tn_status tni_cache_put(tni_cache *cache, const char *kind, const void *key, size_t key_size,
                         const void *data, size_t size, tn_error *err);
 
+/* How many puts into a folder succeeded in this process so far. */
+uint64_t tni_cache_written(void);
+
 /* Gives a copy: tni_release it. TN_NOT_FOUND when there is none; an entry that is torn or changed
  * is removed and TN_NOT_FOUND too. TN_IO when the system would not let it be read. */
 tn_status tni_cache_get(tni_cache *cache, const char *kind, const void *key, size_t key_size,

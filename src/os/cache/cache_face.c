@@ -19,6 +19,7 @@ struct tn_cache_list {
     row *rows;
     size_t count;
     size_t capacity;
+    uint64_t written;
     bool failed; /* for want of memory */
 };
 
@@ -110,6 +111,7 @@ tn_status tn_cache_list_create(tn_cache_list **out, tn_error *err)
     tn_cache_list *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return tni_no_memory(err, "tn_cache_list_create", "a list");
+    made->written = tni_cache_written();
     tn_status status = fill(made, err);
     if (status)
         tn_cache_list_release(made);
@@ -136,6 +138,11 @@ const char *tn_cache_list_folder(const tn_cache_list *list)
 const char *tn_cache_list_reason(const tn_cache_list *list)
 {
     return list ? list->reason : "";
+}
+
+uint64_t tn_cache_list_written(const tn_cache_list *list)
+{
+    return list ? list->written : 0;
 }
 
 size_t tn_cache_list_count(const tn_cache_list *list)
