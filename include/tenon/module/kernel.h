@@ -115,7 +115,8 @@ typedef struct tn_run {
     const tn_op *op;
     void *const *data; /* the operands' first elements, in the op's order; NULL for absent ones and
                            for those without elements; for `plan` all are */
-    void *stream;      /* the platform's own; NULL: in order, on the calling thread              */
+    void *stream;      /* what the platform's stream_create gave; NULL: its default stream, as in
+                          tenon/module/platform.h                                                */
     void *platform;    /* what its probe gave                                                    */
     void *library;     /* what the library's `open` gave; NULL without one                       */
     void *plan;        /* what the row's `plan` gave; NULL without one                           */
@@ -159,9 +160,11 @@ typedef struct tn_kernel_row {
      * holds in memory, for the bound on kept plans. NULL: nothing is made. */
     tn_status (*plan)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
     void (*plan_release)(const tn_run *run, void *plan); /* there when `plan` is */
-    /* Enqueues on the run's stream, never waits. Keeps nothing of what it is given. Some output has
-     * elements. An input has none only of these: A and B of a matmul whose k is 0, in of a reduce, what
-     * attention has of keys where there are no keys and of queries where there are no queries. */
+    /* Enqueues on the run's stream, never waits. On a platform without streams it computes on
+     * the calling thread, and is done when it returns. Keeps nothing of what it is given. Some
+     * output has elements. An input has none only of these: A and B of a matmul whose k is 0, in
+     * of a reduce, what attention has of keys where there are no keys and of queries where there
+     * are no queries. */
     tn_status (*run)(const tn_run *run, tn_error *err);
     /* Microseconds that a run is predicted to take, where three figures cannot say it for every shape: by the
      * problem, the threads and the processor alone, as the library may not be open yet and its version is -1.

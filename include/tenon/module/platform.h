@@ -50,7 +50,7 @@ typedef struct tn_fill_job {
     uint64_t pattern; /* its lowest bytes, in the host's order */
     uint32_t pattern_bytes;
     int32_t device;
-    void *stream;
+    void *stream; /* NULL: the default stream */
 } tn_fill_job;
 TN_ENDS_WITH(tn_fill_job, stream);
 
@@ -69,7 +69,7 @@ typedef struct tn_random_job {
     int32_t kind; /* TN_RANDOM_... */
     int32_t device;
     int32_t reserved;
-    void *stream;
+    void *stream; /* NULL: the default stream */
 } tn_random_job;
 TN_ENDS_WITH(tn_random_job, stream);
 
@@ -218,11 +218,13 @@ typedef struct tn_platform_row {
     tn_status (*describe)(void *self, const tn_description *description, int32_t *out_device,
                           tn_error *err);
 
-    /* Streams, all six or none. Without them a stream is the caller's thread: everything is done
-     * when a call returns. `stream` is what stream_create gave, NULL for the default one; its value
-     * is the raw handle that programs see. Queueing never waits for what is queued. A fault of
-     * earlier work may come out of any of these; TN_DEVICE_LOST is for good and names the first
-     * cause. */
+    /* Streams, all six or none. Without them every stream is the calling thread: everything is
+     * done when a call returns. Wherever a stream is passed, here, in jobs and in tn_run, it is
+     * what stream_create gave, or NULL for the default stream of the device; its value is the
+     * raw handle that programs see. What is queued on the default stream runs in order, as on
+     * any other: NULL never means that a call may run at once on the calling thread. Queueing
+     * never waits for what is queued. A fault of earlier work may come out of any of these;
+     * TN_DEVICE_LOST is for good and names the first cause. */
     tn_status (*stream_create)(void *self, int32_t device, const tn_stream_spec *spec, void **out,
                                tn_error *err);
     void (*stream_destroy)(void *self, int32_t device, void *stream); /* lets its work end */
