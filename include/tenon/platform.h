@@ -11,9 +11,15 @@
  *     no-driver  hardware is there, but its driver or library is not
  *     absent     nothing speaks for its hardware
  *
- * The current platform is resolved once, at the first need: the one the program selected, else
- * TENON_PLATFORM's, else the first that is ready of those that are out of tree, then cuda, rocm, tpu,
- * mps, xpu, npu, opencl, cpu. A wish that cannot be met is refused, never replaced.
+ * The current platform, whose devices "best" chooses from, is resolved once, at the first need: the
+ * one the program selected, else the one TENON_PLATFORM names, else the first that is ready and takes
+ * part, in this order: cuda, rocm, tpu, mps, xpu, npu, opencl, platforms out of tree, cpu. A request
+ * that cannot be met is refused, never replaced.
+ *
+ * The platform of a module that does not ship with Tenon takes part when modules have a kernel of it
+ * for every operator that the cpu has one for. One that lacks some is current only when it is asked
+ * for by name; its report says which operators it lacks. A stand-in (TN_PLATFORM_STAND_IN) never
+ * takes part.
  *
  * Thread-safety: Safe. A platform lives as long as the process; texts it lends do too. */
 #ifndef TENON_PLATFORM_H

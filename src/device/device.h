@@ -48,6 +48,7 @@ struct tn_platform {
     char no_language[128];
     char no_communicator[128];
     _Atomic int32_t devices;  /* how many have numbers from 0 on, described ones included */
+    _Atomic uint64_t lacks;   /* as of the latest tni_platforms_weigh: a bit for each TN_OP_... */
     _Atomic int32_t replaced; /* what tn_platform_is_available says instead; -1: nothing */
     int32_t *assigned;        /* under the set's lock: physical numbers by logical ones, or NULL */
     size_t assigned_count;

@@ -183,18 +183,13 @@ static tn_status why_not(tni_platforms *set, const char *name, tn_error *err)
     return no_such(set, name, err);
 }
 
-/* The better of two that meet the conditions: of the current platform, of the better kind, no
- * stand-in, with more memory, the first. */
+/* The better of two that meet the conditions: of the current platform, of the platform that
+ * comes first in the order the current one is chosen by, with more memory, the first. */
 static bool is_better(const tn_device *a, const tn_device *b, const tn_platform *current)
 {
-    bool stands_a = a->offer->platform->row->flags & TN_PLATFORM_STAND_IN;
-    bool stands_b = b->offer->platform->row->flags & TN_PLATFORM_STAND_IN;
-    int32_t rank_a = tni_known_rank(a->platform->known->kind);
-    int32_t rank_b = tni_known_rank(b->platform->known->kind);
+    int32_t rank_a = tni_platform_rank(a->platform), rank_b = tni_platform_rank(b->platform);
     if ((a->platform == current) != (b->platform == current))
         return a->platform == current;
-    if (stands_a != stands_b)
-        return stands_b;
     if (rank_a != rank_b)
         return rank_a < rank_b;
     return tni_device_told(a)->memory_bytes > tni_device_told(b)->memory_bytes;
@@ -329,6 +324,8 @@ static tn_status select_device(tni_platforms *set, const char *text, tn_device *
     if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
         return status;
     ask_all(set, &conditions, current);
+    if (conditions.count)
+        tni_platforms_weigh(set);
     finalists found = compare_all(set, &conditions, current);
     if (!found.best && found.lost) {
         status = tni_device_open(found.lost, "tn_device_get", &call, err);

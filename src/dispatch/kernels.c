@@ -122,8 +122,7 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
                                     .backend_others = tni_backend_others(row)};
     kernel->alignment = TN_HAS(row, tn_kernel_row, alignment) ? row->alignment + !row->alignment
                                                               : TN_OP_ALIGNMENT_MAX;
-    kernel->own = record->origin == TNI_ORIGIN_BUILT_IN ||
-                  (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
+    kernel->own = tni_record_is_own(record);
     kernel->reference = record->origin == TNI_ORIGIN_BUILT_IN && strcmp(record->name, "ref") == 0;
     return kernel;
 }

@@ -73,6 +73,13 @@ static inline bool tni_record_counts(const tni_record *record)
            !atomic_load_explicit(&record->withdrawn, memory_order_acquire);
 }
 
+/* Whether it ships with Tenon: built in, or a file of Tenon's own in the module folder. */
+static inline bool tni_record_is_own(const tni_record *record)
+{
+    return record->origin == TNI_ORIGIN_BUILT_IN ||
+           (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
+}
+
 /* A record for a file, or for a built-in when `path` is NULL. NULL for want of memory. */
 tni_record *tni_record_create(const char *path, tni_origin origin);
 

@@ -174,10 +174,12 @@ static void list_has_the_evidence(void **state)
     put_gpu(root);
     world_make(&w, WORLD_ALL, root);
     assert_int_equal(tni_platform_list_of(w.set, &list, &err), TN_OK);
-    assert_string_equal(tn_platform_list_get(list, 0)->name, "acme"); /* best first */
-    assert_int_equal(tn_platform_list_get(list, 0)->current, 1);
-    assert_string_equal(tn_platform_list_get(list, tn_platform_list_count(list) - 1)->name,
-                        "stand");
+    static const char *const order[] = {"cuda",   "rocm", "tpu",  "mps", "xpu",  "npu",
+                                        "opencl", "acme", "bolt", "cpu", "stand"};
+    assert_int_equal(tn_platform_list_count(list), sizeof order / sizeof order[0]);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        assert_string_equal(tn_platform_list_get(list, i)->name, order[i]); /* best first */
+    assert_int_equal(report_of(list, "acme", &at)->current, 1);
     const tn_platform_report *cuda = report_of(list, "cuda", &at);
     assert_string_equal(cuda->module, "away");
     assert_int_equal(cuda->evidence_count, 12);

@@ -53,10 +53,9 @@ static const tn_evidence_row *const no_evidence[] = {NULL};
 const tni_known tni_known_unspecified = {
     TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "", "", {NULL}, "device", "", no_evidence};
 
-/* In the order in which the current platform is sought. */
+/* In the order that the current platform is chosen by. */
 // clang-format off
 static const tni_known table[] = {
-    {TN_PLATFORM_OOT, "out-of-tree", NULL, NULL, "PrivateUse1", "", {NULL}, "device", "", no_evidence},
     {TN_PLATFORM_CUDA, "cuda", "CUDA", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES", {NULL}, "NVIDIA GPU",
      "install NVIDIA's driver: nvidia-smi should then list the device",
      LIST(&nvidia_bus, &nvidia_tegra, &nvidia_tegra_firmware, &nvidia_wsl, &nvidia_node, &nvidia_proc,
@@ -79,6 +78,7 @@ static const tni_known table[] = {
     {TN_PLATFORM_OPENCL, "opencl", "OpenCL", "opencl", "PrivateUse1", "", {NULL}, "OpenCL device",
      "install an OpenCL implementation, such as PoCL (pocl-opencl-icd)",
      LIST(&opencl_vendors, &opencl_library)},
+    {TN_PLATFORM_OOT, "out-of-tree", NULL, NULL, "PrivateUse1", "", {NULL}, "device", "", no_evidence},
     {TN_PLATFORM_CPU, "cpu", "CPU", "cpu", "CPU", "", {NULL}, "processor", "",
      LIST(&cpu_info, &cpu_folder)},
 };

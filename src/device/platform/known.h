@@ -25,8 +25,8 @@ extern const tni_known tni_known_unspecified;
 /* By TN_PLATFORM_...; the unspecified one for what is no kind. */
 const tni_known *tni_known_get(int32_t kind);
 
-/* Where a kind stands in the order in which the current platform is sought, from 0: out of tree
- * first, the CPU last. */
+/* Where a kind stands in the order that the current platform is chosen by, from 0: out of tree
+ * behind all other kinds but the CPU, which is last. */
 int32_t tni_known_rank(int32_t kind);
 
 #endif

@@ -22,29 +22,30 @@ void tn_platform_list_release(tn_platform_list *list)
     tni_release(list);
 }
 
-static bool stands_in(const tn_platform *platform)
-{
-    const tn_platform_row *row = tni_platform_row_of(platform);
-    return row && row->flags & TN_PLATFORM_STAND_IN;
-}
-
-static int32_t rank_of(const tn_platform *platform)
-{
-    return tni_known_rank(platform->known->kind) +
-           (stands_in(platform) ? TN_PLATFORM_KIND_COUNT : 0);
-}
-
-/* Best first: by kind, then in the order they came in; those that stand in last. */
+/* Best first, then in the order they came in. */
 static void sort(const tn_platform **platforms, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         const tn_platform *moving = platforms[i];
-        int32_t rank = rank_of(moving);
+        int32_t rank = tni_platform_rank(moving);
         size_t at = i;
-        for (; at > 0 && rank_of(platforms[at - 1]) > rank; at--)
+        for (; at > 0 && tni_platform_rank(platforms[at - 1]) > rank; at--)
             platforms[at] = platforms[at - 1];
         platforms[at] = moving;
     }
+}
+
+/* Adds to the reason of a platform that is ready why "best" passes over it, and how to select
+ * it. */
+static void add_why_not_best(const tn_platform *platform, tni_platform_report *to)
+{
+    char why[256];
+    size_t used = strlen(to->reason);
+    tni_platform_lacks_text(platform, why, sizeof why);
+    if (why[0])
+        snprintf(to->reason + used, sizeof to->reason - used,
+                 "; not chosen as best: %s; select it by TENON_PLATFORM=%s or tn_platform_select",
+                 why, platform->name);
 }
 
 static void fill(tn_platform_list *list, size_t index, const tn_platform *platform,
@@ -52,6 +53,8 @@ static void fill(tn_platform_list *list, size_t index, const tn_platform *platfo
 {
     tni_platform_report *detail = &list->details[index];
     tni_platform_examine(platform, detail);
+    if (detail->verdict == TN_PLATFORM_READY && platform != current)
+        add_why_not_best(platform, detail);
     for (size_t i = 0; i < detail->evidence_count; i++) {
         const tni_evidence *from = &detail->evidence[i];
         list->evidence[index * TNI_EVIDENCE_MAX + i] = (tn_platform_evidence){
@@ -78,7 +81,8 @@ static void fill(tn_platform_list *list, size_t index, const tn_platform *platfo
     };
 }
 
-/* "cpu: the first that is ready; also ready: acme". */
+/* "cpu: the first that is ready; also ready: acme; not chosen as best: toy: it has no kernel for
+ * softmax". */
 static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_platform *current)
 {
     tni_mutex_lock(&set->lock);
@@ -88,11 +92,20 @@ static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_plat
     const char *between = "; also ready: ";
     for (size_t i = 0; i < list->count && used < sizeof list->choice; i++) {
         const tn_platform_report *report = &list->reports[i];
-        if (report->verdict != TN_PLATFORM_READY || report->current || stands_in(report->platform))
+        if (report->verdict != TN_PLATFORM_READY || report->current ||
+            !tni_platform_takes_part(report->platform))
             continue;
         used += (size_t)snprintf(list->choice + used, sizeof list->choice - used, "%s%s", between,
                                  report->name);
         between = ", ";
+    }
+    for (size_t i = 0; i < list->count && used < sizeof list->choice; i++) {
+        const tn_platform_report *report = &list->reports[i];
+        char why[256];
+        tni_platform_lacks_text(report->platform, why, sizeof why);
+        if (report->verdict == TN_PLATFORM_READY && !report->current && why[0])
+            used += (size_t)snprintf(list->choice + used, sizeof list->choice - used,
+                                     "; not chosen as best: %s: %s", report->name, why);
     }
 }
 
@@ -119,6 +132,7 @@ tn_status tni_platform_list_of(tni_platforms *set, tn_platform_list **out, tn_er
     tn_status chosen = tni_platforms_current(set, &current, &why);
     if (chosen == TN_OUT_OF_MEMORY || chosen == TN_BUSY)
         return tn_fail(err, chosen, why.native_code, why.where, "%s", why.message);
+    tni_platforms_weigh(set);
     size_t count = tni_platforms_count(set);
     const tn_platform **platforms = tni_alloc_zeroed(count, sizeof(const tn_platform *));
     tn_platform_list *list = platforms ? allocate(count) : NULL;

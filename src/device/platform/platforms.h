@@ -69,6 +69,23 @@ tn_platform *tni_platforms_at(tni_platforms *set, size_t index);
  * one. */
 tn_platform *tni_platforms_same(const tn_platform *platform);
 
+/* Finds out anew which operators each platform lacks that "best" asks of it: those that the cpu
+ * has a kernel for, of a platform whose module does not ship with Tenon. With no lock held. */
+void tni_platforms_weigh(tni_platforms *set);
+
+/* Where a platform stands in the order that the current one is chosen by, least first, as of the
+ * latest tni_platforms_weigh: by kind; behind all kinds, those that lack operators; behind them,
+ * stand-ins. */
+int32_t tni_platform_rank(const tn_platform *platform);
+
+/* Whether it may become current without being asked for by name, as of the latest
+ * tni_platforms_weigh. */
+bool tni_platform_takes_part(const tn_platform *platform);
+
+/* Why "best" passes over a platform that is ready: "it has no kernel for softmax, norm"; ""
+ * where it does not, and for a stand-in. */
+void tni_platform_lacks_text(const tn_platform *platform, char *out, size_t size);
+
 /* As the tn_platform_ functions of the same names, of one set. */
 tn_status tni_platforms_current(tni_platforms *set, const tn_platform **out, tn_error *err);
 tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *err);

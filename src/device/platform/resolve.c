@@ -1,4 +1,4 @@
-/* Which platform is current: resolved once, from what is ready and what was wished for. */
+/* Which platform is current: resolved once, from what was asked for and what is ready. */
 #include "platforms.h"
 
 #include "base/log.h"
@@ -67,10 +67,8 @@ static const tn_platform *first_ready(tni_platforms *set)
         const tn_platform *platform = tni_platforms_at(set, i);
         if (!platform)
             return best;
-        const tn_platform_row *row = tni_platform_row_of(platform);
-        bool counts = tni_platform_is_ready(platform) && !(row->flags & TN_PLATFORM_STAND_IN);
-        if (counts &&
-            (!best || tni_known_rank(platform->known->kind) < tni_known_rank(best->known->kind)))
+        bool counts = tni_platform_is_ready(platform) && tni_platform_takes_part(platform);
+        if (counts && (!best || tni_platform_rank(platform) < tni_platform_rank(best)))
             best = platform;
     }
 }
@@ -84,6 +82,7 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
         *out_by = "TENON_PLATFORM asks for it";
         return wanted(set, wish, variable, out, err);
     }
+    tni_platforms_weigh(set);
     const tn_platform *platform = first_ready(set);
     if (!platform)
         return tn_fail(err, TN_UNAVAILABLE, 0, "tn_platform_current",

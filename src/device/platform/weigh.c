@@ -1,0 +1,78 @@
+/* What platforms can do, by the kernels that modules have for them, and the order that this
+ * gives them. */
+#include "platforms.h"
+
+#include "tenon/module/kernel.h"
+
+TN_STATIC_ASSERT(TN_OP_COUNT <= 64, "a set of operators is 64 bits");
+
+/* The operators that modules have kernels of the platform for, a bit for each TN_OP_.... */
+static uint64_t count_operators(tni_registry *registry, const char *platform)
+{
+    uint64_t operators = 0;
+    const tni_record *record;
+    for (size_t i = 0; (record = tni_registry_record(registry, i)) != NULL; i++) {
+        const tn_kernel_row *const *rows =
+            tni_record_counts(record) ? record->table->kernels : NULL;
+        for (; rows && *rows; rows++) {
+            if (strcmp((*rows)->platform, platform) == 0)
+                operators |= UINT64_C(1) << (*rows)->op;
+        }
+    }
+    return operators;
+}
+
+void tni_platforms_weigh(tni_platforms *set)
+{
+    const uint64_t needed = count_operators(set->registry, tni_known_get(TN_PLATFORM_CPU)->word);
+    tn_platform *platform;
+    for (size_t i = 0; (platform = tni_platforms_at(set, i)) != NULL; i++) {
+        const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
+        uint64_t lacks = 0;
+        if (offer && !tni_record_is_own(offer->record))
+            lacks = needed & ~count_operators(set->registry, platform->name);
+        atomic_store_explicit(&platform->lacks, lacks, memory_order_release);
+    }
+}
+
+static uint64_t operators_lacked(const tn_platform *platform)
+{
+    return atomic_load_explicit(&platform->lacks, memory_order_acquire);
+}
+
+static bool stands_in(const tn_platform *platform)
+{
+    const tn_platform_row *row = tni_platform_row_of(platform);
+    return row && row->flags & TN_PLATFORM_STAND_IN;
+}
+
+bool tni_platform_takes_part(const tn_platform *platform)
+{
+    return !stands_in(platform) && !operators_lacked(platform);
+}
+
+int32_t tni_platform_rank(const tn_platform *platform)
+{
+    return tni_known_rank(platform->known->kind) + (stands_in(platform) ? 2 * TN_PLATFORM_KIND_COUNT
+                                                    : operators_lacked(platform)
+                                                        ? TN_PLATFORM_KIND_COUNT
+                                                        : 0);
+}
+
+void tni_platform_lacks_text(const tn_platform *platform, char *out, size_t size)
+{
+    static const char *const words[] = {
+#define WORD(NAME, number, word) [number] = (word),
+        TN_OP_LIST(WORD)
+#undef WORD
+    };
+    const uint64_t lacks = stands_in(platform) ? 0 : operators_lacked(platform);
+    char text[256] = "";
+    size_t used = 0;
+    for (size_t op = 1; op < TN_OP_COUNT && used < sizeof text; op++) {
+        if (lacks >> op & 1)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used ? ", " : "it has no kernel for ", words[op]);
+    }
+    tn_text_fit(out, size, text);
+}
