@@ -29,8 +29,7 @@ static inline bool tni_offer_is_withdrawn(const tni_offer *offer)
 /* Its probe found devices, or it can be given some. */
 static inline bool tni_offer_is_ready(const tni_offer *offer)
 {
-    return offer->platform->status == TN_OK &&
-           (offer->platform->devices > 0 || offer->platform->row->describe);
+    return tni_platform_can_serve(offer->platform);
 }
 
 typedef struct tni_platforms tni_platforms;

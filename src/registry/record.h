@@ -25,6 +25,12 @@ typedef struct tni_platform {
     char remedy[256];  /* and what helps; "" when nobody says */
 } tni_platform;
 
+/* Its probe found devices, or it can be given some. */
+static inline bool tni_platform_can_serve(const tni_platform *platform)
+{
+    return platform->status == TN_OK && (platform->devices > 0 || platform->row->describe);
+}
+
 /* Who brought it; indexes the words of reports. */
 typedef enum tni_origin {
     TNI_ORIGIN_BUILT_IN,
@@ -71,6 +77,16 @@ static inline bool tni_record_counts(const tni_record *record)
 {
     return record->table && record->status != TN_ALREADY_EXISTS &&
            !atomic_load_explicit(&record->withdrawn, memory_order_acquire);
+}
+
+/* The one rule of who serves a platform, asked of those that offer it in the order they came:
+ * whether `next`, of `record`, serves in the place of `best`, which may be NULL. It is the
+ * latest that the program put in the place of others, else the first that can, else the first. */
+static inline bool tni_platform_goes_before(const tni_record *record, const tni_platform *next,
+                                            const tni_platform *best)
+{
+    return !best ||
+           (tni_platform_can_serve(next) && (record->replaces || !tni_platform_can_serve(best)));
 }
 
 /* Whether it ships with Tenon: built in, or a file of Tenon's own in the module folder. */

@@ -3,13 +3,18 @@
 #include "inside.h"
 #include "rows.h"
 
-/* One block: this, then the reports, then the places. Their texts belong to the registry, whose
- * records live as long as it does and change at most once: when they are withdrawn. */
+enum { NOTE = 1536 };
+
+/* One block: this, then the reports, the places and the notes. Other texts belong to the
+ * registry, whose records live as long as it does and change at most once: when they are
+ * withdrawn. */
 struct tn_module_list {
     size_t count;
     size_t place_count;
     tn_module_report *reports;
     tn_module_place *places;
+    char (*notes)
+        [NOTE]; /* one for each report: its message with what other modules have to do with it */
 };
 
 static void fill_report(tn_module_report *out, const tni_record *record)
@@ -56,6 +61,75 @@ static void fill_refusal(tn_module_report *out, const tni_record *record)
                       : "register it again";
 }
 
+/* Who offers a platform: the first of all, whose kind is the platform's, and who serves it. */
+typedef struct offerers {
+    const tni_record *first, *serving;
+    int32_t kind;
+} offerers;
+
+/* With the registry's lock held. */
+static offerers find_offerers(const tni_registry *registry, const char *platform)
+{
+    offerers found = {0};
+    const tni_platform *best = NULL;
+    for (size_t i = 0; i < registry->records.count; i++) {
+        const tni_record *record = registry->records.items[i];
+        for (int32_t p = 0; p < record->platform_count && tni_record_counts(record); p++) {
+            const tni_platform *offered = &record->platforms[p];
+            if (strcmp(offered->row->name, platform) != 0)
+                continue;
+            if (!found.first)
+                found = (offerers){.first = record, .kind = offered->row->kind};
+            if (offered->row->kind != found.kind ||
+                !tni_platform_goes_before(record, offered, best))
+                continue;
+            best = offered;
+            found.serving = record;
+        }
+    }
+    return found;
+}
+
+/* Adds to a note what became of a platform that the record's probe found and another module has.
+ * Whether something would have to change for it to serve. */
+static bool note_platform(const tni_record *record, const tn_platform_row *row, const offerers *of,
+                          char *note)
+{
+    const bool stands_back = row->kind == of->kind && of->serving->replaces;
+    size_t used = strlen(note);
+    if (row->kind != of->kind)
+        snprintf(note + used, NOTE - used,
+                 "; platform %s is not taken in: its row has kind %s, and module %s, which came "
+                 "first, has it as kind %s",
+                 row->name, tni_kind_word(row->kind), of->first->name, tni_kind_word(of->kind));
+    else if (of->serving != record)
+        snprintf(note + used, NOTE - used, "; platform %s is served by module %s, which %s",
+                 row->name, of->serving->name,
+                 stands_back ? "the program put in the place of others" : "came first");
+    return note[used] && !stands_back;
+}
+
+/* Of a module that is ready: which of its platforms it does not serve, and why. With the
+ * registry's lock held; `note` has NOTE bytes and stays as long as the report. */
+static void fill_platforms(const tni_registry *registry, const tni_record *record, char *note,
+                           tn_module_report *out)
+{
+    if (out->status)
+        return;
+    bool waits = false;
+    tn_text_fit(note, NOTE, out->message);
+    for (int32_t p = 0; p < record->platform_count; p++) {
+        const tni_platform *platform = &record->platforms[p];
+        const offerers of = find_offerers(registry, platform->row->name);
+        if (tni_platform_can_serve(platform) && of.first && of.serving)
+            waits = note_platform(record, platform->row, &of, note) || waits;
+    }
+    out->message = note;
+    if (waits && !out->remedy[0])
+        out->remedy = "give the platform another name, take the other module out, or register this "
+                      "one with TN_MODULE_REPLACE";
+}
+
 static void fill_place(tn_module_place *out, const tni_place *place)
 {
     *out = (tn_module_place){
@@ -70,9 +144,10 @@ static void fill_place(tn_module_place *out, const tni_place *place)
 
 static tn_module_list *allocate(size_t records, size_t places)
 {
-    size_t bytes, more;
+    size_t bytes, more, notes;
     if (!tni_mul_size(records, sizeof(tn_module_report), &bytes) ||
         !tni_mul_size(places, sizeof(tn_module_place), &more) ||
+        !tni_mul_size(records, NOTE, &notes) || !tni_add_size(bytes, notes, &bytes) ||
         !tni_add_size(bytes, more, &bytes) || !tni_add_size(bytes, sizeof(tn_module_list), &bytes))
         return NULL;
     tn_module_list *list = tni_alloc(bytes);
@@ -80,6 +155,7 @@ static tn_module_list *allocate(size_t records, size_t places)
         return NULL;
     *list = (tn_module_list){.reports = (tn_module_report *)(list + 1)};
     list->places = (tn_module_place *)(list->reports + records);
+    list->notes = (char(*)[NOTE])(list->places + places);
     return list;
 }
 
@@ -111,9 +187,11 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
         const tni_record *record = registry->records.items[i];
         if (!has_row(record))
             continue;
+        char *note = list->notes[list->count];
         tn_module_report *report = &list->reports[list->count++];
         fill_report(report, record);
         fill_refusal(report, record);
+        fill_platforms(registry, record, note, report);
     }
     add_places(list, &registry->wishes, wishes);
     add_places(list, &registry->standing, standing);

@@ -23,6 +23,23 @@ static const any_row *row_at(const void *list, int32_t index)
     return row;
 }
 
+const char *tni_kind_word(int32_t kind)
+{
+    static const char *const words[TN_PLATFORM_KIND_COUNT] = {
+        [TN_PLATFORM_UNSPECIFIED] = "unspecified",
+        [TN_PLATFORM_CPU] = "cpu",
+        [TN_PLATFORM_CUDA] = "cuda",
+        [TN_PLATFORM_ROCM] = "rocm",
+        [TN_PLATFORM_TPU] = "tpu",
+        [TN_PLATFORM_MPS] = "mps",
+        [TN_PLATFORM_XPU] = "xpu",
+        [TN_PLATFORM_NPU] = "npu",
+        [TN_PLATFORM_OPENCL] = "opencl",
+        [TN_PLATFORM_OOT] = "out-of-tree",
+    };
+    return kind >= 0 && kind < TN_PLATFORM_KIND_COUNT ? words[kind] : "unknown";
+}
+
 int32_t tni_rows_count(const void *list)
 {
     int32_t count = 0;
@@ -240,6 +257,19 @@ static tn_status check_groups(const check *at, const tn_platform_row *row)
     return status ? status : check_pairs(at, row);
 }
 
+/* A name that is a kind's word belongs to that kind: programs ask for its platform by it. */
+static tn_status check_kind(const check *at, const tn_platform_row *row)
+{
+    for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
+        if (kind != row->kind && strcmp(row->name, tni_kind_word(kind)) == 0)
+            return refuse(at,
+                          "kind needs %d (%s), which the name stands for, found %d (%s); give the "
+                          "row that kind, or another name",
+                          (int)kind, tni_kind_word(kind), (int)row->kind, tni_kind_word(row->kind));
+    }
+    return TN_OK;
+}
+
 static tn_status check_platform(check *at, const void *any)
 {
     const tn_platform_row *row = any;
@@ -252,7 +282,8 @@ static tn_status check_platform(check *at, const void *any)
     if (row->flags & ~TN_PLATFORM_FLAGS)
         return refuse(at, "flags has unknown bits %#x",
                       (unsigned)(row->flags & ~TN_PLATFORM_FLAGS));
-    (void)((status = check_words(at, row)) || (status = check_evidence(at, row->evidence)) ||
+    (void)((status = check_kind(at, row)) || (status = check_words(at, row)) ||
+           (status = check_evidence(at, row->evidence)) ||
            (status = check_list(at, "quantizations", row->quantizations)) ||
            (status = check_list(at, "model_archs", row->model_archs)));
     if (status)

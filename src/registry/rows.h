@@ -7,6 +7,10 @@
 /* Platforms that one module may offer: its record has room for what their probes find. */
 enum { TNI_PLATFORMS_MAX = 16 };
 
+/* The word of a kind of platforms, TN_PLATFORM_...: the name of its platform, but for
+ * TN_PLATFORM_OOT, whose platforms have their own. "unknown" for what is no kind. Static text. */
+const char *tni_kind_word(int32_t kind);
+
 /* How many rows a NULL-ended list of pointers has; 0 for a NULL list. */
 int32_t tni_rows_count(const void *list);
 

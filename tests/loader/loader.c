@@ -115,6 +115,10 @@ static void bad_rows(void **state)
          "language row 1 \"stub-c\": version is NULL", "correct the row"},
         {"bad_communicator", TN_STAGE_OPENED, TN_INVALID_ARGUMENT,
          "communicator row 1 \"stub-ring\": platform needs", "correct the row"},
+        {"borrowed_name", TN_STAGE_OPENED, TN_INVALID_ARGUMENT,
+         "platform row 1 \"cpu\": kind needs 1 (cpu), which the name stands for, found 9 "
+         "(out-of-tree)",
+         "correct the row"},
         {"no_rows", TN_STAGE_READY, TN_OK, "offers no rows", ""},
     };
     (void)state;

@@ -29,6 +29,7 @@ enum {
     STUB_BAD_KERNEL,
     STUB_BAD_LANGUAGE,
     STUB_BAD_COMMUNICATOR,
+    STUB_BORROWED_NAME,
     STUB_NO_ROWS,
     STUB_UNAVAILABLE,
     STUB_WORDLESS_PROBE,
@@ -271,8 +272,12 @@ static void spoil(void)
     case STUB_BAD_KERNEL: kernel.version = 0; break;
     case STUB_BAD_LANGUAGE: language.version = NULL; break;
     case STUB_BAD_COMMUNICATOR: communicator.platform = "Stub"; break;
+    case STUB_BORROWED_NAME: platform.name = "cpu"; break;
     case STUB_NO_ROWS: platforms[0] = NULL; break;
-    case STUB_HALF_THERE: platforms[1] = &second; break;
+    case STUB_HALF_THERE:
+        platform.name = "stub1"; /* its neighbours serve "stub" */
+        platforms[1] = &second;
+        break;
     case STUB_ENDLESS_DEVICES:
         second.probe = probe;
         platforms[1] = &second;

@@ -58,7 +58,7 @@ add_dependencies(stub_vendor_lame stub_vendor_gone)
 
 foreach(name good other_minor other_major small_table unknown_flags sanitizer_flag bad_name
         no_version null_table failing_entry crashing_entry bad_platform bad_library bad_kernel
-        bad_language bad_communicator no_rows unavailable wordless_probe failing_probe
+        bad_language bad_communicator borrowed_name no_rows unavailable wordless_probe failing_probe
         starving_probe foreign_words telling_probe no_device negative_devices endless_devices half_there
         crashing_probe exiting_probe hanging_probe straying_probe logging_probe crashing_constructor
         hanging_constructor crashing_properties hanging_properties)

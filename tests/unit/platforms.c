@@ -26,12 +26,14 @@ static void kinds_have_words(void **state)
         assert_int_equal(tn_platform_kind(p), rows[i].kind);
         assert_string_equal(tn_platform_name(p), rows[i].name);
         assert_string_equal(tn_platform_kind_name(rows[i].kind), rows[i].name);
+        assert_string_equal(tni_kind_word(rows[i].kind), rows[i].name);
         assert_string_equal(tn_platform_device_name(p), rows[i].device_name);
         assert_string_equal(tn_platform_device_type(p), rows[i].device_type);
         assert_string_equal(tn_platform_dispatch_key(p), rows[i].dispatch_key);
         assert_string_equal(tn_platform_visible_variable(p), rows[i].variable);
     }
     assert_string_equal(tn_platform_kind_name(TN_PLATFORM_OOT), "out-of-tree");
+    assert_string_equal(tni_kind_word(TN_PLATFORM_OOT), "out-of-tree");
     assert_string_equal(tn_platform_kind_name(TN_PLATFORM_UNSPECIFIED), "unspecified");
     assert_string_equal(tn_platform_kind_name(TN_PLATFORM_KIND_COUNT), "unknown");
     assert_string_equal(tn_platform_kind_name(-1), "unknown");

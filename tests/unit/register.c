@@ -152,12 +152,95 @@ static void another_kind_is_refused(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(tni_platforms_register(w.set, impostor, flags[i], &registration, &err),
                          TN_INVALID_ARGUMENT);
-        assert_string_equal(err.message,
-                            "module impostor offers platform cpu as kind out-of-tree, but it is of "
-                            "kind cpu; give its row that kind, or another name");
+        assert_contains(
+            err.message,
+            "module impostor stopped at opened: platform row 1 \"cpu\": kind needs 1 "
+            "(cpu), which the name stands for, found 9 (out-of-tree); give the row that "
+            "kind, or another name");
         assert_null(registration);
         assert_ptr_equal(world_device(&w, "cpu:0"), cpu);
     }
+    world_end(&w);
+}
+
+/* `rival` as of another kind, which the name does not stand for. */
+static tn_status relative(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static tn_platform_row row;
+    static const tn_platform_row *const rows[] = {&row, NULL};
+    static tn_module module;
+    const tn_module *acme = NULL;
+    tn_status status = rival(host, &acme, err);
+    row = *acme->platforms[0];
+    row.kind = TN_PLATFORM_NPU;
+    module = *acme;
+    module.name = "relative";
+    module.platforms = rows;
+    *out = &module;
+    return status;
+}
+
+static const tn_module_report *module_of(const tn_module_list *list, const char *name)
+{
+    const tn_module_report *report = NULL;
+    size_t i = 0;
+    while ((report = tn_module_list_get(list, i++)) && strcmp(report->name, name) != 0) {
+    }
+    assert_non_null(report);
+    return report;
+}
+
+/* Modules that are not registered are not refused for a platform that another one has; the
+ * report says who serves it. */
+static void report_says_who_serves_instead(void **state)
+{
+    static const tni_builtin builtins[] = {
+        {"acme", NULL}, {"rival", rival}, {"relative", relative}, {NULL, NULL}};
+    static tni_builtin list_of[4];
+    tni_registry *registry = NULL;
+    tn_module_list *list = NULL;
+    tn_error err;
+    (void)state;
+    memcpy(list_of, builtins, sizeof list_of);
+    list_of[0].entry = entry_of(WORLD_ACME);
+    const tni_registry_params params = {.builtins = list_of};
+    assert_int_equal(tni_registry_create(&params, &registry, &err), TN_OK);
+    assert_int_equal(tni_registry_list(registry, &list, &err), TN_OK);
+    assert_null(strstr(module_of(list, "acme")->message, "platform acme"));
+    assert_string_equal(module_of(list, "acme")->remedy, "");
+    assert_contains(module_of(list, "rival")->message,
+                    "offers 1 platform, 3 devices, 1 language, 1 communicator; platform acme is "
+                    "served by module acme, which came first");
+    assert_contains(module_of(list, "rival")->remedy, "TN_MODULE_REPLACE");
+    assert_contains(module_of(list, "relative")->message,
+                    "; platform acme is not taken in: its row has kind npu, and module acme, which "
+                    "came first, has it as kind out-of-tree");
+    tn_module_list_release(list);
+    tni_registry_destroy(registry);
+}
+
+/* A replacement shows in the report of who is replaced, for as long as it lasts. */
+static void report_follows_replacements(void **state)
+{
+    world w;
+    tn_registration *registration = NULL;
+    tn_module_list *list = NULL;
+    tn_error err;
+    (void)state;
+    world_make(&w, WORLD_CPU | WORLD_ACME, NULL);
+    assert_int_equal(tni_platforms_register(w.set, rival, TN_MODULE_REPLACE, &registration, &err),
+                     TN_OK);
+    assert_int_equal(tni_registry_list(w.registry, &list, &err), TN_OK);
+    assert_contains(module_of(list, "acme")->message,
+                    "; platform acme is served by module rival, which the program put in the place "
+                    "of others");
+    assert_string_equal(module_of(list, "acme")->remedy, "");
+    assert_null(strstr(module_of(list, "rival")->message, "platform acme"));
+    tn_module_list_release(list);
+    tn_registration_release(registration);
+    assert_int_equal(tni_registry_list(w.registry, &list, &err), TN_OK);
+    assert_null(strstr(module_of(list, "acme")->message, "platform acme"));
+    tn_module_list_release(list);
     world_end(&w);
 }
 
@@ -312,6 +395,8 @@ int main(void)
         cmocka_unit_test(second_of_a_name_is_refused_or_replaces),
         cmocka_unit_test(what_stops_is_said_and_leaves_nothing),
         cmocka_unit_test(another_kind_is_refused),
+        cmocka_unit_test(report_says_who_serves_instead),
+        cmocka_unit_test(report_follows_replacements),
         cmocka_unit_test(who_is_overtaken_was_not_refused),
         cmocka_unit_test(report_says_what_became_of_it),
         cmocka_unit_test(what_went_is_not_looked_through),

@@ -403,6 +403,9 @@ static void bad_platforms_are_refused(void **state)
         TEXT(platform2.name, "acme", "platform row 2 \"acme\": row 1 has the same name"),
         SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind needs 1 to 9, found 0"),
         SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind needs 1 to 9, found 10"),
+        TEXT(platform.name, "cuda",
+             "platform row 1 \"cuda\": kind needs 2 (cuda), which the name stands for, found 9 "
+             "(out-of-tree); give the row that kind, or another name"),
         SET(platform2.flags, uint32_t, 17, "platform row 2 \"acme2\": flags has unknown bits 0x10"),
         TEXT(platform.device_name, "", "device_name needs 1 to 64 bytes, or NULL"),
         TEXT(platform.device_type, long_word, "device_type needs 1 to 64 bytes, or NULL"),

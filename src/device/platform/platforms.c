@@ -191,8 +191,6 @@ static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, i
     return arrival_devices(a, err);
 }
 
-/* The one rule of who serves a platform: the latest that the program put in the place of others,
- * else the first that is ready, else the first. */
 const tni_offer *tni_platforms_choose(const tni_platforms *set, const tn_platform *platform,
                                       const tni_record *last)
 {
@@ -202,8 +200,7 @@ const tni_offer *tni_platforms_choose(const tni_platforms *set, const tn_platfor
         const tni_offer *offer = set->offers.items[i];
         if (offer->owner != platform)
             continue;
-        bool ready = tni_offer_is_ready(offer);
-        if (!best || (ready && (offer->record->replaces || !tni_offer_is_ready(best))))
+        if (tni_platform_goes_before(offer->record, offer->platform, best ? best->platform : NULL))
             best = offer;
         ended = offer->record == last;
     }
