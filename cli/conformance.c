@@ -1,5 +1,7 @@
-/* `tenon conformance`: holds a platform to every rule of the device interface. */
+/* `tenon conformance`: holds a platform to every rule of the device interface, and kernels to the
+ * reference. */
 #include "conformance/host.h"
+#include "conformance/kernel_cases.h"
 #include "conformance/result.h"
 #include "devices.h"
 
@@ -11,6 +13,7 @@ enum { PATIENCE = 30 };
 
 typedef struct conformance_wish {
     option_values module, platform, files, out, unsupported, expected, cases, seed, patience, lose;
+    bool kernels;
     bool list;
     bool as_json;
 } conformance_wish;
@@ -67,7 +70,8 @@ static tn_status read_setup(const conformance_wish *wish, conformance_setup *out
                                    .lose = value_of(&wish->lose),
                                    .only = &out->only,
                                    .unsupported = &out->unsupported,
-                                   .expected = &out->expected};
+                                   .expected = &out->expected,
+                                   .kernels_only = wish->kernels};
     return status;
 }
 
@@ -115,21 +119,53 @@ static int refuse_module(const tn_module_report *module)
     return module->status == TN_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILURES_FOUND;
 }
 
+/* One platform that the run is about. */
+typedef struct target_platform {
+    const tn_platform *platform;
+    bool kernels_only; /* another module serves it */
+    kernel_cases kernels;
+} target_platform;
+
 /* Where the run's texts are from, and which platforms it is about. */
 typedef struct target {
     tn_module_list *modules;
     tn_platform_list *platforms;
-    const tn_platform *chosen[RUN_PLATFORMS];
+    target_platform chosen[RUN_PLATFORMS];
     size_t count;
 } target;
 
 static void target_release(target *t)
 {
+    for (size_t i = 0; i < t->count; i++)
+        kernel_cases_release(&t->chosen[i].kernels);
     tn_platform_list_release(t->platforms);
     tn_module_list_release(t->modules);
 }
 
-/* Every platform that the module serves. */
+static int choose_served(target *out, const run *of)
+{
+    tn_error err;
+    for (size_t i = 0; i < tn_platform_list_count(out->platforms); i++) {
+        const tn_platform_report *report = tn_platform_list_get(out->platforms, i);
+        target_platform *next = &out->chosen[out->count];
+        bool serves = strcmp(report->module, of->module->name) == 0;
+        if (out->count == RUN_PLATFORMS)
+            break;
+        *next = (target_platform){.platform = report->platform, .kernels_only = !serves};
+        if (of->module->kernels > 0 &&
+            kernel_cases_find(report->platform, of->module->name, &next->kernels, &err)) {
+            kernel_cases_release(&next->kernels);
+            return report_error(&err);
+        }
+        if (serves || next->kernels.count > 0)
+            out->count++;
+        else
+            kernel_cases_release(&next->kernels);
+    }
+    return EXIT_DONE;
+}
+
+/* Every platform that the module serves, or has kernels of. */
 static int choose_by_module(const char *file, target *out, run *of)
 {
     tn_error err;
@@ -143,21 +179,19 @@ static int choose_by_module(const char *file, target *out, run *of)
     }
     if (of->module->status)
         return refuse_module(of->module);
-    for (size_t i = 0; i < tn_platform_list_count(out->platforms); i++) {
-        const tn_platform_report *report = tn_platform_list_get(out->platforms, i);
-        if (strcmp(report->module, of->module->name) == 0 && out->count < RUN_PLATFORMS)
-            out->chosen[out->count++] = report->platform;
-    }
-    if (out->count > 0)
-        return EXIT_DONE;
-    fprintf(stderr, "tenon conformance: module %s serves no platform; %s\n", of->module->name,
+    int code = choose_served(out, of);
+    if (code || out->count > 0)
+        return code;
+    fprintf(stderr, "tenon conformance: module %s serves no platform, %s; %s\n", of->module->name,
+            of->module->kernels > 0 ? "and its kernels are of none that runs here"
+                                    : "and has no kernels",
             of->module->platforms > 0 ? "another module serves its own"
-                                      : "the suite is about platforms");
+                                      : "the suite is about platforms and kernels");
     return EXIT_UNAVAILABLE;
 }
 
-/* The one that is named, or the current one. */
-static int choose_by_name(const char *name, target *out, run *of)
+/* The one that is named, or the current one; with all of its kernels, if they are asked for. */
+static int choose_by_name(const char *name, bool kernels, target *out, run *of)
 {
     tn_error err;
     const tn_platform *platform = NULL;
@@ -171,7 +205,10 @@ static int choose_by_name(const char *name, target *out, run *of)
         if (report->platform == platform)
             of->module = find_module(out->modules, report->module);
     }
-    out->chosen[out->count++] = platform;
+    target_platform *only = &out->chosen[out->count++];
+    *only = (target_platform){.platform = platform};
+    if (kernels && kernel_cases_find(platform, NULL, &only->kernels, &err))
+        return report_error(&err);
     return EXIT_DONE;
 }
 
@@ -181,17 +218,22 @@ static void say_nothing(void *user, const suite_result *result)
     (void)result;
 }
 
-static int run_platform(const tn_platform *platform, const conformance_setup *setup, bool quietly,
+static int run_platform(const target_platform *on, const conformance_setup *setup, bool quietly,
                         run *of)
 {
     tn_error err;
+    const tn_platform *platform = on->platform;
+    suite_options options = setup->options;
+    options.kernels = on->kernels.cases;
+    options.kernel_count = on->kernels.count;
+    options.kernels_only = options.kernels_only || on->kernels_only;
     suite_report *report = &of->platforms[of->platform_count];
     if (tn_platform_select(tn_platform_name(platform), &err))
         return report_absent(&err);
     if (!quietly && tn_platform_device_count(platform) > 0)
         print_begin(of, platform);
-    tn_status status = suite_run(platform, &setup->options, quietly ? say_nothing : print_case,
-                                 NULL, report, &err);
+    tn_status status =
+        suite_run(platform, &options, quietly ? say_nothing : print_case, NULL, report, &err);
     if (status)
         return report_absent(&err);
     of->platform_count++;
@@ -205,7 +247,7 @@ static int run_all(const target *on, const conformance_setup *setup, bool quietl
 {
     int code = EXIT_DONE;
     for (size_t i = 0; i < on->count; i++) {
-        int ended = run_platform(on->chosen[i], setup, quietly, of);
+        int ended = run_platform(&on->chosen[i], setup, quietly, of);
         code = code ? code : ended;
     }
     return code;
@@ -241,6 +283,7 @@ static int finish(run *of, int code)
 /* What a search needs, and finds. */
 typedef struct search {
     const conformance_wish *wish;
+    bool kernels; /* of a platform that is named, look for kernels too */
     target *on;
     run *of;
     int code;
@@ -252,8 +295,9 @@ static void look(void *user)
     const conformance_wish *wish = s->wish;
     s->code = add_device_files(&wish->files);
     if (!s->code)
-        s->code = wish->module.count > 0 ? choose_by_module(wish->module.texts[0], s->on, s->of)
-                                         : choose_by_name(value_of(&wish->platform), s->on, s->of);
+        s->code = wish->module.count > 0
+                      ? choose_by_module(wish->module.texts[0], s->on, s->of)
+                      : choose_by_name(value_of(&wish->platform), s->kernels, s->on, s->of);
 }
 
 /* Probes, and what devices tell of themselves, are held to the patience for a case too. */
@@ -276,6 +320,59 @@ static int find_target(search *s, double patience)
     _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* around that thread */
 }
 
+static bool names_kernels(const name_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_kernel_case(list->names[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether there are the kernels' cases that were asked for; what is not is said. */
+static int check_kernels(const conformance_setup *setup, const target *on)
+{
+    const name_list *lists[] = {&setup->only, &setup->unsupported, &setup->expected};
+    const char *stray = NULL;
+    size_t count = 0, used = 0;
+    for (size_t i = 0; i < on->count; i++)
+        count += on->chosen[i].kernels.count;
+    const char **names = calloc(count + 1, sizeof *names);
+    if (!names) {
+        fprintf(stderr, "tenon conformance: no memory for the kernels\n");
+        return EXIT_INTERNAL;
+    }
+    for (size_t i = 0; i < on->count; i++) {
+        for (size_t k = 0; k < on->chosen[i].kernels.count; k++)
+            names[used++] = on->chosen[i].kernels.cases[k]->name;
+    }
+    for (size_t i = 0; i < 3 && !stray; i++)
+        stray = name_list_stray(lists[i], names, count);
+    if (setup->options.kernels_only && count == 0)
+        fprintf(stderr, "tenon conformance: there is no kernel to hold to the reference\n");
+    else if (stray)
+        fprintf(stderr, "tenon conformance: no case \"%s\"%s; --list --kernels has them\n", stray,
+                suggestion(stray, names, count));
+    free(names);
+    return setup->options.kernels_only && count == 0 ? EXIT_UNAVAILABLE
+           : stray                                   ? EXIT_WRONG_USE
+                                                     : EXIT_DONE;
+}
+
+/* The cases of the device interface; with --kernels those of the kernels that were found. */
+static int list_cases(const conformance_wish *wish, const command *self, run *of)
+{
+    if (wish->as_json)
+        write_run(of, self->name);
+    for (size_t i = 0; !wish->as_json && !wish->kernels && i < suite_count(); i++)
+        print_rule(suite_at(i));
+    for (size_t i = 0; !wish->as_json && i < of->kernel_sets; i++) {
+        for (const suite_case *const *c = of->kernels[i]; *c; c++)
+            print_rule(*c);
+    }
+    return EXIT_DONE;
+}
+
 static int run_wish(const conformance_wish *wish, const command *self)
 {
     static conformance_setup setup;
@@ -288,10 +385,17 @@ static int run_wish(const conformance_wish *wish, const command *self)
         return report_file(&err);
     of.seed = setup.options.seed;
     read_date(of.date);
-    finding = (search){.wish = wish, .on = &on, .of = &of};
+    bool by_name = names_kernels(&setup.only);
+    finding = (search){.wish = wish, .kernels = wish->kernels || by_name, .on = &on, .of = &of};
     int code = find_target(&finding, setup.options.patience);
+    for (size_t i = 0; i < on.count && !code; i++) {
+        if (on.chosen[i].kernels.count > 0)
+            of.kernels[of.kernel_sets++] = on.chosen[i].kernels.cases;
+    }
+    if (!code && (finding.kernels || wish->module.count > 0))
+        code = check_kernels(&setup, &on);
     if (!code)
-        code = run_all(&on, &setup, wish->as_json, &of);
+        code = wish->list ? list_cases(wish, self, &of) : run_all(&on, &setup, wish->as_json, &of);
     if (of.platform_count > 0) {
         int told = tell(wish, self, &of);
         code = told == EXIT_FAILURES_FOUND || !code ? told : code;
@@ -301,22 +405,12 @@ static int run_wish(const conformance_wish *wish, const command *self)
     return code;
 }
 
-static int list_cases(const conformance_wish *wish, const command *self)
-{
-    static run none;
-    read_date(none.date);
-    if (wish->as_json)
-        write_run(&none, self->name);
-    for (size_t i = 0; !wish->as_json && i < suite_count(); i++)
-        printf("%-28s %s\n", suite_at(i)->name, suite_at(i)->rule);
-    return EXIT_DONE;
-}
-
 int run_conformance(const command *self, int count, char **arguments)
 {
     conformance_wish wish = {0};
     const option_row rows[] = {
-        {"--module", "FILE", "every platform that this module serves", NULL, &wish.module, 1},
+        {"--module", "FILE", "every platform that this module serves, and its kernels", NULL,
+         &wish.module, 1},
         {"--platform", "NAME", "this platform; without either, the current one", NULL,
          &wish.platform, 1},
         {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
@@ -332,7 +426,10 @@ int run_conformance(const command *self, int count, char **arguments)
         {"--patience", "S", "seconds that a case may take; 30", NULL, &wish.patience, 1},
         {"--lose", "COMMAND", "a command line that loses the device, for the cases lost.*", NULL,
          &wish.lose, 1},
-        {"--list", NULL, "every case and its rule, and nothing else", &wish.list, NULL, 0},
+        {"--kernels", NULL, "only kernels: the module's, or every one of the platform",
+         &wish.kernels, NULL, 0},
+        {"--list", NULL, "every case and its rule, and nothing else; with --kernels of kernels",
+         &wish.list, NULL, 0},
         {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
@@ -342,5 +439,9 @@ int run_conformance(const command *self, int count, char **arguments)
         fprintf(stderr, "tenon %s: --module and --platform exclude each other\n", self->name);
         return EXIT_WRONG_USE;
     }
-    return wish.list ? list_cases(&wish, self) : run_wish(&wish, self);
+    if (!wish.list || wish.kernels)
+        return run_wish(&wish, self);
+    static run none;
+    read_date(none.date);
+    return list_cases(&wish, self, &none);
 }

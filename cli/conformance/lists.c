@@ -1,6 +1,7 @@
 #include "lists.h"
 
 #include "../options.h"
+#include "kernel_cases.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -39,6 +40,28 @@ static bool begins(const char *name, const char *wanted)
     return strncmp(name, wanted, length) == 0 && name[length] == '.';
 }
 
+bool name_list_covers(const name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0 || begins(name, list->names[i]))
+            return true;
+    }
+    return false;
+}
+
+const char *name_list_stray(const name_list *list, const char *const *cases, size_t count)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *name = list->names[i];
+        bool found = !is_kernel_case(name);
+        for (size_t c = 0; c < count && !found; c++)
+            found = strcmp(cases[c], name) == 0 || begins(cases[c], name);
+        if (!found)
+            return name;
+    }
+    return NULL;
+}
+
 static void put(name_list *list, const char *name)
 {
     if (list->count < LIST_MOST && !name_list_has(list, name))
@@ -48,7 +71,7 @@ static void put(name_list *list, const char *name)
 tn_status name_list_add(name_list *list, const char *name, const char *where, tn_error *err)
 {
     bool found = is_case(name);
-    if (found) {
+    if (found || is_kernel_case(name)) {
         put(list, name);
         return TN_OK;
     }

@@ -74,11 +74,17 @@ static int paint_of_outcome(outcome ended)
     }
 }
 
+void print_rule(const suite_case *c)
+{
+    printf("%-28s %s\n", c->name, c->rule);
+}
+
 void print_case(void *unused, const suite_result *result)
 {
     (void)unused;
+    int width = text_columns(result->of->name);
     printf("  ");
-    text_cell(result->of->name, NAME_WIDTH);
+    text_cell(result->of->name, width > NAME_WIDTH ? width : NAME_WIDTH);
     printf(" %s%s%s", paint(paint_of_outcome(result->ended)), outcome_word(result->ended),
            paint(PAINT_NONE));
     putchar('\n');
@@ -147,14 +153,24 @@ static void write_report(json *to, const suite_report *report)
     json_end_object(to);
 }
 
-static void write_cases(json *to)
+static void write_case(json *to, const suite_case *c)
+{
+    json_begin_object(to, NULL);
+    json_text(to, "name", c->name);
+    json_text(to, "rule", c->rule);
+    json_end_object(to);
+}
+
+/* Those of the device interface and those of the kernels that were found, whether they ran or
+ * not. */
+static void write_cases(json *to, const run *of)
 {
     json_begin_list(to, "cases");
-    for (size_t i = 0; i < suite_count(); i++) {
-        json_begin_object(to, NULL);
-        json_text(to, "name", suite_at(i)->name);
-        json_text(to, "rule", suite_at(i)->rule);
-        json_end_object(to);
+    for (size_t i = 0; i < suite_count(); i++)
+        write_case(to, suite_at(i));
+    for (size_t i = 0; i < of->kernel_sets; i++) {
+        for (const suite_case *const *c = of->kernels[i]; *c; c++)
+            write_case(to, *c);
     }
     json_end_list(to);
 }
@@ -176,7 +192,7 @@ void write_run(const run *of, const char *command_name)
     json_known_text(&to, "version", module_version(of));
     json_known_text(&to, "path", module_path(of));
     json_end_object(&to);
-    write_cases(&to);
+    write_cases(&to, of);
     json_begin_list(&to, "platforms");
     for (size_t i = 0; i < of->platform_count; i++)
         write_report(&to, &of->platforms[i]);

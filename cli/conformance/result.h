@@ -13,6 +13,8 @@ typedef struct run {
     const tn_module_report *module; /* NULL when it is not known */
     suite_report platforms[RUN_PLATFORMS];
     size_t platform_count;
+    const suite_case *const *kernels[RUN_PLATFORMS]; /* their cases, each list NULL-ended */
+    size_t kernel_sets;
 } run;
 
 /* Nothing failed. */
@@ -22,6 +24,7 @@ bool run_is_sound(const run *of);
 bool run_is_empty(const run *of);
 
 void print_begin(const run *of, const tn_platform *platform);
+void print_rule(const suite_case *c);
 void print_case(void *unused, const suite_result *result); /* a suite_listener */
 void print_end(const run *of, const suite_report *report);
 

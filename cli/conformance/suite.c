@@ -77,6 +77,7 @@ static attempt *begin(const suite_case *c, const subject *on, uint64_t seed)
     a->trial.platform = on->platform;
     a->trial.device = on->device;
     a->trial.second = on->second;
+    a->trial.of = c;
     a->trial.random = seed_of(c->name, seed);
     return a;
 }
@@ -160,23 +161,52 @@ static tn_status choose_devices(subject *on, tn_error *err)
     return TN_OK;
 }
 
-static void run_all(const subject *on, const suite_options *options, suite_listener *listener,
-                    void *user, suite_report *out)
+/* A run of the suite on one platform. */
+typedef struct suite_run_state {
+    const subject *on;
+    const suite_options *options;
+    suite_listener *listener;
+    void *user;
+    suite_report *out;
+} suite_run_state;
+
+static void run_one(const suite_run_state *s, const suite_case *c)
 {
-    static char words[128];
+    static char words[256];
+    snprintf(words, sizeof words, "tenon conformance: crashed in the case %s\n", c->name);
+    host_crash_words(words);
+    run_case(c, s->on, s->options, s->out);
+    suite_result *result = &s->out->results[s->out->count - 1];
+    judge(result, s->options);
+    s->out->counts[result->ended]++;
+    s->listener(s->user, result);
+    host_crash_words(NULL);
+}
+
+static void run_kernels(const suite_run_state *s)
+{
+    for (size_t i = 0; i < s->options->kernel_count; i++) {
+        const suite_case *c = s->options->kernels[i];
+        if (s->options->only->count == 0 || name_list_covers(s->options->only, c->name))
+            run_one(s, c);
+    }
+}
+
+static void run_all(const suite_run_state *s)
+{
+    const suite_options *options = s->options;
+    bool lost = false;
     for (size_t i = 0; i < suite_count(); i++) {
         const suite_case *c = suite_at(i);
-        if (options->only->count > 0 && !name_list_has(options->only, c->name))
-            continue;
-        snprintf(words, sizeof words, "tenon conformance: crashed in the case %s\n", c->name);
-        host_crash_words(words);
-        run_case(c, on, options, out);
-        suite_result *result = &out->results[out->count - 1];
-        judge(result, options);
-        out->counts[result->ended]++;
-        listener(user, result);
+        if (!lost && (c->needs & NEED_LOSS))
+            run_kernels(s);
+        lost = lost || c->needs & NEED_LOSS;
+        if (!options->kernels_only &&
+            (options->only->count == 0 || name_list_has(options->only, c->name)))
+            run_one(s, c);
     }
-    host_crash_words(NULL);
+    if (!lost)
+        run_kernels(s);
 }
 
 tn_status suite_run(const tn_platform *platform, const suite_options *options,
@@ -187,10 +217,10 @@ tn_status suite_run(const tn_platform *platform, const suite_options *options,
     tn_status status = choose_devices(&on, err);
     if (status)
         return status;
-    out->results = calloc(suite_count() + 1, sizeof *out->results);
+    out->results = calloc(suite_count() + options->kernel_count + 1, sizeof *out->results);
     if (!out->results)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "conformance", "no memory for the results");
-    run_all(&on, options, listener, user, out);
+    run_all(&(suite_run_state){&on, options, listener, user, out});
     return TN_OK;
 }
 

@@ -37,7 +37,7 @@ extern const suite_case cases_graph[];
 extern const suite_case cases_worker[];
 extern const suite_case cases_lost[];
 
-/* Every case, in the order in which they run; NULL past the end. */
+/* Every case of the device interface, in the order in which they run; NULL past the end. */
 size_t suite_count(void);
 const suite_case *suite_at(size_t index);
 
@@ -48,12 +48,16 @@ typedef struct suite_options {
     const name_list *only;        /* empty: every case */
     const name_list *unsupported; /* these may give TN_UNSUPPORTED, and must */
     const name_list *expected;    /* these fail, and must                    */
+    const suite_case *const
+        *kernels; /* cases of kernels (kernel_cases.h), run before the device is lost */
+    size_t kernel_count;
+    bool kernels_only; /* and no others */
 } suite_options;
 
 typedef struct suite_result {
     const suite_case *of;
     outcome ended;
-    char text[TRIAL_TEXT]; /* "" for a pass */
+    char text[TRIAL_TEXT]; /* what was found; "" for a pass that was tried in full */
     double ms;
 } suite_result;
 

@@ -52,7 +52,8 @@ typedef struct trial {
     const tn_platform *platform;
     tn_device *device;
     tn_device *second;
-    tn_error err; /* for the calls of a case */
+    const struct suite_case *of; /* the case itself, for those that are part of something larger */
+    tn_error err;                /* for the calls of a case */
     uint64_t random;
     outcome ended;         /* OUTCOME_PASS until something is found */
     char text[TRIAL_TEXT]; /* what was found, and what was expected */

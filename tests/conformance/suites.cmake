@@ -19,6 +19,9 @@ endfunction()
 find_package(Threads REQUIRED)
 tenon_conformance_module(seed-sample conformance/seed_sample.c)
 tenon_conformance_module(faulty conformance/faulty.c conformance/faulty_queue.c)
+tenon_conformance_module(lathe conformance/kernels_module.c)
+tenon_conformance_module(lathe-cpu conformance/kernels_module.c)
+target_compile_definitions(conformance_lathe-cpu PRIVATE KERNELS_ONLY)
 
 # The example is built outside by its own Makefile in conformance/outside.py; here with the flags and the
 # sanitizer of the rest.
@@ -38,8 +41,9 @@ add_dependencies(test_conformance_ferry conformance_ferry ferry-server)
 
 tenon_test_script(conformance/platforms)
 tenon_test_script(conformance/faults)
+tenon_test_script(conformance/kernels)
 tenon_test_script(conformance/outside)
 
 # A request for more memory than there can be is refused by a sanitizer's allocator too, if it is told to.
-set_property(TEST conformance.platforms conformance.faults conformance.outside APPEND PROPERTY
+set_property(TEST conformance.platforms conformance.faults conformance.kernels conformance.outside APPEND PROPERTY
   ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1)

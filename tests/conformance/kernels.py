@@ -1,0 +1,174 @@
+"""`tenon conformance` and kernels: right ones pass, each fault of a wrong one is noticed by the case that it
+belongs to, and there are problems for everything that an operator can be asked for."""
+
+import json
+import os
+import re
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+# Which case notices, and words of what it says.
+FAULTS = {
+    "wrong-for-m-above-40": ("shapes", r"problems wrong; the first: output \d+ is 0, the reference has"),
+    "ignores-a-stride": ("strides", "the reference has"),
+    "ignores-alpha": ("alpha", "the reference has"),
+    "needs-alignment": ("alignment", "the reference has"),
+    "wrong-in-f64": ("shapes", "tenon check 'matmul:f64:"),
+    "writes-behind": ("shapes", "a byte was written that is not an output's"),
+    "refuses-late": ("shapes", "it takes the problem, and then gives unsupported: lathe:0: not today"),
+}
+MATMUL = "kernels.lathe.lathe.matmul"
+
+
+class Kernels(script.Case):
+    def module(self, name):
+        return os.path.join(
+            script.build.folder, "tests", "conformance", "modules", f"tenon-{name}.so")
+
+    def ask(self, *options, fault="", module="lathe", code=0):
+        done = script.run(
+            script.build.tenon, "conformance", "--module", self.module(module), "--json",
+            "--patience", script.PATIENCE, *options,
+            env=script.environment(KERNEL_FAULT=fault, TENON_CACHE=self.place("cache")))
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        document = json.loads(done.stdout)
+        return document, {row["case"]: row for platform in document["platforms"]
+                          for row in platform["results"]}
+
+    def test_right_kernels_pass_with_the_platform(self):
+        document, results = self.ask()
+        self.assertEqual([p["failed"] for p in document["platforms"]], [0])
+        for aspect in ("shapes", "pitches", "alignment", "transpose", "strides", "alpha", "beta",
+                       "together"):
+            self.assertEqual(results[f"{MATMUL}.{aspect}"]["outcome"], "pass")
+        for aspect in ("shapes", "alignment"):
+            self.assertEqual(results[f"kernels.lathe.lathe.add.{aspect}"]["outcome"], "pass")
+        self.assertEqual(results["copy.2d"]["outcome"], "pass")
+        for aspect in ("bias", "batch", "activation"):  # not honoured: no case
+            self.assertNotIn(f"{MATMUL}.{aspect}", results)
+        names = [row["name"] for row in document["cases"]]
+        self.assertTrue(set(results) <= set(names))
+
+    def test_each_fault_is_noticed(self):
+        for fault, (aspect, words) in FAULTS.items():
+            with self.subTest(fault):
+                case = f"{MATMUL}.{aspect}"
+                _, results = self.ask("--kernels", "--case", case, fault=fault, code=1)
+                self.assertEqual(list(results), [case])
+                self.assertEqual(results[case]["outcome"], "fail")
+                self.assertRegex(results[case]["text"], words)
+
+    def test_a_fault_fails_the_default_run(self):
+        """What the device interface alone does not notice."""
+        document, results = self.ask(fault="wrong-for-m-above-40", code=1)
+        failed = {name for name, row in results.items() if row["outcome"] == "fail"}
+        self.assertIn(f"{MATMUL}.shapes", failed)
+        self.assertTrue(all(name.startswith(MATMUL) for name in failed), failed)
+
+    def test_a_seed_repeats_a_run(self):
+        case = f"{MATMUL}.shapes"
+        texts = [self.ask("--kernels", "--case", case, "--seed", seed, fault="wrong-in-f64",
+                          code=1)[1][case]["text"] for seed in ("7", "7", "8")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_what_it_says_can_be_repeated(self):
+        case = f"{MATMUL}.shapes"
+        _, results = self.ask("--kernels", "--case", case, fault="wrong-for-m-above-40", code=1)
+        problem, kernel, seed = re.search(
+            r"`tenon check '(\S+)' --kernel (\S+) --seed (\d+)` repeats it",
+            results[case]["text"]).groups()
+        folder = self.place("modules")
+        os.mkdir(folder, 0o700)
+        shutil.copy(self.module("lathe"), folder)
+        done = script.run(
+            script.build.tenon, "check", problem, "--kernel", kernel, "--seed", seed, "--json",
+            env=script.environment(KERNEL_FAULT="wrong-for-m-above-40", TENON_MODULE_PATH=folder,
+                                   TENON_CACHE=self.place("cache")))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        result, = json.loads(done.stdout)["results"]
+        self.assertIn(result["message"], results[case]["text"])
+
+    def test_kernels_without_a_platform(self):
+        document, results = self.ask(module="lathe-cpu")
+        self.assertEqual([p["name"] for p in document["platforms"]], ["cpu"])
+        self.assertTrue(all(name.startswith("kernels.cpu.lathe.") for name in results))
+        self.assertEqual(results["kernels.cpu.lathe.matmul.shapes"]["outcome"], "pass")
+        _, results = self.ask(module="lathe-cpu", fault="ignores-alpha", code=1)
+        self.assertEqual(results["kernels.cpu.lathe.matmul.alpha"]["outcome"], "fail")
+
+    def test_lists(self):
+        case = f"{MATMUL}.alpha"
+        expected = script.write_text(self.place("expected"), case + "  # alpha is on its way\n")
+        _, results = self.ask("--kernels", "--case", case, "--expected", expected,
+                              fault="ignores-alpha")
+        self.assertEqual(results[case]["outcome"], "expected-failure")
+        _, results = self.ask("--kernels", "--case", case, "--expected", expected, code=1)
+        self.assertIn("passes, though it is expected to fail", results[case]["text"])
+
+    def test_names_that_are_none(self):
+        done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"),
+                          "--case", MATMUL + ".alphas")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f'tenon conformance: no case "{MATMUL}.alphas"; did you mean '
+                         f"{MATMUL}.alpha?; --list --kernels has them\n")
+        done = script.run(script.build.tenon, "conformance", "--module", self.module("seed-sample"),
+                          "--kernels")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertEqual(done.stderr,
+                         "tenon conformance: there is no kernel to hold to the reference\n")
+
+
+class Problems(script.Case):
+    """The tables of problems, by the reference, which takes everything."""
+
+    def names(self):
+        done = script.run(script.build.tenon, "conformance", "--platform", "cpu", "--kernels",
+                          "--list", env=script.environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return re.findall(r"(?m)^(kernels\.\S+) ", done.stdout)
+
+    def words(self, name):
+        """Of the bits that a list of op.h has."""
+        text = script.read_text(script.source("include", "tenon", "module", "op.h"))
+        body = re.search(rf"#define TN_{name}_USES_LIST\(X\)(.*?)\nenum", text, re.S).group(1)
+        return set(re.findall(r'X\(\w+, \d+,\s*(?:\\\s*)?"([\w-]+)"\)', body))
+
+    def test_every_bit_has_problems(self):
+        matmul, each, attention = self.words("MATMUL"), self.words("EACH"), self.words("ATTENTION")
+        self.assertEqual((len(matmul), len(each), len(attention)), (12, 8, 15))
+        plain = {"strides", "broadcast"}
+        needed = {
+            "matmul": matmul, "attention": attention, "permute": plain, "fill": {"strides"},
+            "cast": plain | {"in-place"}, "unary": plain | {"out", "in-place"},
+            "binary": plain | {"out", "in-place"}, "reduce": plain | {"out"},
+            "softmax": plain | {"out", "in-place", "log"},
+            "norm": plain | {"out", "in-place", "weight", "bias"},
+            "rotary": plain | {"out", "in-place", "partial"},
+            "attention-backward": attention - {"sinks", "lse", "packed", "lengths", "pages", "out"},
+            "attention-merge": {"strides", "out"},
+        }
+        names = self.names()
+        self.assertEqual(set.union(*needed.values()), matmul | each | attention)
+        for op, words in needed.items():
+            prefix = f"kernels.cpu.{op}.ref."
+            found = {name[len(prefix):] for name in names if name.startswith(prefix)}
+            self.assertEqual(words - found, set(), op)
+            self.assertLessEqual({"shapes", "alignment"}, found)
+
+    def test_the_reference_passes(self):
+        """Of two operators; those of attention take long."""
+        done = script.run(
+            script.build.tenon, "conformance", "--platform", "cpu", "--case",
+            "kernels.cpu.softmax.ref", "--case", "kernels.cpu.reduce.ref", "--json",
+            "--patience", script.PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        platform, = json.loads(done.stdout)["platforms"]
+        self.assertEqual({row["outcome"] for row in platform["results"]}, {"pass"})
+
+
+if __name__ == "__main__":
+    script.main()
