@@ -19,18 +19,17 @@ typedef struct tni_hold {
     bool shared; /* one number for the process; else every thread has its own */
 
     /* Of a shared number. */
-    _Atomic unsigned owner; /* of what follows: 0, or the process whose thread is at it   */
-    unsigned process;       /* whose calls `inside` counts                                */
-    unsigned inside;        /* calls under way                                            */
-    int before;             /* the number outside of them; 1 when nothing is to be undone */
+    _Atomic bool locked; /* guards the two below                                  */
+    unsigned inside;     /* calls under way                                       */
+    int before;          /* the number outside of them; 1: nothing is to be undone */
 } tni_hold;
 
-/* Once, before the first call. */
+/* Must be called once, after the library was opened and before its first call. */
 void tni_hold_begin(tni_hold *hold);
 
-/* Between the two, the library computes on the calling thread alone. A shared number is given back when the
- * last call ends. `end` takes what `enter` returned. A child that fork() made while others were between the
- * two, or inside of one, goes on as if they had not been. */
+/* Between the two, the library computes on the calling thread alone. A shared number is restored when the
+ * last call ends. `leave` takes what `enter` returned. fork() waits until no thread is between the two, see
+ * fork_gate.h: a child finds the library as if no thread had been in it. */
 int tni_hold_enter(tni_hold *hold, const void *library);
 void tni_hold_leave(tni_hold *hold, const void *library, int before);
 

@@ -1,3 +1,4 @@
+#include "../fork_gate.h"
 #include "cblas.h"
 #include "finish.h"
 #include "side.h"
@@ -79,9 +80,15 @@ static void task(void *user, int64_t index)
     tni_cblas *blas = j->run->library;
     const tni_mm_product *p = &j->product;
     bool alone = (double)p->m * (double)p->n * (double)p->k <= blas->alone;
-    int before = alone ? 1 : tni_hold_enter(&blas->hold, blas);
+    int before = 1;
+    if (alone)
+        tni_fork_gate_enter();
+    else
+        before = tni_hold_enter(&blas->hold, blas);
     tni_tiles_of_task(&j->tiles, index, compute, j);
-    if (!alone)
+    if (alone)
+        tni_fork_gate_leave();
+    else
         tni_hold_leave(&blas->hold, blas, before);
 }
 
