@@ -28,7 +28,9 @@ TN_API tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_err
  * Always completes: with
  * fewer threads than wished if the system gives no more, and on the caller's thread alone inside
  * another loop's task or while another thread's loop occupies the pool. A child that fork() makes
- * inside a task has that one thread: indices that others had taken are not run there. */
+ * inside a task has that one thread: indices that others had taken are not run there. Threads of
+ * Tenon's own pool end when no loop used them for two seconds, so a process ends at most that long after
+ * its own threads; the next loop starts them again. */
 TN_API void tn_parallel_for(int64_t count, tn_task *task, void *user);
 
 /* How many threads a loop may use, the caller's included. */

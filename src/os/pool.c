@@ -16,7 +16,7 @@
  *   SEATS       workers that may still enter it; none: the loop is closed
  *   SLEEPERS    workers that wait for `work`, or hold the lock and are about to
  *   WAITING     the caller waits for `idle`, or holds the lock and is about to
- *   QUIT        the workers end
+ *   QUIT        the workers end, for good or until the next loop starts others
  *   GENERATION  one more with every loop; in the top bits, so that it wraps within them
  *
  * The caller takes indices until there are none, so a worker that comes late or never costs time
@@ -24,7 +24,12 @@
  * a worker becomes a sleeper only by a compare-and-swap on a word without news, under the lock, so
  * either that precedes the news, and whoever brings it sees a sleeper and takes the lock before
  * waking it, or the swap fails and the worker does not sleep. The caller's wait is the same with
- * WAITING for SLEEPERS and the last worker out for the bringer of news. */
+ * WAITING for SLEEPERS and the last worker out for the bringer of news.
+ *
+ * Workers must not keep a process alive whose own threads have all ended, and no system says when that is. So
+ * they end when they have slept for a while: one of them sets QUIT, by a compare-and-swap on a word without news
+ * and without anyone in a loop, and all end. A loop opens by a compare-and-swap on a word without QUIT, so it
+ * either precedes that or starts new workers first. */
 #define ACTIVE         UINT64_C(0x0000000000000fff)
 #define ACTIVE_ONE     UINT64_C(0x0000000000000001)
 #define SEATS          UINT64_C(0x0000000000fff000)
@@ -42,6 +47,7 @@ enum {
     SPIN_NS = 50000, /* how long a thread spins before it sleeps; a wake-up costs as much */
     POLLS = 32,      /* looks at the word between two looks at the clock */
     PORTIONS = 16,   /* per thread: evens out unequal tasks to a sixteenth of its share */
+    IDLE_S = 2,      /* how long workers sleep before they end; starting one takes some 20 us */
     NOT_STARTED = -1,
 };
 
@@ -68,9 +74,12 @@ struct tni_pool {
     tni_condition idle;
     tni_pool *following; /* in the list of pools */
     int64_t spin_ns;
+    int64_t idle_ns;
     int32_t threads;
-    _Atomic int32_t workers; /* NOT_STARTED, or how many there are */
-    int32_t arrived;         /* of those, how many run; under the lock */
+    _Atomic int32_t workers; /* NOT_STARTED, or how many there are, or were when they ended idle */
+    int32_t expected;        /* workers that were started; under the lock, as are the two below */
+    int32_t arrived;         /* of those, how many use the pool */
+    bool ended_idle;         /* QUIT is set, nobody joins the workers */
     tni_thread handles[];
 };
 
@@ -147,6 +156,23 @@ static bool spin_until(tni_pool *pool, ready_fn *ready, uint64_t seen)
     return false;
 }
 
+/* Under the lock: ends all workers, unless one is still being born, there is news, or someone is in a loop or may
+ * still enter it. */
+static void end_idle_workers(tni_pool *pool, uint64_t seen)
+{
+    uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+    bool ended = false;
+    while (!ended && pool->arrived == pool->expected && !has_news(state, seen) &&
+           (state & (ACTIVE | SEATS)) == 0)
+        ended = atomic_compare_exchange_weak_explicit(&pool->state, &state, state | QUIT,
+                                                      memory_order_relaxed, memory_order_relaxed);
+    if (!ended)
+        return;
+    pool->ended_idle = true;
+    pool->expected = 0;
+    tni_condition_wake_all(&pool->work);
+}
+
 static void sleep_until_news(tni_pool *pool, uint64_t seen)
 {
     tni_mutex_lock(&pool->lock);
@@ -156,7 +182,8 @@ static void sleep_until_news(tni_pool *pool, uint64_t seen)
                                                    memory_order_relaxed, memory_order_relaxed))
             continue;
         do {
-            tni_condition_wait(&pool->work, &pool->lock);
+            if (!tni_condition_wait_for(&pool->work, &pool->lock, pool->idle_ns))
+                end_idle_workers(pool, seen);
             state = atomic_load_explicit(&pool->state, memory_order_relaxed);
         } while (!has_news(state, seen));
         atomic_fetch_sub_explicit(&pool->state, SLEEPERS_ONE, memory_order_relaxed);
@@ -198,6 +225,18 @@ static void arrive(tni_pool *pool)
     tni_mutex_unlock(&pool->lock);
 }
 
+/* What Tenon keeps for the thread is released first. The pool may be gone when this returns. */
+static void depart(tni_pool *pool)
+{
+    tni_thread_ends_run();
+    tni_mutex_lock(&pool->lock);
+    if (pool->ended_idle)
+        tni_thread_detach_self();
+    pool->arrived--;
+    tni_condition_wake_all(&pool->idle);
+    tni_mutex_unlock(&pool->lock);
+}
+
 static void work(void *user)
 {
     tni_pool *pool = user;
@@ -214,20 +253,30 @@ static void work(void *user)
         if (!spin_until(pool, has_news, seen))
             sleep_until_news(pool, seen);
     }
+    depart(pool);
 }
 
-/* How many workers there are; asks the system for them the first time. */
-static int32_t start(tni_pool *pool)
+/* Under the lock. */
+static void wait_until_departed(tni_pool *pool)
+{
+    while (pool->arrived > 0)
+        tni_condition_wait(&pool->idle, &pool->lock);
+}
+
+/* Asks the system for workers: the first time, and after those there were have ended. */
+static int32_t create_workers(tni_pool *pool)
 {
     tn_error err;
-    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
-    if (workers != NOT_STARTED)
-        return workers;
+    int32_t workers;
     tni_mutex_lock(&pool->lock);
+    wait_until_departed(pool);
+    atomic_fetch_and_explicit(&pool->state, ~QUIT, memory_order_relaxed);
+    pool->ended_idle = false;
     pool->spin_ns = pool->threads <= tni_thread_processors() ? SPIN_NS : 0;
     for (workers = 0; workers < pool->threads - 1; workers++)
         if (tni_thread_create(&pool->handles[workers], work, pool, &err) != TN_OK)
             break;
+    pool->expected = workers;
     atomic_store_explicit(&pool->workers, workers, memory_order_relaxed);
     tni_mutex_unlock(&pool->lock);
     if (workers < pool->threads - 1)
@@ -236,18 +285,33 @@ static int32_t start(tni_pool *pool)
     return workers;
 }
 
-/* Lets as many workers in as there are portions for, and wakes those that are not awake. */
-static void open_loop(tni_pool *pool, struct job job, uint64_t workers)
+/* Returns how many workers there are. */
+static int32_t start(tni_pool *pool)
+{
+    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
+    uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+    bool running = workers != NOT_STARTED && (state & QUIT) == 0;
+    return running ? workers : create_workers(pool);
+}
+
+/* Lets as many workers in as there are portions for, and wakes those that are not awake. Returns false when the
+ * workers have ended. */
+static bool open_loop(tni_pool *pool, struct job job, uint64_t workers)
 {
     uint64_t others = (job.count - 1) / job.portion; /* portions besides the caller's first */
     uint64_t seats = others < workers ? others : workers;
     pool->job = job;
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    uint64_t state = atomic_fetch_add_explicit(&pool->state, GENERATION_ONE + seats * SEATS_ONE,
-                                               memory_order_release);
+    uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+    do {
+        if (state & QUIT)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->state, &state,
+                                                    state + GENERATION_ONE + seats * SEATS_ONE,
+                                                    memory_order_release, memory_order_relaxed));
     uint64_t sleepers = (state & SLEEPERS) / SLEEPERS_ONE;
     if (workers - sleepers >= seats)
-        return;
+        return true;
     uint64_t wanted = seats - (workers - sleepers);
     tni_mutex_lock(&pool->lock);
     tni_mutex_unlock(&pool->lock);
@@ -256,6 +320,7 @@ static void open_loop(tni_pool *pool, struct job job, uint64_t workers)
     else
         for (uint64_t i = 0; i < wanted; i++)
             tni_condition_wake_one(&pool->work);
+    return true;
 }
 
 /* Lets nobody else in and waits for those inside. */
@@ -289,29 +354,34 @@ static void vacate(tni_pool *pool)
     atomic_store_explicit(&pool->occupied, false, memory_order_release);
 }
 
-static void run_shared(tni_pool *pool, int32_t workers, struct job job)
+/* Returns false when the workers have ended, and nothing was run. */
+static bool run_shared(tni_pool *pool, int32_t workers, struct job job)
 {
     job.portion = job.count / ((uint64_t)(workers + 1) * PORTIONS);
     if (job.portion == 0)
         job.portion = 1;
     job.float_mode = tni_float_mode_get();
-    open_loop(pool, job, (uint64_t)workers);
+    if (!open_loop(pool, job, (uint64_t)workers))
+        return false;
     take_part(pool, job);
     close_loop(pool);
+    return true;
 }
 
 void tni_pool_run(tni_pool *pool, int64_t count, tn_task *task, void *user)
 {
+    const struct job job = {.task = task, .user = user, .count = (uint64_t)count};
+    bool done = false;
     if (count <= 1 || pool->threads == 1 || inside || !occupy(pool)) {
         tni_pool_run_here(0, count, task, user);
         return;
     }
-    int32_t workers = start(pool);
-    if (workers > 0)
-        run_shared(pool, workers,
-                   (struct job){.task = task, .user = user, .count = (uint64_t)count});
-    else
-        tni_pool_run_here(0, count, task, user);
+    while (!done) {
+        int32_t workers = start(pool);
+        done = workers == 0 || run_shared(pool, workers, job);
+        if (workers == 0)
+            tni_pool_run_here(0, count, task, user);
+    }
     vacate(pool);
 }
 
@@ -328,7 +398,7 @@ static void before_fork(void)
     tni_mutex_lock(&pools_lock);
     for (tni_pool *pool = pools; pool; pool = pool->following) {
         tni_mutex_lock(&pool->lock);
-        while (pool->arrived < atomic_load_explicit(&pool->workers, memory_order_relaxed))
+        while (pool->arrived < pool->expected)
             tni_condition_wait(&pool->idle, &pool->lock);
     }
 }
@@ -350,7 +420,9 @@ static void after_fork_in_child(void)
         atomic_fetch_and_explicit(&pool->state, GENERATION, memory_order_relaxed);
         atomic_store_explicit(&pool->workers, NOT_STARTED, memory_order_relaxed);
         atomic_store_explicit(&pool->occupied, occupies == pool, memory_order_relaxed);
+        pool->expected = 0;
         pool->arrived = 0;
+        pool->ended_idle = false;
         tni_condition_init(&pool->work);
         tni_condition_init(&pool->idle);
         tni_mutex_unlock(&pool->lock);
@@ -385,6 +457,7 @@ tn_status tni_pool_create(int32_t threads, tni_pool **out, tn_error *err)
         return tni_no_memory(err, where, "a pool");
     memset(pool, 0, bytes);
     pool->threads = threads;
+    pool->idle_ns = IDLE_S * INT64_C(1000000000);
     atomic_init(&pool->workers, NOT_STARTED);
     tni_mutex_init(&pool->lock);
     tni_condition_init(&pool->work);
@@ -396,6 +469,11 @@ tn_status tni_pool_create(int32_t threads, tni_pool **out, tn_error *err)
     tni_mutex_unlock(&pools_lock);
     *out = pool;
     return TN_OK;
+}
+
+void tni_pool_idle_set(tni_pool *pool, int64_t ns)
+{
+    pool->idle_ns = ns;
 }
 
 static void forget(tni_pool *pool)
@@ -416,9 +494,10 @@ void tni_pool_destroy(tni_pool *pool)
     tni_mutex_lock(&pool->lock);
     atomic_fetch_or_explicit(&pool->state, QUIT, memory_order_relaxed);
     tni_condition_wake_all(&pool->work);
+    wait_until_departed(pool);
+    int32_t joinable = pool->ended_idle ? 0 : pool->expected;
     tni_mutex_unlock(&pool->lock);
-    int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
-    for (int32_t i = 0; i < workers; i++)
+    for (int32_t i = 0; i < joinable; i++)
         tni_thread_join(pool->handles[i]);
     tni_condition_destroy(&pool->work);
     tni_condition_destroy(&pool->idle);

@@ -12,15 +12,19 @@ typedef struct tni_pool tni_pool;
 
 /* A pool for loops on `threads` threads, the caller's included; TN_INVALID_ARGUMENT outside
  * 1..TNI_POOL_THREADS_MAX. Threads are started at the first loop of more than one index; if the
- * system gives fewer, loops run on those there are, and only a new pool asks again. */
+ * system gives fewer, loops run on those there are. Threads end when no loop needed one of them for two seconds, so that
+ * they do not keep a process alive whose own threads have ended; the next loop starts them again. */
 tn_status tni_pool_create(int32_t threads, tni_pool **out, tn_error *err);
+
+/* Sets how long threads wait for a loop before they end. Must be called before the first loop. */
+void tni_pool_idle_set(tni_pool *pool, int64_t ns);
 
 /* Ends the threads. No loop may be running. Accepts NULL. */
 void tni_pool_destroy(tni_pool *pool);
 
 /* Runs task(user, i) for every i in [0, count); returns when all are done. Serial on the caller's
  * thread inside a task of any pool, or while another thread's loop occupies the pool. Needs no
- * memory once the threads are there. Tasks run with the caller's floating-point mode (rounding,
+ * memory while the threads are there. Tasks run with the caller's floating-point mode (rounding,
  * denormals) on whichever thread, where that is one register to copy.
  *
  * After fork() the child's first loop starts new threads. A child forked inside a task runs what

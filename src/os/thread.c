@@ -1,6 +1,7 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <time.h>
 
 #if defined(_WIN32)
 #include <windows.h>
@@ -33,10 +34,26 @@ void tni_mutex_unlock(tni_mutex *mutex)
     (void)pthread_mutex_unlock(&mutex->native);
 }
 
+/* The clock of waits with a limit; one that follows changes of the date where the system has no other. */
+#if defined(_WIN32) || defined(__APPLE__)
+enum { WAIT_CLOCK = CLOCK_REALTIME };
+
 void tni_condition_init(tni_condition *condition)
 {
     (void)pthread_cond_init(&condition->native, NULL);
 }
+#else
+enum { WAIT_CLOCK = CLOCK_MONOTONIC };
+
+void tni_condition_init(tni_condition *condition)
+{
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, WAIT_CLOCK);
+    (void)pthread_cond_init(&condition->native, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+#endif
 
 void tni_condition_destroy(tni_condition *condition)
 {
@@ -46,6 +63,17 @@ void tni_condition_destroy(tni_condition *condition)
 void tni_condition_wait(tni_condition *condition, tni_mutex *mutex)
 {
     (void)pthread_cond_wait(&condition->native, &mutex->native);
+}
+
+bool tni_condition_wait_for(tni_condition *condition, tni_mutex *mutex, int64_t ns)
+{
+    enum { SECOND = 1000000000 };
+    struct timespec end;
+    (void)clock_gettime(WAIT_CLOCK, &end);
+    int64_t left = end.tv_nsec + ns;
+    end.tv_sec += (time_t)(left / SECOND);
+    end.tv_nsec = (long)(left % SECOND);
+    return pthread_cond_timedwait(&condition->native, &mutex->native, &end) != ETIMEDOUT;
 }
 
 void tni_condition_wake_one(tni_condition *condition)
@@ -115,6 +143,11 @@ void tni_thread_join(tni_thread thread)
     (void)pthread_join(thread.native, NULL);
 }
 
+void tni_thread_detach_self(void)
+{
+    (void)pthread_detach(pthread_self());
+}
+
 /* Each thread's list hangs on the key, not on a variable of its own: those may be gone by then. */
 static pthread_key_t ends;
 static bool has_ends;
@@ -132,11 +165,16 @@ static void make_ends(void)
     has_ends = pthread_key_create(&ends, run_ends) == 0;
 }
 
-bool tni_thread_end_add(tni_thread_end *end)
+static bool ends_exist(void)
 {
     static tni_once once = TNI_ONCE_INIT;
     tni_once_run(&once, make_ends);
-    if (!has_ends)
+    return has_ends;
+}
+
+bool tni_thread_end_add(tni_thread_end *end)
+{
+    if (!ends_exist())
         return false;
     end->next = pthread_getspecific(ends);
     return pthread_setspecific(ends, end) == 0;
@@ -150,6 +188,15 @@ void tni_thread_end_remove(tni_thread_end *end)
     if (*link)
         *link = end->next;
     (void)pthread_setspecific(ends, first);
+}
+
+void tni_thread_ends_run(void)
+{
+    void *first = ends_exist() ? pthread_getspecific(ends) : NULL;
+    if (first) {
+        (void)pthread_setspecific(ends, NULL);
+        run_ends(first);
+    }
 }
 
 uint64_t tni_thread_id(void)

@@ -46,6 +46,9 @@ void tni_mutex_unlock(tni_mutex *mutex);
 void tni_condition_init(tni_condition *condition);
 void tni_condition_destroy(tni_condition *condition);
 void tni_condition_wait(tni_condition *condition, tni_mutex *mutex);
+/* As tni_condition_wait, for at most `ns`; returns false when they have passed. Only for a condition that
+ * tni_condition_init made. */
+bool tni_condition_wait_for(tni_condition *condition, tni_mutex *mutex, int64_t ns);
 void tni_condition_wake_one(tni_condition *condition);
 void tni_condition_wake_all(tni_condition *condition);
 void tni_once_run(tni_once *once, void (*run)(void));
@@ -55,6 +58,9 @@ void tni_once_run(tni_once *once, void (*run)(void));
  * program's business; only those for its own faults (SIGSEGV and the like) are not. */
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);
+
+/* The calling thread, which tni_thread_create made, will not be joined. */
+void tni_thread_detach_self(void);
 
 /* Something to be done on a thread when it ends; `run` may release it. */
 typedef struct tni_thread_end {
@@ -66,6 +72,9 @@ typedef struct tni_thread_end {
  * False when the system has no room for it. Removing is for the same thread, before it ends. */
 bool tni_thread_end_add(tni_thread_end *end);
 void tni_thread_end_remove(tni_thread_end *end);
+
+/* Runs now what was added for the calling thread, which is about to end. */
+void tni_thread_ends_run(void);
 
 /* A number that no other living thread of this process has. */
 uint64_t tni_thread_id(void);

@@ -235,6 +235,29 @@ static void tell_id(void *user)
     *(uint64_t *)user = tni_thread_id();
 }
 
+/* Threads that end as soon as they sleep: every loop still has all of its threads, whenever they ended. */
+static void ended_threads_are_started_again(void **state)
+{
+    tni_pool *pool = pool_of(3);
+    (void)state;
+    tni_pool_idle_set(pool, 1);
+    for (int i = 0; i < (test_reduced() ? 100 : 1000); i++) {
+        assert_threads_come(pool, 3);
+        assert_int_equal(tni_pool_threads(pool), 3);
+        if (i % 2)
+            tni_clock_sleep_ns(i % 200 * 1000);
+    }
+    tni_pool_destroy(pool);
+    for (int i = 0; i < 100; i++) { /* destroyed while they end */
+        pool = pool_of(3);
+        tni_pool_idle_set(pool, 1);
+        assert_true(loop_is_right(pool, 100));
+        tni_clock_sleep_ns(i * 1000);
+        tni_pool_destroy(pool);
+    }
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
 static void threads_have_numbers_of_their_own(void **state)
 {
     tni_thread thread;
@@ -371,6 +394,7 @@ int main(void)
         cmocka_unit_test(tasks_have_the_callers_floating_point_mode),
         cmocka_unit_test(bad_sizes_are_refused),
         cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(ended_threads_are_started_again),
         cmocka_unit_test(threads_have_numbers_of_their_own),
 #if defined(__linux__)
         cmocka_unit_test(processors_are_those_allowed),

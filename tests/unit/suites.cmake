@@ -19,6 +19,7 @@ if(UNIX)
   tenon_test(unit/process)
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  tenon_test(unit/process_end LABELS concurrency libraries)
   tenon_test(unit/machine SOURCES unit/machine_trees.c unit/machine_trees_truth.c
     unit/machine_trees_write.c)
   tenon_test(unit/machine_cases SOURCES unit/machine_trees.c)

@@ -26,6 +26,8 @@ static const tn_symbol symbols[] = {
     SLOT("?gotoblas_SKYLAKEX", has_skylakex),
     SLOT("?gotoblas_HASWELL", has_haswell),
     SLOT("?gotoblas_SANDYBRIDGE", has_sandybridge),
+    SLOT("?blas_cpu_number", number),
+    SLOT("?blas_thread_shutdown_", stop),
 };
 
 static const char *config_of(const tni_openblas *self)
@@ -62,6 +64,12 @@ static void set_pool(const void *library, int threads)
     ((const tni_openblas *)library)->set_num_threads(threads);
 }
 
+/* As openblas_set_num_threads, which first starts threads when there are none. */
+static void set_number(const void *library, int threads)
+{
+    __atomic_store_n(((const tni_openblas *)library)->number, threads, __ATOMIC_RELAXED);
+}
+
 static int get_openmp(const void *library)
 {
     return ((const tni_openblas *)library)->omp_get_max_threads();
@@ -78,7 +86,8 @@ static void begin_hold(tni_openblas *self)
 {
     tni_hold *hold = &self->blas.hold;
     if (self->parallel == TNI_OPENBLAS_POOL)
-        *hold = (tni_hold){.get = get_pool, .set = set_pool, .shared = true};
+        *hold = (tni_hold){
+            .get = get_pool, .set = self->number ? set_number : set_pool, .shared = true};
     else if (self->parallel == TNI_OPENBLAS_OPENMP)
         *hold = (tni_hold){.get = get_openmp, .set = set_openmp};
     tni_hold_begin(hold);
@@ -111,6 +120,14 @@ static tn_status afford(bool in_use, tn_error *err)
     return TN_OK;
 }
 
+/* It starts its threads when it is opened. Nobody else uses it yet, and Tenon has no use for them; they would keep a
+ * process alive whose own threads have ended. A program that uses it later finds as many threads as ever. */
+static void stop_threads(const tni_openblas *self)
+{
+    if (self->parallel == TNI_OPENBLAS_POOL && self->number && self->stop)
+        (void)self->stop();
+}
+
 static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *err)
 {
     bool in_use = tni_cpu_process_has(tni_cpu_module_openblas.files);
@@ -130,8 +147,10 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
         host->release(host->self, self);
         return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: openblas", "OpenBLAS is here, but %s", fault);
     }
-    if (!in_use)
+    if (!in_use) {
         tni_openblas_improve(host, self);
+        stop_threads(self);
+    }
     begin_hold(self);
     self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;

@@ -21,6 +21,9 @@ typedef struct tni_openblas {
     void (*choose)(void); /* by OPENBLAS_CORETYPE, else by the processor; unless it has chosen */
     void (*forget)(void);
     const void *has_skylakex, *has_haswell, *has_sandybridge; /* tables of kernels */
+    /* Of builds with threads of their own; else NULL. */
+    int *number;       /* of threads for the next product; more than there are is not possible */
+    int (*stop)(void); /* ends its threads; its next product that needs them starts them again */
     int parallel;
 } tni_openblas;
 
