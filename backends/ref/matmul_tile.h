@@ -5,8 +5,8 @@
 #include "tenon/module/abi.h"
 
 /* Rows and columns of a tile and how many products one call adds at most. Both are multiples of
- * TNI_REF_BLOCK. All of a tile, 48 KiB, lies on a thread's stack. */
-enum { TNI_REF_TILE = 32, TNI_REF_DEPTH = 64, TNI_REF_DEPTH_WIDE = 32, TNI_REF_BLOCK = 4 };
+ * TNI_REF_BLOCK. All of a tile, 24 KiB, lies on a thread's stack. */
+enum { TNI_REF_TILE = 32, TNI_REF_DEPTH = 16, TNI_REF_DEPTH_WIDE = 8, TNI_REF_BLOCK = 4 };
 
 /* Of `a` and `b`, when wide, the first half are the high parts and the second half the low ones. */
 typedef struct tni_ref_tile {

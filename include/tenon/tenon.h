@@ -6,7 +6,9 @@
  * - _get lends; _create, _add, _derive give; _release and _leave take back, never fail and accept
  *   NULL or a zeroed struct.
  * - Structs that may grow begin with struct_size, set by whoever allocates them.
- * - A calling thread needs 64 KiB of stack.
+ * - A calling thread needs 64 KiB of stack, also for first calls. Vendors' libraries are opened on a thread of
+ *   their own. Where one then computes on the calling thread, the thread needs what that library does: with
+ *   OpenBLAS and hwloc 64 KiB are enough; GPUs' libraries and oneDNN may need more.
  * - The library never prints, aborts or exits, and reads the environment only where its page says.
  * - Each type's header has a Thread-safety line. Safe: any calls from any threads.
  *

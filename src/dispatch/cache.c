@@ -6,6 +6,7 @@
 #include "plan.h"
 
 #include "base/alloc.h"
+#include "base/out_of_line.h"
 #include "device/stream/life.h"
 #include "front.h"
 #include "judge.h"
@@ -409,7 +410,7 @@ static tni_state *share_state(const tni_question *question, const tni_contender 
 
 /* The first candidate from `index` on that may be taken and has a state; the number of those that are admitted if
  * none has. Without the lock. */
-static size_t find_prepared(const tni_question *question, const tni_choice *choice, size_t index)
+static TNI_OUT_OF_LINE size_t find_prepared(const tni_question *question, const tni_choice *choice, size_t index)
 {
     tni_state like;
     for (; index < choice->admitted; index++) {

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/out_of_line.h"
 #include "declined.h"
 #include "device/stream/life.h"
 #include "dispatch/trust/admission.h"
@@ -42,7 +43,8 @@ static bool is_declined(tn_status status)
 }
 
 /* Its test could not be made for that, so its plan would not be. */
-static void decline(const tni_question *question, const tni_contender *candidate, const char *text)
+static TNI_OUT_OF_LINE void decline(const tni_question *question, const tni_contender *candidate,
+                                    const char *text)
 {
     tni_state state;
     tni_state_begin(question, candidate, &state);
@@ -270,10 +272,18 @@ uint64_t tni_plan_workspace(const tni_plan *plan)
     return plan->workspace;
 }
 
+static TNI_OUT_OF_LINE tn_status make_state(const tni_question *question, const tni_contender *of,
+                                            tni_state **out, tn_error *err)
+{
+    tni_state like;
+    tni_state_begin(question, of, &like);
+    return tni_state_make(question, &like, out, err);
+}
+
 tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *err)
 {
     tni_choice *choice = tni_alloc(sizeof *choice);
-    tni_state like, *state = NULL;
+    tni_state *state = NULL;
     size_t index = 0;
     bool again = true;
     if (!choice)
@@ -284,8 +294,7 @@ tn_status tni_plan_make(const tni_question *question, tni_plan **out, tn_error *
         status = tni_choose(question, choice, &index, err);
         if (status)
             continue;
-        tni_state_begin(question, &choice->candidates[index], &like);
-        status = tni_state_make(question, &like, &state, err);
+        status = make_state(question, &choice->candidates[index], &state, err);
         again = tni_choose_again(question, &choice->candidates[index], status);
     }
     if (!status && state)

@@ -43,7 +43,7 @@ tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err)
 /* Reads to the end, as files of /proc and /sys do not say how long they are. */
 static tn_status read_all(int file, const char *path, size_t limit, tni_buffer *to, tn_error *err)
 {
-    char piece[8192];
+    char piece[2048];
     for (;;) {
         ssize_t count = tni_sys_read(file, piece, sizeof piece);
         if (count < 0)

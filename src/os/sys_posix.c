@@ -305,7 +305,23 @@ pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags)
     return result;
 }
 
+/* Of the default size, but at least so much, which a limit on the stack (ulimit -s) can make smaller. */
+static int create_thread(pthread_t *out, void *(*run)(void *), void *user)
+{
+    enum { STACK_LEAST = 512 << 10 };
+    pthread_attr_t attributes;
+    size_t size = 0;
+    int error = pthread_attr_init(&attributes);
+    if (error)
+        return error;
+    if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < STACK_LEAST)
+        (void)pthread_attr_setstacksize(&attributes, STACK_LEAST);
+    error = pthread_create(out, &attributes, run, user);
+    (void)pthread_attr_destroy(&attributes);
+    return error;
+}
+
 int tni_sys_thread_create(pthread_t *out, void *(*run)(void *), void *user)
 {
-    return faulted("pthread_create") ? errno : pthread_create(out, NULL, run, user);
+    return faulted("pthread_create") ? errno : create_thread(out, run, user);
 }

@@ -54,7 +54,7 @@ void tni_condition_wake_all(tni_condition *condition);
 void tni_once_run(tni_once *once, void (*run)(void));
 
 /* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. The thread reads `*out`,
- * which stays where it is until the thread has been joined. Signals are blocked in it, as they are the
+ * which stays where it is until the thread has been joined. It has 512 KiB of stack or more. Signals are blocked in it, as they are the
  * program's business; only those for its own faults (SIGSEGV and the like) are not. */
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);

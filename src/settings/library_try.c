@@ -116,6 +116,35 @@ static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *ou
     return TN_OK;
 }
 
+/* A trial on a thread of its own: libraries may need more stack than a caller has to have (cudnnGetVersion of cuDNN 9
+ * takes 64 KiB). */
+typedef struct trial_thread {
+    const tni_library_offer *offer;
+    tni_library_trial *out;
+    tn_error *err;
+    tn_status status;
+} trial_thread;
+
+static void run_trial_thread(void *user)
+{
+    trial_thread *it = user;
+    opening = true;
+    it->status = run_trial(it->offer, it->out, it->err);
+}
+
+/* On the calling thread where the system gives no other. */
+static tn_status run_trial_apart(const tni_library_offer *offer, tni_library_trial *out,
+                                 tn_error *err)
+{
+    trial_thread it = {.offer = offer, .out = out, .err = err};
+    tni_thread thread;
+    if (tni_thread_create(&thread, run_trial_thread, &it, NULL) == TN_OK)
+        tni_thread_join(thread);
+    else
+        it.status = run_trial(offer, out, err);
+    return it.status;
+}
+
 bool tni_library_is_tried_now(const tni_library_offer *offer)
 {
     return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
@@ -145,7 +174,7 @@ static tn_status settle(tni_library_offer *offer, tn_error *err)
     tni_libraries_unlock();
     bool outer = opening;
     opening = true;
-    tn_status status = run_trial(offer, &trial, err);
+    tn_status status = run_trial_apart(offer, &trial, err);
     opening = outer;
     tni_libraries_lock();
     offer->trial = trial;

@@ -20,6 +20,21 @@ if(UNIX)
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   tenon_test(unit/process_end LABELS concurrency libraries)
+  # Of the product as users have it: sanitizers and unoptimised code have other frames.
+  if(NOT TENON_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_executable(test_unit_stack unit/stack.c)
+    set_target_properties(test_unit_stack PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/unit")
+    target_link_libraries(test_unit_stack PRIVATE tenon tenon_flags)
+    target_include_directories(test_unit_stack PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_compile_definitions(test_unit_stack PRIVATE _GNU_SOURCE
+      EXPORTS="${CMAKE_CURRENT_SOURCE_DIR}/abi/exports.txt"
+      DEVICES="${PROJECT_SOURCE_DIR}/backends/described/devices")
+    add_dependencies(test_unit_stack product)
+    add_test(NAME unit.stack COMMAND test_unit_stack)
+    set_tests_properties(unit.stack PROPERTIES TIMEOUT ${test_timeout} LABELS "unit;libraries"
+      ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
+  endif()
   tenon_test(unit/machine SOURCES unit/machine_trees.c unit/machine_trees_truth.c
     unit/machine_trees_write.c)
   tenon_test(unit/machine_cases SOURCES unit/machine_trees.c)

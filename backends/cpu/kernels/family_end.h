@@ -2,6 +2,7 @@
 #undef VECTOR
 #undef PAIR
 #undef WIDTH
+#undef ROOM
 #undef F
 #undef FOR_DTYPE
 #undef FOR_FORM

@@ -1,11 +1,12 @@
-/* What follows computes in f32: REAL is the number, VECTOR a vector of WIDTH of them, PAIR two of those,
- * and F(name) the family's function of that name. FOR_DTYPE calls an inline function with the dtype of
+/* What follows computes in f32: REAL is the number, VECTOR a vector of WIDTH of them, PAIR two of those, ROOM as many
+ * as 4 KiB hold, which locals of loops over single elements have, and F(name) the family's function of that name. FOR_DTYPE calls an inline function with the dtype of
  * elements in memory, or FOR_FORM their form (pairs.h), as a first argument that the compiler knows. Ended
  * by family_end.h. */
 #define REAL    float
 #define VECTOR  vf
 #define PAIR    pair_f32
 #define WIDTH   LANES
+#define ROOM    BLOCK
 #define F(name) name##_f32
 #define FOR_DTYPE(dtype, call, ...)                   \
     ((dtype) == TN_BF16  ? call(TN_BF16, __VA_ARGS__) \

@@ -3,12 +3,12 @@
 /* out = the sum of parts, each times its factor, of those that are to be read; `s` has out, in, other. */
 static void F(merge_row)(const strand *s, const merge_share *share, int64_t size)
 {
-    _Alignas(64) REAL rooms[3][BLOCK];
+    _Alignas(64) REAL rooms[3][ROOM];
     const VECTOR a = F(splat)((REAL)share[0].factor), b = F(splat)((REAL)share[1].factor);
     if (!share[0].is_read && !share[1].is_read)
         memset(rooms[2], 0, sizeof rooms[2]);
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        const int64_t n = size - at < BLOCK ? size - at : BLOCK;
+    for (int64_t at = 0; at < size; at += ROOM) {
+        const int64_t n = size - at < ROOM ? size - at : ROOM;
         const REAL *x = share[0].is_read ? F(take)(&s[1], at, n, rooms[0]) : rooms[2];
         const REAL *y = share[1].is_read ? F(take)(&s[2], at, n, rooms[1]) : rooms[2];
         if (!share[0].is_read && !share[1].is_read) {

@@ -93,8 +93,8 @@ INLINE int F(turn_piece)(tn_dtype out, tn_dtype in, const char *from, char *to, 
 /* `row` has in, out, weight, bias at their operands' numbers. */
 static void F(norm_row)(const strand *row, const tn_each_op *op)
 {
-    _Alignas(64) REAL rooms[2][BLOCK];
-    _Alignas(64) char raw[2][BLOCK * sizeof(REAL)];
+    _Alignas(64) REAL rooms[2][ROOM];
+    _Alignas(64) char raw[2][ROOM * sizeof(REAL)];
     const strand *x = &row[TN_EACH_IN], *y = &row[TN_EACH_OUT];
     const strand *weight = &row[TN_NORM_WEIGHT], *bias = &row[TN_NORM_BIAS];
     const double count = (double)op->size;
@@ -102,7 +102,7 @@ static void F(norm_row)(const strand *row, const tn_each_op *op)
     by = {.mean = op->kind == TN_NORM_LAYER ? (REAL)(F(row_sum)(x, op->size) / count) : 0};
     by.factor = (REAL)(1 / sqrt(F(row_squares)(x, op->size, by.mean) / count + op->value));
     for (int64_t at = 0, n; at < op->size; at += n) {
-        n = piece_of(op->size - at);
+        n = piece_of(op->size - at < ROOM ? op->size - at : ROOM);
         const char *from = gather_piece(x, at, n, raw[0]);
         char *to = piece_room(y, at, n, raw[1]);
         by.weight = weight->data ? F(take_piece)(weight, at, n, rooms[0]) : NULL;

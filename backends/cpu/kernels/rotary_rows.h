@@ -13,11 +13,11 @@ INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)
 /* `s` has out, in, cos, sin. */
 static void F(rotary_row)(const strand *s, const tn_each_op *op, int64_t width)
 {
-    _Alignas(64) REAL rooms[6][BLOCK];
+    _Alignas(64) REAL rooms[6][ROOM / 2];
     const strand out_x = F(part_of)(&s[0], op, false), out_y = F(part_of)(&s[0], op, true);
     const strand in_x = F(part_of)(&s[1], op, false), in_y = F(part_of)(&s[1], op, true);
-    for (int64_t at = 0; at < op->size / 2; at += BLOCK) {
-        int64_t n = op->size / 2 - at < BLOCK ? op->size / 2 - at : BLOCK;
+    for (int64_t at = 0; at < op->size / 2; at += ROOM / 2) {
+        int64_t n = op->size / 2 - at < ROOM / 2 ? op->size / 2 - at : ROOM / 2;
         const REAL *x = F(take)(&in_x, at, n, rooms[0]), *y = F(take)(&in_y, at, n, rooms[1]);
         const REAL *cosine = F(take)(&s[2], at, n, rooms[2]),
                    *sine = F(take)(&s[3], at, n, rooms[3]);

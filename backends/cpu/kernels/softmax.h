@@ -7,7 +7,7 @@
 
 /* Exponentials of rows that fit are kept between the passes, of longer ones in y if it is f32 and near; else
  * they are computed again. */
-enum { ROW_ROOM = 4096 };
+#define ROW_ROOM(real) ((int64_t)(16384 / sizeof(real)))
 
 /* The greatest of the bits of f16 or bf16, with `flip` of them turned, as whole numbers. */
 static int16_t max_bits(const strand *x, int64_t size, int16_t flip)

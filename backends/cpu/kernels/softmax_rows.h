@@ -32,7 +32,7 @@ typedef struct F(shares) {
 /* Where those of a piece are kept, or computed again. The rest has the room when the others are in y. */
 static REAL *F(kept)(const SHARES *it, int64_t at, int64_t n)
 {
-    if (it->size <= ROW_ROOM)
+    if (it->size <= ROW_ROOM(REAL))
         return it->room + at;
     return it->again || n < GROUP ? it->room : (REAL *)(void *)strand_at(it->y, at);
 }
@@ -108,9 +108,9 @@ static void F(row_share)(const SHARES *it, REAL factor)
 
 static void F(row_shift)(const strand *x, const strand *y, int64_t size, REAL max, REAL less)
 {
-    _Alignas(64) REAL room[BLOCK], other[BLOCK];
-    for (int64_t at = 0; at < size; at += BLOCK) {
-        int64_t n = size - at < BLOCK ? size - at : BLOCK;
+    _Alignas(64) REAL room[ROOM / 2], other[ROOM / 2];
+    for (int64_t at = 0; at < size; at += ROOM / 2) {
+        int64_t n = size - at < ROOM / 2 ? size - at : ROOM / 2;
         const REAL *from = F(take)(x, at, n, room);
         REAL *to = F(room)(y, at, n, other);
         for (int64_t i = 0; i < n; i += WIDTH)
@@ -121,7 +121,7 @@ static void F(row_shift)(const strand *x, const strand *y, int64_t size, REAL ma
 
 static void F(softmax_row)(const strand *x, const strand *y, int64_t size, bool log_wanted)
 {
-    _Alignas(64) REAL room[ROW_ROOM];
+    _Alignas(64) REAL room[ROW_ROOM(REAL)];
     const bool in_y = y->size == sizeof(REAL) && y->stride == 1 && !y->stream;
     const SHARES it = {.x = x,
                        .y = y,
@@ -129,7 +129,7 @@ static void F(softmax_row)(const strand *x, const strand *y, int64_t size, bool 
                        .size = size,
                        .max = x->size == 2 ? (REAL)max_halves(x, size) : F(row_max)(x, size),
                        .room = room,
-                       .again = size > ROW_ROOM && (log_wanted || !in_y)};
+                       .again = size > ROW_ROOM(REAL) && (log_wanted || !in_y)};
     double sum = F(row_exp)(&it);
     if (log_wanted)
         F(row_shift)(x, y, size, it.max, (REAL)log(sum));

@@ -2,6 +2,8 @@
 
 #include "../sizes.h"
 
+#include <stdatomic.h>
+
 /* A and B together, from their first elements to their last. */
 enum { SPAN_BYTES = 1 << 20 };
 
@@ -34,8 +36,8 @@ enum { PLAIN = 64, PLAIN_PRODUCTS = 1 << 18, PLAIN_ELEMENTS = 1 << 15 };
 #define QUEUED_NS 3.0
 enum { TASKS_OF_A_THREAD = 4 };
 
-/* A panel of B: one chunk of 2 vectors. */
-enum { PANEL_BYTES = TNI_MM_DEPTH * 2 * 64 };
+/* A packed panel of B up to which it lies on the stack. */
+enum { PANEL_BYTES = 16 << 10 };
 
 /* Matrices of one shape. */
 typedef struct work {
@@ -43,13 +45,15 @@ typedef struct work {
     const tni_mm_product *product;
     const tn_run *run;
     tni_mm_finish finish;
-    bool pack;             /* B                                              */
-    bool skinny;           /* it is so large that rows of it are asked for ahead */
-    int64_t vectors;       /* of columns that a tile has at most             */
-    int64_t width, height; /* of tiles: columns, in whole vectors; rows      */
-    int64_t rows;          /* of a task                                      */
-    int64_t down, across;  /* tasks of a matrix                              */
-    int64_t group;         /* matrices of a task, when one has several       */
+    bool pack;              /* B                                              */
+    size_t panel_bytes;     /* of a packed panel                              */
+    atomic_bool *no_memory; /* for one                                        */
+    bool skinny;            /* it is so large that rows of it are asked for ahead */
+    int64_t vectors;        /* of columns that a tile has at most             */
+    int64_t width, height;  /* of tiles: columns, in whole vectors; rows      */
+    int64_t rows;           /* of a task                                      */
+    int64_t down, across;   /* tasks of a matrix                              */
+    int64_t group;          /* matrices of a task, when one has several       */
 } work;
 
 /* About equal parts, none above `most`. */
@@ -356,11 +360,10 @@ static void compute_chunks(const work *w, tni_mm_tile tile, const tni_mm_matrix 
     }
 }
 
-/* Rows from `row` to `end` of the tiles that begin at one column. */
+/* Rows from `row` to `end` of the tiles that begin at one column. B is packed into `panel`. */
 static void compute_column(const work *w, const tni_mm_matrix *at, int64_t column, int64_t row,
-                           int64_t end)
+                           int64_t end, char *panel)
 {
-    _Alignas(64) char panel[PANEL_BYTES];
     const tni_mm_product *p = w->product;
     const int64_t columns = least(w->width, p->n - column);
     const tni_mm_tile tile = {.b = w->pack ? panel : at->b + column * p->b.column * p->b.size,
@@ -386,14 +389,46 @@ static void place(const work *w, int64_t index, tni_mm_matrix *out)
         out->a = out->b = out->out;
 }
 
-/* A part of one matrix. */
-static void part_task(void *user, int64_t index)
+/* What a task does, with room for a packed panel, or NULL where nothing is packed. */
+typedef void panel_task(const work *w, int64_t index, char *panel);
+
+/* Its frame does not count where nothing is packed. */
+static __attribute__((noinline)) void run_on_stack(const work *w, int64_t index, panel_task *task)
 {
-    const work *w = user;
+    _Alignas(64) char panel[PANEL_BYTES];
+    task(w, index, panel);
+}
+
+static void run_with_panel(const work *w, int64_t index, panel_task *task)
+{
+    const tn_host *host = w->run->host;
+    if (!w->pack) {
+        task(w, index, NULL);
+    } else if (w->panel_bytes <= PANEL_BYTES) {
+        run_on_stack(w, index, task);
+    } else {
+        char *panel = host->alloc(host->self, w->panel_bytes, 64);
+        if (panel)
+            task(w, index, panel);
+        else
+            atomic_store(w->no_memory, true);
+        host->release(host->self, panel);
+    }
+}
+
+/* A part of one matrix. */
+static void compute_part(const work *w, int64_t index, char *panel)
+{
     int64_t part = index % (w->down * w->across), row = part / w->across * w->rows;
     tni_mm_matrix at;
     place(w, index / (w->down * w->across), &at);
-    compute_column(w, &at, part % w->across * w->width, row, least(row + w->rows, w->product->m));
+    compute_column(w, &at, part % w->across * w->width, row, least(row + w->rows, w->product->m),
+                   panel);
+}
+
+static void part_task(void *user, int64_t index)
+{
+    run_with_panel(user, index, compute_part);
 }
 
 static int64_t step_of(const work *w, const tni_mm_side *side)
@@ -412,14 +447,14 @@ static void step(const work *w, tni_mm_matrix *at)
 }
 
 /* Matrices that follow each other in the innermost dimension of the batch. */
-static void compute_row(const work *w, int64_t first, int64_t count)
+static void compute_row(const work *w, int64_t first, int64_t count, char *panel)
 {
     const tni_mm_product *p = w->product;
     tni_mm_matrix at;
     place(w, first, &at);
     for (int64_t i = 0; i < count; i++) {
         for (int64_t column = 0; column < p->n; column += w->width)
-            compute_column(w, &at, column, 0, p->m);
+            compute_column(w, &at, column, 0, p->m, panel);
         if (i + 1 < count)
             step(w, &at);
     }
@@ -481,9 +516,8 @@ static void compute_plain_row(const work *w, int64_t first, int64_t count)
 }
 
 /* A group of matrices. */
-static void group_task(void *user, int64_t index)
+static void compute_group(const work *w, int64_t index, char *panel)
 {
-    const work *w = user;
     const tni_mm_product *p = w->product;
     int64_t inner = p->batch_rank > 0 ? p->op->operand[TN_MATMUL_OUT].shape[p->batch_rank - 1] : 1;
     int64_t at = index * w->group, end = least(at + w->group, p->matrices), count;
@@ -492,8 +526,13 @@ static void group_task(void *user, int64_t index)
         if (is_one_chunk(w))
             compute_plain_row(w, at, count);
         else
-            compute_row(w, at, count);
+            compute_row(w, at, count, panel);
     }
+}
+
+static void group_task(void *user, int64_t index)
+{
+    run_with_panel(user, index, compute_group);
 }
 
 /* Rows of a plain matrix. */
@@ -557,34 +596,47 @@ static void shape(work *w)
     const tni_mm_product *p = w->product;
     const tni_mm_kernels *kernels = w->kernels;
     w->pack = is_apart(p) && p->k > 0;
+    w->panel_bytes = (size_t)(p->k * kernels->packed.columns * p->b.size);
     w->skinny = is_skinny(p);
     w->vectors = vectors_most(kernels, is_apart(p) || w->skinny);
     w->width = width_for(kernels, p->n, w->vectors);
     w->height = share(p->m, rows_most(kernels, w->skinny, w->width >> kernels->width_log2));
 }
 
-void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)
+/* Hands out parts of the product, each large enough for a task. */
+static void share_out(work *w, double cost)
 {
-    work w = {.kernels = kernels, .product = p, .run = run};
+    const tni_mm_product *p = w->product;
+    const tn_run *run = w->run;
+    w->group = run->threads > 1 ? (int64_t)(GRAIN_NS / cost) + 1 : p->matrices;
+    if (w->group > 1 || cost < 2 * GRAIN_NS || run->threads < 2 ||
+        p->matrices >= run->threads * TASKS_OF_A_THREAD) {
+        each(w, parts(p->matrices, w->group), group_task);
+        return;
+    }
+    if (is_by_rows(w)) {
+        w->rows =
+            parts(parts(p->m, (int64_t)run->threads * TASKS_OF_A_THREAD), w->height) * w->height;
+        w->down = parts(p->m, w->rows);
+        each(w, p->matrices * w->down, rows_task);
+        return;
+    }
+    int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
+    w->across = parts(p->n, w->width);
+    w->rows =
+        w->skinny ? p->m : parts(parts(p->m, parts(wanted, w->across)), w->height) * w->height;
+    w->down = parts(p->m, w->rows);
+    each(w, p->matrices * w->down * w->across, part_task);
+}
+
+bool tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)
+{
+    atomic_bool no_memory = false;
+    work w = {.kernels = kernels, .product = p, .run = run, .no_memory = &no_memory};
     double cost = (double)p->m * (double)p->n * (double)p->k * kernels->packed.cost;
     tni_mm_finish_make(p, kernels->packed.acc, &w.finish);
     shape(&w);
     cost += is_one_chunk(&w) && is_tile(&w) ? QUEUED_NS : MATRIX_NS;
-    w.group = run->threads > 1 ? (int64_t)(GRAIN_NS / cost) + 1 : p->matrices;
-    if (w.group > 1 || cost < 2 * GRAIN_NS || run->threads < 2 ||
-        p->matrices >= run->threads * TASKS_OF_A_THREAD) {
-        each(&w, parts(p->matrices, w.group), group_task);
-        return;
-    }
-    if (is_by_rows(&w)) {
-        w.rows = parts(parts(p->m, (int64_t)run->threads * TASKS_OF_A_THREAD), w.height) * w.height;
-        w.down = parts(p->m, w.rows);
-        each(&w, p->matrices * w.down, rows_task);
-        return;
-    }
-    int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
-    w.across = parts(p->n, w.width);
-    w.rows = w.skinny ? p->m : parts(parts(p->m, parts(wanted, w.across)), w.height) * w.height;
-    w.down = parts(p->m, w.rows);
-    each(&w, p->matrices * w.down * w.across, part_task);
+    share_out(&w, cost);
+    return !atomic_load_explicit(&no_memory, memory_order_relaxed);
 }

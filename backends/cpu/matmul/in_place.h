@@ -1,6 +1,6 @@
-/* Matrices that caches hold, few rows or columns of larger ones, and batches of them: nothing is packed, and no
- * scratch memory is used. A is read where it is; B too where its columns are together, else, when it is small, a
- * panel of it at a time is packed on the stack. */
+/* Matrices that caches hold, few rows or columns of larger ones, and batches of them: nothing is packed. A is
+ * read where it is; B too where its columns are together, else, when it is small, a panel of it at a time is packed: on
+ * the stack, or where that is more than 16 KiB, in memory from the host. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
 #define TENON_BACKENDS_CPU_MATMUL_IN_PLACE_H
 
@@ -19,7 +19,8 @@ int64_t tni_mm_in_place_rows(const tni_mm_kernels *kernels, const tni_mm_product
 int64_t tni_mm_in_place_last(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t k,
                              int64_t a_step);
 
-void tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
+/* False when there is no memory for a panel. */
+bool tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
                          const tn_run *run);
 
 /* Computes an op that is small and uses nothing but strides of A, with the least that can be done before a

@@ -6,7 +6,7 @@
 #include "lowp_f32.h"
 #include "lowp_units.h"
 
-enum { ROOM_LINES = 32 };
+enum { ROOM_LINES = 32, ROOM_DEPTH = TNI_MM_DEPTH / 2 };
 
 /* `lines` lines of `count` elements that are `along` apart: from each to the next `across` bytes. */
 static void widen_lines(tn_dtype dtype, const char *from, int64_t across, int64_t along,
@@ -17,11 +17,10 @@ static void widen_lines(tn_dtype dtype, const char *from, int64_t across, int64_
         (void)take_f32(&line, 0, count, room + i * whole(count));
 }
 
-/* A panel, or a part of one. */
-static void widen_panel(tn_dtype dtype, const tni_mm_pack *job,
-                        void (*pack)(const tni_mm_pack *job))
+/* At most ROOM_DEPTH of a panel's depth. */
+static void widen_part(tn_dtype dtype, const tni_mm_pack *job, void (*pack)(const tni_mm_pack *job))
 {
-    _Alignas(64) float room[ROOM_LINES * TNI_MM_DEPTH];
+    _Alignas(64) float room[ROOM_LINES * ROOM_DEPTH];
     tni_mm_pack wide = *job;
     wide.from = (const char *)room;
     if (job->across == 2 && job->along != 2) {
@@ -36,6 +35,19 @@ static void widen_panel(tn_dtype dtype, const tni_mm_pack *job,
     pack(&wide);
 }
 
+/* A panel of `width` lines, or a part of one: depth lies behind depth in it. */
+static void widen_panel(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
+                        void (*pack)(const tni_mm_pack *job))
+{
+    tni_mm_pack part = *job;
+    for (int64_t at = 0; at < job->depth; at += ROOM_DEPTH) {
+        part.depth = job->depth - at < ROOM_DEPTH ? job->depth - at : ROOM_DEPTH;
+        part.from = job->from + at * job->along;
+        part.to = job->to + at * width * (int64_t)sizeof(float);
+        widen_part(dtype, &part, pack);
+    }
+}
+
 static void pack_lines(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
                        void (*pack)(const tni_mm_pack *job))
 {
@@ -44,7 +56,7 @@ static void pack_lines(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
         part.from = job->from + i * job->across;
         part.lines = job->lines - i < width ? job->lines - i : width;
         part.to = job->to + i / width * job->panel;
-        widen_panel(dtype, &part, pack);
+        widen_panel(dtype, &part, width, pack);
     }
 }
 

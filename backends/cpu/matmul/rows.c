@@ -4,21 +4,24 @@
 #include "in_place.h"
 #include "thin.h"
 
-static tn_status run_on(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64)
+static tn_status run_on(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
+                        tn_error *err)
 {
     const tn_op *op = run->op;
     const tni_mm_kernels *kernels = op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
     if (!(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) && tni_mm_plain_run(kernels, run))
         return TN_OK;
     tni_mm_product product;
+    bool fits = true;
     tni_mm_describe(op, &product);
     if (tni_mm_is_thin(&product))
         tni_mm_thin_run(kernels, &product, run);
     else if (tni_mm_is_in_place(&product))
-        tni_mm_in_place_run(kernels, &product, run);
+        fits = tni_mm_in_place_run(kernels, &product, run);
     else
         tni_mm_packed_run(&kernels->packed, &product, run);
-    return TN_OK;
+    return fits ? TN_OK
+                : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a panel of B");
 }
 
 static uint64_t workspace_on(const tn_query *query, const tni_mm_kernels *f32,
@@ -61,8 +64,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 #define ROW(isa, needs, flops, bytes, step)                                                     \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                \
     {                                                                                           \
-        (void)err;                                                                              \
-        return run_on(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                               \
+        return run_on(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                          \
     }                                                                                           \
     static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)            \
     {                                                                                           \

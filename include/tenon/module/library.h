@@ -4,8 +4,8 @@
  * A library is opened when it is first needed, never to list it. What `open` gives is kept as long as
  * the process and handed to the row's other functions.
  *
- * Thread-safety: rows are constant. `open` and, after it, `version` are called once, on one thread, with
- * no lock of the host's held; a call that had no memory or descriptor (TN_OUT_OF_MEMORY, TN_BUSY) may
+ * Thread-safety: rows are constant. `open` and, after it, `version` are called once, on one thread, which is
+ * the host's own if it can start one, as libraries may need much stack; no lock of the host's is held; a call that had no memory or descriptor (TN_OUT_OF_MEMORY, TN_BUSY) may
  * come again. `verbose` may be called from any thread. */
 #ifndef TENON_MODULE_LIBRARY_H
 #define TENON_MODULE_LIBRARY_H

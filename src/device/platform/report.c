@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "base/alloc.h"
+
 static const char *const verdict_words[TN_PLATFORM_VERDICT_COUNT] = {
     [TN_PLATFORM_READY] = "ready",         [TN_PLATFORM_HIDDEN] = "hidden",
     [TN_PLATFORM_BROKEN] = "broken",       [TN_PLATFORM_NO_MODULE] = "no-module",
@@ -146,14 +148,19 @@ void tni_platform_examine(const tn_platform *platform, tni_platform_report *out)
 
 tn_status tni_platform_unready(const tn_platform *platform, const char *where, tn_error *err)
 {
-    tni_platform_report report;
     if (!platform->set)
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
                        "no platform is chosen: call tn_platform_current or tn_platform_get");
-    tni_platform_examine(platform, &report);
-    return tn_fail(err, TN_UNAVAILABLE, 0, where, "platform %s is %s: %s%s%s", platform->name,
-                   tn_platform_verdict_name(report.verdict), report.reason,
-                   report.remedy[0] ? "; remedy: " : "", report.remedy);
+    tni_platform_report *report = tni_alloc(sizeof *report);
+    if (!report)
+        return tni_no_memory(err, where, "a report of the platform");
+    tni_platform_examine(platform, report);
+    tn_status status =
+        tn_fail(err, TN_UNAVAILABLE, 0, where, "platform %s is %s: %s%s%s", platform->name,
+                tn_platform_verdict_name(report->verdict), report->reason,
+                report->remedy[0] ? "; remedy: " : "", report->remedy);
+    tni_release(report);
+    return status;
 }
 
 tn_status tni_platform_empty(const tn_platform *platform, const char *where, tn_error *err)

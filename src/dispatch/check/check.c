@@ -20,7 +20,7 @@ static const char where[] = "tn_check";
 /* Above so many operations, some outputs are looked at and not all. */
 #define WHOLE_FLOPS 2e9
 
-/* What a trial has at hand. */
+/* What a trial has at hand. Too large for a stack. */
 typedef struct scene {
     const tni_trial *trial;
     tni_operands operands;
@@ -30,6 +30,8 @@ typedef struct scene {
     void *after[TN_OP_OPERANDS_MAX];  /* the same with outputs as they came from the device */
     unsigned char *block[TN_OP_OPERANDS_MAX]; /* that they came in; NULL for what is only read */
     void *expected[TN_OP_OPERANDS_MAX];       /* outputs of the last part */
+    tn_op piece;                              /* the last part */
+    tni_problem problem;                      /* with operands on the device */
     tni_difference difference;
 } scene;
 
@@ -72,16 +74,16 @@ static tn_status look_at(void *user, const tni_part *part, tn_error *err)
 {
     scene *s = user;
     void *data[TN_OP_OPERANDS_MAX], *found[TN_OP_OPERANDS_MAX];
-    tn_op piece;
-    tn_status status = tni_part_take(s->trial->op, s->after, part, &piece, found, err);
+    tn_op *piece = &s->piece;
+    tn_status status = tni_part_take(s->trial->op, s->after, part, piece, found, err);
     if (!status)
-        status = tni_part_take(s->trial->op, s->before, part, &piece, data, err);
+        status = tni_part_take(s->trial->op, s->before, part, piece, data, err);
     if (!status)
-        status = make_room(s, &piece, err);
+        status = make_room(s, piece, err);
     if (!status)
-        status = tni_oracle_ask(&s->oracle, &piece, data, s->expected, err);
-    for (int32_t i = 0; i < piece.count && !status; i++) {
-        const tni_comparand what = {.op = &piece,
+        status = tni_oracle_ask(&s->oracle, piece, data, s->expected, err);
+    for (int32_t i = 0; i < piece->count && !status; i++) {
+        const tni_comparand what = {.op = piece,
                                     .output = i,
                                     .data = data,
                                     .found = found[i],
@@ -112,7 +114,6 @@ static tn_status fetch_outputs(scene *s, tn_stream *stream, tn_error *err)
 static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
 {
     const tni_trial *t = s->trial;
-    tni_problem problem;
     tn_status status = tni_operands_fill(&s->operands, t->seed, false, err);
     if (!status)
         status = tni_forward_fill(&s->operands, err);
@@ -120,8 +121,8 @@ static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
         status = tni_operands_upload(&s->operands, stream, err);
     if (status)
         return status;
-    tni_operands_on_device(&s->operands, &problem);
-    status = tni_plan_run(t->plan, tni_context_defaults(), &problem,
+    tni_operands_on_device(&s->operands, &s->problem);
+    status = tni_plan_run(t->plan, tni_context_defaults(), &s->problem,
                           &(tni_call_args){.stream = stream}, err);
     if (!status)
         status = tn_stream_synchronize(stream, err);
@@ -239,24 +240,36 @@ static tn_status play(scene *s, tn_stream *stream, tn_check_result *out, tn_erro
     return status ? status : compare_guards(s, stream, out, err);
 }
 
-tn_status tni_trial_run(const tni_trial *trial, tn_check_result *out, tn_error *err)
+static tn_status run_scene(scene *s, tn_check_result *out, tn_error *err)
 {
-    scene s = {.trial = trial, .difference = {.at = -1}};
+    const tni_trial *trial = s->trial;
     tn_stream *stream = trial->stream ? trial->stream : tn_stream_current(trial->device);
     double flops, bytes;
     tni_op_class_of(trial->op->kind)->cost(trial->op, &flops, &bytes);
-    s.sampled = flops > WHOLE_FLOPS;
-    tn_status status = tni_oracle_begin(&s.oracle, trial->op->kind, err);
+    s->sampled = flops > WHOLE_FLOPS;
+    tn_status status = tni_oracle_begin(&s->oracle, trial->op->kind, err);
     if (!status)
-        status = tni_operands_create(trial->op, trial->device, &s.operands, err);
+        status = tni_operands_create(trial->op, trial->device, &s->operands, err);
     if (!status)
-        status = play(&s, stream, out, err);
-    tni_oracle_end(&s.oracle);
-    tni_operands_release(&s.operands);
+        status = play(s, stream, out, err);
+    tni_oracle_end(&s->oracle);
+    tni_operands_release(&s->operands);
     for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++) {
-        tni_release(s.block[i]);
-        tni_release(s.expected[i]);
+        tni_release(s->block[i]);
+        tni_release(s->expected[i]);
     }
+    return status;
+}
+
+tn_status tni_trial_run(const tni_trial *trial, tn_check_result *out, tn_error *err)
+{
+    scene *s = tni_alloc_zeroed(1, sizeof *s);
+    if (!s)
+        return tni_no_memory(err, where, "a trial");
+    s->trial = trial;
+    s->difference.at = -1;
+    tn_status status = run_scene(s, out, err);
+    tni_release(s);
     return status;
 }
 

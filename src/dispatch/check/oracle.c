@@ -1,13 +1,14 @@
 #include "oracle.h"
 
 #include "base/dtype.h"
+#include "base/out_of_line.h"
 #include "inputs.h"
 #include "settings/context.h"
 #include "walk.h"
 
 tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err)
 {
-    *oracle = (tni_oracle){0};
+    memset(oracle, 0, sizeof *oracle);
     tn_status status = tni_kernel_reference(op, &oracle->kernel, err);
     return status ? status : tn_device_get("cpu:0", &oracle->device, err);
 }
@@ -19,7 +20,7 @@ void tni_oracle_end(tni_oracle *oracle)
 }
 
 /* A plan that serves the op: that of the last one, if it was like it. */
-static tn_status plan_for(tni_oracle *oracle, const tn_op *op, tn_error *err)
+static TNI_OUT_OF_LINE tn_status plan_for(tni_oracle *oracle, const tn_op *op, tn_error *err)
 {
     uint64_t key[TNI_KEY_MOST];
     size_t count = tni_op_key(op, key);
@@ -70,21 +71,23 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
                          tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);
-    tni_problem problem = {.device = oracle->device};
+    tni_problem *problem = &oracle->problem;
     const tni_call_args args = {.stream = tn_stream_default(oracle->device)};
     if (tni_op_is_empty(op))
         return TN_OK;
-    tn_status status = set_apart(op, &problem.op, err);
+    memset(problem, 0, sizeof *problem);
+    problem->device = oracle->device;
+    tn_status status = set_apart(op, &problem->op, err);
     if (!status)
-        status = plan_for(oracle, &problem.op, err);
+        status = plan_for(oracle, &problem->op, err);
     if (status)
         return status;
-    memcpy(problem.data, data, (size_t)op->count * sizeof *data);
+    memcpy(problem->data, data, (size_t)op->count * sizeof *data);
     for (int32_t i = 0; i < op->count; i++) {
         if (op->operand[i].dtype && tni_op_writes(class, i))
-            problem.data[i] = out[i];
+            problem->data[i] = out[i];
     }
     if (tni_op_reads_output(op))
         gather(&op->operand[class->output], data[class->output], out[class->output]);
-    return tni_plan_run(oracle->plan, tni_context_defaults(), &problem, &args, err);
+    return tni_plan_run(oracle->plan, tni_context_defaults(), problem, &args, err);
 }

@@ -4,13 +4,14 @@
 
 #include "dispatch/dispatch.h"
 
-/* Belongs to one thread. Zeroed can be ended. */
+/* Belongs to one thread. Zeroed can be ended. Too large for a stack. */
 typedef struct tni_oracle {
     const tni_kernel *kernel;
     tn_device *device;
     tni_plan *plan; /* of what was asked last; or NULL */
     size_t key_count;
     uint64_t key[TNI_KEY_MOST];
+    tni_problem problem; /* that is asked now */
 } tni_oracle;
 
 /* For ops of a kind, TN_OP_.... */

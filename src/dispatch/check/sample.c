@@ -133,11 +133,14 @@ static void outputs_release(outputs *found)
 static tn_status expect(const sampled *s, tn_error *err)
 {
     const tn_op *op = &s->problem->op;
-    tni_oracle oracle = {0};
-    tn_status status = tni_oracle_begin(&oracle, op->kind, err);
+    tni_oracle *oracle = tni_alloc_zeroed(1, sizeof *oracle);
+    if (!oracle)
+        return tni_no_memory(err, where, "the reference");
+    tn_status status = tni_oracle_begin(oracle, op->kind, err);
     if (!status)
-        status = tni_oracle_ask(&oracle, op, s->sample->data, s->sample->expected, err);
-    tni_oracle_end(&oracle);
+        status = tni_oracle_ask(oracle, op, s->sample->data, s->sample->expected, err);
+    tni_oracle_end(oracle);
+    tni_release(oracle);
     return status;
 }
 

@@ -1,7 +1,9 @@
 #include "admission.h"
 
 #include "admission_store.h"
+#include "base/alloc.h"
 #include "base/log.h"
+#include "base/out_of_line.h"
 #include "dispatch/check/check.h"
 #include "dispatch/judge.h"
 #include "notes.h"
@@ -98,6 +100,7 @@ typedef struct session {
     bool flaky;       /* something was wrong that did not come again */
     bool wrong;
     char text[224]; /* what */
+    tn_op op;       /* the small problem that is tried */
 } session;
 
 static tn_status try_once(const session *s, const tni_plan *plan, const tn_op *op, uint64_t seed,
@@ -117,8 +120,8 @@ static void note(session *s, const tn_op *op, const tn_check_result *result)
 }
 
 /* What was wrong once is wrong when the same inputs are, and others too; all else is chance. */
-static tn_status try_again(session *s, const tni_plan *plan, const tn_op *op,
-                           const tn_check_result *first, tn_error *err)
+static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, const tn_op *op,
+                                           const tn_check_result *first, tn_error *err)
 {
     tn_check_result same = {0}, other = {0};
     note(s, op, first);
@@ -165,11 +168,10 @@ static tn_status examine_all(session *s, tn_error *err)
     tn_status status = TN_OK;
     for (size_t i = 0; i < count; i++) {
         for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
-            tn_op op;
             if (status || s->wrong || tni_clock_ns() > s->deadline)
                 return status;
-            if (tni_smoke_make(row->op, i, *dtype, &op) && !(op.uses & ~row->honours))
-                status = examine(s, &op, err);
+            if (tni_smoke_make(row->op, i, *dtype, &s->op) && !(s->op.uses & ~row->honours))
+                status = examine(s, &s->op, err);
         }
     }
     return status;
@@ -218,7 +220,7 @@ static tn_status conclude_apart(const session *s, tn_error *err)
     return tni_trust_remember(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
-static tn_status conclude(const session *s, tn_error *err)
+static TNI_OUT_OF_LINE tn_status conclude(const session *s, tn_error *err)
 {
     tni_exam kernel = s->exam;
     kernel.op = NULL;
@@ -231,23 +233,34 @@ static tn_status conclude(const session *s, tn_error *err)
     return tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
+/* With a session whose exam is claimed. */
+static tn_status run_session(session *s, tn_error *err)
+{
+    tn_error said = {0};
+    s->deadline = tni_clock_ns() + TEST_MS * INT64_C(1000000);
+    tn_status status = tn_stream_create(s->device, NULL, &s->stream, &said);
+    if (!status)
+        status = examine_kernel(s, &said);
+    tn_stream_release(s->stream);
+    return status ? not_now(s, status, &said, err) : conclude(s, err);
+}
+
 tn_status tni_trust_examine(const tni_question *question, const tni_kernel *kernel,
                             int64_t library_version, tn_error *err)
 {
-    session s = {.exam = {kernel, question->device, library_version, question->op},
-                 .context = question->context,
-                 .device = question->device};
-    tn_error said = {0};
+    const tni_exam exam = {kernel, question->device, library_version, question->op};
     bool mine = false;
-    tn_status status = tni_trust_claim(&s.exam, &mine, err);
-    if (status || !mine)
-        return status;
-    s.deadline = tni_clock_ns() + TEST_MS * INT64_C(1000000);
-    status = tn_stream_create(s.device, NULL, &s.stream, &said);
-    if (!status)
-        status = examine_kernel(&s, &said);
-    tn_stream_release(s.stream);
-    status = status ? not_now(&s, status, &said, err) : conclude(&s, err);
-    tni_trust_unclaim(&s.exam);
+    session *s = tni_alloc_zeroed(1, sizeof *s);
+    if (!s)
+        return tni_no_memory(err, where, "a test");
+    tn_status status = tni_trust_claim(&exam, &mine, err);
+    if (!status && mine) {
+        s->exam = exam;
+        s->context = question->context;
+        s->device = question->device;
+        status = run_session(s, err);
+        tni_trust_unclaim(&exam);
+    }
+    tni_release(s);
     return status;
 }

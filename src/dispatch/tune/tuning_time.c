@@ -507,13 +507,18 @@ static void release_bench(bench *b)
 tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_t count,
                            tn_error *err)
 {
-    bench b = {.question = question, .count = count};
-    tn_status status = make_bench(&b, timed, err);
+    bench *b = tni_alloc_zeroed(1, sizeof *b);
+    if (!b)
+        return tni_no_memory(err, where, "a measurement");
+    b->question = question;
+    b->count = count;
+    tn_status status = make_bench(b, timed, err);
     if (!status) {
-        measure(&b);
-        if (b.lost)
+        measure(b);
+        if (b->lost)
             status = tn_device_health(question->device, err);
     }
-    release_bench(&b);
+    release_bench(b);
+    tni_release(b);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "look_read.h"
 
 #include "base/alloc.h"
+#include "base/out_of_line.h"
 #include "os/file.h"
 
 /* A line of the bus's list is some 300 bytes; there are at most hundreds on any machine. */
@@ -84,7 +85,7 @@ static void visit(walk *to, const char *device)
 
 /* The list of the whole bus is one file, and where it has no vendor asked for, which is the rule,
  * nothing else need be opened. False when it does not tell, as an empty one in a container. */
-static bool read_places(const char *root, tni_span ids, tni_pci_places *out)
+static TNI_OUT_OF_LINE bool read_places(const char *root, tni_span ids, tni_pci_places *out)
 {
     char path[TNI_LOOK_PATH], *text;
     size_t size;
