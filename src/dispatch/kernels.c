@@ -8,6 +8,7 @@
 #include "os/fork.h"
 #include "os/thread.h"
 #include "registry/registry.h"
+#include "settings/library.h"
 
 #include <stdatomic.h>
 
@@ -50,8 +51,10 @@ static void after_fork(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
+/* Libraries first: they are asked for with the lock held. */
 static void watch(void)
 {
+    tni_libraries_watch_forks();
     tni_fork_watch(&hook);
 }
 

@@ -3,6 +3,7 @@
 #include "thread.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static _Atomic unsigned generation;
@@ -26,7 +27,7 @@ enum { HOOKS = 32 };
 /* Held from before a fork until after it, so that no hook comes in between its own steps. */
 static tni_mutex lock = TNI_MUTEX_INIT;
 static const tni_fork_hook *hooks[HOOKS];
-static size_t count;
+static _Atomic size_t count; /* grows after the hook is there */
 
 static void before(void)
 {
@@ -66,15 +67,24 @@ static void watch_forks(void)
     tni_once_run(&once, begin);
 }
 
+static bool is_watched(const tni_fork_hook *hook)
+{
+    size_t i = 0, all = atomic_load_explicit(&count, memory_order_acquire);
+    while (i < all && hooks[i] != hook)
+        i++;
+    return i < all;
+}
+
 void tni_fork_watch(const tni_fork_hook *hook)
 {
-    size_t i = 0;
     watch_forks();
+    if (is_watched(hook))
+        return;
     tni_mutex_lock(&lock);
-    while (i < count && hooks[i] != hook)
-        i++;
-    if (i == count && count < HOOKS)
-        hooks[count++] = hook;
+    if (!is_watched(hook) && count < HOOKS) {
+        hooks[count] = hook;
+        atomic_fetch_add_explicit(&count, 1, memory_order_release);
+    }
     tni_mutex_unlock(&lock);
 }
 

@@ -11,7 +11,7 @@ typedef struct tni_fork_hook {
 } tni_fork_hook;
 
 /* Registers a static hook, once each; at most 32 hooks. Does nothing on systems without fork().
- * Called with no lock held that a hook's `before` takes: a fork may be waiting for it.
+ * The first time, called with no lock held that a hook's `before` takes: a fork may be waiting for it.
  * Thread-safety: Safe. */
 void tni_fork_watch(const tni_fork_hook *hook);
 

@@ -48,6 +48,11 @@ static void in_child(void)
 static const tni_fork_hook hook = {
     .before = tni_libraries_lock, .parent = tni_libraries_unlock, .child = in_child};
 
+void tni_libraries_watch_forks(void)
+{
+    tni_fork_watch(&hook);
+}
+
 /* With the lock held: where the name is, or would be. */
 static size_t place_of(const char *name)
 {
@@ -145,7 +150,7 @@ static tn_status catch_up(tn_error *err)
         status = tni_registry_discover(registry, err);
     if (status)
         return status;
-    tni_fork_watch(&hook);
+    tni_libraries_watch_forks();
     tni_libraries_lock();
     bool fits = set.knows || (set.knows = take_in_known());
     while (fits && (record = tni_registry_record(registry, set.records_seen))) {

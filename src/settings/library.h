@@ -61,6 +61,10 @@ struct tn_library {
     tni_library_offer *offers;      /* in the order in which they came    */
 };
 
+/* Registers what a fork does to libraries. For whoever asks for libraries under a lock which a hook of their own takes:
+ * theirs must be the newer one. */
+void tni_libraries_watch_forks(void);
+
 void tni_libraries_lock(void);
 void tni_libraries_unlock(void);
 void tni_libraries_wait(void); /* for a trial to end, with the lock held */
