@@ -76,6 +76,12 @@ static void OF(read_query)(const tni_ref_attention_job *job, const tni_ref_head 
     query->delta = OF(dot)(query->dout, line, job->at->value_size);
 }
 
+/* A query that saw no key, or whose scores were all -infinity, has part in no gradient. */
+static bool OF(saw_nothing)(const struct QUERY *query)
+{
+    return query->lse == -(double)INFINITY;
+}
+
 static void OF(read_key)(const tni_ref_attention_job *job, const tni_ref_head *head,
                          struct KEY *key)
 {
@@ -93,10 +99,11 @@ static void OF(write_row)(const tni_ref_attention_job *job, int32_t operand, con
     tni_ref_row_write(job, operand, line, row);
 }
 
-/* What a query and a key that it sees are to each other; *out_weight is what the value had, with dropout. */
+/* What a query and a key that it sees are to each other; *out_weight is what the value had, with dropout, and *out_kept
+ * whether it had any. */
 static REAL OF(slope)(const tni_ref_attention_job *job, const tni_ref_head *head,
                       const struct QUERY *query, const struct KEY *key, double added,
-                      REAL *out_weight)
+                      REAL *out_weight, bool *out_kept)
 {
     const tn_attention_op *at = job->at;
     REAL score = at->scale * OF(dot)(query->q, key->k, at->size), bend = 1, along = 0, weight;
@@ -105,9 +112,10 @@ static REAL OF(slope)(const tni_ref_attention_job *job, const tni_ref_head *head
         score = at->softcap * part;
         bend = 1 - part * part;
     }
-    weight = query->lse == -(double)INFINITY ? 0 : MATH(exp)(score + added - query->lse);
+    weight = MATH(exp)(score + added - query->lse);
     *out_weight = 0;
-    if (at->dropout == 0 || tn_attention_keeps(at, head->b, head->h, query->i, key->j)) {
+    *out_kept = at->dropout == 0 || tn_attention_keeps(at, head->b, head->h, query->i, key->j);
+    if (*out_kept) {
         along = OF(dot)(query->dout, key->v, at->value_size) / (1 - (REAL)at->dropout);
         *out_weight = weight / (1 - (REAL)at->dropout);
     }
@@ -126,13 +134,14 @@ static void OF(add_keys)(const tni_ref_attention_job *job, const tni_ref_head *h
         struct KEY key = {-1, a->line[0], a->line[1]};
         for (int64_t r = 0; r < rows; r++) {
             REAL slope, weight, *dq = a->dq_or_dk + r * job->at->size;
-            if (!view[r].sees[n])
+            bool kept;
+            if (!view[r].sees[n] || OF(saw_nothing)(&queries[r]))
                 continue;
             if (key.j < 0) {
                 key.j = first + n;
                 OF(read_key)(job, head, &key);
             }
-            slope = OF(slope)(job, head, &queries[r], &key, view[r].added[n], &weight);
+            slope = OF(slope)(job, head, &queries[r], &key, view[r].added[n], &weight, &kept);
             OF(add)(slope, key.k, job->at->size, dq);
         }
     }
@@ -177,11 +186,13 @@ static void OF(add_query)(const tni_ref_attention_job *job, const tni_ref_head *
     OF(read_query)(job, head, &query, a->line[2]);
     for (int64_t r = 0; r < rows; r++) {
         REAL weight, slope;
-        if (!view.sees[r])
+        bool kept;
+        if (!view.sees[r] || OF(saw_nothing)(&query))
             continue;
-        slope = OF(slope)(job, head, &query, &keys[r], view.added[r], &weight);
+        slope = OF(slope)(job, head, &query, &keys[r], view.added[r], &weight, &kept);
         OF(add)(slope, query.q, at->size, a->dq_or_dk + r * at->size);
-        OF(add)(weight, query.dout, at->value_size, a->dv + r * at->value_size);
+        if (kept)
+            OF(add)(weight, query.dout, at->value_size, a->dv + r * at->value_size);
     }
 }
 

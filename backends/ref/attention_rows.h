@@ -76,20 +76,21 @@ static double OF(sink)(const struct BLOCK *b)
     return value;
 }
 
-/* Makes weights of a row's scores. Returns what their sums are to be divided by; 0: no key counts. */
+/* Makes weights of a row's scores. Returns what their sums are to be divided by; 0: the row sees no key, or all its
+ * scores are -infinity. */
 static REAL OF(weigh)(struct BLOCK *b, int64_t r, REAL *out_lse)
 {
     const tn_attention_op *at = b->job->at;
     REAL *score = b->score + r * at->keys, sink = OF(sink)(b), greatest = sink, sum = 0;
     bool *sees = b->sees + r * at->keys, any = false;
     for (int64_t j = b->from; j < b->to; j++) {
-        any = any || sees[j];
+        any = any || (sees[j] && score[j] != -(REAL)INFINITY);
         greatest = sees[j] && score[j] > greatest ? score[j] : greatest;
     }
     *out_lse = sink;
     if (!any)
         return 0;
-    if (greatest == -(REAL)INFINITY) /* less itself it would be a NaN */
+    if (greatest == -(REAL)INFINITY) /* all others are NaNs */
         greatest = 0;
     for (int64_t j = b->from; j < b->to; j++) {
         score[j] = sees[j] ? MATH(exp)(score[j] - greatest) : 0;

@@ -3,6 +3,11 @@
  * What is said here is what every kernel computes: a kernel that cannot honour a part of a call is not
  * taken, and when none can, the call is refused. Nothing is ever left out silently.
  *
+ * NaN and infinity: a key that is excluded for a query (by its place, a length, false in a mask of bool, -infinity in a
+ * mask of floats) contributes nothing to it, whatever K and V hold there. A key that is not excluded contributes its
+ * weight times its value by the rules of IEEE 754, also where the weight underflows to 0. The same holds for gradients:
+ * see module/op.h for the whole rule, which kernels of vendor libraries are not held to.
+ *
  * Thread-safety: Safe, on tensors that no other thread writes. */
 #ifndef TENON_ATTENTION_H
 #define TENON_ATTENTION_H

@@ -10,6 +10,10 @@
  *             int64_t first, count = tn_attention_seen(at, i, s.queries, s.keys, &first);
  *             ...
  *
+ * A kernel must leave keys out that are excluded for a query, by their places or by a mask: K and V may hold NaN and
+ * infinity there, and a weight of 0 makes NaN of both. Keys that are not excluded are never left out, even where their
+ * weight is 0. See op.h.
+ *
  * Thread-safety: functions of their arguments, from any thread. */
 #ifndef TENON_MODULE_ATTENTION_H
 #define TENON_MODULE_ATTENTION_H

@@ -249,9 +249,22 @@ typedef struct tn_each_op {
  * reads group h / (heads / groups). MASK is [batch, heads, queries, keys], with strides of 0 where it is
  * broadcast: of bool, true is seen; of floats, it is added. SINKS is [heads].
  *
- * A mask of floats hides a key with -infinity, as one of bool does with false. What is hidden, by a mask or by
- * its place, is not seen: it counts nowhere, whatever K and V hold there. A key that is seen and whose score
- * comes to -infinity has the weight 0.
+ * A key is excluded for a query by its place, by a length, by false in a mask of bool or by -infinity in a mask
+ * of floats; all other keys are seen. Every kernel must hold these rules, to which NaN and infinity in K and V
+ * are no exception:
+ *
+ *   - An excluded key contributes nothing: results are as if it were not there, whatever K and V hold. A tile
+ *     that has excluded keys must not multiply their values by weights of 0.
+ *   - A key that is seen contributes its weight times its value by the rules of IEEE 754, also where the weight
+ *     is 0, because the score is -infinity or because exp underflows. So a NaN in V is a NaN in its column of
+ *     every query that sees it. An infinity in V is that infinity, or a NaN where the weight is below what the
+ *     kernel computes with: 2^-126 of the greatest weight, 2^-1022 of f64, 2^-24 of weights that are rounded to
+ *     f16.
+ *   - A weight that dropout does not keep is part of lse and contributes nothing to out.
+ *   - A query whose scores are all -infinity counts as one that sees no key.
+ *   - In attention-backward an excluded key contributes to no gradient of its query and gets nothing from it; nor
+ *     does a query whose LSE is -infinity. A weight that dropout did not keep gives nothing to DV and takes
+ *     nothing from V.
  *
  * Packed, sequences lie one behind the other: Q, OUT and LSE have one batch and all queries, K and V all
  * keys; STARTS_Q and STARTS_K are [batch + 1] of i32, where each begins and the last ends. LENGTHS are
