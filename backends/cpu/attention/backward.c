@@ -24,7 +24,10 @@ typedef struct scheme {
     int64_t rows_panel, keys_panel;    /* bytes of a panel of lines           */
     int64_t k, v, k_lines;
     int64_t q_turned, q_lines, dout_turned, dout_lines;
-    int64_t less, delta, odd_rows, odd_keys;
+    int64_t less, delta;
+    int64_t blind_rows; /* of each block of rows: whether one of them saw nothing     */
+    int64_t nonfinite_rows,
+        nonfinite_keys; /* of each block: whether some of Q or dout is, some of K */
     int64_t dq, dk, dv;
     int64_t unit;                     /* bytes of one                        */
     int64_t slopes, bias, keep, room; /* of a thread                         */
@@ -72,8 +75,9 @@ static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, schem
     out->dout_lines = take(&out->unit, value_wide * out->rows_panel);
     out->less = take(&out->unit, rows * real);
     out->delta = take(&out->unit, rows * real);
-    out->odd_rows = take(&out->unit, out->row_blocks);
-    out->odd_keys = take(&out->unit, out->key_blocks);
+    out->blind_rows = take(&out->unit, out->row_blocks);
+    out->nonfinite_rows = take(&out->unit, out->row_blocks);
+    out->nonfinite_keys = take(&out->unit, out->key_blocks);
     out->dq = take(&out->unit, rows * out->sums_row * real);
     out->dk = take(&out->unit, keys * out->sums_row * real);
     out->dv = take(&out->unit, keys * out->value_sums_row * real);
@@ -145,12 +149,22 @@ static void set_real(const crew *c, char *to, int64_t index, double value)
         ((float *)(void *)to)[index] = (float)value;
 }
 
-/* Of some rows, and behind the last, up to a whole panel, of such that see nothing. */
-static void begin_sums(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
+/* Whether a number of the set's real is -infinity. */
+static bool is_nothing(const crew *c, const char *from, int64_t index)
+{
+    return c->set->real == sizeof(double)
+               ? ((const double *)(const void *)from)[index] == -(double)INFINITY
+               : ((const float *)(const void *)from)[index] == -INFINITY;
+}
+
+/* Of some rows, and behind the last, up to a whole panel, of such that see nothing. Returns whether one of the rows is
+ * blind: its lse is -infinity, as it saw no key or its scores were all -infinity. It has part in no gradient. */
+static bool begin_sums(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
                        char *less, char *delta)
 {
     const tni_at_problem *p = c->problem;
     const int64_t real = c->set->real;
+    bool blind = false;
     for (int64_t r = 0; r < rows; r++) {
         const tni_at_back_begin job = {.out = tni_at_row(p, unit, &p->out, row + r),
                                        .dout = tni_at_row(p, unit, &p->dout, row + r),
@@ -159,11 +173,13 @@ static void begin_sums(const crew *c, const tni_at_unit *unit, int64_t row, int6
                                        .dout_step = p->dout.element,
                                        .size = p->at->value_size};
         c->set->begin_row(&job, less + r * real, delta + r * real);
+        blind = blind || is_nothing(c, less, r);
     }
     for (int64_t r = rows; r < round_up(rows, c->set->columns); r++) {
         set_real(c, less, r, -(double)INFINITY);
         set_real(c, delta, r, 0);
     }
+    return blind;
 }
 
 static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, char *to, char *room)
@@ -184,8 +200,9 @@ static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, ch
                         to + l->dout_turned + row * p->at->value_size * real,
                         to + l->dout_lines + line, l->rows_panel, room) &&
              finite;
-    to[l->odd_rows + block] = !finite;
-    begin_sums(c, unit, row, rows, to + l->less + row * real, to + l->delta + row * real);
+    to[l->nonfinite_rows + block] = !finite;
+    to[l->blind_rows + block] =
+        begin_sums(c, unit, row, rows, to + l->less + row * real, to + l->delta + row * real);
     memset(to + l->dq + row * l->sums_row * real, 0, (size_t)(ROWS * l->sums_row * real));
 }
 
@@ -199,7 +216,7 @@ static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, ch
     tni_at_keys(p, unit, &p->v, key, keys, v);
     c->set->take(k, p->k.element, p->at->size, keys, to + l->k + key * l->size_row);
     c->set->take(v, p->v.element, p->at->value_size, keys, to + l->v + key * l->value_row);
-    to[l->odd_keys + block] =
+    to[l->nonfinite_keys + block] =
         !pack_forms(c, k, keys, &p->k, p->at->size, NULL,
                     to + l->k_lines + key * c->set->columns * real, l->keys_panel, room);
     memset(to + l->dk + key * l->sums_row * real, 0, (size_t)(KEYS * l->sums_row * real));
@@ -225,22 +242,40 @@ typedef struct sheet {
     const crew *crew;
     const tni_at_unit *unit;
     int64_t row, rows, key, keys;
+    const char *less; /* of the rows            */
+    bool blind;       /* some of the rows are   */
 } sheet;
+
+/* A row's bias, of the set's real. */
+typedef union row_bias {
+    double f64[TNI_AT_BACK_KEYS];
+    float f32[TNI_AT_BACK_KEYS];
+} row_bias;
+
+/* Of row r: -infinity for all keys where it is blind. */
+static void read_bias(const sheet *s, int64_t r, row_bias *out)
+{
+    const crew *c = s->crew;
+    if (s->blind && is_nothing(c, s->less, r)) {
+        for (int64_t j = 0; j < s->keys; j++)
+            set_real(c, (char *)out, j, -(double)INFINITY);
+    } else if (c->set->real == sizeof(double)) {
+        tni_at_bias_f64(c->problem, s->unit, s->row + r, s->key, s->keys, out->f64);
+    } else {
+        tni_at_bias_f32(c->problem, s->unit, s->row + r, s->key, s->keys, out->f32);
+    }
+}
 
 /* A bias, turned. Rows behind the last see nothing without one. */
 static void fill_bias(const sheet *s, char *to)
 {
     const crew *c = s->crew;
     for (int64_t r = 0; r < s->rows; r++) {
-        double wide[TNI_AT_ROWS_MOST];
-        float narrow[TNI_AT_ROWS_MOST];
-        if (c->set->real == sizeof(double))
-            tni_at_bias_f64(c->problem, s->unit, s->row + r, s->key, s->keys, wide);
-        else
-            tni_at_bias_f32(c->problem, s->unit, s->row + r, s->key, s->keys, narrow);
+        row_bias bias;
+        read_bias(s, r, &bias);
         for (int64_t j = 0; j < s->keys; j++)
             set_real(c, to, j * TNI_AT_SLOPE_ROW + r,
-                     c->set->real == sizeof(double) ? wide[j] : (double)narrow[j]);
+                     c->set->real == sizeof(double) ? bias.f64[j] : (double)bias.f32[j]);
     }
     for (int64_t r = s->rows; r < parts(s->rows, c->set->columns) * c->set->columns; r++)
         for (int64_t j = 0; j < s->keys; j++)
@@ -260,6 +295,14 @@ static void fill_keep(const sheet *s, char *to)
     }
 }
 
+/* Whether something is added to scores, or some pairs have no part. */
+static bool has_bias(const sheet *s)
+{
+    const tni_at_problem *p = s->crew->problem;
+    return p->mask.dtype || s->blind ||
+           !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys);
+}
+
 /* Keys `key` and on of a block, a panel of them, with the step's rows. */
 static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *unit, char *desk,
                        int64_t first)
@@ -273,7 +316,7 @@ static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *u
     step->dv = unit + l->dv + s->key * l->value_sums_row * c->set->real;
     step->slopes = desk + l->slopes + (s->key - first) * TNI_AT_SLOPE_ROW * c->set->real;
     step->bias = NULL;
-    if (p->mask.dtype || !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys)) {
+    if (has_bias(s)) {
         fill_bias(s, desk + l->bias);
         step->bias = desk + l->bias;
     }
@@ -284,24 +327,48 @@ static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *u
     c->set->keys_step(step);
 }
 
-/* dq of the step's rows, a panel at a time, from keys `from` to `to`. */
-static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk, bool odd)
+/* dq of the sheet's rows `at` to at + rows - 1, from its keys `from` to `to`. */
+static void add_dq_run(const crew *c, const sheet *s, char *unit, const char *desk, int64_t at,
+                       int64_t rows, int64_t from, int64_t to)
 {
     const scheme *l = c->plan;
-    const int64_t count = parts(s->rows, c->set->rows), real = c->set->real;
+    const int64_t real = c->set->real;
+    const tni_at_back_rows step = {
+        .rows = rows,
+        .keys = to - from,
+        .size = c->problem->at->size,
+        .slopes = desk + l->slopes + (from * TNI_AT_SLOPE_ROW + at) * real,
+        .k_lines = unit + l->k_lines + (s->key + from) * c->set->columns * real,
+        .k_panel = l->keys_panel,
+        .dq = unit + l->dq + (s->row + at) * l->sums_row * real,
+        .dq_row = l->sums_row};
+    c->set->rows_step(&step);
+}
+
+/* dq of the sheet's rows, a panel at a time. */
+static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk)
+{
+    const int64_t count = parts(s->rows, c->set->rows);
     for (int64_t n = 0; n < count; n++) {
         const int64_t at = s->rows * n / count;
-        const tni_at_back_rows step = {.rows = s->rows * (n + 1) / count - at,
-                                       .keys = s->keys,
-                                       .size = c->problem->at->size,
-                                       .slopes = desk + l->slopes + at * real,
-                                       .k_lines =
-                                           unit + l->k_lines + s->key * c->set->columns * real,
-                                       .k_panel = l->keys_panel,
-                                       .odd = odd,
-                                       .dq = unit + l->dq + (s->row + at) * l->sums_row * real,
-                                       .dq_row = l->sums_row};
-        c->set->rows_step(&step);
+        add_dq_run(c, s, unit, desk, at, s->rows * (n + 1) / count - at, 0, s->keys);
+    }
+}
+
+/* The same, to the bit, where some keys are not finite: each row by itself, from one run of keys that it sees to the
+ * next. */
+static void add_dq_seen(const crew *c, const sheet *s, char *unit, const char *desk)
+{
+    for (int64_t r = 0; r < s->rows; r++) {
+        row_bias bias;
+        read_bias(s, r, &bias);
+        for (int64_t from = 0, to; from < s->keys; from = to) {
+            const bool excluded = is_nothing(c, (const char *)&bias, from);
+            for (to = from + 1; to < s->keys && is_nothing(c, (const char *)&bias, to) == excluded;)
+                to++;
+            if (!excluded)
+                add_dq_run(c, s, unit, desk, r, 1, from, to);
+        }
     }
 }
 
@@ -319,7 +386,12 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
     if (from >= to)
         return;
     const int64_t count = parts(to - from, c->set->rows), line = row * c->set->columns * real;
-    sheet s = {.crew = c, .unit = unit, .row = row, .rows = rows};
+    sheet s = {.crew = c,
+               .unit = unit,
+               .row = row,
+               .rows = rows,
+               .less = memory + l->less + row * real,
+               .blind = memory[l->blind_rows + row_block]};
     tni_at_back step = {.problem = p,
                         .rows = rows,
                         .q_turned = memory + l->q_turned + row * p->at->size * real,
@@ -329,7 +401,7 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
                         .rows_panel = l->rows_panel,
                         .less = memory + l->less + row * real,
                         .delta = memory + l->delta + row * real,
-                        .odd = memory[l->odd_rows + row_block],
+                        .nonfinite = memory[l->nonfinite_rows + row_block],
                         .dk_row = l->sums_row,
                         .dv_row = l->value_sums_row,
                         .room = desk + l->room};
@@ -340,9 +412,10 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
     }
     s.key = from;
     s.keys = to - from;
-    add_dq(c, &s, memory, desk,
-           memory[l->odd_keys + key_block] &&
-               (p->mask.dtype || !tni_at_all_seen(p, unit, row, rows, from, to - from)));
+    if (memory[l->nonfinite_keys + key_block] && has_bias(&s))
+        add_dq_seen(c, &s, memory, desk);
+    else
+        add_dq(c, &s, memory, desk);
 }
 
 static void round_item(void *user, int64_t item, int64_t slot)

@@ -27,8 +27,10 @@ typedef struct tni_at_back {
     const char *q_lines, *dout_lines;   /* the first panel of columns                   */
     int64_t rows_panel;                 /* bytes from one of those to the next          */
     const void *less, *delta;           /* of each row, in whole panels: -lse, and delta */
-    const void *bias, *keep;            /* of keys, TNI_AT_SLOPE_ROW apart; or NULL     */
-    bool odd;                           /* some of q or dout is not finite              */
+    const void *bias, *keep;            /* of keys, TNI_AT_SLOPE_ROW apart; or NULL. A bias of
+                                           -infinity, which rows that saw nothing have for all keys:
+                                           the pair has part in no gradient             */
+    bool nonfinite;                     /* some of q or dout is not finite              */
     void *slopes;                       /* of keys, TNI_AT_SLOPE_ROW apart: written     */
     void *dk, *dv;                      /* rows of keys: added to                       */
     int64_t dk_row, dv_row;             /* elements from row to row                     */
@@ -41,7 +43,6 @@ typedef struct tni_at_back_rows {
     const void *slopes; /* of the first key and row               */
     const char *k_lines;
     int64_t k_panel;
-    bool odd; /* some of k is not finite */
     void *dq;
     int64_t dq_row;
 } tni_at_back_rows;

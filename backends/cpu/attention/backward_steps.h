@@ -6,11 +6,12 @@ typedef struct F(back) {
     const REAL *less, *delta, *bias, *keep;
 } F(back);
 
-/* Products s = k . q and p = v . dout become a weight, with what was dropped as 0, and a slope. Where there is
- * a bias, what is not seen has neither, whatever s and p are. */
+/* Products s = k . q and p = v . dout become a weight, 0 where it was dropped, and a slope. Where there is a bias, what
+ * is not seen has 0 for both. Neither 0 depends on what s, p and lse are. */
 INLINE void F(back_pair)(const F(back) * b, int64_t i, VECTOR *s, VECTOR *p)
 {
     const VECTOR nothing = F(splat)(-(REAL)INFINITY), zero = {0};
+    const VECTOR add = b->bias ? F(load)(b->bias + i) : zero;
     const NUMBERS *is = &b->is;
     VECTOR x = *s, bend = F(splat)(1);
     if (is->natural)
@@ -20,18 +21,20 @@ INLINE void F(back_pair)(const F(back) * b, int64_t i, VECTOR *s, VECTOR *p)
         x = t * F(splat)(is->cap);
         bend -= t * t;
     }
-    if (b->bias) {
-        const VECTOR add = F(load)(b->bias + i);
-        x = F(choose)(add == nothing, nothing, x + add);
-    }
-    const VECTOR weight = F(weight)(F(fma)(x, F(splat)(is->factor), F(load)(b->less + i)));
+    if (b->bias)
+        x += add;
+    VECTOR weight = F(weight)(F(fma)(x, F(splat)(is->factor), F(load)(b->less + i))), along = *p;
     const VECTOR keep = b->keep ? F(load)(b->keep + i) : F(splat)(1);
-    VECTOR slope = weight * (*p * keep - F(load)(b->delta + i));
+    if (b->keep)
+        along = F(choose)(keep == zero, zero, along * keep);
+    VECTOR slope = weight * (along - F(load)(b->delta + i));
     if (is->cap != 0)
         slope *= bend;
-    if (b->bias)
-        slope = F(choose)(weight == zero, zero, slope);
-    *s = b->keep ? weight * keep : weight;
+    if (b->bias) {
+        weight = F(choose)(add == nothing, zero, weight);
+        slope = F(choose)(add == nothing, zero, slope);
+    }
+    *s = b->keep ? F(choose)(keep == zero, zero, weight * keep) : weight;
     *p = slope;
 }
 
@@ -44,26 +47,6 @@ static void F(back_row)(const F(back) * b, int64_t rows, REAL *scores, const REA
         F(back_pair)(b, i, &s, &p);
         F(store)(scores + i, s);
         F(store)(slopes + i, p);
-    }
-}
-
-/* to[keys][] += a[keys][rows] lines, where 0 meets nothing; `a` is `across` elements from key to key and
- * `along` from row to row. */
-static void F(back_carefully)(const REAL *a, int64_t across, int64_t along, int64_t keys,
-                              int64_t rows, const char *lines, int64_t panel, int64_t columns,
-                              REAL *to, int64_t to_row)
-{
-    for (int64_t j = 0; j < keys; j++) {
-        for (int64_t c = 0; c < columns; c++) {
-            const REAL *b = (const REAL *)(const void *)(lines + c / COLUMNS * panel) + c % COLUMNS;
-            REAL sum = to[j * to_row + c];
-            for (int64_t i = 0; i < rows; i++) {
-                const REAL x = a[j * across + i * along];
-                if (x != 0)
-                    sum += x * b[i * COLUMNS];
-            }
-            to[j * to_row + c] = sum;
-        }
     }
 }
 
@@ -105,6 +88,29 @@ static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *l
     }
 }
 
+/* The same, to the bit, where some of the lines are not finite: each key by itself, from one run of rows that it counts
+ * for to the next. Of those that are dropped, where `kept` is there, it counts for none. */
+static void F(back_add_counted)(const tni_at_back *s, const REAL *a, const REAL *kept,
+                                const char *lines, int64_t columns, REAL *to, int64_t to_row)
+{
+    const REAL *bias = s->bias;
+    for (int64_t j = 0; j < s->keys; j++) {
+        const int64_t first = j * TNI_AT_SLOPE_ROW;
+        uint8_t counted[TNI_AT_BACK_ROWS];
+        for (int64_t i = 0; i < s->rows; i++)
+            counted[i] =
+                (!bias || bias[first + i] != -(REAL)INFINITY) && (!kept || kept[first + i] != 0);
+        for (int64_t from = 0, end; from < s->rows; from = end) {
+            for (end = from + 1; end < s->rows && counted[end] == counted[from];)
+                end++;
+            if (counted[from])
+                F(back_add)
+            (a + first + from, 1, end - from, lines + from * COLUMNS * (int64_t)sizeof(REAL),
+             s->rows_panel, columns, to + j * to_row, to_row);
+        }
+    }
+}
+
 static void F(back_keys)(const tni_at_back *s)
 {
     const tn_attention_op *at = s->problem->at;
@@ -119,30 +125,21 @@ static void F(back_keys)(const tni_at_back *s)
         b.keep = s->keep ? (const REAL *)s->keep + first : NULL;
         F(back_row)(&b, s->rows, scores + first, products + first, slopes + first);
     }
-    if (s->odd && (s->bias || s->keep)) {
-        F(back_carefully)
-        (scores, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->dout_lines, s->rows_panel,
-         at->value_size, s->dv, s->dv_row);
-        F(back_carefully)
-        (slopes, TNI_AT_SLOPE_ROW, 1, s->keys, s->rows, s->q_lines, s->rows_panel, at->size, s->dk,
-         s->dk_row);
-        return;
+    if (s->nonfinite && (s->bias || s->keep)) {
+        F(back_add_counted)(s, scores, s->keep, s->dout_lines, at->value_size, s->dv, s->dv_row);
+        F(back_add_counted)(s, slopes, NULL, s->q_lines, at->size, s->dk, s->dk_row);
+    } else {
+        F(back_add)
+        (scores, s->keys, s->rows, s->dout_lines, s->rows_panel, at->value_size, s->dv, s->dv_row);
+        F(back_add)
+        (slopes, s->keys, s->rows, s->q_lines, s->rows_panel, at->size, s->dk, s->dk_row);
     }
-    F(back_add)
-    (scores, s->keys, s->rows, s->dout_lines, s->rows_panel, at->value_size, s->dv, s->dv_row);
-    F(back_add)(slopes, s->keys, s->rows, s->q_lines, s->rows_panel, at->size, s->dk, s->dk_row);
 }
 
 static void F(back_rows)(const tni_at_back_rows *s)
 {
     F(tile)
     tile = {.a = s->slopes, .a_row = TNI_AT_SLOPE_ROW, .depth = s->keys, .to_row = s->dq_row};
-    if (s->odd) {
-        F(back_carefully)
-        (s->slopes, 1, TNI_AT_SLOPE_ROW, s->rows, s->keys, s->k_lines, s->k_panel, s->size, s->dq,
-         s->dq_row);
-        return;
-    }
     for (int64_t c = 0; c < s->size; c += COLUMNS) {
         tile.b = (const REAL *)(const void *)(s->k_lines + c / COLUMNS * s->k_panel);
         tile.to = (REAL *)s->dq + c;
@@ -170,7 +167,7 @@ static void F(back_write)(const void *from, double by, int64_t size, char *to, i
 {
     const REAL *sums = from;
     for (int64_t c = 0; c < size; c += WIDTH)
-        F(row_put)(F(load)(sums + c) * F(splat)((REAL)by), to, step, c, size - c);
+        F(row_put)(F(one_nan)(F(load)(sums + c) * F(splat)((REAL)by)), to, step, c, size - c);
 }
 
 const tni_at_back_set BACK_SET = {

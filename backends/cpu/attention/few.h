@@ -77,10 +77,10 @@ INLINE int64_t F(few_next)(int64_t keys, int64_t n, int64_t j)
 }
 
 /* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
- * there are. Weights of 0 are left alone where that is `careful`. */
+ * there are. Of all keys, or where that is not NULL, a constant too, of those that are `counted`. */
 SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
                             const REAL *shrink, int64_t row, int64_t column, const int rows,
-                            const int vectors, const bool whole, const bool careful)
+                            const int vectors, const bool whole, const uint8_t *counted)
 {
     const int64_t left = s->problem->at->value_size - column;
     REAL *to = (REAL *)s->state.values + row * s->state.value_row + column;
@@ -104,7 +104,7 @@ SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REA
             UNROLLED for (int r = 0; r < rows; r++)
             {
                 const REAL weight = weights[(row + r) * F(SCORE_ROW) + j];
-                if (!careful || weight != 0)
+                if (!counted || counted[r * TNI_AT_BLOCK_MOST + j])
                     sum[r][v] = F(fma)(F(splat)(weight), y, sum[r][v]);
             }
         }
@@ -114,31 +114,35 @@ SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REA
             F(store)(to + r * s->state.value_row + v * WIDTH, sum[r][v]);
 }
 
+/* `some`, a constant: keys may not count for each row. */
 SPECIAL void F(few_rows)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
-                         const REAL *shrink, int64_t row, const int rows, const int vectors)
+                         const REAL *shrink, int64_t row, const int rows, const int vectors,
+                         const bool some)
 {
     const int64_t columns = s->problem->at->value_size, step = vectors * WIDTH;
-    const bool careful = s->bias || s->problem->at->dropout != 0;
+    uint8_t counted[FEW_ROWS * TNI_AT_BLOCK_MOST];
+    for (int r = 0; some && r < rows; r++)
+        F(find_counted)(s, row + r, counted + r * TNI_AT_BLOCK_MOST);
     for (int64_t c = 0; c < columns; c += step) {
-        if (careful)
-            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, true);
+        if (some)
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, counted);
         else if (columns - c >= step)
-            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, true, false);
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, true, NULL);
         else
-            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, false);
+            F(few_columns)(form, s, weights, shrink, row, c, rows, vectors, false, NULL);
     }
 }
 
 SPECIAL void F(few_values)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
-                           const REAL *shrink)
+                           const REAL *shrink, const bool some)
 {
     int64_t row = 0;
     for (; row + FEW_ROWS <= s->rows; row += FEW_ROWS)
-        F(few_rows)(form, s, weights, shrink, row, FEW_ROWS, 4);
+        F(few_rows)(form, s, weights, shrink, row, FEW_ROWS, 4, some);
     for (; row + 2 <= s->rows; row += 2)
-        F(few_rows)(form, s, weights, shrink, row, 2, FEW_SUMS / 2);
+        F(few_rows)(form, s, weights, shrink, row, 2, FEW_SUMS / 2, some);
     if (row < s->rows)
-        F(few_rows)(form, s, weights, shrink, row, 1, 8);
+        F(few_rows)(form, s, weights, shrink, row, 1, 8, some);
 }
 
 /* -infinity behind the last key, up to whole pairs of vectors. */
@@ -167,7 +171,11 @@ INLINE void F(few_score)(const tn_dtype form, const tni_at_step *s, int64_t firs
     }
 }
 
-SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step)
+/* few_values where keys may not count for each row, with registers of its own. */
+typedef void F(few_counted)(const tni_at_step *step, const REAL *weights, const REAL *shrink);
+
+SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step,
+                            F(few_counted) * add_counted)
 {
     tni_at_step s = *step;
     const NUMBERS is = F(numbers_of)(s.problem);
@@ -188,25 +196,28 @@ SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step)
     s.keys = step->keys;
     if (s.problem->at->dropout != 0)
         F(drop)(&s, scores);
-    F(few_values)(form, &s, scores, shrink);
+    if (s.bias || s.problem->at->dropout != 0)
+        add_counted(&s, scores, shrink);
+    else
+        F(few_values)(form, &s, scores, shrink, false);
 }
 
-static void F(few_step)(const tni_at_step *step)
-{
-    F(few_step_of)(TYPE, step);
-}
-
+#define FEW_STEP(name, form)                                              \
+    static __attribute__((noinline)) void F(name##_counted)(              \
+        const tni_at_step *step, const REAL *weights, const REAL *shrink) \
+    {                                                                     \
+        F(few_values)(form, step, weights, shrink, true);                 \
+    }                                                                     \
+    static void F(name)(const tni_at_step *step)                          \
+    {                                                                     \
+        F(few_step_of)(form, step, F(name##_counted));                    \
+    }
+FEW_STEP(few_step, TYPE)
 #if defined(ATTENTION_F32)
-static void few_step_bf16(const tni_at_step *step)
-{
-    F(few_step_of)(TN_BF16, step);
-}
-
-static void few_step_f16(const tni_at_step *step)
-{
-    F(few_step_of)(TN_F16, step);
-}
+FEW_STEP(few_step_bf16, TN_BF16)
+FEW_STEP(few_step_f16, TN_F16)
 #endif
+#undef FEW_STEP
 
 static void F(merge)(const tni_at_state *to, const tni_at_state *other, int64_t rows,
                      int64_t value_size)

@@ -23,6 +23,13 @@ static F(account) F(account_of)(double sink, double most, double sum)
     return (F(account)){greatest, shrink, sum * shrink + exp(sink - greatest)};
 }
 
+/* Any NaN becomes one and the same: which of several goes on depends on the order of an instruction's operands, and so
+ * on the height of a tile. */
+INLINE VECTOR F(one_nan)(VECTOR v)
+{
+    return F(choose)(v == v, v, F(splat)((REAL)NAN));
+}
+
 /* Elements first to first + n of a row, at most a vector. */
 INLINE void F(row_put)(VECTOR v, char *row, int64_t step, int64_t first, int64_t n)
 {
@@ -41,7 +48,7 @@ static void F(write_row)(const tni_at_problem *p, const REAL *values, REAL by, c
 {
     const int64_t n = p->at->value_size;
     for (int64_t c = 0; c < n; c += WIDTH)
-        F(row_put)(F(load)(values + c) * F(splat)(by), to, p->out.element, c, n - c);
+        F(row_put)(F(one_nan)(F(load)(values + c) * F(splat)(by)), to, p->out.element, c, n - c);
 }
 
 static void F(zero_row)(const tni_at_problem *p, char *to)
@@ -53,7 +60,7 @@ static void F(zero_row)(const tni_at_problem *p, char *to)
 
 static void F(write_lse)(const tni_at_step *s, int64_t row, double lse)
 {
-    const REAL rounded = (REAL)lse;
+    const REAL rounded = lse == lse ? (REAL)lse : (REAL)NAN;
     if (s->problem->lse.dtype)
         memcpy(tni_at_row(s->problem, s->unit, &s->problem->lse, row), &rounded, sizeof rounded);
 }

@@ -19,7 +19,7 @@ typedef struct crew {
 /* Where a unit's panels are, or its V. */
 typedef struct panels {
     char *k, *v;
-    uint8_t *odd; /* of each panel of keys */
+    uint8_t *nonfinite; /* of each panel of keys: whether some values of its are */
 } panels;
 
 /* A slot's room. */
@@ -77,14 +77,14 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
         job.keys = to_key - key;
         job.k_to = to->k + panel * c->layout->k_panel;
         job.v_to = c->layout->v_bytes > 0 ? to->v + key * c->layout->v_line : NULL;
-        to->odd[panel] = !c->set->pack(&job);
+        to->nonfinite[panel] = !c->set->pack(&job);
     }
 }
 
-static bool any_odd(const uint8_t *odd, int64_t count)
+static bool any_set(const uint8_t *flags, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (odd[i])
+        if (flags[i])
             return true;
     }
     return false;
@@ -100,7 +100,7 @@ static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, 
     s->keys = (to - s->key + panel - 1) / panel * panel;
     s->k = at->k + s->key / panel * c->layout->k_panel;
     s->v = at->v + s->key * c->layout->v_line;
-    s->odd = any_odd(at->odd + s->key / panel, s->keys / panel);
+    s->nonfinite = any_set(at->nonfinite + s->key / panel, s->keys / panel);
     s->bias = NULL;
     if (p->mask.dtype ||
         (!c->set->looks && !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys))) {

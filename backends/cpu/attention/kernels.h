@@ -55,7 +55,8 @@ typedef struct tni_at_step {
      * looks at itself. Of `few` always there when the problem is natural. */
     const void *bias;
     int64_t bias_row; /* elements from row to row                                                */
-    bool odd;         /* some values are not finite: they may not meet weights of 0               */
+    bool nonfinite;   /* some values are not finite: they may not meet weights of keys that do not
+                         count for a row, which are 0                                            */
     tni_at_state state;
     char *room; /* tni_at_room bytes, aligned to 64 */
 } tni_at_step;

@@ -24,6 +24,12 @@ static double divisor(const tni_at_problem *p, double sink, double most, double 
     return all / shrink;
 }
 
+/* Any NaN becomes one and the same, as in finish.h. */
+INLINE vf one_nan(vf v)
+{
+    return choose_f32(v == v, v, splat_f32(NAN));
+}
+
 /* Sixteen columns of a row, or the first n. */
 static void write_columns(const tni_at_side *out, char *row, int64_t column, int64_t n, vf v)
 {
@@ -33,7 +39,7 @@ static void write_columns(const tni_at_side *out, char *row, int64_t column, int
         memcpy(row + (column + i) * out->element, from + i * out->size, (size_t)out->size);
 }
 
-/* Sixteen rows or fewer, `by` what their values are multiplied by; 0: they are 0. */
+/* Sixteen rows or fewer, `by` what their values are multiplied by; below 0: they are 0, whatever their sums are. */
 static void write_rows(const tni_at_problem *p, char *const *to, int64_t rows, const float *values,
                        vf by)
 {
@@ -42,7 +48,7 @@ static void write_rows(const tni_at_problem *p, char *const *to, int64_t rows, c
     for (int64_t c = 0; c < columns; c += LANES) {
         vf x[LANES];
         UNROLLED for (int i = 0; i < LANES; i++) x[i] =
-            choose_f32(by == 0, (vf){0}, load_f32(values + (c + i) * SIDE) * by);
+            one_nan(choose_f32(by < 0, (vf){0}, load_f32(values + (c + i) * SIDE) * by));
         transpose_f32(x);
         for (int64_t i = 0; i < rows; i++) {
             if (together && columns - c >= LANES)
@@ -66,8 +72,8 @@ static void finish(const tni_at_step *s)
             const int64_t at = s->row + row + i;
             const double sink = tni_at_sink(p, tni_at_head_of(p, s->unit, at));
             double lse, all = divisor(p, sink, (double)most[row + i], (double)sums[row + i], &lse);
-            const float rounded = (float)lse;
-            by[i] = (float)(all == 0 ? 0 : 1 / (all * (1 - p->at->dropout)));
+            const float rounded = lse == lse ? (float)lse : NAN;
+            by[i] = (float)(all == 0 ? -1 : 1 / (all * (1 - p->at->dropout)));
             to[i] = tni_at_row(p, s->unit, &p->out, at);
             if (p->lse.dtype)
                 memcpy(tni_at_row(p, s->unit, &p->lse, at), &rounded, sizeof rounded);

@@ -94,35 +94,38 @@ INLINE vu read_values(const tni_at_pack *job, int64_t key, int64_t column)
     return widen_u16((vh)_mm512_castsi512_si256((__m512i)x));
 }
 
-/* Sixteen columns of 32 keys, turned. Returns which halves of pairs are not finite. */
+/* Sixteen columns of 32 keys, turned; 0 where a value is not finite. Returns which halves of pairs are not. */
 INLINE __mmask32 pack_columns(const tni_at_pack *job, int64_t key, int64_t column, char *to)
 {
     const __m512i exponent = _mm512_set1_epi16(0x7f80);
-    __mmask32 odd = 0;
+    __mmask32 nonfinite = 0;
     vu x[LANES];
     UNROLLED for (int i = 0; i < LANES; i++)
     {
         x[i] = read_values(job, key + 2 * i, column) | read_values(job, key + 2 * i + 1, column)
                                                            << 16;
-        odd |= _mm512_cmpeq_epi16_mask(_mm512_and_si512((__m512i)x[i], exponent), exponent);
+        const __mmask32 is_not =
+            _mm512_cmpeq_epi16_mask(_mm512_and_si512((__m512i)x[i], exponent), exponent);
+        x[i] = (vu)_mm512_maskz_mov_epi16(~is_not, (__m512i)x[i]);
+        nonfinite |= is_not;
     }
     turn(x);
     UNROLLED for (int i = 0; i < LANES; i++) store_i32(to + i * 64, (vi)x[i]);
-    return odd;
+    return nonfinite;
 }
 
 static bool pack(const tni_at_pack *job)
 {
-    __mmask32 odd = 0;
+    __mmask32 nonfinite = 0;
     pack_keys(job);
     for (int64_t column = 0; column < job->value_size; column += SIDE) {
         char *to = job->v_to + column / SIDE * job->v_panel;
         for (int64_t key = 0; key < PANEL_KEYS; key += SIDE, to += SQUARE_BYTES) {
-            odd |= pack_columns(job, key, column, to);
-            odd |= pack_columns(job, key, column + LANES, to + LANES * 64);
+            nonfinite |= pack_columns(job, key, column, to);
+            nonfinite |= pack_columns(job, key, column + LANES, to + LANES * 64);
         }
     }
-    return odd == 0;
+    return nonfinite == 0;
 }
 
 #endif

@@ -15,7 +15,6 @@ typedef struct item {
     float *most, *sums, *values;
     float *scores; /* a line of 32 for each key         */
     char *weights; /* a line of 32 pairs for each two   */
-    bool careful;  /* weights of 0 may not meet values  */
 } item;
 
 enum { SCORES_BYTES = ITEM_KEYS * SIDE * 4, WEIGHTS_BYTES = ITEM_KEYS * SIDE * 2 };

@@ -45,7 +45,6 @@ static void make_item(pipe *p, int64_t row, int64_t rows, int64_t key, int64_t e
     out->values = (float *)s->state.values + row * s->state.value_row;
     out->scores = (float *)(void *)(s->room + odd * SCORES_BYTES);
     out->weights = s->room + 2 * SCORES_BYTES + odd * WEIGHTS_BYTES;
-    out->careful = s->odd && (s->bias || s->problem->at->dropout != 0 || !all_seen(s, out));
 }
 
 /* The next item of the step; false when there is none. */
@@ -74,25 +73,6 @@ static uint16_t *weight_at(const item *it, int64_t row, int64_t key)
     return (uint16_t *)(void *)(it->weights + key / 2 * (SIDE * 4) + row * 4 + key % 2 * 2);
 }
 
-/* Values that weights of 0 leave alone. */
-static void add_carefully(const work *w, const item *it)
-{
-    for (int64_t c = 0; c < w->parts * SIDE; c++)
-        for (int64_t r = 0; r < it->rows; r++)
-            for (int64_t key = 0; key < it->keys; key++) {
-                const uint16_t weight = *weight_at(it, r, key);
-                const uint16_t *v = (const uint16_t *)(const void *)(it->v + c / SIDE * w->v_panel +
-                                                                     key / SIDE * SQUARE_BYTES);
-                const uint32_t a = (uint32_t)weight << 16,
-                               b = (uint32_t)v[c % SIDE * SIDE + key % SIDE] << 16;
-                float x, y;
-                memcpy(&x, &a, sizeof x);
-                memcpy(&y, &b, sizeof y);
-                if (weight & 0x7fff)
-                    it->values[c * SIDE + r] += x * y;
-            }
-}
-
 /* Weights that dropout does not keep become 0. */
 static void drop(const tni_at_step *s, const item *it)
 {
@@ -106,17 +86,53 @@ static void drop(const tni_at_step *s, const item *it)
     }
 }
 
+/* Whether a row of the item sees a key and dropout keeps its weight. */
+static bool counts(const tni_at_step *s, const item *it, int64_t row, int64_t key)
+{
+    float bias;
+    uint8_t keeps = 1;
+    tni_at_bias_f32(s->problem, s->unit, s->row + it->row + row, key, 1, &bias);
+    if (s->problem->at->dropout != 0)
+        tni_at_keeps(s->problem, s->unit, s->row + it->row + row, key, 1, &keeps);
+    return keeps && bias != -INFINITY;
+}
+
+/* Adds a value that is not finite to a column of the rows that the key counts for. */
+static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t column,
+                      float value)
+{
+    for (int64_t r = 0; r < it->rows; r++) {
+        const uint32_t bits = (uint32_t)*weight_at(it, r, key - it->key) << 16;
+        float weight;
+        memcpy(&weight, &bits, sizeof weight);
+        if (counts(s, it, r, key))
+            it->values[column * SIDE + r] += weight * value;
+    }
+}
+
+/* Values that are not finite are 0 in their panels, as they may not meet weights of keys that do not count. Here they
+ * go into an item's sums, for the rows that their keys count for. */
+static void add_nonfinite(const tni_at_step *s, const item *it)
+{
+    const tni_at_problem *p = s->problem;
+    const int64_t from = most(it->key, s->unit->from), to = least(it->key + it->keys, s->unit->to);
+    for (int64_t key = from; key < to; key++) {
+        const char *values = tni_at_key(p, s->unit, &p->v, key);
+        for (int64_t c = 0; c < p->at->value_size; c++) {
+            const float value = (float)tni_at_number(TN_BF16, values + c * p->v.element);
+            if (!(value - value == 0))
+                add_value(s, it, key, c, value);
+        }
+    }
+}
+
 /* A piece more of what is left. */
 INLINE void advance(work *w)
 {
-    if (w->next) {
+    if (w->next)
         multiply_scores(w);
-    } else if (w->last && w->last->careful) {
-        add_carefully(w, w->last);
-        w->last = NULL;
-    } else if (w->last) {
+    else if (w->last)
         multiply_values(w);
-    }
 }
 
 static int64_t pieces_of(const work *w)
@@ -165,6 +181,8 @@ static void weigh_item(pipe *p, const item *it)
         drop(s, it);
     if (b.grown)
         shrink_values(&b, p->work.parts * SIDE, it->values);
+    if (s->nonfinite)
+        add_nonfinite(s, it);
 }
 
 /* Subnormal numbers are taken as 0 and become 0, as in products: weights that underflow take no longer. */

@@ -358,28 +358,49 @@ static bool values_are_finite(const block *b)
     return true;
 }
 
-/* Adds what is not finite of key j's values to the rows that weigh it. */
-static void add_odd(const block *b, int64_t j)
+/* Whether row r sees key j and dropout keeps its weight. */
+static bool counts(const block *b, int64_t r, int64_t j)
 {
     const tni_at_problem *p = b->crew->problem;
+    double bias;
+    uint8_t keeps = 1;
+    tni_at_bias_f64(p, b->unit, b->row + r, j, 1, &bias);
+    if (p->at->dropout != 0)
+        tni_at_keeps(p, b->unit, b->row + r, j, 1, &keeps);
+    return keeps && bias != -(double)INFINITY;
+}
+
+/* Adds a value of key j that is not finite to a column of the rows that the key counts for. */
+static void add_value(const block *b, int64_t j, int64_t column, double value)
+{
     const tools *t = b->crew->tools;
-    const char *values = tni_at_key(p, b->unit, &p->v, j);
     const char *weights = b->desk.scores + (j - b->from) * dtype_bytes(t->scores);
-    for (int64_t c = 0; c < p->at->value_size; c++) {
-        const double value = tni_at_number(p->v.dtype, values + c * p->v.element);
-        for (int64_t r = 0; !isfinite(value) && r < b->rows; r++) {
-            const int64_t to = r * b->desk.state.value_row + c;
-            const double weight = tni_at_number(t->scores, weights + r * b->crew->plan->score_row);
-            if (weight != 0 && t->set.real == sizeof(float))
-                ((float *)b->desk.state.values)[to] += (float)(weight * value);
-            else if (weight != 0)
-                ((double *)b->desk.state.values)[to] += weight * value;
-        }
+    for (int64_t r = 0; r < b->rows; r++) {
+        const int64_t to = r * b->desk.state.value_row + column;
+        const double weight = tni_at_number(t->scores, weights + r * b->crew->plan->score_row);
+        if (!counts(b, r, j))
+            continue;
+        if (t->set.real == sizeof(float))
+            ((float *)b->desk.state.values)[to] += (float)(weight * value);
+        else
+            ((double *)b->desk.state.values)[to] += weight * value;
     }
 }
 
-/* Values that are not finite may not meet weights of 0. They are seldom there: where a sum is not finite, the
- * others are summed again without them. */
+/* Adds what is not finite of key j's values. */
+static void add_nonfinite(const block *b, int64_t j)
+{
+    const tni_at_problem *p = b->crew->problem;
+    const char *values = tni_at_key(p, b->unit, &p->v, j);
+    for (int64_t c = 0; c < p->at->value_size; c++) {
+        const double value = tni_at_number(p->v.dtype, values + c * p->v.element);
+        if (!isfinite(value))
+            add_value(b, j, c, value);
+    }
+}
+
+/* Values that are not finite may not meet weights of keys that do not count for a row, which are 0. They are seldom
+ * there: where a sum is not finite, the others are summed again without them. */
 static void sum_values(const block *b)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -399,7 +420,7 @@ static void sum_values(const block *b)
     x.clean = true;
     multiply(b, &x);
     for (int64_t j = b->from; j < b->to; j++)
-        add_odd(b, j);
+        add_nonfinite(b, j);
 }
 
 /* The last rows first, as those see the most keys. */

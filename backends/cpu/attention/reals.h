@@ -60,8 +60,8 @@ const tni_at_set SET = {
     .step = F(step),
     .few_step = F(few_step),
 #if defined(ATTENTION_F32)
-    .few_step_bf16 = few_step_bf16,
-    .few_step_f16 = few_step_f16,
+    .few_step_bf16 = F(few_step_bf16),
+    .few_step_f16 = F(few_step_f16),
 #endif
     .merge = F(merge),
     .weigh = F(weigh_whole),

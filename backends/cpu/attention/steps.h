@@ -166,40 +166,65 @@ static void F(drop)(const tni_at_step *s, REAL *scores)
     }
 }
 
-/* Values that weights of 0 leave alone. */
-static void F(add_carefully)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
+/* Whether each key of the step counts for a row: it is seen, and dropout keeps its weight. What a key holds that does
+ * not count is no part of the row, not even by a weight of 0. */
+static void F(find_counted)(const tni_at_step *s, int64_t r, uint8_t *out)
+{
+    const REAL *bias = s->bias ? (const REAL *)s->bias + r * s->bias_row : NULL;
+    if (s->problem->at->dropout != 0)
+        tni_at_keeps(s->problem, s->unit, s->row + r, s->key, s->keys, out);
+    else
+        memset(out, 1, (size_t)s->keys);
+    for (int64_t j = 0; bias && j < s->keys; j++)
+        out[j] = out[j] && bias[j] != -(REAL)INFINITY;
+}
+
+/* Values of rows `row` to row + rows - 1, by weights of keys `from` to `to` of the step. */
+static void F(add_run)(const tni_at_step *s, const REAL *scores, const REAL *shrink, int64_t row,
+                       int64_t rows, int64_t from, int64_t to)
 {
     const int64_t columns = s->problem->at->value_size;
-    for (int64_t r = 0; r < s->rows; r++) {
-        REAL *to = (REAL *)s->state.values + r * s->state.value_row;
-        for (int64_t c = 0; c < columns; c++) {
-            const REAL *v =
-                (const REAL *)(const void *)(s->v + c / COLUMNS * s->v_panel) + c % COLUMNS;
-            REAL sum = to[c] * shrink[r];
-            for (int64_t j = 0; j < s->keys; j++) {
-                const REAL weight = scores[r * F(SCORE_ROW) + j];
-                if (weight != 0)
-                    sum += weight * v[j * COLUMNS];
-            }
-            to[c] = sum;
-        }
+    F(tile)
+    tile = {.a = scores + row * F(SCORE_ROW) + from,
+            .a_row = F(SCORE_ROW),
+            .b_step = s->v_line / (int64_t)sizeof(REAL),
+            .depth = to - from,
+            .to_row = s->state.value_row,
+            .shrink = shrink};
+    for (int64_t c = 0; c < columns; c += COLUMNS) {
+        tile.b = (const REAL *)(const void *)(s->v + c / COLUMNS * s->v_panel + from * s->v_line);
+        tile.to = (REAL *)s->state.values + row * s->state.value_row + c;
+        F(value_tiles)[columns - c > WIDTH][rows - 1](&tile);
     }
+}
+
+/* Keys of the step that are there. */
+static int64_t F(keys_there)(const tni_at_step *s)
+{
+    return s->key + s->keys < s->unit->to ? s->keys : s->unit->to - s->key;
 }
 
 static void F(add_values)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
 {
-    const int64_t columns = s->problem->at->value_size;
-    F(tile)
-    tile = {.a = scores,
-            .a_row = F(SCORE_ROW),
-            .b_step = s->v_line / (int64_t)sizeof(REAL),
-            .depth = s->key + s->keys < s->unit->to ? s->keys : s->unit->to - s->key,
-            .to_row = s->state.value_row,
-            .shrink = shrink};
-    for (int64_t c = 0; c < columns; c += COLUMNS) {
-        tile.b = (const REAL *)(const void *)(s->v + c / COLUMNS * s->v_panel);
-        tile.to = (REAL *)s->state.values + c;
-        F(value_tiles)[columns - c > WIDTH][s->rows - 1](&tile);
+    F(add_run)(s, scores, shrink, 0, s->rows, 0, F(keys_there)(s));
+}
+
+/* The same, to the bit, where some values are not finite: each row by itself, from one run of keys that count to the
+ * next. */
+static void F(add_counted)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
+{
+    const REAL one = 1;
+    const int64_t keys = F(keys_there)(s);
+    uint8_t counted[TNI_AT_BLOCK_MOST];
+    for (int64_t r = 0; r < s->rows; r++) {
+        F(find_counted)(s, r, counted);
+        F(add_run)(s, scores, shrink + r, r, 1, 0, 0);
+        for (int64_t from = 0, to; from < keys; from = to) {
+            for (to = from + 1; to < keys && counted[to] == counted[from];)
+                to++;
+            if (counted[from])
+                F(add_run)(s, scores, &one, r, 1, from, to);
+        }
     }
 }
 
@@ -223,8 +248,8 @@ static void F(step)(const tni_at_step *s)
     F(weigh)(s, &is, scores, shrink);
     if (at->dropout != 0)
         F(drop)(s, scores);
-    if (s->odd && (s->bias || at->dropout != 0))
-        F(add_carefully)(s, scores, shrink);
+    if (s->nonfinite && (s->bias || at->dropout != 0))
+        F(add_counted)(s, scores, shrink);
     else
         F(add_values)(s, scores, shrink);
 }
