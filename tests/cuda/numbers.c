@@ -691,6 +691,129 @@ static void gradients_do_not_depend_on_others(void **state)
     assert_int_equal(tn_settings_set("determinism=any", &err), TN_OK);
 }
 
+/* Attention of f32 with NaN and infinity in K and V, on one device: q, k, v, bias, sinks, dout; out, lse, dq, dk, dv. */
+enum { ODD_Q, ODD_K, ODD_V, ODD_BIAS, ODD_SINKS, ODD_DOUT, ODD_INPUTS };
+enum { ODD_OUT = ODD_INPUTS, ODD_LSE, ODD_DQ, ODD_DK, ODD_DV, ODD_OPERANDS };
+enum { ODD_MOST = 45 * 100 * WIDE };
+typedef float odd_numbers[ODD_OPERANDS][ODD_MOST];
+
+typedef struct odd_case {
+    int64_t heads, queries, keys;
+    int32_t mask;
+    bool bias, sinks, back;
+    double softcap, dropout;
+} odd_case;
+
+static void wrap_odd(tn_device *device, const odd_case *c, odd_numbers numbers, tn_tensor *to)
+{
+    const int64_t q[] = {1, c->heads, c->queries, WIDE}, k[] = {1, c->heads, c->keys, WIDE};
+    const int64_t bias[] = {1, c->heads, c->queries, c->keys};
+    const int64_t *const shapes[] = {q, k, k, bias, &c->heads, q, q, q, q, k, k};
+    tn_error err;
+    for (int i = 0; i < ODD_OPERANDS; i++) {
+        const int32_t rank = i == ODD_SINKS ? 1 : i == ODD_LSE ? 3 : 4;
+        if (tn_tensor_wrap(device, numbers[i], TN_F32, shapes[i], NULL, rank, NULL, NULL, &to[i],
+                           &err))
+            fail_msg("%s", err.message);
+    }
+}
+
+static void compute_odd(const char *name, const odd_case *c, odd_numbers numbers)
+{
+    const int64_t left = c->mask == TN_MASK_WINDOW ? 5 : 0, right = left ? 3 : 0;
+    tn_tensor to[ODD_OPERANDS] = {{0}};
+    tn_device *device;
+    tn_error err;
+    assert_int_equal(tn_device_get(name, &device, &err), TN_OK);
+    wrap_odd(device, c, numbers, to);
+    tn_status status = tn_attention(
+        NULL,
+        TN_ARGS(attention, .q = &to[ODD_Q], .k = &to[ODD_K], .v = &to[ODD_V], .out = &to[ODD_OUT],
+                .lse = &to[ODD_LSE], .mask_tensor = c->bias ? &to[ODD_BIAS] : NULL,
+                .sinks = c->sinks ? &to[ODD_SINKS] : NULL, .mask = c->mask, .window_left = left,
+                .window_right = right, .softcap = c->softcap, .dropout = c->dropout, .seed = 5),
+        &err);
+    if (!status && c->back)
+        status = tn_attention_backward(
+            NULL,
+            TN_ARGS(attention_backward, .q = &to[ODD_Q], .k = &to[ODD_K], .v = &to[ODD_V],
+                    .out = &to[ODD_OUT], .lse = &to[ODD_LSE],
+                    .mask_tensor = c->bias ? &to[ODD_BIAS] : NULL, .dout = &to[ODD_DOUT],
+                    .dq = &to[ODD_DQ], .dk = &to[ODD_DK], .dv = &to[ODD_DV], .mask = c->mask,
+                    .window_left = left, .window_right = right, .softcap = c->softcap,
+                    .dropout = c->dropout, .seed = 5),
+            &err);
+    if (status)
+        fail_msg("%s: %s", name, err.message);
+    for (int i = 0; i < ODD_OPERANDS; i++)
+        tn_tensor_release(&to[i]);
+}
+
+/* Of each head one key has `value` in V and another one in K; of a bias every fourth is -infinity, and key 1 has one
+ * that makes its weight underflow. */
+static void fill_odd(const odd_case *c, float value, odd_numbers numbers)
+{
+    for (int i = 0; i < ODD_INPUTS; i++)
+        fill_with_waves(numbers[i], ODD_MOST);
+    for (int64_t h = 0; h < c->heads; h++) {
+        float *v = numbers[ODD_V] + (h * c->keys + (h * 7 + 1) % c->keys) * WIDE;
+        float *k = numbers[ODD_K] + (h * c->keys + (h * 11 + c->keys / 2) % c->keys) * WIDE;
+        v[h % WIDE] = value;
+        if (h % 2)
+            k[h % WIDE] = value;
+    }
+    for (int64_t n = 0; n < ODD_MOST; n++)
+        numbers[ODD_BIAS][n] = n % c->keys == 1 ? -1e4F : n % 4 ? 0 : -INFINITY;
+    numbers[ODD_DOUT][3] = value;
+}
+
+/* Every result is a number, an infinity or a NaN where the processor's is. */
+static void hold_odd(const odd_case *c, float value)
+{
+    static _Alignas(64) odd_numbers found, want;
+    const int last = c->back ? ODD_OPERANDS : ODD_DQ;
+    fill_odd(c, value, found);
+    memcpy(want, found, sizeof want);
+    compute_odd("hostcuda:0", c, found);
+    compute_odd("cpu:0", c, want);
+    for (int i = ODD_OUT; i < last; i++) {
+        const bool of_keys = i == ODD_DK || i == ODD_DV;
+        int64_t count = c->heads * (of_keys ? c->keys : c->queries) * (i == ODD_LSE ? 1 : WIDE);
+        for (int64_t e = 0; e < count; e++) {
+            const float x = found[i][e], y = want[i][e];
+            if (isnan(y) ? !isnan(x) : isinf(y) ? x != y : !isfinite(x))
+                fail_msg("operand %d, element %lld: %g, on the processor %g", i, (long long)e,
+                         (double)x, (double)y);
+        }
+    }
+}
+
+static void nan_and_infinity_stay_with_those_who_see_them(void **state)
+{
+    static const odd_case cases[] = {{2, 20, 40, TN_MASK_CAUSAL, .bias = false},
+                                     {2, 1, 40, TN_MASK_NONE, .bias = false},
+                                     {2, 3, 2100, TN_MASK_CAUSAL_BR, .bias = false},
+                                     {2, 3, 2100, TN_MASK_NONE, .sinks = true},
+                                     {45, 26, 60, TN_MASK_CAUSAL, .bias = false},
+                                     {45, 26, 60, TN_MASK_WINDOW, .bias = false},
+                                     {45, 26, 30, TN_MASK_NONE, .bias = true, .sinks = true},
+                                     {2, 20, 40, TN_MASK_CAUSAL_BR, .bias = true, .softcap = 3},
+                                     {2, 20, 40, TN_MASK_CAUSAL, .dropout = 0.5},
+                                     {45, 26, 60, TN_MASK_CAUSAL_BR, .dropout = 0.5},
+                                     {2, 70, 90, TN_MASK_CAUSAL, .back = true},
+                                     {2, 70, 90, TN_MASK_WINDOW, .back = true},
+                                     {2, 70, 90, TN_MASK_NONE, .bias = true, .back = true},
+                                     {2, 70, 90, TN_MASK_CAUSAL, .dropout = 0.5, .back = true},
+                                     {1, 90, 70, TN_MASK_CAUSAL_BR, .softcap = 2, .back = true}};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hold_odd(&cases[i], NAN);
+        if (!cases[i].bias) /* where weights underflow it is the one or the other */
+            hold_odd(&cases[i], INFINITY);
+    }
+}
+
 static void hold_random(int kind, const char *type, tn_dtype dtype)
 {
     enum { COUNT = 10007, ROOM = COUNT * 8 };
@@ -839,6 +962,7 @@ int main(void)
         cmocka_unit_test(one_plan_serves_every_length),
         cmocka_unit_test(a_sequence_does_not_depend_on_others),
         cmocka_unit_test(gradients_do_not_depend_on_others),
+        cmocka_unit_test(nan_and_infinity_stay_with_those_who_see_them),
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(dropout_keeps_what_the_processors_does),
         cmocka_unit_test(sequences_without_keys),

@@ -16,9 +16,10 @@ DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first,
 #pragma unroll
     for (int i = 0; i < WIDE; i++) {
         A high = r.greatest[i], sum = 0;
+        bool seen[WIDE];
 #pragma unroll
         for (int j = 0; j < WIDE; j++) {
-            score[i][j] = score_of(args, s, r.of[i], first + x + j, score[i][j]);
+            score[i][j] = score_of(args, s, r.of[i], first + x + j, score[i][j], seen[j]);
             high = score[i][j] > high ? score[i][j] : high;
         }
         for (int far = SIDE / 2; far > 0; far /= 2) {
@@ -34,10 +35,9 @@ DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first,
             const A weight = of_exp(score[i][j] - level);
             sum += weight;
 #if DROPOUT
-            kept[i][j] = keeps(args, s, r.of[i], first + x + j, d) ? weight : (A)0;
-#else
-            kept[i][j] = weight;
+            seen[j] = seen[j] && keeps(args, s, r.of[i], first + x + j, d);
 #endif
+            kept[i][j] = seen[j] ? weight : UNCOUNTED;
         }
         r.greatest[i] = high;
         r.sum[i] = r.sum[i] * less + sum;
@@ -72,7 +72,7 @@ DEVICE void write_rows(const cuda_attention_args &args, const sequence &s, const
             pack<OUT, WIDE> some;
 #pragma unroll
             for (int e = 0; e < WIDE; e++)
-                some.of[e] = narrowed<OUT>(is.factor == 0 ? (A)0 : sums[i][c][e] * is.factor);
+                some.of[e] = narrowed<OUT>(value_of(sums[i][c][e], is.factor));
             if (args.whole_out && first + WIDE <= args.value_size) {
                 *(pack<OUT, WIDE> *)(out + first) = some;
             } else {

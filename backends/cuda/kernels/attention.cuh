@@ -127,10 +127,18 @@ DEVICE A real_of(const void *from, i64 at, int kind)
     return kind == 2 ? (A)((const f32 *)from)[at] : (A)widened<IN>(((const IN *)from)[at]);
 }
 
-/* A score from the product of query and key; -infinity for a key that is hidden. */
-DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view &v, int key, A product)
+/* In the place of a weight, or of a gradient: its pair does not count, as the key is hidden from the row or dropout does
+ * not keep the weight. Where values may not be finite they are not multiplied by it; elsewhere it is the 0 that it is.
+ * What counts is never -0. */
+#define UNCOUNTED ((A)-0.0)
+DEVICE bool counts(f32 weight) { return __float_as_uint(weight) != 0x80000000u; }
+DEVICE bool counts(f64 weight) { return (u64)__double_as_longlong(weight) != 0x8000000000000000ull; }
+
+/* A score from the product of query and key; -infinity for a key that is hidden, and one that is not `seen`. */
+DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view &v, int key, A product, bool &seen)
 {
-    if (key < v.from || key >= v.end)
+    seen = key >= v.from && key < v.end;
+    if (!seen)
         return nothing();
     A score = product * (A)args.scale;
     if (args.softcap != 0)
@@ -139,10 +147,9 @@ DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view
         return score;
     const i64 at = s.b * args.mask_stride[0] + v.head * args.mask_stride[1] + v.query * args.mask_stride[2] +
                    key * args.mask_stride[3];
-    if (args.mask_kind == 1)
-        return ((const u8 *)args.mask)[at] ? score : nothing();
-    const A more = real_of(args.mask, at, args.mask_kind);
-    return more == nothing() ? more : score + more;
+    const A more = args.mask_kind == 1 ? (A)0 : real_of(args.mask, at, args.mask_kind);
+    seen = args.mask_kind == 1 ? ((const u8 *)args.mask)[at] != 0 : more != nothing();
+    return seen ? score + more : nothing();
 }
 
 /* What scores are taken beside: the greatest so far, or 0 where there is none. */
@@ -170,10 +177,14 @@ DEVICE bool keeps(const cuda_attention_args &args, const sequence &s, const view
 }
 #endif
 
-/* What a row's sums of values are multiplied by, and its lse: with the head's sink, if it has one. */
+/* What a row's sums of values are multiplied by, and its lse: with the head's sink, if it has one. The factor is below 0
+ * for a row that sees no key, or whose scores are all -infinity. */
 struct verdict {
     A factor, lse;
 };
+
+/* A value of such a row is 0, whatever its sum is. */
+DEVICE A value_of(A sum, A factor) { return factor < 0 ? (A)0 : sum * factor; }
 
 DEVICE verdict verdict_of(const cuda_attention_args &args, int head, A greatest, A sum)
 {
@@ -181,7 +192,8 @@ DEVICE verdict verdict_of(const cuda_attention_args &args, int head, A greatest,
     const A level = level_of(sink > greatest ? sink : greatest);
     const A share = of_exp(greatest - level);
     const A all = sum * share + of_exp(sink - level);
-    verdict x = {all == 0 ? (A)0 : share / (all * (A)args.kept), all == 0 ? nothing() : level + of_log(all)};
+    const bool none = greatest == nothing() && sum == 0;
+    verdict x = {none ? (A)-1 : share / (all * (A)args.kept), all == 0 ? nothing() : level + of_log(all)};
     return x;
 }
 

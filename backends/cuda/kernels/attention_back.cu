@@ -25,13 +25,15 @@ DEVICE i64 number_of(const cuda_attention_args &args, const sequence &s, const v
 #define THROW 0
 #endif
 
-/* Of the product of query and key, and of that of out's gradient and the value; nothing of a key that is hidden. */
+/* Of the product of query and key, and of that of out's gradient and the value. A key that is hidden, or a row that saw
+ * nothing, counts for none; a weight that was dropped does not for the value. */
 DEVICE gradient gradient_of(const cuda_attention_args &args, const sequence &s, const view &v, int key, A product,
                             A along, const known &row, DICE)
 {
-    gradient g = {0, 0};
-    const A score = score_of(args, s, v, key, product);
-    if (score == nothing())
+    gradient g = {UNCOUNTED, UNCOUNTED};
+    bool seen;
+    const A score = score_of(args, s, v, key, product, seen);
+    if (!seen || row.lse == nothing())
         return g;
     A slope = (A)args.scale, share = along;
     if (args.softcap != 0) {
@@ -42,10 +44,10 @@ DEVICE gradient gradient_of(const cuda_attention_args &args, const sequence &s, 
     g.value = weight;
 #if DROPOUT
     const A gain = keeps(args, s, v, key, d) ? 1 / (A)args.kept : (A)0;
-    g.value = weight * gain;
+    g.value = gain == 0 ? UNCOUNTED : weight * gain;
     share = gain == 0 ? (A)0 : along * gain;
 #endif
-    g.score = weight * (share - row.delta) * slope;
+    g.score = weight * (share - row.delta) * slope + (A)0; /* which makes 0 of -0 */
     return g;
 }
 

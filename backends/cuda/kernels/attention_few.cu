@@ -106,10 +106,13 @@ DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &m
 {
     const int row = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     A high = now.greatest, sum = 0;
-    for (int key = first + lane; key < end; key += WARP) {
+    u32 hidden = 0; /* a bit for each of a lane's keys, which are TILE / WARP at most */
+    for (int key = first + lane, n = 0; key < end; key += WARP, n++) {
         A *at = scores + (key - base) * ROWS + row;
-        *at = score_of(args, s, mine, key, *at);
+        bool seen;
+        *at = score_of(args, s, mine, key, *at, seen);
         high = *at > high ? *at : high;
+        hidden |= (u32)!seen << n;
     }
     for (int far = WARP / 2; far > 0; far /= 2) {
         const A other = __shfl_xor_sync(0xFFFFFFFFu, high, far);
@@ -119,15 +122,15 @@ DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &m
 #if DROPOUT
     dice d = {};
 #endif
-    for (int key = first + lane; key < end; key += WARP) {
+    for (int key = first + lane; key < end; key += WARP, hidden >>= 1) {
         A *at = scores + (key - base) * ROWS + row;
         const A weight = of_exp(*at - level);
+        bool counted = !(hidden & 1);
         sum += weight;
 #if DROPOUT
-        *at = keeps(args, s, mine, key, d) ? weight : (A)0;
-#else
-        *at = weight;
+        counted = counted && keeps(args, s, mine, key, d);
 #endif
+        *at = counted ? weight : UNCOUNTED;
     }
     for (int far = WARP / 2; far > 0; far /= 2)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, far);
@@ -136,7 +139,7 @@ DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &m
     return less;
 }
 
-/* Adds values by weights; of a key that is hidden from a row it counts nothing, whatever it is. */
+/* Adds values by those weights that count. */
 template <bool PLAIN>
 DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
                        const A *weights, A sums[ROWS][PIECES * EACH])
@@ -159,7 +162,7 @@ DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int g
                 for (int e = 0; e < EACH; e++) {
 #pragma unroll
                     for (int r = 0; r < ROWS; r++) {
-                        if (w.of[r] != 0)
+                        if (counts(w.of[r]))
                             sums[r][p * EACH + e] = fused(w.of[r], x[e], sums[r][p * EACH + e]);
                     }
                 }
@@ -190,7 +193,7 @@ DEVICE void write_value(const cuda_attention_args &args, const sequence &s, cons
         ((A *)args.partial)[part * args.value_size + d] = sum;
     else
         ((OUT *)args.out)[query_at(s, v, args.out_stride) + d * args.out_stride[3]] =
-            narrowed<OUT>(factor == 0 ? (A)0 : sum * factor);
+            narrowed<OUT>(value_of(sum, factor));
 }
 
 /* What warps have of the sums, added up in their order, some rows at a time, and written. */

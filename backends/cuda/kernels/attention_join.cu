@@ -28,8 +28,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) attention_join(const cuda_at
 #pragma unroll 4
             for (int part = warp; part < args.parts; part += WARPS) {
                 const A weight = of_exp(weights[2 * part] - level);
-                if (weight != 0)
-                    mine = fused(weight, sums[(i64)part * args.value_size + base + lane], mine);
+                mine = fused(weight, sums[(i64)part * args.value_size + base + lane], mine);
             }
         }
         room[warp][lane] = mine;
@@ -39,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) attention_join(const cuda_at
             for (int w = 0; w < WARPS; w++)
                 all += room[w][lane];
             ((OUT *)args.out)[query_at(s, v, args.out_stride) + (base + lane) * args.out_stride[3]] =
-                narrowed<OUT>(is.factor == 0 ? (A)0 : all * is.factor);
+                narrowed<OUT>(value_of(all, is.factor));
         }
         __syncthreads();
     }

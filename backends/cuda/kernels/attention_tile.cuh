@@ -30,10 +30,10 @@ DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 al
     }
 }
 
-/* VALUES rows, whole. True where one has what is no number, or infinite: by a weight of 0 it would be a NaN. */
+/* VALUES rows, whole. True where one has what is not finite: by the 0 of what does not count it would be a NaN. */
 DEVICE bool lay_values(const IN *from, const i64 *at, int size, i64 along, int whole, A *to)
 {
-    A odd = 0;
+    A nonfinite = 0;
 #pragma unroll 4
     for (int n = threadIdx.x; n < VALUES * (SIZE / EACH); n += BLOCK) {
         const int key = n / (SIZE / EACH), d = n % (SIZE / EACH) * EACH;
@@ -44,11 +44,11 @@ DEVICE bool lay_values(const IN *from, const i64 *at, int size, i64 along, int w
         widen(some, wide);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            odd += wide[e] - wide[e];
+            nonfinite += wide[e] - wide[e];
             to[key * SIZE + d + e] = wide[e];
         }
     }
-    return !(odd == 0);
+    return !(nonfinite == 0);
 }
 
 /* Adds STEP products of the rows of both sides, by y and by x. */
@@ -67,7 +67,7 @@ DEVICE void multiply(const A *a_side, const A *b_side, A score[WIDE][WIDE])
     }
 }
 
-/* Adds `count` keys' values by their weights; GUARDED, what is hidden counts nowhere, whatever it is. */
+/* Adds `count` keys' values by their weights; GUARDED, by those alone that count. */
 template <bool GUARDED>
 DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE][COLUMNS][WIDE])
 {
@@ -82,7 +82,7 @@ DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE
             for (int i = 0; i < WIDE; i++) {
 #pragma unroll
                 for (int e = 0; e < WIDE; e++) {
-                    if (!GUARDED || w.of[i] != 0)
+                    if (!GUARDED || counts(w.of[i]))
                         sums[i][c][e] = fused(w.of[i], v.of[e], sums[i][c][e]);
                 }
             }
