@@ -410,7 +410,8 @@ static tni_state *share_state(const tni_question *question, const tni_contender 
 
 /* The first candidate from `index` on that may be taken and has a state; the number of those that are admitted if
  * none has. Without the lock. */
-static TNI_OUT_OF_LINE size_t find_prepared(const tni_question *question, const tni_choice *choice, size_t index)
+static TNI_OUT_OF_LINE size_t find_prepared(const tni_question *question, const tni_choice *choice,
+                                            size_t index)
 {
     tni_state like;
     for (; index < choice->admitted; index++) {
