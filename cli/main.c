@@ -34,7 +34,8 @@ static const command commands[] = {
      "what Tenon keeps between processes: where, how much, and away with it", run_cache},
     {"conformance",
      "[--module FILE | --platform NAME] [--device-file F] [--unsupported FILE] [--expected FILE] "
-     "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--list] [--json]",
+     "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--kernels] [--list] "
+     "[--json]",
      "holds a platform to every rule of the device interface", run_conformance},
     {"new-module", "NAME --platform|--library|--kernel [--dir D] [--json]",
      "writes a module that builds, loads and passes as it stands", run_new_module},

@@ -808,6 +808,8 @@ static void nan_and_infinity_stay_with_those_who_see_them(void **state)
     (void)state;
     begin();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (!test_sampled(__LINE__ + i, 5))
+            continue;
         hold_odd(&cases[i], NAN);
         if (!cases[i].bias) /* where weights underflow it is the one or the other */
             hold_odd(&cases[i], INFINITY);
