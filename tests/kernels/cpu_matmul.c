@@ -477,7 +477,7 @@ static void threads_that_were_not_planned_for(void **state)
     enum { GUARD = 16 << 20, THREADS = 16 };
     static const int64_t sizes[][4] = {{1, 300, 310, 2100}, {5, 150, 150, 260}, {1, 900, 300, 600}};
     (void)state;
-    for (int c = 0; c < 6; c++) {
+    for (int c = 0; c < 6; c += test_fewest() ? 5 : 1) {
         const int64_t *size = sizes[c / 2], count = size[0], m = size[1], n = size[2], k = size[3];
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
         const tn_dtype dtype = dtype_of(c);
