@@ -371,7 +371,7 @@ static void sides_that_overlap_are_refused(void **state)
     for (int place = 0; place < PLACES; place++) {
         memory m = take(&s, place, 200);
         tn_error err = {0};
-        for (int i = 0; i < (test_fewest() ? 300 : 3000); i++) {
+        for (int i = 0; i < 3000; i++) {
             form shape = {.bytes = 1 + random_below(12),
                           .rows = 1 + random_below(6),
                           .to_offset = random_below(70),
