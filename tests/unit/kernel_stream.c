@@ -144,5 +144,5 @@ int main(void)
         cmocka_unit_test(null_is_the_default_stream),
         cmocka_unit_test(others_are_what_the_platform_gave),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite("unit.kernel_stream", tests);
 }

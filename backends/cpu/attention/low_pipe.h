@@ -148,15 +148,14 @@ static void finish_work(work *w)
 }
 
 /* An item's weights, with all of the work done between. */
-static void weigh(const item *it, float factor, const bases *b, work *w)
+static void weigh(const item *it, const bases *b, work *w)
 {
     const int64_t lines = it->keys / 2, pieces = pieces_of(w) * LINES;
-    const vf by = splat_f32(factor);
     vf sums[2];
     HALVES sums[h] = load_f32(it->sums + h * LANES) * b->shrink[h];
     for (int64_t line = 0, due = 0; line < lines; line += LINES) {
         UNROLLED for (int i = 0; i < LINES; i++) weigh_line(
-            it->scores + (line + i) * 2 * SIDE, by, b, sums, it->weights + (line + i) * SIDE * 4);
+            it->scores + (line + i) * 2 * SIDE, b, sums, it->weights + (line + i) * SIDE * 4);
         for (due += pieces; due >= lines; due -= lines)
             advance(w);
     }
@@ -176,7 +175,8 @@ static void weigh_item(pipe *p, const item *it)
     }
     find_greatest(it->scores, it->keys, found);
     raise(it->most, found, p->is.factor, &b);
-    weigh(it, factor_for(it->scores, it->keys, p->is.factor, &b), &b, &p->work);
+    measure_far(it->scores, it->keys, p->is.factor, &b);
+    weigh(it, &b, &p->work);
     if (s->problem->at->dropout != 0)
         drop(s, it);
     if (b.grown)

@@ -151,8 +151,10 @@ INLINE vf measure(vf x, vf factor)
 /* What weights are counted from, and what shrinks what they were counted from before. */
 typedef struct bases {
     vf base[2], shrink[2];
-    bool grown; /* else nothing shrinks */
-    bool far;   /* one of them is so great that its score is to be rounded as it was */
+    vf factor[2]; /* what weigh_line multiplies scores by: 1 for rows of measure_far */
+    bool grown;   /* else nothing shrinks */
+    bool
+        far; /* some base is so large that the scores of its row are to be rounded as the base was */
 } bases;
 
 /* `most` has -infinity for rows that have seen nothing. */
@@ -171,20 +173,26 @@ INLINE void raise(float *most, const vf *found, float factor, bases *out)
         out->grown = out->grown || more;
         out->shrink[h] = (vf)_mm512_mask_mov_ps(_mm512_set1_ps(1), more, (__m512)shrink);
         out->base[h] = (vf)_mm512_mask_mov_ps(now, none, _mm512_setzero_ps());
-        out->far = out->far || _mm512_cmp_ps_mask(_mm512_abs_ps((__m512)out->base[h]),
-                                                  _mm512_set1_ps(FURTHEST), _CMP_GE_OQ);
+        const __mmask16 far = _mm512_cmp_ps_mask(_mm512_abs_ps((__m512)out->base[h]),
+                                                 _mm512_set1_ps(FURTHEST), _CMP_GE_OQ);
+        out->factor[h] = (vf)_mm512_mask_mov_ps(_mm512_set1_ps(factor), far, _mm512_set1_ps(1));
+        out->far = out->far || far;
         store_f32(most + h * LANES, (vf)now);
     }
 }
 
-/* What weigh_line multiplies scores by: `factor`, or 1 after they were brought to their measure. */
-static float factor_for(float *scores, int64_t keys, float factor, const bases *b)
+/* Brings the scores of rows with a far base to their measure. Other rows keep theirs: what one row sees may not change
+ * the rounding of another. */
+static void measure_far(float *scores, int64_t keys, float factor, const bases *b)
 {
-    if (!b->far)
-        return factor;
-    for (int64_t at = 0; at < keys * SIDE; at += LANES)
-        store_f32(scores + at, measure(load_f32(scores + at), splat_f32(factor)));
-    return 1;
+    const vf by = splat_f32(factor);
+    for (int64_t key = 0; b->far && key < keys; key++)
+        HALVES
+        {
+            float *at = scores + key * SIDE + h * LANES;
+            const vf x = load_f32(at);
+            store_f32(at, choose_f32(b->factor[h] == by, x, measure(x, by)));
+        }
 }
 
 /* Pairs of bf16, a's first. A NaN may be lost: sums have it. */
@@ -195,12 +203,12 @@ INLINE vi pair(vf a, vf b)
 }
 
 /* Two keys' scores; the weights go to a line of pairs. */
-INLINE void weigh_line(const float *scores, vf factor, const bases *b, vf *sums, char *to)
+INLINE void weigh_line(const float *scores, const bases *b, vf *sums, char *to)
 {
     HALVES
     {
-        const vf x = weight(load_f32(scores + h * LANES), factor, b->base[h]);
-        const vf y = weight(load_f32(scores + SIDE + h * LANES), factor, b->base[h]);
+        const vf x = weight(load_f32(scores + h * LANES), b->factor[h], b->base[h]);
+        const vf y = weight(load_f32(scores + SIDE + h * LANES), b->factor[h], b->base[h]);
         sums[h] += x;
         sums[h] += y;
         store_i32(to + h * 64, pair(x, y));
