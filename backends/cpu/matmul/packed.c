@@ -186,13 +186,14 @@ static void compute_slab(work *w)
     }
 }
 
-/* `room` has slab.bytes; NULL if that is 0. */
+/* `room` has slab.bytes, and may be NULL if that is 0. */
 static void compute_matrix(work *w, char *room)
 {
     const tni_mm_product *p = w->product;
-    w->sums = room;
-    w->a = room ? room + w->slab.sums : NULL;
-    w->b = room ? w->a + w->slab.chunks * w->slab.a_chunk : NULL;
+    static char none; /* never accessed: offsets from it are 0, and from NULL there may be none */
+    w->sums = room ? room : &none;
+    w->a = w->sums + w->slab.sums;
+    w->b = w->a + w->slab.chunks * w->slab.a_chunk;
     for (w->column = 0; w->column < p->n; w->column += w->slab.columns) {
         w->columns = least(w->slab.columns, p->n - w->column);
         for (w->row = 0; w->row < p->m; w->row += w->slab.rows) {
@@ -266,7 +267,8 @@ static void slot_task(void *user, int64_t slot)
     int64_t first = matrices * slot / all->slots, end = matrices * (slot + 1) / all->slots;
     for (int64_t i = first; i < end; i++) {
         tni_mm_place(w.product, all->run, i, &w.at);
-        compute_matrix(&w, (char *)all->run->workspace + slot * w.slab.bytes);
+        char *room = all->run->workspace;
+        compute_matrix(&w, room ? room + slot * w.slab.bytes : NULL);
     }
 }
 
