@@ -268,7 +268,7 @@ static void hold_by(const char *problem, const char *way)
         size_t count_ = sizeof problems_ / sizeof problems_[0]; \
         begin();                                                \
         for (size_t i_ = 0; i_ < count_; i_++) {                \
-            if (i_ == 0 || test_sampled(__LINE__ + i_, 16))     \
+            if (i_ == 0 || test_sampled(__LINE__ + i_, 40))     \
                 hold_by(problems_[i_], way);                    \
         }                                                       \
     } while (0)
