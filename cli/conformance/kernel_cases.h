@@ -17,7 +17,7 @@
 /* The cases of one platform's first device. Zeroed is empty. They lend what they point to:
  * release them when no case runs any more. */
 typedef struct kernel_cases {
-    const suite_case **cases; /* NULL-ended; NULL when there are none */
+    const suite_case **cases; /* ends with NULL; NULL if empty */
     size_t count;
     void *room; /* that they lie in */
 } kernel_cases;

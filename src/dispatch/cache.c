@@ -408,8 +408,8 @@ static tni_state *share_state(const tni_question *question, const tni_contender 
     return found;
 }
 
-/* The first candidate from `index` on that may be taken and has a state; the number of those that are admitted if
- * none has. Without the lock. */
+/* Returns the first candidate from `index` on that may run and has a state, or choice->admitted if none has. Called
+ * without the lock. */
 static TNI_OUT_OF_LINE size_t find_prepared(const tni_question *question, const tni_choice *choice,
                                             size_t index)
 {

@@ -134,8 +134,8 @@ bool tni_alignments_reach(uint64_t has, uint64_t needs);
 /* Sets the alignments of the op's operands to those of the word, which is of an op with the same operands. */
 void tni_alignments_set(tn_op *op, uint64_t alignments);
 
-/* What plans are told apart by, as words: kind, uses, alignments, layouts, the class's own. Returns how
- * many. Equal words, equal plans. Alignments beyond `alignment` are not told apart. */
+/* The key of a plan as words: kind, uses, alignments, layouts, the class's own words. Returns their number.
+ * Problems with equal words share a plan. Alignments above `alignment` count as `alignment`. */
 enum {
     TNI_KEY_ALIGNMENTS = 2, /* where tni_alignments_of stands among the words */
     TNI_KEY_MOST = 3 + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8

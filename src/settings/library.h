@@ -61,8 +61,8 @@ struct tn_library {
     tni_library_offer *offers;      /* in the order in which they came    */
 };
 
-/* Registers what a fork does to libraries. For whoever asks for libraries under a lock which a hook of their own takes:
- * theirs must be the newer one. */
+/* Registers the fork hook of libraries. A caller that uses libraries under a lock which its own fork hook takes must call
+ * this before it registers that hook. */
 void tni_libraries_watch_forks(void);
 
 void tni_libraries_lock(void);

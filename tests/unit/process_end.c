@@ -92,8 +92,8 @@ static void end_by_threads(const char *name)
     pthread_exit(NULL);
 }
 
-/* Returns the wait status. A process that does not end by itself is killed: threads of the pool leave all other
- * signals to the program's, of which there is none. */
+/* Returns the wait status. A process that does not end by itself is killed: the pool's threads block all other signals,
+ * and no thread of the program is left to receive them. */
 static int wait_for(pid_t pid)
 {
     enum { STEP_US = 10000 };

@@ -89,7 +89,7 @@ static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *l
 }
 
 /* The same, to the bit, where some of the lines are not finite: each key by itself, from one run of rows that it counts
- * for to the next. Of those that are dropped, where `kept` is there, it counts for none. */
+ * for to the next. If `kept` is not NULL, a key does not count for the rows whose weight dropout dropped. */
 static void F(back_add_counted)(const tni_at_back *s, const REAL *a, const REAL *kept,
                                 const char *lines, int64_t columns, REAL *to, int64_t to_row)
 {

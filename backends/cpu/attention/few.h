@@ -77,7 +77,7 @@ INLINE int64_t F(few_next)(int64_t keys, int64_t n, int64_t j)
 }
 
 /* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
- * there are. Of all keys, or where that is not NULL, a constant too, of those that are `counted`. */
+ * there are. Sums over all keys, or only over the `counted` ones if that is not NULL (also a constant). */
 SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
                             const REAL *shrink, int64_t row, int64_t column, const int rows,
                             const int vectors, const bool whole, const uint8_t *counted)

@@ -5,9 +5,9 @@
  * bits included: a kernel built today can never silently ignore a feature of tomorrow. It also holds
  * what the row declares of its numbers against the settings. What is left, `admit` decides.
  *
- * Plans are told apart by dtypes, shapes, strides, alignments up to the row's `alignment`, `uses` and
- * words of the op, not by its numbers (alpha, beta, epsilon, a value): so `admit`, `workspace`, `cost`
- * and `plan` do not look at those.
+ * The key of a plan has dtypes, shapes, strides, alignments up to the row's `alignment`, `uses` and
+ * words of the op, but not its numbers (alpha, beta, epsilon, a value): so `admit`, `workspace`, `cost`
+ * and `plan` must not depend on those.
  *
  * Thread-safety: rows are constant; `admit`, `workspace` and `cost` are pure; `plan` and `run` may be called
  * from several threads at once. */
@@ -161,7 +161,7 @@ typedef struct tn_kernel_row {
     tn_status (*plan)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
     void (*plan_release)(const tn_run *run, void *plan); /* there when `plan` is */
     /* Enqueues on the run's stream, never waits. On a platform without streams it computes on
-     * the calling thread, and is done when it returns. Keeps nothing of what it is given. Some
+     * the calling thread, and is done when it returns. Keeps no pointer that it was given. Some
      * output has elements. An input has none only of these: A and B of a matmul whose k is 0, in
      * of a reduce, what attention has of keys where there are no keys and of queries where there
      * are no queries. */
