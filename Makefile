@@ -3,7 +3,7 @@
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60
-.PHONY: help doctor test test-full build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
+.PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
@@ -19,6 +19,10 @@ test: ## the tests, in 15 minutes on 2 cores: every suite, sanitizers, fuzzers, 
 test-full: ## the tests without reductions, in 60 minutes: every case, every suite under the sanitizer
 	@scripts/setup test
 	@scripts/test --full
+
+attack: ## a random campaign against everything for SECONDS=60, from a new seed
+	@scripts/setup test
+	@ATTACK_SECONDS=$(SECONDS) scripts/test attack
 
 build: ## library, modules and command, into build/
 	@scripts/setup build
