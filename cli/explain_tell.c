@@ -130,6 +130,26 @@ static void print_candidate(const tn_candidate *candidate, int width)
         text_wrapped(INDENT * 3, "", 0, rule.text);
 }
 
+/* What the words behind the times mean, of those that stand there. */
+static void print_time_words(const tn_decision *decision)
+{
+    static const char *const words[][2] = {
+        {"measured", "timed on this device"},
+        {"modelled", "computed by the kernel's own cost function"},
+        {"predicted", "computed from the kernel's rates of operations and bytes"}};
+    text_line line = {0};
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        size_t i = 0;
+        while (i < tn_decision_count(decision) &&
+               strcmp(candidate_us_source(tn_decision_candidate(decision, i)), words[w][0]) != 0)
+            i++;
+        if (i < tn_decision_count(decision))
+            text_add(&line, "%s%s = %s", line.length ? "; " : "", words[w][0], words[w][1]);
+    }
+    if (line.length > 0)
+        text_wrapped(INDENT, "times: ", 7, line.text);
+}
+
 static void print_candidates(const tn_decision *decision)
 {
     int width = measure_names(decision);
@@ -141,6 +161,7 @@ static void print_candidates(const tn_decision *decision)
                width, "kernel", VERDICT, "verdict", TIME, "time", SOURCE, "", paint(PAINT_NONE));
     for (size_t i = 0; i < tn_decision_count(decision); i++)
         print_candidate(tn_decision_candidate(decision, i), width);
+    print_time_words(decision);
     putchar('\n');
 }
 
@@ -165,16 +186,17 @@ static void print_offenders(const explained_world *world, const explained *probl
 
 static void print_taken(const tn_decision *decision)
 {
-    const tn_candidate *taken = tn_decision_chosen(decision);
+    const tn_candidate *now = tn_decision_runs_now(decision);
+    const tn_candidate *once_tested = tn_decision_runs_once_tested(decision);
     const char *message;
     text_line line = {0};
     tn_status status = tn_decision_status(decision, &message);
-    if (taken) {
-        text_add(&line, "%s%s", taken->kernel,
-                 taken->verdict == TN_VERDICT_UNTESTED ? ", once it has passed its test" : "");
-        text_wrapped(0, "taken: ", 7, line.text);
+    if (now || once_tested)
+        text_wrapped(0, "runs now: ", 10, now ? now->kernel : "nothing, before a test");
+    if (once_tested)
+        text_wrapped(0, "runs once tested: ", 18, once_tested->kernel);
+    if (now || once_tested)
         return;
-    }
     text_add(&line, "%s: %s", tn_status_name(status), message);
     printf("%s", paint(PAINT_BAD));
     text_wrapped(0, "nothing is taken: ", 18, line.text);
@@ -266,9 +288,13 @@ static void write_candidate(json *to, const tn_candidate *candidate)
 static void write_taken(json *to, const tn_decision *decision)
 {
     const tn_candidate *taken = tn_decision_chosen(decision);
+    const tn_candidate *now = tn_decision_runs_now(decision);
+    const tn_candidate *once_tested = tn_decision_runs_once_tested(decision);
     const char *message = "";
     tn_status status = tn_decision_status(decision, &message);
     json_text(to, "chosen", taken ? taken->kernel : NULL);
+    json_text(to, "runs_now", now ? now->kernel : NULL);
+    json_text(to, "runs_once_tested", once_tested ? once_tested->kernel : NULL);
     json_text(to, "status", tn_status_name(status));
     json_text(to, "message", message);
     json_known_text(to, "unmet", tn_decision_unmet(decision));

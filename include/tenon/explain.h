@@ -19,13 +19,13 @@
 
 TN_BEGIN_DECLS
 
-/*  What became of a candidate: name, number, word. */
-#define TN_VERDICT_LIST(X)                                                            \
-    X(CHOSEN, 1, "chosen")                                                            \
-    X(ADMITTED, 2, "admitted") /* it could be taken; another one comes before it   */ \
-    X(UNTESTED, 3, "untested") /* the same, once it has passed its test            */ \
-    X(REFUSED, 4, "refused")                                                          \
-    X(QUARANTINED, 5, "quarantined") /* it gave wrong results on this machine            */
+/*  What became of a candidate: name, number, word. CHOSEN has the first candidate, if it runs now, and no other. */
+#define TN_VERDICT_LIST(X)                                                               \
+    X(CHOSEN, 1, "chosen")     /* it comes first and runs now                         */ \
+    X(ADMITTED, 2, "admitted") /* it may run now; another one comes before it         */ \
+    X(UNTESTED, 3, "untested") /* it may run once it has passed its test              */ \
+    X(REFUSED, 4, "refused")                                                             \
+    X(QUARANTINED, 5, "quarantined") /* it gave wrong results on this machine         */
 enum {
 #define TN_VERDICT_ENUM_(NAME, number, word) TN_VERDICT_##NAME = number,
     TN_VERDICT_LIST(TN_VERDICT_ENUM_)
@@ -72,7 +72,17 @@ TN_API void tn_decision_release(tn_decision *decision); /* accepts NULL */
 TN_API size_t tn_decision_count(const tn_decision *decision); /* 0 for NULL */
 TN_API const tn_candidate *tn_decision_candidate(const tn_decision *decision, size_t index);
 
-/* The one that is taken, or once it is tested would be; NULL when there is none. */
+/* The kernel that runs now: the first candidate that needs no test, as it is a reference, passed its test on this
+ * machine, or is listed with this version as tested before the release. NULL when there is none. */
+TN_API const tn_candidate *tn_decision_runs_now(const tn_decision *decision);
+
+/* The kernel that runs once tested: the first candidate, if it has yet to pass its test. A call, or tn_prepare, tests it
+ * first; if it passes, it computes that call too. If it fails, or cannot be tested now, the next candidate is considered
+ * the same way, down to the one that runs now. NULL when the first candidate runs now, or there is none. */
+TN_API const tn_candidate *tn_decision_runs_once_tested(const tn_decision *decision);
+
+/* The first candidate: the one that runs once tested if there is one, else the one that runs now. NULL when there is
+ * none. Its verdict is UNTESTED or CHOSEN. */
 TN_API const tn_candidate *tn_decision_chosen(const tn_decision *decision);
 
 /* TN_OK, or what a call would end with, whose words are in *out_message unless that is NULL. */

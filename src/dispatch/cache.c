@@ -465,8 +465,7 @@ tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, t
         index = find_prepared(question, choice, 0);
     if (index == choice->admitted)
         return not_prepared(question, &k, err);
-    if (index > 0)
-        choose_candidate(choice, index);
+    choose_candidate(choice, index);
     return TN_OK;
 }
 

@@ -483,12 +483,8 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     sort(out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
         out->admitted++;
-    for (size_t i = 0; i < out->admitted; i++) {
-        if (out->candidates[i].verdict == TN_VERDICT_ADMITTED) {
-            out->candidates[i].verdict = TN_VERDICT_CHOSEN;
-            break;
-        }
-    }
+    if (out->admitted > 0 && out->candidates[0].verdict == TN_VERDICT_ADMITTED)
+        out->candidates[0].verdict = TN_VERDICT_CHOSEN;
     return TN_OK;
 }
 

@@ -12,9 +12,10 @@ struct tn_decision {
     tn_device *device;
     tn_op op;
     char *problem;
-    tn_error failure;       /* status TN_OK when something would be taken */
-    const char *unmet;      /* of the context's rules */
-    tni_backends *backends; /* of attention; else NULL */
+    tn_error failure;             /* status TN_OK when something would be taken */
+    const char *unmet;            /* of the context's rules */
+    tni_backends *backends;       /* of attention; else NULL */
+    const tn_candidate *runs_now; /* of the candidates; NULL for none */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
     tni_choice choice;
@@ -66,26 +67,41 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .note = v->why.code ? "" : v->why.text};
 }
 
-/* What a call with these arguments, NULL for none, would say of the first candidate. */
-static tn_status check_first(const tni_question *question, const tni_contender *first,
-                             const tni_call_args *args, tn_error *err)
+/* What a call with these arguments, NULL for none, would say of a candidate. */
+static tn_status check_call(const tni_question *question, const tni_contender *candidate,
+                            const tni_call_args *args, tn_error *err)
 {
     const tn_op *op = question->op;
     if (!args)
         return TN_OK;
-    return tni_workspace_check(args, first->kernel->row, tni_op_is_empty(op) ? 0 : first->workspace,
+    return tni_workspace_check(args, candidate->kernel->row,
+                               tni_op_is_empty(op) ? 0 : candidate->workspace,
                                tni_op_class_of(op->kind)->where, err);
 }
 
-/* That, and what rules would rather have. */
+/* Returns the first candidate that a call may run without a test, if the call's arguments suffice for it; else NULL. */
+static const tn_candidate *find_runs_now(const tn_decision *decision, const tni_question *question,
+                                         const tni_call_args *args)
+{
+    size_t i = 0;
+    while (i < decision->choice.admitted && decision->candidates[i].verdict == TN_VERDICT_UNTESTED)
+        i++;
+    bool found = i < decision->choice.admitted &&
+                 !check_call(question, &decision->choice.candidates[i], args, NULL);
+    return found ? &decision->candidates[i] : NULL;
+}
+
+/* Checks the call for the first candidate, and finds what runs now and which rule is not met. */
 static void look_ahead(tn_decision *decision, const tni_question *question,
                        const tni_call_args *args)
 {
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
     decision->unmet = unmet ? unmet->text : "";
-    if (!decision->failure.status && !check_first(question, first, args, &decision->failure))
+    if (!decision->failure.status && !check_call(question, first, args, &decision->failure)) {
+        decision->runs_now = find_runs_now(decision, question, args);
         return;
+    }
     if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
     if (decision->backends)
@@ -134,6 +150,7 @@ static tn_status explain(const tn_context *context, const tn_op *op, tn_device *
     made->problem = NULL;
     made->backends = NULL;
     made->unmet = "";
+    made->runs_now = NULL;
     tn_status status = fill(made, bounds, args, err);
     if (status)
         tn_decision_release(made);
@@ -216,6 +233,17 @@ const tn_candidate *tn_decision_chosen(const tn_decision *decision)
 {
     bool taken = decision && decision->choice.admitted > 0 && decision->failure.status == TN_OK;
     return taken ? &decision->candidates[0] : NULL;
+}
+
+const tn_candidate *tn_decision_runs_now(const tn_decision *decision)
+{
+    return decision ? decision->runs_now : NULL;
+}
+
+const tn_candidate *tn_decision_runs_once_tested(const tn_decision *decision)
+{
+    const tn_candidate *first = tn_decision_chosen(decision);
+    return first && first->verdict == TN_VERDICT_UNTESTED ? first : NULL;
 }
 
 tn_status tn_decision_status(const tn_decision *decision, const char **out_message)

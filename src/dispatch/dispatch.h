@@ -21,7 +21,7 @@ typedef struct tni_question {
 /* One candidate as it was judged. */
 typedef struct tni_contender {
     const tni_kernel *kernel;
-    int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last */
+    int32_t verdict; /* TN_VERDICT_...; CHOSEN is given last, to the first candidate or to none */
     tni_judgement judged;
     double predicted_us;
     bool by_cost;    /* predicted_us, by the row's function */

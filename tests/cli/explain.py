@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import re
 import sys
 
@@ -55,7 +56,8 @@ class Document(Case):
             self.assertGreater(len(rows), 1)
             self.assertEqual(document["chosen"], rows[0]["kernel"])
             self.assertEqual((document["status"], document["message"]), ("ok", ""))
-            self.assertEqual([row["verdict"] for row in rows].count("chosen"), 1)
+            self.assertEqual([row["kernel"] for row in rows if row["verdict"] == "chosen"], [document["runs_now"]])
+            self.assertIsNone(document["runs_once_tested"])
             for row in rows:
                 self.assertIn(row["verdict"], VERDICTS)
                 self.assertGreater(row["predicted_us"], 0)
@@ -63,6 +65,36 @@ class Document(Case):
                 self.assertEqual(row["why"] is not None,
                                  row["verdict"] in ("refused", "quarantined"), row)
                 self.assertTrue(row["kernel"].startswith(row["platform"] + "."))
+
+    def test_what_runs_now_and_what_once_tested(self):
+        """No verdict contradicts it, and the text has the same words."""
+        asked = ("--set", "admission=always", "--set", "rules=prefer:cpu.softmax.plain", SOFTMAX)
+        document = self.document(*asked)
+        now, later = "cpu.softmax.ref", "cpu.softmax.plain"
+        self.assertEqual([document[key] for key in ("runs_now", "runs_once_tested", "chosen")], [now, later, later])
+        verdicts = {row["kernel"]: row["verdict"] for row in document["candidates"]}
+        self.assertEqual((verdicts[now], verdicts[later]), ("admitted", "untested"))
+        self.assertNotIn("chosen", verdicts.values())
+        self.assertIn(f"\nruns now: {now}\nruns once tested: {later}\n", self.text(*asked))
+        script.write_text(self.place("list"), SOFTMAX + "\n")
+        script.run(script.build.tenon, "warm", self.place("list"), *asked[:-1],
+                   env=script.environment(TENON_CACHE=self.place("cache")))
+        document = self.document(*asked)
+        self.assertEqual([document[key] for key in ("runs_now", "runs_once_tested", "chosen")], [later, None, later])
+        self.assertEqual(document["candidates"][0]["verdict"], "chosen")
+        text = self.text(*asked)
+        self.assertIn(f"\nruns now: {later}\n", text)
+        self.assertNotIn("runs once tested", text)
+
+    def test_own_kernels_and_listed_libraries_run_at_once(self):
+        """On an empty cache, on the architectures of tested.form."""
+        listed = re.findall(r"\[own\.(\w+)\]", script.read_text(script.source("src", "dispatch", "trust", "tested.form")))
+        if platform.machine() not in listed:
+            self.skipTest("no kernel is listed as tested on this architecture")
+        for problem in (MATMUL, SOFTMAX):
+            for row in self.document(problem)["candidates"]:
+                if not row["library"]:
+                    self.assertNotEqual(row["verdict"], "untested", row)
 
     def test_a_refusal_says_what_is_needed_and_found(self):
         rows = self.document("matmul:i8:m=4,n=4,k=4")["candidates"]
@@ -304,8 +336,8 @@ class DryRun(Case):
         plain = self.document(MATMUL)
         document = self.document("--set", "determinism=cross-device", MATMUL)
         self.assertEqual(document["without_set"],
-                         {"chosen": plain["chosen"], "status": "ok", "message": "",
-                          "unmet": None})
+                         {"chosen": plain["chosen"], "runs_now": plain["runs_now"], "runs_once_tested": None,
+                          "status": "ok", "message": "", "unmet": None})
         self.assertEqual(document["chosen"], "cpu.matmul.ref")
         refused = [row["kernel"] for row in document["candidates"]
                    if row["why"] and row["why"]["code"] == "determinism"]
@@ -315,7 +347,7 @@ class DryRun(Case):
         self.assertIn(plain["chosen"], document["offenders"])
         text = self.text("--set", "determinism=cross-device", MATMUL)
         self.assertIn(f"dry run: {plain['chosen']} -> cpu.matmul.ref by what --set changes\n", text)
-        offenders = " ".join(text.split("\nnot cross-device: ")[1].split("\ntaken: ")[0].split())
+        offenders = " ".join(text.split("\nnot cross-device: ")[1].split("\nruns now: ")[0].split())
         self.assertIn(f"{plain['chosen']} (the one that is taken without --set)",
                       offenders.split(", "))
 
@@ -363,7 +395,23 @@ class Text(Case):
                                    r"(ns|us|ms|s) +(predicted|modelled|measured)")
             if row["why"]:
                 self.assertIn(f"{row['why']['code']}: {row['why']['text']}", flat)
-        self.assertRegex(text, r"(?m)^taken: \S+$")
+        self.assertRegex(text, r"(?m)^runs now: \S+$")
+
+    def test_says_what_the_words_of_times_mean(self):
+        """Only of words that stand there."""
+        meant = {"measured": "timed on this device", "modelled": "computed by the kernel's own cost function",
+                 "predicted": "computed from the kernel's rates of operations and bytes"}
+        script.write_text(self.place("list"), SOFTMAX + "\n")
+        for problem, words in ((MATMUL, {"modelled", "predicted"}), (SOFTMAX, {"measured"})):
+            tuned = ("--set", "tuning.enabled=true") if words == {"measured"} else ()
+            if tuned:
+                script.run(script.build.tenon, "warm", self.place("list"), *tuned,
+                           env=script.environment(TENON_CACHE=self.place("cache")))
+            text = self.text(problem, *tuned)
+            told = " ".join(re.search(r"(?m)^  times: (.*(?:\n {9}.*)*)$", text)[1].split())
+            shown = set(re.findall(r"\d [num]?s (\w+)", text))
+            self.assertLessEqual(words, shown)
+            self.assertEqual(told, "; ".join(f"{word} = {meant[word]}" for word in meant if word in shown))
 
     def test_numbers_of_a_refusal(self):
         """A limit has both of its numbers; what is there or not has neither."""

@@ -2,7 +2,9 @@
 import array
 import ctypes
 import gc
+import os
 import pickle
+import subprocess
 import sys
 import weakref
 
@@ -425,11 +427,36 @@ def test_explain(random):
     shown = str(decision).splitlines()
     assert shown[0] == decision.problem and shown[2].split()[0] == decision.chosen.kernel
     assert decision._repr_html_().count("<tr>") == len(decision) + 1
+    assert shown[-1] == f"runs now: {decision.runs_now.kernel}" and decision.runs_once_tested is None
+    assert [c for c in decision if c.verdict == "chosen"] == [decision.runs_now]
     with tenon.settings.scope({"rules": "forbid:" + decision.chosen.kernel}):
         assert tenon.explain(tenon.matmul, a, a).chosen.kernel != decision.chosen.kernel
     tenon.prepare(tenon.matmul, a, a)
     with pytest.raises(TypeError, match="neither a problem"):
         tenon.explain(len, a)
+
+
+def test_explain_says_what_runs_now_and_once_tested(tmp_path):
+    """In a process of its own, whose cache is empty."""
+    program = """import tenon
+problem = "softmax:f32:shape=8x64@cpu"
+with tenon.settings.scope({"admission": "always", "rules": "prefer:cpu.softmax.plain"}):
+    decision = tenon.explain(problem)
+    assert decision.runs_now.kernel == "cpu.softmax.ref" and decision.runs_now.verdict == "admitted"
+    assert decision.runs_once_tested.kernel == "cpu.softmax.plain" and decision.runs_once_tested.verdict == "untested"
+    assert decision.chosen == decision.runs_once_tested and not [c for c in decision if c.verdict == "chosen"]
+    told = "runs now: cpu.softmax.ref; runs once tested: cpu.softmax.plain"
+    assert str(decision).splitlines()[-1] == told and told in repr(decision) and told in decision._repr_html_()
+    tenon.prepare(problem)
+    decision = tenon.explain(problem)
+    assert decision.runs_now == decision.chosen == decision[0] and decision.runs_once_tested is None
+with tenon.settings.scope({"rules": "forbid:softmax/platform:cpu"}):
+    decision = tenon.explain(problem)
+    assert decision.chosen is decision.runs_now is decision.runs_once_tested is None
+"""
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TENON_CACHE": str(tmp_path)},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_prepare_serves_memory_at_any_address(random):

@@ -203,6 +203,56 @@ static void strangers_are_tested_and_pass(void **state)
     assert_int_equal(trust_now("honest"), TNI_TRUST_PASSED); /* it was kept */
 }
 
+/* What an explanation says runs now and once tested; no verdict may contradict that. NULL context: the thread's. */
+static void assert_runs(const tn_context *context, const char *problem, const char *now,
+                        const char *once_tested)
+{
+    tn_decision *decision = NULL;
+    tn_error err;
+    if (tn_explain(context, problem, &decision, &err))
+        fail_msg("%s", err.message);
+    const tn_candidate *runs_now = tn_decision_runs_now(decision);
+    const tn_candidate *later = tn_decision_runs_once_tested(decision);
+    assert_string_equal(runs_now ? runs_now->kernel : "nothing", now);
+    assert_string_equal(later ? later->kernel : "nothing", once_tested);
+    assert_ptr_equal(tn_decision_chosen(decision), later ? later : runs_now);
+    for (size_t i = 0; i < tn_decision_count(decision); i++) {
+        const tn_candidate *candidate = tn_decision_candidate(decision, i);
+        bool is_chosen = candidate->verdict == TN_VERDICT_CHOSEN;
+        assert_int_equal(is_chosen, !later && candidate == runs_now);
+        if (candidate == later)
+            assert_int_equal(candidate->verdict, TN_VERDICT_UNTESTED);
+        if (candidate == runs_now && later)
+            assert_int_equal(candidate->verdict, TN_VERDICT_ADMITTED);
+    }
+    tn_decision_release(decision);
+}
+
+/* On a platform without a reference, and on one with it. */
+static void explanations_say_what_runs(void **state)
+{
+    static const char described[] = "matmul:f32:m=4,n=4,k=4@described:0";
+    static const char softmax[] = "softmax:f32:shape=4x8@cpu:0";
+    const tn_change tested[] = {tn_with_admission(TN_ADMISSION_ALWAYS),
+                                tn_with_rules(TN_PREFER, "cpu.softmax.plain")};
+    const tn_change nothing = tn_with_rules(TN_FORBID, "softmax/platform:cpu");
+    tn_context *always = NULL, *none = NULL;
+    tn_error err;
+    (void)state;
+    assert_runs(NULL, described, "nothing", "described.matmul.plain");
+    assert_int_equal(tn_context_derive(NULL, tested, 2, &always, &err), TN_OK);
+    assert_int_equal(tn_context_derive(always, &nothing, 1, &none, &err), TN_OK);
+    assert_runs(always, softmax, "cpu.softmax.ref", "cpu.softmax.plain");
+    assert_runs(none, softmax, "nothing", "nothing");
+    if (tn_prepare(always, softmax, &err))
+        fail_msg("%s", err.message);
+    assert_runs(always, softmax, "cpu.softmax.plain", "nothing");
+    assert_null(tn_decision_runs_now(NULL));
+    assert_null(tn_decision_runs_once_tested(NULL));
+    tn_context_release(none);
+    tn_context_release(always);
+}
+
 static void liars_are_put_into_quarantine(void **state)
 {
     tn_refusal why = {.struct_size = sizeof why};
@@ -436,6 +486,7 @@ static void smoke_problems_ask_for_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(explanations_say_what_runs),
         cmocka_unit_test(strangers_are_tested_and_pass),
         cmocka_unit_test(liars_are_put_into_quarantine),
         cmocka_unit_test(chance_is_no_verdict),

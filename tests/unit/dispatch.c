@@ -348,6 +348,8 @@ static void assert_told(int64_t m, int64_t k, void *workspace, uint64_t bytes)
     if (told)
         assert_string_equal(message, err.message);
     assert_true((told == TN_OK) == (tn_decision_chosen(d) != NULL));
+    if (told)
+        assert_null(tn_decision_runs_now(d));
     tn_decision_release(d);
     tn_tensor_release(&a), tn_tensor_release(&b), tn_tensor_release(&out);
 }

@@ -75,6 +75,8 @@ PROTOTYPES = {
     "tn_decision_device": "pp",
     "tn_decision_problem": "sp",
     "tn_decision_release": "vp",
+    "tn_decision_runs_now": "pp",
+    "tn_decision_runs_once_tested": "pp",
     "tn_decision_status": "ipp",
     "tn_decision_unmet": "sp",
     "tn_device_at": "pz",

@@ -53,10 +53,15 @@ class Candidate(NamedTuple):
 class Decision:
     """Every candidate for a problem, best first: iterate over it, index it, print it.
 
+    `runs_now` is the first candidate that needs no test, `runs_once_tested` the first of all where it has yet to pass
+    its test; each is None where there is none. `chosen` is `runs_once_tested`, or else `runs_now`.
+
     >>> import tenon
     >>> decision = tenon.explain("matmul:f32:m=8,n=8,k=8@cpu")
     >>> decision.chosen == decision[0], decision.status
     (True, 'ok')
+    >>> decision.chosen == (decision.runs_once_tested or decision.runs_now)
+    True
     >>> {each.why.code for each in decision if each.kernel == "cpu.matmul.bf16.plain"}
     {'dtype'}
     """
@@ -71,8 +76,9 @@ class Decision:
         self.unmet = text(lib.tn_decision_unmet(address))
         self.candidates = [_candidate(lib.tn_decision_candidate(address, i))
                            for i in range(lib.tn_decision_count(address))]
-        chosen = lib.tn_decision_chosen(address)
-        self.chosen = _candidate(chosen) if chosen else None
+        self.chosen = _optional(lib.tn_decision_chosen(address))
+        self.runs_now = _optional(lib.tn_decision_runs_now(address))
+        self.runs_once_tested = _optional(lib.tn_decision_runs_once_tested(address))
         del handle
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -89,15 +95,26 @@ class Decision:
             [c.kernel, c.verdict, f"{c.tuned_us or c.predicted_us:.4g}" if not c.why else "",
              c.library, str(c.why or c.note)] for c in self.candidates]
 
+    def _outcome(self) -> str:
+        """The words of `tenon explain`, or the error of a call."""
+        if not self.chosen:
+            return self.message
+        now = self.runs_now.kernel if self.runs_now else "nothing, before a test"
+        later = f"; runs once tested: {self.runs_once_tested.kernel}" if self.runs_once_tested else ""
+        return f"runs now: {now}{later}"
+
     def __str__(self) -> str:
-        return _tables.plain(self.problem, self._rows(), self.message)
+        return _tables.plain(self.problem, self._rows(), self._outcome())
 
     def _repr_html_(self) -> str:
-        return _tables.html(self.problem, self._rows(), self.message)
+        return _tables.html(self.problem, self._rows(), self._outcome())
 
     def __repr__(self) -> str:
-        taken = self.chosen.kernel if self.chosen else self.status
-        return f"<decision on {self.problem}: {taken}>"
+        return f"<decision on {self.problem}: {self._outcome() if self.chosen else self.status}>"
+
+
+def _optional(address: int | None) -> Candidate | None:
+    return _candidate(address) if address else None
 
 
 def _candidate(address: int) -> Candidate:
