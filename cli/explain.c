@@ -58,7 +58,7 @@ static void write_all(const command *self, const explained_world *world, const e
                       size_t count)
 {
     json to = {0};
-    char lock[512] = "";
+    char lock[4096] = "";
     (void)tn_lock_used(lock, sizeof lock);
     json_begin_document(&to, self->name);
     json_text(&to, "version", tn_version());

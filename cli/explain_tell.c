@@ -82,7 +82,7 @@ static void print_libraries(const tn_decision *decision)
 static void print_head(const explained_world *world, const tn_decision *decision)
 {
     const tn_build *build = tn_build_get();
-    char lock[512];
+    char lock[4096];
     text_line line = {0};
     text_wrapped(0, "problem", LABEL, tn_decision_problem(decision));
     print_device(world, decision);

@@ -90,6 +90,8 @@ const char *tni_form_place(const char *origin, uint32_t line, char room[TNI_FORM
     if (length > SHOWN) {
         cut = "...";
         origin += length - SHOWN;
+        const char *folder = strchr(origin, '/');
+        origin = folder ? folder : origin;
         while (tni_utf8_continues(*origin))
             origin++;
     }

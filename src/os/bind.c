@@ -122,17 +122,16 @@ static tn_status open_first(const char *files, answers *said, char name[LONGEST_
 
 static tn_status nowhere(const char *files, const answers *said, const char *remedy, tn_error *err)
 {
-    char places[160];
+    char places[200];
     tni_dl_places(places, sizeof places);
     if (said->text.failed)
         return tni_no_memory(err, "library_bind", files);
     if (said->lame[0])
-        return tn_fail(
-            err, TN_UNAVAILABLE, 0, "library_bind",
-            "%.120s is there, but needs %.80s, which is not: install the package that has "
-            "it, or add its folder to LD_LIBRARY_PATH; sought in %.100s",
-            said->lame, said->lacking, places);
-    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; sought in %.100s%s%s",
+        return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind",
+                       "%s is there, but needs %.80s, which is not: install the package that has "
+                       "it, or add its folder to LD_LIBRARY_PATH; sought in %s",
+                       said->lame, said->lacking, places);
+    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; sought in %s%s%s",
                    tni_buffer_text(&said->text), said->last, places, remedy ? "; " : "",
                    remedy ? remedy : "");
 }

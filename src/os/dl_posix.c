@@ -105,14 +105,31 @@ tn_status tni_dl_own_folder(char **out, tn_error *err)
     return TN_OK;
 }
 
+/* Bytes of the first folders of a list "a:b:c" that fit into `most`, each with the ':' behind it if others follow. */
+static size_t fit_folders(const char *list, size_t most)
+{
+    size_t fits = 0, end = 0;
+    while (list[end] && end <= most) {
+        end += strcspn(list + end, ":");
+        end += list[end] == ':';
+        fits = end <= most ? end : fits;
+    }
+    return fits;
+}
+
 void tni_dl_places(char *out, size_t size)
 {
+    static const char before[] = "LD_LIBRARY_PATH (", dots[] = "...", after[] = "), ",
+                      system[] = "the system's library cache and folders";
     const char *path = tni_env_get("LD_LIBRARY_PATH");
+    size_t words = sizeof before + sizeof dots + sizeof after + sizeof system;
     char text[512];
+    size_t most = size < sizeof text ? size : sizeof text;
+    int length = path && most > words ? (int)fit_folders(path, most - words) : 0;
     if (path && path[0])
-        snprintf(text, sizeof text, "LD_LIBRARY_PATH (%s), the system's library cache and folders",
-                 path);
+        snprintf(text, sizeof text, "%s%.*s%s%s%s", before, length, path, path[length] ? dots : "",
+                 after, system);
     else
-        snprintf(text, sizeof text, "the system's library cache and folders");
+        snprintf(text, sizeof text, "%s", system);
     tn_text_fit(out, size, text);
 }

@@ -105,7 +105,7 @@ tn_status tni_library_openmp_check(const char *files, tn_error *err)
     for (size_t i = 0; i < found.count && i < MOST; i++) {
         if (!is_same(found.paths[i], facts.openmp))
             return tn_fail(err, TN_INCOMPATIBLE, 0, "openmp",
-                           "%.120s needs the OpenMP run-time %s, and %.120s is in this process: "
+                           "%s needs the OpenMP run-time %s, and %s is in this process: "
                            "two of them crowd the cores, and can hang or end the process; have "
                            "everything in it built for one",
                            where.path, facts.openmp, found.paths[i]);

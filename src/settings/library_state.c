@@ -38,7 +38,8 @@ bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
 {
     const bool is_here = tni_look_taken(files, out);
     size_t length = strlen(out->text);
-    bool is_cut = length >= 3 && strcmp(out->text + length - 3, "...") == 0;
+    bool is_cut = strncmp(out->text, "...", 3) == 0 ||
+                  (length >= 3 && strcmp(out->text + length - 3, "...") == 0);
     if (out->holds > 0 && !is_cut)
         tn_text_fit(to->path, sizeof to->path, out->text);
     return is_here;

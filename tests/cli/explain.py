@@ -460,10 +460,34 @@ class Text(Case):
             self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
 
 
+    def test_no_path_is_cut(self):
+        """A long one loses leading folders, where a text has no room for all of it."""
+        folder = self.place(*(f"folder-{i}-{'x' * 40}" for i in range(6)))
+        os.makedirs(folder)
+        lock = os.path.join(folder, "a.lock")
+        script.run(script.build.tenon, "lock", "write", lock, SOFTMAX, "--set", "rules=require:cpu.softmax.plain",
+                   env=script.environment(TENON_CACHE=self.place("cache")))
+        damaged, missing = script.write_text(os.path.join(folder, "b.lock"), "checksum = x\n"), lock + ".none"
+        for path in (lock, damaged, missing):
+            code = 0 if path == lock else 4
+            document = self.document(SOFTMAX, TENON_LOCK=path, code=code)
+            self.assertEqual(document["lock"], path)
+            self.assertIn(path, self.text(SOFTMAX, TENON_LOCK=path, code=code))
+            texts = [row["why"]["text"] for row in document["candidates"]
+                     if row["why"] and row["why"]["code"] == "lock"]
+            self.assertNotEqual(texts, [])
+            for text in [*texts, document["message"]]:
+                shown = re.findall(r"[./][^ :]*/[^ :]*", text)
+                self.assertTrue(shown or not text, text)
+                for found in shown:
+                    tail = found[3:] if found.startswith(".../") else found
+                    self.assertTrue(path == tail or (path.endswith(tail) and found != tail), (found, path))
+
     def test_a_library_that_is_absent_was_sought_somewhere(self):
         """Whatever the length of the reason, places and remedy are both told, as far as there is room."""
         for path, places in ((None, "the system's library cache and folders"),
-                             ("/nowhere/" + "x" * 200, r"LD_LIBRARY_PATH \(/nowhere/x*\.\.\.")):
+                             ("/nowhere/" + "x" * 200, r"LD_LIBRARY_PATH \(\.\.\.[^;]*"),
+                             (":".join(["/nowhere/" + "x" * 20] * 9), r"LD_LIBRARY_PATH \((/nowhere/x{20}:)*\.\.\.[^;]*")):
             rows = self.document("matmul:f32:m=256,n=256,k=256", LD_LIBRARY_PATH=path)["candidates"]
             texts = [row["why"]["text"] for row in rows if row["why"] and row["why"]["code"] == "library"]
             for text in texts:

@@ -97,6 +97,34 @@ static void text_that_just_fits_is_not_cut(void **state)
     assert_string_equal(to, "...");
 }
 
+/* Paths lose leading folders before anything else goes, and none is cut. */
+static void paths_are_not_cut(void **state)
+{
+    static const char text[] = "TENON_LOCK: /tmp/one/two/c.lock: No such file or directory";
+    static const struct {
+        size_t size;
+        const char *from, *kept;
+    } cases[] = {
+        {sizeof text, text, text},
+        {sizeof text - 1, text, "TENON_LOCK: .../one/two/c.lock: No such file or directory"},
+        {sizeof text - 2, text, "TENON_LOCK: .../two/c.lock: No such file or directory"},
+        {sizeof text - 6, text, "TENON_LOCK: .../c.lock: No such file or directory"},
+        {sizeof text - 10, text, "TENON_LOCK: /tmp/one/two/c.lock: No such file..."},
+        {30, text, "TENON_LOCK: ..."},
+        {12, "/tmp/one/x.so", ".../x.so"},
+        {12, "/tmp-0123456789", "/tmp-012..."}, /* a name that does not fit by itself */
+        {16, "in (/a/b:/c/d/e/f)", "in (/a/b:.../f)"},
+        {16, "matmul/library:openblas", "matmul/libra..."},
+        {20, "rule matmul/library:openblas", "rule ..."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char to[sizeof text];
+        tn_text_fit(to, cases[i].size, cases[i].from);
+        assert_string_equal(to, cases[i].kept);
+    }
+}
+
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
 
 /* Of every width alike, so that sums and products lie on both sides of the limits. */
@@ -615,6 +643,7 @@ int main(void)
         cmocka_unit_test(errors_are_filled_whole),
         cmocka_unit_test(long_errors_are_cut_between_characters),
         cmocka_unit_test(text_that_just_fits_is_not_cut),
+        cmocka_unit_test(paths_are_not_cut),
         cmocka_unit_test(sums_and_products_never_wrap),
         cmocka_unit_test(sizes_are_aligned_without_wrapping),
         cmocka_unit_test(buffer_grows_and_gives_its_text),

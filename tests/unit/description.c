@@ -377,13 +377,14 @@ static void long_texts_leave_room_for_the_remedy(void **state)
     (void)state;
     memset(origin, 'o', sizeof origin);
     memcpy(origin + sizeof origin - 8, "/a.file", 8);
+    origin[sizeof origin - 60] = '/';
     tni_buffer_add(&text, "[device]\nplatform = x\nshared_memory_per_multi_processor = ");
     for (int i = 0; i < 200; i++)
         tni_buffer_add(&text, "\xe2\x82\xac");
     assert_int_equal(
         tni_descriptions_parse(tni_buffer_text(&text), text.length, origin, &none, &err),
         TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "...o");
+    assert_int_equal(strncmp(err.message, ".../ooo", 7), 0);
     assert_contains(err.message, "o/a.file:3: shared_memory_per_multi_processor = \"\xe2\x82\xac");
     assert_contains(err.message,
                     "\xe2\x82\xac...\": needs bytes, as in 96 GiB; units are B kB MB GB "

@@ -204,7 +204,7 @@ static void test_faults(void **state)
     assert_int_equal(parse("=", 1, &(tni_form *){NULL}, NULL), TN_CORRUPT);
 }
 
-/* However long the origin, the place and the words are there. */
+/* However long the origin, the place and the words are there. No folder is shown in part. */
 static void test_long_origin(void **state)
 {
     (void)state;
@@ -214,7 +214,11 @@ static void test_long_origin(void **state)
     memset(origin, 'o', sizeof origin);
     memcpy(origin + sizeof origin - 8, "/config", 8);
     assert_int_equal(tni_form_parse("a", 1, origin, &form, &err), TN_CORRUPT);
-    assert_contains(err.message, "...o");
+    assert_int_equal(strncmp(err.message, ".../config:1:2: ", 16), 0);
+    assert_contains(err.message, FOUND_END "'='");
+    origin[sizeof origin - 50] = '/';
+    assert_int_equal(tni_form_parse("a", 1, origin, &form, &err), TN_CORRUPT);
+    assert_int_equal(strncmp(err.message, ".../oooo", 8), 0);
     assert_contains(err.message, "o/config:1:2: " FOUND_END "'='");
 }
 

@@ -94,20 +94,66 @@ typedef struct tn_error {
 
 TN_STATIC_ASSERT(sizeof(tn_error) == 512, "tn_error is frozen at 512 bytes");
 
-/* Copies `from` into `to`, which holds `size` bytes. Text too long is cut between characters and
- * ends in "...". `size` is at least 4. */
+/* What paths in a message are separated by, and what separates their folders. */
+#define TN_TEXT_SEPARATORS_ " \t\r\n\"'(),;:=<>|"
+#if defined(_WIN32)
+#define TN_TEXT_FOLDERS_ "/\\"
+#else
+#define TN_TEXT_FOLDERS_ "/"
+#endif
+
+/* Finds the longest path in `text`: a word that begins as paths do. Returns NULL if there is none. */
+static inline const char *tn_text_longest_path(const char *text, size_t *out_length)
+{
+    const char *longest = NULL;
+    *out_length = 0;
+    for (const char *at = text + strspn(text, TN_TEXT_SEPARATORS_); *at;) {
+        size_t length = strcspn(at, TN_TEXT_SEPARATORS_);
+        if (length > *out_length && strchr(TN_TEXT_FOLDERS_ "~.", *at) &&
+            strcspn(at, TN_TEXT_FOLDERS_) < length) {
+            longest = at;
+            *out_length = length;
+        }
+        at += length;
+        at += strspn(at, TN_TEXT_SEPARATORS_);
+    }
+    return longest;
+}
+
+/* How many bytes of `text` a cut at `keep` leaves: none of a character, and none of a word with a '/' unless the text
+ * begins with it. */
+static inline size_t tn_text_cut_at(const char *text, size_t keep)
+{
+    while (keep > 0 && ((unsigned char)text[keep] & 0xC0u) == 0x80u)
+        keep--;
+    size_t begin = keep;
+    while (begin > 0 && !strchr(TN_TEXT_SEPARATORS_, text[begin - 1]))
+        begin--;
+    size_t length = strcspn(text + begin, TN_TEXT_SEPARATORS_);
+    if (begin == 0 || begin + length == keep || strcspn(text + begin, TN_TEXT_FOLDERS_) >= length)
+        return keep;
+    return begin;
+}
+
+/* Copies `from` into `to`, which holds `size` bytes. `size` is at least 4. In a text too long, "..." stands for the
+ * leading folders of the longest path, as many as need be: ".../lib/libfoo.so". If that is not enough, the text is cut
+ * between characters, not inside a path, and ends in "...". */
 static inline void tn_text_fit(char *to, size_t size, const char *from)
 {
-    size_t length = strlen(from);
+    size_t length = strlen(from), path_length = 0;
     if (length < size) {
         memcpy(to, from, length + 1);
         return;
     }
-    size_t keep = size - 4;
-    while (keep > 0 && ((unsigned char)from[keep] & 0xC0u) == 0x80u) /* not inside a character */
-        keep--;
+    const char *path = tn_text_longest_path(from, &path_length);
+    size_t spare = length + 4 - size, at = path ? strcspn(path, TN_TEXT_FOLDERS_) : 0;
+    while (at < path_length && at < spare)
+        at += 1 + strcspn(path + at + 1, TN_TEXT_FOLDERS_);
+    size_t keep = path && at < path_length ? (size_t)(path - from) : tn_text_cut_at(from, size - 4);
     memcpy(to, from, keep);
     memcpy(to + keep, "...", 4);
+    if (path && at < path_length)
+        memcpy(to + keep + 3, path + at, strlen(path + at) + 1);
 }
 
 /* Makes one line of a text: control characters become '?'. */

@@ -46,16 +46,20 @@ tn_platform_verdict tni_platform_judge(const tni_traces *traces)
 /* "PCI device 10de:03, /usr/lib/libcuda.so.1": the traces that are there. */
 static void list_traces(const tni_platform_report *report, char *out, size_t size)
 {
+    static const char more[] = ", ...";
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < report->evidence_count && used < size; i++) {
+    for (size_t i = 0; i < report->evidence_count; i++) {
         const tni_evidence *e = &report->evidence[i];
-        if (e->is_trace && e->holds == 1)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
-                                     e->is_path ? e->found : e->what);
+        const char *trace = e->is_path ? e->found : e->what;
+        if (!e->is_trace || e->holds != 1)
+            continue;
+        if (used + 2 + strlen(trace) + sizeof more > size) {
+            snprintf(out + used, size - used, "%s", used ? more : more + 2);
+            return;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", trace);
     }
-    if (used >= size)
-        memcpy(out + size - 4, "...", 4);
 }
 
 TN_PRINTF(3, 4)

@@ -139,7 +139,7 @@ static bool judge(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_ref
         .context = s->context, .op = op, .device = (tn_device *)(uintptr_t)s->device};
     tn_error err = {0};
     if (tni_decide(&question, choice, &err))
-        return tni_refuse(why, TN_REFUSE_BUSY, "decision", 1, 0, "%.200s", err.message);
+        return tni_refuse(why, TN_REFUSE_BUSY, "decision", 1, 0, "%s", err.message);
     for (size_t i = 0; i < choice->count; i++) {
         const tni_contender *v = &choice->candidates[i];
         if (!tni_backend_is(&v->kernel->names, tni_sdp_word(s->sdp)))
@@ -157,7 +157,7 @@ static bool is_taken(const tni_sdpa *s, tn_refusal *why)
     tn_op op;
     tn_error err = {0};
     if (op_of(s, &op, &err))
-        return tni_refuse(why, TN_REFUSE_OTHER, "problem", 1, 0, "%.200s", err.message);
+        return tni_refuse(why, TN_REFUSE_OTHER, "problem", 1, 0, "%s", err.message);
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_refuse(why, TN_REFUSE_BUSY, "memory", 1, 0, "no memory for a decision");

@@ -92,7 +92,7 @@ static bool could_run(const tni_kernel *kernel, tn_refusal *why)
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
                           "no module here offers %s", kernel->row->library);
     return state.available != TN_AVAILABLE_NO ||
-           tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%.200s", state.reason);
+           tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s", state.reason);
 }
 
 /* The first kernel of the platform that goes by the backend, or through the library, and could run; the other of the

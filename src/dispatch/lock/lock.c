@@ -346,18 +346,10 @@ static const entry *find(const tni_question *question)
     return best;
 }
 
-/* The end of a path, so that the rest of a text has room. */
-static const char *end_of(const char *path)
-{
-    enum { SHOWN = 80 };
-    size_t length = strlen(path);
-    return length > SHOWN ? path + length - SHOWN : path;
-}
-
 static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, int64_t version,
                              tn_refusal *why)
 {
-    const char *path = end_of(current->path);
+    const char *path = current->path;
     char room[TNI_LOCK_VERSION];
     if (strcmp(s->kernel, kernel->row->name) != 0)
         return tni_refuse(why, TN_REFUSE_LOCK, "kernel", 1, 0, "%s:%u locks %s", path,
@@ -382,14 +374,14 @@ static bool permits(const tni_question *question, const tni_kernel *kernel, int6
                     tn_refusal *why)
 {
     if (current->failure.status)
-        return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%s: %.190s", variable,
+        return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%s: %s", variable,
                           current->failure.message);
     const entry *e = find(question);
     if (e)
         return is_locked_kernel(e->selection, kernel, version, why);
     return !current->selections.strict ||
            tni_refuse(why, TN_REFUSE_LOCK, "problem", 1, 0, "%s is strict and does not name it",
-                      end_of(current->path));
+                      current->path);
 }
 
 void tni_lock_ignore(bool ignored)
@@ -416,17 +408,20 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
 void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
                              tn_refusal *why)
 {
+    char text[1024];
     if (tni_front_own.unlocked || !begin() ||
         atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return;
     (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
     const entry *e = current && !current->failure.status ? find(question) : NULL;
-    if (e && strcmp(e->selection->kernel, kernel->row->name) == 0)
-        snprintf(why->text, sizeof why->text,
+    if (e && strcmp(e->selection->kernel, kernel->row->name) == 0) {
+        snprintf(text, sizeof text,
                  "%s:%u locks it for this problem: align the memory, or write the lock for its "
                  "alignment, too",
-                 end_of(current->path), (unsigned)e->selection->line);
+                 current->path, (unsigned)e->selection->line);
+        tn_text_fit(why->text, sizeof why->text, text);
+    }
     tni_mutex_unlock(&lock);
 }
 
