@@ -168,7 +168,7 @@ static bool dump_is_sound(const check_wish *wish)
     if (path && several)
         fprintf(stderr, "tenon%s: --dump is for one problem and one kernel\n", who);
     else if (fault)
-        fprintf(stderr, "tenon%s: --dump %s: %s\n", who, path, strerror(fault));
+        fprintf(stderr, "tenon%s: --dump %s: %s\n", who, text_clean(path), strerror(fault));
     return !fault && !(path && several);
 }
 

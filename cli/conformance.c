@@ -174,7 +174,8 @@ static int choose_by_module(const char *file, target *out, run *of)
         return report_error(&err);
     of->module = find_module(out->modules, NULL);
     if (!of->module) {
-        fprintf(stderr, "tenon conformance: %s did not come in: `tenon modules` says why\n", file);
+        fprintf(stderr, "tenon conformance: %s did not come in: `tenon modules` says why\n",
+                text_clean(file));
         return EXIT_INTERNAL;
     }
     if (of->module->status)
@@ -351,8 +352,8 @@ static int check_kernels(const conformance_setup *setup, const target *on)
     if (setup->options.kernels_only && count == 0)
         fprintf(stderr, "tenon conformance: there is no kernel to hold to the reference\n");
     else if (stray)
-        fprintf(stderr, "tenon conformance: no case \"%s\"%s; --list --kernels has them\n", stray,
-                suggestion(stray, names, count));
+        fprintf(stderr, "tenon conformance: no case \"%s\"%s; --list --kernels has them\n",
+                text_clean(stray), suggestion(stray, names, count));
     free(names);
     return setup->options.kernels_only && count == 0 ? EXIT_UNAVAILABLE
            : stray                                   ? EXIT_WRONG_USE

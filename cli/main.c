@@ -1,7 +1,6 @@
 #include "command.h"
 #include "options.h"
-
-#include "base/words.h"
+#include "text.h"
 
 #include <stdlib.h>
 
@@ -67,16 +66,13 @@ int code_of_status(tn_status status)
 
 int report_error(const tn_error *err)
 {
-    fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), err->message);
+    fprintf(stderr, "tenon: %s: %s\n", tn_status_name(err->status), text_clean(err->message));
     return code_of_status(err->status);
 }
 
 int report_wish(const char *who, const tn_error *err)
 {
-    char message[sizeof err->message];
-    tn_text_fit(message, sizeof message, err->message);
-    tni_words_clean(message);
-    fprintf(stderr, "tenon%s: %s\n", who, message);
+    fprintf(stderr, "tenon%s: %s\n", who, text_clean(err->message));
     return code_of_status(err->status);
 }
 
@@ -107,19 +103,18 @@ static int start_log(void)
     if (!level || !level[0])
         return EXIT_DONE;
     if (tn_log_level_parse(level, &sink.level, &err) || tn_log_set(&sink, &err)) {
-        fprintf(stderr, "tenon: TENON_LOG: %s\n", err.message);
+        fprintf(stderr, "tenon: TENON_LOG: %s\n", text_clean(err.message));
         return EXIT_WRONG_USE;
     }
     return EXIT_DONE;
 }
 
-static int unknown(char *name)
+static int unknown(const char *name)
 {
     const char *names[COMMANDS];
-    tni_words_clean(name);
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
-    fprintf(stderr, "tenon: no command \"%s\"; there are", name);
+    fprintf(stderr, "tenon: no command \"%s\"; there are", text_clean(name));
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(stderr, "%s %s", i ? "," : "", names[i]);
     fprintf(stderr, "%s\n", suggestion(name, names, COMMANDS));

@@ -1,4 +1,5 @@
 #include "options.h"
+#include "text.h"
 
 #include "base/words.h"
 
@@ -75,7 +76,6 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
 {
     const char *names[16] = {"--help", set_row.name};
     size_t count = 2;
-    tni_words_clean(word);
     for (size_t i = 0; i < row_count && count < sizeof names / sizeof names[0]; i++) {
         if (rows[i].name[0] == '-')
             names[count++] = rows[i].name;
@@ -88,11 +88,11 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
         else
             fprintf(stderr, "%s%s", row ? "no more than one " : "no argument",
                     row ? row->name : "");
-        fprintf(stderr, ", found \"%s\"\n", word);
+        fprintf(stderr, ", found \"%s\"\n", text_clean(word));
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
-    fprintf(stderr, "tenon %s: no option \"%s\"; there are", self->name, word);
+    fprintf(stderr, "tenon %s: no option \"%s\"; there are", self->name, text_clean(word));
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "%s %s", i ? "," : "", names[i]);
     fprintf(stderr, "%s\n", suggestion(word, names, count));

@@ -3,7 +3,6 @@
 #include "system.h"
 
 #include "base/utf8.h"
-#include "base/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -62,12 +61,11 @@ void text_heading(const char *title)
     printf("%s%s%s\n", paint(PAINT_STRONG), title, paint(PAINT_NONE));
 }
 
-/* A path is whatever bytes someone made it, and must not reach the terminal raw. */
-static const char *clean(const char *text)
+const char *text_clean(const char *text)
 {
-    static char copy[4096];
+    static char copy[8192];
     tn_text_fit(copy, sizeof copy, text);
-    tni_words_clean(copy);
+    tn_text_escape(copy, sizeof copy);
     return copy;
 }
 
@@ -94,7 +92,7 @@ static int bytes_of_columns(const char *text, int columns)
 
 void text_cell(const char *text, int width)
 {
-    const char *cleaned = clean(text);
+    const char *cleaned = text_clean(text);
     int columns = text_columns(cleaned);
     if (columns <= width)
         printf("%s%*s", cleaned, width - columns, "");
@@ -111,7 +109,7 @@ void text_wrapped(int indent, const char *label, int label_width, const char *te
 void text_wrapped_on(int column, const char *label, int label_width, const char *text)
 {
     int begin = column + label_width;
-    const char *at = clean(text);
+    const char *at = text_clean(text);
     column = begin;
     printf("%-*s", label_width, label);
     while (*at) {

@@ -14,6 +14,10 @@ const char *paint(int colour); /* what switches it on, PAINT_NONE off; "" withou
 int paint_of_verdict(tn_platform_verdict verdict);
 int paint_of_status(tn_status status);
 
+/* `text` as one line of UTF-8, with other bytes as \xNN: for what users and files say. Lent until the next call of a
+ * function of this header. */
+const char *text_clean(const char *text);
+
 void text_heading(const char *title);
 
 /* Characters, as a terminal without wide ones shows them. */
@@ -31,7 +35,7 @@ void text_wrapped_on(int column, const char *label, int label_width, const char 
 
 /* A line that is put together; what does not fit is cut. Zeroed is empty. */
 typedef struct text_line {
-    char text[4096];
+    char text[8192]; /* a path of the longest, and words around it */
     size_t length;
 } text_line;
 void text_add(text_line *line, const char *format, ...) TN_PRINTF(2, 3);

@@ -64,7 +64,7 @@ void tni_log(int32_t level, const char *format, ...)
     if (length < 0)
         return;
     tn_text_fit(text, sizeof text, whole);
-    tni_words_clean(text);
+    tn_text_escape(text, sizeof text);
     speaking = 1;
     sink->write(sink->user, level, text);
     speaking = 0;

@@ -180,7 +180,6 @@ static shown show(const char *text)
 {
     shown out;
     tn_text_fit(out.text, sizeof out.text, text);
-    tni_words_clean(out.text);
     return out;
 }
 

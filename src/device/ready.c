@@ -88,8 +88,8 @@ static void keep_loss(const tni_call *call, const char *where, const tn_error *s
         tn_text_fit(cause->message, sizeof cause->message, tni_words_of(said));
         if (!said->where[0])
             tn_text_fit(cause->where, sizeof cause->where, where);
-        tni_words_clean(cause->where);
-        tni_words_clean(cause->message);
+        tn_text_escape(cause->where, sizeof cause->where);
+        tn_text_escape(cause->message, sizeof cause->message);
         atomic_store_explicit(&loss->lost, true, memory_order_release);
     }
     tni_mutex_unlock(&call->of->platform->set->lock);
@@ -107,7 +107,6 @@ tn_status tni_device_settle(const tni_call *call, const char *where, tn_status s
                        "%s gave the status %d, which does not exist", call->of->id, (int)status);
     if (status == TN_DEVICE_LOST)
         keep_loss(call, where, &words);
-    tni_words_clean(words.message);
     return tn_fail(err, status, words.native_code, words.where[0] ? words.where : where, "%s: %s",
                    call->of->id, tni_words_of(&words));
 }
@@ -130,7 +129,6 @@ tn_status tni_device_settle_either(const tni_call *first, const tni_call *second
         return tni_device_settle(second_is ? second : first, where, status, said, err);
     tn_error words = *said;
     words.message[sizeof words.message - 1] = '\0';
-    tni_words_clean(words.message);
     return tn_fail(err, status, words.native_code, where,
                    "%s or %s is lost, and neither says which: %s", second->of->id, first->of->id,
                    tni_words_of(&words));

@@ -185,10 +185,10 @@ static void keep_failure(const tni_record *record, const tn_error *err, tni_plat
 {
     const char *own = platform->row->remedy ? platform->row->remedy : "";
     tn_text_fit(platform->message, sizeof platform->message, tni_words_of(err));
-    tni_words_clean(platform->message);
+    tn_text_escape(platform->message, sizeof platform->message);
     tn_text_fit(platform->remedy, sizeof platform->remedy,
                 record->helps[0] && (record->helps_own || !own[0]) ? record->helps : own);
-    tni_words_clean(platform->remedy);
+    tn_text_escape(platform->remedy, sizeof platform->remedy);
 }
 
 tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *user)

@@ -82,7 +82,7 @@ tn_status tni_record_stop(tni_record *record, tn_status status, const char *reme
     tn_text_fit(record->message, sizeof record->message, text);
     tn_text_fit(record->remedy, sizeof record->remedy,
                 remedy[0] || status == TN_OK ? remedy : "tell the module's author");
-    tni_words_clean(record->message);
-    tni_words_clean(record->remedy);
+    tn_text_escape(record->message, sizeof record->message);
+    tn_text_escape(record->remedy, sizeof record->remedy);
     return status;
 }

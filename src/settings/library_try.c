@@ -20,7 +20,7 @@ tn_status tni_library_sane(tn_status status, tn_error *err)
         return TN_OK;
     err->where[sizeof err->where - 1] = '\0';
     err->message[sizeof err->message - 1] = '\0';
-    tni_words_clean(err->message);
+    tn_text_escape(err->message, sizeof err->message);
     return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_CORRUPT;
 }
 
@@ -90,7 +90,7 @@ static void say_open(const tni_library_offer *offer, tn_error *said, tni_library
 {
     bool says = said->status == TN_OK && said->message[0];
     said->message[sizeof said->message - 1] = '\0';
-    tni_words_clean(said->message);
+    tn_text_escape(said->message, sizeof said->message);
     tni_library_say(out->reason, sizeof out->reason, "opened for module %s%s%s",
                     offer->record->name, says ? "; " : "", says ? said->message : "");
 }

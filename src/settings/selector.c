@@ -15,11 +15,10 @@ static const char *const kinds[TNI_SELECT_COUNT] = {
     [TNI_SELECT_MEMBER] = "backend",
 };
 
-/* `text` as messages quote it, in one line of UTF-8; what fits a selector keeps its places. */
+/* `text` as messages quote it; what fits a selector keeps its places. */
 static const char *shown(const char *text, char room[TNI_SELECTOR_MAX])
 {
     tn_text_fit(room, TNI_SELECTOR_MAX, text);
-    tni_words_clean(room);
     return room;
 }
 
@@ -45,12 +44,13 @@ static tn_status bad_character(const char *text, size_t at, bool is_op, tn_error
 {
     char room[TNI_SELECTOR_MAX];
     const char *whole = shown(text, room);
+    const size_t size = tni_utf8_size(whole + at, strlen(whole + at));
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
         "\"%s\": character %zu is '%.*s'; %s begins with a letter or a digit and goes on "
         "with those and %s; %s",
-        whole, at + 1, (int)tni_utf8_size(whole + at, strlen(whole + at)), whole + at,
-        is_op ? "an op" : "a name", is_op ? "- _" : "- _ ., and may end in *", form);
+        whole, at + 1, size > 0 ? (int)size : 1, whole + at, is_op ? "an op" : "a name",
+        is_op ? "- _" : "- _ ., and may end in *", form);
 }
 
 /* `at` is the place of the word in `text`. */

@@ -21,14 +21,15 @@ enum { OTHERS = sizeof others / sizeof others[0], PREFIX = sizeof "TENON_" - 1 }
 TN_PRINTF(2, 3)
 static void tell(tni_sources *sources, const char *format, ...)
 {
-    char text[512];
+    char text[512], whole[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(whole, sizeof whole, format, arguments);
     va_end(arguments);
     if (sources->problem_count == TNI_PROBLEMS_MOST)
         return;
-    tni_words_clean(text);
+    tn_text_fit(text, sizeof text, whole);
+    tn_text_escape(text, sizeof text);
     bool last = sources->problem_count == TNI_PROBLEMS_MOST - 1;
     char *copy = tni_text_copy(last ? "there are more problems; mend these first" : text);
     if (copy)

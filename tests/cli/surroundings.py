@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -48,6 +49,46 @@ class Log(script.Case):
             self.assertIn('TENON_LOG: no log level "inof"', done.stderr)
             self.assertIn("off, error, warning, info, debug", done.stderr)
             self.assertIn("did you mean info?", done.stderr)
+
+
+class Bytes(script.Case):
+    """What users, files and the environment say is escaped: no byte of it reaches the terminal raw."""
+
+    ODD = "x\udcff\x1b[31m"  # a byte that is no UTF-8, and what colours a terminal
+    SHOWN = rb"x\xff\x1b[31m"
+
+    def say(self, *arguments, **changes):
+        done = subprocess.run([script.build.tenon, *arguments], env=script.environment(**changes), check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = done.stdout.decode("utf-8")  # or fails
+        self.assertRegex(said, r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f]*$", (arguments, changes))
+        return b" ".join(done.stdout.split())
+
+    def test_of_the_environment(self):
+        for variable in ("TENON_LOG", "TENON_DETERMINISM", "TENON_RULES", "TENON_CPU_THREADS", "TENON_PLATFORM"):
+            self.assertIn(self.SHOWN, self.say("devices", **{variable: self.ODD}), variable)
+        self.assertIn(self.SHOWN.upper().replace(rb"\XFF\X1B", rb"\xff\x1b"),
+                      self.say("devices", **{"TENON_" + self.ODD.upper(): "1"}))
+        for variable in ("TENON_CONFIG", "TENON_MODULE_PATH", "TENON_LOCK", "TENON_CACHE"):
+            command = {"TENON_CACHE": "cache", "TENON_MODULE_PATH": "modules", "TENON_CONFIG": "settings"}
+            script.write_text(self.place(self.ODD), "[")
+            said = self.say(*command.get(variable, "explain softmax:f32:shape=4x4").split(),
+                            **{variable: self.place(self.ODD)})
+            self.assertIn(self.SHOWN, said, variable)
+
+    def test_of_arguments(self):
+        problem = "softmax:f32:shape=4x4"
+        for arguments in ([self.ODD], ["devices", "--" + self.ODD], ["devices", self.ODD], ["cache", self.ODD],
+                          ["settings", "get", self.ODD], ["settings", "set", self.ODD], ["explain", self.ODD],
+                          ["explain", "softmax:f32:shape=" + self.ODD], ["explain", f"{problem}@{self.ODD}"],
+                          ["--set", self.ODD, "devices"], ["--set", "rules=" + self.ODD, "devices"],
+                          ["--set", "determinism=" + self.ODD, "devices"], ["cache", "prune", "--limit", self.ODD],
+                          ["devices", "--device-file", self.place(self.ODD)], ["warm", self.place(self.ODD)],
+                          ["lock", "check", self.place(self.ODD)],
+                          ["lock", "write", self.place("none", self.ODD), problem],
+                          ["check", problem, "--dump", self.place("none", self.ODD)],
+                          ["conformance", "--platform", "cpu", "--case", self.ODD]):
+            self.assertIn(self.SHOWN, self.say(*arguments), arguments)
 
 
 class Output(script.Case):

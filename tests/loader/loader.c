@@ -136,10 +136,11 @@ static void probe_fails_or_talks_nonsense(void **state)
          "it gave the status 4711, which does not exist: a status of its own", "fit a stub card"},
         {"starving_probe", TN_STAGE_NEGOTIATED, TN_OUT_OF_MEMORY, "no memory left on the card",
          "fit a stub card"},
-        {"foreign_words", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "ger?t fehlt?ganz",
+        {"foreign_words", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "ger\\xe4t fehlt\\x0aganz",
          "fit a stub card"},
         {"telling_probe", TN_STAGE_NEGOTIATED, TN_UNAVAILABLE, "the stub card is loose",
-         "push the stub card?firmly"},
+         "push the stub card\\x0a"
+         "firmly"},
         {"no_device", TN_STAGE_PROBED, TN_UNAVAILABLE, "its driver is here, but no device",
          "connect a device"},
         {"negative_devices", TN_STAGE_NEGOTIATED, TN_CORRUPT,

@@ -356,6 +356,45 @@ static void strangers_words_are_made_text(void **state)
     assert_string_equal(tni_words_sanitizer(TN_MODULE_SANITIZER_THREAD), "the thread sanitizer");
 }
 
+static void messages_escape_what_they_quote(void **state)
+{
+    static const struct {
+        const char *said, *shown;
+        size_t size;
+    } cases[] = {
+        {"", "", 32},
+        {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", 32},
+        {"a\nb\x1b[1m\x7f", "a\\x0ab\\x1b[1m\\x7f", 32},
+        {"\xff", "\\xff", 32},
+        {"ger\xe4t", "ger\\xe4t", 32},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80", 32}, /* half of a pair that UTF-16 would need */
+        {"\xc0\x80", "\\xc0\\x80", 32},
+        {"a\xc2\x9b"
+         "b\xc2\xa0",
+         "a\\xc2\\x9b"
+         "b\xc2\xa0",
+         32},
+        {"a\xff"
+         "bcd",
+         "a...", 8},
+        {"\xff\xff\xff", "\\xff...", 8},
+        {"\xff", "\\xff", 5},
+        {"\xff", "...", 4},
+    };
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s", cases[i].said);
+        tn_text_escape(text, cases[i].size);
+        assert_string_equal(text, cases[i].shown);
+        tn_fail(&err, TN_IO, 0, "x", "\"%s\"", cases[i].said);
+        assert_null(strpbrk(err.message, "\n\x1b\x7f\xff"));
+    }
+    assert_int_equal(tn_log_level_parse("\xff", &(int32_t){0}, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "no log level \"\\xff\"; there are off, ");
+}
+
 /* What a sink has heard. */
 typedef struct heard {
     int count;
@@ -653,6 +692,7 @@ int main(void)
         cmocka_unit_test(words_are_the_same_in_any_case),
         cmocka_unit_test(dtypes_have_words),
         cmocka_unit_test(strangers_words_are_made_text),
+        cmocka_unit_test(messages_escape_what_they_quote),
         cmocka_unit_test(sink_hears_its_level_and_graver),
         cmocka_unit_test(long_lines_are_cut_for_the_sink),
         cmocka_unit_test(invalid_sinks_change_nothing),

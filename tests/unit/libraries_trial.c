@@ -367,7 +367,10 @@ static void what_a_module_refuses_is_kept_in_its_words(void **state)
     } cases[] = {
         {"refused", TN_INCOMPATIBLE, "it is of 1999; get a newer one", "build the stand-ins",
          "/libgomp.so.1"},
-        {"odd", TN_CORRUPT, "ooo?oooo", "build the stand-ins", "/libgomp.so.1"},
+        {"odd", TN_CORRUPT,
+         "ooo\\x09"
+         "oooo",
+         "build the stand-ins", "/libgomp.so.1"},
         {"wordless", TN_UNAVAILABLE, "it gave no reason", "tell the module's author", ""},
     };
     tn_error err;

@@ -328,10 +328,10 @@ static void notes_are_bounded(void **state)
     }
     read_all(NULL);
     assert_int_equal(machine->note_count, 32);
-    assert_string_equal(
-        machine->notes[0],
-        "/sys/devices/system/cpu/cpu0/cache/index0/level: found "
-        "\"one????00000000000000000000000000000000000000000...\", expected a number");
+    assert_string_equal(machine->notes[0],
+                        "/sys/devices/system/cpu/cpu0/cache/index0/level: found "
+                        "\"one\\x0a\\x7f\\x0a\\xff"
+                        "00000000000000000000000000000000000000000...\", expected a number");
     end();
 }
 

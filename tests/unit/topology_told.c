@@ -203,8 +203,8 @@ static void what_is_not_told_is_read(void **state)
     teller.status = TN_UNAVAILABLE;
     teller.message = "it is\tabroad";
     assert_int_equal(tni_topology_collect(&telling, &teller, &topology, &err), TN_OK);
-    assert_string_equal(tn_topology_source(topology),
-                        "a basic reading of the system: it is?abroad");
+    assert_string_equal(tn_topology_source(topology), "a basic reading of the system: it is\\x09"
+                                                      "abroad");
     assert_int_equal(
         shape_thread(topology, 3) >= 0 && shape_count(topology, TN_TOPOLOGY_THREAD, 0) == 1, 0);
     tn_topology_release(topology);

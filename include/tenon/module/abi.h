@@ -156,17 +156,59 @@ static inline void tn_text_fit(char *to, size_t size, const char *from)
         memcpy(to + keep + 3, path + at, strlen(path + at) + 1);
 }
 
-/* Makes one line of a text: control characters become '?'. */
-static inline void tn_text_line(char *text)
+/* Bytes of the UTF-8 character (RFC 3629) at the start of `text`; 0 if there is none, or a control character. */
+static inline size_t tn_text_character(const char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == '\177')
-            *text = '?';
+    const unsigned char *b = (const unsigned char *)text;
+    if (b[0] < 0x80)
+        return b[0] >= ' ' && b[0] != 0x7F;
+    size_t size = b[0] >= 0xF0 ? 4 : b[0] >= 0xE0 ? 3 : 2;
+    unsigned char low = b[0] == 0xC2 ? 0xA0 : b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned char high = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;
+    if (b[0] < 0xC2 || b[0] > 0xF4 || b[1] < low || b[1] > high)
+        return 0;
+    for (size_t i = 2; i < size; i++)
+        if ((b[i] & 0xC0u) != 0x80u)
+            return 0;
+    return size;
+}
+
+/* Replaces the byte at `at` by \xNN in a text of `length` bytes, of which `most` fit. Returns the new length: the end is
+ * dropped if it does not fit. */
+static inline size_t tn_text_escape_byte(char *text, size_t at, size_t length, size_t most)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char byte = (unsigned char)text[at];
+    const char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    size_t own = most - at < 4 ? most - at : 4, room = most - at - own, rest = length - at - 1;
+    if (rest > room)
+        rest = room;
+    memmove(text + at + own, text + at + 1, rest);
+    memcpy(text + at, escaped, own);
+    text[at + own + rest] = '\0';
+    return at + own + rest;
+}
+
+/* Makes one line of UTF-8 of a text in `size` bytes, at least 4: a byte of a control character, and one that is no
+ * UTF-8, becomes \xNN. If the text then does not fit, it is cut and ends in "...". */
+static inline void tn_text_escape(char *text, size_t size)
+{
+    size_t at = 0, fits = 0, length = strlen(text), whole = length, bytes;
+    for (; at < length; at += bytes) {
+        fits = at + 4 <= size ? at : fits;
+        bytes = tn_text_character(text + at);
+        if (bytes > 0)
+            continue;
+        length = tn_text_escape_byte(text, at, length, size - 1);
+        whole += 3;
+        bytes = 4;
     }
+    if (whole >= size)
+        memcpy(text + fits, "...", 4);
 }
 
 /* Fills `err`, if there is one, and returns `status`: `return tn_fail(err, TN_IO, errno, ...)`.
- * `where` and the formatted message are cut to fit and made one line each. */
+ * `where` and the formatted message are cut to fit and made one line of UTF-8 each: what they quote may be any bytes. */
 TN_PRINTF(5, 0)
 static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t native_code,
                                   const char *where, const char *format, va_list arguments)
@@ -180,8 +222,8 @@ static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t nativ
     err->native_code = native_code;
     tn_text_fit(err->where, sizeof err->where, where ? where : "");
     tn_text_fit(err->message, sizeof err->message, text);
-    tn_text_line(err->where);
-    tn_text_line(err->message);
+    tn_text_escape(err->where, sizeof err->where);
+    tn_text_escape(err->message, sizeof err->message);
     return status;
 }
 

@@ -115,7 +115,6 @@ static tni_memory_words further_words(const tn_error *said)
     tn_error copy = *said;
     copy.message[sizeof copy.message - 1] = '\0';
     snprintf(out.text, sizeof out.text, "; %.160s", copy.message);
-    tni_words_clean(out.text);
     return out;
 }
 

@@ -24,7 +24,6 @@ static tn_status refuse(tn_error *err, uint32_t line, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    tni_words_clean(text);
     return tn_fail(err, TN_CORRUPT, 0, "tn_worker_snapshot_load", "%s: %s",
                    tni_form_place(origin, line, place), text);
 }

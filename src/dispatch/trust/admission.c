@@ -80,7 +80,7 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
     if (kernel->reference)
         return;
     tn_text_fit(trust.text, sizeof trust.text, text);
-    tn_text_line(trust.text);
+    tn_text_escape(trust.text, sizeof trust.text);
     if (tni_trust_remember(&exam, &trust, true, NULL))
         return;
     tni_log(TN_LOG_WARNING, "%s on %s is in quarantine: %s", kernel->row->name, device->id,

@@ -1,7 +1,5 @@
 #include "look_read.h"
 
-#include "base/words.h"
-
 #if defined(__linux__)
 #define SYSTEM "linux"
 #elif defined(__APPLE__)
@@ -33,7 +31,7 @@ void tni_look_say(tni_look *out, int32_t holds, int32_t count, const char *forma
     if (vsnprintf(text, sizeof text, format, arguments) < 0)
         text[0] = '\0';
     va_end(arguments);
-    tni_words_clean(text);
+    tn_text_escape(text, sizeof text);
     *out = (tni_look){.holds = holds, .count = count};
     tn_text_fit(out->text, sizeof out->text, text);
 }

@@ -187,7 +187,6 @@ void tni_reading_malformed(tni_reading *reading, tni_span found, const char *exp
     tn_fail(&reading->error, TN_CORRUPT, 0, "read", "%s: found \"%.*s%s\", expected %s",
             tni_reading_path(reading), (int)(cut ? SHOWN : trimmed.length), trimmed.text,
             cut ? "..." : "", expected);
-    tni_words_clean(reading->error.message);
     note(reading);
 }
 
