@@ -76,6 +76,21 @@ static int means_more(const state *s, const library *of, PyObject *array, tn_dty
            is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
 }
 
+/* Whether the address is more than the tensor's offset from NULL, which PyTorch gives for a tensor whose storage is
+ * empty. No offset is as large as most addresses are: only for small ones is the array asked. */
+static int has_storage(const state *s, PyObject *array, const tn_dlpack_tensor *t)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)t->data;
+    if (address >> 40 != 0)
+        return 1;
+    PyObject *told = PyObject_CallMethodObjArgs(array, s->storage_offset, NULL);
+    const unsigned long long offset = told ? PyLong_AsUnsignedLongLong(told) : 0;
+    const int known = told && !PyErr_Occurred();
+    Py_XDECREF(told);
+    PyErr_Clear();
+    return known && address != offset * ((t->dtype >> 8 & 0xFF) / 8);
+}
+
 /* The same as see_buffer through DLPack's table. What is written was made here. */
 static int see_exchange(const state *s, const library *of, PyObject *array, int writable, seen *out)
 {
@@ -86,7 +101,8 @@ static int see_exchange(const state *s, const library *of, PyObject *array, int 
     }
     if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
          t.device_type != TN_DLPACK_ROCM) ||
-        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)))
+        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)) ||
+        !has_storage(s, array, &t))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
                               .device_type = t.device_type,

@@ -70,8 +70,8 @@ typedef struct state {
     int count;
     wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
     PyObject *wrap;               /* wraps one: called with device type, device and handle */
-    PyObject *requires_grad, *is_neg, *level; /* names, made once */
-    unsigned long long served;                /* calls that were not left to Python */
+    PyObject *requires_grad, *is_neg, *level, *storage_offset; /* names, made once */
+    unsigned long long served; /* calls that were not left to Python */
 } state;
 
 /* An array while a call lasts. */

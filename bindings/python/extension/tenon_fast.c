@@ -182,7 +182,9 @@ static int make_names(state *s)
         s->is_neg = PyUnicode_InternFromString("is_neg");
     if (!s->level)
         s->level = PyUnicode_InternFromString("_current_level");
-    return s->requires_grad && s->is_neg && s->level;
+    if (!s->storage_offset)
+        s->storage_offset = PyUnicode_InternFromString("storage_offset");
+    return s->requires_grad && s->is_neg && s->level && s->storage_offset;
 }
 
 /* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
@@ -266,6 +268,7 @@ static int clear(PyObject *module)
         Py_CLEAR(s->requires_grad);
         Py_CLEAR(s->is_neg);
         Py_CLEAR(s->level);
+        Py_CLEAR(s->storage_offset);
     }
     return 0;
 }

@@ -183,12 +183,33 @@ class TorchKind(Kind):
             lambda index: torch.cuda.current_stream(index).cuda_stream)
         self.forward = torch.autograd.forward_ad
         self.fake = torch._subclasses.FakeTensor
+        self.no_dispatch = torch.Tensor.__torch_dispatch__  # of every class that does not override it
+        self.plain = {torch.Tensor, torch.nn.Parameter}  # classes whose tensors have memory of their own
         self.count_write = getattr(torch.autograd.graph, "increment_version", None)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
                    self.forward)
 
+    def _unwrap(self, array: Any) -> Any:
+        """The tensor whose memory holds the elements: the array itself, or what a collective operation has written to,
+        after a wait for it. Refuses every other class that overrides __torch_dispatch__: data_ptr() of such a wrapper
+        is no address, and its elements may be elsewhere, or be computed when they are read."""
+        cls = type(array)
+        if cls in self.plain:
+            return array
+        if cls.__torch_dispatch__ is self.no_dispatch and not hasattr(cls, "__tensor_flatten__"):
+            self.plain.add(cls)
+            return array
+        collectives = sys.modules.get("torch.distributed._functional_collectives")
+        if cls is not getattr(collectives, "AsyncCollectiveTensor", None):
+            raise self._wrapper_refusal(array)
+        if array.requires_grad and self.torch.is_grad_enabled():
+            raise self._refusal(array)
+        return self._unwrap(array.trigger_wait())
+
     def view(self, array: Any) -> _abi.Tensor:
+        if type(array) not in self.plain:
+            array = self._unwrap(array)
         number = self.numbers.get(array.dtype)
         if array.requires_grad and self.torch.is_grad_enabled() or array.layout is not self.strided:
             raise self._refusal(array)
@@ -201,12 +222,14 @@ class TorchKind(Kind):
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
-        if type(array) is not self.torch.Tensor and isinstance(array, self.fake):
-            raise self._refusal(array, wrapped=True)
         try:
             address, shape = array.data_ptr(), tuple(array.shape)
         except RuntimeError:
             raise self._refusal(array, wrapped=True) from None
+        if address == array.storage_offset() * array.element_size() and array.numel():  # an offset from NULL
+            raise errors.invalid(
+                f"expected a tensor with memory, got one of {array.numel()} elements whose storage is empty, as that of a "
+                "freed, zero or functional tensor is; restore its storage, or clone() it")
         tensor = make_tensor(address, shape, array.stride(), 1, number, array, 0, place, at.index or 0)
         if place != CPU:
             tensor.source = (self, array)
@@ -214,8 +237,19 @@ class TorchKind(Kind):
 
     def wrote(self, array: Any) -> None:
         """The write is counted, so that gradients by what was there before are refused by PyTorch."""
+        array = self._unwrap(array)
         if self.count_write is not None and not array.is_inference():
             self.count_write(array)
+
+    def _wrapper_refusal(self, array: Any) -> Exception:
+        """Why a subclass that wraps other tensors is refused, and what to give instead."""
+        if array.is_nested or isinstance(array, self.fake):
+            return self._refusal(array)
+        name = type(array).__name__
+        instead = "x.to_local()" if name == "DTensor" else "the tensor inside it"
+        return errors.invalid(
+            f"expected a tensor with memory of its own, got a {name}, a subclass of torch.Tensor that overrides "
+            f"__torch_dispatch__; give {instead}, or an ordinary tensor made from it")
 
     def _refusal(self, array: Any, dual: bool = False, wrapped: bool = False) -> Exception:
         if dual:
