@@ -61,10 +61,10 @@ typedef struct tn_attention_args {
     uint64_t offset;
     int64_t window_left; /* of TN_MASK_WINDOW; both 0: each query sees the key at its place */
     int64_t window_right;
-    int64_t max_queries; /* packed: of the longest sequence; 0: as many as all have together */
-    int64_t max_keys;
-    int32_t mask;   /* TN_MASK_... */
-    int32_t layout; /* TN_LAYOUT_... of q, k, v, out */
+    int64_t max_queries; /* packed: of the longest sequence; 0: as many as q has rows */
+    int64_t max_keys;    /* the same of keys; 0: as many as k has rows */
+    int32_t mask;        /* TN_MASK_... */
+    int32_t layout;      /* TN_LAYOUT_... of q, k, v, out */
     uint32_t set;
     int32_t backend; /* TN_BACKEND_... that is required; 0: what settings ask for, or the fastest */
     tn_stream *stream; /* NULL: the thread's current one of the tensors' device */

@@ -249,16 +249,17 @@ static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
     return status || at->page ? status : check_needs(op, &batch, 1, err);
 }
 
-/* How long the longest of packed sequences is: they hold all rows, and one holds no more than all. */
+/* Checks how long the longest of packed sequences is: at most all rows. Sequences need not cover all rows, so that it
+ * may be as short as 1; without rows it is 0. */
 static tn_status check_most(const tn_op *op, const char *name, int64_t found, int64_t rows,
                             tn_error *err)
 {
-    int64_t batch = op->as.attention.batch, least = rows / batch + (rows % batch > 0);
+    int64_t least = rows > 0;
     if (found < least || found > rows)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "%s needs %" PRId64 " to %" PRId64 " for %" PRId64 " sequences of %" PRId64
-                       " together, found %" PRId64,
-                       name, least, rows, batch, rows, found);
+                       "%s needs %" PRId64 " to %" PRId64 " for sequences in %" PRId64
+                       " rows, found %" PRId64,
+                       name, least, rows, rows, found);
     return TN_OK;
 }
 

@@ -5,6 +5,7 @@
  *     mdtype  of an additive mask      sink=0|1|DTYPE   lse=0|1   out=DTYPE
  *     scale softcap dropout seed offset shift
  *     varlen=l1;l2;...  of queries, varlenk of keys where they differ; NxL stands for N of L
+ *     rows rowsk  rows of all queries and keys, where the longest sequences would not fill them
  *     used=1  lengths of keys are given     page  keys of a page, pool  pages there are
  *     backend=NAME  that it is asked for by
  */
@@ -28,8 +29,8 @@ enum { MASK_NONE, MASK_BOOL, MASK_ADDITIVE, MASK_PADDING };
 /* Sequences one behind the other. */
 typedef struct pack {
     int64_t count; /* 0: not packed */
-    int64_t all;
-    int64_t most;
+    int64_t all;   /* rows, also those that are in no sequence */
+    int64_t most;  /* of one sequence */
 } pack;
 
 typedef struct sizes {
@@ -251,13 +252,18 @@ static tn_status parse_lengths(tni_fields *fields, sizes *s, tn_error *err)
     return status;
 }
 
-/* Sequences packed, each of its own length. On pages, the most keys that one has are said. */
+/* Sequences packed, each of its own length. On pages, the most keys that one has are said. Rows are as many as the
+ * sequences have together, unless more are said; keys are as queries, unless they are said. */
 static tn_status parse_packed(tni_fields *fields, sizes *s, tn_error *err)
 {
     tn_status status = parse_pack(fields, "varlen", &s->q, err);
+    if (!status)
+        status = tni_fields_integer(fields, "rows", s->q.all, &s->q.all, err);
     s->k = s->q;
     if (!status && !s->page)
         status = parse_pack(fields, "varlenk", &s->k, err);
+    if (!status && !s->page)
+        status = tni_fields_integer(fields, "rowsk", s->k.all, &s->k.all, err);
     if (!status && s->k.count != s->q.count)
         status = refuse(fields, "varlenk", "as many lengths as varlen", err);
     s->batch = s->q.count;
@@ -408,11 +414,13 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     return status;
 }
 
-/* Lengths that come to the same: as many of the greatest as fit, the rest, and none. */
-static void write_pack(tni_buffer *out, const char *key, const pack *p)
+/* Lengths that come to the same: as many of the greatest as fit, the rest, and none; and how many rows there are where
+ * the lengths do not cover them. */
+static void write_pack(tni_buffer *out, const char *key, const char *rows, const pack *p)
 {
     char text[128];
-    int64_t whole = p->most > 0 ? p->all / p->most : 0, rest = p->all - whole * p->most;
+    int64_t fit = p->most > 0 ? p->all / p->most : 0, whole = fit < p->count ? fit : p->count;
+    int64_t rest = whole < p->count ? p->all - whole * p->most : 0;
     int64_t left = p->count - whole - (rest > 0);
     int used = 0;
     if (whole > 0)
@@ -423,6 +431,8 @@ static void write_pack(tni_buffer *out, const char *key, const pack *p)
     if (left > 0)
         snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64 "x0", used ? ";" : "", left);
     tni_write_word(out, key, text);
+    if (whole * p->most + rest < p->all)
+        tni_write_integer(out, rows, p->all);
 }
 
 static void write_mask(const tn_attention_op *at, const sizes *s, tni_buffer *out)
@@ -502,9 +512,9 @@ static void write_sizes(const sizes *s, tni_buffer *out)
     if (s->groups != s->heads)
         tni_write_integer(out, "hk", s->groups);
     if (s->q.count) {
-        write_pack(out, "varlen", &s->q);
+        write_pack(out, "varlen", "rows", &s->q);
         if (!s->page && (s->k.all != s->q.all || s->k.most != s->q.most))
-            write_pack(out, "varlenk", &s->k);
+            write_pack(out, "varlenk", "rowsk", &s->k);
         if (s->page)
             tni_write_integer(out, "lk", s->keys);
     } else if (s->queries == s->keys) {

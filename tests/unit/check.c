@@ -528,16 +528,10 @@ static void same_seed_gives_the_same_inputs(void **state)
     assert_true(a.found == b.found && a.seed == 5 && c.seed != 5 && c.found != a.found);
 }
 
-/* Their weights come from a forward pass: of a made-up one they would be infinite at such scales. */
-static void gradients_come_from_a_forward_pass(void **state)
+/* Checks each problem with five seeds. */
+static void expect_right(const char *const *problems, size_t count)
 {
-    static const char *const problems[] = {
-        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=60@cpu",
-        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=1000,mask=causal@cpu",
-        "attention-backward:bf16:b=1,h=2,lq=33,lk=65,d=64,scale=30@cpu",
-        "attention-backward:f64:b=2,h=2,l=17,d=24,scale=300,mask=bool@cpu"};
-    (void)state;
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         for (int again = 0; again < 5; again++) {
             tn_check_result result = {.struct_size = sizeof result};
             tn_error err;
@@ -547,6 +541,29 @@ static void gradients_come_from_a_forward_pass(void **state)
                 fail_msg("%s, seed %" PRIu64 ": %s", problems[i], result.seed, result.text);
         }
     }
+}
+
+/* Their weights come from a forward pass: of a made-up one they would be infinite at such scales. */
+static void gradients_come_from_a_forward_pass(void **state)
+{
+    static const char *const problems[] = {
+        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=60@cpu",
+        "attention-backward:f32:b=1,h=2,l=65,d=64,scale=1000,mask=causal@cpu",
+        "attention-backward:bf16:b=1,h=2,lq=33,lk=65,d=64,scale=30@cpu",
+        "attention-backward:f64:b=2,h=2,l=17,d=24,scale=300,mask=bool@cpu"};
+    (void)state;
+    expect_right(problems, sizeof problems / sizeof problems[0]);
+}
+
+/* Rows that are in no packed sequence keep what was in them, by the kernel and by the reference. */
+static void rows_of_no_sequence_are_left(void **state)
+{
+    static const char *const problems[] = {
+        "attention:f32:h=2,varlen=1x6,rows=8,d=16,lse=1@cpu",
+        "attention:f64:h=2,varlen=3x2,rows=20,varlenk=3x9,rowsk=40,d=16,mask=causal-br,lse=1@cpu",
+        "attention:bf16:h=2,varlen=3x2,rows=20,d=16,page=4,lk=30@cpu"};
+    (void)state;
+    expect_right(problems, sizeof problems / sizeof problems[0]);
 }
 
 static void what_cannot_be_checked_says_why(void **state)
@@ -691,6 +708,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
         cmocka_unit_test(same_seed_gives_the_same_inputs),
         cmocka_unit_test(gradients_come_from_a_forward_pass),
+        cmocka_unit_test(rows_of_no_sequence_are_left),
         cmocka_unit_test(what_cannot_be_checked_says_why),
         cmocka_unit_test(mismatch_is_written_down),
         cmocka_unit_test(large_problems_are_sampled),

@@ -167,6 +167,12 @@ static void packed_sequences_have_one_batch(void **state)
     assert_true(op->as.attention.queries == 9 && op->as.attention.keys == 12);
     assert_string_equal(round_trip(op),
                         "attention:f32:h=6,varlen=1x9;2x0,varlenk=1x12;2x0,d=8,used=1");
+    op = MAKE(PACKED, .max_queries = 2, .max_keys = 3); /* the longest do not fill all rows */
+    assert_true(op->as.attention.queries == 2 && op->as.attention.keys == 3);
+    assert_string_equal(round_trip(op),
+                        "attention:f32:h=6,varlen=3x2,rows=9,varlenk=3x3,rowsk=12,d=8");
+    op = MAKE(PACKED, .max_queries = 3, .max_keys = 1);
+    assert_string_equal(round_trip(op), "attention:f32:h=6,varlen=3x3,varlenk=3x1,rowsk=12,d=8");
     DENSE(&q, 0, TN_F32, 9, 6, 8);
     DENSE(&k, K_AT, TN_F32, 12, 6, 8);
     DENSE(&v, V_AT, TN_F32, 12, 6, 8);
@@ -475,11 +481,11 @@ static void sequences_are_checked(void **state)
             .q = DENSE(&q, 0, TN_F32, 1, 6, 9, 8), .k = &k.tensor, .v = &v.tensor,
             .out = &out.tensor, .starts_q = &starts_q.tensor, .starts_k = &starts_k.tensor);
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "max_queries needs 3 to 9 for 3 sequences of 9 together, found 2",
-            PACKED, .max_queries = 2, .max_keys = 12);
-    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 4 to 12 for 3 sequences of 12 together, found 13",
+    REFUSED(TN_INVALID_ARGUMENT, "max_queries needs 1 to 9 for sequences in 9 rows, found 10",
+            PACKED, .max_queries = 10, .max_keys = 12);
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12 for sequences in 12 rows, found 13",
             PACKED, .max_keys = 13);
-    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 4 to 12", PACKED, .max_keys = -1);
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12", PACKED, .max_keys = -1);
     REFUSED(TN_UNSUPPORTED, "mask_tensor is not for what is packed or paged", PACKED,
             .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 1));
     paged_pieces();

@@ -196,6 +196,11 @@ static void texts_are_read(void **state)
     parse("attention:f32:h=2,varlen=3;2x5;0,d=4", &op);
     assert_true(op.as.attention.batch == 4 && op.as.attention.queries == 5);
     assert_int_equal(op.operand[TN_ATTENTION_K].shape[2], 13);
+    parse("attention:f32:h=2,varlen=3;2,rows=9,varlenk=4;1,d=4", &op);
+    assert_true(op.as.attention.queries == 3 && op.operand[TN_ATTENTION_Q].shape[2] == 9);
+    assert_true(op.as.attention.keys == 4 && op.operand[TN_ATTENTION_K].shape[2] == 5);
+    parse("attention:f32:h=2,varlen=3;2,rows=9,d=4", &op); /* keys are as queries */
+    assert_true(op.as.attention.keys == 3 && op.operand[TN_ATTENTION_K].shape[2] == 9);
     parse("attention:f32:h=2,varlen=1;1,d=4,page=16,lk=40", &op);
     assert_true(op.as.attention.keys == 48 && op.operand[TN_ATTENTION_K].shape[0] == 6);
     parse("attention:f32:h=1,l=4,d=4,mask=window-tl:2;1;padding,shift=-3", &op);
@@ -247,6 +252,9 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,varlen=2x1073741824,d=4", "varlen needs lengths");
     expect_refused("attention:f32:h=1,varlen=1073741824;1073741824,d=4", "varlen needs lengths");
     expect_refused("attention:f32:h=1,varlen=2147483647x0;1,d=4", "varlen needs lengths");
+    expect_refused("attention:f32:h=1,varlen=3;4,rows=6,d=4", "rows needs");
+    expect_refused("attention:f32:h=1,varlen=3;4,rowsk=6,d=4", "rowsk needs");
+    expect_refused("attention:f32:h=1,l=4,rows=6,d=4", "attention has no field \"rows\"");
     expect_refused("attention:f32:h=1,varlen=3;4,varlenk=3,d=4",
                    "varlenk needs as many lengths as varlen");
     expect_refused("attention:f32:b=3,h=1,varlen=3;4,d=4", "attention has no field \"b\"");

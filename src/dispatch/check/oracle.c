@@ -67,6 +67,12 @@ static void gather(const tn_layout *layout, const char *from, char *to)
     } while (tni_place_next(&place, layout));
 }
 
+/* Returns whether the op leaves some of its output as it is: rows that are in no packed sequence. */
+static bool leaves_rows(const tn_op *op)
+{
+    return op->kind == TN_OP_ATTENTION && op->uses & TN_ATTENTION_USES_PACKED;
+}
+
 tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
                          tn_error *err)
 {
@@ -84,10 +90,11 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
         return status;
     memcpy(problem->data, data, (size_t)op->count * sizeof *data);
     for (int32_t i = 0; i < op->count; i++) {
-        if (op->operand[i].dtype && tni_op_writes(class, i))
-            problem->data[i] = out[i];
+        if (!op->operand[i].dtype || !tni_op_writes(class, i))
+            continue;
+        problem->data[i] = out[i];
+        if (leaves_rows(op) || (i == class->output && tni_op_reads_output(op)))
+            gather(&op->operand[i], data[i], out[i]);
     }
-    if (tni_op_reads_output(op))
-        gather(&op->operand[class->output], data[class->output], out[class->output]);
     return tni_plan_run(oracle->plan, tni_context_defaults(), problem, &args, err);
 }

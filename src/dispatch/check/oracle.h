@@ -19,7 +19,7 @@ tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err);
 void tni_oracle_end(tni_oracle *oracle);
 
 /* Computes all outputs of the op, dense, each into `out` at its operand's index, and changes nothing of
- * `data`. Settings do not count. TN_UNSUPPORTED when the reference does not take the op. */
+ * `data`, which holds outputs as they were before: some ops read them or leave a part of them. Settings do not count. TN_UNSUPPORTED when the reference does not take the op. */
 tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
                          tn_error *err);
 

@@ -32,14 +32,18 @@ static int64_t pick(const table *t, int64_t least, int64_t most)
     return least + (int64_t)(t->draw(t->user) * (double)(most - least + 1));
 }
 
-/* Sequences of any length up to `most`, of `all` together. */
+/* Sequences of any length up to `most`, in `all` rows. They cover all of them where they can; else rows before the first
+ * and behind the last are in no sequence. */
 static void fill_starts(const table *t, int64_t all, int64_t most)
 {
-    int64_t count = t->layout->shape[0] - 1, at = 0;
-    put(t, 0, 0);
+    int64_t count = t->layout->shape[0] - 1, spare = all - count * most;
+    int64_t at = spare > 0 ? pick(t, 0, spare) : 0;
+    put(t, 0, at);
     for (int64_t i = 0; i < count; i++) {
         int64_t left = all - at, others = (count - i - 1) * most;
-        at += pick(t, left > others ? left - others : 0, left < most ? left : most);
+        int64_t longest = left < most ? left : most, shortest = left - others;
+        shortest = shortest < 0 ? 0 : shortest < longest ? shortest : longest;
+        at += pick(t, shortest, longest);
         put(t, (i + 1) * t->layout->stride[0], at);
     }
 }
