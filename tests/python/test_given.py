@@ -221,6 +221,36 @@ def test_words_of_dtypes():
     assert tenon.empty((), float, "cpu").dtype == "f64" and tenon.empty([2], "torch.bfloat16", "cpu").dtype == "bf16"
 
 
+def test_packed_attention_runs_no_other_operator():
+    """Rows outside of all sequences are set without an operator, which rules and plan.only_prepared would concern."""
+    packed, starts = numpy.ones((8, 4, 16), "f4"), numpy.array([2, 8], "i4")
+    options = dict(starts_q=starts, starts_k=starts, layout="blhd", lse=True, max_queries=6, max_keys=6)
+    rule = "require:kernel:cpu.attention.ref"
+    with tenon.settings.scope({"rules": rule}):
+        tenon.prepare(tenon.attention, packed, packed, packed, **options)
+        with tenon.settings.scope({"plan.only_prepared": True}):
+            for given in (packed, memoryview(packed)):
+                results = tenon.attention(given, given, given, **options)
+                out, lse = map(numpy.asarray, results)
+                assert (out[2:] == 1).all() and (out[:2] == 0).all()
+                assert numpy.isfinite(lse[:, 2:]).all() and (lse[:, :2] == -numpy.inf).all()
+            with pytest.raises(tenon.errors.Error, match="require:cpu.attention.ref"):  # as any operator
+                tenon.fill(packed, 1.0)
+    for dtype, wide in (("f8", "f8"), ("f2", "f4")):
+        out, lse = tenon.attention(*(packed.astype(dtype),) * 3, **options)
+        assert out.dtype == dtype and lse.dtype == wide and (out[:2] == 0).all() and (lse[:, :2] == -numpy.inf).all()
+
+
+def test_samples_of_packed_attention_skip_rows_of_no_sequence():
+    """debug.sample holds calls against the reference, which leaves such rows as they are too."""
+    packed, starts = numpy.ones((8, 4, 16), "f4"), numpy.array([2, 7], "i4")
+    with tenon.settings.scope({"debug.sample": 1}):
+        for _ in range(4):
+            out = numpy.full((8, 4, 16), 7, "f4")
+            tenon.attention(packed, packed, packed, starts_q=starts, starts_k=starts, layout="blhd", out=out)
+            assert (out[2:7] == 1).all() and (out[:2] == 7).all() and (out[7:] == 7).all()
+
+
 def test_rows_of_no_sequence_are_not_what_was_in_memory():
     packed, starts = numpy.ones((8, 4, 16), "f4"), numpy.array([2, 6], "i4")
     for _ in range(3):

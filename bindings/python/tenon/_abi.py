@@ -146,6 +146,7 @@ PROTOTYPES = {
     "tn_matmul": "ippp",
     "tn_matmul_explain": "ipppp",
     "tn_matmul_prepare": "ippp",
+    "tn_memory_fill": "ipp",
     "tn_module_file_add": "isLp",
     "tn_module_list_count": "zp",
     "tn_module_list_create": "ipp",
@@ -345,6 +346,14 @@ class AttentionMergeArgs(Structure):
         i layout reserved
         p stream workspace
         L workspace_bytes""")
+
+
+class MemoryFillArgs(Structure):
+    _fields_ = _layout("""z struct_size
+        p device to
+        L bytes pattern
+        I pattern_bytes reserved
+        p stream""")
 
 
 class PermuteArgs(Structure):

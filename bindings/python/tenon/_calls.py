@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from ctypes import byref, sizeof
 from inspect import signature
+from math import prod
+from sys import byteorder
 
 from . import _abi, errors, settings
 from ._arrays import Kind, kind_of, view
-from ._handles import call
+from ._handles import call, take
 from ._library import lib
 
 TYPE_CHECKING = False
@@ -26,14 +28,15 @@ if TYPE_CHECKING:
 
 class Call:
     """A call that is ready: the function's name, its args, what it gives, and the tensors that the args point to;
-    with the caller's arrays that it writes to, None for those it has none of, and calls that are to be run before."""
+    with the caller's arrays that it writes to, None for those it has none of, and new results whose memory is set
+    before, each with its pattern of bytes."""
 
-    __slots__ = ("name", "args", "result", "keep", "outs", "first")
+    __slots__ = ("name", "args", "result", "keep", "outs", "preset")
 
     def __init__(self, name: str, args: Any, result: Any, keep: Any, outs: Iterable[Any] = (),
-                 first: Iterable[Call] = ()) -> None:
+                 preset: Iterable[tuple[_abi.Tensor, bytes]] = ()) -> None:
         self.name, self.args, self.result, self.keep = name, args, result, keep
-        self.outs, self.first = outs, first
+        self.outs, self.preset = outs, preset
 
 
 # What makes the call of each operator: for explain and prepare.
@@ -156,11 +159,19 @@ def call_in_order(stream: int, sources: Iterable[tuple[Any, ...]], function: Any
         call(lib.tn_stream_wait_stream, other, stream)
 
 
+def _set_memory(to: _abi.Tensor, pattern: bytes, stream: int | None) -> None:
+    """Sets a dense tensor's memory to a pattern of the size of an element, on the stream. This is no operator: no rule
+    and no list of prepared plans concerns it."""
+    args = _abi.MemoryFillArgs(sizeof(_abi.MemoryFillArgs), take(lib.tn_tensor_device, byref(to)), to.data,
+                               prod(to.dims) * len(pattern), int.from_bytes(pattern, byteorder), len(pattern), 0, stream)
+    call(lib.tn_memory_fill, byref(args))
+
+
 def run(ready: Call) -> Any:
     """Runs it in the settings that hold here."""
     args, function = ready.args, getattr(lib, ready.name)
-    for one in ready.first:
-        run(one)
+    for to, pattern in ready.preset:
+        _set_memory(to, pattern, args.stream)
     try:
         if args.stream:
             call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
 from math import inf
+from struct import pack
 
 from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
@@ -211,6 +212,12 @@ def _lse_shape(q: _abi.Tensor, layout: str) -> Shape:
     return (*batch, a, b) if layout == "bhld" else (*batch, b, a)
 
 
+def _pattern(tensor: _abi.Tensor, value: float) -> bytes:
+    """The bytes of an element: 0 of any dtype, or a number of f32 or f64."""
+    word = _dtypes.WORD[tensor.dtype]
+    return pack({"f32": "f", "f64": "d"}[word], value) if value else bytes(_dtypes.BYTES[word])
+
+
 def _attention_call(
         q: Any, k: Any, v: Any, *, mask: Any = None, mask_tensor: Any = None,
         window: Sequence[int] | None = None, scale: float | None = None, softcap: float = 0.0,
@@ -232,9 +239,9 @@ def _attention_call(
         wanted = None if lse is True else lse
         lse, sums = target(kind, q, tq, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
         result = (result, lse)
-    # Of packed sequences, what is in none of them is not computed: rows of new arrays are filled before.
-    first = [] if starts_q is None else [
-        _fill_call(q, made, value) for made, owned, value in ((to, out, 0.0), (sums, wanted, -inf))
+    # Rows that are in no packed sequence are not computed: in new arrays they are 0, and -infinity in lse.
+    preset = [] if starts_q is None else [
+        (made, _pattern(made, value)) for made, owned, value in ((to, out, 0.0), (sums, wanted, -inf))
         if made is not None and owned is None]
     given = (array, sinks, starts_q, starts_k, lengths, pages)
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
@@ -250,7 +257,7 @@ def _attention_call(
         max_keys, number, layout_number(layout), 0 if scale is None else 1,
         0 if backend is None else _backend_number(backend))
     place(args, kind, q, tq)
-    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), (out, wanted), first)
+    return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), (out, wanted), preset)
 
 
 def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
@@ -274,8 +281,9 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     such an array together with a word. `window=(left, right)`, -1 for no bound. Keys and values may have
     fewer heads. Further options: `scale` (1 / sqrt(size) when left out), `softcap`, `dropout` with `seed`
     and `offset`, `sinks`, `lengths`, `pages`, `starts_q` and `starts_k` (packed sequences, then [length,
-    heads, size]), `max_queries`, `max_keys`, `backend` ("FLASH_ATTN": required), `out`, `dtype`. With
-    `lse=True` also gives the logarithms of the sums, (out, lse).
+    heads, size]; rows in no sequence are 0, and stay as they are in `out`), `max_queries`, `max_keys`,
+    `backend` ("FLASH_ATTN": required), `out`, `dtype`. With `lse=True` also gives the logarithms of the
+    sums, (out, lse).
 
     >>> import numpy, tenon
     >>> q = numpy.ones((1, 8, 4, 16), "float32")                       # eight heads of queries
@@ -396,12 +404,6 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     return _each_call("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 
 
-def _fill_call(like: Any, to: _abi.Tensor, value: complex, *outs: Any) -> Call:
-    """Fills the tensor, which is where `like` is, of the same library."""
-    args = make_args(_abi.FillArgs, like, to, out=reference(to), value=value.real, imaginary=value.imag)
-    return Call("tn_fill", args, like, to, outs)
-
-
 @operator
 def fill(out: Any, value: complex) -> Call:
     """Writes the value to every element of `out`, and gives it. In integers it is what `cast` gives: 1.5 is 1,
@@ -415,8 +417,9 @@ def fill(out: Any, value: complex) -> Call:
     >>> scores[0]
     array([  0., -inf, -inf], dtype=float32)
     """
-    number = _given.scalar("value", value)
-    return _fill_call(out, view(out, to_write=True), number, out)
+    number, to = _given.scalar("value", value), view(out, to_write=True)
+    args = make_args(_abi.FillArgs, out, to, out=reference(to), value=number.real, imaginary=number.imag)
+    return Call("tn_fill", args, out, to, (out,))
 
 
 @operator
