@@ -1,6 +1,7 @@
 """Threads, processes, the interpreter's beginning and end."""
 import concurrent.futures
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import numpy
 import pytest
 import tenon
+from tenon._calls import MAKERS
 
 
 def test_threads_at_once(random):
@@ -89,6 +91,51 @@ if __name__ == "__main__":
     with multiprocessing.get_context("{method}").Pool(2) as pool:
         for out in pool.map(square, [a] * 4):
             assert (out == a).all()
+""")
+
+
+def test_public_functions_pickle_by_name():
+    """Functions and classes of the package and its modules, and so whatever multiprocessing is to call."""
+    from tenon.platforms import attention, platform
+
+    modules = [tenon, tenon.settings, tenon.errors, tenon.lock, tenon.platforms, attention, tenon.backends.cuda]
+    seen = 0
+    for module in modules:
+        for name, value in [(name, getattr(module, name, None)) for name in dir(module)]:
+            if not name.startswith("_") and callable(value) and value.__class__.__name__ in ("function", "type"):
+                assert pickle.loads(pickle.dumps(value)) is value, f"{module.__name__}.{name}"
+                seen += 1
+    assert seen > 60
+    for value in (platform("cpu"), tenon.device("cpu"), attention.FLASH_ATTN):
+        assert pickle.loads(pickle.dumps(value)) == value
+    assert all(operator.__module__ == "tenon.operators" for operator in MAKERS)
+
+
+def test_settings_pickle_by_what_they_say():
+    scope = tenon.settings.scope({"determinism": "run-to-run", "inference": True})
+    with pickle.loads(pickle.dumps(scope)), tenon.settings.scope({"plan.cache_size": 7}):
+        held = pickle.dumps(tenon.settings.current())
+        assert tenon.settings.get("determinism") == "run-to-run" and tenon.settings.get("inference") is True
+    assert tenon.settings.get("determinism") == "any"
+    with tenon.settings.resume(pickle.loads(held)):
+        assert tenon.settings.get("determinism") == "run-to-run" and tenon.settings.get("plan.cache_size") == 7
+    conv = pickle.loads(pickle.dumps(tenon.backends.cudnn.conv))
+    assert conv.fp32_precision == tenon.backends.cudnn.conv.fp32_precision
+    assert pickle.loads(pickle.dumps(tenon.settings.info("inference"))).key == "inference"
+    for value in (tenon.Stream("cpu"), tenon.empty(3, device="cpu")):  # which mean nothing elsewhere
+        with pytest.raises((TypeError, ValueError)):
+            pickle.dumps(value)
+
+
+def test_operators_in_another_process(script):
+    script("""
+import multiprocessing, numpy, tenon
+if __name__ == "__main__":
+    x = numpy.arange(6, dtype="f4").reshape(2, 3)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert (pool.apply(tenon.softmax, (x,), {"axis": 0}) == tenon.softmax(x, axis=0)).all()
+        assert (pool.apply(tenon.binary, ("add", x, x)) == x + x).all()
+        assert pool.apply(tenon.reduce, ("sum", x)) == 15
 """)
 
 

@@ -115,6 +115,7 @@ def operator(maker: Callable[P, Call]) -> Callable[P, Any]:
         return run(make(maker, given, options))
 
     face.__name__, face.__qualname__, face.__doc__ = maker.__name__, maker.__qualname__, maker.__doc__
+    face.__module__ = maker.__module__  # where pickle looks for it
     _present(face, maker)
     return face
 

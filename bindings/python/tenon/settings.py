@@ -317,6 +317,14 @@ class _Context:
         """The same changes over something else."""
         return _Context(self.owner, outer, self.changes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process, the same changes over what that process has."""
+        return _unpickle, (self.owner, self.outer)
+
+
+def _unpickle(owner: scope, outer: _Held) -> _Context:
+    return _Context(owner, outer, owner._changes)
+
 
 class _Resumed:
     """What holds inside `resume`: what held elsewhere. What held outside is only gone back to."""
@@ -382,6 +390,11 @@ class scope:  # noqa: N801 - reads as a word of the language
             if facts.process_only:
                 raise errors.invalid(f"{key} is the process's only: no scope can change it")
         self._changes = _Changes(changes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its changes; one that is entered is not entered where it is unpickled."""
+        assignments = (one.decode("utf-8", "surrogateescape").partition("=") for one in self._changes.texts)
+        return type(self), ({key: to for key, _, to in assignments},)
 
     def __enter__(self) -> scope:
         _current.set(_Context(self, _current.get(), self._changes))

@@ -52,6 +52,9 @@ class Precision:
     def __init__(self, key: str) -> None:
         self.__dict__["_key"] = key
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Precision, (self._key,)
+
     def __getattr__(self, name: str) -> Any:
         if name != "fp32_precision":
             raise AttributeError(f"{self._key.rpartition('.')[0]} has no attribute {name!r}")
