@@ -2,6 +2,7 @@
 import asyncio
 import contextvars
 import threading
+import weakref
 
 import pytest
 import tenon
@@ -165,6 +166,65 @@ def test_a_scope_ends_where_it_was_entered():
         assert settings.get("determinism") == "run-to-run"
     elsewhere.run(inner.__exit__, None, None, None)
     assert elsewhere.run(settings.current) is None
+
+
+def test_a_task_cannot_end_a_scope_that_it_inherits():
+    scope = settings.scope({"inference": True})
+
+    def refused(of):
+        assert settings.get("inference") is True
+        with pytest.raises(RuntimeError, match="not entered: in another thread, task or context"):
+            of.__exit__(None, None, None)
+        assert settings.get("inference") is True
+
+    async def leave(of, after=0):
+        for _ in range(after):
+            await asyncio.sleep(0)
+        refused(of)
+
+    async def enter_and_leave():
+        with scope, settings.scope({"determinism": "run-to-run"}):
+            assert settings.get("determinism") == "run-to-run"
+        refused(scope)
+
+    async def enter():
+        scope.__enter__()
+
+    async def main():
+        with scope:
+            resumed = settings.resume(settings.current())
+            with resumed:
+                await asyncio.gather(*(asyncio.create_task(leave(one)) for one in (scope, resumed)))
+            await asyncio.create_task(enter_and_leave())
+            await asyncio.to_thread(refused, scope)
+            contextvars.copy_context().run(refused, scope)
+            late = asyncio.create_task(leave(scope, after=3))
+            await asyncio.sleep(0)
+        await late  # where it still holds, though it has ended here
+        await asyncio.create_task(enter())
+        with pytest.raises(RuntimeError, match="not entered"):
+            scope.__exit__(None, None, None)
+        assert settings.current() is None
+
+    asyncio.run(main())
+    assert settings.get("inference") is False
+
+
+def test_a_scope_that_has_ended_keeps_no_context_alive():
+    class Big:
+        pass
+
+    variable, big = contextvars.ContextVar("variable"), Big()
+    dead = weakref.ref(big)
+
+    def inside(value):
+        variable.set(value)
+        with settings.scope({"inference": True}):
+            return settings.current()
+
+    held = contextvars.copy_context().run(inside, big)
+    del big
+    assert dead() is None and held is not None
 
 
 def test_resume_gives_back_what_held():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Value = Any  # bool, int, str or None
     _Held = Any  # _Context, _Resumed or None
+    _Mark = Any  # a Token of `_entries`, or None for what was not entered or has ended
 
 
 class Setting:
@@ -293,10 +294,10 @@ class _Context:
     """What holds inside a scope: a tn_context over what held outside, made anew when the process's
     settings are changed by this package. Calls of other threads may still use the one before, and keep it."""
 
-    __slots__ = ("owner", "outer", "changes", "handle")
+    __slots__ = ("owner", "outer", "changes", "mark", "handle")
 
-    def __init__(self, owner: scope, outer: _Held, changes: _Changes) -> None:
-        self.owner, self.outer, self.changes = owner, outer, changes
+    def __init__(self, owner: scope, outer: _Held, changes: _Changes, mark: _Mark) -> None:
+        self.owner, self.outer, self.changes, self.mark = owner, outer, changes, mark
         self.handle = self._derive()
 
     def _derive(self) -> Number:
@@ -315,34 +316,49 @@ class _Context:
 
     def over(self, outer: _Held) -> _Context:
         """The same changes over something else."""
-        return _Context(self.owner, outer, self.changes)
+        return _Context(self.owner, outer, self.changes, self.mark)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process, the same changes over what that process has."""
-        return _unpickle, (self.owner, self.outer)
+        return _unpickle, (self.owner, self.outer.held if isinstance(self.outer, _Resumed) else self.outer)
 
 
-def _unpickle(owner: scope, outer: _Held) -> _Context:
-    return _Context(owner, outer, owner._changes)
+def _unpickle(owner: scope, outer: _Context | None) -> _Context:
+    return _Context(owner, outer, owner._changes, None)
 
 
 class _Resumed:
     """What holds inside `resume`: what held elsewhere. What held outside is only gone back to."""
 
-    __slots__ = ("owner", "outer", "held")
+    __slots__ = ("owner", "outer", "held", "mark")
 
-    def __init__(self, owner: resume, outer: _Held, held: _Held) -> None:
-        self.owner, self.outer, self.held = owner, outer, held
+    def __init__(self, owner: resume, outer: _Held, held: _Held, mark: _Mark) -> None:
+        self.owner, self.outer, self.held, self.mark = owner, outer, held, mark
 
     def address(self) -> Number | None:
         return None if self.held is None else self.held.address()
 
     def over(self, outer: _Held) -> _Resumed:
         """The same where something else held outside."""
-        return _Resumed(self.owner, outer, self.held)
+        return _Resumed(self.owner, outer, self.held, self.mark)
 
 
 _current: ContextVar[_Held] = ContextVar("tenon.settings", default=None)
+
+# What was entered has a mark: a token of this variable, which only the context that made it takes back. A task or a copy
+# of a context inherits what holds, and cannot end it.
+_entries: ContextVar[None] = ContextVar("tenon.settings.entries")
+
+
+def _is_entered_here(held: _Context | _Resumed) -> bool:
+    """Whether this context entered it. Takes the mark back: to be asked once, where it ends."""
+    try:
+        if held.mark is not None:
+            _entries.reset(held.mark)
+    except (ValueError, RuntimeError):  # another context's, or taken back
+        return False
+    entered, held.mark = held.mark is not None, None
+    return entered
 
 
 def _leave(owner: scope | resume) -> None:
@@ -351,7 +367,7 @@ def _leave(owner: scope | resume) -> None:
     while held is not None and held.owner is not owner:
         inner.append(held)
         held = held.outer
-    if held is None:
+    if held is None or not _is_entered_here(held):
         raise RuntimeError(
             f"settings.{type(owner).__name__} ends where it was not entered: in another thread, task or context")
     held = held.outer
@@ -397,7 +413,9 @@ class scope:  # noqa: N801 - reads as a word of the language
         return type(self), ({key: to for key, _, to in assignments},)
 
     def __enter__(self) -> scope:
-        _current.set(_Context(self, _current.get(), self._changes))
+        made = _Context(self, _current.get(), self._changes, None)
+        made.mark = _entries.set(None)
+        _current.set(made)
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -450,7 +468,7 @@ class resume:  # noqa: N801 - as scope
         self._held = held
 
     def __enter__(self) -> None:
-        _current.set(_Resumed(self, _current.get(), self._held))
+        _current.set(_Resumed(self, _current.get(), self._held, _entries.set(None)))
 
     def __exit__(self, *_: Any) -> None:
         _leave(self)
