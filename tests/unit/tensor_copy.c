@@ -247,6 +247,23 @@ static void elements_that_share_a_place_are_seen(void **state)
     assert_false(tni_strides_overlap(far_shape, far, 2));
 }
 
+/* The stride of a dimension with one element means nothing, and may be one whose negative is no number. */
+static void the_least_stride_of_one_element_is_taken(void **state)
+{
+    const int64_t shape[] = {1, 3, 1}, strides[] = {INT64_MIN, 2, INT64_MIN},
+                  shared[] = {INT64_MIN, 0, 1};
+    float a[8] = {1, 0, 2, 0, 3}, b[8] = {0};
+    piece from, to;
+    tn_error err;
+    (void)state;
+    assert_false(tni_strides_overlap(shape, strides, 3));
+    assert_true(tni_strides_overlap(shape, shared, 3));
+    piece_make(&from, 3, shape, strides, a, TN_F32);
+    piece_make(&to, 3, shape, strides, b, TN_F32);
+    assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_OK);
+    assert_memory_equal(a, b, sizeof a);
+}
+
 static void what_is_refused_says_why(void **state)
 {
     const int64_t shape[] = {2, 3}, other[] = {2, 4}, still[] = {0, 1};
@@ -553,6 +570,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_strides_copy_in_host_memory),
     cmocka_unit_test(overlap_is_seen_exactly),
     cmocka_unit_test(far_overlap_is_not_sought_for_ever),
+    cmocka_unit_test(the_least_stride_of_one_element_is_taken),
     cmocka_unit_test(elements_that_share_a_place_are_seen),
     cmocka_unit_test(what_is_refused_says_why),
     cmocka_unit_test(devices_copy_what_is_dense),

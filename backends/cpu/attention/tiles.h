@@ -13,9 +13,6 @@ typedef VECTOR F(tile_sums)[TILE_ROWS][2];
 /* Steps ahead of which B is fetched: it comes from the second cache. */
 enum { F(B_AHEAD) = 16 };
 
-/* A number that need not be aligned, as those of Q where it lies. */
-typedef REAL F(loose) __attribute__((aligned(1), may_alias));
-
 /* Four rows of A share a pointer. */
 SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t b_step,
                          int64_t depth, F(tile_sums) sum, const int rows, const int vectors)

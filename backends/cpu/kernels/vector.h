@@ -41,6 +41,10 @@ typedef int8_t vb __attribute__((vector_size(LANES)));
 typedef uint8_t vc __attribute__((vector_size(LANES)));
 typedef float vg __attribute__((vector_size(2 * LANES))); /* as many floats as vd has doubles */
 
+/* A number at any alignment. Kernels must use these types to access single elements of operands. */
+typedef float loose_f32 __attribute__((aligned(1), may_alias));
+typedef double loose_f64 __attribute__((aligned(1), may_alias));
+
 #define LOAD(type, name)                       \
     INLINE type load_##name(const void *from)  \
     {                                          \

@@ -49,9 +49,9 @@ INLINE void F(load_rows)(const REAL *from, int64_t row, VECTOR *y)
 
 /* WIDTH rows of `columns` columns, a constant. The last elements of k are read with some before them, which are
  * done. */
-SPECIAL void F(columns_strip)(const tni_mm_tile *t, const REAL *a, REAL *to, const int columns)
+SPECIAL void F(columns_strip)(const tni_mm_tile *t, const REAL *a, F(loose) * to, const int columns)
 {
-    const REAL *b = t->b;
+    const F(loose) *b = t->b;
     VECTOR sum[F(COLUMNS_MOST)], y[F(COLUMNS_STEP)];
     int64_t p = 0;
     UNROLLED for (int j = 0; j < columns; j++) sum[j] = (VECTOR){0};
@@ -86,7 +86,7 @@ SPECIAL void F(columns_strip)(const tni_mm_tile *t, const REAL *a, REAL *to, con
 SPECIAL void F(columns_rows)(const tni_mm_tile *t, int64_t rows, const int columns)
 {
     const REAL *a = t->a;
-    REAL *to = t->to;
+    F(loose) *to = t->to;
     for (; rows > 0; rows -= WIDTH, a += WIDTH * t->a_row, to += WIDTH * t->to_row)
         F(columns_strip)(t, a, to, columns);
 }

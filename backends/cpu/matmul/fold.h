@@ -68,7 +68,7 @@ SPECIAL void F(fold_sum)(const tni_mm_tile *t, const char *a, const char *b, VEC
         const VECTOR y = F(load_folded)(b, fold);
         UNROLLED for (int i = 0; i < rows; i += fold)
         {
-            VECTOR x = F(splat)(*(const REAL *)(const void *)(a + i * row));
+            VECTOR x = F(splat)(*(const F(loose) *)(const void *)(a + i * row));
             UNROLLED for (int q = 1; q < fold; q++)
             {
                 if (i + q < rows)

@@ -104,7 +104,7 @@ SPECIAL void F(pack_strided)(const tni_mm_pack *job, const int width)
             const char *from = job->from + (line + i) * job->across;
             if (line + i < job->lines)
                 for (int64_t p = 0; p < job->depth; p++)
-                    to[p * width] = *(const REAL *)(const void *)(from + p * job->along);
+                    to[p * width] = *(const F(loose) *)(const void *)(from + p * job->along);
             else
                 for (int64_t p = 0; p < job->depth; p++)
                     to[p * width] = 0;

@@ -7,7 +7,7 @@ SPECIAL void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(
                            const int steps, const bool whole)
 {
     const REAL *b = (const REAL *)job->b + p * job->b_row + column;
-    const REAL *x = (const REAL *)job->x + p;
+    const F(loose) *x = (const F(loose) *)job->x + p;
     REAL *to = (REAL *)job->to + column;
     VECTOR y[F(THIN_STEP)];
     UNROLLED for (int q = 0; q < steps; q++) y[q] =
@@ -57,7 +57,7 @@ SPECIAL void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t 
 }
 
 /* Whole chunks, THIN_STEP of them, of at most one vector of columns: side by side, as each is a chain. */
-SPECIAL void F(thin_chunks)(const tni_mm_thin *job, const REAL *x, const REAL *b, REAL *to)
+SPECIAL void F(thin_chunks)(const tni_mm_thin *job, const F(loose) * x, const REAL *b, REAL *to)
 {
     const F(mask) some = F(mask_first)(job->columns);
     const int64_t b_chunk = TNI_MM_DEPTH * job->b_row;
@@ -121,7 +121,7 @@ static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int6
         const int64_t m = job->depth - p < WIDTH ? job->depth - p : WIDTH;
         F(thin_square)(b + p, job->b_column, n, m, y, false);
         for (int64_t r = 0; r < job->rows; r++) {
-            const REAL *x = (const REAL *)job->x + r * job->x_row + p;
+            const F(loose) *x = (const F(loose) *)job->x + r * job->x_row + p;
             for (int64_t i = 0; i < m; i++)
                 sum[r] = F(fma)(F(splat)(x[i]), y[i], sum[r]);
         }
@@ -132,7 +132,8 @@ static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int6
  * of memory than a core asks ahead for. `rows` is a constant. */
 SPECIAL void F(thin_strip)(const tni_mm_thin *job, int64_t column, const int rows)
 {
-    const REAL *b = (const REAL *)job->b + column * job->b_column, *x = job->x;
+    const REAL *b = (const REAL *)job->b + column * job->b_column;
+    const F(loose) *x = job->x;
     VECTOR sum[TNI_MM_THIN], y[WIDTH];
     int64_t p = 0;
     UNROLLED for (int r = 0; r < rows; r++) sum[r] = (VECTOR){0};

@@ -64,7 +64,8 @@ SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char
         UNROLLED for (int j = 0; j < vectors; j++) y[j] =
             whole ? F(load)((const REAL *)(const void *)b + (j + 1 < vectors ? j * WIDTH : last))
                   : F(load_some)((const REAL *)(const void *)b, some);
-        ADD_PRODUCTS(*(const REAL *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)))
+        ADD_PRODUCTS(
+            *(const F(loose) *)(const void *)(a[i / 4] + (i % 4 == 3 ? thrice : i % 4 * row)))
         UNROLLED for (int i = 0; i < rows; i += 4) a[i / 4] += a_step;
         b += b_step;
     }

@@ -108,18 +108,28 @@ static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
     return false;
 }
 
+/* The absolute value of a stride, for a dimension with more than one element: a measured layout has no
+ * INT64_MIN there. A dimension with one element may have any stride, INT64_MIN too. */
+static int64_t distance_of(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
 /* Two elements are a step apart in dimension `first`, or several, and any way in those behind it, and
  * that is no distance at all. Steps back are taken from the far end, so that they count from 0. */
 static bool meets_itself(const int64_t *shape, const int64_t *strides, int32_t ndim, int32_t first)
 {
     question q = {.budget = BUDGET};
-    int64_t step = strides[first] < 0 ? -strides[first] : strides[first], reach;
-    if (shape[first] < 2 || !add_term(&q, step, shape[first] - 2))
+    if (shape[first] < 2)
+        return false;
+    const int64_t step = distance_of(strides[first]);
+    if (!add_term(&q, step, shape[first] - 2))
         return false;
     for (int32_t i = first + 1; i < ndim; i++) {
-        int64_t other = strides[i] < 0 ? -strides[i] : strides[i];
         if (shape[i] < 2)
             continue;
+        const int64_t other = distance_of(strides[i]);
+        int64_t reach;
         if (!tni_mul_i64(shape[i] - 1, other, &reach) || !tni_add_i64(q.low, reach, &q.low) ||
             !add_term(&q, other, 2 * (shape[i] - 1)))
             return false;
