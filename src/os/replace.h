@@ -8,7 +8,8 @@
 /* Writes beside `path` and renames; a link at `path` stays one, and its file is replaced; one that leads
  * nowhere is TN_NOT_FOUND, and so is a folder that is missing. The file keeps its owner and who may read and
  * write it; who may read a new one is up to the umask. What is there and is no regular file, a device or a
- * pipe, is written into and stays. Statuses as in file.h.
+ * pipe, is written into and stays. Temporary files that killed writers left beside `path` are removed (beside.h); on
+ * Windows they stay. Statuses as in file.h.
  * Thread-safety: Safe; of two at once the later one stays. */
 tn_status tni_file_replace(const char *path, const char *text, size_t size, tn_error *err);
 

@@ -1,13 +1,13 @@
 #include "replace.h"
 
 #include "base/alloc.h"
+#include "beside.h"
 #include "file.h"
 #include "sys.h"
 #include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -60,26 +60,12 @@ typedef struct contents {
     mode_t mode;
 } contents;
 
-/* A new file beside `path` under a name that no other writer has; -1 with errno. Names of a crashed
- * process that had this one's number are passed over. */
-static int create_beside(const char *path, mode_t mode, char *beside, size_t room)
+/* `beside` is room for the name. The temporary file stays open until it has no such name any more: closing it would
+ * give it up to whoever removes those of dead writers. What closing could report, fsync has. */
+static tn_status write_beside(const char *path, const contents *of, char *beside, tn_error *err)
 {
-    static _Atomic unsigned turn;
-    int file = -1;
-    for (int tries = 0; file < 0 && tries < 16; tries++) {
-        snprintf(beside, room, "%s.%ld-%u", path, (long)getpid(), atomic_fetch_add(&turn, 1));
-        file = tni_sys_open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (file < 0 && errno != EEXIST)
-            break;
-    }
-    return file;
-}
-
-/* `beside` is room for the name. */
-static tn_status write_beside(const char *path, const contents *of, char *beside, size_t room,
-                              tn_error *err)
-{
-    int file = create_beside(path, of->mode, beside, room);
+    tni_beside_clean(path);
+    int file = tni_beside_create(path, of->mode, beside);
     if (file < 0)
         return failed(err, "open", path);
     const char *call = "write";
@@ -91,12 +77,11 @@ static tn_status write_beside(const char *path, const contents *of, char *beside
         result = take_after(file, path);
     }
     tn_status status = result == 0 ? TN_OK : failed(err, call, beside);
-    if (tni_sys_close(file) != 0 && !status)
-        status = failed(err, "close", beside);
     if (!status && tni_sys_renameat(AT_FDCWD, beside, AT_FDCWD, path) != 0)
         status = failed(err, "rename", path);
     if (status)
         (void)tni_sys_unlinkat(AT_FDCWD, beside, 0);
+    (void)tni_sys_close(file);
     return status;
 }
 
@@ -143,14 +128,13 @@ static tn_status replace(const char *path, bool makes_folders, const contents *o
     tn_status status = resolve(path, &real, err);
     if (status)
         return status;
-    size_t room = strlen(real) + 48;
-    beside = tni_alloc(room);
+    beside = tni_alloc(strlen(real) + TNI_BESIDE_ROOM);
     if (!beside)
         status = tni_no_memory(err, "open", path);
     else if (makes_folders)
         status = make_folders(real, err);
     if (!status)
-        status = write_beside(real, of, beside, room, err);
+        status = write_beside(real, of, beside, err);
     tni_release(beside);
     tni_release(real);
     return status;

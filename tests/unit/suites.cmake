@@ -20,6 +20,7 @@ if(UNIX)
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   tenon_test(unit/process_end LABELS concurrency libraries)
+  tenon_test(unit/replace)
   # Of the product as users have it: sanitizers and unoptimised code have other frames.
   if(NOT TENON_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     add_executable(test_unit_stack unit/stack.c)
