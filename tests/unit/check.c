@@ -477,6 +477,23 @@ static void honest_kernel_passes(void **state)
     assert_true(r.seed != 0 && r.struct_size == sizeof r);
 }
 
+/* The sequence of each row is found without a look at all others, which would take minutes. Empty ones are among
+ * them. */
+static void many_packed_sequences_are_checked(void **state)
+{
+    static const char problem[] =
+        "attention:f32:h=1,varlen=25000x1;1000x0;3;25000x1;0,d=1,lse=1@cpu:0";
+    tn_check_result r = {.struct_size = sizeof r};
+    tn_error err;
+    (void)state;
+    if (tn_check(NULL, TN_ARGS(check, .problem = problem, .seed = 1), &r, &err))
+        fail_msg("%s: %s", err.where, err.message);
+    if (!r.ok)
+        fail_msg("%s", r.text);
+    assert_int_equal(r.sampled, 0);
+    assert_int_equal(r.checked, 2 * 50003);
+}
+
 static void wrong_numbers_are_found(void **state)
 {
     (void)state;
@@ -704,6 +721,7 @@ int main(void)
         cmocka_unit_test(bounds_follow_the_inputs),
         cmocka_unit_test(parts_give_what_the_whole_gives),
         cmocka_unit_test(honest_kernel_passes),
+        cmocka_unit_test(many_packed_sequences_are_checked),
         cmocka_unit_test(wrong_numbers_are_found),
         cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
         cmocka_unit_test(same_seed_gives_the_same_inputs),

@@ -293,20 +293,33 @@ static void take_backward(rows *r, int32_t output, const tni_place *place, doubl
     }
 }
 
-/* The sequence that a row of out belongs to; false for a row between sequences, which nobody writes. */
+/* The last of the packed sequences that begin at row `i` or before; their starts do not fall. -1: none, or the tables
+ * are wrong. */
+static int64_t find_sequence(const rows *r, int64_t i)
+{
+    int64_t low = -1, high = r->at->batch;
+    while (high - low > 1) {
+        tn_sequence s;
+        const int64_t middle = low + (high - low) / 2;
+        if (tn_attention_sequence(&r->run, middle, &s, NULL))
+            return -1;
+        *(s.first_query <= i ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* The sequence that a row of out belongs to; false for a row outside all sequences, which nobody writes. */
 static bool find_scene(const rows *r, const tni_place *place, scene *out, int64_t *out_query)
 {
     const tn_attention_op *at = r->at;
+    const bool packed = r->run.op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE;
     *out = (scene){.h = place->index[1]};
     out->group = at->groups > 0 ? out->h / (at->heads / at->groups) : 0;
-    for (out->b = 0; out->b < at->batch; out->b++) {
-        if (tn_attention_sequence(&r->run, out->b, &out->s, NULL))
-            return false;
-        *out_query = place->index[2] - out->s.first_query;
-        if (out->s.batch == place->index[0] && *out_query >= 0 && *out_query < out->s.queries)
-            return true;
-    }
-    return false;
+    out->b = packed ? find_sequence(r, place->index[2]) : place->index[0];
+    if (out->b < 0 || tn_attention_sequence(&r->run, out->b, &out->s, NULL))
+        return false;
+    *out_query = place->index[2] - out->s.first_query;
+    return *out_query < out->s.queries;
 }
 
 double tni_attention_bound(tni_bounds *bounds, const tni_place *place, double size)
