@@ -88,7 +88,7 @@ class Campaign:
         self.batches[kind] += 1
         if code:
             self.failed.append(kind)
-            print(f"FAILED ({code}): {' '.join(command)}\n{text[-4000:]}", flush=True)
+            print(f"FAILED ({code}): {' '.join(command)}\n{text[-2000:]}", flush=True)
         elif self.options.verbose:
             print(done.stdout.strip() or f"{kind} {seed}", flush=True)
 

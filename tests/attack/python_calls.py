@@ -64,7 +64,7 @@ class Caller:
         if self.dice.randrange(4) == 0:
             made = made.to(torch.bfloat16)
         if self.dice.randrange(5) == 0:
-            made = torch.nn.Parameter(made)
+            made = torch.nn.Parameter(made, requires_grad=False)
         return made.to(self.device) if self.device != "cpu:0" else made
 
     def same_kind(self, x, shape):
@@ -193,7 +193,7 @@ def hostile(c):
     if torch is not None:
         some += [torch.zeros(2, 3, device="meta"), torch.eye(3).to_sparse(), torch.zeros(2, requires_grad=True),
                  torch.zeros(2, 2).conj(), torch.zeros(2, 2, dtype=torch.complex64).conj(),
-                 torch._neg_view(torch.ones(2, 2)), torch.zeros(2, dtype=torch.qint8) if False else torch.zeros(0)]
+                 torch._neg_view(torch.ones(2, 2)), torch.zeros(0)]
         some += wrappers()
     return c.dice.choice(some)
 
