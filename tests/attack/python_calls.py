@@ -60,7 +60,7 @@ class Caller:
         return x
 
     def tensor(self, x):
-        made = torch.from_numpy(x)
+        made = torch.from_numpy(numpy.asarray(x))
         if self.dice.randrange(4) == 0:
             made = made.to(torch.bfloat16)
         if self.dice.randrange(5) == 0:
