@@ -49,6 +49,8 @@ int main(int count, char **arguments)
                                .seed = strtoull(arguments[2], NULL, 10)};
                 self.dice.state = self.seed;
                 kinds[i].run(&self);
+                if (self.tried > 0 && self.accepted == 0)
+                    attack_found(&self, "nothing was accepted: the campaign tests nothing here");
                 printf("%s %llu: %lld tried, %lld accepted\n", self.kind,
                        (unsigned long long)self.seed, (long long)self.tried,
                        (long long)self.accepted);
