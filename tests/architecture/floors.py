@@ -32,7 +32,6 @@ EXCEPTIONS = [
     ("cli/page_tables.c", "base/words.h", "one way to compare words"),
     ("cli/html.c", "base/utf8.h", "one definition of UTF-8"),
     ("cli/text.c", "base/utf8.h", "one definition of UTF-8"),
-    ("cli/text.c", "base/words.h", "what is printed is cleaned the way the library does"),
     ("cli/conformance/host.c", "pthread.h", "the suite runs threads and processes of its own"),
     ("cli/conformance/host.c", "sys/wait.h", "the suite runs threads and processes of its own"),
     ("cli/conformance/host.c", "unistd.h", "the suite runs threads and processes of its own"),
@@ -41,7 +40,6 @@ EXCEPTIONS = [
     ("cli/system.c", "io.h", "the same on Windows"),
     ("cli/system.c", "sys/ioctl.h", "how wide the terminal is"),
     ("cli/system.c", "unistd.h", "whether people read what is printed"),
-    ("cli/main.c", "base/words.h", "what is printed is cleaned the way the library does"),
 ]
 
 INTRINSICS = ("immintrin.h", "arm_neon.h")
