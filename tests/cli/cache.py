@@ -71,6 +71,30 @@ class Cache(script.Case):
         self.assertIn("\n1 removed\n", self.tenon("prune", "--limit", "300").stdout)
         self.assertTrue(os.path.exists(third))
 
+    def test_says_which_entry_could_not_be_removed(self):
+        paths = self.fill()
+        os.remove(paths[1])
+        os.mkdir(paths[1])
+        script.write_text(os.path.join(paths[1], "mine"), "x")
+        said = self.refuse("clear")
+        self.assertIn(f'expected a file, found a folder: "{paths[1]}"; remove the folder', said)
+        self.assertEqual([os.path.exists(path) for path in paths], [False, True, False])
+        self.assertTrue(os.path.exists(os.path.join(paths[1], "mine")))
+
+    def test_a_folder_in_the_place_of_an_entry_is_not_said_to_be_removed(self):
+        problem = script.write_text(self.place("list"), "softmax:f32:shape=8x64@cpu\n")
+        env = script.environment(TENON_CACHE=self.cache, TENON_LOG="warning")
+        command = (script.build.tenon, "warm", problem, "--set", "admission=always")
+        self.assertEqual(script.run(*command, env=env).stderr, "")
+        (path,) = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(self.cache, "admission"))
+                   for name in names]
+        os.remove(path)
+        os.mkdir(path)
+        said = script.run(*command, env=env).stderr
+        self.assertIn(f'expected a file, found a folder: "{path}"; remove the folder', said)
+        self.assertNotIn("removed", said)
+        self.assertTrue(os.path.isdir(path))
+
     def test_clears(self):
         paths = self.fill()
         document = self.document("clear")

@@ -39,21 +39,25 @@ int tni_cache_root_open(char *path, tni_buffer *out_reason);
 /* TN_IO for the errno of now, about the cache's folder `path`. */
 tn_status tni_cache_io(tn_error *err, const char *where, const char *path);
 
+/* The same about one entry of that folder. */
+tn_status tni_cache_entry_io(tn_error *err, const char *where, const char *path, const char *kind,
+                             const char *hex);
+
 /* Closes and leaves errno as it was. */
 void tni_cache_close(int file);
 
 /* Opens the folder KIND/ab, made when it is missing and `make`; -1 with errno. */
 int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make);
 
-/* True when the entry is gone, by this or already; else false with errno. */
+/* True when the entry is gone, by this or already; else false with errno: EISDIR for a folder in its place. */
 bool tni_cache_unlink(int root, const char *kind, const char *hex);
 
 /* All entries below `root`, and drops temporary files older than an hour on the way. `out` is to be
  * released after a failure too. */
 tn_status tni_cache_files_list(int root, const char *path, tni_cache_files *out, tn_error *err);
 
-/* Removes the least recently used until at most `limit` bytes remain. TN_IO when too many would
- * not go. */
+/* Removes the least recently used until at most `limit` bytes remain. TN_IO, with the last entry that
+ * could not be removed, when more remain. */
 tn_status tni_cache_files_prune(int root, const char *path, tni_cache_files *files, uint64_t limit,
                                 tn_error *err);
 

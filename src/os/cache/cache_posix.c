@@ -32,6 +32,19 @@ tn_status tni_cache_io(tn_error *err, const char *where, const char *path)
                    strerror_r(code, text, sizeof text), path);
 }
 
+tn_status tni_cache_entry_io(tn_error *err, const char *where, const char *path, const char *kind,
+                             const char *hex)
+{
+    char text[128];
+    int code = errno;
+    if (code == EISDIR)
+        return tn_fail(err, TN_IO, code, where,
+                       "expected a file, found a folder: \"%s/%s/%.2s/%s\"; remove the folder",
+                       path, kind, hex, hex + 2);
+    return tn_fail(err, TN_IO, code, where, "%s in the cache folder \"%s\", at %s/%.2s/%s",
+                   strerror_r(code, text, sizeof text), path, kind, hex, hex + 2);
+}
+
 void tni_cache_close(int file)
 {
     int saved = errno;
@@ -60,12 +73,24 @@ int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make)
     return shelf;
 }
 
+/* Leaves errno as it was. */
+static bool is_folder(int shelf, const char *name)
+{
+    struct stat facts;
+    int saved = errno;
+    bool found = tni_sys_fstatat(shelf, name, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    errno = saved;
+    return found && S_ISDIR(facts.st_mode);
+}
+
 bool tni_cache_unlink(int root, const char *kind, const char *hex)
 {
     int shelf = tni_cache_shelf_open(root, kind, hex, false);
     if (shelf < 0)
         return errno == ENOENT;
     bool gone = tni_sys_unlinkat(shelf, hex + 2, 0) == 0 || errno == ENOENT;
+    if (!gone && errno == EPERM && is_folder(shelf, hex + 2)) /* as POSIX has it, and not Linux */
+        errno = EISDIR;
     tni_cache_close(shelf);
     return gone;
 }
@@ -170,7 +195,7 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
         return tni_cache_io(err, "cache put", f->path);
     int result = write_entry(shelf, id, data, size);
     tni_cache_close(shelf);
-    return result == 0 ? TN_OK : tni_cache_io(err, "cache put", f->path);
+    return result == 0 ? TN_OK : tni_cache_entry_io(err, "cache put", f->path, id->kind, id->hex);
 }
 
 /* Reads header and data and gives the data when all of it is what was put; else TN_CORRUPT. */
@@ -243,6 +268,20 @@ static tn_status get_from(const folder *f, int shelf, const tni_cache_id *id, vo
     return status;
 }
 
+/* Removes what stands in the place of an entry, and logs that, or why it stays. */
+static void drop_damaged(const folder *f, int shelf, const tni_cache_id *id)
+{
+    tn_error why;
+    if (tni_sys_unlinkat(shelf, id->hex + 2, 0) == 0 || errno == ENOENT) {
+        tni_log(TN_LOG_WARNING, "cache: removed a damaged %s, %.16s..., from \"%s\"", id->kind,
+                id->hex, f->path);
+        return;
+    }
+    errno = is_folder(shelf, id->hex + 2) ? EISDIR : errno;
+    (void)tni_cache_entry_io(&why, "cache get", f->path, id->kind, id->hex);
+    tni_log(TN_LOG_WARNING, "cache: a damaged %s stays: %s", id->kind, why.message);
+}
+
 static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out, size_t *out_size,
                      tn_error *err)
 {
@@ -254,9 +293,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
         return tni_cache_io(err, "cache get", f->path);
     tn_status status = get_from(f, shelf, id, out, out_size, err);
     if (status == TN_CORRUPT) {
-        (void)tni_sys_unlinkat(shelf, id->hex + 2, 0);
-        tni_log(TN_LOG_WARNING, "cache: removed a damaged %s, %.16s..., from \"%s\"", id->kind,
-                id->hex, f->path);
+        drop_damaged(f, shelf, id);
         status = tni_cache_not_found(id, err);
     }
     tni_cache_close(shelf);
@@ -268,7 +305,7 @@ static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_e
     const folder *f = (const folder *)store;
     if (tni_cache_unlink(f->root, id->kind, id->hex))
         return TN_OK;
-    return tni_cache_io(err, "cache remove", f->path);
+    return tni_cache_entry_io(err, "cache remove", f->path, id->kind, id->hex);
 }
 
 static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)

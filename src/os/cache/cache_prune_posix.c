@@ -120,15 +120,21 @@ static int compare(const void *a, const void *b)
 tn_status tni_cache_files_prune(int root, const char *path, tni_cache_files *files, uint64_t limit,
                                 tn_error *err)
 {
+    const tni_cache_file *stays = NULL;
     int code = 0;
     if (files->bytes > limit)
         qsort(files->files, files->count, sizeof *files->files, compare);
     for (size_t i = 0; i < files->count && files->bytes > limit; i++) {
-        if (tni_cache_unlink(root, files->files[i].kind, files->files[i].hex))
-            files->bytes -= files->files[i].size;
-        else
+        const tni_cache_file *file = &files->files[i];
+        if (tni_cache_unlink(root, file->kind, file->hex)) {
+            files->bytes -= file->size;
+        } else {
             code = errno;
+            stays = file;
+        }
     }
+    if (files->bytes <= limit || !stays)
+        return TN_OK;
     errno = code;
-    return files->bytes > limit ? tni_cache_io(err, "cache prune", path) : TN_OK;
+    return tni_cache_entry_io(err, "cache prune", path, stays->kind, stays->hex);
 }
