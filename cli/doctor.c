@@ -105,7 +105,8 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
          &wish->html, 1},
         {"--fresh", NULL, "probe unknown modules anew, whatever was found before", &wish->fresh,
          NULL, 0},
-        {"--quick", NULL, "check and time no kernel, and open no library", &wish->quick, NULL, 0},
+        {"--quick", NULL, "check and time no kernel, and open no library but drivers", &wish->quick,
+         NULL, 0},
         {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
          &wish->files, OPTION_VALUES_MAX},
     };
@@ -122,16 +123,14 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
 /* Kernels first: what is told of libraries and modules then has what trying them has shown. */
 static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
 {
-    enum {
-        ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_TOPOLOGY | FIND_SETTINGS | FIND_MODULES |
-              FIND_LIBRARIES
-    };
+    enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_SETTINGS | FIND_MODULES | FIND_LIBRARIES };
+    const uint32_t topology = wish->quick ? FIND_TOPOLOGY_BASIC : FIND_TOPOLOGY;
     found_kernels kernels = {0};
     kernels_progress *show = wish->as_json ? NULL : progress_show;
     tn_status status = wish->quick ? kernels_gather_lock(&kernels, err)
                                    : kernels_gather(show, NULL, &kernels, err);
     if (!status)
-        status = findings_gather(ALL, out, err);
+        status = findings_gather(ALL | topology, out, err);
     if (status)
         kernels_release(&kernels);
     else

@@ -52,9 +52,12 @@ static tn_status gather_machine(findings *to, tn_error *err)
 }
 
 /* A topology that cannot be had is no failure of the report: its source says why. */
-static tn_status gather_topology(findings *to, tn_error *err)
+static tn_status gather_topology(uint32_t parts, findings *to, tn_error *err)
 {
-    if (tn_topology_create(&to->topology, &to->topology_error)) {
+    tn_status status = parts & FIND_TOPOLOGY
+                           ? tn_topology_create(&to->topology, &to->topology_error)
+                           : tn_topology_create_basic(&to->topology, &to->topology_error);
+    if (status) {
         to->topology_source = to->topology_error.message;
         return TN_OK;
     }
@@ -177,8 +180,8 @@ static tn_status gather(uint32_t parts, findings *to, tn_error *err)
         status = gather_devices(to, err);
     if (!status && parts & FIND_MACHINE)
         status = gather_machine(to, err);
-    if (!status && parts & FIND_TOPOLOGY)
-        status = gather_topology(to, err);
+    if (!status && parts & (FIND_TOPOLOGY | FIND_TOPOLOGY_BASIC))
+        status = gather_topology(parts, to, err);
     while (parts & FIND_SETTINGS && tn_settings_problem(to->problem_count))
         to->problem_count++;
     if (!status && parts & FIND_LIBRARIES)

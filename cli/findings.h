@@ -89,7 +89,8 @@ enum {
     FIND_MACHINE = 4,
     FIND_TOPOLOGY = 8,
     FIND_SETTINGS = 16,
-    FIND_LIBRARIES = 32
+    FIND_LIBRARIES = 32,
+    FIND_TOPOLOGY_BASIC = 64 /* in place of FIND_TOPOLOGY: opens no library for it */
 };
 
 /* Fills `out`; on failure it is empty. Release it, with its kernels, either way. */

@@ -65,11 +65,14 @@ TN_API const char *tn_machine_note_get(const tn_machine *machine, size_t index);
  * be had, by a basic reading of the system. Given: release it. */
 typedef struct tn_topology tn_topology;
 TN_API tn_status tn_topology_create(tn_topology **out, tn_error *err);
+
+/* The same by the basic reading alone: opens no library. */
+TN_API tn_status tn_topology_create_basic(tn_topology **out, tn_error *err);
 TN_API void tn_topology_release(tn_topology *topology);
 TN_API size_t tn_topology_count(const tn_topology *topology);
 TN_API const tn_topology_object *tn_topology_get(const tn_topology *topology, size_t index);
 
-/* "hwloc 2.9.0", or "a basic reading of the system: " and why hwloc is not to be had. */
+/* "hwloc 2.9.0", or "a basic reading of the system: " and why hwloc was not used. */
 TN_API const char *tn_topology_source(const tn_topology *topology);
 
 /* "machine", "package", "die", "node", "cache", "core", "thread"; "unknown" otherwise. */

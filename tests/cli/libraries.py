@@ -122,6 +122,19 @@ class Doctor(Case):
         self.assertEqual(re.findall(r"^  (\S+) +untried ", self.section(), re.M),
                          sorted(offered()))
 
+    def test_quick_opens_no_file_of_one(self):
+        """By what the loader itself says: of all libraries, the drivers that find devices alone are sought."""
+        env = script.environment(LD_DEBUG="files", LD_DEBUG_OUTPUT=self.place("debug"))
+        quick = script.run(script.build.tenon, "doctor", "--quick", env=env)
+        self.assertEqual((quick.returncode, quick.stderr), (0, ""))
+        said = "".join(script.read_text(self.folder, name) for name in os.listdir(self.folder))
+        sought = set(re.findall(r"file=(\S+) \[0\];  dynamically loaded by \S*/(?:lib)?tenon", said))
+        if not sought:
+            self.skipTest("this loader does not say what it opens")
+        drivers = {"libcuda.so.1", "libnvidia-ml.so.1"}
+        self.assertEqual({name for name in sought if not os.path.basename(name).startswith("tenon-")} - drivers, set())
+        self.assertIn("a basic reading of the system: no library was to be opened", " ".join(quick.stdout.split()))
+
     def test_says_what_libraries_says(self):
         """The rows of a library that code here goes through, word for word."""
         changes = {"TENON_RULES": "forbid:library:openblas"}

@@ -21,6 +21,9 @@ tn_status tni_topology_collect(const tn_platform_row *row, void *self, tn_topolo
 tn_status tni_topology_basic(const tni_machine *machine, const char *why, tn_topology **out,
                              tn_error *err);
 
+/* The same of the machine that this is, which it reads. */
+tn_status tni_topology_read_basic(const char *why, tn_topology **out, tn_error *err);
+
 /* The greatest level of a cache. */
 enum { TNI_TOPOLOGY_LEVELS = 16 };
 

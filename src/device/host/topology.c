@@ -205,7 +205,7 @@ static tn_status ask(const tn_platform_row *row, void *self, tn_topology **out, 
     return status;
 }
 
-static tn_status read_basic(const char *why, tn_topology **out, tn_error *err)
+tn_status tni_topology_read_basic(const char *why, tn_topology **out, tn_error *err)
 {
     const tni_machine_query query = {.parts = TNI_MACHINE_BUDGET | TNI_MACHINE_TOPOLOGY};
     tni_machine *machine;
@@ -223,7 +223,7 @@ tn_status tni_topology_collect(const tn_platform_row *row, void *self, tn_topolo
     tn_error why = {.status = TN_OK};
     tn_status status = ask(row, self, out, &why);
     if (status == TN_UNAVAILABLE)
-        return read_basic(tni_words_of(&why), out, err);
+        return tni_topology_read_basic(tni_words_of(&why), out, err);
     if (status && err)
         *err = why;
     return status;
