@@ -80,15 +80,31 @@ bool is_measurable(double spread)
     return spread <= 0.5;
 }
 
-const char *library_version_of(const char *library, char room[LIBRARY_VERSION])
+/* One library that was asked. */
+typedef struct asked_library {
+    const tn_library *library;
+    char version[sizeof((tn_library_state *)0)->version_text];
+} asked_library;
+
+const char *library_version_of(const char *library)
 {
+    enum { MOST = 64 }; /* beyond that, the last one gives way */
+    static asked_library asked[MOST];
+    static size_t count;
     const tn_library *found;
     tn_library_state state = {.struct_size = sizeof state};
-    room[0] = '\0';
-    if (library[0] && tn_library_get(library, &found, NULL) == TN_OK &&
-        tn_library_state_get(found, NULL, &state, NULL) == TN_OK)
-        tn_text_fit(room, LIBRARY_VERSION, state.version_text);
-    return room;
+    size_t i = 0;
+    if (!library[0] || tn_library_get(library, &found, NULL))
+        return "";
+    while (i < count && asked[i].library != found)
+        i++;
+    if (i < count)
+        return asked[i].version;
+    asked_library *to = &asked[count < MOST ? count++ : MOST - 1];
+    bool known = tn_library_state_get(found, NULL, &state, NULL) == TN_OK;
+    to->library = found;
+    tn_text_fit(to->version, sizeof to->version, known ? state.version_text : "");
+    return to->version;
 }
 
 const char *numerics_word(uint64_t numerics, size_t index)
@@ -114,11 +130,11 @@ const char *numerics_word(uint64_t numerics, size_t index)
 
 void phrase_candidate(const tn_candidate *candidate, text_line *out)
 {
-    char version[LIBRARY_VERSION], bytes[TEXT_BYTES];
-    const char *word;
+    char bytes[TEXT_BYTES];
+    const char *word, *version = library_version_of(candidate->library);
     if (candidate->library[0])
         text_add_item(out, "%s", candidate->library);
-    if (library_version_of(candidate->library, version)[0])
+    if (version[0])
         text_add(out, " %.*s", (int)strcspn(version, " "), version);
     if (candidate->backend[0])
         text_add_item(out, "backend %s", candidate->backend);

@@ -30,9 +30,9 @@ double spread_of(const tn_bench_result *result);
 /* Whether a time means anything when its samples spread so far: up to a half of it. */
 bool is_measurable(double spread);
 
-/* The version of a library, as its vendor writes it; "" when it is unknown or there is none. */
-enum { LIBRARY_VERSION = 96 };
-const char *library_version_of(const char *library, char room[LIBRARY_VERSION]);
+/* The version of a library, as its vendor writes it; "" when it is unknown or there is none. Asked once for each library,
+ * as that may seek its files: what was found holds for the rest of the run. */
+const char *library_version_of(const char *library);
 
 /* What a kernel declares of its numbers, one by one: NULL past the end. */
 const char *numerics_word(uint64_t numerics, size_t index);

@@ -68,12 +68,11 @@ static bool is_told(const tn_decision *decision, size_t index)
 /* In the vendors' own words, which can be long. */
 static void print_libraries(const tn_decision *decision)
 {
-    char version[LIBRARY_VERSION];
     text_line line = {0};
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
         const char *library = tn_decision_candidate(decision, i)->library;
-        if (!is_told(decision, i) && library_version_of(library, version)[0])
-            text_add_item(&line, "%s %s", library, version);
+        if (!is_told(decision, i) && library_version_of(library)[0])
+            text_add_item(&line, "%s %s", library, library_version_of(library));
     }
     if (line.length > 0)
         text_wrapped(0, "libraries", LABEL, line.text);
@@ -254,12 +253,11 @@ void explained_write_why(json *to, const tn_refusal *why)
 
 static void write_candidate(json *to, const tn_candidate *candidate)
 {
-    char version[LIBRARY_VERSION];
     const char *word;
     json_begin_object(to, NULL);
     json_text(to, "kernel", candidate->kernel);
     json_known_text(to, "library", candidate->library);
-    json_known_text(to, "library_version", library_version_of(candidate->library, version));
+    json_known_text(to, "library_version", library_version_of(candidate->library));
     json_known_text(to, "backend", candidate->backend);
     json_text(to, "platform", candidate->platform);
     json_text(to, "module", candidate->module);

@@ -99,6 +99,42 @@ class Libraries(Case):
             self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
 
 
+class Explain(Case):
+    """Listens to what the command asks of libraries, in the place of the function itself, and notes who asked."""
+
+    LISTENER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int tn_library_state_get(const void *library, const void *context, void *out, void *err)
+{
+    int (*real)(const void *, const void *, void *, void *);
+    Dl_info caller = {0};
+    *(void **)&real = dlsym(RTLD_NEXT, "tn_library_state_get");
+    dladdr(__builtin_return_address(0), &caller);
+    FILE *file = fopen(getenv("LISTENER_FILE"), "a");
+    fprintf(file, "%s %p\n", caller.dli_fname, library);
+    fclose(file);
+    return real(library, context, out, err);
+}
+"""
+
+    def test_asks_each_library_once(self):
+        if script.build.sanitizers:
+            self.skipTest("the run-time of a sanitizer has to come before the listener")
+        source = script.write_text(self.place("listener.c"), self.LISTENER)
+        listener = self.place("listener.so")
+        self.run_well(script.build.compiler, "-shared", "-fPIC", "-o", listener, source, "-ldl")
+        for form in ([], ["--json"]):
+            file = script.write_text(self.place("asked"), "")
+            script.run(script.build.tenon, "explain", "matmul:f32:m=48,n=40,k=24", "matmul:bf16:m=48,n=40,k=24", *form,
+                       env=script.environment(LD_PRELOAD=listener, LISTENER_FILE=file))
+            asked = re.findall(r"(?m)/tenon (\S+)$", script.read_text(file))
+            self.assertGreater(len(asked), 2)
+            self.assertEqual(len(asked), len(set(asked)), asked)
+
+
 class Doctor(Case):
     """`tenon doctor` has those that are here in full, and the others by name."""
 
