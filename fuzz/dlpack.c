@@ -48,7 +48,7 @@ static int64_t take_number(input *in)
 }
 
 enum { ROOM = 1 << 16, DIMS = 40 };
-static unsigned char memory[ROOM]; /* data is in the middle of it */
+static _Alignas(16) unsigned char memory[ROOM]; /* data is in the middle of it */
 
 typedef struct producer {
     tn_dlpack_versioned versioned;
@@ -166,6 +166,11 @@ static void require_sound(const tn_tensor *t)
     size = (int64_t)(t->dtype >> 8 & 0xFF) / 8;
     require(elements == product && bytes == (uint64_t)elements * (uint64_t)size);
     require(t->strides || tn_tensor_is_dense(t));
+    require(t->byte_offset <= INT64_MAX);
+    if (elements > 0 && t->device_type == TN_DLPACK_CPU)
+        require(((uintptr_t)t->data + t->byte_offset) %
+                    (uint64_t)((t->dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ? size / 2 : size) ==
+                0);
     if (elements > 0 && elements <= 4096 && is_inside(t, size))
         require_copy(t, elements, size);
 }

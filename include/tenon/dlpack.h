@@ -78,7 +78,9 @@ TN_API tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consum
 /* Takes a tensor in. On success its deleter is called when the last view is released; on failure at
  * once, so that it is called exactly once on every path. Refused: another major version
  * (TN_INCOMPATIBLE), a device that is not here (TN_UNAVAILABLE), lanes other than 1, a dtype, shape,
- * strides or offset that make no sense (TN_INVALID_ARGUMENT). */
+ * strides or offset that make no sense (TN_INVALID_ARGUMENT): no data and yet elements, bytes that no
+ * address of this process reaches, elements that are not aligned as their dtype. Whether memory is there
+ * cannot be checked: it is the producer's promise. */
 TN_API tn_status tn_dlpack_import(tn_dlpack_versioned *managed, tn_tensor *out, tn_error *err);
 TN_API tn_status tn_dlpack_import_legacy(tn_dlpack_managed *managed, tn_tensor *out, tn_error *err);
 

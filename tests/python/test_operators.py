@@ -11,6 +11,7 @@ import weakref
 import numpy
 import pytest
 import tenon
+from tenon import _abi, _dlpack
 
 
 def normal(random, *shape, dtype="float32"):
@@ -269,6 +270,34 @@ class Dlpack:
 
     def __dlpack_device__(self):
         return self.held.__dlpack_device__()
+
+
+class Lying:
+    """A producer whose capsule says something else of its memory."""
+
+    def __init__(self, **said):
+        self.held, self.said = tenon.empty((2, 3), "f32", "cpu"), said
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, max_version=None, stream=None):
+        capsule = self.held.__dlpack__(max_version=(1, 1))
+        managed = _abi.DlpackVersioned.from_address(_dlpack._get(capsule, _dlpack.VERSIONED))
+        for name, value in self.said.items():
+            setattr(managed.tensor, name, value)
+        return capsule
+
+
+def test_producers_that_lie():
+    """What a range check can find is refused; the capsule ends all the same."""
+    for told, said in (("offset of 9223372036854775808", {"byte_offset": 2**63}), ("data is NULL", {"data": None}),
+                       ("expected memory of this process", {"data": 64}), ("ndim needs 0 to 32", {"ndim": 1000}),
+                       ("expected memory of this process", {"byte_offset": 2**60}),
+                       ("expected f32 at a multiple of 4 bytes", {"byte_offset": 2}),
+                       ("no dtype has code", {"dtype": 77}), ("DLPack's cpu .*id 9", {"device_id": 9})):
+        with pytest.raises(tenon.errors.Error, match=told):
+            tenon.softmax(Lying(**said))
 
 
 def test_protocols(random):

@@ -111,6 +111,39 @@ static void imported_flags_and_offsets_count(void **state)
     assert_int_equal(p.ends, 1);
 }
 
+/* What is unusual and in range: complex numbers aligned as their parts, a tag in the highest byte, strides that go
+ * down, an offset of a tensor without elements. */
+static void unusual_places_come_in(void **state)
+{
+    producer p;
+    tn_tensor tensor = {0};
+    tn_error err;
+    (void)state;
+    produce(&p);
+    p.versioned.tensor.dtype = TN_C64;
+    p.versioned.tensor.byte_offset = sizeof(float);
+    p.shape[0] = 1;
+    p.shape[1] = 2;
+    assert_int_equal(import(&p, true, &tensor, &err), TN_OK);
+    tn_tensor_release(&tensor);
+    produce(&p);
+    p.strides[0] = -3;
+    p.versioned.tensor.byte_offset = 3 * sizeof(float);
+    assert_int_equal(import(&p, true, &tensor, &err), TN_OK);
+    tn_tensor_release(&tensor);
+    produce(&p);
+    p.shape[0] = 0;
+    p.versioned.tensor.byte_offset = 1;
+    assert_int_equal(import(&p, true, &tensor, &err), TN_OK);
+    tn_tensor_release(&tensor);
+#if UINTPTR_MAX > UINT32_MAX
+    produce(&p); /* nothing is read through it */
+    p.versioned.tensor.data = (void *)((uintptr_t)p.data | (uintptr_t)UINT64_C(0x5b) << 56);
+    assert_int_equal(import(&p, true, &tensor, &err), TN_OK);
+    tn_tensor_release(&tensor);
+#endif
+}
+
 static void producer_may_have_nothing_to_end(void **state)
 {
     (void)state;
@@ -187,6 +220,47 @@ static void wild_offset(producer *p)
 {
     p->versioned.tensor.byte_offset = UINT64_MAX;
 }
+static void offset_of_63_bits(producer *p)
+{
+    p->versioned.tensor.byte_offset = UINT64_C(1) << 63;
+}
+static void offset_beyond_addresses(producer *p)
+{
+    p->versioned.tensor.byte_offset = UINT64_C(1) << 60;
+}
+static void extent_beyond_differences(producer *p) /* each part alone is in range */
+{
+    p->strides[0] = INT64_C(1) << 60;
+    p->versioned.tensor.byte_offset = (uint64_t)INT64_MAX - (UINT64_C(1) << 61);
+}
+static void extent_beyond_addresses(producer *p)
+{
+    p->strides[0] = INT64_C(1) << 58;
+}
+static void extent_below_addresses(producer *p)
+{
+    p->strides[0] = -(int64_t)((uintptr_t)p->data / sizeof(float));
+}
+static void first_page(producer *p)
+{
+    p->versioned.tensor.data = (void *)(uintptr_t)64;
+}
+static void misaligned_data(producer *p)
+{
+    p->versioned.tensor.data = (char *)p->data + 1;
+    p->shape[0] = 1;
+}
+static void misaligned_offset(producer *p)
+{
+    p->versioned.tensor.byte_offset = 2;
+    p->shape[0] = 1;
+}
+static void misaligned_complex(producer *p)
+{
+    p->versioned.tensor.dtype = TN_C64;
+    p->versioned.tensor.byte_offset = 6;
+    p->shape[0] = p->shape[1] = 1;
+}
 static void four_lanes(producer *p)
 {
     p->versioned.tensor.dtype = TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4);
@@ -227,6 +301,16 @@ static void refused_tensor_ends_at_once(void **state)
         {too_large, TN_INVALID_ARGUMENT, "more bytes of f32 than 63 bits count"},
         {wild_strides, TN_INVALID_ARGUMENT, "its strides reach over more bytes"},
         {wild_offset, TN_INVALID_ARGUMENT, "its offset of 18446744073709551615 bytes"},
+        {offset_of_63_bits, TN_INVALID_ARGUMENT, "its offset of 9223372036854775808 bytes"},
+        {offset_beyond_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {extent_beyond_differences, TN_INVALID_ARGUMENT, "lead to no address"},
+        {extent_beyond_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {extent_below_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {first_page, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {misaligned_data, TN_INVALID_ARGUMENT,
+         "expected f32 at a multiple of 4 bytes, got an address with a remainder of 1"},
+        {misaligned_offset, TN_INVALID_ARGUMENT, "with a remainder of 2; give a copy"},
+        {misaligned_complex, TN_INVALID_ARGUMENT, "expected c64 at a multiple of 4 bytes"},
         {four_lanes, TN_INVALID_ARGUMENT, "lanes need 1, found 4"},
         {no_lanes, TN_INVALID_ARGUMENT, "lanes need 1, found 0"},
         {four_bits, TN_INVALID_ARGUMENT, "no dtype has code 0, 4 bits and 1 lanes"},
@@ -513,6 +597,7 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(imported_tensor_ends_once),
     cmocka_unit_test(imported_flags_and_offsets_count),
+    cmocka_unit_test(unusual_places_come_in),
     cmocka_unit_test(producer_may_have_nothing_to_end),
     cmocka_unit_test(zero_sizes_come_in),
     cmocka_unit_test(refused_tensor_ends_at_once),

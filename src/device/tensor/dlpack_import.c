@@ -2,6 +2,18 @@
 #include "tensor.h"
 
 #include "base/alloc.h"
+#include "base/dtype.h"
+
+#include <inttypes.h>
+
+/* The greatest address of a process. On 64-bit processors it has 56 bits at most, and the highest byte of a pointer may
+ * be a tag. */
+#if UINTPTR_MAX > UINT32_MAX
+#define ADDRESS_MOST ((UINT64_C(1) << 56) - 1)
+#else
+#define ADDRESS_MOST ((uint64_t)UINTPTR_MAX)
+#endif
+#define ADDRESS_LEAST UINT64_C(4096) /* nothing is in the first page */
 
 TN_STATIC_ASSERT(sizeof(tn_dlpack_tensor) == offsetof(tn_tensor, owner) &&
                      offsetof(tn_dlpack_tensor, byte_offset) == offsetof(tn_tensor, byte_offset) &&
@@ -23,6 +35,40 @@ static void end_legacy(void *user)
         managed->deleter(managed);
 }
 
+static bool is_host(int32_t type)
+{
+    return type == TN_DLPACK_CPU || type == TN_DLPACK_CUDA_HOST || type == TN_DLPACK_ROCM_HOST ||
+           type == TN_DLPACK_CUDA_MANAGED;
+}
+
+/* Checks where the elements of a measured tensor are: in the host's memory at addresses that a process can have, and
+ * aligned as their dtype where `data` is an address. Of other devices it may be a handle. */
+static tn_status check_place(const tn_tensor *made, const tni_layout *layout, const char *where,
+                             tn_error *err)
+{
+    const uint64_t first = ((uintptr_t)made->data & ADDRESS_MOST) + made->byte_offset;
+    const uint64_t below = (uint64_t)-layout->low, above = (uint64_t)layout->high;
+    const uint64_t unit =
+        (uint64_t)layout->size / ((made->dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ? 2 : 1);
+    const bool host = is_host(made->device_type);
+    const bool address =
+        host || made->device_type == TN_DLPACK_CUDA || made->device_type == TN_DLPACK_ROCM;
+    if (layout->elements == 0)
+        return TN_OK;
+    if (host &&
+        (first > ADDRESS_MOST || above > ADDRESS_MOST - first || first < below + ADDRESS_LEAST))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "managed: expected memory of this process, got %" PRIu64
+                       " bytes below and %" PRIu64 " behind an address that has no room for them",
+                       below, above);
+    if (address && first % unit != 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "managed: expected %s at a multiple of %" PRIu64
+                       " bytes, got an address with a remainder of %" PRIu64 "; give a copy",
+                       tn_dtype_name(made->dtype), unit, first % unit);
+    return TN_OK;
+}
+
 /* Of either form. Shape and strides stay the producer's. */
 static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(void *user),
                       void *managed, const char *where, tn_tensor *out, tn_error *err)
@@ -34,6 +80,8 @@ static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     memcpy(&made, from, sizeof *from);
     tn_status status = tni_tensor_measure(&made, where, "managed", &layout, err);
+    if (!status)
+        status = check_place(&made, &layout, where, err);
     if (!status)
         status = tni_tensor_device_of(&made, where, &device, err);
     if (status)

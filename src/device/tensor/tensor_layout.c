@@ -123,11 +123,13 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
     return TN_OK;
 }
 
-/* That every byte has an address. */
+/* Returns whether every byte has an address, and none is farther from `data` than a pointer difference counts. */
 static bool has_addresses(const tn_tensor *tensor, const tni_layout *layout)
 {
     uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->byte_offset > UINTPTR_MAX - at)
+    if (tensor->byte_offset > (uint64_t)PTRDIFF_MAX ||
+        (uint64_t)layout->high > (uint64_t)PTRDIFF_MAX - tensor->byte_offset ||
+        tensor->byte_offset > UINTPTR_MAX - at)
         return false;
     at += (uintptr_t)tensor->byte_offset;
     return (uint64_t)-layout->low <= at && (uint64_t)layout->high <= UINTPTR_MAX - at;
@@ -151,12 +153,8 @@ static bool measure_plain(const tn_tensor *tensor, tni_layout *out)
             return false;
     }
     int64_t bytes = elements * size;
-    uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->byte_offset > UINTPTR_MAX - at ||
-        (uint64_t)bytes > UINTPTR_MAX - at - (uintptr_t)tensor->byte_offset)
-        return false;
     *out = (tni_layout){elements, size, bytes, 0, bytes, true};
-    return true;
+    return has_addresses(tensor, out);
 }
 
 tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const char *name,
