@@ -53,7 +53,8 @@ typedef struct tn_fill_args {
 } tn_fill_args;
 TN_ENDS_WITH(tn_fill_args, workspace_bytes);
 
-/* out = kind(in), of in's shape and dtype; out of 16-bit floats may be f32. Out may be in. */
+/* out = kind(in), of in's shape and dtype; out of 16-bit floats may be f32. Out may be in. All kinds take floats;
+ * neg, abs and relu also integers, neg also complex numbers. */
 typedef struct tn_unary_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -67,7 +68,8 @@ typedef struct tn_unary_args {
 TN_ENDS_WITH(tn_unary_args, workspace_bytes);
 
 /* out = in kind other. Both are of one dtype, which is out's; out of 16-bit floats may be f32. They
- * broadcast to out's shape: dimensions that are missing or 1 serve all. Out may be in, not other. */
+ * broadcast to out's shape: dimensions that are missing or 1 serve all. Out may be in, not other. Integers and floats;
+ * complex numbers too, but for max and min. */
 typedef struct tn_binary_args {
     size_t struct_size;
     const tn_tensor *in;

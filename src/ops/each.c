@@ -106,7 +106,8 @@ tn_status tni_each_check_family(const tn_op *op, uint32_t families, tn_error *er
     if (tni_each_family(in) & families)
         return TN_OK;
     write_families(families, text, sizeof text);
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "%s: in needs %s, found %s",
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                   "%s: in needs %s, found %s; cast it first",
                    tni_each_kinds(op->kind)[op->as.each.kind], text, tn_dtype_name(in));
 }
 

@@ -37,18 +37,13 @@ static tn_status settle_fill(tn_op *op, tn_error *err)
     return tni_each_finish(op, err);
 }
 
-/* What a function has a meaning for. */
+/* Families of dtypes that a function is defined for: those that the reference computes. */
 static uint32_t unary_families(int32_t kind)
 {
     switch (kind) {
     case TN_UNARY_NEG: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
     case TN_UNARY_ABS:
     case TN_UNARY_RELU: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT;
-    case TN_UNARY_SQRT:
-    case TN_UNARY_RSQRT:
-    case TN_UNARY_EXP:
-    case TN_UNARY_LOG:
-    case TN_UNARY_TANH: return TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
     default: return TNI_DTYPE_FLOAT;
     }
 }
@@ -57,7 +52,7 @@ static uint32_t binary_families(int32_t kind)
 {
     switch (kind) {
     case TN_BINARY_MAX:
-    case TN_BINARY_MIN: return TNI_DTYPE_BOOL | TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT;
+    case TN_BINARY_MIN: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT;
     default: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
     }
 }

@@ -226,11 +226,12 @@ static void unary_takes_what_has_a_meaning(void **state)
             .out = DENSE(&y, 4096, TN_F32, 5));
     in = DENSE(&x, 0, TN_I32, 4), out = DENSE(&y, 4096, TN_I32, 4);
     MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_RELU);
-    REFUSED(unary, "exp: in needs floats or complex numbers, found i32", .in = in, .out = out,
+    REFUSED(unary, "exp: in needs floats, found i32; cast it first", .in = in, .out = out,
             .kind = TN_UNARY_EXP);
     REFUSED(unary, "gelu: in needs floats, found i32", .in = in, .out = out, .kind = TN_UNARY_GELU);
     in = DENSE(&x, 0, TN_C64, 4), out = DENSE(&y, 4096, TN_C64, 4);
-    MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_EXP);
+    MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_NEG);
+    REFUSED(unary, "exp: in needs floats, found c64", .in = in, .out = out, .kind = TN_UNARY_EXP);
     REFUSED(unary, "abs: in needs integers or floats, found c64", .in = in, .out = out,
             .kind = TN_UNARY_ABS);
     in = DENSE(&x, 0, TN_BOOL, 4), out = DENSE(&y, 4096, TN_BOOL, 4);
@@ -294,10 +295,11 @@ static void binary_broadcasts(void **state)
     REFUSED(binary, "out needs the dtype of in, f32, found f64", .in = row, .other = column,
             .out = DENSE(&v, 8192, TN_F64, 6, 7));
     out = DENSE(&y, 4096, TN_C64, 2), row = DENSE(&x, 0, TN_C64, 2);
-    REFUSED(binary, "max: in needs bool, integers or floats, found c64", .in = row, .other = row,
+    REFUSED(binary, "max: in needs integers or floats, found c64", .in = row, .other = row,
             .out = out, .kind = TN_BINARY_MAX);
     out = DENSE(&y, 4096, TN_BOOL, 2), row = DENSE(&x, 0, TN_BOOL, 2);
-    MAKE(binary, .in = row, .other = row, .out = out, .kind = TN_BINARY_MIN);
+    REFUSED(binary, "min: in needs integers or floats, found bool; cast it first", .in = row,
+            .other = row, .out = out, .kind = TN_BINARY_MIN);
     REFUSED(binary, "add: in needs integers, floats or complex numbers, found bool", .in = row,
             .other = row, .out = out);
 }
