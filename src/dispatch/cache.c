@@ -84,6 +84,7 @@ typedef struct key {
     uint64_t hash;
 } key;
 
+/* The last four words are those that tni_plan_epoch reads. */
 static void make_key(const tni_question *question, key *out)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
@@ -96,6 +97,13 @@ static void make_key(const tni_question *question, key *out)
     out->words[count++] = tni_cpu_stamp();
     out->count = count;
     out->hash = tni_hash_words(out->words, count);
+}
+
+tni_epoch tni_plan_epoch(const tni_plan *plan)
+{
+    const uint64_t *end = &plan->key[plan->key_count];
+    return (tni_epoch){
+        .life = (int32_t)(uint32_t)end[-4], .generation = end[-2], .processor = end[-1]};
 }
 
 static bool is_of(const tni_plan *plan, const key *k)

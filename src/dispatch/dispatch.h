@@ -81,6 +81,15 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
                          tn_error *err);
 void tni_lease_end(tni_lease *lease);
 
+/* The state that a plan of a lease was chosen in, taken before anything was decided: the plan is stale as soon as one of
+ * these has another value. */
+typedef struct tni_epoch {
+    int32_t life;        /* of the device */
+    uint64_t generation; /* tni_dispatch_generation */
+    uint64_t processor;  /* tni_cpu_stamp */
+} tni_epoch;
+tni_epoch tni_plan_epoch(const tni_plan *plan);
+
 /* Sets the problem's alignments to those that the plan was made for, which are no larger than those of its
  * data: the kernel sees the same ones in every run of its plan. */
 void tni_plan_fit(const tni_plan *plan, tni_problem *problem);

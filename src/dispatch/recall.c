@@ -30,10 +30,8 @@ typedef struct signature {
 /* One call that is remembered. */
 typedef struct memory {
     tni_plan *plan;
-    int32_t uses; /* calls of the thread that run it now, one inside the other */
-    int32_t life; /* of its device */
-    uint64_t generation;
-    uint64_t processor;                                        /* tni_cpu_stamp */
+    int32_t uses;    /* calls of the thread that run it now, one inside the other */
+    tni_epoch epoch; /* that the plan was chosen in */
     int64_t low[TN_OP_OPERANDS_MAX], high[TN_OP_OPERANDS_MAX]; /* bytes from the first element */
     tni_problem problem;
     size_t count;
@@ -191,9 +189,9 @@ static memory *find(tni_kept_front *front, const signature *s)
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
-    if (call->life == tni_life_of(call->problem.device) &&
-        call->generation == tni_dispatch_generation() && call->processor == tni_cpu_stamp() &&
-        tni_lease_again(front, call->plan))
+    if (call->epoch.life == tni_life_of(call->problem.device) &&
+        call->epoch.generation == tni_dispatch_generation() &&
+        call->epoch.processor == tni_cpu_stamp() && tni_lease_again(front, call->plan))
         return call;
     forget(front->recalls, s->hash % CALLS);
     return NULL;
@@ -280,9 +278,7 @@ void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_pla
         return;
     }
     made->plan = tni_plan_retain(plan);
-    made->life = tni_life_of(problem->device);
-    made->generation = tni_dispatch_generation();
-    made->processor = tni_cpu_stamp();
+    made->epoch = tni_plan_epoch(plan);
     made->problem = *problem;
     made->count = s.count;
     memcpy(made->words, s.words, s.count * sizeof s.words[0]);

@@ -201,6 +201,28 @@ static void choices_that_changed_are_made_again(void **state)
     assert_true(out.room[0] == 2 * SIZE);
 }
 
+/* A verdict that comes after the choice and before the call is remembered. */
+static void a_choice_that_is_stale_when_it_is_kept_is_made_again(void **state)
+{
+    tn_device *device = toy_device();
+    tn_tensor x = toy_tensor(device, TN_F32, 8, 8, 1), y = toy_tensor(device, TN_F32, 8, 8, 2);
+    tn_tensor z = toy_tensor(device, TN_F32, 8, 8, 3);
+    tn_error err;
+    (void)state;
+    args = (tn_matmul_args){.struct_size = sizeof args, .a = &x, .b = &y, .out = &z};
+    assert_int_equal(tn_matmul(NULL, &args, &err), TN_OK);
+    tn_plan_cache_clear(NULL, TN_OP_NONE);
+    atomic_store(&toy.plan_stirs, true);
+    assert_int_equal(tn_matmul(NULL, &args, &err), TN_OK);
+    assert_false(atomic_load(&toy.plan_stirs));
+    assert_false(is_recalled());
+    assert_int_equal(tn_matmul(NULL, &args, &err), TN_OK);
+    assert_true(is_recalled());
+    tn_tensor_release(&x);
+    tn_tensor_release(&y);
+    tn_tensor_release(&z);
+}
+
 static void each_time_is_counted(void **state)
 {
     tn_plan_cache_state before = {.struct_size = sizeof before}, after = before;
@@ -357,6 +379,7 @@ int main(void)
         cmocka_unit_test(whatever_tells_calls_apart),
         cmocka_unit_test(wrong_calls_are_refused_as_ever),
         cmocka_unit_test(choices_that_changed_are_made_again),
+        cmocka_unit_test(a_choice_that_is_stale_when_it_is_kept_is_made_again),
         cmocka_unit_test(each_time_is_counted),
         cmocka_unit_test(what_a_run_says_is_passed_on),
         cmocka_unit_test(shorter_arguments_end_where_they_say),

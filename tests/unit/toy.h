@@ -34,6 +34,7 @@ typedef struct toy_state {
     _Atomic int64_t many_runs;    /* of several at once, by toy.matmul.fast     */
     _Atomic int64_t fails_at;     /* which of these fails, from 1; 0: none; -1: no single one */
     _Atomic tn_status plan_fails; /* what the next plan of toy.matmul.fast gives */
+    _Atomic bool plan_stirs;      /* the next plan of it makes all choices stale */
 } toy_state;
 extern toy_state toy;
 
