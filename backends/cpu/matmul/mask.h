@@ -95,19 +95,33 @@ INLINE void store_some_f64(double *to, mask_f64 some, vd v)
 
 #else
 
+/* Lanes are loaded one by one: a memcpy of some bytes would be a call, around which every sum in a register is
+ * written to the stack and read again. */
+INLINE vf load_some_f32(const loose_f32 *from, int64_t some)
+{
+    switch (some) {
+    case 0: return (vf){0};
+    case 1: return (vf){from[0]};
+    case 2: return (vf){from[0], from[1]};
+    case 3: return (vf){from[0], from[1], from[2]};
+    default: return load_f32(from);
+    }
+}
+
+INLINE vd load_some_f64(const loose_f64 *from, int64_t some)
+{
+    switch (some) {
+    case 0: return (vd){0};
+    case 1: return (vd){from[0]};
+    default: return load_f64(from);
+    }
+}
+
 #define MASK(real, vector, name)                                        \
     typedef int64_t mask_##name;                                        \
     INLINE mask_##name mask_first_##name(int64_t n)                     \
     {                                                                   \
         return n;                                                       \
-    }                                                                   \
-    INLINE vector load_some_##name(const real *from, mask_##name some)  \
-    {                                                                   \
-        vector v = {0};                                                 \
-        if ((size_t)some * sizeof(real) == sizeof v)                    \
-            return load_##name(from);                                   \
-        memcpy(&v, from, (size_t)some * sizeof(real));                  \
-        return v;                                                       \
     }                                                                   \
     INLINE void store_some_##name(real *to, mask_##name some, vector v) \
     {                                                                   \
@@ -120,6 +134,7 @@ INLINE void store_some_f64(double *to, mask_f64 some, vd v)
 MASK(float, vf, f32)
 MASK(double, vd, f64)
 #undef MASK
+TN_STATIC_ASSERT(LANES == 4, "load_some has a case for every number of lanes");
 
 #endif
 
