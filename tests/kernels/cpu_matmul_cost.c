@@ -2,9 +2,12 @@
  * for far more work: which way a kernel goes changes with the shape, and the next one may be the faster. */
 #include "test.h"
 
+#include "dispatch/dispatch.h"
+#include "tenon/module/kernel.h"
 #include "tenon/tenon.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -131,11 +134,76 @@ static void any_size_has_a_cost(void **state)
     }
 }
 
+/* Microseconds that a row predicts for one thread of a processor with these features, whichever this one is. */
+static double predict(const char *kernel, const shape *it, uint64_t features)
+{
+    const tni_kernel *found = NULL;
+    char problem[160];
+    tn_device *device;
+    tn_op op;
+    tn_error err;
+    snprintf(problem, sizeof problem, "matmul:%s:m=%lld,n=%lld,k=%lld%s@cpu:0", it->dtype,
+             (long long)it->m, (long long)it->n, (long long)it->k, it->more);
+    assert_int_equal(tni_kernel_find(kernel, &found, &err), TN_OK);
+    if (tni_question_parse(problem, &op, &device, &err))
+        fail_msg("%s: %s", problem, err.message);
+    const tn_query query = {
+        .struct_size = sizeof query, .op = &op, .cpu_features = features, .threads = 1};
+    return found->row->cost(found->row, &query);
+}
+
+/* On Arm, OpenBLAS packs small products as it does large ones, and a call of it costs more. */
+static void small_products_on_arm_are_ours(void **state)
+{
+    static const struct {
+        int64_t m, n, k;
+        bool ours;
+    } cases[] = {{1, 1, 1, true},       {4, 4, 4, true},     {8, 8, 8, true},
+                 {16, 16, 16, true},    {24, 24, 24, true},  {32, 32, 32, true},
+                 {8, 8, 64, true},      {16, 16, 256, true}, {64, 64, 4, true},
+                 {64, 1, 64, true},     {4, 64, 64, true},   {256, 256, 256, false},
+                 {512, 512, 512, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int t = 0; t < 2; t++) {
+            const shape it = {.dtype = t ? "f64" : "f32",
+                              .more = "",
+                              .m = cases[i].m,
+                              .n = cases[i].n,
+                              .k = cases[i].k};
+            const double own = predict("cpu.matmul.plain", &it, TN_CPU_BIT(NEON));
+            const double library = predict("cpu.matmul.openblas", &it, TN_CPU_BIT(NEON));
+            if ((own < library) != cases[i].ours)
+                fail_msg("%s m=%lld n=%lld k=%lld: %g us of our own, %g of OpenBLAS", it.dtype,
+                         (long long)it.m, (long long)it.n, (long long)it.k, own, library);
+        }
+    }
+#if defined(__aarch64__)
+    const shape tiny = {.dtype = "f32", .more = "", .m = 16, .n = 16, .k = 16};
+    tn_decision *d = explain(&tiny);
+    assert_string_equal(tn_decision_chosen(d)->kernel, "cpu.matmul.plain");
+    tn_decision_release(d);
+#endif
+}
+
+/* What Arm's figures are leaves those of x86 as they were fitted there. */
+static void small_products_on_x86_go_by_its_own_figures(void **state)
+{
+    const uint64_t wide = TN_CPU_BIT(AVX2) | TN_CPU_BIT(AVX512F);
+    const shape tiny = {.dtype = "f32", .more = "", .m = 16, .n = 16, .k = 16};
+    const shape large = {.dtype = "f64", .more = ",tb=1", .m = 200, .n = 300, .k = 100};
+    (void)state;
+    assert_true(fabs(predict("cpu.matmul.openblas", &tiny, wide) - 0.224) < 1e-6);
+    assert_true(fabs(predict("cpu.matmul.openblas", &large, wide) - 228.72) < 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_more_work_takes_longer),
         cmocka_unit_test(any_size_has_a_cost),
+        cmocka_unit_test(small_products_on_arm_are_ours),
+        cmocka_unit_test(small_products_on_x86_go_by_its_own_figures),
     };
     seed = (uint64_t)time(NULL);
     print_message("seed %llu\n", (unsigned long long)seed);

@@ -1,6 +1,6 @@
-/* What a library that knows gemm is predicted to take. The shapes and constants are those of OpenBLAS 0.3, whose
- * small products go another way than its large ones; the others differ by what a call costs, and by the figure of
- * operations that their rows state. */
+/* What a library that knows gemm is predicted to take. The shapes and constants are those of OpenBLAS 0.3: on x86 its
+ * small products go another way than its large ones, on Arm all go one way. The other libraries differ by what a call
+ * costs, and by the figure of operations that their rows state. */
 #include "../matmul/cost.h"
 #include "cblas.h"
 #include "side.h"
@@ -96,8 +96,29 @@ static double large(const shape *s, const tni_mm_product *p)
            3 * s->traffic.read + 3.5 * s->traffic.written;
 }
 
-/* Nanoseconds of one matrix. What lies along k goes the short way only where dot products are worth it. */
-static double matrix(const shape *s, const tni_mm_product *p)
+/* On Arm both operands of every product are packed, a single column too. */
+static double any_arm(const shape *s, const tni_mm_product *p)
+{
+    enum { ROWS = 4 };
+    const double rows = tni_mm_parts(p->m, ROWS) * ROWS, size = (double)p->a.size;
+    const double pack_b = s->turned ? 0.25 + 0.042 * size : 0.045 * size;
+    return 0.23 * rows * s->across * s->k + 0.12 * size * s->m * s->k + pack_b * s->n * s->k +
+           0.14 * size * s->m * s->n + 3 * s->traffic.read + 3.5 * s->traffic.written;
+}
+
+static bool is_arm(const tn_query *query)
+{
+    return (query->cpu_features & TN_CPU_BIT(NEON)) != 0;
+}
+
+/* What a call costs beside its multiplications. */
+static double call_of(const tn_query *query)
+{
+    return is_arm(query) ? 300 : 140;
+}
+
+/* Nanoseconds of one matrix on x86. What lies along k goes the short way only where dot products are worth it. */
+static double any_x86(const shape *s, const tni_mm_product *p)
 {
     const double products = s->m * s->n * s->k;
     if (p->n == 1)
@@ -136,8 +157,9 @@ double tni_cblas_cost(const tn_kernel_row *row, const tn_query *query)
         p.m == 0 || p.n == 0 || p.matrices == 0)
         return 0;
     look(query, &p, &s);
-    const double ns = matrix(&s, &p) * openblas_rate / row->flops_per_us;
-    const double call = 140 + 1e3 * (row->overhead_us - openblas_call);
+    const double matrix = is_arm(query) ? any_arm(&s, &p) : any_x86(&s, &p);
+    const double ns = matrix * openblas_rate / row->flops_per_us;
+    const double call = call_of(query) + 1e3 * (row->overhead_us - openblas_call);
     return tni_mm_cost_shared(call + (double)p.matrices * ns, tasks_of(&p), query->threads) +
            repeated_us(&s, &p, query->threads);
 }

@@ -12,6 +12,14 @@ enum { LINE = 64, FIRST_CACHE = 40 << 10, SECOND_CACHE = 2 << 20 };
 
 #define CALL_NS 80.0
 
+/* What a tile's step of k takes at least where B comes from the second cache, a row of it far from the last one: Arm's
+ * cores fetch little of it ahead. */
+#if defined(__aarch64__)
+#define FETCH_NS 8.0
+#else
+#define FETCH_NS 0.0
+#endif
+
 static double beyond(double bytes, double cache)
 {
     return bytes > cache ? (bytes - cache) / LINE : 0;
@@ -37,6 +45,8 @@ void tni_mm_traffic_of(const tni_mm_product *p, tni_mm_traffic *out)
 typedef struct tiling {
     double tiles;
     double steps;  /* multiply-adds of vectors, or what else a step of k waits for */
+    double first;  /* steps of the tiles that read a part of B first               */
+    double parts;  /* of B that tiles read                                         */
     double stores; /* of vectors                                                   */
 } tiling;
 
@@ -46,19 +56,24 @@ static int64_t even(int64_t whole, int64_t most)
     return (whole + count - 1) / count;
 }
 
-/* Rows of tiles of so many vectors. A step takes as long as its multiply-adds, its loads, or a sum's wait for
- * the one before. */
-static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, double many, tiling *to)
+/* Of a tile. A step takes as long as its multiply-adds, its loads, or a sum's wait for the one before. */
+static double steps_of(const tni_mm_product *p, int64_t rows, double vectors)
 {
     enum { CHAIN = 8 };
     const double products = (double)rows * vectors, loads = (double)rows + vectors;
     const double most = products > loads ? products : loads;
-    to->tiles += many;
-    to->steps += many * (double)p->k * (most > CHAIN ? most : CHAIN);
-    to->stores += many * products;
+    return (double)p->k * (most > CHAIN ? most : CHAIN);
 }
 
-/* Adds them. */
+/* Rows of tiles of so many vectors. */
+static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, double many, tiling *to)
+{
+    to->tiles += many;
+    to->steps += many * steps_of(p, rows, vectors);
+    to->stores += many * (double)rows * vectors;
+}
+
+/* Adds the tiles of a product. */
 static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *out)
 {
     const int64_t all = ((p->n - 1) >> kernels->width_log2) + 1;
@@ -69,9 +84,19 @@ static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *
         const int64_t height = even(p->m, tni_mm_in_place_rows(kernels, p, vectors));
         const int64_t whole = many * (p->m / height);
         add_rows(p, height, (double)vectors, (double)whole, out);
+        out->first += (double)many * steps_of(p, height, (double)vectors);
+        out->parts += (double)many;
         if (p->m % height)
             add_rows(p, p->m % height, (double)vectors, (double)many, out);
     }
+}
+
+/* What tiles of few rows wait for a B that the first cache does not hold, beyond their own steps. */
+static double fetch_ns(const tni_mm_product *p, const tiling *it, double step_ns)
+{
+    const double bytes = (double)p->k * (double)p->n * (double)p->b.size;
+    const double wait = FETCH_NS * it->parts * (double)p->k, taken = step_ns * it->first;
+    return bytes > FIRST_CACHE && wait > taken ? wait - taken : 0;
 }
 
 /* The last columns, where they are computed by themselves: of vectors of rows, which are written one by one. */
@@ -113,7 +138,7 @@ static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_
     ns += 4 * chunks * it.tiles + step_ns * it.steps + 0.7 * chunks * it.stores / folds(kernels, p);
     ns += packs ? 100 + 20 * (double)(p->n >> kernels->width_log2) +
                       2 * k * tni_mm_parts(p->n, (int64_t)1 << kernels->width_log2)
-                : 0.25 * lines + 0.42 * traffic.near;
+                : 0.25 * lines + 0.42 * traffic.near + fetch_ns(p, &it, step_ns);
     return ns;
 }
 

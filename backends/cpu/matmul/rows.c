@@ -98,7 +98,11 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
         .cost = cost_##isa,                                                                     \
     };
 
+#if defined(__aarch64__)
+ROW(plain, 0, 1.5e4, 8e3, 0.27)
+#else
 ROW(plain, 0, 1.5e4, 8e3, 0.3)
+#endif
 #if defined(TENON_ISA_AVX2)
 ROW(avx2, TENON_ISA_AVX2, 7e4, 1e4, 0.163)
 #endif
