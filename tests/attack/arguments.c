@@ -116,7 +116,7 @@ static bool lies_in_its_memory(const operand *o)
     const tn_tensor *t = &o->tensor;
     int64_t item = (t->dtype >> 8 & 0xFF) / 8 * (int64_t)(t->dtype >> 16);
     wide low = 0, high = 0, dense = 1;
-    if (!t->data || !t->shape || t->ndim < 0 || t->ndim > TN_TENSOR_NDIM_MAX)
+    if (!t->data || (!t->shape && t->ndim > 0) || t->ndim < 0 || t->ndim > TN_TENSOR_NDIM_MAX)
         return true;
     for (int i = t->ndim; i-- > 0;) {
         wide stride = t->strides ? (wide)t->strides[i] : dense;

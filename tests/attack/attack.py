@@ -95,7 +95,7 @@ class Campaign:
     def environment(self, build):
         changes = {"TENON_LIBRARY": build.library if not build.sanitizers else None,
                    "PYTHONPATH": script_path("bindings", "python"), "PYTHONDONTWRITEBYTECODE": "1",
-                   "TENON_MODULE_PATH": build.modules, "TMPDIR": self.options.scratch}
+                   "TMPDIR": self.options.scratch}
         values = script.environment(**changes)
         values.setdefault("TENON_CACHE", os.path.join(self.options.scratch, "cache"))
         return values

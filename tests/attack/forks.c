@@ -1,11 +1,11 @@
 /* Forks of a process whose threads compute: every child computes too, and exit() ends it. */
 #include "attack.h"
 
-#include "test.h"
+#include "tenon/module/module.h"
 
-#if defined(TEST_ADDRESS_SANITIZER) || defined(__SANITIZE_THREAD__) || defined(_WIN32)
+#if TN_MODULE_BUILT_WITH != 0
 
-/* The sanitizers' run-times do not survive a fork of a process with busy threads; Windows has none. */
+/* The run-times of the sanitizers do not survive a fork of a process with busy threads. */
 void attack_forks(attack *self)
 {
     (void)self;
@@ -13,7 +13,8 @@ void attack_forks(attack *self)
 
 #else
 
-#include "os/thread.h"
+#include <pthread.h>
+#include <signal.h>
 
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@ enum { BUSY = 3, CHILDREN = 40, SIZE = 48, CHILD_SECONDS = 300 };
 typedef struct busy {
     dice dice;
     tn_context *context;
-    tni_thread thread;
+    pthread_t thread;
     _Atomic int products, wrong;
 } busy;
 
@@ -54,7 +55,7 @@ static bool multiply(dice *d, const tn_context *context)
     return right;
 }
 
-static void keep_busy(void *user)
+static void *keep_busy(void *user)
 {
     busy *b = user;
     while (!atomic_load(&stop)) {
@@ -62,6 +63,7 @@ static void keep_busy(void *user)
             atomic_fetch_add(&b->wrong, 1);
         atomic_fetch_add(&b->products, 1);
     }
+    return NULL;
 }
 
 static void run_child(dice d, const tn_context *context)
@@ -88,12 +90,11 @@ static void check_child(attack *self, pid_t child)
 void attack_forks(attack *self)
 {
     static busy threads[BUSY];
-    tn_error err;
     for (int i = 0; i < BUSY; i++) {
         threads[i].dice.state = dice_next(&self->dice);
         threads[i].context = i ? attack_context(self, &self->dice) : NULL;
-        if (tni_thread_create(&threads[i].thread, keep_busy, &threads[i], &err))
-            attack_found(self, "%s", err.message);
+        if (pthread_create(&threads[i].thread, NULL, keep_busy, &threads[i]))
+            attack_found(self, "pthread_create fails");
     }
     for (int i = 0; i < CHILDREN; i++) {
         dice d = {.state = dice_next(&self->dice)};
@@ -109,7 +110,7 @@ void attack_forks(attack *self)
     }
     atomic_store(&stop, 1);
     for (int i = 0; i < BUSY; i++) {
-        tni_thread_join(threads[i].thread);
+        (void)pthread_join(threads[i].thread, NULL);
         tn_context_release(threads[i].context);
         if (threads[i].wrong)
             attack_found(self, "%d products of a busy thread are wrong", threads[i].wrong);

@@ -390,9 +390,9 @@ void attack_problem(dice *d, const char *device, char out[ATTACK_PROBLEM])
 
 tn_context *attack_context(const attack *self, dice *d)
 {
-    static const char *const texts[] = {
-        "determinism=run-to-run", "determinism=batch-invariant",  "determinism=cross-device",
-        "workspace.limit=4k",     "cuda.flash_sdp=false",         "inference=true"};
+    static const char *const texts[] = {"determinism=run-to-run",   "determinism=batch-invariant",
+                                        "determinism=cross-device", "workspace.limit=4k",
+                                        "cuda.flash_sdp=false",     "inference=true"};
     tn_change changes[3];
     tn_context *made = NULL;
     tn_error err;

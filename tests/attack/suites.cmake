@@ -3,11 +3,15 @@
 if(NOT UNIX OR APPLE OR CMAKE_CROSSCOMPILING)
   return()
 endif()
+find_package(Threads REQUIRED)
 find_package(Python3 COMPONENTS Interpreter QUIET)
 
 add_executable(attack attack/main.c attack/problem.c attack/numerics.c attack/arguments.c
   attack/arguments_build.c attack/bits.c attack/threads.c attack/forks.c attack/texts.c)
-target_link_libraries(attack PRIVATE tenon_test)
+target_include_directories(attack PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+target_compile_definitions(attack PRIVATE _GNU_SOURCE)
+target_compile_options(attack PRIVATE $<$<CONFIG:Release>:-O1>)
+target_link_libraries(attack PRIVATE tenon tenon_flags Threads::Threads m) # as a program of a user does
 set_target_properties(attack PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/attack")
 
 # tenon_attack(NAME LABEL OPTION...): a campaign as a suite.

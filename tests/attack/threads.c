@@ -2,7 +2,7 @@
  * global settings and the plan cache. Every result is known beforehand. */
 #include "attack.h"
 
-#include "os/thread.h"
+#include <pthread.h>
 
 enum { THREADS = 4, ROUNDS = 1500, SIZE = 40, ELEMENTS = SIZE * SIZE, DEPTH = 5 };
 
@@ -11,7 +11,7 @@ typedef struct worker {
     attack own; /* its dice and counts */
     tn_device *device;
     tn_stream *stream;
-    tni_thread thread;
+    pthread_t thread;
     float host[ELEMENTS];
 } worker;
 
@@ -195,7 +195,7 @@ static void change_process(worker *w)
     }
 }
 
-static void work(void *user)
+static void *work(void *user)
 {
     worker *w = user;
     tn_error err;
@@ -215,6 +215,7 @@ static void work(void *user)
         }
     }
     tn_stream_release(w->stream);
+    return NULL;
 }
 
 void attack_threads(attack *self)
@@ -228,10 +229,10 @@ void attack_threads(attack *self)
         must(w, "tn_device_get", tn_device_get(self->device, &w->device, &err), &err);
     }
     for (int i = 0; i < THREADS; i++)
-        must(&workers[i], "tni_thread_create",
-             tni_thread_create(&workers[i].thread, work, &workers[i], &err), &err);
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            attack_found(self, "pthread_create fails");
     for (int i = 0; i < THREADS; i++) {
-        tni_thread_join(workers[i].thread);
+        (void)pthread_join(workers[i].thread, NULL);
         self->tried += workers[i].own.tried;
         self->accepted += workers[i].own.accepted;
     }
