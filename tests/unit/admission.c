@@ -346,7 +346,7 @@ static void what_was_wrong_at_run_time_is_out(void **state)
     assert_true(tni_dispatch_generation() != generation);
     tni_trust_forget();
     assert_int_equal(trust_in("late", TN_ADMISSION_NEVER, &why), TNI_TRUST_QUARANTINED);
-    assert_string_equal(why.text, "seen?twice");
+    assert_string_equal(why.text, "seen\\x0atwice");
     tni_trust_quarantine(kernel_of("cpu.matmul.ref"), device_of("cpu:0"), -1, "never");
     assert_int_equal(standing("cpu.matmul.ref", "matmul:f32:m=4,n=4,k=4", &why),
                      TNI_TRUST_NEEDLESS);
