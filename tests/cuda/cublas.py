@@ -281,6 +281,21 @@ class Decisions(script.Case):
             self.assertEqual(row["workspace"], self.rows("matmul:f32:m=512,n=384,k=256")[LT]["workspace"])
         self.assertEqual(self.chosen("matmul:bf16:m=4096,n=4096,k=4096,bias=1,act=gelu"), LT + ".half-reduced")
 
+    def test_a_bias_follows_complex_sums(self):
+        """In out, so without more workspace; the bias may have any strides and alignment."""
+        for dtype, size in (("c64", 8), ("c128", 16)):
+            problem = f"matmul:{dtype}:m=4096,n=4096,k=64"
+            plain = self.rows(problem)[LT]
+            for more in ("", ",sbias=1;4096", ",sbias=1;0,beta=0.5", ",batch=3,sbias=4096;0;1",
+                         f",align=64;64;64;{size}", ",sc=1;4096"):
+                row = self.taken(f"{problem},bias=1{more}", LT)[LT]
+                self.assertEqual(row["workspace"], plain["workspace"], more)
+            row = self.taken(problem + ",bias=1", LT)[LT]
+            self.assertAlmostEqual(row["predicted_us"], plain["predicted_us"] + 4 + 2 * size * 4096**2 / 3.5e6, delta=0.2)
+            self.assertEqual(self.chosen(problem + ",bias=1"), LT)
+            why = self.refused(self.rows(problem + ",bias=1"), BLAS)
+            self.assertEqual((why["code"], why["what"]), ("feature", "bias"))
+
     def test_a_batch_without_one_stride_is_several(self):
         """Heads that lie between the rows of a sequence: cuBLASLt is told one stride, cuBLAS once for each sequence."""
         rows = self.rows("matmul:f32:m=8,n=8,k=16,batch=5x3,sa=384;16;48;1")
@@ -318,7 +333,8 @@ class Libraries(script.Case):
         stub = os.path.join(script.build.folder, "tests", "cuda", "stub")
         env = script.environment(LD_LIBRARY_PATH=stub, CUDA_VISIBLE_DEVICES=None)
         for problem in ("f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16", "f8_e4m3fn:m=16,n=0,k=32,tb=1,out=bf16",
-                        "c64:m=0,n=16,k=32", "c128:m=4,n=0,k=32,batch=3", "bf16:m=0,n=16,k=32,bias=1",
+                        "c64:m=0,n=16,k=32", "c64:m=0,n=16,k=32,bias=1", "c128:m=4,n=0,k=32,batch=3",
+                        "bf16:m=0,n=16,k=32,bias=1",
                         "f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16,bias=1", "i8:m=0,n=16,k=32,tb=1",
                         "f32:m=8,n=8,k=8,batch=0"):
             done = script.run(script.build.tenon, "--set", "admission=never", "check", f"matmul:{problem}@cuda:0",

@@ -1,13 +1,15 @@
 /* A row for numbers.c: products whose sums are made by our own kernel, in the place of a library, and finished as those of
- * cuBLASLt are. */
+ * cuBLASLt are. Our own kernel takes no complex numbers: a loop here makes their sums. */
 #include "finished_row.h"
 
 #include "../../backends/cuda/cublas/after.h"
 #include "../../backends/cuda/kernels/finish.h"
 #include "../../backends/cuda/kernels/matmul.h"
 
+#include <complex.h>
+
 typedef struct finished {
-    void *sums; /* the plan of our own kernel */
+    void *sums; /* the plan of our own kernel; NULL for complex numbers */
     cuda_finish finish;
 } finished;
 
@@ -22,13 +24,70 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 {
     if (!lt_is_finished(query->op))
         return cuda_refuse(why, TN_REFUSE_FEATURE, "act", 1, 0, "the library has it");
-    return lt_admit_activation(row, query->op, why);
+    return lt_admit_following(row, query->op, why);
 }
 
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
 {
     (void)row;
     return (uint64_t)lt_sums_bytes(query->op);
+}
+
+static bool is_complex(const tn_op *op)
+{
+    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype;
+    return out == TN_C64 || out == TN_C128;
+}
+
+static double complex element(const tn_run *run, int32_t operand, int64_t at)
+{
+    const void *data = tn_operand(run, operand);
+    return run->op->operand[operand].dtype == TN_C64 ? ((const float complex *)data)[at]
+                                                     : ((const double complex *)data)[at];
+}
+
+/* One element of out: alpha A B + beta out. `at` is where its row of A, its column of B and itself begin. */
+static void multiply_complex_element(const tn_run *run, const int64_t at[3])
+{
+    const tn_op *op = run->op;
+    const tn_matmul_op *mm = &op->as.matmul;
+    const int64_t along_a = op->operand[TN_MATMUL_A].stride[mm->batch_rank + 1];
+    const int64_t along_b = op->operand[TN_MATMUL_B].stride[mm->batch_rank];
+    void *out = tn_operand(run, TN_MATMUL_OUT);
+    double complex sum = 0;
+    for (int64_t k = 0; k < mm->k; k++)
+        sum += element(run, TN_MATMUL_A, at[TN_MATMUL_A] + k * along_a) *
+               element(run, TN_MATMUL_B, at[TN_MATMUL_B] + k * along_b);
+    sum *= mm->alpha;
+    if (mm->beta != 0)
+        sum += mm->beta * element(run, TN_MATMUL_OUT, at[TN_MATMUL_OUT]);
+    if (op->operand[TN_MATMUL_OUT].dtype == TN_C64)
+        ((float complex *)out)[at[TN_MATMUL_OUT]] = (float complex)sum;
+    else
+        ((double complex *)out)[at[TN_MATMUL_OUT]] = sum;
+}
+
+static void multiply_complex(const tn_run *run)
+{
+    const tn_op *op = run->op;
+    const tn_layout *out = &op->operand[TN_MATMUL_OUT];
+    const int32_t batch_rank = op->as.matmul.batch_rank;
+    int64_t count = 1;
+    for (int32_t d = 0; d < out->rank; d++)
+        count *= out->shape[d];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at[3] = {0, 0, 0}, left = i;
+        for (int32_t d = out->rank - 1; d >= 0; d--) {
+            const int64_t here = left % out->shape[d];
+            left /= out->shape[d];
+            if (d != batch_rank + 1)
+                at[TN_MATMUL_A] += here * op->operand[TN_MATMUL_A].stride[d];
+            if (d != batch_rank)
+                at[TN_MATMUL_B] += here * op->operand[TN_MATMUL_B].stride[d];
+            at[TN_MATMUL_OUT] += here * out->stride[d];
+        }
+        multiply_complex_element(run, at);
+    }
 }
 
 static void release(const tn_run *run, void *any)
@@ -49,7 +108,9 @@ static tn_status make(const tn_run *run, void **out, uint64_t *out_bytes, tn_err
     memset(plan, 0, sizeof *plan);
     lt_sums_of(run->op, &product);
     told.op = &product;
-    tn_status status = cuda_matmul_row.plan(&told, &plan->sums, out_bytes, err);
+    *out_bytes = sizeof *plan;
+    tn_status status =
+        is_complex(run->op) ? TN_OK : cuda_matmul_row.plan(&told, &plan->sums, out_bytes, err);
     if (!status)
         status = cuda_finish_plan(run, &product.operand[TN_MATMUL_OUT], &plan->finish, err);
     if (status)
@@ -73,11 +134,15 @@ static tn_status compute(const tn_run *run, tn_error *err)
     told.op = &product;
     told.data = data;
     told.plan = plan->sums;
-    tn_status status = cuda_matmul_row.run(&told, err);
+    tn_status status = TN_OK;
+    if (is_complex(run->op))
+        multiply_complex(&told);
+    else
+        status = cuda_matmul_row.run(&told, err);
     return status ? status : cuda_finish_run(run, &plan->finish, data[TN_MATMUL_OUT], err);
 }
 
-static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_BF16, 0};
+static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_BF16, TN_C64, TN_C128, 0};
 
 const tn_kernel_row finished_row = {
     .struct_size = sizeof finished_row,

@@ -90,6 +90,10 @@ def products():
         yield f"matmul:{dtype}:m=300,n=520,k=64,bias=1,act=gelu"
         yield f"matmul:{dtype}:m=48,n=1100,k=64,batch=3,act=silu,sc=52800;1;48"
     yield "matmul:bf16:m=300,n=520,k=64,act=gelu-tanh,out=f32"
+    for dtype in ("c64", "c128"):  # a bias that follows complex sums, in whole lines and others
+        for fields in ("m=127,n=65,k=33", "m=300,n=520,k=64,alpha=2,beta=0.5", "m=64,n=48,k=32,batch=7,sbias=48;0;1",
+                       "m=127,n=65,k=33,sbias=1;0", "m=48,n=1100,k=64,sc=1;48,sbias=1;48"):
+            yield f"matmul:{dtype}:{fields},bias=1"
     for more in ("", ",scale_a=tensor,scale_b=tensor", ",scale_a=rows,scale_b=columns"):
         yield f"matmul:f8_e4m3fn:m=128,n=64,k=256,tb=1,out=bf16,bias=1,act=gelu{more}"
     yield "matmul:bf16:m=127,n=65,k=33,out=f32"
@@ -102,7 +106,8 @@ def products():
         yield f"matmul:{dtype}:m=33,n=40,k=70,batch=3x500"
         yield f"matmul:{dtype}:m=5,n=6,k=0,beta=2"
     yield "matmul:f32:m=64,n=64,k=64,acc=f64"
-    for empty in ("f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16,bias=1", "c64:m=0,n=16,k=32", "bf16:m=16,n=0,k=32,batch=3"):
+    for empty in ("f8_e4m3fn:m=0,n=16,k=32,tb=1,out=bf16,bias=1", "c64:m=0,n=16,k=32",
+                  "c64:m=0,n=16,k=32,bias=1", "bf16:m=16,n=0,k=32,batch=3"):
         yield f"matmul:{empty}"
     yield "matmul:f32:m=50,n=60,k=70,batch=2x3,sa=0;3500;70;1,sb=4200;0;1;70"
     yield "matmul:i8:m=127,n=64,k=36,tb=1"

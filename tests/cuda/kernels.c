@@ -202,19 +202,21 @@ static bool is_ready(const cuda_case *wanted)
 /* What goes beside a library's, also ahead, in builds that do so at all. */
 static void helpers_compile(void **state)
 {
-    const tn_layout operand = {.dtype = TN_BF16};
+    const tn_layout operand = {.dtype = TN_BF16}, complex = {.dtype = TN_C128};
     const tn_op op = {.operand = {operand, operand, operand, operand}};
     char options[CUDA_ATTENTION_OPTIONS];
-    char following[CUDA_FINISH_OPTIONS];
+    char following[CUDA_FINISH_OPTIONS], following_complex[CUDA_FINISH_OPTIONS];
     const tn_op product = {.operand = {operand, operand, operand},
                            .as.matmul = {.activation = TN_ACT_GELU}};
-    cuda_case wanted[3] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
+    const tn_op complex_product = {.operand = {complex, complex, complex, complex}};
+    cuda_case wanted[4] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
     tn_error err;
     (void)state;
     begin();
     cuda_attention_empty_case(&op, options, &wanted[1]);
     cuda_finish_case(&product, following, &wanted[2]);
-    for (int i = 0; i < 3; i++) {
+    cuda_finish_case(&complex_product, following_complex, &wanted[3]);
+    for (int i = 0; i < 4; i++) {
         void *code = NULL;
         size_t size = 0;
         if (cuda_code_make(compiler, "sm_90a", &wanted[i], &code, &size, &err))

@@ -306,6 +306,32 @@ static void what_follows_a_librarys_product(void **state)
             "matmul:bf16:m=4,n=16,k=5,batch=2,act=gelu,sc=72;16;1");
 }
 
+/* One kernel for each of the two dtypes. Lines that are whole and that are not, both orders, batches; a bias for each
+ * column, for each row, for each element and for each matrix. */
+static void a_bias_follows_complex_products(void **state)
+{
+    static const char *const fields[] = {"m=19,n=130,k=9,alpha=2,beta=0.5,bias=1",
+                                         "m=6,n=64,k=9,bias=1",
+                                         "m=3,n=2100,k=2,bias=1",
+                                         "m=30,n=41,k=5,bias=1,sbias=1;30",
+                                         "m=30,n=40,k=5,bias=1,sbias=1;0,beta=1",
+                                         "m=1100,n=3,k=5,bias=1,sc=1;1200",
+                                         "m=16,n=5,k=9,bias=1,sc=1;24,sbias=0;1",
+                                         "m=5,n=9,k=7,batch=3x2,ta=1,bias=1,sc=200;100;20;2",
+                                         "m=3,n=16,k=5,batch=2x3,bias=1,sbias=48;16;0;1",
+                                         "m=1,n=1,k=1,bias=1"};
+    static const char *const dtypes[] = {"c64", "c128"};
+    char problem[128];
+    (void)state;
+    begin();
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+            snprintf(problem, sizeof problem, "matmul:%s:%s", dtypes[d], fields[i]);
+            hold_by(problem, "finished");
+        }
+    }
+}
+
 static void elements(void **state)
 {
     (void)state;
@@ -956,6 +982,7 @@ int main(void)
         cmocka_unit_test(products),
         cmocka_unit_test(products_of_i8),
         cmocka_unit_test(what_follows_a_librarys_product),
+        cmocka_unit_test(a_bias_follows_complex_products),
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),

@@ -130,6 +130,9 @@ lt_status cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layo
     const bool shown = of->value[LT_DESC_SCALE_A] && of->value[LT_DESC_SCALE_B];
     if (each && !shown)
         return LT_INVALID_VALUE; /* as the library: it wants to be shown where they are */
+    const bool is_complex = of->scale == LT_C_32F || of->scale == LT_C_64F;
+    if (is_complex && of->value[LT_DESC_EPILOGUE] != LT_EPILOGUE_DEFAULT)
+        return LT_NOT_SUPPORTED; /* as the library: nothing follows complex products */
     atomic_fetch_add(&stub_lt_seen.asked, 1);
     const int there = text && text[0] == 'n' ? 0 : (int)stub_number("STUB_LT_WAYS", 8);
     *out_count = wanted < there ? wanted : there;

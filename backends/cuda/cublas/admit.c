@@ -70,7 +70,7 @@ tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_re
         status = admit_bias(query->op, why);
     if (!status)
         status = lt_shape_of(finished ? &sums : query->op, &shape, why);
-    return status ? status : lt_admit_activation(row, query->op, why);
+    return status ? status : lt_admit_following(row, query->op, why);
 }
 
 /* Products of 8 bits are of rows of A and columns of B that lie together, so many numbers at a time. */
@@ -185,7 +185,7 @@ tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn
         status = admit_together(query, 16, why);
     if (!status)
         status = admit_scales(query, why);
-    return status ? status : lt_admit_activation(row, query->op, why);
+    return status ? status : lt_admit_following(row, query->op, why);
 }
 
 const tn_dtype cuda_blas_wide[] = {TN_F32, TN_F64, TN_C64, TN_C128, 0};

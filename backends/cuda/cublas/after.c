@@ -19,9 +19,17 @@ static bool is_narrow(const tn_op *op)
     return out == TN_F16 || out == TN_BF16;
 }
 
+/* To complex products the library adds no bias; the op has no activation of them. */
+static bool has_complex_bias(const tn_op *op)
+{
+    const tn_dtype bias = op->operand[TN_MATMUL_BIAS].dtype;
+    return bias == TN_C64 || bias == TN_C128;
+}
+
 bool lt_is_finished(const tn_op *op)
 {
-    return !is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32);
+    return has_complex_bias(op) ||
+           (!is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32));
 }
 
 /* Dense, in out's order of rows and columns. */
@@ -63,14 +71,15 @@ double lt_sums_bytes(const tn_op *op)
     return ceil(bytes / TOGETHER) * TOGETHER;
 }
 
-tn_status lt_admit_activation(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+tn_status lt_admit_following(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
 {
     const int32_t act = op->as.matmul.activation;
-    if (is_the_librarys(op))
+    const bool finished = lt_is_finished(op);
+    if (!finished && is_the_librarys(op))
         return TN_OK;
-    if (!lt_is_finished(op) || row->numerics & TN_NUM_F16_SUMS)
+    if (!finished || row->numerics & TN_NUM_F16_SUMS)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "act", TN_ACT_RELU, act,
-                           "of f64, complex numbers and sums of f16 it has relu alone");
+                           "of f64 and sums of f16 it has relu alone");
     if (is_narrow(op) && op->uses & TN_MATMUL_USES_BETA)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "beta", 0, 1,
                            "gelu and silu of 16 bits follow sums of f32, to which no out is added");

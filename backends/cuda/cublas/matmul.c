@@ -209,12 +209,13 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
     return cuda_blas_room(query, &memory);
 }
 
-/* What follows is a launch, and reads and writes as much as two outs of f32 are. */
+/* What follows is a launch, and reads and writes as much as two outs of the sums' type are. */
 double lt_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCH = 4 };
     const tn_matmul_op *mm = &query->op->as.matmul;
-    const double out = (double)mm->m * (double)mm->n * (double)mm->matrices * sizeof(float);
+    const double out = (double)mm->m * (double)mm->n * (double)mm->matrices *
+                       (double)cuda_finish_sum_bytes(query->op);
     return lt_is_finished(query->op) ? row->overhead_us + cuda_blas_work_us(row, query->op) +
                                            LAUNCH + 2 * out / row->bytes_per_us
                                      : 0;

@@ -6,8 +6,8 @@
 
 enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
 
-/* What follows a product takes 8 numbers of f32 at once; the library's heuristics distinguish less. */
-enum { LT_ALIGNMENT = 8 * sizeof(float) };
+/* What follows a product takes 32 bytes of sums at once; the library's heuristics distinguish less. */
+enum { LT_ALIGNMENT = 32 };
 
 #define WAY(nth, number, word, flops, ...)                 \
     {                                                      \
@@ -17,7 +17,7 @@ enum { LT_ALIGNMENT = 8 * sizeof(float) };
             .platform = "cuda",                            \
             .library = "cublaslt",                         \
             .op = TN_OP_MATMUL,                            \
-            .version = 4,                                  \
+            .version = 5,                                  \
             .flops_per_us = (flops) * (1 - 0.001 * (nth)), \
             .bytes_per_us = 3.5e6,                         \
             .overhead_us = 9.5 + 0.1 * (nth),              \

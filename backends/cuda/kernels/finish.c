@@ -2,23 +2,34 @@
 
 #include "matmul.h"
 
-enum { EACH = 8 }; /* elements of a thread, as the text has it */
+enum { AT_ONCE = 32 }; /* bytes of a thread's sums, as the text has it */
 
 /* Out's rows, or its columns where it lies by those. */
 typedef struct lines {
     int32_t down, along; /* dimensions */
     int64_t count, size;
+    int64_t each;  /* elements of a thread */
     int64_t lanes; /* threads of a block along one: no more than it has work for, a power of two */
 } lines;
+
+int64_t cuda_finish_sum_bytes(const tn_op *op)
+{
+    const int64_t out = cuda_bytes_of(op->operand[TN_MATMUL_OUT].dtype), f32 = sizeof(float);
+    return out > f32 ? out : f32;
+}
 
 static lines lines_of(const tn_op *op)
 {
     const tn_matmul_op *mm = &op->as.matmul;
     const bool by_columns = cuda_matmul_by_columns(op);
     const int32_t m = mm->batch_rank, n = m + 1;
-    lines out = {by_columns ? n : m, by_columns ? m : n, by_columns ? mm->n : mm->m,
-                 by_columns ? mm->m : mm->n, 1};
-    while (out.lanes < CUDA_THREADS && out.lanes * EACH < out.size)
+    lines out = {by_columns ? n : m,
+                 by_columns ? m : n,
+                 by_columns ? mm->n : mm->m,
+                 by_columns ? mm->m : mm->n,
+                 AT_ONCE / cuda_finish_sum_bytes(op),
+                 1};
+    while (out.lanes < CUDA_THREADS && out.lanes * out.each < out.size)
         out.lanes *= 2;
     return out;
 }
@@ -27,16 +38,17 @@ int64_t cuda_finish_tiles(const tn_op *op)
 {
     const lines is = lines_of(op);
     return cuda_tiles_along(is.count, CUDA_THREADS / is.lanes) *
-           cuda_tiles_along(is.size, is.lanes * EACH) * op->as.matmul.matrices;
+           cuda_tiles_along(is.size, is.lanes * is.each) * op->as.matmul.matrices;
 }
 
-/* Whether EACH neighbours along a line lie at multiples of their size, wherever the line and its matrix begin. */
+/* Whether a thread's neighbours along a line lie at multiples of their size, wherever the line and its matrix begin. */
 static bool is_whole(const tn_layout *layout, const lines *is)
 {
-    bool whole =
-        layout->stride[is->along] == 1 && layout->alignment >= EACH * cuda_bytes_of(layout->dtype);
+    bool whole = layout->stride[is->along] == 1 &&
+                 layout->alignment >= is->each * cuda_bytes_of(layout->dtype);
     for (int32_t d = 0; d < layout->rank; d++)
-        whole = whole && (d == is->along || layout->shape[d] == 1 || layout->stride[d] % EACH == 0);
+        whole =
+            whole && (d == is->along || layout->shape[d] == 1 || layout->stride[d] % is->each == 0);
     return whole;
 }
 
@@ -44,7 +56,7 @@ static bool is_whole(const tn_layout *layout, const lines *is)
 static bool all_are_whole(const tn_op *op, const tn_layout *sums, const lines *is)
 {
     const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
-    return is->size % EACH == 0 && is_whole(sums, is) &&
+    return is->size % is->each == 0 && is_whole(sums, is) &&
            is_whole(&op->operand[TN_MATMUL_OUT], is) &&
            (!bias->dtype || bias->stride[is->along] == 0 || is_whole(bias, is));
 }
@@ -69,7 +81,7 @@ static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
         out->across[operands[i]] = layout->stride[is.along];
     }
     out->tiles_down = (unsigned)cuda_tiles_along(is.count, CUDA_THREADS / is.lanes);
-    out->tiles_across = (unsigned)cuda_tiles_along(is.size, is.lanes * EACH);
+    out->tiles_across = (unsigned)cuda_tiles_along(is.size, is.lanes * is.each);
     out->tiles = (unsigned)cuda_finish_tiles(op);
 }
 
@@ -83,11 +95,17 @@ static const char *function_of(int32_t activation, tn_dtype out)
     return cuda_matmul_function(activation);
 }
 
+/* The type's name in the text, which also has complex numbers. */
+static const char *type_of(tn_dtype dtype)
+{
+    return dtype == TN_C64 ? "c64" : dtype == TN_C128 ? "c128" : cuda_type_of(dtype);
+}
+
 void cuda_finish_case(const tn_op *op, char *options, cuda_case *out)
 {
     const tn_dtype dtype = op->operand[TN_MATMUL_OUT].dtype;
     snprintf(options, CUDA_FINISH_OPTIONS,
-             "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n", cuda_type_of(dtype),
+             "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n", type_of(dtype),
              function_of(op->as.matmul.activation, dtype));
     *out = (cuda_case){CUDA_UNIT_MATMUL_FINISH, "matmul_finish", options};
 }

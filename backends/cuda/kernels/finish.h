@@ -1,4 +1,5 @@
-/* What follows a library's product: bias and activation, by a kernel of our own, from sums of f32. */
+/* What follows a library's product: bias and activation, by a kernel of our own, from sums of f32; or, of complex numbers,
+ * which have no activation, from sums of out's dtype. */
 #ifndef CUDA_KERNELS_FINISH_H
 #define CUDA_KERNELS_FINISH_H
 
@@ -20,6 +21,9 @@ tn_status cuda_finish_plan(const tn_run *run, const tn_layout *sums, cuda_finish
 
 /* Queues it. `sums` may be out itself. */
 tn_status cuda_finish_run(const tn_run *run, const cuda_finish *finish, void *sums, tn_error *err);
+
+/* Bytes of one sum of the op. */
+int64_t cuda_finish_sum_bytes(const tn_op *op);
 
 /* Parts that its blocks take, which are to be at most 2^31 - 1. */
 int64_t cuda_finish_tiles(const tn_op *op);

@@ -1,11 +1,33 @@
-/* What follows a product whose sums are of f32: out = FUNCTION(sum + bias), rounded once. A block has `lanes` threads
- * along the rows of out, each with EACH elements, and so many rows at once as it has threads left; rows are columns
- * where out lies by those. Where they are `whole`, a thread's elements are neighbours, read and written at once; else
- * those of neighbouring threads are. */
-enum { BLOCK = 256, EACH = 8 };
+/* What follows a product whose sums are of f32, or complex and of out's type: out = FUNCTION(sum + bias), rounded once. A
+ * block has `lanes` threads along the rows of out, each with EACH elements, and so many rows at once as it has threads
+ * left; rows are columns where out lies by those. Where they are `whole`, a thread's elements are neighbours, read and
+ * written at once; else those of neighbouring threads are. */
+template <typename T> struct __align__(2 * sizeof(T)) complex_of {
+    T real, imaginary;
+};
+typedef complex_of<f32> c64;
+typedef complex_of<f64> c128;
+
+template <typename T> struct work<complex_of<T>> {
+    typedef complex_of<T> type;
+};
+template <typename T> struct written<complex_of<T>, complex_of<T>> {
+    DEVICE complex_of<T> of(complex_of<T> x)
+    {
+        return x;
+    }
+};
+template <typename T> DEVICE complex_of<T> operator+(complex_of<T> a, complex_of<T> b)
+{
+    complex_of<T> sum = {a.real + b.real, a.imaginary + b.imaginary};
+    return sum;
+}
+
+typedef work<OUT>::type SUM;
+enum { BLOCK = 256, EACH = (int)(32 / sizeof(SUM)) };
 
 struct row {
-    const f32 *sums;
+    const SUM *sums;
     OUT *out;
     const OUT *bias; /* 0: there is none */
 };
@@ -13,7 +35,7 @@ struct row {
 DEVICE row row_of(const cuda_matmul_args &args, u32 matrix, i64 number)
 {
     const starts at = starts_of(args, matrix);
-    row is = {(const f32 *)args.data[0] + at.of[0] + number * args.down[0],
+    row is = {(const SUM *)args.data[0] + at.of[0] + number * args.down[0],
               (OUT *)args.data[2] + at.of[2] + number * args.down[2], 0};
     if (args.data[3])
         is.bias = (const OUT *)args.data[3] + at.of[3] + number * args.down[3];
@@ -25,14 +47,14 @@ DEVICE void finish_whole(const cuda_matmul_args &args, const row &is, i64 first)
 {
     if (first >= args.n)
         return;
-    pack<f32, EACH> x = *(const pack<f32, EACH> *)(is.sums + first);
+    pack<SUM, EACH> x = *(const pack<SUM, EACH> *)(is.sums + first);
     pack<OUT, EACH> bias, out;
     if (is.bias) {
         if (args.across[3])
             bias = *(const pack<OUT, EACH> *)(is.bias + first);
 #pragma unroll
         for (int i = 0; i < EACH; i++)
-            x.of[i] += (f32)widened<OUT>(args.across[3] ? bias.of[i] : *is.bias);
+            x.of[i] = x.of[i] + widened<OUT>(args.across[3] ? bias.of[i] : *is.bias);
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++)
@@ -42,7 +64,7 @@ DEVICE void finish_whole(const cuda_matmul_args &args, const row &is, i64 first)
 
 DEVICE void finish_strided(const cuda_matmul_args &args, const row &is, i64 first)
 {
-    f32 x[EACH] = {};
+    SUM x[EACH] = {};
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         const i64 column = first + i * args.lanes;
@@ -55,7 +77,7 @@ DEVICE void finish_strided(const cuda_matmul_args &args, const row &is, i64 firs
         if (column >= args.n)
             continue;
         if (is.bias)
-            x[i] += (f32)widened<OUT>(is.bias[column * args.across[3]]);
+            x[i] = x[i] + widened<OUT>(is.bias[column * args.across[3]]);
         is.out[column * args.across[2]] = narrowed<OUT>(FUNCTION(x[i]));
     }
 }

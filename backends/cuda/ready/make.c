@@ -255,6 +255,16 @@ static void ready_following(tn_op *op)
     }
 }
 
+/* A bias after complex products. */
+static void ready_complex(tn_dtype dtype)
+{
+    const tn_op op = {.operand[TN_MATMUL_OUT].dtype = dtype};
+    char options[CUDA_FINISH_OPTIONS];
+    cuda_case wanted;
+    cuda_finish_case(&op, options, &wanted);
+    ready_case(&wanted);
+}
+
 /* One kernel for all sizes and ways to lie. */
 static void ready_products(tn_dtype dtype)
 {
@@ -317,6 +327,8 @@ int main(int argc, char **argv)
         ready_products(dtypes[i]);
         ready_attention(dtypes[i]);
     }
+    ready_complex(TN_C64);
+    ready_complex(TN_C128);
     ready_dropout();
     if (fclose(out))
         fail(argv[3], "it cannot be written");
