@@ -186,6 +186,9 @@ class Array:
     def is_neg(self):
         return self.negative
 
+    def storage_offset(self):
+        return 0
+
     def new_empty_strided(self, shape, strides):
         assert strides == (shape[1], 1)
         return Array(*shape)
