@@ -107,31 +107,30 @@ static void damage_args(call *c)
     }
 }
 
-__extension__ typedef __int128 wide;
-
 /* Returns whether the elements of a tensor lie in its own memory, or whether it is wrong in itself. Outside of it a
  * library can neither know nor check what there is. */
 static bool lies_in_its_memory(const operand *o)
 {
     const tn_tensor *t = &o->tensor;
-    int64_t item = (t->dtype >> 8 & 0xFF) / 8 * (int64_t)(t->dtype >> 16);
-    wide low = 0, high = 0, dense = 1;
+    const double item = (double)((t->dtype >> 8 & 0xFF) / 8) * (double)(t->dtype >> 16);
+    double low = 0, high = 0, dense = 1; /* exact as far as it matters, and without overflow */
     if (!t->data || (!t->shape && t->ndim > 0) || t->ndim < 0 || t->ndim > TN_TENSOR_NDIM_MAX)
         return true;
     for (int i = t->ndim; i-- > 0;) {
-        wide stride = t->strides ? (wide)t->strides[i] : dense;
+        const double size = (double)t->shape[i],
+                     stride = t->strides ? (double)t->strides[i] : dense;
         if (t->shape[i] <= 0)
             return true; /* empty, or wrong */
-        if (dense > INT64_MAX || item <= 0)
+        if (dense > 9e18 || item <= 0)
             return true; /* wrong */
-        dense *= t->shape[i];
+        dense *= size;
         if (stride > 0)
-            high += stride * (t->shape[i] - 1);
+            high += stride * (size - 1);
         else
-            low += stride * (t->shape[i] - 1);
+            low += stride * (size - 1);
     }
-    low = low * item + (wide)t->byte_offset;
-    high = (high + 1) * item + (wide)t->byte_offset;
+    low = low * item + (double)t->byte_offset;
+    high = (high + 1) * item + (double)t->byte_offset;
     return low >= 0 && high <= MEMORY;
 }
 
