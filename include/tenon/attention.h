@@ -1,14 +1,15 @@
-/* Attention: softmax(scale Q K^T) V without ever holding the scores.
+/* Attention: softmax(scale Q K^T) V, without storing the whole score matrix.
  *
- * What is said here is what every kernel computes: a kernel that cannot honour a part of a call is not
- * taken, and when none can, the call is refused. Nothing is ever left out silently.
+ * Every kernel computes exactly what is specified here. A kernel that does not support some part of
+ * a call is not chosen; if no kernel supports it, the call fails. No part is ever ignored silently.
  *
- * NaN and infinity: a key that is excluded for a query (by its place, a length, false in a mask of bool, -infinity in a
- * mask of floats) contributes nothing to it, whatever K and V hold there. A key that is not excluded contributes its
- * weight times its value by the rules of IEEE 754, also where the weight underflows to 0. The same holds for gradients:
- * see module/op.h for the whole rule, which kernels of vendor libraries are not held to.
+ * NaN and infinity: a key that is excluded for a query (by its position, a length, false in a
+ * boolean mask, or -infinity in a float mask) contributes nothing to that query, whatever K and V
+ * contain there. A key that is not excluded contributes its weight times its value by the rules of
+ * IEEE 754, even if the weight underflows to 0. The same holds for gradients. module/op.h has the
+ * full rule; kernels of vendor libraries are not required to follow it.
  *
- * Thread-safety: Safe, on tensors that no other thread writes. */
+ * Thread-safety: Safe, if no other thread writes to the tensors. */
 #ifndef TENON_ATTENTION_H
 #define TENON_ATTENTION_H
 
@@ -18,63 +19,67 @@
 
 TN_BEGIN_DECLS
 
-/* Which keys a query sees by its place, i of `queries`, and theirs, j of `keys`. A mask of the program's
- * comes on top. */
+/* Which keys a query can see, by position: i is the index of the query among `queries`, j the index
+ * of the key among `keys`. A mask tensor restricts this further. */
 enum {
-    TN_MASK_NONE = 0,  /* all                                                                  */
-    TN_MASK_CAUSAL,    /* j <= i: aligned at the top left, as PyTorch's is_causal               */
-    TN_MASK_CAUSAL_BR, /* j <= i + keys - queries: at the bottom right, as FlashAttention's     */
-    TN_MASK_WINDOW, /* at the bottom right, window_left before and window_right behind; -1: all */
+    TN_MASK_NONE = 0,  /* all                                                              */
+    TN_MASK_CAUSAL,    /* j <= i: top-left aligned, as PyTorch's is_causal                 */
+    TN_MASK_CAUSAL_BR, /* j <= i + keys - queries: bottom-right aligned, as FlashAttention */
+    TN_MASK_WINDOW,    /* bottom-right aligned, window_left before, window_right after; -1: no
+                          bound */
     TN_MASK_COUNT
 };
 
-/* Which way tensors lie: [batch, heads, length, size] or [batch, length, heads, size]; packed without the
- * batch; pages as [pages, heads, page, size] or [pages, page, heads, size]. */
+/* Order of the dimensions: [batch, heads, length, size] or [batch, length, heads, size]. Packed
+ * tensors have no batch dimension. Paged K and V are [pages, heads, page, size] or [pages, page,
+ * heads, size]. */
 enum { TN_LAYOUT_BHLD = 0, TN_LAYOUT_BLHD, TN_LAYOUT_COUNT };
 
-/* tn_attention_args.set: a number is meant, though it is 0. */
+/* Bit of tn_attention_args.set: use `scale` as given, even if it is 0. */
 #define TN_ATTENTION_SET_SCALE UINT32_C(1)
 
-/* Q, K, V are of one dtype, f64, f32, f16 or bf16; out is of theirs, or f32 for 16-bit ones. lse is f32,
- * of f64 it is f64. Heads of Q are a multiple of those of K and V. A mask tensor broadcasts to [batch, heads,
- * queries, keys]: of bool, true is seen; of floats, q's dtype or f32, it is added to the scores. One of
- * padding, of which keys there are, is [batch, 1, 1, keys]. Packed, sequence b has the rows from starts_q[b] up to
- * starts_q[b + 1]; rows of out and lse before the first and behind the last, which are in none, stay as they are. See
- * module/op.h for what is computed. */
+/* Q, K and V have the same dtype: f64, f32, f16 or bf16. out has that dtype too, or f32 if it is a
+ * 16-bit one. lse is f32, or f64 for f64 inputs. The number of heads of Q is a multiple of that of
+ * K and V. A mask tensor broadcasts to [batch, heads, queries, keys]. In a boolean mask, true means
+ * that the key is seen. A float mask (Q's dtype or f32) is added to the scores. A padding mask,
+ * which says which keys exist, is [batch, 1, 1, keys]. Packed: sequence b has the rows from
+ * starts_q[b] up to, not including, starts_q[b + 1]; rows of out and lse before the first sequence
+ * and after the last one are not written. module/op.h specifies the computation. */
 typedef struct tn_attention_args {
     size_t struct_size;
     const tn_tensor *q;
     const tn_tensor *k;
     const tn_tensor *v;
     const tn_tensor *out;
-    const tn_tensor *lse; /* [batch, heads, queries], packed [heads, queries]; NULL: not wanted */
+    const tn_tensor *lse; /* [batch, heads, queries], packed [heads, queries]; NULL: not computed */
     const tn_tensor *mask_tensor; /* NULL: none */
     const tn_tensor *sinks;       /* [heads], of q's dtype or f32; NULL: none */
-    const tn_tensor *starts_q; /* [batch + 1] of i32, with starts_k or pages: packed; NULL: not */
+    const tn_tensor *starts_q;    /* i32 [batch + 1], with starts_k or pages; NULL: not packed */
     const tn_tensor *starts_k;
-    const tn_tensor *lengths; /* [batch] of i32: keys of each sequence; NULL: all */
-    const tn_tensor *pages;   /* [batch, pages of a sequence] of i32, with lengths; NULL: none */
-    double scale;             /* 0: 1 / sqrt(size), unless `set` says that it is meant */
+    const tn_tensor *lengths; /* i32 [batch]: number of keys of each sequence; NULL: all */
+    const tn_tensor *pages;   /* i32 [batch, pages of a sequence]; needs lengths; NULL: not paged */
+    double scale;             /* 0: 1 / sqrt(size), unless TN_ATTENTION_SET_SCALE is in `set` */
     double softcap;           /* 0: none */
-    double dropout;           /* from 0 up to, not including, 1 */
-    uint64_t seed;            /* of dropout, with the place in its numbers to begin at */
+    double dropout;           /* probability; 0 <= dropout < 1 */
+    uint64_t seed;            /* of dropout; `offset` is the first block of random numbers */
     uint64_t offset;
-    int64_t window_left; /* of TN_MASK_WINDOW; both 0: each query sees the key at its place */
+    int64_t window_left; /* for TN_MASK_WINDOW; both 0: a query sees the key at its position */
     int64_t window_right;
-    int64_t max_queries; /* packed: of the longest sequence; 0: as many as q has rows */
-    int64_t max_keys;    /* the same of keys; 0: as many as k has rows */
+    int64_t max_queries; /* packed: length of the longest sequence; 0: the number of rows of q */
+    int64_t max_keys;    /* the same for keys; only without pages; 0: the number of rows of k */
     int32_t mask;        /* TN_MASK_... */
     int32_t layout;      /* TN_LAYOUT_... of q, k, v, out */
     uint32_t set;
-    int32_t backend; /* TN_BACKEND_... that is required; 0: what settings ask for, or the fastest */
-    tn_stream *stream; /* NULL: the thread's current one of the tensors' device */
-    void *workspace;   /* on that device; NULL: the stream's own */
+    int32_t backend;   /* required TN_BACKEND_...; 0: as settings request, else the fastest */
+    tn_stream *stream; /* NULL: the calling thread's current stream of the tensors' device */
+    void *workspace;   /* memory on that device; NULL: the stream's own */
     uint64_t workspace_bytes;
 } tn_attention_args;
 TN_ENDS_WITH(tn_attention_args, workspace_bytes);
 
-/* What tn_attention gave is taken back: dq, dk and dv of dout. q, k, v, out, lse, mask and numbers are those
- * of the call that gave out and lse; nothing packed, no pages, no sinks. */
+/* Backward pass of tn_attention: computes dq, dk and dv from dout. q, k, v, out, lse, mask and the
+ * other parameters must be those of the forward call that computed out and lse. Packed sequences,
+ * pages and sinks are not supported. */
 typedef struct tn_attention_backward_args {
     size_t struct_size;
     const tn_tensor *q;
@@ -104,9 +109,10 @@ typedef struct tn_attention_backward_args {
 } tn_attention_backward_args;
 TN_ENDS_WITH(tn_attention_backward_args, workspace_bytes);
 
-/* Two results over different keys become the one over all of them: out and lse of (in, lse_in) and (other,
- * lse_other). Each in, other and out is [batch, heads, queries, size] in the layout, each lse [batch,
- * heads, queries]. None of them shares memory with what is written. */
+/* Merges two attention results over different keys into the result over all keys: computes out and
+ * lse from (in, lse_in) and (other, lse_other). in, other and out are [batch, heads, queries, size]
+ * in the order of `layout`; each lse is [batch, heads, queries]. The inputs must not share memory
+ * with the outputs. */
 typedef struct tn_attention_merge_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -114,7 +120,7 @@ typedef struct tn_attention_merge_args {
     const tn_tensor *other;
     const tn_tensor *lse_other;
     const tn_tensor *out;
-    const tn_tensor *lse; /* NULL: not wanted */
+    const tn_tensor *lse; /* NULL: not computed */
     int32_t layout;
     int32_t reserved;
     tn_stream *stream;
@@ -130,7 +136,8 @@ TN_API tn_status tn_attention_backward(const tn_context *context,
 TN_API tn_status tn_attention_merge(const tn_context *context, const tn_attention_merge_args *args,
                                     tn_error *err);
 
-/* What each would take and why, and making it ready: see explain.h and plan.h. */
+/* _explain reports which kernel each call would use, and why; _prepare makes its plan ahead of
+ * time. See explain.h and plan.h. */
 TN_API tn_status tn_attention_explain(const tn_context *context, const tn_attention_args *args,
                                       tn_decision **out, tn_error *err);
 TN_API tn_status tn_attention_prepare(const tn_context *context, const tn_attention_args *args,

@@ -1,4 +1,4 @@
-/* What every header of the application's side begins with.
+/* Common macros, included by every public header of the library.
  * Thread-safety: macros only. */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
@@ -13,8 +13,8 @@
 #define TN_API
 #endif
 
-/* A struct of arguments with its size set: TN_ARGS(stream, .priority = TN_PRIORITY_HIGH) points to a
- * tn_stream_args. A field that is left out is zero, and zero is its default. C only. */
+/* A struct of arguments with struct_size set: TN_ARGS(stream, .priority = TN_PRIORITY_HIGH) is a
+ * pointer to a tn_stream_args. Omitted fields are zero, which is their default. C only. */
 #define TN_ARGS(noun, ...) \
     (&(tn_##noun##_args){.struct_size = sizeof(tn_##noun##_args), __VA_ARGS__})
 

@@ -1,5 +1,6 @@
-/* DLPack: tensors to and from other libraries, without copies. The structs are DLPack's own (version
- * 1.x, and the one before versions), under Tenon's names, so that no header of theirs is needed.
+/* DLPack: exchanges tensors with other libraries without copying. The structs are DLPack's own
+ * (version 1.x, and the form without a version), under Tenon's names, so that no DLPack header is
+ * needed.
  *
  * Thread-safety: Safe; a managed tensor belongs to one thread at a time. */
 #ifndef TENON_DLPACK_H
@@ -9,7 +10,7 @@
 
 TN_BEGIN_DECLS
 
-/* Kinds of memory, DLPack's numbers. */
+/* Memory kinds, with DLPack's numbers. */
 enum {
     TN_DLPACK_CPU = 1,
     TN_DLPACK_CUDA = 2,
@@ -44,14 +45,15 @@ typedef struct tn_dlpack_tensor {
     uint64_t byte_offset;
 } tn_dlpack_tensor;
 
-/* A DLManagedTensor, as it was before versions. */
+/* A DLManagedTensor, the form without a version. */
 typedef struct tn_dlpack_managed {
     tn_dlpack_tensor tensor;
     void *manager;
     void (*deleter)(struct tn_dlpack_managed *self);
 } tn_dlpack_managed;
 
-/* A DLManagedTensorVersioned. The first three fields are where they are in every version. */
+/* A DLManagedTensorVersioned. The position of version, manager and deleter is the same in every
+ * version. */
 typedef struct tn_dlpack_versioned {
     uint32_t major;
     uint32_t minor;
@@ -61,26 +63,26 @@ typedef struct tn_dlpack_versioned {
     tn_dlpack_tensor tensor;
 } tn_dlpack_versioned;
 
-/* Devices of platforms that DLPack has no word for are TN_DLPACK_EXT_DEV. Their id is a number that
- * Tenon gives each when it comes, in this process, and to no other after it: another library's ids of
- * that kind mean nothing here.
+/* Devices of platforms that DLPack does not define are TN_DLPACK_EXT_DEV. Their id is a number that
+ * Tenon assigns to each device in this process and never reuses, so ids of this kind from other
+ * libraries have no meaning here.
  *
- * Gives a tensor away: whoever gets it calls its deleter once. The data stays alive until then; of a
- * tensor without an owner it is the program's to keep alive. With
- * a stream, work that the tensor's device has queued on Tenon's current stream is waited for on it
- * first, as DLPack's protocol asks: `consumer` is the raw handle of the stream it will be used on;
- * -1 for none needed. A read-only tensor is refused by the old form, which cannot say so. */
+ * Exports a tensor. The receiver must call its deleter exactly once. The data stays alive until
+ * then; if the tensor has no owner, the program must keep the data alive. `consumer` is the raw
+ * handle of the stream on which the tensor will be used: that stream first waits for the work
+ * queued on Tenon's current stream of the tensor's device, as DLPack's protocol requires; -1 for no
+ * waiting. The legacy form refuses read-only tensors, because it cannot express that flag. */
 TN_API tn_status tn_dlpack_export(const tn_tensor *tensor, int64_t consumer,
                                   tn_dlpack_versioned **out, tn_error *err);
 TN_API tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consumer,
                                          tn_dlpack_managed **out, tn_error *err);
 
-/* Takes a tensor in. On success its deleter is called when the last view is released; on failure at
- * once, so that it is called exactly once on every path. Refused: another major version
- * (TN_INCOMPATIBLE), a device that is not here (TN_UNAVAILABLE), lanes other than 1, a dtype, shape,
- * strides or offset that make no sense (TN_INVALID_ARGUMENT): no data and yet elements, bytes that no
- * address of this process reaches, elements that are not aligned as their dtype. Whether memory is there
- * cannot be checked: it is the producer's promise. */
+/* Imports a tensor. On success its deleter is called when the last view is released; on failure it
+ * is called at once. So it is called exactly once on every path. Fails with TN_INCOMPATIBLE for
+ * another major version; with TN_UNAVAILABLE for a device that is not present; with
+ * TN_INVALID_ARGUMENT for lanes other than 1 and for an invalid dtype, shape, strides or offset:
+ * elements without data, bytes outside the address space, elements not aligned to their dtype.
+ * Whether the memory really exists cannot be checked; the producer must guarantee it. */
 TN_API tn_status tn_dlpack_import(tn_dlpack_versioned *managed, tn_tensor *out, tn_error *err);
 TN_API tn_status tn_dlpack_import_legacy(tn_dlpack_managed *managed, tn_tensor *out, tn_error *err);
 

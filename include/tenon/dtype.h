@@ -1,4 +1,4 @@
-/* Element types: their words.
+/* Element types: their names.
  * Thread-safety: Safe. */
 #ifndef TENON_DTYPE_H
 #define TENON_DTYPE_H
@@ -8,7 +8,7 @@
 
 TN_BEGIN_DECLS
 
-/* "bf16" for TN_BF16; NULL for what is no dtype. Static text. */
+/* "bf16" for TN_BF16; NULL if `dtype` is not a valid dtype. Static text. */
 TN_API const char *tn_dtype_name(tn_dtype dtype);
 
 TN_END_DECLS

@@ -1,9 +1,10 @@
-/* Elements moved, converted, filled and computed one by one.
+/* Elementwise operations: permute, cast, fill, unary and binary functions.
  *
- * Tensors may have any strides. Out shares no memory with what is read, but where it may be in itself:
- * then both have the same memory and the same layout.
+ * Tensors may have any strides. The output must not share memory with an input, except where
+ * in-place operation is allowed ("out may be in"): then both must have the same memory and the same
+ * layout.
  *
- * Thread-safety: Safe, on tensors that no other thread writes. */
+ * Thread-safety: Safe, if no other thread writes to the tensors. */
 #ifndef TENON_ELEMENTWISE_H
 #define TENON_ELEMENTWISE_H
 
@@ -13,24 +14,25 @@
 
 TN_BEGIN_DECLS
 
-/* out = in with its dimensions in another order: out's dimension i is in's dimension order[i]. Both are
- * of one dtype. */
+/* out = in with permuted dimensions: dimension i of out is dimension order[i] of in. Both have the
+ * same dtype. */
 typedef struct tn_permute_args {
     size_t struct_size;
     const tn_tensor *in;
     const tn_tensor *out;
-    const int32_t *order; /* NULL: as they are, a copy */
+    const int32_t *order; /* NULL: keep the order, plain copy */
     int32_t order_count;
     int32_t reserved;
-    tn_stream *stream; /* NULL: the thread's current one of the tensors' device */
-    void *workspace;   /* on that device; NULL: the stream's own */
+    tn_stream *stream; /* NULL: the calling thread's current stream of the tensors' device */
+    void *workspace;   /* memory on that device; NULL: the stream's own */
     uint64_t workspace_bytes;
 } tn_permute_args;
 TN_ENDS_WITH(tn_permute_args, workspace_bytes);
 
-/* out = in as out's dtype: floats to nearest even; to integers cut towards zero, what is too great becomes
- * the greatest or least, a NaN 0; to bool: not zero, in either part; else of complex numbers the real part.
- * Out may be in. */
+/* out = in converted to out's dtype. To floats: round to nearest even. To integers: truncate
+ * towards zero, out-of-range values saturate, NaN becomes 0. To bool: nonzero is true (for complex,
+ * if either part is nonzero). Otherwise a complex number is converted by its real part. Out may be
+ * in. */
 typedef struct tn_cast_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -41,20 +43,20 @@ typedef struct tn_cast_args {
 } tn_cast_args;
 TN_ENDS_WITH(tn_cast_args, workspace_bytes);
 
-/* out = value, as a cast from f64 gives it. */
+/* out = value, converted as by a cast from f64. */
 typedef struct tn_fill_args {
     size_t struct_size;
     const tn_tensor *out;
     double value;
-    double imaginary; /* of complex numbers only */
+    double imaginary; /* only for complex dtypes */
     tn_stream *stream;
     void *workspace;
     uint64_t workspace_bytes;
 } tn_fill_args;
 TN_ENDS_WITH(tn_fill_args, workspace_bytes);
 
-/* out = kind(in), of in's shape and dtype; out of 16-bit floats may be f32. Out may be in. All kinds take floats;
- * neg, abs and relu also integers, neg also complex numbers. */
+/* out = kind(in), with in's shape and dtype; out may be f32 if in is a 16-bit float. Out may be in.
+ * All kinds support floats; neg, abs and relu also integers; neg also complex numbers. */
 typedef struct tn_unary_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -67,9 +69,9 @@ typedef struct tn_unary_args {
 } tn_unary_args;
 TN_ENDS_WITH(tn_unary_args, workspace_bytes);
 
-/* out = in kind other. Both are of one dtype, which is out's; out of 16-bit floats may be f32. They
- * broadcast to out's shape: dimensions that are missing or 1 serve all. Out may be in, not other. Integers and floats;
- * complex numbers too, but for max and min. */
+/* out = in kind other. in, other and out have the same dtype; out may be f32 for 16-bit floats. in
+ * and other broadcast to out's shape (missing dimensions and dimensions of 1 repeat). Out may be
+ * in, but not other. Supports integers and floats, and complex numbers except for max and min. */
 typedef struct tn_binary_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -89,7 +91,8 @@ TN_API tn_status tn_fill(const tn_context *context, const tn_fill_args *args, tn
 TN_API tn_status tn_unary(const tn_context *context, const tn_unary_args *args, tn_error *err);
 TN_API tn_status tn_binary(const tn_context *context, const tn_binary_args *args, tn_error *err);
 
-/* What each would take and why, and making it ready: see explain.h and plan.h. */
+/* _explain reports which kernel each call would use, and why; _prepare makes its plan ahead of
+ * time. See explain.h and plan.h. */
 TN_API tn_status tn_permute_explain(const tn_context *context, const tn_permute_args *args,
                                     tn_decision **out, tn_error *err);
 TN_API tn_status tn_permute_prepare(const tn_context *context, const tn_permute_args *args,

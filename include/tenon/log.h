@@ -1,4 +1,4 @@
-/* The log sink. The library prints nothing, ever: what it has to say goes here or nowhere.
+/* The log sink. The library never prints: its messages go to the sink or are dropped.
  * Thread-safety: Safe. */
 #ifndef TENON_LOG_H
 #define TENON_LOG_H
@@ -7,31 +7,32 @@
 
 TN_BEGIN_DECLS
 
-/* Receives one line without a newline. Called from whichever thread has something to say, from
- * several at once; `text` is valid during the call, is UTF-8 and has no control characters. The sink
- * may call Tenon, but not wait for another thread that does; what that would log is dropped, so that
- * a sink cannot feed itself. */
+/* Receives one line without a newline. May be called from any thread, and from several at once.
+ * `text` is UTF-8 without control characters, valid during the call. The sink may call Tenon, but
+ * must not wait for another thread that does. Messages logged from inside the sink are dropped, so
+ * that it cannot recurse. */
 typedef void tn_log_fn(void *user, int32_t level, const char *text);
 
 typedef struct tn_log_sink {
     size_t struct_size;
     tn_log_fn *write;
     void *user;
-    int32_t level; /* TN_LOG_WARNING: this and everything graver */
+    int32_t level; /* TN_LOG_WARNING: warnings and anything more severe */
     int32_t reserved;
 } tn_log_sink;
 TN_ENDS_WITH(tn_log_sink, reserved);
 
-/* Makes `sink` the process's sink; NULL ends logging. The struct and what it points to stay the
- * caller's and must live as long as the process, or until no thread that was inside Tenon during a
- * change is there any more: such a one may still write to the old sink.
- * TN_INVALID_ARGUMENT for a sink without `write` or with an unknown level; nothing is changed. */
+/* Installs `sink` for the process; NULL disables logging. The struct and everything it points to
+ * stay owned by the caller. They must stay valid as long as the process, or until every thread that
+ * was inside Tenon when the sink was changed has left it: such a thread may still write to the old
+ * sink. TN_INVALID_ARGUMENT for a sink without `write` or with an unknown level; then nothing
+ * changes. */
 TN_API tn_status tn_log_set(const tn_log_sink *sink, tn_error *err);
 
-/* "error", "warning", "info", "debug", "off"; "unknown" for another number. Static text. */
+/* "error", "warning", "info", "debug", "off"; "unknown" for any other number. Static text. */
 TN_API const char *tn_log_level_name(int32_t level);
 
-/* The level of a name, as TENON_LOG spells it. TN_INVALID_ARGUMENT names those there are. */
+/* Parses the name of a level, as in TENON_LOG. TN_INVALID_ARGUMENT lists the valid names. */
 TN_API tn_status tn_log_level_parse(const char *name, int32_t *out_level, tn_error *err);
 
 TN_END_DECLS
