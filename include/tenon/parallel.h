@@ -1,5 +1,5 @@
-/* Parallel loops: Tenon's own pool of threads, or the one the program already has: its own engine, or with the setting
- * cpu.pool=openmp an OpenMP run-time's.
+/* Parallel loops: on Tenon's own thread pool, on the program's own engine, or on the threads of an
+ * OpenMP run-time (setting cpu.pool=openmp).
  * Thread-safety: Safe. */
 #ifndef TENON_PARALLEL_H
 #define TENON_PARALLEL_H
@@ -8,40 +8,40 @@
 
 TN_BEGIN_DECLS
 
-/* The program's own pool, in place of Tenon's. `parallel_for` runs task(user, i) for every i in
- * [0, count), in any order and on any threads, and returns when all are done. It may fall back on
- * tn_parallel_for, which then takes Tenon's own pool. */
+/* The program's own thread pool, used instead of Tenon's. `parallel_for` must run task(user, i) for
+ * every i in [0, count), in any order and on any threads, and return when all are done. It may call
+ * tn_parallel_for, which then uses Tenon's own pool. */
 typedef struct tn_parallel_engine {
     size_t struct_size;
     void *self;
     void (*parallel_for)(void *self, int64_t count, tn_task *task, void *user);
-    int32_t threads; /* how many run at once; at least 1 */
+    int32_t threads; /* number of threads that run at once; at least 1 */
     int32_t reserved;
 } tn_parallel_engine;
 TN_ENDS_WITH(tn_parallel_engine, reserved);
 
-/* Runs every loop from now on with a copy of `engine`; NULL returns to Tenon's own pool.
- * Loops that are running finish where they began, so what `engine` points to must outlive them. */
+/* Uses a copy of `engine` for all later loops; NULL restores Tenon's own pool. Loops already
+ * running finish where they started, so everything `engine` points to must outlive them. */
 TN_API tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err);
 
-/* Runs task(user, i) for every i in [0, count); returns when all are done; a NULL task is none.
- * Always completes: with
- * fewer threads than wished if the system gives no more, and on the caller's thread alone inside
- * another loop's task or while another thread's loop occupies the pool. A child that fork() makes
- * inside a task has that one thread: indices that others had taken are not run there. Threads of
- * Tenon's own pool end when no loop used them for two seconds, so a process ends at most that long after
- * its own threads; the next loop starts them again. */
+/* Runs task(user, i) for every i in [0, count) and returns when all are done; a NULL task does
+ * nothing. Always completes: with fewer threads than requested if the system provides no more, and
+ * on the calling thread alone inside another loop's task or while another thread's loop uses the
+ * pool. If a task calls fork(), the child has only that thread: indices that other threads had
+ * taken are not run there. Threads of Tenon's own pool end after two seconds without a loop, so a
+ * process ends at most that long after its own threads; the next loop starts them again. */
 TN_API void tn_parallel_for(int64_t count, tn_task *task, void *user);
 
-/* How many threads a loop may use, the caller's included. */
+/* Number of threads that a loop may use, including the calling thread. */
 TN_API int32_t tn_parallel_threads(void);
 
-/* How many threads Tenon's own pool may use: the process's value of the setting cpu.threads. 0 takes it
- * back: to what the environment or the file wishes, else to what the process may use, the least of the
- * processors online, its affinity, and its group's cpuset and quota (rounded down, at least one).
- * More than that is accepted: the system then shares its processors out.
- * TN_INVALID_ARGUMENT outside 0..1024; TN_BUSY while a loop runs; TN_REFUSED when the settings are
- * frozen; TN_OUT_OF_MEMORY, but not for 0 where nothing else is set. */
+/* Sets the number of threads of Tenon's own pool: the process's value of the setting cpu.threads. 0
+ * removes it: then the value of the environment or the file applies, else the number that the
+ * process may use, which is the smallest of the online processors, its affinity, and the cpuset and
+ * quota of its cgroup (rounded down, at least one). A larger number is accepted; the system then
+ * time-shares its processors. Fails with TN_INVALID_ARGUMENT outside 0..1024; with TN_BUSY while a
+ * loop runs; with TN_REFUSED if the settings are frozen; with TN_OUT_OF_MEMORY, but not for 0 if no
+ * other setting is set. */
 TN_API tn_status tn_parallel_threads_set(int32_t threads, tn_error *err);
 
 TN_END_DECLS

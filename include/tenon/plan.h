@@ -1,4 +1,4 @@
-/* Plans: what a call's problem was bound to, kept for the next call of the same problem.
+/* Plans: the kernel and its preparation for a problem, kept for later calls with the same problem.
  *
  * Thread-safety: Safe. */
 #ifndef TENON_PLAN_H
@@ -8,48 +8,49 @@
 
 TN_BEGIN_DECLS
 
-/* Makes the plan of a problem ahead: opens the library, tests the kernel where that is due, times
- * candidates where that is wished. With plan.only_prepared, what no plan serves that was made so, or by an earlier
- * call, is refused. A plan serves memory of every alignment that its kernel can run at and that no kernel
- * of the op is chosen by. */
+/* Makes the plan of a problem ahead of time: opens the library, tests the kernel if a test is due,
+ * times candidates if the settings request it. With plan.only_prepared, a call fails unless a plan
+ * made by this function or by an earlier call serves it. A plan serves memory of every alignment at
+ * which its kernel can run and which no kernel of the op distinguishes when one is chosen. */
 TN_API tn_status tn_prepare(const tn_context *context, const char *problem, tn_error *err);
 
-/* How the plans of a device stand. */
+/* The state of the plan cache of a device. */
 typedef struct tn_plan_cache_state {
     size_t struct_size;
-    int64_t size;      /* plans kept                                               */
-    int64_t max_size;  /* that the context's plan.cache_size allows                */
-    int64_t bytes;     /* that they hold                                           */
-    int64_t max_bytes; /* that the context's plan.cache_bytes allows               */
-    int64_t hits;      /* calls that found their plan, since the process began     */
-    int64_t misses;    /* that did not                                             */
-    int64_t shared;    /* misses that another problem's plan served                */
-    int64_t evictions; /* plans given up for others                                */
+    int64_t size;      /* number of cached plans                           */
+    int64_t max_size;  /* limit: the context's plan.cache_size             */
+    int64_t bytes;     /* bytes that the plans hold                        */
+    int64_t max_bytes; /* limit: the context's plan.cache_bytes            */
+    int64_t hits;      /* calls that found their plan, since process start */
+    int64_t misses;    /* calls that did not                               */
+    int64_t shared;    /* misses served by the plan of another problem     */
+    int64_t evictions; /* plans evicted                                    */
 } tn_plan_cache_state;
 TN_ENDS_WITH(tn_plan_cache_state, evictions);
 
-/* Of a device, or of all for NULL; of one op, TN_OP_..., or of all for 0: `size` and `bytes` are of that op
- * then, the counts of all; hits are counted for all devices together. Bounds are kept when a plan is added. Set out->struct_size first. */
+/* For one device, or all if NULL; for one op (TN_OP_...), or all if 0. With an op, `size` and
+ * `bytes` are for that op, but the counters are for all ops. `hits` is always the total of all
+ * devices. Limits are enforced when a plan is added. Set out->struct_size first. */
 TN_API tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, int32_t op,
                                          tn_plan_cache_state *out, tn_error *err);
 
-/* Gives plans up; those that run meanwhile end with their last run. */
+/* Discards plans; a plan in use is released after its last run. */
 TN_API void tn_plan_cache_clear(tn_device *device, int32_t op);
 
-/* Did anything fall back? Each counts plans, not calls. */
+/* Counts of fallbacks. Each counts plans, not calls. */
 typedef struct tn_fallbacks {
     size_t struct_size;
-    int64_t preferred;   /* what is preferred was refused or is not here, and another taken   */
-    int64_t avoided;     /* an avoided kernel was taken, as nothing else could be             */
-    int64_t unavailable; /* a kernel that would have been first lacks its library or device, or
-                            its library would not take the problem when asked               */
-    int64_t quarantined; /* one that would have been first is in quarantine or known to be bad */
-    int64_t reference;   /* the reference was taken, the slowest of all                       */
-    char last[512];      /* the last such problem, and what was taken; "" for none             */
+    int64_t preferred;   /* a preferred kernel was refused or is not available   */
+    int64_t avoided;     /* an avoided kernel was used because no other could be */
+    int64_t unavailable; /* the best kernel lacks its library or device, or its library rejected
+                            the problem */
+    int64_t quarantined; /* the best kernel is quarantined or known to be bad      */
+    int64_t reference;   /* the reference, the slowest kernel, was used            */
+    char last[512];      /* the last such problem and the kernel used; "" for none */
 } tn_fallbacks;
 TN_ENDS_WITH(tn_fallbacks, last);
 
-/* Since the process began, or the last reset. Set out->struct_size first. */
+/* Counted since process start or the last reset. Set out->struct_size first. */
 TN_API tn_status tn_fallbacks_get(tn_fallbacks *out, tn_error *err);
 TN_API void tn_fallbacks_reset(void);
 
