@@ -1,21 +1,21 @@
-/* Every switch there is, one line each. From this list come the numbers and typed functions of
- * setting.h, the texts of tn_setting_info, the page docs/settings.md and `tenon settings`.
+/* All settings, one line each. This list generates the numbers and typed functions of setting.h,
+ * the texts of tn_setting_info, the page docs/settings.md and `tenon settings`.
  *
  *     X(kind, NAME, name, key, words, default, least, most, since, effect)
  *
  * kind   BOOL    0 or 1
- *        INT     a whole number of least..most; `words` is the word for the default, or 0
+ *        INT     an integer from least to most; `words` is the word for the default, or 0
  *        BYTES   the same, written with k m g t
  *        WORD    one of a list of words, numbered from 0; `words` names the list below
- *        ORDER   several words of a list, the first one first; what is left out follows
+ *        ORDER   several words of a list, best first; omitted words follow
  *        RULE    strength and names, which become rules for the op in `words`
  *        RULES   the rules themselves
  *        VIEW_BOOL, VIEW_WORD   no value of its own: another way to read and write other rows
- * key    upstream's name where there is one; the environment's is TENON_ and the key in upper case
- *        with '_' for '.'
+ * key    PyTorch's name if there is one; the environment variable is TENON_ and the key in upper
+ *        case with '_' for '.'
  *
- * A row is never renamed and its line never moved: the number is part of the ABI. New rows go to the
- * end.
+ * A row is never renamed and its line never moved: its number is part of the ABI. New rows go at
+ * the end.
  * Thread-safety: macros only. */
 #ifndef TENON_SETTINGS_TABLE_H
 #define TENON_SETTINGS_TABLE_H

@@ -1,4 +1,4 @@
-/* Statuses and errors: the words for them. The types are in module/abi.h, as modules share them.
+/* Names of statuses. The types are in module/abi.h, because modules share them.
  * Thread-safety: Safe. */
 #ifndef TENON_STATUS_H
 #define TENON_STATUS_H
@@ -7,11 +7,11 @@
 
 TN_BEGIN_DECLS
 
-/* The word for a status as reports print it ("out-of-memory"); "unknown" for a number that this
+/* The name of a status as reports print it ("out-of-memory"); "unknown" for a number that this
  * version does not know. Static text. */
 TN_API const char *tn_status_name(tn_status status);
 
-/* What the status means, as a phrase. Static text. */
+/* The meaning of the status, as a phrase. Static text. */
 TN_API const char *tn_status_meaning(tn_status status);
 
 TN_END_DECLS

@@ -1,19 +1,20 @@
-/* Tenon: the joint between a tensor program and the machine under it.
+/* Tenon: the layer between a tensor program and the machine it runs on.
  *
- * Held throughout:
- * - A fallible call returns tn_status, 0 for success, and writes the details into the caller's
- *   tn_error, its last parameter, which may be NULL. On failure outputs are untouched.
- * - _get lends; _create, _add, _derive give; _release and _leave take back, never fail and accept
- *   NULL or a zeroed struct.
- * - Structs that may grow begin with struct_size, set by whoever allocates them.
- * - A calling thread needs 64 KiB of stack, also for first calls. Vendors' libraries are opened on a thread of
- *   their own. Where one then computes on the calling thread, the thread needs what that library does: with
- *   OpenBLAS and hwloc 64 KiB are enough; GPUs' libraries and oneDNN may need more.
- * - The library never prints, aborts or exits, and reads the environment only where its page says.
- * - Each type's header has a Thread-safety line. Safe: any calls from any threads.
+ * Conventions:
+ * - A function that can fail returns tn_status, 0 for success, and writes the details into the
+ *   caller's tn_error, its last parameter, which may be NULL. On failure outputs are unchanged.
+ * - _get returns a borrowed object; _create, _add and _derive return one that the caller owns;
+ *   _release and _leave give it back, never fail and accept NULL or a zeroed struct.
+ * - Structs that may grow begin with struct_size, which the code that allocates them must set.
+ * - A calling thread needs 64 KiB of stack, also for first calls. Vendor libraries are opened on
+ *   a separate thread. If one then computes on the calling thread, that thread needs the stack
+ *   that the library needs: 64 KiB are enough for OpenBLAS and hwloc; GPU libraries and oneDNN
+ *   may need more.
+ * - The library never prints, aborts or exits, and reads the environment only where documented.
+ * - The header of each type has a Thread-safety line. "Safe" means: any calls from any threads.
  *
- * Every header here compiles alone, as C11 and as C++17, and does not change with how the library
- * was built. */
+ * Every header here compiles alone, as C11 and as C++17, and does not depend on how the library was
+ * built. */
 #ifndef TENON_TENON_H
 #define TENON_TENON_H
 

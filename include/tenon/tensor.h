@@ -1,7 +1,7 @@
-/* Tensors: DLPack's twin. A tensor is a view: it borrows its shape, strides and data, from its owner
- * when it has one.
+/* Tensors, compatible with DLPack. A tensor is a view: it borrows its shape, strides and data, from
+ * its owner if it has one.
  *
- * Thread-safety: as any struct; owners are counted safely. */
+ * Thread-safety: as for any struct; the reference count of owners is atomic. */
 #ifndef TENON_TENSOR_H
 #define TENON_TENSOR_H
 
@@ -9,62 +9,65 @@
 
 TN_BEGIN_DECLS
 
-/* Most dimensions. */
+/* Maximum number of dimensions. */
 #define TN_TENSOR_NDIM_MAX 32
 
-/* The first 48 bytes are a DLTensor. Zeroed is empty and can be released. Frozen at 64 bytes. */
+/* The first 48 bytes are a DLTensor. A zeroed tensor is empty and can be released. Frozen at 64
+ * bytes. */
 typedef struct tn_tensor {
     void *data;
-    int32_t device_type; /* DLPack's: TN_DLPACK_CPU, ... */
+    int32_t device_type; /* as in DLPack: TN_DLPACK_CPU, ... */
     int32_t device_id;
     int32_t ndim;
     tn_dtype dtype;
     int64_t *shape;
-    int64_t *strides; /* in elements; NULL: dense, the last dimension fastest */
+    int64_t *strides; /* in elements; NULL: contiguous, row-major */
     uint64_t byte_offset;
-    void *owner; /* what keeps data and shape alive; NULL: the program does */
+    void *owner; /* keeps data and shape alive; NULL: the program must */
     uint64_t flags;
 } tn_tensor;
 
 TN_STATIC_ASSERT(sizeof(void *) != 8 || sizeof(tn_tensor) == 64, "tn_tensor is frozen at 64 bytes");
 
 /* tn_tensor.flags */
-#define TN_TENSOR_READ_ONLY UINT64_C(1) /* whoever writes to it is refused */
-#define TN_TENSOR_COPIED    UINT64_C(2) /* its producer says that the data is a copy */
+#define TN_TENSOR_READ_ONLY UINT64_C(1) /* writing to it is refused */
+#define TN_TENSOR_COPIED    UINT64_C(2) /* the producer says that the data is a copy */
 
-/* A dense tensor with memory of its own, not initialised. NULL device: the current one. On failure
- * *out is untouched. */
+/* Creates a contiguous tensor with its own, uninitialized memory. NULL device: the current one. On
+ * failure *out is unchanged. */
 TN_API tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *shape,
                                   int32_t ndim, tn_tensor *out, tn_error *err);
 
-/* Over memory that the program has. `release(user)` is called once, when the last view of it is
- * released, or NULL; on failure it is not called. NULL strides: dense. */
+/* Creates a tensor on memory of the program. `release(user)`, unless NULL, is called once, when the
+ * last view of it is released; it is not called if this fails. NULL strides: contiguous. */
 TN_API tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, const int64_t *shape,
                                 const int64_t *strides, int32_t ndim, void (*release)(void *user),
                                 void *user, tn_tensor *out, tn_error *err);
 
-/* Another view of the same data, with the same owner, which it keeps alive. */
+/* Creates another view of the same data and shares its owner, which stays alive. */
 TN_API tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err);
 
-/* Lets go of the owner and zeroes the tensor. Accepts NULL and a zeroed one; twice is once. */
+/* Drops the reference to the owner and zeroes the tensor. Accepts NULL and a zeroed tensor, so a
+ * second release does nothing. */
 TN_API void tn_tensor_release(tn_tensor *tensor);
 
 /* The device its memory is on. */
 TN_API tn_status tn_tensor_device(const tn_tensor *tensor, tn_device **out, tn_error *err);
 
-/* Elements; the bytes they take when dense; 1 when it is dense. */
+/* Number of elements; bytes they take if contiguous; 1 if the tensor is contiguous. */
 TN_API tn_status tn_tensor_elements(const tn_tensor *tensor, int64_t *out, tn_error *err);
 TN_API tn_status tn_tensor_bytes(const tn_tensor *tensor, uint64_t *out, tn_error *err);
 TN_API int32_t tn_tensor_is_dense(const tn_tensor *tensor);
 
-/* Copies between tensors of one shape and dtype, on any devices; of any strides where both lie in
- * host memory or one copy of rows does it, else TN_UNSUPPORTED. NULL stream: the current one of the
- * device written to. */
+/* Copies between tensors of the same shape and dtype, on any devices. Any strides are supported if
+ * both are in host memory or one copy of rows is enough; otherwise fails with TN_UNSUPPORTED. NULL
+ * stream: the current stream of the destination device. */
 TN_API tn_status tn_copy(tn_stream *stream, const tn_tensor *from, const tn_tensor *to,
                          tn_error *err);
 
-/* Fills a dense tensor with random numbers, as tn_random_fill_uniform and _normal do; on a device
- * that is not the host's by a copy. NULL generator: that of the tensor's device. */
+/* Fill a contiguous tensor with random numbers, as tn_random_fill_uniform and _normal do; if it is
+ * not in host memory, possibly by a copy from the host. NULL generator: that of the tensor's
+ * device. */
 TN_API tn_status tn_random_uniform(tn_generator *generator, const tn_tensor *tensor, tn_error *err);
 TN_API tn_status tn_random_normal(tn_generator *generator, const tn_tensor *tensor, tn_error *err);
 

@@ -1,4 +1,4 @@
-/* Which Tenon this is, at compile time and at run time.
+/* The version of Tenon, at compile time and at run time.
  * Thread-safety: Safe. */
 #ifndef TENON_VERSION_H
 #define TENON_VERSION_H
@@ -11,7 +11,7 @@
 
 TN_BEGIN_DECLS
 
-/* What the library was built as. Strings are static. */
+/* How the library was built. Strings are static. */
 typedef struct tn_build {
     size_t struct_size;
     uint32_t major;
@@ -20,13 +20,14 @@ typedef struct tn_build {
     uint32_t module_abi_major;
     uint32_t module_abi_minor;
     uint32_t reserved;
-    const char *compiler;  /* "gcc 12.2.0"                                            */
-    const char *target;    /* "linux-x86_64"                                          */
-    const char *sanitizer; /* "address", "thread", "memory" or "none"                  */
+    const char *compiler;  /* "gcc 12.2.0"                            */
+    const char *target;    /* "linux-x86_64"                          */
+    const char *sanitizer; /* "address", "thread", "memory" or "none" */
 } tn_build;
 TN_ENDS_WITH(tn_build, sanitizer);
 
-/* "0.1.0" of the library that is running, which need not be the headers' own. Static text. */
+/* The version of the running library, "0.1.0"; the headers may have another version. Static
+ * text. */
 TN_API const char *tn_version(void);
 
 /* How the running library was built. Static; test newer fields with TN_HAS. */
