@@ -1,10 +1,10 @@
-/* What both sides of Tenon's boundaries share: sizes, statuses, errors, bound symbols.
+/* Types shared by the library, modules and applications: sizes, statuses, errors, bound symbols.
  *
- * This folder, tenon/module/, stands alone: a module is compiled against it and nothing else, and
- * links nothing of Tenon. The application's headers build on this one too, so there is one
- * definition of every type that crosses.
+ * The folder tenon/module/ is self-contained: a module is compiled against it only, and links
+ * nothing of Tenon. The application headers include this one too, so every type that crosses a
+ * boundary has one definition.
  *
- * Thread-safety: types without state; the inline functions touch only their arguments. */
+ * Thread-safety: types without state; the inline functions access only their arguments. */
 #ifndef TENON_MODULE_ABI_H
 #define TENON_MODULE_ABI_H
 
@@ -24,7 +24,7 @@
 #define TN_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#if defined(__MINGW_PRINTF_FORMAT) /* which printf mingw's <stdio.h> means: Microsoft's or C's */
+#if defined(__MINGW_PRINTF_FORMAT) /* which printf mingw's <stdio.h> uses: Microsoft's or C's */
 #define TN_PRINTF_KIND __MINGW_PRINTF_FORMAT
 #else
 #define TN_PRINTF_KIND printf
@@ -36,21 +36,21 @@
 #define TN_PRINTF(text, first)
 #endif
 
-/* Bytes up to and including `field`: the size `type` had when `field` ended it. */
+/* Bytes up to and including `field`: the size of `type` when `field` was its last field. */
 #define TN_UP_TO(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* True when whoever filled `*p` knew of `field`. A field is tested by its own name, never by the
- * size of the whole struct: that one grows. */
+/* True if the code that filled `*p` knows `field`. Test a field by its own name, never by the size
+ * of the whole struct, which grows. */
 #define TN_HAS(p, type, field) ((p)->struct_size >= TN_UP_TO(type, field))
 
-/* Refuses to compile unless `last` ends `type` exactly, so that nothing hides in tail padding. */
+/* Fails to compile unless `type` ends exactly with `last`, so that there is no tail padding. */
 #define TN_ENDS_WITH(type, last) \
     TN_STATIC_ASSERT(sizeof(type) == TN_UP_TO(type, last), #type " does not end with " #last)
 
 TN_BEGIN_DECLS
 
-/* The outcome of a call; 0 is success, so calls chain with ||. Fixed width, as an enum's size is
- * the compiler's choice and an ABI's is not. Numbers are never reused. */
+/* The result of a call; 0 is success, so calls can be chained with ||. Fixed width, because the
+ * size of an enum depends on the compiler, and an ABI must not. Numbers are never reused. */
 typedef int32_t tn_status;
 
 /*  name, number, word in reports, meaning */
@@ -82,19 +82,20 @@ enum {
         TN_STATUS_COUNT
 };
 
-/* What went wrong, in the caller's own storage: nothing to free and room even to say that there is
- * no memory. Written only on failure, so `tn_error err;` needs no initialiser. Frozen at 512 bytes.
- * Thread-safety: as any local variable. */
+/* Details of a failure, in the caller's storage: nothing to free, and it works even without memory.
+ * Written only on failure, so `tn_error err;` needs no initializer. Frozen at 512 bytes.
+ * Thread-safety: as for any local variable. */
 typedef struct tn_error {
     tn_status status;
-    int32_t native_code; /* errno, CUresult, cl_int ...; 0 when there is none         */
-    char where[88];      /* the call that failed: "cuInit", "module acme: probe"       */
-    char message[416];   /* what was asked, what there is, and the nearest; one line   */
+    int32_t native_code; /* errno, CUresult, cl_int ...; 0 if there is none      */
+    char where[88];      /* the call that failed: "cuInit", "module acme: probe" */
+    char message[416];   /* expected, found, and the closest match; one line     */
 } tn_error;
 
 TN_STATIC_ASSERT(sizeof(tn_error) == 512, "tn_error is frozen at 512 bytes");
 
-/* What paths in a message are separated by, and what separates their folders. */
+/* Characters that separate paths in a message, and characters that separate the folders of a
+ * path. */
 #define TN_TEXT_SEPARATORS_ " \t\r\n\"'(),;:=<>|"
 #if defined(_WIN32)
 #define TN_TEXT_FOLDERS_ "/\\"
@@ -102,7 +103,7 @@ TN_STATIC_ASSERT(sizeof(tn_error) == 512, "tn_error is frozen at 512 bytes");
 #define TN_TEXT_FOLDERS_ "/"
 #endif
 
-/* Finds the longest path in `text`: a word that begins as paths do. Returns NULL if there is none. */
+/* Returns the longest path in `text`: a word that begins like a path. NULL if there is none. */
 static inline const char *tn_text_longest_path(const char *text, size_t *out_length)
 {
     const char *longest = NULL;
@@ -120,8 +121,8 @@ static inline const char *tn_text_longest_path(const char *text, size_t *out_len
     return longest;
 }
 
-/* How many bytes of `text` a cut at `keep` leaves: none of a character, and none of a word with a '/' unless the text
- * begins with it. */
+/* Returns how many bytes remain if `text` is truncated at `keep`: does not split a character, and
+ * does not split a path unless the text begins with it. */
 static inline size_t tn_text_cut_at(const char *text, size_t keep)
 {
     while (keep > 0 && ((unsigned char)text[keep] & 0xC0u) == 0x80u)
@@ -135,9 +136,9 @@ static inline size_t tn_text_cut_at(const char *text, size_t keep)
     return begin;
 }
 
-/* Copies `from` into `to`, which holds `size` bytes. `size` is at least 4. In a text too long, "..." stands for the
- * leading folders of the longest path, as many as need be: ".../lib/libfoo.so". If that is not enough, the text is cut
- * between characters, not inside a path, and ends in "...". */
+/* Copies `from` into `to`, which holds `size` bytes, at least 4. If the text is too long, "..."
+ * replaces as many leading folders of the longest path as needed: ".../lib/libfoo.so". If that is
+ * not enough, the text is truncated between characters, not inside a path, and ends in "...". */
 static inline void tn_text_fit(char *to, size_t size, const char *from)
 {
     size_t length = strlen(from), path_length = 0;
@@ -156,7 +157,8 @@ static inline void tn_text_fit(char *to, size_t size, const char *from)
         memcpy(to + keep + 3, path + at, strlen(path + at) + 1);
 }
 
-/* Bytes of the UTF-8 character (RFC 3629) at the start of `text`; 0 if there is none, or a control character. */
+/* Number of bytes of the UTF-8 character (RFC 3629) at the start of `text`; 0 if it is invalid or a
+ * control character. */
 static inline size_t tn_text_character(const char *text)
 {
     const unsigned char *b = (const unsigned char *)text;
@@ -173,8 +175,8 @@ static inline size_t tn_text_character(const char *text)
     return size;
 }
 
-/* Replaces the byte at `at` by \xNN in a text of `length` bytes, of which `most` fit. Returns the new length: the end is
- * dropped if it does not fit. */
+/* Replaces the byte at `at` by \xNN in a text of `length` bytes, in a buffer that holds `most`.
+ * Returns the new length; the end of the text is dropped if it does not fit. */
 static inline size_t tn_text_escape_byte(char *text, size_t at, size_t length, size_t most)
 {
     static const char digits[] = "0123456789abcdef";
@@ -189,8 +191,9 @@ static inline size_t tn_text_escape_byte(char *text, size_t at, size_t length, s
     return at + own + rest;
 }
 
-/* Makes one line of UTF-8 of a text in `size` bytes, at least 4: a byte of a control character, and one that is no
- * UTF-8, becomes \xNN. If the text then does not fit, it is cut and ends in "...". */
+/* Makes a text one line of valid UTF-8, in a buffer of `size` bytes, at least 4: bytes of control
+ * characters and bytes that are not UTF-8 become \xNN. If the text then does not fit, it is
+ * truncated and ends in "...". */
 static inline void tn_text_escape(char *text, size_t size)
 {
     size_t at = 0, fits = 0, length = strlen(text), whole = length, bytes;
@@ -207,8 +210,9 @@ static inline void tn_text_escape(char *text, size_t size)
         memcpy(text + fits, "...", 4);
 }
 
-/* Fills `err`, if there is one, and returns `status`: `return tn_fail(err, TN_IO, errno, ...)`.
- * `where` and the formatted message are cut to fit and made one line of UTF-8 each: what they quote may be any bytes. */
+/* Fills `err`, unless it is NULL, and returns `status`: `return tn_fail(err, TN_IO, errno, ...)`.
+ * `where` and the formatted message are truncated to fit, and each is made one line of UTF-8,
+ * because they may quote any bytes. */
 TN_PRINTF(5, 0)
 static inline tn_status tn_fail_v(tn_error *err, tn_status status, int32_t native_code,
                                   const char *where, const char *format, va_list arguments)
@@ -238,9 +242,9 @@ static inline tn_status tn_fail(tn_error *err, tn_status status, int32_t native_
     return status;
 }
 
-/* One function of a vendor's library and where its address goes in the module's own table.
- * `name` may end in "@VERSION" to ask for that symbol version, and may begin with "?" when the
- * module can do without it; the slot of an absent one is NULL. Frozen. */
+/* One function of a vendor library, and the offset of its address in the module's own table. `name`
+ * may end in "@VERSION" to request that symbol version, and may begin with "?" if the symbol is
+ * optional; the slot of a missing optional symbol is NULL. Frozen. */
 typedef struct tn_symbol {
     const char *name;
     size_t offset;
@@ -248,10 +252,10 @@ typedef struct tn_symbol {
 
 TN_STATIC_ASSERT(sizeof(tn_symbol) == 2 * sizeof(void *), "tn_symbol is frozen at two words");
 
-/* How much a log line matters. */
+/* Severity of a log line. */
 enum { TN_LOG_OFF = 0, TN_LOG_ERROR, TN_LOG_WARNING, TN_LOG_INFO, TN_LOG_DEBUG };
 
-/* One piece of a parallel loop: `index` runs over [0, count). */
+/* One iteration of a parallel loop: `index` is in [0, count). */
 typedef void tn_task(void *user, int64_t index);
 
 TN_END_DECLS

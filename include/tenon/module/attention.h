@@ -1,5 +1,5 @@
-/* Attention, for authors of kernels whose tables lie in memory they can read: which keys a query sees,
- * where sequences lie, which page a key is on, which weights dropout keeps.
+/* Attention helpers for authors of kernels that can read the tables in memory: which keys a query
+ * sees, where sequences are, which page a key is on, which weights dropout keeps.
  *
  *     tn_sequence s;
  *     if (tn_attention_check(run, err))
@@ -10,11 +10,11 @@
  *             int64_t first, count = tn_attention_seen(at, i, s.queries, s.keys, &first);
  *             ...
  *
- * A kernel must leave keys out that are excluded for a query, by their places or by a mask: K and V may hold NaN and
- * infinity there, and a weight of 0 makes NaN of both. Keys that are not excluded are never left out, even where their
- * weight is 0. See op.h.
+ * A kernel must skip keys that are excluded for a query, by position or by a mask: K and V may
+ * contain NaN and infinity there, and multiplying these by a weight of 0 gives NaN. A kernel must
+ * not skip keys that are not excluded, even if their weight is 0. See op.h.
  *
- * Thread-safety: functions of their arguments, from any thread. */
+ * Thread-safety: functions of their arguments only; callable from any thread. */
 #ifndef TENON_MODULE_ATTENTION_H
 #define TENON_MODULE_ATTENTION_H
 
@@ -23,17 +23,18 @@
 
 TN_BEGIN_DECLS
 
-/* Where a sequence lies. Its query i is row first_query + i of [batch] of Q, OUT and LSE; its key j is row
- * first_key + j of [batch] of K and V, unless it is on a page. */
+/* The position of a sequence. Its query i is row first_query + i of [batch] of Q, OUT and LSE; its
+ * key j is row first_key + j of [batch] of K and V, unless it is on a page. */
 typedef struct tn_sequence {
-    int64_t batch; /* 0 of what is packed */
+    int64_t batch; /* 0 if packed */
     int64_t first_query;
     int64_t first_key;
     int64_t queries;
     int64_t keys;
 } tn_sequence;
 
-/* How many keys query i of a sequence sees by its place, of `keys`, from *out_first on. */
+/* Returns how many of the `keys` keys query i of a sequence sees by position, and the first of them
+ * in *out_first. */
 static inline int64_t tn_attention_seen(const tn_attention_op *at, int64_t i, int64_t queries,
                                         int64_t keys, int64_t *out_first)
 {
@@ -44,7 +45,7 @@ static inline int64_t tn_attention_seen(const tn_attention_op *at, int64_t i, in
     return end > first ? end - first : 0;
 }
 
-/* An element of a table of i32, which need not be aligned. */
+/* Reads an element of an i32 table, with any alignment. */
 static inline int64_t tn_attention_entry_(const tn_run *run, int32_t operand, int64_t i, int64_t j)
 {
     const tn_layout *layout = &run->op->operand[operand];
@@ -60,7 +61,7 @@ static inline int tn_attention_has_(const tn_run *run, int32_t operand)
     return run->op->kind == TN_OP_ATTENTION && run->op->operand[operand].dtype != TN_DTYPE_NONE;
 }
 
-/* Entry i of a table of one dimension, when it is from `least` to `most`. */
+/* Reads entry i of a one-dimensional table; fails unless it is from `least` to `most`. */
 static inline tn_status tn_attention_take_(const tn_run *run, int32_t operand, const char *name,
                                            int64_t i, int64_t least, int64_t most, int64_t *out,
                                            tn_error *err)
@@ -74,7 +75,7 @@ static inline tn_status tn_attention_take_(const tn_run *run, int32_t operand, c
     return TN_OK;
 }
 
-/* Where sequence b begins in one of `total` rows, and how many of at most `most` it has. */
+/* Reads where sequence b begins among `total` rows, and its number of rows, at most `most`. */
 static inline tn_status tn_attention_span_(const tn_run *run, int32_t operand, const char *name,
                                            int64_t b, int64_t total, int64_t most,
                                            int64_t *out_first, int64_t *out_count, tn_error *err)
@@ -92,8 +93,9 @@ static inline tn_status tn_attention_span_(const tn_run *run, int32_t operand, c
     return TN_OK;
 }
 
-/* Sequence b of a run of attention or attention-backward. TN_INVALID_ARGUMENT for starts that fall, lie
- * outside or are farther apart than the op says, and for a length that is more than there are keys. */
+/* Reads sequence b of a run of attention or attention-backward. Fails with TN_INVALID_ARGUMENT if
+ * the starts decrease, are out of range or are farther apart than the op says, or if a length
+ * exceeds the number of keys. */
 static inline tn_status tn_attention_sequence(const tn_run *run, int64_t b, tn_sequence *out,
                                               tn_error *err)
 {
@@ -119,8 +121,8 @@ static inline tn_status tn_attention_sequence(const tn_run *run, int64_t b, tn_s
     return status;
 }
 
-/* The page, of the first dimension of K and V, that has keys p * page and on of sequence b.
- * TN_INVALID_ARGUMENT when there is no such page. */
+/* Reads the page number (index in the first dimension of K and V) of the keys of sequence b from p
+ * * page on. Fails with TN_INVALID_ARGUMENT if there is no such page. */
 static inline tn_status tn_attention_page(const tn_run *run, int64_t b, int64_t p, int64_t *out,
                                           tn_error *err)
 {
@@ -134,8 +136,9 @@ static inline tn_status tn_attention_page(const tn_run *run, int64_t b, int64_t 
     return TN_OK;
 }
 
-/* All sequences of a run and the pages of the keys that are seen; of pages whose keys no query sees by
- * its place, the table may have anything. What passes here fails in neither function above. */
+/* Checks all sequences of a run and the pages of the keys that are seen. Table entries of pages
+ * whose keys no query sees by position are not checked. If this succeeds, the two functions above
+ * do not fail. */
 static inline tn_status tn_attention_check(const tn_run *run, tn_error *err)
 {
     const tn_attention_op *at = &run->op->as.attention;
@@ -155,7 +158,7 @@ static inline tn_status tn_attention_check(const tn_run *run, tn_error *err)
     return status;
 }
 
-/* Whether dropout keeps the weight of key j for query i of head h in sequence b. */
+/* Returns 1 if dropout keeps the weight of key j for query i of head h in sequence b. */
 static inline int tn_attention_keeps(const tn_attention_op *at, int64_t b, int64_t h, int64_t i,
                                      int64_t j)
 {

@@ -1,13 +1,13 @@
-/* Instructions of processors, as bits that kernels of the cpu platform ask for.
+/* Processor features, as bits that kernels of the cpu platform require.
  * Thread-safety: constants. */
 #ifndef TENON_MODULE_CPU_H
 #define TENON_MODULE_CPU_H
 
 #include "abi.h"
 
-/*  Name, bit, word in reports and masks. A bit is set only when the instructions exist, the system
- *  saves the registers they use, and all that the feature builds on is set too; for AMX once the
- *  process has the system's permission. Bits are never reused. */
+/* Name, bit, word in reports and masks. A bit is set only if the instructions exist, the system
+ * saves their registers, and every feature that this one depends on is set too; for AMX, only once
+ * the process has the system's permission. Bits are never reused. */
 #define TN_CPU_FEATURE_LIST(X)        \
     X(SSE2, 0, "sse2")                \
     X(SSE41, 1, "sse4.1")             \

@@ -1,4 +1,4 @@
-/* What is known of one device, as its platform tells it and as a program reads it.
+/* Properties of a device, as its platform reports them and as a program reads them.
  * Thread-safety: types without state. */
 #ifndef TENON_MODULE_DEVICE_H
 #define TENON_MODULE_DEVICE_H
@@ -7,14 +7,14 @@
 
 TN_BEGIN_DECLS
 
-/* What generation of hardware: 9.0 is {9, 0}. Only devices of one platform compare. Frozen. */
+/* Hardware generation: 9.0 is {9, 0}. Comparable only between devices of one platform. Frozen. */
 typedef struct tn_capability {
     int32_t major;
     int32_t minor;
 } tn_capability;
 
-/* A number that may be unknown. `origin` is one line for reports: where the value is from, or why
- * there is none. Frozen at 128 bytes. */
+/* A number that may be unknown. `origin` is one line for reports: the source of the value, or why
+ * it is unknown. Frozen at 128 bytes. */
 typedef struct tn_fact {
     int64_t value; /* 0 unless known */
     int32_t known;
@@ -41,7 +41,7 @@ static inline tn_fact tn_fact_unknown(const char *why)
     return fact;
 }
 
-/* Numbers a device may have: field, word in descriptions and reports, unit, meaning. */
+/* Numbers that a device may have: field, word in descriptions and reports, unit, meaning. */
 #define TN_DEVICE_NUMBER_LIST(X)                                                            \
     X(memory_bytes, "memory", "bytes", "memory of the device, all of it")                   \
     X(numa_node, "numa_node", "", "the system's number of the memory node it hangs on")     \
@@ -64,7 +64,8 @@ static inline tn_fact tn_fact_unknown(const char *why)
     X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")            \
     X(triton_capable, "triton_capable", "", "1: kernels in Triton could run on it")
 
-/* Bits of tn_device_properties.known: numbers from below, what is no number from above. */
+/* Bits of tn_device_properties.known: numbers from bit 0 upwards, other properties from bit 63
+ * downwards. */
 enum {
 #define TN_DEVICE_NUMBER_INDEX_(field, word, unit, meaning) TN_DEVICE_NUMBER_INDEX_##field,
     TN_DEVICE_NUMBER_LIST(TN_DEVICE_NUMBER_INDEX_)
@@ -74,41 +75,41 @@ enum {
 };
 #define TN_DEVICE_KNOWS(field) (UINT64_C(1) << TN_DEVICE_NUMBER_INDEX_##field)
 
-/* Most dtypes that one device lists. */
+/* Maximum number of dtypes that a device lists. */
 #define TN_DEVICE_DTYPES_MAX 32
 
-/* What does not change while the process lives. Texts that are unknown are "", numbers whose bit of
- * `known` is not set are 0. */
+/* Properties that do not change while the process runs. Unknown strings are ""; numbers whose bit
+ * in `known` is not set are 0. */
 typedef struct tn_device_properties {
     size_t struct_size;
     uint64_t known;        /* TN_DEVICE_KNOWS(clock_khz) | ..., TN_DEVICE_KNOWS(capability) */
-    char name[128];        /* "NVIDIA H200"                                    */
-    char uuid[48];         /* "GPU-8-4-4-4-12" or 8-4-4-4-12                    */
-    char bus[32];          /* "0000:3b:00.0"                                   */
-    char architecture[32]; /* "sm_90a", "gfx942", "x86_64"                      */
+    char name[128];        /* "NVIDIA H200"                                                 */
+    char uuid[48];         /* "GPU-8-4-4-4-12" or 8-4-4-4-12                                */
+    char bus[32];          /* "0000:3b:00.0"                                                */
+    char architecture[32]; /* "sm_90a", "gfx942", "x86_64"                                  */
     tn_capability capability;
-    tn_dtype dtypes[TN_DEVICE_DTYPES_MAX]; /* it computes with; the first is the default; 0 ends */
+    tn_dtype dtypes[TN_DEVICE_DTYPES_MAX]; /* supported; default first; ends with 0 */
 #define TN_DEVICE_NUMBER_FIELD_(field, word, unit, meaning) int64_t field;
     TN_DEVICE_NUMBER_LIST(TN_DEVICE_NUMBER_FIELD_)
 #undef TN_DEVICE_NUMBER_FIELD_
 } tn_device_properties;
 TN_ENDS_WITH(tn_device_properties, triton_capable);
 
-/* How memory stands now. Reading it changes no statistic. */
+/* The current state of memory. Reading it changes no statistics. */
 typedef struct tn_device_memory {
     size_t struct_size;
-    tn_fact total;     /* what this process could have at most: the device's, or a limit's */
-    tn_fact available; /* of it, now                                                       */
-    tn_fact in_use;    /* what this process holds of it now                                */
+    tn_fact total;     /* most that this process can have: the device's, or a limit */
+    tn_fact available; /* available now                                             */
+    tn_fact in_use;    /* used by this process now                                  */
 } tn_device_memory;
 TN_ENDS_WITH(tn_device_memory, in_use);
 
-/* How data gets from one device to another of the same platform. */
+/* How data is copied from one device to another of the same platform. */
 enum {
     TN_LINK_UNKNOWN = 0,
     TN_LINK_STAGED, /* through host memory             */
     TN_LINK_BUS,    /* directly, over the system's bus */
-    TN_LINK_FABRIC  /* directly, over links of its own */
+    TN_LINK_FABRIC  /* directly, over dedicated links  */
 };
 
 TN_END_DECLS

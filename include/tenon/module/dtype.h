@@ -1,4 +1,4 @@
-/* Element types, in the same words as DLPack: code, bits, lanes.
+/* Element types, encoded as in DLPack: code, bits, lanes.
  * Thread-safety: constants. */
 #ifndef TENON_MODULE_DTYPE_H
 #define TENON_MODULE_DTYPE_H
@@ -8,7 +8,7 @@
 TN_BEGIN_DECLS
 
 /* code in the low byte, bits in the next, lanes in the upper half: the bytes of a DLDataType on a
- * little-endian machine. 0 is no type and ends lists. */
+ * little-endian machine. 0 is no dtype and terminates lists. */
 typedef uint32_t tn_dtype;
 
 #define TN_DTYPE(code, bits, lanes) \

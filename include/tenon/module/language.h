@@ -9,10 +9,10 @@ TN_BEGIN_DECLS
 
 typedef struct tn_language_row {
     size_t struct_size;
-    const char *name;     /* "nvrtc", "opencl-c", "host-c" */
-    const char *platform; /* "cuda"                        */
-    const char *remedy;   /* what to install when its compiler is absent, or NULL */
-    /* The compiler's version as "major.minor", or why there is none (TN_UNAVAILABLE). */
+    const char *name;     /* "nvrtc", "opencl-c", "host-c"                       */
+    const char *platform; /* "cuda"                                              */
+    const char *remedy;   /* what to install if its compiler is missing, or NULL */
+    /* Returns the version of the compiler, or fails with TN_UNAVAILABLE and the reason. */
     tn_status (*version)(const tn_host *host, uint32_t *out_major, uint32_t *out_minor,
                          tn_error *err);
 } tn_language_row;
