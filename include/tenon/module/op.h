@@ -1,8 +1,8 @@
-/* Ops: what is to be computed, as a descriptor without data. The core makes and checks it, kernels
- * read it.
+/* Ops: descriptors of a computation, without data. The core creates and checks them; kernels read
+ * them.
  *
- * Operands have a layout each: dtype, shape, strides. What an op asks beyond the plain computation is
- * a bit of `uses`; a kernel that does not honour every one of them is not asked. So a kernel that was
+ * Each operand has a layout: dtype, shape, strides. Every feature beyond the plain computation is a
+ * bit of `uses`; a kernel that does not support all of these bits is not considered. So a kernel
  * built before a feature existed can never ignore it.
  *
  * Thread-safety: types without state. */
@@ -13,7 +13,7 @@
 
 TN_BEGIN_DECLS
 
-/*  Name, number, word of the problem's text. Numbers are never reused. */
+/* Name, number, word in the text of a problem. Numbers are never reused. */
 #define TN_OP_LIST(X)                               \
     X(MATMUL, 1, "matmul")                          \
     X(PERMUTE, 2, "permute")                        \
@@ -37,30 +37,31 @@ enum {
         TN_OP_COUNT
 };
 
-/* Most dimensions and operands of an op. */
+/* Maximum number of dimensions and of operands of an op. */
 #define TN_OP_RANK_MAX     8
 #define TN_OP_OPERANDS_MAX 16
 
-/* Alignments are powers of two up to this one. */
+/* Alignments are powers of two, at most this. */
 #define TN_OP_ALIGNMENT_MAX 64
 
-/* One operand. Absent: dtype 0, and nothing else of it is set. */
+/* One operand. If it is absent, dtype is 0 and no other field is set. */
 typedef struct tn_layout {
     tn_dtype dtype;
     int32_t rank;
-    int64_t alignment; /* of its first element, in bytes; for a kernel, at most the row's */
+    int64_t alignment; /* of its first element, in bytes; kernels see at most their row's */
     int64_t shape[TN_OP_RANK_MAX];  /* the first `rank` of them */
-    int64_t stride[TN_OP_RANK_MAX]; /* in elements; 0 where one element serves a whole dimension */
+    int64_t stride[TN_OP_RANK_MAX]; /* in elements; 0 along broadcast dimensions */
 } tn_layout;
 
-/* matmul: out = activation(alpha * A B + beta * out + bias). A is [batch..., m, k], B [batch..., k, n],
- * out [batch..., m, n], all of one rank: what is broadcast has stride 0, what is transposed has the
- * strides of that. A bias has out's shape and strides of 0 where it is broadcast. With beta 0, what is
- * in out is never read; with alpha 0, A and B may be read or not. Sums are made in `acc`, and all else up to
- * the last rounding.
+/* matmul: out = activation(alpha * A B + beta * out + bias). A is [batch..., m, k], B [batch..., k,
+ * n], out [batch..., m, n], all of the same rank. Broadcast operands have stride 0; transposed
+ * operands have transposed strides. A bias has out's shape, with stride 0 where it is broadcast. If
+ * beta is 0, out is never read; if alpha is 0, A and B may or may not be read. Sums, and everything
+ * else before the final rounding, are computed in `acc`.
  *
- * A and B of 8-bit floats may have scales of f32: what is summed for an output is multiplied by both. They have
- * out's shape; SCALE_A has strides of 0 along n, SCALE_B along m, and wherever else one number serves all. */
+ * A and B of 8-bit floats may have f32 scales: the sum for an output is multiplied by both. They
+ * have out's shape; SCALE_A has stride 0 along n, SCALE_B along m, and both wherever one number is
+ * broadcast. */
 enum {
     TN_MATMUL_A = 0,
     TN_MATMUL_B,
@@ -87,15 +88,15 @@ enum {
 
 #define TN_MATMUL_USES_LIST(X)                                                              \
     X(BATCH, 0, "batch")         /* more than one matrix                                 */ \
-    X(BROADCAST, 1, "broadcast") /* one matrix of A or B serves several                  */ \
-    X(TRANSPOSE, 2, "transpose") /* A or B lies by columns                               */ \
-    X(STRIDES, 3, "strides")     /* neither rows nor columns of an operand are together  */ \
+    X(BROADCAST, 1, "broadcast") /* a matrix of A or B is broadcast over the batch       */ \
+    X(TRANSPOSE, 2, "transpose") /* A or B is column-major                               */ \
+    X(STRIDES, 3, "strides")     /* an operand has neither contiguous rows nor columns   */ \
     X(ALPHA, 4, "alpha")         /* alpha is not 1                                       */ \
     X(BETA, 5, "beta")           /* beta is not 0                                        */ \
     X(BIAS, 6, "bias")                                                                      \
     X(ACTIVATION, 7, "activation")                                                          \
-    X(OUT_DTYPE, 8, "out") /* out is of another dtype than is usual for A and B    */       \
-    X(ACC, 9, "acc")       /* sums are asked for in another dtype than is usual    */       \
+    X(OUT_DTYPE, 8, "out") /* out's dtype is not the default for A and B           */       \
+    X(ACC, 9, "acc")       /* acc is not the default                               */       \
     X(SCALES, 10, "scales")                                                                 \
     X(FAR_FACTORS, 11,                                                                      \
       "far-factors") /* alpha or beta is outside f32's range, where f32 is multiplied */
@@ -105,38 +106,39 @@ enum {
 #undef TN_OP_WORD_
 };
 
-/* Dimensions that one plan of a kernel may serve at any value. */
+/* Dimensions for which one plan of a kernel may serve any value. */
 enum { TN_MATMUL_DIM_M = 1, TN_MATMUL_DIM_N = 2, TN_MATMUL_DIM_K = 4, TN_MATMUL_DIM_BATCH = 8 };
 
 typedef struct tn_matmul_op {
     int64_t m, n, k;
-    int64_t matrices;   /* the product of the batch's dimensions */
-    int32_t batch_rank; /* dimensions before the last two        */
-    int32_t activation; /* TN_ACT_...                            */
-    tn_dtype acc;       /* what products are summed in           */
-    int32_t grouped;    /* 1: of several that are queued at once; what is computed is the same */
+    int64_t matrices;   /* product of the batch dimensions                               */
+    int32_t batch_rank; /* number of dimensions before the last two                      */
+    int32_t activation; /* TN_ACT_...                                                    */
+    tn_dtype acc;       /* dtype of the accumulator                                      */
+    int32_t grouped;    /* 1: one of several queued at once; the computation is the same */
     double alpha;
     double beta;
 } tn_matmul_op;
 
-/* Ops on elements and on rows of them. Layouts have one rank and one shape, but where said.
+/* Elementwise and row ops. All operands have the same rank and shape, unless stated.
  *
- *     permute  out = in, of one dtype; in's dimensions are already in out's order
- *     cast     out = in as another dtype: floats to nearest even; to integers cut towards zero, what is
- *              too great becomes the greatest or least, a NaN becomes 0; to bool: not zero, in either
- *              part; else of complex numbers the real part
+ *     permute  out = in, same dtype; in's dimensions are already in out's order
+ *     cast     out = in converted to another dtype. To floats: round to nearest even. To integers:
+ *              truncate towards zero, out-of-range values saturate, NaN becomes 0. To bool: nonzero,
+ *              in either part of a complex number. Otherwise the real part of a complex number
  *     fill     out = value; there is no IN
  *     unary    out = f(in)
  *     binary   out = f(in, other)
- *     reduce   out's last `axes` dimensions are 1, with stride 0: over them all of in's are taken
+ *     reduce   the last `axes` dimensions of out are 1, with stride 0; in is reduced over them
  *     softmax  along the last dimension: exp(in - max) / sum; with the bit LOG its logarithm
- *     norm     along the last dimension, of `size`; weight and bias have in's shape, with stride 0 in all
- *              dimensions but the last. layer: (in - mean) / sqrt(variance + epsilon);
+ *     norm     along the last dimension, of `size`; weight and bias have in's shape, with stride 0
+ *              in all dimensions except the last. layer: (in - mean) / sqrt(variance + epsilon);
  *              rms: in / sqrt(mean of squares + epsilon); then times weight, plus bias
- *     rotary   the first `size` of the last dimension are turned in pairs (x, y) to
- *              (x cos - y sin, x sin + y cos), the others are copied. Cos and sin have in's shape but for
- *              the last dimension, which is size / 2. halves: x is element i, y element i + size / 2;
- *              pairs: x is element 2 i, y element 2 i + 1
+ *     rotary   rotary position embedding: the first `size` elements of the last dimension are
+ *              rotated in pairs: (x, y) becomes (x cos - y sin, x sin + y cos); the others are
+ *              copied. Cos and sin have in's shape, except that the last dimension is size / 2.
+ *              halves: x is element i, y is element i + size / 2;
+ *              pairs: x is element 2 i, y is element 2 i + 1
  *
  * Floats narrower than 32 bits are computed in f32 and rounded once. */
 enum { TN_EACH_IN = 0, TN_EACH_OUT = 1, TN_EACH_OTHER = 2 };
@@ -156,7 +158,8 @@ enum { TN_NORM_WEIGHT = 2, TN_NORM_BIAS = 3, TN_ROTARY_COS = 2, TN_ROTARY_SIN = 
     X(GELU_TANH, 10, "gelu-tanh") \
     X(SILU, 11, "silu")
 
-/* Division of integers cuts towards zero; by zero it gives 0. max and min of a NaN are a NaN. */
+/* Integer division truncates towards zero; division by zero gives 0. If an operand is NaN, max and
+ * min are NaN. */
 #define TN_BINARY_LIST(X) \
     X(ADD, 0, "add")      \
     X(SUB, 1, "sub")      \
@@ -165,7 +168,8 @@ enum { TN_NORM_WEIGHT = 2, TN_NORM_BIAS = 3, TN_ROTARY_COS = 2, TN_ROTARY_SIN = 
     X(MAX, 4, "max")      \
     X(MIN, 5, "min")
 
-/* Sums of integers wrap in out's dtype. Of nothing: sum 0, prod 1, mean a NaN; max and min refuse. */
+/* Integer sums wrap in out's dtype. Over zero elements: sum is 0, prod 1, mean NaN; max and min
+ * fail. */
 #define TN_REDUCE_LIST(X) \
     X(SUM, 0, "sum")      \
     X(MEAN, 1, "mean")    \
@@ -208,14 +212,14 @@ enum {
 };
 
 #define TN_EACH_USES_LIST(X)                                                                  \
-    X(STRIDES, 0, "strides")     /* an operand is not dense, apart from what is broadcast  */ \
-    X(BROADCAST, 1, "broadcast") /* an input has a stride of 0; not weight, bias of norm   */ \
-    X(OUT_DTYPE, 2, "out")       /* out is of another dtype than in; not of cast           */ \
+    X(STRIDES, 0, "strides")     /* an operand is not contiguous, not counting broadcasts  */ \
+    X(BROADCAST, 1, "broadcast") /* an input has stride 0; not weight, bias of norm        */ \
+    X(OUT_DTYPE, 2, "out")       /* out's dtype differs from in's; not for cast            */ \
     X(IN_PLACE, 3, "in-place")   /* out is in: same memory, same layout                    */ \
     X(LOG, 4, "log")             /* softmax                                                */ \
     X(WEIGHT, 5, "weight")       /* norm                                                   */ \
     X(BIAS, 6, "bias")           /* norm                                                   */ \
-    X(PARTIAL, 7, "partial")     /* rotary: some of the last dimension is only copied      */
+    X(PARTIAL, 7, "partial")     /* rotary: part of the last dimension is only copied      */
 enum {
 #define TN_OP_WORD_(NAME, bit, word) TN_EACH_USES_##NAME = 1 << bit,
     TN_EACH_USES_LIST(TN_OP_WORD_)
@@ -224,64 +228,67 @@ enum {
 enum { TN_EACH_DIM_ALL = 1 };
 
 typedef struct tn_each_op {
-    int32_t kind;     /* TN_UNARY_..., TN_BINARY_..., TN_REDUCE_..., TN_NORM_..., TN_ROTARY_...  */
-    int32_t axes;     /* reduce                                                                  */
-    int64_t elements; /* of out                                                                  */
-    int64_t rows;     /* softmax, norm, rotary: all dimensions but the last; reduce: elements    */
-    int64_t size;     /* softmax, norm: the last dimension; rotary: what is turned of it; reduce:
-                         elements that go into one                                               */
-    double value;     /* fill: the number; norm: epsilon                                         */
-    double imaginary; /* fill of complex numbers                                                 */
+    int32_t kind;     /* TN_UNARY_..., TN_BINARY_..., TN_REDUCE_..., TN_NORM_..., TN_ROTARY_... */
+    int32_t axes;     /* reduce                                                                 */
+    int64_t elements; /* number of elements of out                                              */
+    int64_t rows;     /* softmax, norm, rotary: product of all dimensions but the last; reduce:
+                         elements */
+    int64_t size;     /* softmax, norm: the last dimension; rotary: the part of it that is
+                         rotated; reduce: elements reduced into one */
+    double value;     /* fill: the number; norm: epsilon */
+    double imaginary; /* fill of a complex dtype         */
 } tn_each_op;
 
-/* attention: of each query the values of the keys that it sees, by how near they are.
+/* attention: for each query, the average of the values of the keys it sees, weighted by the softmax
+ * of the scores.
  *
  *     score  = cap(scale q . k) + mask           cap(x) = softcap tanh(x / softcap), or x
  *     out    = sum of exp(score - lse) v         over the keys that are seen
- *     lse    = ln(sum of exp(score))             natural; a sink is one more score in it, without a value
+ *     lse    = ln(sum of exp(score))             natural; a sink adds one more score, without a value
  *
- * A query that sees no key has out 0 and lse -infinity (its sink, with one). Scores and sums are made in
- * f32, of f64 in f64; 16-bit operands are not rounded between, but for weights that go into the second
- * product, which may be rounded to their dtype.
+ * For a query that sees no key, out is 0 and lse is -infinity (with a sink, lse is the sink).
+ * Scores and sums are computed in f32, for f64 in f64. Intermediate results are not rounded to
+ * 16-bit dtypes, except the weights for the second product, which may be.
  *
- * Whichever way they lie, Q is [batch, heads, queries, size], K [batch, groups, keys, size], V [batch,
- * groups, keys, value size], OUT [batch, heads, queries, value size], LSE [batch, heads, queries]; head h
- * reads group h / (heads / groups). MASK is [batch, heads, queries, keys], with strides of 0 where it is
- * broadcast: of bool, true is seen; of floats, it is added. SINKS is [heads].
+ * Whatever the order in memory, Q is [batch, heads, queries, size], K [batch, groups, keys, size],
+ * V [batch, groups, keys, value size], OUT [batch, heads, queries, value size], LSE [batch, heads,
+ * queries]; head h reads group h / (heads / groups). MASK is [batch, heads, queries, keys], with
+ * stride 0 where it is broadcast: in a boolean mask, true is seen; a float mask is added. SINKS is
+ * [heads].
  *
- * A key is excluded for a query by its place, by a length, by false in a mask of bool or by -infinity in a mask
- * of floats; all other keys are seen. Every kernel must hold these rules, to which NaN and infinity in K and V
- * are no exception:
+ * A key is excluded for a query by its position, by a length, by false in a boolean mask or by
+ * -infinity in a float mask; all other keys are seen. Every kernel must follow these rules, also
+ * for NaN and infinity in K and V:
  *
- *   - An excluded key contributes nothing: results are as if it were not there, whatever K and V hold. A tile
- *     that has excluded keys must not multiply their values by weights of 0.
- *   - A key that is seen contributes its weight times its value by the rules of IEEE 754, also where the weight
- *     is 0, because the score is -infinity or because exp underflows. So a NaN in V is a NaN in its column of
- *     every query that sees it. An infinity in V is that infinity, or a NaN where the weight is below what the
- *     kernel computes with: 2^-126 of the greatest weight, 2^-1022 of f64, 2^-24 of weights that are rounded to
- *     f16.
- *   - A weight that dropout does not keep is part of lse and contributes nothing to out.
+ *   - An excluded key contributes nothing: results are as if it did not exist, whatever K and V
+ *     contain. In a tile with excluded keys, their values must not be multiplied by weights of 0.
+ *   - A key that is seen contributes its weight times its value by the rules of IEEE 754, even if
+ *     the weight is 0, because the score is -infinity or because exp underflows. So a NaN in V gives
+ *     NaN in its column for every query that sees it. An infinity in V gives that infinity, or NaN
+ *     if the weight underflows in the kernel: below 2^-126 of the largest weight, 2^-1022 for f64,
+ *     2^-24 for weights that are rounded to f16.
+ *   - A weight that dropout drops is part of lse and contributes nothing to out.
  *   - A query whose scores are all -infinity counts as one that sees no key.
- *   - In attention-backward an excluded key contributes to no gradient of its query and gets nothing from it; nor
- *     does a query whose LSE is -infinity. A weight that dropout did not keep gives nothing to DV and takes
- *     nothing from V.
+ *   - In attention-backward, an excluded key contributes to no gradient of its query and gets no
+ *     gradient from it; the same holds for all keys of a query whose LSE is -infinity. A weight that
+ *     dropout dropped contributes nothing to DV and gets nothing from V.
  *
- * Packed, sequences lie one behind the other: Q, OUT and LSE have one batch and all queries, K and V all
- * keys; STARTS_Q and STARTS_K are [batch + 1] of i32, where each begins and the last ends. LENGTHS are
- * [batch] of i32: so many keys of each are there, the rest is never read. PAGES is [batch, pages of a
- * sequence] of i32: K and V are [pages, groups, page, size], and key j of sequence b is row j % page of
- * the page PAGES[b][j / page].
+ * Packed: sequences are stored one after another. Q, OUT and LSE have a batch of one and all
+ * queries, K and V all keys. STARTS_Q and STARTS_K are i32 [batch + 1]: where each sequence begins
+ * and the last one ends. LENGTHS is i32 [batch]: the number of valid keys of each sequence; the
+ * rest is never read. PAGES is i32 [batch, pages of a sequence]: K and V are [pages, groups, page,
+ * size], and key j of sequence b is row j % page of the page PAGES[b][j / page].
  *
- * Key j is seen by query i when, with d = i + shift (+ keys - queries of the sequence, at the bottom
- * right corner), j <= d + right and j >= d - left; -1: no bound on that side.
+ * Key j is seen by query i if, with d = i + shift (+ keys - queries of the sequence, for the
+ * bottom-right corner), j <= d + right and j >= d - left; -1: no bound on that side.
  *
- * Dropout keeps weight (b, h, i, j) when the number of that place, ((b heads + h) queries + i) keys + j
- * of the uniform f32 numbers of Philox with `seed` from `offset` on, is at least `dropout`, and divides
- * what is kept by 1 - dropout.
+ * Dropout keeps weight (b, h, i, j) if its random number is at least `dropout`, and divides kept
+ * weights by 1 - dropout. The random number is number ((b heads + h) queries + i) keys + j of the
+ * uniform f32 numbers of Philox with `seed`, counted from block `offset`.
  *
- * attention-backward takes OUT and LSE as inputs, DOUT of OUT's shape, and gives DQ, DK, DV of the shapes
- * of Q, K and V. attention-merge makes one of two parts, each over keys of its own: (OUT, LSE) of
- * (IN, LSE_IN) and (OTHER, LSE_OTHER), all of OUT's and LSE's shapes. */
+ * attention-backward takes OUT and LSE as inputs and DOUT with OUT's shape, and computes DQ, DK, DV
+ * with the shapes of Q, K and V. attention-merge combines two results over different keys: computes
+ * (OUT, LSE) from (IN, LSE_IN) and (OTHER, LSE_OTHER), all with the shapes of OUT and LSE. */
 enum {
     TN_ATTENTION_Q = 0,
     TN_ATTENTION_K,
@@ -295,7 +302,7 @@ enum {
     TN_ATTENTION_LENGTHS,
     TN_ATTENTION_PAGES,
     TN_ATTENTION_OPERANDS,
-    TN_ATTENTION_DOUT = TN_ATTENTION_SINKS, /* of attention-backward, from here on */
+    TN_ATTENTION_DOUT = TN_ATTENTION_SINKS, /* attention-backward from here on */
     TN_ATTENTION_DQ,
     TN_ATTENTION_DK,
     TN_ATTENTION_DV,
@@ -312,9 +319,9 @@ enum {
 };
 
 #define TN_ATTENTION_USES_LIST(X)                                                           \
-    X(WINDOW, 0, "window")     /* queries see some keys only, by their places            */ \
-    X(MASK, 1, "mask")         /* a mask of bool                                         */ \
-    X(ADDITIVE, 2, "additive") /* a mask of floats                                       */ \
+    X(WINDOW, 0, "window")     /* position restricts the keys that queries see           */ \
+    X(MASK, 1, "mask")         /* a boolean mask                                         */ \
+    X(ADDITIVE, 2, "additive") /* a float mask                                           */ \
     X(GROUPS, 3, "groups")     /* several heads share keys and values                    */ \
     X(SOFTCAP, 4, "softcap")                                                                \
     X(SINKS, 5, "sinks")                                                                    \
@@ -323,10 +330,10 @@ enum {
     X(PACKED, 8, "packed")                                                                  \
     X(LENGTHS, 9, "lengths")                                                                \
     X(PAGES, 10, "pages")                                                                   \
-    X(VALUE_SIZE, 11, "dv")   /* values are of another size than keys                   */  \
-    X(STRIDES, 12, "strides") /* the last dimension of Q, K, V, OUT is not together     */  \
-    X(OUT_DTYPE, 13, "out")   /* out is f32 of 16-bit operands                          */  \
-    X(OFFSET, 14, "shift")    /* queries do not begin at place 0                        */
+    X(VALUE_SIZE, 11, "dv")   /* the sizes of values and keys differ                    */  \
+    X(STRIDES, 12, "strides") /* last dimension of Q, K, V, OUT not contiguous          */  \
+    X(OUT_DTYPE, 13, "out")   /* out is f32 and the operands are 16-bit                 */  \
+    X(OFFSET, 14, "shift")    /* queries do not begin at position 0                     */
 enum {
 #define TN_OP_WORD_(NAME, bit, word) TN_ATTENTION_USES_##NAME = 1 << bit,
     TN_ATTENTION_USES_LIST(TN_OP_WORD_)
@@ -340,8 +347,8 @@ enum {
 };
 enum { TN_CORNER_TOP_LEFT = 0, TN_CORNER_BOTTOM_RIGHT = 1 };
 
-/* Names that attention is asked for by: TORCH_SDPA is one of a family (sdpa.h), under NO_ATTENTION every call
- * is refused. Numbers are never reused. */
+/* Backend names for attention. TORCH_SDPA stands for a family (sdpa.h); with NO_ATTENTION every
+ * call is refused. Numbers are never reused. */
 #define TN_BACKEND_LIST(X)      \
     X(FLASH_ATTN, 1)            \
     X(SLIDING_TILE_ATTN, 2)     \
@@ -359,8 +366,8 @@ enum { TN_CORNER_TOP_LEFT = 0, TN_CORNER_BOTTOM_RIGHT = 1 };
     X(SAGE_SLA_ATTN, 14)        \
     X(NABLA_ATTN, 15)
 enum {
-    TN_BACKEND_AUTOMATIC = -1, /* of a request: whatever computes best, and no setting is asked */
-    TN_BACKEND_NONE = 0,       /* of a request: none; of an answer: a backend without a number  */
+    TN_BACKEND_AUTOMATIC = -1, /* in a request: the fastest, ignoring settings                 */
+    TN_BACKEND_NONE = 0,       /* in a request: none; in an answer: a backend without a number */
 #define TN_OP_WORD_(NAME, number) TN_BACKEND_##NAME = number,
     TN_BACKEND_LIST(TN_OP_WORD_)
 #undef TN_OP_WORD_
@@ -368,14 +375,14 @@ enum {
 };
 
 typedef struct tn_attention_op {
-    int64_t batch;         /* sequences                                             */
-    int64_t heads, groups; /* of Q; of K and V                                      */
-    int64_t queries, keys; /* of a sequence, packed or not; the most that one has   */
+    int64_t batch;         /* number of sequences                    */
+    int64_t heads, groups; /* heads of Q; heads of K and V           */
+    int64_t queries, keys; /* of the longest sequence, packed or not */
     int64_t size, value_size;
-    int64_t page; /* keys of a page; 0: none                               */
+    int64_t page; /* keys per page; 0: not paged */
     int64_t left, right, shift;
-    int32_t corner;  /* TN_CORNER_...                                         */
-    int32_t backend; /* TN_BACKEND_... that it is asked for by; 0: any        */
+    int32_t corner;  /* TN_CORNER_...                    */
+    int32_t backend; /* requested TN_BACKEND_...; 0: any */
     double scale, softcap, dropout;
     uint64_t seed, offset;
 } tn_attention_op;
@@ -383,20 +390,20 @@ typedef struct tn_attention_op {
 /* The descriptor. */
 typedef struct tn_op {
     size_t struct_size;
-    int32_t kind;  /* TN_OP_...                         */
-    int32_t count; /* of operands, absent ones included */
+    int32_t kind;  /* TN_OP_...                                 */
+    int32_t count; /* number of operands, including absent ones */
     uint64_t uses;
     tn_layout operand[TN_OP_OPERANDS_MAX];
     union {
         tn_matmul_op matmul;
         tn_each_op each;
-        tn_attention_op attention; /* of attention-merge none of it */
+        tn_attention_op attention; /* not used by attention-merge */
         int64_t room[32];
     } as;
 } tn_op;
 TN_ENDS_WITH(tn_op, as);
 
-/* The part of its kind; NULL for an op of another. */
+/* Return the part for this kind of op; NULL for an op of another kind. */
 static inline const tn_matmul_op *tn_op_matmul(const tn_op *op)
 {
     return op->kind == TN_OP_MATMUL ? &op->as.matmul : NULL;

@@ -1,10 +1,10 @@
-/* Philox 4x32 with 10 rounds: four random words as a function of a key and a counter, for whoever has to
- * make the numbers of tenon/random.h himself.
+/* Philox 4x32 with 10 rounds: four random words as a function of a key and a counter, for code that
+ * generates the numbers of tenon/random.h itself.
  *
  * After J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1,
- * 2, 3", SC 2011. This is the definition; every faster way is compared with it.
+ * 2, 3", SC 2011. This is the reference; faster implementations are compared with it.
  *
- * Thread-safety: functions of their arguments. */
+ * Thread-safety: functions of their arguments only. */
 #ifndef TENON_MODULE_PHILOX_H
 #define TENON_MODULE_PHILOX_H
 
@@ -16,10 +16,10 @@ enum { TN_PHILOX_WORDS = 4, TN_PHILOX_ROUNDS = 10 };
 
 #define TN_PHILOX_FACTOR_0 UINT32_C(0xD2511F53)
 #define TN_PHILOX_FACTOR_1 UINT32_C(0xCD9E8D57)
-#define TN_PHILOX_STEP_0   UINT32_C(0x9E3779B9) /* what the key gains each round */
+#define TN_PHILOX_STEP_0   UINT32_C(0x9E3779B9) /* added to the key each round */
 #define TN_PHILOX_STEP_1   UINT32_C(0xBB67AE85)
 
-/* NVIDIA's compiler makes more than one instruction of the plain product. */
+/* NVIDIA's compiler generates more than one instruction for the plain product. */
 static inline uint64_t tn_philox_product(uint32_t factor, uint32_t x)
 {
 #ifdef __CUDA_ARCH__
@@ -57,8 +57,8 @@ static inline void tn_philox(const uint32_t key[2], const uint32_t counter[4], u
     out[3] = x3;
 }
 
-/* The words of one block: the seed is the key, the block's index the lower half of the counter, the
- * subsequence its upper half; low words first. */
+/* Computes the words of one block: the seed is the key, the block index the lower half of the
+ * counter, the subsequence its upper half; low words first. */
 static inline void tn_philox_block(uint64_t seed, uint64_t subsequence, uint64_t block,
                                    uint32_t out[4])
 {
@@ -68,7 +68,7 @@ static inline void tn_philox_block(uint64_t seed, uint64_t subsequence, uint64_t
     tn_philox(key, counter, out);
 }
 
-/* The uniform f32 number of a word: 0, 2^-24, ..., 1 - 2^-24. */
+/* Converts a word to a uniform f32 number: 0, 2^-24, ..., 1 - 2^-24. */
 static inline float tn_philox_uniform(uint32_t word)
 {
     return (float)(int32_t)(word >> 8) * (1.0F / 16777216.0F);

@@ -10,7 +10,7 @@
 
 TN_BEGIN_DECLS
 
-/* What kind of hardware. Anyone's own is TN_PLATFORM_OOT: out of tree. */
+/* Kinds of hardware. Other platforms are TN_PLATFORM_OOT: out of tree. */
 enum {
     TN_PLATFORM_UNSPECIFIED = 0,
     TN_PLATFORM_CPU,
@@ -25,8 +25,8 @@ enum {
     TN_PLATFORM_KIND_COUNT
 };
 
-/* One copy of `rows` rows of `bytes` bytes. A negative device is the host's memory. Memory of the two
- * sides does not overlap. */
+/* Copies `rows` rows of `bytes` bytes. A negative device means host memory. Source and destination
+ * do not overlap. */
 typedef struct tn_copy_job {
     size_t struct_size;
     void *to;
@@ -34,29 +34,29 @@ typedef struct tn_copy_job {
     uint64_t bytes;
     int32_t to_device;
     int32_t from_device;
-    void *stream;        /* NULL: the default stream */
-    uint64_t rows;       /* 1 or more                                            */
-    uint64_t to_pitch;   /* bytes from the beginning of a row to that of the next */
-    uint64_t from_pitch; /* one; at least `bytes` when there is more than one     */
+    void *stream;        /* NULL: the default stream                                  */
+    uint64_t rows;       /* 1 or more                                                 */
+    uint64_t to_pitch;   /* bytes between row starts                                  */
+    uint64_t from_pitch; /* the same; both at least `bytes` if there are several rows */
 } tn_copy_job;
 TN_ENDS_WITH(tn_copy_job, from_pitch);
 
-/* Sets `bytes` bytes of a device's memory to a pattern of 1, 2, 4 or 8 bytes, over and over; `bytes`
- * is a multiple of `pattern_bytes`. */
+/* Fills `bytes` bytes of device memory with a repeated pattern of 1, 2, 4 or 8 bytes; `bytes` is a
+ * multiple of `pattern_bytes`. */
 typedef struct tn_fill_job {
     size_t struct_size;
     void *to;
     uint64_t bytes;
-    uint64_t pattern; /* its lowest bytes, in the host's order */
+    uint64_t pattern; /* the low pattern_bytes bytes, in host byte order */
     uint32_t pattern_bytes;
     int32_t device;
     void *stream; /* NULL: the default stream */
 } tn_fill_job;
 TN_ENDS_WITH(tn_fill_job, stream);
 
-/* Writes `elements` random numbers of the generator whose seed and subsequence these are, from block
- * `block` on, bit for bit as tn_random_fill_uniform and tn_random_fill_normal (tenon/random.h) define
- * them. */
+/* Writes `elements` random numbers of the generator with this seed and subsequence, from block
+ * `block` on, bit for bit as tn_random_fill_uniform and tn_random_fill_normal (tenon/random.h)
+ * define them. */
 enum { TN_RANDOM_UNIFORM = 1, TN_RANDOM_NORMAL };
 typedef struct tn_random_job {
     size_t struct_size;
@@ -73,7 +73,7 @@ typedef struct tn_random_job {
 } tn_random_job;
 TN_ENDS_WITH(tn_random_job, stream);
 
-/* How urgent a stream's work is; the platform has as many degrees as it has. */
+/* Priority of a stream; the platform maps it to the levels that it has. */
 enum { TN_PRIORITY_LOW = -1, TN_PRIORITY_DEFAULT = 0, TN_PRIORITY_HIGH = 1 };
 
 typedef struct tn_stream_spec {
@@ -83,10 +83,10 @@ typedef struct tn_stream_spec {
 } tn_stream_spec;
 TN_ENDS_WITH(tn_stream_spec, reserved);
 
-/* What an event is for. */
-#define TN_EVENT_TIMING       UINT32_C(1) /* it can be a point in time              */
-#define TN_EVENT_BLOCKING     UINT32_C(2) /* who waits sleeps instead of spinning   */
-#define TN_EVENT_INTERPROCESS UINT32_C(4) /* another process can open it            */
+/* Options of an event. */
+#define TN_EVENT_TIMING       UINT32_C(1) /* can measure time                          */
+#define TN_EVENT_BLOCKING     UINT32_C(2) /* waiting threads sleep instead of spinning */
+#define TN_EVENT_INTERPROCESS UINT32_C(4) /* another process can open it               */
 #define TN_EVENT_FLAGS        UINT32_C(7)
 
 typedef struct tn_event_spec {
@@ -96,24 +96,24 @@ typedef struct tn_event_spec {
 } tn_event_spec;
 TN_ENDS_WITH(tn_event_spec, reserved);
 
-/* What another process opens an event by. Frozen. */
+/* A handle by which another process opens an event. Frozen. */
 typedef struct tn_event_handle {
     unsigned char bytes[64];
 } tn_event_handle;
 TN_STATIC_ASSERT(sizeof(tn_event_handle) == 64, "tn_event_handle is frozen at 64 bytes");
 
-/* Where a platform leaves traces. The core looks for them itself, without opening a library or
- * waking a device, and `tenon devices --explain` shows what it saw. */
+/* Where to look for evidence of a platform. The core looks itself, without opening a library or
+ * waking a device, and `tenon devices --explain` shows the result. */
 enum {
-    TN_LOOK_FILE = 1, /* a path; one that ends in "*" stands for whatever begins so          */
-    TN_LOOK_PCI,      /* a device on the bus, in hexadecimal: "10de", "10de:03" for a class that
-                         begins so, "1ae0/0063" for one device; several separated by "|"      */
-    TN_LOOK_LIBRARY,  /* a file the loader would find, named as for library_bind             */
-    TN_LOOK_SYSTEM,   /* "darwin/arm64": operating system and architecture                   */
+    TN_LOOK_FILE = 1, /* a path; a final "*" matches any rest */
+    TN_LOOK_PCI,      /* a PCI device, in hexadecimal: "10de"; "10de:03" with a class prefix;
+                         "1ae0/0063" for one device; several separated by "|" */
+    TN_LOOK_LIBRARY,  /* a file the loader would find, named as for library_bind */
+    TN_LOOK_SYSTEM,   /* "darwin/arm64": operating system and architecture       */
     TN_LOOK_COUNT
 };
 
-/* What a trace, when it is there, shows to be there. */
+/* What a piece of evidence proves if it is found. */
 enum { TN_SHOWS_HARDWARE = 1, TN_SHOWS_DRIVER, TN_SHOWS_LIBRARY, TN_SHOWS_COUNT };
 
 typedef struct tn_evidence_row {
@@ -124,7 +124,7 @@ typedef struct tn_evidence_row {
 } tn_evidence_row;
 TN_ENDS_WITH(tn_evidence_row, shows);
 
-/* A device that is described, not found. */
+/* One key of a described device: a device from a description file, not found on the machine. */
 typedef struct tn_description_entry {
     size_t struct_size;
     const char *key;
@@ -135,109 +135,109 @@ TN_ENDS_WITH(tn_description_entry, origin);
 
 typedef struct tn_description {
     size_t struct_size;
-    const char *name;                       /* of its section; "" when it has none          */
-    const char *origin;                     /* "file:line", for messages                     */
-    const tn_device_properties *properties; /* as far as it says                             */
-    const tn_description_entry *entries;    /* keys that are no properties: the platform's own */
+    const char *name;                       /* name of its section; "" if it has none         */
+    const char *origin;                     /* "file:line", for messages                      */
+    const tn_device_properties *properties; /* those that the description has                 */
+    const tn_description_entry *entries;    /* keys that are not properties, for the platform */
     size_t entry_count;
 } tn_description;
 TN_ENDS_WITH(tn_description, entry_count);
 
 /* tn_platform_row.flags */
-#define TN_PLATFORM_STAND_IN     UINT32_C(1) /* never current unless it is asked for by name   */
-#define TN_PLATFORM_ASYNC_OUTPUT UINT32_C(2) /* results can be fetched while later work runs   */
+#define TN_PLATFORM_STAND_IN     UINT32_C(1) /* never current unless requested by name       */
+#define TN_PLATFORM_ASYNC_OUTPUT UINT32_C(2) /* results can be fetched while later work runs */
 #define TN_PLATFORM_ASYNC_OUTPUT_EAGER \
-    UINT32_C(4) /* and so without a graph or compiled program     */
+    UINT32_C(4) /* the same without a graph or compiled program */
 #define TN_PLATFORM_FORK_SAFE \
-    UINT32_C(8) /* a forked child can go on using it, as it shares no driver, thread or
-                   connection with its parent; without this every use there is refused */
+    UINT32_C(8) /* a forked child can keep using it, because it shares no driver, thread or
+                   connection with its parent; without this, every use in a child is refused */
 #define TN_PLATFORM_FLAGS UINT32_C(15)
 
 typedef struct tn_platform_row {
     size_t struct_size;
-    const char *name;   /* "acme": the word before ':' in "acme:0"; not "best"              */
-    int32_t kind;       /* TN_PLATFORM_OOT, ...                                             */
-    uint32_t flags;     /* TN_PLATFORM_STAND_IN | ...                                       */
-    const char *remedy; /* what helps when the probe fails and tells nothing better by
-                           host->remedy_tell: "install ..."; or NULL                        */
+    const char *name;   /* "acme": the word before ':' in "acme:0"; not "best" */
+    int32_t kind;       /* TN_PLATFORM_OOT, ...                                */
+    uint32_t flags;     /* TN_PLATFORM_STAND_IN | ...                          */
+    const char *remedy; /* remedy if the probe fails and sets none with host->remedy_tell:
+                           "install ..."; or NULL */
 
-    /* Looks for the hardware: opens the vendor's library (host->library_bind) here and not before.
-     * Without hardware it returns TN_UNAVAILABLE and says why; opening a module, its entry and all
-     * its probes together have two seconds. Has no effect that outlives it but *out_self, which
-     * later calls get back. */
+    /* Looks for the hardware; opens the vendor library (host->library_bind) here and not before. If
+     * there is no hardware, fails with TN_UNAVAILABLE and the reason. Opening a module, its entry
+     * and all its probes together have a time limit of two seconds. Must have no lasting effect
+     * except *out_self, which is passed to later calls. */
     tn_status (*probe)(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
 
     tn_status (*memory_alloc)(void *self, int32_t device, uint64_t bytes, void **out,
                               tn_error *err);
     void (*memory_free)(void *self, int32_t device, void *memory);
-    /* Between two devices it may give TN_UNSUPPORTED: then the host copies through its own memory. */
 
-    /* TN_UNSUPPORTED between two devices: the host copies through its own memory. When a copy between
-     * two gives TN_DEVICE_LOST, device_memory of both is asked which one it is: it gives
-     * TN_DEVICE_LOST for a device that is lost. When neither does, none counts as lost yet. */
+    /* May fail with TN_UNSUPPORTED between two devices: the host then copies through its own
+     * memory. If a copy between two devices fails with TN_DEVICE_LOST, the host calls device_memory
+     * of both to find out which: it must fail with TN_DEVICE_LOST for a lost device. If neither
+     * does, no device counts as lost yet. */
     tn_status (*copy)(void *self, const tn_copy_job *job, tn_error *err);
 
-    /* Words. NULL stands for what the kind has: docs/modules.md lists them; for TN_PLATFORM_OOT
-     * the row's name, and "PrivateUse1" as dispatch key. */
-    const char *device_name;         /* for people: "CUDA"                                     */
-    const char *device_type;         /* a framework's device string: ROCm's is "cuda"          */
-    const char *dispatch_key;        /* under which operators are registered: "CUDA"           */
+    /* Names. NULL: the default of the kind (docs/modules.md lists them); for TN_PLATFORM_OOT the
+     * row's name, and "PrivateUse1" as dispatch key. */
+    const char *device_name;         /* for display: "CUDA"                                     */
+    const char *device_type;         /* a framework's device string: ROCm's is "cuda"           */
+    const char *dispatch_key;        /* under which operators are registered: "CUDA"            */
     const char *visible_variable;    /* that hides devices: "CUDA_VISIBLE_DEVICES"; "" for none */
-    const char *async_output_reason; /* why its flags say what they say about async output   */
+    const char *async_output_reason; /* reason for its async output flags                       */
 
-    /* NULL-ended lists; NULL or empty: everything is supported. */
+    /* Lists that end with NULL; NULL or empty: everything is supported. */
     const char *const *quantizations;
     const char *const *model_archs;
 
-    /* NULL-ended; NULL for what the kind has. */
+    /* Ends with NULL. NULL: the default of the kind. */
     const tn_evidence_row *const *evidence;
 
-    /* Each may be NULL: then what it would tell is unknown, and says so. Called after a probe that
-     * succeeded, with a device below its count, from any thread. out->struct_size is set and the
-     * rest zeroed; texts it writes are ended.
+    /* Each may be NULL: then its information is unknown and reported so. Called only after a
+     * successful probe, with a device below its count, from any thread. out->struct_size is set and
+     * the rest is zeroed; strings it writes must be terminated.
      *
-     * device_properties is asked once for each device, right after the probe and within its two
-     * seconds, by the thread that loads. Name, UUID and bus address are told now or never, the rest
-     * by device_numbers where it takes long. What cannot be (a negative number, a bit of `known` or a
-     * dtype that does not exist) is taken as unknown; `tenon devices --explain` shows that, and a
-     * failure. */
+     * device_properties is called once for each device, right after the probe and within its two
+     * seconds, on the thread that loads. Name, UUID and bus address must be set here; other
+     * properties that take long to query can be left to device_numbers. Invalid values (a negative
+     * number, an unknown bit of `known` or dtype) are treated as unknown; `tenon devices --explain`
+     * shows them, and a failure. */
     tn_status (*device_properties)(void *self, int32_t device, tn_device_properties *out,
                                    tn_error *err);
     tn_status (*device_memory)(void *self, int32_t device, tn_device_memory *out, tn_error *err);
     tn_status (*device_link)(void *self, int32_t from, int32_t to, int32_t *out_link,
                              tn_error *err); /* TN_LINK_... */
 
-    /* Tells how the machine is built; of platforms of the kind CPU only. TN_UNAVAILABLE: the host
-     * reads what the system says instead. */
+    /* Reports the topology of the machine; only for platforms of kind CPU. TN_UNAVAILABLE: the host
+     * reads the system instead. */
     tn_status (*topology)(void *self, const tn_topology_sink *sink, tn_error *err);
 
-    /* Adds a device that is described and gives its number, which no other device has. With a NULL
-     * out_device it only checks: a description that passes is added without fail but for want of
-     * memory. A refusal begins with the place: the entry's origin, or the description's. NULL: a
-     * description of this platform's devices serves for planning only. */
+    /* Adds a described device and returns its index, which no other device may have. If out_device
+     * is NULL, it only checks: adding a description that passes must not fail, except if out of
+     * memory. An error message must begin with the origin of the entry or of the description. NULL:
+     * described devices of this platform are for planning only. */
     tn_status (*describe)(void *self, const tn_description *description, int32_t *out_device,
                           tn_error *err);
 
-    /* Streams, all six or none. Without them every stream is the calling thread: everything is
-     * done when a call returns. Wherever a stream is passed, here, in jobs and in tn_run, it is
-     * what stream_create gave, or NULL for the default stream of the device; its value is the
-     * raw handle that programs see. What is queued on the default stream runs in order, as on
-     * any other: NULL never means that a call may run at once on the calling thread. Queueing
-     * never waits for what is queued. A fault of earlier work may come out of any of these;
-     * TN_DEVICE_LOST is for good and names the first cause. */
+    /* Streams: all six functions or none. Without them every stream is the calling thread: all work
+     * is complete when a call returns. A stream argument, here, in jobs and in tn_run, is what
+     * stream_create returned, or NULL for the default stream of the device; its value is the raw
+     * handle that programs see. Work on the default stream runs in order, as on any other stream:
+     * NULL never means that a call may run at once on the calling thread. Queueing must not wait
+     * for queued work. Any of these may return an error of earlier work; TN_DEVICE_LOST is
+     * permanent and names the first cause. */
     tn_status (*stream_create)(void *self, int32_t device, const tn_stream_spec *spec, void **out,
                                tn_error *err);
-    void (*stream_destroy)(void *self, int32_t device, void *stream); /* lets its work end */
+    void (*stream_destroy)(void *self, int32_t device, void *stream); /* its work completes */
     tn_status (*stream_query)(void *self, int32_t device, void *stream, int32_t *out_done,
                               tn_error *err);
     tn_status (*stream_synchronize)(void *self, int32_t device, void *stream, tn_error *err);
     tn_status (*stream_wait)(void *self, int32_t device, void *stream, void *event, tn_error *err);
     tn_status (*device_synchronize)(void *self, int32_t device, tn_error *err);
 
-    /* Events, all six or none: with streams or not at all. */
+    /* Events: all six functions or none; only together with streams. */
     tn_status (*event_create)(void *self, int32_t device, const tn_event_spec *spec, void **out,
                               tn_error *err);
-    /* May come before records and waits that are queued have run: they still do. */
+    /* May be called before queued records and waits have run; they must still run. */
     void (*event_destroy)(void *self, int32_t device, void *event);
     tn_status (*event_record)(void *self, int32_t device, void *event, void *stream, tn_error *err);
     tn_status (*event_query)(void *self, int32_t device, void *event, int32_t *out_done,
@@ -246,9 +246,9 @@ typedef struct tn_platform_row {
     tn_status (*event_elapsed)(void *self, int32_t device, void *start, void *stop, double *out_ms,
                                tn_error *err);
 
-    /* Each may be NULL. Events for other processes: without them TN_EVENT_INTERPROCESS is refused.
-     * Filling: without it the host fills and copies. Pinned memory of the host: without it ordinary
-     * memory serves. */
+    /* Each may be NULL. event_export and event_import: without them TN_EVENT_INTERPROCESS is
+     * refused. fill: without it the host fills and copies. host_alloc and host_free (pinned host
+     * memory): without them ordinary memory is used. */
     tn_status (*event_export)(void *self, int32_t device, void *event, tn_event_handle *out,
                               tn_error *err);
     tn_status (*event_import)(void *self, int32_t device, const tn_event_handle *handle, void **out,
@@ -257,61 +257,66 @@ typedef struct tn_platform_row {
     tn_status (*host_alloc)(void *self, int32_t device, uint64_t bytes, void **out, tn_error *err);
     void (*host_free)(void *self, int32_t device, void *memory);
 
-    /* Makes the device current for the calling thread in the vendor's own sense, so that code that
-     * calls the vendor directly works on it; NULL where there is no such thing. Whether a device is
-     * initialised already; NULL: it always is. */
+    /* device_activate makes the device current for the calling thread in the vendor's API, so that
+     * code that calls the vendor directly uses it; NULL if there is no such concept.
+     * device_is_initialized returns 1 if the device is initialized; NULL: always. */
     tn_status (*device_activate)(void *self, int32_t device, tn_error *err);
     int32_t (*device_is_initialized)(void *self, int32_t device);
 
-    /* After a loss: gives up everything that was on the device and opens it anew. NULL: it cannot. */
+    /* After a loss: discards everything on the device and opens it again. NULL: not supported. */
     tn_status (*device_reset)(void *self, int32_t device, tn_error *err);
 
-    /* Graphs, all four or none, with streams only: without them the host writes calls down and makes
-     * them again. From graph_begin on what is queued on the stream is recorded and does not run, until
-     * graph_end, which gives what graph_run runs any number of times, on any stream of the device, one
-     * run after the other; with a NULL out_graph the recording is given up. Memory is taken and kernels
-     * are planned meanwhile, as ever. graph_destroy may come while a run goes on, which ends well. */
+    /* Graphs: all four functions or none; only with streams. Without them the host records calls
+     * and repeats them. After graph_begin, work queued on the stream is recorded and does not run,
+     * until graph_end. It returns a graph, which graph_run can run any number of times, on any
+     * stream of the device, one run after the other; if out_graph is NULL, the recording is
+     * discarded. While recording, memory is allocated and kernels are planned as usual.
+     * graph_destroy may be called during a run, which must still complete. */
     tn_status (*graph_begin)(void *self, int32_t device, void *stream, tn_error *err);
     tn_status (*graph_end)(void *self, int32_t device, void *stream, void **out_graph,
                            tn_error *err);
     tn_status (*graph_run)(void *self, int32_t device, void *graph, void *stream, tn_error *err);
     void (*graph_destroy)(void *self, int32_t device, void *graph);
 
-    /* Makes random numbers on the device, in the stream's order. NULL, or TN_UNSUPPORTED and
-     * TN_UNAVAILABLE: the host makes them and copies. */
+    /* Generates random numbers on the device, in stream order. If NULL, or on TN_UNSUPPORTED or
+     * TN_UNAVAILABLE, the host generates and copies them. */
     tn_status (*random)(void *self, const tn_random_job *job, tn_error *err);
 
-    /* Gives back to the system what the platform itself keeps of memory that was freed. NULL: it keeps
+    /* Returns to the system the freed memory that the platform itself keeps. NULL: it keeps
      * none. */
     void (*memory_trim)(void *self, int32_t device);
 
-    /* Of its properties what takes long to find out, and device_properties left unknown: numbers, the
-     * capability, the architecture, dtypes. Asked when someone first wants to know, as an operator does that
-     * is to run there, from any thread, and again only after a failure; `out` holds what is known by then.
-     * NULL: there are no more. */
+    /* Reads the properties that take long to query and that device_properties left unknown:
+     * numbers, the capability, the architecture, dtypes. Called when they are first needed, for
+     * example by an operator that is to run there, from any thread, and again only after a failure;
+     * `out` has the properties known so far. NULL: there are no more. */
     tn_status (*device_numbers)(void *self, int32_t device, tn_device_properties *out,
                                 tn_error *err);
 
-    /* Captures, all three or none, with streams only: the program itself has the vendor record what is
-     * queued on a stream whose handle it knows, for a graph of its own. Whether it does so now, without
-     * harm to the capture; and memory in the order of such a stream, which is that graph's: each of its
-     * runs has it from the one call to the other. Meanwhile nothing on that stream is waited for or asked,
-     * and calls that have to do with other streams or with none do not harm the capture. */
+    /* Captures: all three functions or none; only with streams. In a capture, the program itself
+     * uses the vendor's API to record the work queued on a stream whose handle it knows, for its
+     * own graph. stream_is_captured returns whether that is so now, without disturbing the capture.
+     * capture_alloc and capture_free are stream-ordered memory of the captured graph: each of its
+     * runs has the memory between the two calls. During a capture, nothing on that stream is waited
+     * for or queried, and calls for other streams or for none must not disturb the capture. */
     int32_t (*stream_is_captured)(void *self, int32_t device, void *stream);
     tn_status (*capture_alloc)(void *self, int32_t device, void *stream, uint64_t bytes, void **out,
                                tn_error *err);
     void (*capture_free)(void *self, int32_t device, void *stream, void *memory);
 
-    /* A guard's scope of the vendor's own current device, both or neither: device_enter does what device_activate
-     * does and gives what was current on this thread before, by whomever it was made so, which device_leave makes
-     * current again. NULL: guards activate what was current by Tenon's own count. */
+    /* For guards: save and restore the vendor's own current device; both or neither. device_enter
+     * does what device_activate does and returns what was current on this thread before, whoever
+     * had set it; device_leave makes that current again. NULL: guards activate the device that was
+     * current according to Tenon. */
     tn_status (*device_enter)(void *self, int32_t device, void **out_previous, tn_error *err);
     void (*device_leave)(void *self, void *previous);
 
-    /* Memory in the order of a stream, both or neither, with streams only: what is queued there after the one call and
-     * before the other may use it. Neither waits for what is queued, but memory_alloc_on when there is no memory
-     * otherwise. Each takes what the other or memory_alloc and memory_free have to do with, on any stream. The stream
-     * is none that is recorded or captured. NULL: memory_alloc serves, and the stream is waited for before memory_free. */
+    /* Stream-ordered memory: both functions or neither; only with streams. Work queued on the
+     * stream after the allocation and before the free may use the memory. Neither waits for queued
+     * work, except memory_alloc_on if there is no memory otherwise. Memory of memory_alloc_on and
+     * of memory_alloc may be freed by either free function, on any stream. The stream is never one
+     * that is being recorded or captured. NULL: memory_alloc is used, and the host waits for the
+     * stream before memory_free. */
     tn_status (*memory_alloc_on)(void *self, int32_t device, void *stream, uint64_t bytes,
                                  void **out, tn_error *err);
     tn_status (*memory_free_on)(void *self, int32_t device, void *stream, void *memory,

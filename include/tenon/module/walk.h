@@ -1,5 +1,5 @@
-/* A walk through operands, for authors of kernels: whatever their ranks and strides, what a kernel sees
- * is one inner dimension with a stride for each operand, and a number of steps.
+/* A walk over operands, for authors of kernels: reduces operands of any rank and strides to one
+ * inner dimension, with a stride for each operand, and a number of outer steps.
  *
  *     tn_walk walk;
  *     tn_step step;
@@ -8,11 +8,11 @@
  *     for (int64_t i = 0; i < walk.steps; i++, tn_walk_next(&walk, &step))
  *         inner_loop(in + step.offset[0], walk.stride[0], out + step.offset[1], walk.stride[1], walk.size);
  *
- * Dimensions of 1 are left out, the others ordered by the first operand's strides, and neighbours that
- * are one for every operand are made one. The order of elements is not the shape's: it is for what does
- * not depend on it.
+ * Dimensions of 1 are dropped, the others are sorted by the strides of the first operand, and
+ * adjacent dimensions that are contiguous for every operand are merged. Elements are not visited in
+ * the order of the shape, so use it only where the order does not matter.
  *
- * Thread-safety: types without state; a walk may be read by several threads, each with steps of its own. */
+ * Thread-safety: types without state; several threads may read a walk, each with its own steps. */
 #ifndef TENON_MODULE_WALK_H
 #define TENON_MODULE_WALK_H
 
@@ -21,16 +21,16 @@
 TN_BEGIN_DECLS
 
 typedef struct tn_walk {
-    int32_t count;                      /* of operands                                      */
-    int32_t rank;                       /* of the outer dimensions, the slowest first       */
-    int64_t steps;                      /* their product; 0 when there are no elements      */
-    int64_t size;                       /* of the inner dimension; 1 when there is none     */
-    int64_t stride[TN_OP_OPERANDS_MAX]; /* in it, in elements                               */
+    int32_t count;                      /* number of operands                                */
+    int32_t rank;                       /* number of outer dimensions, the slowest first     */
+    int64_t steps;                      /* product of the outer dimensions; 0 if no elements */
+    int64_t size;                       /* of the inner dimension; 1 if there is none        */
+    int64_t stride[TN_OP_OPERANDS_MAX]; /* of the inner dimension, in elements               */
     int64_t outer[TN_OP_RANK_MAX];
     int64_t outer_stride[TN_OP_RANK_MAX][TN_OP_OPERANDS_MAX];
 } tn_walk;
 
-/* Where a walk is. */
+/* The current position of a walk. */
 typedef struct tn_step {
     int64_t offset[TN_OP_OPERANDS_MAX]; /* of the inner dimension's first element, in elements */
     int64_t at[TN_OP_RANK_MAX];
@@ -41,7 +41,8 @@ static inline int64_t tn_walk_reach_(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* True when `slow` has the wider strides: the first operand's, then the next one's where those agree. */
+/* True if `slow` has the larger strides: compares the first operand, then the next one if those are
+ * equal. */
 static inline int tn_walk_is_slower_(const tn_walk *walk, const int64_t *slow, const int64_t *fast)
 {
     for (int32_t i = 0; i < walk->count; i++) {
@@ -52,7 +53,7 @@ static inline int tn_walk_is_slower_(const tn_walk *walk, const int64_t *slow, c
     return 0;
 }
 
-/* Puts a dimension where it belongs, after those that are as slow. */
+/* Inserts a dimension in sorted order, after those with equal strides. */
 static inline void tn_walk_insert_(tn_walk *walk, int64_t size, const int64_t *strides)
 {
     int32_t at = walk->rank++;
@@ -64,7 +65,7 @@ static inline void tn_walk_insert_(tn_walk *walk, int64_t size, const int64_t *s
     memcpy(walk->outer_stride[at], strides, sizeof walk->outer_stride[at]);
 }
 
-/* Makes one of each dimension and its neighbour where every operand permits. */
+/* Merges adjacent dimensions where the strides of every operand allow it. */
 static inline void tn_walk_merge_(tn_walk *walk)
 {
     int32_t kept = 0;
@@ -80,8 +81,8 @@ static inline void tn_walk_merge_(tn_walk *walk)
     walk->rank = walk->rank > 0 ? kept + 1 : 0;
 }
 
-/* Over dimensions first..end-1 of the `count` operands named. They have one shape there: the first's is
- * read. */
+/* Starts a walk over dimensions first..end-1 of the `count` operands given. They must have the same
+ * shape there; that of the first is read. */
 static inline void tn_walk_over(tn_walk *walk, const tn_op *op, const int32_t *operands,
                                 int32_t count, int32_t first, int32_t end)
 {
@@ -109,7 +110,7 @@ static inline void tn_walk_over(tn_walk *walk, const tn_op *op, const int32_t *o
         walk->steps = 0;
 }
 
-/* To the step of that number, 0..steps-1. */
+/* Moves to step `number`, 0..steps-1. */
 static inline void tn_walk_seek(const tn_walk *walk, int64_t number, tn_step *out)
 {
     memset(out, 0, sizeof *out);
@@ -121,7 +122,7 @@ static inline void tn_walk_seek(const tn_walk *walk, int64_t number, tn_step *ou
     }
 }
 
-/* To the next one; from the last back to the first. */
+/* Moves to the next step; from the last one back to the first. */
 static inline void tn_walk_next(const tn_walk *walk, tn_step *step)
 {
     for (int32_t d = walk->rank - 1; d >= 0; d--) {
