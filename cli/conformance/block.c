@@ -18,7 +18,7 @@ bool bytes_match(trial *t, const void *found, const void *expected, size_t bytes
                       what, wrong, bytes, first, a[first], b[first]);
 }
 
-/* Moves bytes between the host and a device and waits until they are there. */
+/* Copies bytes between the host and a device and waits for completion. */
 static bool move(trial *t, tn_device *to_device, void *to, tn_device *from_device, const void *from,
                  size_t bytes)
 {
@@ -49,7 +49,7 @@ bool block_make(trial *t, tn_device *device, size_t bytes, block *out)
     return true;
 }
 
-/* Says of a difference whether it is in the block or in its guards. */
+/* Reports whether a difference is in the block or in its guards. */
 static bool match_parts(trial *t, const block *b, const unsigned char *found, const char *what)
 {
     char words[128];
@@ -75,7 +75,7 @@ bool block_check(trial *t, const block *b, const char *what)
            match_parts(t, b, read, what);
 }
 
-/* The mirror comes after the queue, so that the device is not given time. */
+/* Updates the mirror after queuing the copy, so that the device gets no extra time to finish. */
 bool block_copy(trial *t, const block *from, size_t from_at, const block *to, size_t to_at,
                 size_t bytes, tn_stream *stream)
 {

@@ -1,5 +1,6 @@
-/* Memory under test: poisoned with fresh random bytes, with guard bytes on both sides, and a mirror on
- * the host of what all of it ought to hold, so that a byte too many or too few shows wherever it is.
+/* Memory under test: filled with fresh random bytes, with guard bytes on both sides, and a mirror
+ * on the host that holds the expected contents of all of it. A byte too many or too few is found
+ * wherever it is.
  * Thread-safety: as the trial it belongs to. */
 #ifndef TENON_CLI_CONFORMANCE_BLOCK_H
 #define TENON_CLI_CONFORMANCE_BLOCK_H
@@ -9,17 +10,17 @@
 enum { BLOCK_GUARD = 192 };
 
 typedef struct block {
-    tn_device *device;     /* NULL: the host's memory         */
-    unsigned char *at;     /* the guards lie before and after  */
-    unsigned char *mirror; /* of `at`, the guards likewise    */
+    tn_device *device;     /* NULL: host memory */
+    unsigned char *at;     /* guard bytes precede and follow it */
+    unsigned char *mirror; /* expected contents of `at`, guards included */
     size_t bytes;
 } block;
 
-/* Made by the trial, and given back with it. */
+/* Allocates a block. The trial frees it when it ends. */
 bool block_make(trial *t, tn_device *device, size_t bytes, block *out);
 
-/* Everything, guards included, is as the mirror has it; `what` names the block when it is not. A device's
- * block is read after its device has come to rest, the host's as it is. */
+/* Compares the whole block, guards included, with the mirror; a failure message calls the block
+ * `what`. Synchronizes the device before reading a device's block; reads a host block directly. */
 bool block_check(trial *t, const block *b, const char *what);
 
 /* Copies, and does the same to the mirror of `to`. */
@@ -30,13 +31,15 @@ bool block_copy(trial *t, const block *from, size_t from_at, const block *to, si
 bool block_fill(trial *t, const block *b, size_t at, size_t bytes, uint64_t pattern,
                 uint32_t pattern_bytes, tn_stream *stream);
 
-/* Fills all of it `times` times, each time with another pattern: work that keeps a stream busy. */
+/* Fills the whole block `times` times, each time with a different pattern: work that keeps a stream
+ * busy. */
 bool block_fill_often(trial *t, const block *b, int times, tn_stream *stream);
 
-/* The same pattern into memory of the host. */
+/* Writes the same repeated pattern into host memory. */
 void pattern_put(void *to, size_t bytes, uint64_t pattern, uint32_t pattern_bytes);
 
-/* `found` has the bytes of `expected`; else where it first differs, and in how many. */
+/* Checks that `found` equals `expected`. If not, the case fails with the first difference and the
+ * number of bytes that differ. */
 bool bytes_match(trial *t, const void *found, const void *expected, size_t bytes, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* Copies, of every size and between every two places. */
+/* Copies of all sizes and between all pairs of places. */
 #include "block.h"
 #include "suite.h"
 
@@ -7,7 +7,8 @@ static const size_t odd_sizes[] = {1,    2,    3,    5,     8,     13,     31,  
                                    4096, 4097, 9973, 65535, 65537, 262147, 1048583};
 enum { ODD_SIZES = sizeof odd_sizes / sizeof odd_sizes[0] };
 
-/* Copies parts of one block into another, at odd places, and looks at all of both. NULL is the host. */
+/* Copies parts of one block into another, at unaligned offsets, and checks all of both. NULL is the
+ * host. */
 static bool copy_between(trial *t, tn_device *from_device, tn_device *to_device)
 {
     for (size_t i = 0; i < ODD_SIZES; i++) {
@@ -59,7 +60,7 @@ static bool other_platform(trial *t)
            copy_between(t, t->device, cpu);
 }
 
-/* Every size up to a few lines of a cache, from and to every alignment within one. */
+/* Sizes up to a few cache lines, between random alignments. */
 static bool odd_alignments(trial *t)
 {
     enum { REACH = 200 };
@@ -75,7 +76,7 @@ static bool odd_alignments(trial *t)
            block_check(t, &from, "where parts were copied from");
 }
 
-/* Larger than what a copy through the host takes at once. */
+/* Larger than one chunk of a copy through the host. */
 static bool large(trial *t)
 {
     enum { BYTES = (9 << 20) + 13 };

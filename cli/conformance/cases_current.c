@@ -71,8 +71,8 @@ static bool exchange_second(trial *t)
 
 typedef struct view {
     const tn_platform *platform;
-    int32_t first; /* what another thread finds current */
-    int32_t set;   /* after it set this one             */
+    int32_t first; /* device another thread finds current */
+    int32_t set;   /* device it then sets */
     tn_status status;
 } view;
 
@@ -118,8 +118,8 @@ static bool guard_nests(trial *t)
     return held && EQUAL(t, tn_device_current(t->platform), 0);
 }
 
-/* The guard comes back to what was current when it was entered, and can be used again for the same
- * device: it does not take what it found on leaving for its own. */
+/* The guard restores the device that was current when it was entered, even if the current device
+ * changed in between, and it can be reused for the same device. */
 static bool guard_after_change(trial *t)
 {
     tn_device_guard guard = {0};

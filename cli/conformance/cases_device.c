@@ -3,7 +3,7 @@
 #include "host.h"
 #include "suite.h"
 
-/* Before any other case has used a device. */
+/* Must run before any other case uses a device. */
 static bool initialized(trial *t)
 {
     const tn_device *device = t->second ? t->second : t->device;
@@ -57,7 +57,7 @@ static bool names(trial *t)
            SAME(t, device, NULL);
 }
 
-/* The one of this platform with the most memory, or the first of those. */
+/* Returns the device of this platform with the most memory; of equals, the first. */
 static tn_device *with_most_memory(const trial *t)
 {
     tn_device *best = t->device, *device = NULL;
@@ -80,8 +80,8 @@ static bool best(trial *t)
            DO(t, tn_device_get(condition, &found, &t->err)) && SAME(t, found, expected);
 }
 
-/* The device that has the first one's number; what no device tells meets no condition. Where several
- * are, others may know what the first does not. */
+/* Finds a device by the first device's value. A value that no device reports matches no condition;
+ * this is checked only with a single device, because others may know what the first does not. */
 static bool number_condition(trial *t, const char *word, bool known, int64_t value, tn_device **out)
 {
     char text[160];
@@ -138,7 +138,7 @@ static bool available(trial *t)
     return held && DO(t, status) && EQUAL(t, tn_platform_is_available(t->platform), 1);
 }
 
-/* Work on a stream, then a wait for all of the device: with `device` NULL, for the current one. */
+/* Queues work on a stream, then waits for the whole device; `device` NULL: the current one. */
 static bool wait_for_all(trial *t, tn_device *device)
 {
     enum { BYTES = 4 << 20, STEPS = 16 };
@@ -203,7 +203,8 @@ static tn_status use(tn_device *device, char *bytes, size_t size, tn_error *err)
     return status;
 }
 
-/* Runs in a forked child, whose platform is refused there unless its row says that it survives. */
+/* Runs in a forked child. There the platform is unavailable, unless its row says that it survives a
+ * fork. */
 static bool use_in_child(void *user, char *words, size_t size)
 {
     const trial *t = user;

@@ -6,7 +6,7 @@
 static const int64_t shape[] = {6, 50};
 enum { BYTES = 6 * 50 * 4 };
 
-/* Away and back: the same data, the same device, and alive until the last one lets go. */
+/* Export and import: same data, same device, and alive until the last owner releases it. */
 static bool round_trip(trial *t)
 {
     block memory;
@@ -37,7 +37,7 @@ static bool legacy(trial *t)
            SAME(t, device, t->device);
 }
 
-/* The data lives until the form that was given away is ended. */
+/* The data lives until the exported DLPack tensor is deleted. */
 static bool keeps_alive(trial *t)
 {
     tn_memory_stats before = {.struct_size = sizeof before}, after = before;
@@ -69,7 +69,7 @@ static bool read_only(trial *t)
            HOLDS(t, back->flags & TN_TENSOR_READ_ONLY);
 }
 
-/* What another library would give: its deleter counts. */
+/* A tensor from another library; its deleter counts its calls. */
 typedef struct foreign {
     tn_dlpack_versioned managed;
     int64_t dims[2];
@@ -81,7 +81,7 @@ static void count_end(tn_dlpack_versioned *self)
     ((foreign *)self->manager)->ended++;
 }
 
-/* Of memory on the trial's device, whose DLPack numbers are those that Tenon gives out. */
+/* Uses memory of the trial's device, and the DLPack device numbers that Tenon exports. */
 static bool make_foreign(trial *t, foreign *out)
 {
     tn_tensor *x = NULL;
@@ -114,7 +114,7 @@ static bool deleter_once(trial *t)
     return held && EQUAL(t, f.ended, 1);
 }
 
-/* Each is refused, and given back at once. */
+/* Checks that the import is refused and that the deleter is called at once. */
 static bool refuse(trial *t, foreign *f, tn_status expected)
 {
     tn_tensor out = {.ndim = 77};
@@ -149,7 +149,7 @@ static bool refusals(trial *t)
     return refuse(t, &bad, TN_UNAVAILABLE);
 }
 
-/* The consumer's stream waits for what the current one has queued. */
+/* The consumer's stream waits for the work queued on the current stream. */
 static bool stream_order(trial *t)
 {
     enum { BIG = 4 << 20 };

@@ -35,7 +35,7 @@ static bool flags(trial *t)
     return true;
 }
 
-/* Big work on `stream`, whose end goes into the host's memory. */
+/* Queues large work on `stream` and copies its result into host memory. */
 static bool queue_work(trial *t, tn_stream *stream, block *out_here)
 {
     block work;
@@ -89,7 +89,7 @@ static bool query(trial *t)
     return block_check(t, &here, "what was there when the event said it was done");
 }
 
-/* The latest record counts, whatever came before. */
+/* Only the latest record counts. */
 static bool record_again(trial *t)
 {
     block first, second;
@@ -139,7 +139,7 @@ static bool other_device(trial *t)
            is_done(t, event);
 }
 
-/* The event stays when its stream has gone. */
+/* The event stays valid after its stream is released. */
 static bool outlives_stream(trial *t)
 {
     block here;
@@ -154,7 +154,7 @@ static bool outlives_stream(trial *t)
            block_check(t, &here, "what was there after waiting for the event");
 }
 
-/* Waiting threads all wake. */
+/* All waiting threads wake. */
 typedef struct waiters {
     tn_event *event;
     tn_status statuses[4];

@@ -1,4 +1,5 @@
-/* Time between events: the checks in their order, a status each, and a sane answer. */
+/* Elapsed time between events: the order of the checks, the status of each, and a plausible
+ * result. */
 #include "block.h"
 #include "host.h"
 #include "suite.h"
@@ -32,7 +33,7 @@ static bool null(trial *t)
            untouched(t, ms);
 }
 
-/* Without timing and not recorded besides: this comes first. */
+/* The events also lack timing and are not recorded: the device check comes first. */
 static bool other_device(trial *t)
 {
     tn_event *here = NULL, *there = NULL;
@@ -42,7 +43,7 @@ static bool other_device(trial *t)
            untouched(t, ms);
 }
 
-/* The same with another platform, of which there is always one but on the cpu itself. */
+/* The same with another platform. There always is one, except on the cpu itself. */
 static bool other_platform(trial *t)
 {
     tn_device *cpu = NULL;
@@ -77,8 +78,8 @@ static bool not_recorded(trial *t)
            untouched(t, ms);
 }
 
-/* An event that is pending gives TN_NOT_READY; one that is complete gives the time. Whether one is
- * pending at all is the device's affair: the answer must agree with what it says before and after. */
+/* A pending event gives TN_NOT_READY; a complete one gives the time. The device decides whether an
+ * event is pending: the answer must agree with its queries before and after. */
 static bool not_ready(trial *t)
 {
     tn_event *start = NULL, *stop = NULL;
@@ -106,8 +107,8 @@ static bool not_ready(trial *t)
            DO(t, tn_event_elapsed_time(start, stop, &ms, &t->err)) && HOLDS(t, ms >= 0);
 }
 
-/* The time between two events lies within the time that passed around them on the host, but for what
- * two clocks may differ; the other way round it is the same below zero. */
+/* The time between two events is at most the host time around them, within the error of two clocks.
+ * Swapping the events negates it. */
 static bool elapsed(trial *t)
 {
     tn_event *start = NULL, *stop = NULL;
@@ -135,7 +136,7 @@ static bool elapsed(trial *t)
                : trial_fail(t, "tn_event_elapsed_time is %g ms backwards, expected %g", back, -ms);
 }
 
-/* What the host waits between two records is between them. */
+/* Time that the host waits between two records counts as elapsed. */
 static bool advances(trial *t)
 {
     tn_event *start = NULL, *stop = NULL;

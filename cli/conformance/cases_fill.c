@@ -18,7 +18,7 @@ static bool patterns(trial *t)
     return true;
 }
 
-/* Patterns that do not begin at a multiple of their size. */
+/* Patterns at addresses that are not a multiple of their size. */
 static bool odd_places(trial *t)
 {
     for (uint32_t size = 2; size <= 8; size *= 2) {

@@ -1,12 +1,12 @@
-/* Graphs: calls that are recorded once and run again and again. Recorded are copies, which every platform
- * has. */
+/* Graphs: calls that are recorded once and run repeatedly. The recorded calls are copies, which
+ * every platform supports. */
 #include "block.h"
 #include "host.h"
 #include "suite.h"
 
 enum { BYTES = 100003, RUNS = 5 };
 
-/* first -> second -> third, each recorded or run as one copy. */
+/* first -> second -> third; each step is one copy. */
 typedef struct chain {
     block first, second, third;
     tn_stream *stream;
@@ -33,7 +33,7 @@ static void give_graph(void *owner, void *what)
     tn_graph_release(what);
 }
 
-/* The chain's copies, recorded; the mirrors stay as they are. */
+/* Records the chain's copies; does not change the mirrors. */
 static bool chain_record(trial *t, const chain *c, tn_graph **out)
 {
     return DO(t, tn_graph_begin(c->stream, &t->err)) &&
@@ -44,7 +44,7 @@ static bool chain_record(trial *t, const chain *c, tn_graph **out)
            EQUAL(t, tn_graph_is_recording(c->stream), 0) && trial_keep(t, give_graph, NULL, *out);
 }
 
-/* What a run does to the mirrors. */
+/* Applies the effect of a run to the mirrors. */
 static void chain_mirror(const chain *c)
 {
     memcpy(c->second.mirror, c->first.mirror, BYTES);
@@ -65,7 +65,7 @@ static bool nothing_runs(trial *t)
            chain_check(t, &c, "what was there after a recording, which runs nothing");
 }
 
-/* Each run reads what is there by then. */
+/* Each run reads the contents at the time of the run. */
 static bool runs(trial *t)
 {
     tn_graph *graph = NULL;
@@ -103,7 +103,7 @@ static bool on_other_streams(trial *t)
            chain_check(t, &c, "what was there after runs on two streams");
 }
 
-/* What is refused spoils nothing. */
+/* A refused call does not damage the recording. */
 static bool refusals(trial *t)
 {
     tn_graph *graph = NULL, *none = NULL;
@@ -148,7 +148,7 @@ static bool wrong_arguments(trial *t)
            REFUSES(t, TN_UNSUPPORTED, tn_graph_begin(tn_stream_default(t->device), &t->err));
 }
 
-/* Of two devices: a graph of one runs on no stream of the other. */
+/* A graph of one device cannot run on a stream of another. */
 static bool of_one_device(trial *t)
 {
     tn_graph *graph = NULL;
@@ -194,7 +194,7 @@ static bool of_one_thread(trial *t)
            chain_check(t, &c, "what was there after another thread's copy was refused");
 }
 
-/* A recording that is given up leaves a stream as it was before. */
+/* A cancelled recording leaves the stream as it was before. */
 static bool given_up(trial *t)
 {
     chain c;
@@ -206,7 +206,7 @@ static bool given_up(trial *t)
            chain_check(t, &c, "what was there after a recording was given up");
 }
 
-/* Released while its run may be under way. */
+/* The graph is released while its run may be in progress. */
 static bool released_early(trial *t)
 {
     tn_graph *graph = NULL;

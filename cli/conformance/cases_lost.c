@@ -1,5 +1,5 @@
-/* A device that is lost: what it says, that nothing hangs, and that it can be opened anew. The command
- * line of --lose makes it so, once for each case. */
+/* A lost device: what it reports, that nothing hangs, and that it can be reopened. The command line
+ * of --lose causes the loss, once for each case. */
 #include "block.h"
 #include "host.h"
 #include "suite.h"
@@ -11,7 +11,8 @@ static bool lose(trial *t)
            trial_fail(t, "--lose: the command %s: %s", how, t->on->lose);
 }
 
-/* Memory that the loss takes with it: nothing of before a reset is ever used again, or freed. */
+/* Bytes of an allocation that is lost with the device. Memory from before a reset is never used
+ * again or freed. */
 enum { BYTES = 1 << 16 };
 
 static bool take_and_lose(trial *t, void **out)
@@ -19,7 +20,7 @@ static bool take_and_lose(trial *t, void **out)
     return DO(t, tn_memory_alloc(t->device, BYTES, "conformance", out, &t->err)) && lose(t);
 }
 
-/* A loss shows within a few calls: some only queue. */
+/* A loss must show within a few calls: some calls only queue work. */
 static bool is_noticed(trial *t, void *memory)
 {
     tn_status status = TN_OK;

@@ -1,4 +1,4 @@
-/* Memory: taken, given back, counted. */
+/* Memory: allocated, freed, counted. */
 #include "block.h"
 #include "host.h"
 #include "suite.h"
@@ -9,7 +9,7 @@ static bool read_stats(trial *t, tn_memory_stats *out)
     return DO(t, tn_memory_stats_get(t->device, out, &t->err));
 }
 
-/* Sizes around powers of two and of no pattern at all. */
+/* Sizes around powers of two, and irregular ones. */
 static const size_t odd_sizes[] = {1,     2,     3,     7,      8,       63,           64,
                                    65,    255,   257,   511,    4095,    4096,         4097,
                                    10007, 65535, 65537, 100003, 1 << 20, (1 << 20) + 1};
@@ -63,7 +63,7 @@ static bool alignment(trial *t)
     return true;
 }
 
-/* Many blocks at once: whoever writes to one of them changes no other. */
+/* Many blocks at once: writing to one changes no other. */
 static bool distinct(trial *t)
 {
     enum { MANY = 40 };
@@ -83,7 +83,7 @@ static bool distinct(trial *t)
     return true;
 }
 
-/* What is freed and taken again in another order keeps its contents while it is held. */
+/* Blocks that are freed and allocated in random order keep their contents until freed. */
 static bool churn(trial *t)
 {
     enum { SLOTS = 16, TURNS = 200 };
@@ -133,9 +133,9 @@ static bool wrong_free(trial *t)
     tn_memory_free(t->device, gone);
     if (!read_stats(t, &before))
         return false;
-    tn_memory_free(t->device, gone);              /* again */
-    tn_memory_free(t->device, own);               /* the host's */
-    tn_memory_free(t->device, (char *)held + 64); /* inside of one */
+    tn_memory_free(t->device, gone);              /* double free */
+    tn_memory_free(t->device, own);               /* host memory */
+    tn_memory_free(t->device, (char *)held + 64); /* inside a block */
     return read_stats(t, &after) && EQUAL(t, after.wrong_frees, before.wrong_frees + 3) &&
            EQUAL(t, after.current, before.current) && EQUAL(t, after.count, before.count);
 }
@@ -241,7 +241,7 @@ static bool threads(trial *t)
            EQUAL(t, after.allocations, before.allocations + 4 * 300);
 }
 
-/* Pinned or not, it is memory of the host: written here, copied there and back. */
+/* Host memory, pinned or not: written here, copied to the device and back. */
 static bool pinned(trial *t)
 {
     enum { BYTES = 100003 };

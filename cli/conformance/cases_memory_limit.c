@@ -1,4 +1,4 @@
-/* Memory that is refused, and what is said then. */
+/* Memory that is refused, and the message for it. */
 #include "suite.h"
 
 enum { MIB = 1 << 20 };
@@ -15,7 +15,7 @@ static void lift_limit(void *owner, void *what)
     (void)tn_memory_limit_set(owner, 0, NULL);
 }
 
-/* A limit of so many bytes above what is held, for as long as the case runs. */
+/* Sets a limit `above` bytes above current use, for the duration of the case. */
 static bool set_limit(trial *t, int64_t above)
 {
     tn_memory_stats now;
@@ -42,7 +42,7 @@ static bool limit(trial *t)
            EQUAL(t, after.limit, 0);
 }
 
-/* What is held when a limit comes stays. */
+/* Memory allocated before a limit is set remains valid. */
 static bool limit_below(trial *t)
 {
     tn_memory_stats now;

@@ -1,4 +1,4 @@
-/* Memory in the order of streams: taken, used and freed by what is queued, without anyone waiting. */
+/* Stream-ordered memory: allocated, used and freed in the order of queued work, without waiting. */
 #include "block.h"
 #include "suite.h"
 
@@ -17,7 +17,7 @@ static bool fill(trial *t, void *to, uint64_t pattern, tn_stream *stream)
                                 &t->err));
 }
 
-/* A part of `to`, whose mirror has what was filled there. */
+/* Copies `from` to a part of `to`, and puts the pattern expected there into the mirror. */
 static bool take_away(trial *t, const void *from, uint64_t pattern, const block *to, size_t part,
                       tn_stream *stream)
 {
@@ -34,7 +34,7 @@ static bool take(trial *t, tn_stream *stream, void **out)
            HOLDS(t, *out && (uintptr_t)*out % 64 == 0);
 }
 
-/* Each step has memory of its own for as long as it is under way. */
+/* Each step has its own memory while it is in progress. */
 static bool order(trial *t)
 {
     block taken;
@@ -53,7 +53,7 @@ static bool order(trial *t)
            block_check(t, &taken, "what was taken away from memory in order");
 }
 
-/* What one stream has freed, and still uses, is not another's yet. */
+/* Memory freed on one stream is not reused on another while the first still uses it. */
 static bool streams(trial *t)
 {
     block work, taken;
@@ -85,7 +85,7 @@ static bool join(trial *t, tn_stream *first, tn_stream *second)
            DO(t, tn_stream_wait_event(second, event, &t->err));
 }
 
-/* Another stream uses it, as events have it, and the first one frees it. */
+/* Another stream uses the memory, ordered by events, and the first one frees it. */
 static bool events(trial *t)
 {
     block taken;
@@ -101,7 +101,8 @@ static bool events(trial *t)
            block_check(t, &taken, "what the other stream took away");
 }
 
-/* Either free takes memory of either allocation; the default stream and no stream at all do too. */
+/* Memory of either allocation function can be freed by either free function, also on the default
+ * stream. Freeing NULL does nothing. */
 static bool either(trial *t)
 {
     tn_memory_stats before, during, after;
@@ -169,7 +170,7 @@ static void end_recording(void *owner, void *what)
     tn_graph_cancel(owner);
 }
 
-/* Refused, and the recording goes on. */
+/* Refused while recording; the recording continues. */
 static bool recorded(trial *t)
 {
     tn_stream *stream = NULL;

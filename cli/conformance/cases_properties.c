@@ -1,4 +1,4 @@
-/* What a device tells of itself. */
+/* The properties that a device reports. */
 #include "block.h"
 #include "suite.h"
 
@@ -28,7 +28,7 @@ static bool is_number(trial *t, bool known, int64_t value, int64_t least, const 
                       (long long)least);
 }
 
-/* The least that each number can be when it is known. */
+/* Returns the smallest valid value of a known number. */
 static int64_t least_of(uint64_t bit)
 {
     const uint64_t may_be_zero = TN_DEVICE_KNOWS(numa_node) | TN_DEVICE_KNOWS(physical_index) |
@@ -39,7 +39,8 @@ static int64_t least_of(uint64_t bit)
     return may_be_zero & bit ? 0 : 1;
 }
 
-/* What a platform tells that cannot be never gets as far as the properties: the evidence has it. */
+/* Impossible values that a platform reports do not reach the properties; they appear in the
+ * evidence. */
 static bool is_told(trial *t)
 {
     static const char of[] = "properties of ";
@@ -187,8 +188,8 @@ static bool read_memory(trial *t, tn_device_memory *out)
     return true;
 }
 
-/* What a device says it has left goes down by what is taken, unless others give back meanwhile; that
- * this process holds at least what it was just given can always be asked. */
+/* Memory in use is at least what this case holds, and available memory at most the total less that.
+ * A plain decrease of available memory is not required: other processes may free some meanwhile. */
 static bool memory_state(trial *t)
 {
     enum { BYTES = 8 << 20 };

@@ -1,4 +1,4 @@
-/* Streams as things: made, current, scoped, wrapped. */
+/* Stream objects: created, current, scoped, wrapped. */
 #include "host.h"
 #include "suite.h"
 
@@ -126,7 +126,7 @@ static bool current_per_device(trial *t)
            DO(t, tn_stream_set(tn_stream_default(t->second), &t->err));
 }
 
-/* A thread on which a stream is current holds it too. */
+/* A thread also holds a reference to its current stream. */
 static bool held_while_current(trial *t)
 {
     tn_stream *stream = NULL;
@@ -193,7 +193,7 @@ static bool guard_of_nothing(trial *t)
     return SAME(t, tn_stream_current(t->device), tn_stream_default(t->device));
 }
 
-/* Where streams have no handle of their own there is nothing that could be wrapped. */
+/* If streams have no native handle, there is nothing to wrap. */
 static bool wrap(trial *t)
 {
     tn_stream *own = NULL, *wrapped = NULL;

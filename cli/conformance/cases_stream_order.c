@@ -1,12 +1,12 @@
-/* Streams as order: what comes after what. Every case queues more work than a device does at once, so
- * that a wait that is forgotten shows in the data. */
+/* Order of work on streams. Every case queues more work than a device finishes at once, so that a
+ * missing wait shows in the data. */
 #include "block.h"
 #include "host.h"
 #include "suite.h"
 
 enum { BIG = 4 << 20, STEPS = 24 };
 
-/* Each step overwrites what the one before wrote and takes its own part of it away. */
+/* Each step overwrites the previous step's data and copies out its own part. */
 static bool order(trial *t)
 {
     block work, taken;
@@ -24,7 +24,7 @@ static bool order(trial *t)
            block_check(t, &taken, "what was taken");
 }
 
-/* Into the host's memory, which is looked at without waiting for anything else. */
+/* Copies into host memory, which is checked without waiting for anything else. */
 static bool synchronize(trial *t)
 {
     block work, here;
@@ -40,7 +40,7 @@ static bool synchronize(trial *t)
            DO(t, tn_stream_query(stream, &done, &t->err)) && EQUAL(t, done, 1);
 }
 
-/* Asks until it is done; a stream that never is fails, and one that says so too early too. */
+/* Polls until the stream is done. Fails if it never is, or if it reports completion too early. */
 static bool query(trial *t)
 {
     block work, here;
@@ -63,7 +63,7 @@ static bool query(trial *t)
     return block_check(t, &here, "what was there when the stream said it was done");
 }
 
-/* Work on one stream, then on another that waits for it by `join`. */
+/* Queues work on one stream, then on another that `join` makes wait for the first. */
 static bool one_after_another(trial *t, bool (*join)(trial *t, tn_stream *first, tn_stream *second))
 {
     block work, taken;
@@ -126,8 +126,8 @@ static bool wait_never_recorded(trial *t)
            block_check(t, &work, "what was filled");
 }
 
-/* The one before is what counts: an event that is recorded again later holds no one up who waited
- * for the first record. */
+/* A wait is for the latest record before it: recording the event again later does not delay a
+ * stream that already waits for the first record. */
 static bool wait_is_for_the_latest(trial *t)
 {
     tn_stream *first = NULL, *second = NULL;
@@ -148,7 +148,7 @@ static bool wait_is_for_the_latest(trial *t)
            block_check(t, &taken, "what was copied between the two fills");
 }
 
-/* Recorded once more elsewhere, where it is complete at once. */
+/* Records the event again on an idle stream, where it completes at once. */
 static bool join_and_record_again(trial *t, tn_stream *first, tn_stream *second)
 {
     tn_event *event = NULL;
@@ -164,7 +164,7 @@ static bool wait_is_for_its_record(trial *t)
     return one_after_another(t, join_and_record_again);
 }
 
-/* The event goes before the work that it stands behind is done. */
+/* Releases the event before the work it marks is done. */
 static bool join_and_release(trial *t, tn_stream *first, tn_stream *second)
 {
     tn_event *event = NULL;
@@ -250,7 +250,7 @@ static bool threads_on_one_stream(trial *t)
     return true;
 }
 
-/* Work goes to the thread's current stream when none is named. */
+/* Without a stream argument, work goes to the thread's current stream. */
 static bool current_is_used(trial *t)
 {
     block work, here;

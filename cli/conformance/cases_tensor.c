@@ -85,7 +85,7 @@ static bool wrap_refused(trial *t)
            EQUAL(t, released, 0);
 }
 
-/* There and back, by tensors. */
+/* Copies to the device and back, with tensors. */
 static bool copy(trial *t)
 {
     static const int64_t shape[] = {17, 33};
@@ -107,7 +107,7 @@ static bool copy(trial *t)
            block_check(t, &back, "what came back") && block_check(t, &here, "what went");
 }
 
-/* Rows with something between them. */
+/* Rows with padding between them. */
 static bool copy_rows(trial *t)
 {
     static const int64_t shape[] = {9, 10}, wide[] = {16, 1}, dense[] = {10, 1};

@@ -1,4 +1,4 @@
-/* The worker view: what is known of devices where no driver may be touched. */
+/* The worker view: what is known about devices where no driver may be used. */
 #include "host.h"
 #include "suite.h"
 
@@ -38,7 +38,7 @@ static bool numbers(trial *t)
            REFUSES(t, TN_NOT_FOUND, tn_worker_current_device("no-such", &current, &t->err));
 }
 
-/* Setting the worker's device moves no other. */
+/* Setting the worker's device does not change any other current device. */
 static bool set_is_recorded(trial *t)
 {
     const char *name = tn_platform_name(t->platform);
@@ -72,7 +72,7 @@ static bool text(trial *t)
     return held;
 }
 
-/* Runs in a forked child, which uses the worker's view alone. */
+/* Runs in a forked child, which uses only the worker view. */
 static bool ask_in_child(void *user, char *words, size_t size)
 {
     const trial *t = user;

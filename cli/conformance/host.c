@@ -73,7 +73,7 @@ host_ending host_run_for(void (*run)(void *user), void *user, double seconds)
     bool began = pthread_create(&thread, NULL, run_errand, e) == 0;
     if (began && !await(e, seconds)) {
         pthread_detach(thread);
-        return HOST_LATE; /* the errand is the thread's now */
+        return HOST_LATE; /* the errand now belongs to the thread */
     }
     if (began)
         pthread_join(thread, NULL);
@@ -162,7 +162,7 @@ bool host_command(const char *line, char *text, size_t size)
     return ending == 0;
 }
 
-/* The child's side: one byte for the answer, then its text. */
+/* Runs in the child: sends one byte for the answer, then its text. */
 static void be_child(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      int to)
 {

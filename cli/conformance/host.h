@@ -1,34 +1,35 @@
-/* What the suite asks of the system and the C library does not tell: threads, a clock that does not
- * jump, a forked child, and a last word when foreign code crashes. */
+/* System services the suite needs that the C library does not have: threads, a monotonic clock, a
+ * forked child, and a message on stderr when foreign code crashes. */
 #ifndef TENON_CLI_CONFORMANCE_HOST_H
 #define TENON_CLI_CONFORMANCE_HOST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs `run(user)` on a thread of its own. HOST_LATE: it was still running after `seconds` and is left
- * behind, so what `user` points to must stay. */
+/* Runs `run(user)` on a new thread. HOST_LATE: it was still running after `seconds` and was
+ * abandoned, so `user` must point to memory that stays valid. */
 typedef enum host_ending { HOST_ENDED, HOST_LATE, HOST_NO_THREAD } host_ending;
 host_ending host_run_for(void (*run)(void *user), void *user, double seconds);
 
-/* Runs `run(user, i)` for every i below `count`, each on a thread of its own, and waits for all. False
- * when the system gives no thread; those that began have ended then too. */
+/* Runs `run(user, i)` for every i below `count`, each on its own thread, and waits for all. Returns
+ * false if the system cannot create a thread; the threads that were started have ended then too. */
 bool host_run_together(size_t count, void (*run)(void *user, size_t index), void *user);
 
-double host_seconds(void); /* since some moment */
+double host_seconds(void); /* since an arbitrary start */
 void host_pause(double seconds);
 
-/* Runs `run` in a forked child, which has this one thread. It returns true, or false with the reason
- * in `text`; a child that crashes or takes longer than `seconds` is a false one. */
+/* Runs `run` in a forked child, which has only this thread. `run` returns true, or false with the
+ * reason in `text`. A child that crashes or takes longer than `seconds` counts as false. */
 typedef enum host_child { HOST_CHILD_TRUE, HOST_CHILD_FALSE, HOST_NO_FORK } host_child;
 host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *user, double seconds,
                      char *text, size_t size);
 
-/* Runs a command line. False, with how it ended in `text`, unless it ended with 0. */
+/* Runs a command line. Returns true if it exited with 0; otherwise false, with how it ended in
+ * `text`. */
 bool host_command(const char *line, char *text, size_t size);
 
-/* When the process crashes from now on, `words` (which must stay; NULL for none) go to stderr first.
- * What handled crashes before still does. */
+/* From now on, writes `words` to stderr if the process crashes. `words` must stay valid; NULL for
+ * none. Signal handlers that were installed before still run. */
 void host_crash_words(const char *words);
 
 #endif

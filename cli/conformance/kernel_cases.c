@@ -20,21 +20,21 @@ enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 typedef struct kernel_facts {
     char name[KERNEL_NAME];
     int32_t op;
-    uint32_t dtypes;  /* by their place in the list above            */
-    uint32_t aspects; /* that it honours, by their place in the list */
-    bool may_run;     /* some problem of some aspect                 */
-    char why[REASON]; /* not, when it may not                        */
+    uint32_t dtypes;  /* bits: indices in the list above */
+    uint32_t aspects; /* honoured aspects; bits: indices in the list */
+    bool may_run;     /* with some problem of some aspect */
+    char why[REASON]; /* the reason if it may not run */
 } kernel_facts;
 
-/* One case, with what it needs while it runs. */
+/* One case, with the data it needs while it runs. */
 typedef struct kernel_case {
-    suite_case as; /* the first: trial.of is this one */
+    suite_case as; /* must be first: trial.of points to it */
     char name[CASE_NAME];
     char rule[CASE_NAME];
     char device[96];
     kernel_facts kernel;
     const problem_aspect *aspect; /* NULL: the kernel cannot run here at all */
-    tn_context *context;          /* lent                                    */
+    tn_context *context;          /* borrowed */
 } kernel_case;
 
 typedef struct kernel_room {
@@ -47,7 +47,7 @@ bool is_kernel_case(const char *name)
     return strncmp(name, "kernels", 7) == 0 && (name[7] == '\0' || name[7] == '.');
 }
 
-/* What a search has at hand. */
+/* State of a search for kernels. */
 typedef struct kernel_search {
     const char *module;
     const char *device;
@@ -78,7 +78,7 @@ static kernel_facts *find_kernel(kernel_search *s, const char *name, int32_t op)
     return made;
 }
 
-/* Whether it could be run with the problem, if it were asked for by name. */
+/* Whether the kernel could run the problem if it were requested by name. */
 static bool could_run(const tn_candidate *candidate)
 {
     return candidate_may_run(candidate) || candidate->verdict == TN_VERDICT_QUARANTINED;
@@ -92,7 +92,7 @@ static void phrase_why(const tn_candidate *candidate, char *out, size_t size)
     tn_text_fit(out, size, line.text);
 }
 
-/* What a decision on one problem of an aspect shows of each kernel. */
+/* Updates each kernel's facts from a decision on one problem of an aspect. */
 static void look_at_candidates(kernel_search *s, const tn_decision *decision, int32_t op,
                                size_t aspect, size_t dtype)
 {
@@ -117,14 +117,14 @@ static void look_at_candidates(kernel_search *s, const tn_decision *decision, in
     }
 }
 
-/* Neither small nor large: what matters is which things a problem uses. */
+/* A medium size: only the features that a problem uses matter here. */
 static size_t draw_half(void *unused, size_t below)
 {
     (void)unused;
     return below / 2;
 }
 
-/* Decides one problem of an aspect in every dtype that it exists in. */
+/* Decides one problem of an aspect in every dtype it is defined for. */
 static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, const char *template,
                                  tn_error *err)
 {
@@ -138,7 +138,7 @@ static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, co
         if (!status)
             look_at_candidates(s, decision, op, aspect, d);
         else if (status == TN_INVALID_ARGUMENT)
-            status = TN_OK; /* the op has no such thing for the dtype */
+            status = TN_OK; /* the op does not support this for the dtype */
         tn_decision_release(decision);
     }
     return status;
@@ -159,13 +159,13 @@ static tn_status find_kernels(kernel_search *s, tn_error *err)
     return status;
 }
 
-/* How the problems of a case came out so far. */
+/* Results so far of the problems of a case. */
 typedef struct kernel_tally {
     size_t tried, refused, wrong;
-    char first[TRIAL_TEXT - 64]; /* what was wrong first          */
-    char refusal[REASON];        /* of the problem refused latest */
-    bool ended;                  /* nothing more is to be tried   */
-    bool late;                   /* as there is no time left      */
+    char first[TRIAL_TEXT - 64]; /* first wrong result */
+    char refusal[REASON];        /* reason of the latest refusal */
+    bool ended;                  /* stop trying further problems */
+    bool late;                   /* stopped because time ran out */
 } kernel_tally;
 
 static const tn_candidate *find_candidate(const tn_decision *decision, const char *kernel)
@@ -178,7 +178,8 @@ static const tn_candidate *find_candidate(const tn_decision *decision, const cha
     return NULL;
 }
 
-/* Whether the kernel takes the problem, by a decision; if not, the tally says why. */
+/* Whether the kernel accepts the problem, according to a decision; if not, the tally gets the
+ * reason. */
 static bool takes_problem(const kernel_case *c, const char *problem, kernel_tally *tally)
 {
     tn_decision *decision = NULL;
@@ -209,7 +210,7 @@ static void note_wrong(kernel_tally *tally, const tn_check_args *args, uint64_t 
                  args->problem, args->kernel, seed);
 }
 
-/* What the kernel itself says begins with its device. */
+/* Whether the kernel itself wrote the message: such messages begin with its device. */
 static bool is_said_by(const char *device, const char *message)
 {
     size_t length = strlen(device);
@@ -244,7 +245,7 @@ static size_t draw_random(void *user, size_t below)
     return trial_below(user, below);
 }
 
-/* One template in every dtype of the kernel; half the patience is enough for a case. */
+/* Checks one template in every dtype of the kernel. A case uses at most half of the patience. */
 static void check_template(trial *t, const kernel_case *c, const char *template, double until,
                            kernel_tally *tally)
 {
@@ -302,7 +303,7 @@ static void make_case(const kernel_search *s, const kernel_facts *kernel,
     out->as = (suite_case){.name = out->name, .rule = out->rule, .run = run_kernel};
 }
 
-/* Makes each case, unless `room` is NULL; returns how many there are. */
+/* Builds each case, unless `room` is NULL; returns the number of cases. */
 static size_t list_cases(const kernel_search *s, kernel_case *room)
 {
     size_t count = 0;
@@ -339,7 +340,7 @@ static tn_status make_cases(const kernel_search *s, kernel_room *room, kernel_ca
     return TN_OK;
 }
 
-/* Settings with which every kernel may be taken, whatever it declares of its numbers. */
+/* Derives settings that permit every kernel, whatever numeric properties it declares. */
 static tn_status permit_all(tn_context **out, tn_error *err)
 {
     tn_context *now = NULL;

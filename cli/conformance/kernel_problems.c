@@ -4,9 +4,9 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Small ones first: their failures are the easiest to look at. Sizes on both sides of powers of
- * two, single rows and columns, one large dimension at a time, multiples of 16 and 64 for
- * kernels that take no others. */
+/* Small problems first: their failures are the easiest to analyse. Sizes on both sides of powers of
+ * two, single rows and columns, one large dimension at a time, and multiples of 16 and 64 for
+ * kernels that require them. */
 static const problem_aspect matmul[] = {
     {"shapes",
      LIST("m=1,n=1,k=1", "m=3,n=4,k=0", "m=17,n=13,k=31", "m=16,n=16,k=16", "m=64,n=64,k=64",
@@ -338,13 +338,13 @@ bool problem_is_random(const char *template)
     return strchr(template, '?') != NULL;
 }
 
-/* A template on its way to a text. */
+/* State of expanding a template to text. */
 typedef struct expansion {
-    const char *at; /* in the template */
+    const char *at; /* position in the template */
     tn_dtype dtype;
     problem_draw *draw;
     void *user;
-    int64_t numbers[26]; /* of the letters; 0: not drawn yet */
+    int64_t numbers[26]; /* by letter; 0: not drawn yet */
     char *out;
     size_t used;
 } expansion;
@@ -364,7 +364,7 @@ static void put_number(expansion *e, int64_t number)
     put(e, text);
 }
 
-/* A number of the template, or `?x`, or `?x<N>`. */
+/* Reads a number of the template, `?x`, or `?x<N>`. */
 static int64_t read_term(expansion *e)
 {
     char *end;

@@ -1,12 +1,12 @@
-/* The problems that kernels are held to, by operator and aspect.
+/* The problems that kernels are checked with, by operator and aspect.
  *
  * A problem is written as a template of its fields:
  *
- *     $        the dtype's word
+ *     $        name of the dtype
  *     &        bytes of an element
- *     ~        the same, but 4 for dtypes of one byte: what their products are written as
- *     ?x<N>    a random number from 2 to N, which `?x` stands for from there on; x is a letter
- *     +N *N    behind such a number: more, times; from left to right, and N may be `?y` too
+ *     ~        the same, but 4 for dtypes of one byte: the size of their products
+ *     ?x<N>    a random number from 2 to N; later `?x` is the same number; x is a letter
+ *     +N *N    after such a number: add, multiply; from left to right; N may also be `?y`
  *
  * Thread-safety: constants, and functions of their arguments. */
 #ifndef TENON_CLI_CONFORMANCE_KERNEL_PROBLEMS_H
@@ -16,27 +16,27 @@
 
 #include <stdbool.h>
 
-/* One side of what a kernel does. Its word is that of a bit of the operator's `uses`, or
+/* One aspect of a kernel's behaviour. Its word is the name of a bit of the operator's `uses`, or
  * "shapes", "pitches", "alignment", "together". */
 typedef struct problem_aspect {
     const char *word;
-    const char *const *templates; /* NULL-ended */
+    const char *const *templates; /* ends with NULL */
 } problem_aspect;
 
-/* The aspects of an operator, TN_OP_...: ended by one without a word. */
+/* The aspects of an operator (TN_OP_...); the list ends with an entry without a word. */
 enum { PROBLEM_ASPECTS = 20 };
 const problem_aspect *problem_aspects(int32_t op);
 
-/* "matmul". */
+/* Returns the operator's name, such as "matmul". */
 const char *problem_op_word(int32_t op);
 
-/* Whether the template has random numbers, so that it is worth repeating. */
+/* Whether the template has random numbers, so that repeating it is useful. */
 bool problem_is_random(const char *template);
 
-/* A number below `below`, which is at least 1. */
+/* Returns a random number below `below`, which is at least 1. */
 typedef size_t problem_draw(void *user, size_t below);
 
-/* Writes "matmul:f32:m=17,n=13,k=31@acme:0". False when it does not fit. */
+/* Writes text such as "matmul:f32:m=17,n=13,k=31@acme:0". Returns false if it does not fit. */
 enum { PROBLEM_TEXT = 384 };
 bool problem_write(int32_t op, const char *template, tn_dtype dtype, const char *device,
                    problem_draw *draw, void *user, char out[PROBLEM_TEXT]);

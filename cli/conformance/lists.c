@@ -84,7 +84,7 @@ tn_status name_list_add(name_list *list, const char *name, const char *where, tn
     return found ? TN_OK : no_case(name, where, err);
 }
 
-/* The line's word: without blanks around it, a comment, and the end of the line. */
+/* Returns the word on the line, without surrounding blanks, comment and line end. */
 static char *word_of(char *line)
 {
     line[strcspn(line, "#\r\n")] = '\0';

@@ -1,4 +1,4 @@
-/* Lists of cases: one name a line, '#' begins a comment. */
+/* Lists of case names: one per line, '#' begins a comment. */
 #ifndef TENON_CLI_CONFORMANCE_LISTS_H
 #define TENON_CLI_CONFORMANCE_LISTS_H
 
@@ -14,22 +14,22 @@ typedef struct name_list {
     size_t count;
 } name_list;
 
-/* Reads a file. TN_IO with the system's words; TN_INVALID_ARGUMENT has file, line, and for a name that
- * no case has, the nearest one. */
+/* Reads a file. TN_IO has the system's error text; TN_INVALID_ARGUMENT names file and line, and for
+ * an unknown case name also suggests the nearest one. */
 tn_status name_list_read(const char *path, name_list *out, tn_error *err);
 
-/* Adds a case or, when none has that name, every one whose name begins with it and a dot. A name
- * of kernels' cases is added as it is: which there are is known only later. `where` is for
+/* Adds a case or, if no case has that name, every case whose name begins with it and a dot. A name
+ * of kernel cases is added unchecked, because the kernels are known only later. `where` is used in
  * messages. */
 tn_status name_list_add(name_list *list, const char *name, const char *where, tn_error *err);
 
 bool name_list_has(const name_list *list, const char *name);
 
-/* Whether the list has the name, or one that it begins with and a dot. */
+/* Whether the list has the name, or an entry that the name begins with, followed by a dot. */
 bool name_list_covers(const name_list *list, const char *name);
 
-/* The first name of kernels' cases on the list that covers none of these; NULL when there is
- * none. */
+/* Returns the first kernel case name on the list that covers none of `cases`; NULL if every one
+ * covers some. */
 const char *name_list_stray(const name_list *list, const char *const *cases, size_t count);
 
 #endif

@@ -38,7 +38,7 @@ static const char *module_path(const run *of)
     return of->module && of->module->path ? of->module->path : NULL;
 }
 
-/* Without the folder, which is of no use to others. */
+/* Removes the folder, which is of no use to others. */
 static const char *file_name(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -161,8 +161,8 @@ static void write_case(json *to, const suite_case *c)
     json_end_object(to);
 }
 
-/* Those of the device interface and those of the kernels that were found, whether they ran or
- * not. */
+/* Writes the cases of the device interface and those of the kernels that were found, whether they
+ * ran or not. */
 static void write_cases(json *to, const run *of)
 {
     json_begin_list(to, "cases");
@@ -200,7 +200,7 @@ void write_run(const run *of, const char *command_name)
     json_end_document(&to);
 }
 
-/* A value between quotes. What is not UTF-8 becomes '?'. */
+/* Writes a quoted value. Bytes that are not UTF-8 become '?'. */
 static void put_value(FILE *to, const char *text)
 {
     size_t left = strlen(text);

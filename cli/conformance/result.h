@@ -1,4 +1,5 @@
-/* What a run of the suite found, told on a terminal, as JSON, and as a file that can be published. */
+/* Results of a run of the suite: printed to a terminal, as JSON, and to a file that can be
+ * published. */
 #ifndef TENON_CLI_CONFORMANCE_RESULT_H
 #define TENON_CLI_CONFORMANCE_RESULT_H
 
@@ -6,21 +7,21 @@
 
 enum { RUN_PLATFORMS = 16 };
 
-/* A whole run. Texts are lent by whoever filled it. */
+/* A whole run. Its texts are borrowed from the code that filled it. */
 typedef struct run {
     uint64_t seed;
     char date[24];                  /* "2026-01-31T12:00Z" */
-    const tn_module_report *module; /* NULL when it is not known */
+    const tn_module_report *module; /* NULL if unknown */
     suite_report platforms[RUN_PLATFORMS];
     size_t platform_count;
-    const suite_case *const *kernels[RUN_PLATFORMS]; /* their cases, each list NULL-ended */
+    const suite_case *const *kernels[RUN_PLATFORMS]; /* kernel cases; each list ends with NULL */
     size_t kernel_sets;
 } run;
 
-/* Nothing failed. */
+/* Whether nothing failed. */
 bool run_is_sound(const run *of);
 
-/* Something was tried at all. */
+/* Whether nothing was tried: every case was unavailable. */
 bool run_is_empty(const run *of);
 
 void print_begin(const run *of, const tn_platform *platform);
@@ -30,10 +31,11 @@ void print_end(const run *of, const suite_report *report);
 
 void write_run(const run *of, const char *command_name); /* JSON, to stdout */
 
-/* In Tenon's text form. TN_IO has the system's words. */
+/* Writes the run in Tenon's text form. TN_IO has the system's error text. */
 tn_status save_run(const run *of, const char *path, tn_error *err);
 
-/* Whether it could be written there; what stands there stays. */
+/* Checks that the file can be written; an existing file keeps its contents, but an empty one is
+ * removed. */
 tn_status check_out(const char *path, tn_error *err);
 
 #endif

@@ -8,7 +8,7 @@ static const suite_case *const groups[] = {
     cases_device, cases_properties, cases_current, cases_stream,       cases_stream_order,
     cases_event,  cases_event_time, cases_memory,  cases_memory_limit, cases_memory_order,
     cases_copy,   cases_fill,       cases_tensor,  cases_dlpack,       cases_graph,
-    cases_worker, cases_lost, /* loses the device: the last */
+    cases_worker, cases_lost, /* must be last: it loses the device */
 };
 enum { GROUPS = sizeof groups / sizeof groups[0], LATE_MOST = 3 };
 
@@ -31,9 +31,9 @@ size_t suite_count(void)
     return count;
 }
 
-/* One case under way. It stays when the case is left behind, or has failed. */
+/* One case in progress. It is not freed if the case was abandoned or failed. */
 typedef struct attempt {
-    struct attempt *next; /* of those that failed */
+    struct attempt *next; /* in the list of failed attempts */
     const suite_case *of;
     subject on;
     trial trial;
@@ -57,7 +57,8 @@ static void run_attempt(void *user)
     trial_give_back(t);
 }
 
-/* A case's random numbers depend on the seed and its name alone, so that one can be run again. */
+/* A case's random numbers depend only on the seed and its name, so that a single case can be
+ * repeated. */
 static uint64_t seed_of(const char *name, uint64_t seed)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -82,7 +83,7 @@ static attempt *begin(const suite_case *c, const subject *on, uint64_t seed)
     return a;
 }
 
-/* What a failed one still holds stays within reach. */
+/* Frees the attempt; a failed one stays reachable, because its memory may still be in use. */
 static void end(attempt *a)
 {
     static attempt *failed;
@@ -94,7 +95,7 @@ static void end(attempt *a)
     failed = a;
 }
 
-/* What a finding means, given what the lists say of the case. */
+/* Turns a finding into an outcome, using the lists that name the case. */
 static void judge(suite_result *result, const suite_options *options)
 {
     bool may_lack = name_list_has(options->unsupported, result->of->name);
@@ -138,14 +139,14 @@ static void run_case(const suite_case *c, const subject *on, const suite_options
     } else if (ending == HOST_LATE) {
         snprintf(result->text, sizeof result->text,
                  "did not end within %g s: something waits for ever", on->patience);
-        report->late++; /* the attempt is the thread's now */
+        report->late++; /* the attempt now belongs to the thread */
     } else {
         snprintf(result->text, sizeof result->text, "the system gives no thread to run it on");
         free(a);
     }
 }
 
-/* The first device of the platform, and the second if it can run too. */
+/* Selects the platform's first device, and the second if it can run too. */
 static tn_status choose_devices(subject *on, tn_error *err)
 {
     tn_status status = tn_platform_device_get(on->platform, 0, &on->device, err);

@@ -11,7 +11,7 @@ bool tensor_empty(trial *t, tn_tensor **out);
 bool tensor_make(trial *t, tn_device *device, tn_dtype dtype, const int64_t *shape, int32_t ndim,
                  tn_tensor **out);
 
-/* Over memory that the trial has; NULL strides: dense. */
+/* Over memory that the trial owns; strides NULL: contiguous. */
 bool tensor_over(trial *t, tn_device *device, void *data, tn_dtype dtype, const int64_t *shape,
                  const int64_t *strides, int32_t ndim, tn_tensor **out);
 

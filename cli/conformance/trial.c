@@ -55,7 +55,7 @@ void trial_clear(trial *t)
     memset(&t->err, 0, sizeof t->err);
 }
 
-/* A call's name: its text up to the parenthesis. */
+/* Length of the call's name: its text up to the parenthesis. */
 static int name_length(const char *words)
 {
     return (int)strcspn(words, "(");
@@ -174,8 +174,8 @@ static void give_event(void *owner, void *what)
     tn_event_release(what);
 }
 
-/* A case that failed may have left work behind that the platform does not admit to: waited for as well as
- * can be, and the host's memory is never freed, lest the device write to it still. */
+/* A failed case may have left work running that the platform does not report. Waits for it as well
+ * as possible; host memory is never freed, because the device may still write to it. */
 static void come_to_rest(trial *t)
 {
     for (size_t i = 0; i < t->thing_count; i++) {
