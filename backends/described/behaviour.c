@@ -1,4 +1,5 @@
-/* What a description asks for besides properties: keys, values, and the nearest of either. */
+/* Behaviour that a description requests besides properties: keys, values, and suggestions for
+ * misspelled ones. */
 #include "described.h"
 
 #define PREFIX "behaviour."
@@ -42,7 +43,7 @@ static const word *find_word(const word *words, const char *text)
     return NULL;
 }
 
-/* A whole number, then blanks and one of `units`. */
+/* Reads a whole number, then blanks and one of `units`. */
 static bool read_quantity(const char *text, const word *units, int64_t *out)
 {
     int64_t number = 0;
@@ -127,7 +128,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many characters to insert, delete or replace; words longer than LONGEST are far. */
+/* Edit distance: insertions, deletions and replacements. Words longer than LONGEST count as LONGEST
+ * apart. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[LONGEST + 1], length = strlen(b);
@@ -161,7 +163,7 @@ static const char *nearest(const char *key)
     return found;
 }
 
-/* What a description says, as part of one line. */
+/* Text of a description, made fit for one line of a message: control characters become '?'. */
 typedef struct shown {
     char text[48];
 } shown;

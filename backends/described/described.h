@@ -1,9 +1,9 @@
-/* The module `described`: devices that exist as a description only and run on the host's memory.
- * They can fail, stall, be lost and lie when their description asks for it.
+/* The module `described`: devices that exist only as a description and run in host memory. They can
+ * fail, stall, be lost and return wrong results if their description asks for it.
  *
- * Thread-safety: Safe. A device is published whole by the count of them and never goes away; what
- * changes in it is guarded by a flag on which others spin, as modules get no locks from the host; it
- * is never held while something is allocated, copied or waited for. */
+ * Thread-safety: Safe. A device is complete before the device count publishes it, and it is never
+ * removed. Its mutable state is guarded by a spin flag, because the host gives modules no locks.
+ * The flag is never held during an allocation, a copy or a wait. */
 #ifndef DESCRIBED_H
 #define DESCRIBED_H
 
@@ -14,20 +14,20 @@
 
 enum { DESCRIBED_MOST = 64 };
 
-/* What a description asks for besides properties. Numbers count from 1; 0 is never. */
+/* Behaviour that a description requests besides properties. Numbers count from 1; 0 is never. */
 typedef struct described_behaviour {
-    int64_t fail_alloc; /* this allocation finds no memory                */
+    int64_t fail_alloc; /* this allocation fails: out of memory */
     int64_t fail_copy;  /* this copy fails                                */
-    int64_t lose_after; /* from this operation on the device is lost      */
-    int64_t lie_copy;   /* this copy changes a byte on its way            */
-    int64_t fail_run;   /* this run of a kernel fails                     */
-    int64_t lie_every;  /* every so many-th run gives a wrong number      */
-    int64_t stall_copy; /* nanoseconds that each copy waits               */
-    int64_t lie_memory; /* bytes it says are available; -1 for the truth  */
-    int64_t link;       /* TN_LINK_... to the others                      */
+    int64_t lose_after; /* the device is lost from this operation on */
+    int64_t lie_copy;   /* this copy corrupts a byte */
+    int64_t fail_run;   /* this kernel run fails */
+    int64_t lie_every;  /* every n-th run gives a wrong number */
+    int64_t stall_copy; /* delay of each copy, in nanoseconds */
+    int64_t lie_memory; /* bytes reported as available; -1: the true value */
+    int64_t link;       /* TN_LINK_... to the other devices */
 } described_behaviour;
 
-/* Memory that was given out. */
+/* An allocation. */
 typedef struct described_block {
     struct described_block *next;
     char *memory;
@@ -39,20 +39,20 @@ typedef struct described_device {
     tn_device_properties properties;
     described_behaviour behaviour;
 
-    atomic_flag guard; /* of all below */
+    atomic_flag guard; /* guards everything below */
     described_block *blocks;
     uint64_t in_use;
     int64_t operations; /* allocations and copies */
     int64_t allocations;
     int64_t copies;
-    int64_t runs;  /* of kernels */
-    char lost[96]; /* what it was lost at; "" while it is not; then never changed again */
+    int64_t runs;  /* kernel runs */
+    char lost[96]; /* operation at which it was lost, then never changed; "" if not lost */
 } described_device;
 
-/* What the host gets as `self`. */
+/* The host gets a pointer to it as `self`. */
 typedef struct described {
     const tn_host *host;
-    atomic_flag guard; /* of adding */
+    atomic_flag guard; /* guards adding devices */
     _Atomic int32_t count;
     described_device *devices[DESCRIBED_MOST];
 } described;
@@ -68,23 +68,23 @@ static inline void described_unlock(atomic_flag *guard)
     atomic_flag_clear_explicit(guard, memory_order_release);
 }
 
-/* Reads the entries of a description; refuses keys and values it does not know. */
+/* Reads the entries of a description. Rejects unknown keys and values. */
 tn_status described_behaviour_read(const tn_description *description, described_behaviour *out,
                                    tn_error *err);
 
-/* The device of that number, or TN_INVALID_ARGUMENT. */
+/* Finds the device with that index, or fails with TN_INVALID_ARGUMENT. */
 tn_status described_find(described *self, int32_t index, described_device **out, tn_error *err);
 
-/* TN_DEVICE_LOST, with what the device was lost at. */
+/* Fails with TN_DEVICE_LOST; the message names the operation at which the device was lost. */
 tn_status described_lost(const described_device *device, tn_error *err);
 
-/* Waits at least that long. */
+/* Waits at least `ns` nanoseconds. */
 void described_pause(int64_t ns);
 
 struct tn_kernel_row;
 extern const struct tn_kernel_row described_matmul;
 
-/* Functions of the row. */
+/* Functions of the platform row. */
 tn_status described_probe(const tn_host *host, void **out_self, int32_t *out_devices,
                           tn_error *err);
 tn_status described_describe(void *opaque, const tn_description *description, int32_t *out_device,

@@ -1,4 +1,4 @@
-/* Devices: how they are added, found, and what they tell of themselves. */
+/* Devices: how they are added and found, and what they report. */
 #include "described.h"
 
 tn_status described_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err)
@@ -16,7 +16,7 @@ tn_status described_probe(const tn_host *host, void **out_self, int32_t *out_dev
     return TN_OK;
 }
 
-/* The fields that both sides know; `to`'s size stays its own. */
+/* Copies the fields that both sides know; `to` keeps its struct_size. */
 static void copy_properties(const tn_device_properties *from, tn_device_properties *to)
 {
     size_t size = from->struct_size < to->struct_size ? from->struct_size : to->struct_size;
@@ -24,7 +24,8 @@ static void copy_properties(const tn_device_properties *from, tn_device_properti
     memcpy((char *)to + head, (const char *)from + head, size - head);
 }
 
-/* Gives the device the next number and shows it to readers. */
+/* Assigns the next index to the device and publishes it to readers. Returns false if the table is
+ * full. */
 static bool publish(described *self, described_device *device)
 {
     described_lock(&self->guard);
@@ -93,7 +94,7 @@ tn_status described_properties(void *opaque, int32_t index, tn_device_properties
     return status;
 }
 
-/* What is left of `total`, or what the device was told to say. */
+/* The rest of `total`, or the false value that the description asks for. */
 static tn_fact available(const described_device *device, tn_fact total, int64_t in_use)
 {
     int64_t lie = device->behaviour.lie_memory;

@@ -1,8 +1,8 @@
-/* A plain matmul for described devices, as honest as their description wants it. */
+/* A plain matmul for described devices, with wrong results if the description asks for them. */
 #include "described.h"
 #include "tenon/module/kernel.h"
 
-/* Where a matrix of an operand begins, by its number in the batch. */
+/* Offset of a matrix of an operand, by its index in the batch. */
 static int64_t matrix_of(const tn_op *op, int32_t operand, int64_t number)
 {
     const tn_layout *layout = &op->operand[operand];
@@ -28,7 +28,7 @@ static void set(tn_dtype dtype, void *data, int64_t at, double value)
         ((float *)data)[at] = (float)value;
 }
 
-/* Row i of one matrix of the batch. */
+/* Computes row i of one matrix of the batch. */
 static void multiply_row(const tn_run *run, int64_t number, int64_t i)
 {
     const tn_op *op = run->op;
@@ -53,7 +53,7 @@ static void multiply_row(const tn_run *run, int64_t number, int64_t i)
     }
 }
 
-/* Counts a run; *out_number is which one it is. */
+/* Counts a run; *out_number is its number. */
 static tn_status begin(described_device *device, int64_t *out_number, tn_error *err)
 {
     described_lock(&device->guard);
@@ -91,7 +91,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     return TN_OK;
 }
 
-/* Elements are read as they are: what is not aligned to them would be another kernel's. */
+/* Elements are accessed directly, so operands must be aligned to their element size. */
 static tn_status admit_matmul(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;

@@ -1,12 +1,13 @@
-/* Memory and copies: the host's own, counted, bounded, and as good as the description wants it. */
+/* Memory and copies: host memory, counted and limited, with the failures that the description asks
+ * for. */
 #include "described.h"
 
 enum { ALIGN = 256 };
 
 typedef unsigned long long ull;
 
-/* Counts an operation; *out_number is which of its kind it is. A device that is lost, by this one or
- * before, refuses it. */
+/* Counts an operation; *out_number is its number among its kind. Fails if the device was lost
+ * before or is lost by this operation. */
 static tn_status begin(described_device *device, const char *what, uint64_t bytes, int64_t *counter,
                        int64_t *out_number, tn_error *err)
 {
@@ -25,7 +26,7 @@ static tn_status begin(described_device *device, const char *what, uint64_t byte
     return TN_OK;
 }
 
-/* Takes `bytes` of what the device has, if it has them. */
+/* Reserves `bytes` of the device's memory, if they are available. */
 static tn_status reserve(described_device *device, uint64_t bytes, tn_error *err)
 {
     bool bounded = device->properties.known & TN_DEVICE_KNOWS(memory_bytes);
@@ -50,7 +51,8 @@ static void give_back(described_device *device, uint64_t bytes)
     described_unlock(&device->guard);
 }
 
-/* The block and its memory, apart, so that a tool that watches memory sees where it ends. */
+/* Allocates the block and its memory separately, so that a memory checker sees where the memory
+ * ends. */
 static described_block *create_block(const tn_host *host, uint64_t bytes)
 {
     size_t size = (size_t)bytes;
@@ -97,7 +99,7 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
     return TN_OK;
 }
 
-/* Takes the block that begins at `memory` out of the device; NULL when there is none. */
+/* Removes the block that begins at `memory` from the device; returns NULL if there is none. */
 static described_block *take_block(described_device *device, const void *memory)
 {
     described_lock(&device->guard);
@@ -133,8 +135,8 @@ void described_free(void *opaque, int32_t index, void *memory)
     host->release(host->self, block);
 }
 
-/* Whether all of the range lies in one block of the device. What begins before a block is far behind
- * its end, as addresses have no sign. */
+/* Whether the whole range is in one block of the device. An address before a block gives a huge
+ * offset, because the subtraction is unsigned. */
 static bool owns(described_device *device, const void *memory, uint64_t bytes)
 {
     bool inside = false;
@@ -147,10 +149,10 @@ static bool owns(described_device *device, const void *memory, uint64_t bytes)
     return inside;
 }
 
-/* One end of a copy: the host's memory, whose device is NULL, or a device's. */
+/* One end of a copy. `device` is NULL for host memory. */
 typedef struct end {
     described_device *device;
-    int64_t number; /* of this copy, to the device */
+    int64_t number; /* number of this copy on the device */
 } end;
 
 static tn_status find_end(described *self, int32_t index, const void *memory, uint64_t bytes,
@@ -189,7 +191,8 @@ static bool lies(const end *at)
     return at->device && at->number == at->device->behaviour.lie_copy;
 }
 
-/* From the beginning of the first row to the end of the last: what must be within one allocation. */
+/* Bytes from the start of the first row to the end of the last: they must be within one allocation.
+ * Returns false if the job is invalid or overflows. */
 static bool span(const tn_copy_job *job, uint64_t pitch, uint64_t *out)
 {
     uint64_t more = job->rows - 1;
@@ -200,7 +203,8 @@ static bool span(const tn_copy_job *job, uint64_t pitch, uint64_t *out)
     return true;
 }
 
-/* Finds both ends; a device that both belong to is asked once, as where the copy goes to. */
+/* Finds both ends. If both are on the same device, only `to` keeps it, so that the copy counts
+ * once. */
 static tn_status find_ends(described *self, const tn_copy_job *job, end *to, end *from,
                            tn_error *err)
 {
@@ -224,7 +228,7 @@ static void copy_rows(const tn_copy_job *job)
                 (const char *)job->from + row * job->from_pitch, (size_t)job->bytes);
 }
 
-/* As each device at its ends wants it. */
+/* Applies the behaviour of the device at each end. */
 tn_status described_copy(void *opaque, const tn_copy_job *job, tn_error *err)
 {
     end to = {0}, from = {0};

@@ -1,6 +1,6 @@
-/* Waiting: the one thing here that the system has to do. */
+/* Waiting, the only thing here that needs the operating system. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 199309L /* nanosleep: C11 has its like only where it has threads */
+#define _POSIX_C_SOURCE 199309L /* nanosleep; C11 thrd_sleep is optional */
 #endif
 
 #include "described.h"
@@ -11,7 +11,7 @@
 
 void described_pause(int64_t ns)
 {
-    enum { TICK_MS = 16 }; /* by which Sleep may be early */
+    enum { TICK_MS = 16 }; /* Sleep may return this much early */
     if (ns > 0)
         Sleep((DWORD)((ns + 999999) / 1000000 + TICK_MS));
 }
