@@ -1,10 +1,10 @@
-/* What the commands share: exit codes, the table of commands, how a fault is reported. */
+/* Shared by the commands: exit codes, the table of commands, and error reporting. */
 #ifndef TENON_CLI_COMMAND_H
 #define TENON_CLI_COMMAND_H
 
 #include <tenon/tenon.h>
 
-/* As docs/names.md lists them. */
+/* Documented in docs/names.md. */
 enum {
     EXIT_DONE = 0,
     EXIT_FAILURES_FOUND = 1,
@@ -16,7 +16,7 @@ enum {
 
 typedef struct command {
     const char *name;
-    const char *usage;   /* what follows the name */
+    const char *usage;   /* arguments after the name */
     const char *summary; /* one line               */
     int (*run)(const struct command *self, int count, char **arguments);
 } command;
@@ -36,12 +36,12 @@ int run_cache(const command *self, int count, char **arguments);
 int run_settings(const command *self, int count, char **arguments);
 int run_version(const command *self, int count, char **arguments);
 
-/* Exit code for a request that ended so. */
+/* Returns the exit code for a status. */
 int code_of_status(tn_status status);
 
-/* Says on stderr what went wrong and gives the exit code for it. */
+/* Prints the error to stderr and returns the exit code for it. */
 int report_error(const tn_error *err);
-/* The same of what a user asked for in words, "--set" for instance: `who` says whose fault it is. */
+/* The same for an error in the user's input, for instance in "--set"; `who` names its source. */
 int report_wish(const char *who, const tn_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Findings as JSON: the lists that docs/names.md names. */
+/* Findings as JSON: the lists documented in docs/names.md. */
 #ifndef TENON_CLI_DOCUMENT_H
 #define TENON_CLI_DOCUMENT_H
 
@@ -6,13 +6,13 @@
 #include "json.h"
 
 void write_devices(json *to, const findings *found);
-void write_platforms(json *to, const findings *found); /* and the choice */
+void write_platforms(json *to, const findings *found); /* and the choice of platform */
 void write_machine(json *to, const findings *found);
 void write_topology(json *to, const findings *found);
-void write_modules(json *to, const findings *found); /* and the places */
+void write_modules(json *to, const findings *found); /* and the folders searched */
 void write_libraries(json *to, const findings *found);
 void write_kernels(json *to, const findings *found);
 void write_problems(
-    json *to); /* what of environment and file is not followed, and names that are not known */
+    json *to); /* settings in environment and file that are ignored, and unknown names in rules */
 
 #endif

@@ -1,4 +1,4 @@
-/* What `tenon explain` found out about one problem, and the ways to tell it. */
+/* Results of `tenon explain` for one problem, and functions that print them. */
 #ifndef TENON_CLI_EXPLAIN_H
 #define TENON_CLI_EXPLAIN_H
 
@@ -8,38 +8,38 @@
 
 typedef struct explained {
     tn_decision *now;
-    tn_decision *before; /* without what --set changes; NULL when there is no --set */
+    tn_decision *before; /* without the changes of --set; NULL if there is no --set */
 } explained;
 
-/* What the problems share. */
+/* Shared by all problems. */
 typedef struct explained_world {
-    findings found;          /* devices and machine   */
-    found_settings settings; /* as they are with --set */
+    findings found;          /* devices and machine */
+    found_settings settings; /* with --set applied */
 } explained_world;
 
-/* The word of `determinism`; NULL when it asks for nothing. */
+/* The value of `determinism`; NULL if nothing is requested. */
 const char *explained_class(const explained_world *world);
 
-/* Whether the kernel is refused for `determinism`. */
+/* Whether the kernel is refused because of `determinism`. */
 bool is_offender(const tn_candidate *candidate);
 
-/* Whether a setting has a value of its own that is not the default. */
+/* Whether a setting was itself set to a value other than the default. */
 bool is_changed(const found_setting *row);
 
 /* The kernel's name; "nothing" for none. */
 const char *name_of_taken(const tn_decision *decision);
 
-/* As a bug report has it. */
+/* Prints text for a bug report. */
 void explained_print(const explained_world *world, const explained *problem);
 
-/* The keys of one problem, into an object that is open. */
+/* Writes the keys of one problem into the open object. */
 void explained_write(json *to, const explained_world *world, const explained *problem);
 
-/* The backends of attention; nothing, and an empty list, for other problems. */
+/* The attention backends; for other problems prints nothing and writes an empty list. */
 void explained_print_backends(const tn_decision *decision);
 void explained_write_backends(json *to, const tn_decision *decision);
 
-/* The key "why". */
+/* Writes the key "why". */
 void explained_write_why(json *to, const tn_refusal *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* What was found out about this machine, as plain data: the commands gather it once and then tell
- * it as text, as JSON or as a page.
+/* Everything found out about this machine, as plain data: commands gather it once, then print it as
+ * text, JSON or a page.
  * Thread-safety: as any struct; gathered by one thread. */
 #ifndef TENON_CLI_FINDINGS_H
 #define TENON_CLI_FINDINGS_H
@@ -12,27 +12,27 @@ typedef struct found_platform {
     const char *device_name;
     const char *device_type;
     const char *dispatch_key;
-    const char *visible_variable; /* "" for none */
+    const char *visible_variable; /* "" if there is none */
 } found_platform;
 
 typedef struct found_device {
     const char *id;
     const char *platform;
     int32_t kind;          /* of its platform                    */
-    const char *described; /* where; NULL when it was found      */
-    const char *name;      /* "" unknown, and so the next two    */
+    const char *described; /* file that describes it; NULL if it was detected */
+    const char *name;      /* "" if unknown; also for the next two */
     const char *uuid;
     const char *bus;
     const char *architecture;
-    char capability[24];    /* "9.0"; "" when there is none      */
-    const tn_dtype *dtypes; /* ended by 0                        */
+    char capability[24];    /* "9.0"; "" if there is none */
+    const tn_dtype *dtypes; /* ends with 0 */
     const tn_device_properties *properties;
-    tn_device_memory memory; /* what could not be asked is unknown and says why */
+    tn_device_memory memory; /* values that could not be read are unknown and carry the reason */
     bool plans_only;
     bool current; /* its platform is the current one */
 } found_device;
 
-/* Lists that were not asked for are empty; `facts` is then NULL. */
+/* Lists that were not requested are empty; `facts` is then NULL. */
 typedef struct findings {
     const char *version;
     const char *level;      /* tn_cpu_level      */
@@ -60,21 +60,21 @@ typedef struct findings {
 
     tn_topology_object *objects;
     size_t object_count;
-    const char *topology_source; /* or why there is none */
+    const char *topology_source; /* or why there is no topology */
 
     tn_module_report *modules;
     size_t module_count;
     tn_module_place *places;
     size_t place_count;
 
-    tn_library_state *libraries; /* as they stand: none is opened for this */
+    tn_library_state *libraries; /* current state: gathering opens no library */
     size_t library_count;
 
-    size_t problem_count; /* of environment and file: tn_settings_problem */
+    size_t problem_count; /* invalid settings in environment and file: tn_settings_problem */
 
-    found_kernels kernels; /* not gathered with the rest: kernels_gather */
+    found_kernels kernels; /* gathered separately by kernels_gather */
 
-    /* Who lends the texts above. */
+    /* Owners of the texts above. */
     tn_platform_list *platform_list;
     tn_machine *machine;
     tn_topology *topology;
@@ -82,7 +82,7 @@ typedef struct findings {
     tn_error topology_error;
 } findings;
 
-/* Which parts to gather. Platforms come with their devices. */
+/* Which parts to gather. Platforms include their devices. */
 enum {
     FIND_MODULES = 1,
     FIND_PLATFORMS = 2,
@@ -90,46 +90,46 @@ enum {
     FIND_TOPOLOGY = 8,
     FIND_SETTINGS = 16,
     FIND_LIBRARIES = 32,
-    FIND_TOPOLOGY_BASIC = 64 /* in place of FIND_TOPOLOGY: opens no library for it */
+    FIND_TOPOLOGY_BASIC = 64 /* instead of FIND_TOPOLOGY: opens no library */
 };
 
-/* Fills `out`; on failure it is empty. Release it, with its kernels, either way. */
+/* Fills `out`; on failure it is empty. Release it, with its kernels, in either case. */
 tn_status findings_gather(uint32_t parts, findings *out, tn_error *err);
 void findings_release(findings *found);
 
-/* Absent hardware and a second copy are facts; everything else that stopped is broken. A setting that
- * someone wrote down and that is not followed counts too. */
+/* Absent hardware and a duplicate module are not faults; any other reason for stopping is. An
+ * ignored setting that someone wrote down counts as broken too. */
 bool module_is_broken(const tn_module_report *module);
-/* A place that is not there is empty; one that is there and cannot be read is broken. */
+/* A folder that does not exist is empty; one that exists but cannot be read is broken. */
 bool place_is_broken(const tn_module_place *place);
 bool platform_is_broken(const tn_platform_report *platform);
-/* One that is absent or untried is a fact; one whose file is here for a module and did not open is
- * broken. */
+/* An absent or untried library is not a fault; one that a module offers and whose file exists but
+ * did not open is broken. */
 bool library_is_broken(const tn_library_state *library);
 int findings_count_broken(const findings *found);
 
-/* Built or available; and: that, or its file is here. */
+/* library_is_used: built or available. library_is_here: that, or its file exists. */
 bool library_is_used(const tn_library_state *library);
 bool library_is_here(const tn_library_state *library);
 
-/* What text and page add to what the library says of itself, each "" where there is nothing: that the
- * settings forbid it; its file, unless the reason names it. */
+/* What text and page add to the library's own report, "" if nothing: that the settings forbid it;
+ * its file, unless the reason already names it. */
 const char *library_rule(const tn_library_state *library);
 const char *library_file(const tn_library_state *library);
 
 size_t findings_count_ready_modules(const findings *found);
 size_t findings_count_ready_platforms(const findings *found);
 
-/* The verdicts in the order in which they are told: what works first, what is absent last. */
+/* The verdicts in display order: working ones first, absent ones last. */
 extern const tn_platform_verdict findings_verdict_order[TN_PLATFORM_VERDICT_COUNT];
 
 /* The current platform, or NULL. */
 const found_platform *findings_current(const findings *found);
 
-/* The limit that decides how many threads may run, or NULL. */
+/* The limit that determines the number of threads, or NULL. */
 const tn_machine_limit *findings_least_limit(const findings *found);
 
-/* "f32"; "?" for a type without a word. Static text. */
+/* "f32"; "?" for a type without a name. Static text. */
 const char *dtype_word(tn_dtype dtype);
 
 #endif

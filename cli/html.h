@@ -1,12 +1,12 @@
-/* HTML, only ever written. Markup stands in the format alone: every text that comes in through one
- * is escaped, so that what strangers wrote stays text wherever it is put, also between quotes. */
+/* HTML output. Markup may only be in the format string: every inserted text is escaped, so that
+ * untrusted text stays text everywhere, also inside attribute quotes. */
 #ifndef TENON_CLI_HTML_H
 #define TENON_CLI_HTML_H
 
 #include <tenon/tenon.h>
 
-/* printf with %s (escaped; NULL is nothing), %d, %u, %lld, %zu, %f and %%, the numbers with a
- * precision if wanted: "<td title=\"%s\">%.1f</td>". */
+/* printf with %s (escaped; NULL prints nothing), %d, %u, %lld, %zu, %f and %%; numbers may have a
+ * precision: "<td title=\"%s\">%.1f</td>". */
 void html_write(FILE *to, const char *format, ...) TN_PRINTF(2, 3);
 
 #endif

@@ -1,17 +1,17 @@
-/* JSON, only ever written: to stdout, one value a line, indented by depth. */
+/* JSON output to stdout, one value per line, indented by depth. */
 #ifndef TENON_CLI_JSON_H
 #define TENON_CLI_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed is ready. `key` is NULL inside a list and for the document itself. */
+/* A zeroed struct is ready to use. `key` is NULL inside a list and for the document itself. */
 typedef struct json {
     int depth;
-    bool filled; /* the innermost object or list has a value already */
+    bool filled; /* the innermost object or list already has a value */
 } json;
 
-/* The document every command writes: schema and command come first. */
+/* The document that every command writes: schema and command are the first keys. */
 void json_begin_document(json *to, const char *command_name);
 void json_end_document(json *to);
 
@@ -27,7 +27,7 @@ void json_number(json *to, const char *key, double value); /* null unless finite
 void json_bool(json *to, const char *key, bool value);
 void json_null(json *to, const char *key);
 
-/* Null for what is unknown: "" or NULL, or as `known` says. */
+/* Writes null for an unknown value: "" or NULL, or if `known` is false. */
 void json_known_text(json *to, const char *key, const char *text);
 void json_known_integer(json *to, const char *key, bool known, int64_t value);
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 typedef struct new_module_file {
-    const char *path;         /* in the new folder; NULL ends a list  */
-    const char *const *lines; /* ended by NULL                        */
+    const char *path;         /* inside the new folder; NULL ends a list */
+    const char *const *lines; /* ends with NULL */
 } new_module_file;
 
 extern const new_module_file new_module_platform[];

@@ -1,15 +1,15 @@
-/* The findings of a doctor as one HTML page that needs nothing else: no script, no file, no font.
- * Reads well on paper, on a telephone, in light and in dark. */
+/* The findings of the doctor as one self-contained HTML page: no script, no file, no font. Readable
+ * in print, on a phone, in light and dark mode. */
 #ifndef TENON_CLI_PAGE_H
 #define TENON_CLI_PAGE_H
 
 #include "findings.h"
 
-/* Writes the page. What went wrong is in ferror(to). */
+/* Writes the page. Check ferror(to) for errors. */
 void page_write(const findings *found, FILE *to);
 
-/* Writes the page to `path`: to a file beside it that then takes its place, so that nobody ever
- * sees half a page. TN_IO has the system's words. */
+/* Writes the page to a temporary file beside `path` and renames it, so that a partial page is never
+ * visible. TN_IO has the system's error text. */
 tn_status page_save(const findings *found, const char *path, tn_error *err);
 
 #endif

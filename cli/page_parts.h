@@ -1,13 +1,13 @@
-/* The parts of the page, each a section of it. They write to `to` and look at `found` alone. */
+/* The parts of the page, one section each. They write to `to` and only read `found`. */
 #ifndef TENON_CLI_PAGE_PARTS_H
 #define TENON_CLI_PAGE_PARTS_H
 
 #include "findings.h"
 
-extern const char *const page_style[]; /* the style sheet, line by line; ended by NULL */
+extern const char *const page_style[]; /* the style sheet, line by line; ends with NULL */
 
 void page_machine(FILE *to, const findings *found);
-void page_topology(FILE *to, const findings *found); /* a figure, inside the machine's section */
+void page_topology(FILE *to, const findings *found); /* a figure inside the machine section */
 void page_memory(FILE *to, const findings *found);
 void page_threads(FILE *to, const findings *found);
 void page_platforms(FILE *to, const findings *found);

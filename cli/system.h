@@ -1,4 +1,4 @@
-/* What the command asks of the system and the C library does not tell. */
+/* System services that the C library does not have. */
 #ifndef TENON_CLI_SYSTEM_H
 #define TENON_CLI_SYSTEM_H
 
@@ -7,29 +7,30 @@
 
 bool system_is_terminal(FILE *file);
 
-/* Columns of the terminal that `file` is; 0 when it is none, or nobody knows. */
+/* Columns of the terminal that `file` is connected to; 0 if it is not a terminal or the width is
+ * unknown. */
 int system_columns(FILE *file);
 
-/* True when something is at `path` that a file must not be put in the place of: a device, a pipe,
- * a folder. */
+/* Whether `path` is something that must not be replaced by a file: a device, a pipe, a folder. */
 bool system_is_special(const char *path);
 
-/* 0 when a file could be put at `path`, or what is there be written into; else errno. Writes nothing. */
+/* Returns 0 if a file could be created at `path`, or if the existing device or pipe could be
+ * written; otherwise errno. Writes nothing. */
 int system_can_write(const char *path);
 
-/* rename(), also over a file that is there. 0, or -1 and errno. */
+/* rename(), replacing an existing file. Returns 0, or -1 and errno. */
 int system_replace(const char *from, const char *to);
 
-/* The file that `path` leads to, links followed: to be freed; NULL when there is none. */
+/* Resolves `path`, following links. The caller frees the result; NULL if there is no such file. */
 char *system_real_path(const char *path);
 
-/* Gives an open file the permissions of another one, where that exists. */
+/* Gives an open file the permissions of the file `like`, if that exists. */
 void system_copy_mode(FILE *file, const char *like);
 
-/* Seconds since some moment that stays the same. */
+/* Seconds since a fixed but arbitrary moment. */
 double system_seconds(void);
 
-/* A folder of one's own. 0, or -1 and errno: EEXIST when something is there. */
+/* Creates a new folder. Returns 0, or -1 and errno: EEXIST if the path already exists. */
 int system_make_folder(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `tenon check` and `tenon bench` share: which kernels of which problems. */
+/* Shared by `tenon check` and `tenon bench`: which kernels to try for which problems. */
 #ifndef TENON_CLI_TRIALS_H
 #define TENON_CLI_TRIALS_H
 
@@ -7,9 +7,9 @@
 typedef struct trials_wish {
     option_values problems;
     option_values kernel;
-    option_values files; /* that describe devices */
+    option_values files; /* device description files */
     bool all_kernels;
-    bool quarantined; /* those in quarantine count as kernels that could be tried */
+    bool quarantined; /* also try kernels that are in quarantine */
     bool as_json;
 } trials_wish;
 
@@ -19,25 +19,28 @@ typedef struct trials {
     size_t count;
 } trials;
 
-/* Decides every problem, so that what is wrong is told before anything runs. OPTIONS_RUN, or the exit code
- * of what was said. Release it either way. `who` is as for report_wish. */
+/* Decides every problem first, so that errors are reported before anything runs. Returns
+ * OPTIONS_RUN, or the exit code of the reported error. Release `out` in either case. `who` is as
+ * for report_wish. */
 int trials_decide(const char *who, const trials_wish *wish, trials *out);
 void trials_release(trials *of);
 
-/* How many kernels to try of a problem: at least one, which then says why there is none. */
+/* Number of kernels to try for a problem. At least 1: if there is no kernel, that trial reports
+ * why. */
 size_t trials_kernels(const trials *of, size_t problem);
-/* NULL: the one that a call would take. */
+/* NULL: the kernel that a call would use. */
 const char *trials_kernel(const trials *of, size_t problem, size_t index);
 
 /* Exit code for a kernel that could not be tried. */
 int code_of_trial(tn_status status);
 
-/* Whether a kernel, NULL for any, is in quarantine for the problem now, so that its numbers are why it could
- * not be tried. Its name is then copied to `out_name`. */
+/* Whether a kernel (NULL: any) is now in quarantine for the problem, so that its wrong results are
+ * the reason why it could not be tried. If so, its name is copied to `out_name`. */
 enum { TRIAL_NAME = 96 };
 bool trial_is_quarantined(const char *problem, const char *kernel, char out_name[TRIAL_NAME]);
 
-/* Its name for a table: that of the kernel that was asked for, or that would be taken; "-" for none. */
+/* The kernel's name for a table: the requested one, or the one that would be chosen; "-" for
+ * none. */
 const char *name_of_trial(const trials *of, size_t problem, size_t index);
 
 #endif
