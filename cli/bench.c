@@ -1,4 +1,4 @@
-/* `tenon bench`: kernels against the clock. */
+/* `tenon bench`: times kernels. */
 #include "candidates.h"
 #include "document.h"
 #include "text.h"
@@ -10,7 +10,7 @@ typedef struct bench_wish {
     trials_wish trials;
     option_values against;
     option_values seconds;
-    double span; /* 0: as long as the library takes */
+    double span; /* 0: the library's default */
 } bench_wish;
 
 static const char who[] = " bench";
@@ -96,7 +96,7 @@ static void write_result(json *to, const char *problem, const char *name, tn_sta
     json_end_object(to);
 }
 
-/* `to` is NULL for text. The exit code. */
+/* Times one kernel. `to` is NULL for text output. Returns the exit code. */
 static int bench_one(const bench_wish *wish, const trials *of, size_t problem, size_t index,
                      json *to)
 {
@@ -120,7 +120,7 @@ static int bench_one(const bench_wish *wish, const trials *of, size_t problem, s
     return code_of_trial(status);
 }
 
-/* The exit code of the first that could not be timed. */
+/* Returns the exit code of the first kernel that could not be timed. */
 static int bench_all(const bench_wish *wish, const trials *of, json *to)
 {
     int code = EXIT_DONE;

@@ -1,4 +1,4 @@
-/* `tenon cache`: what is kept between processes, and away with it. */
+/* `tenon cache`: lists and removes what is kept between processes. */
 #include "json.h"
 #include "options.h"
 #include "text.h"
@@ -52,7 +52,7 @@ static void print_list(const tn_cache_list *list)
     print_row("all", entries, bytes);
 }
 
-/* What went is the difference from before. */
+/* `removed` is the difference from before. */
 static void write_list(const command *self, const tn_cache_list *list, uint64_t removed)
 {
     json to = {0};
@@ -78,7 +78,7 @@ static void write_list(const command *self, const tn_cache_list *list, uint64_t 
     json_end_document(&to);
 }
 
-/* A number with k, m or g behind it, of 1024. */
+/* Reads a number with an optional unit k, m or g (powers of 1024). */
 static bool read_bytes(const char *text, uint64_t *out)
 {
     static const char units[] = "kmg";
@@ -95,7 +95,7 @@ static bool read_bytes(const char *text, uint64_t *out)
     return true;
 }
 
-/* `limit` is UINT64_MAX for a look alone. */
+/* `limit` is UINT64_MAX to only list. */
 static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
 {
     tn_cache_list *before = NULL, *after = NULL;
@@ -124,7 +124,7 @@ static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
     return code;
 }
 
-/* Whether --limit goes with the action and is a number; what is wrong is said. */
+/* Whether --limit is valid for the action and is a number; reports an error otherwise. */
 static bool limit_is_sound(const cache_wish *wish, bool prunes, uint64_t *out)
 {
     tn_error err;

@@ -33,7 +33,7 @@ const char *candidate_us_source(const tn_candidate *candidate)
     return strcmp(candidate->predicted_by, "cost") == 0 ? "modelled" : "predicted";
 }
 
-/* Three digits that count, and no exponent. */
+/* Decimals that give three significant digits, without an exponent. */
 static int digits_behind(double value)
 {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -80,7 +80,7 @@ bool is_measurable(double spread)
     return spread <= 0.5;
 }
 
-/* One library that was asked. */
+/* One cached library version. */
 typedef struct asked_library {
     const tn_library *library;
     char version[sizeof((tn_library_state *)0)->version_text];
@@ -88,7 +88,7 @@ typedef struct asked_library {
 
 const char *library_version_of(const char *library)
 {
-    enum { MOST = 64 }; /* beyond that, the last one gives way */
+    enum { MOST = 64 }; /* if full, the last entry is replaced */
     static asked_library asked[MOST];
     static size_t count;
     const tn_library *found;

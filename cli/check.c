@@ -1,4 +1,4 @@
-/* `tenon check`: kernels held against the reference. */
+/* `tenon check`: compares kernels with the reference. */
 #include "json.h"
 #include "system.h"
 #include "text.h"
@@ -12,19 +12,19 @@ typedef struct check_wish {
     trials_wish trials;
     option_values seed;
     option_values dump;
-    uint64_t first; /* the seed, 0 for a fresh one */
+    uint64_t first; /* the seed; 0 for a random one */
 } check_wish;
 
 typedef struct check_tally {
     int tried;
     int wrong;
-    int code;      /* of the first that could not be tried */
-    uint64_t seed; /* of the run; 0 until the first has one */
+    int code;      /* of the first kernel that could not be tried */
+    uint64_t seed; /* of the run; 0 until the first check has chosen one */
 } check_tally;
 
 static const char who[] = " check";
 
-/* What became of one kernel; `wrong` also of one whose wrong numbers kept it from being run. */
+/* Result for one kernel; `wrong` is also set if it was not run because of earlier wrong results. */
 typedef struct check_outcome {
     tn_check_result result;
     tn_error err;
@@ -89,7 +89,7 @@ static void write_outcome(json *to, const char *problem, const check_outcome *of
     json_end_object(to);
 }
 
-/* `to` is NULL for text. */
+/* Checks one kernel. `to` is NULL for text output. */
 static void check_one(const check_wish *wish, const trials *of, size_t problem, size_t index,
                       json *to, check_tally *tally)
 {
@@ -108,7 +108,7 @@ static void check_one(const check_wish *wish, const trials *of, size_t problem, 
         write_outcome(to, text, &it);
     else
         print_outcome(&it);
-    (void)fflush(stdout); /* the next one may take long */
+    (void)fflush(stdout); /* the next check may take long */
     if (!it.status)
         tally->seed = it.result.seed;
     tally->tried += !it.status || it.wrong;
@@ -158,8 +158,8 @@ static int run_wish(const command *self, const check_wish *wish, const trials *o
     return tally.wrong ? EXIT_FAILURES_FOUND : tally.code;
 }
 
-/* Whether --dump goes with the rest and can be written, which is not to be found out after a long run; what
- * is wrong is said. */
+/* Whether --dump fits the other options and can be written, checked before a long run; reports an
+ * error otherwise. */
 static bool dump_is_sound(const check_wish *wish)
 {
     const char *path = wish->dump.count ? wish->dump.texts[0] : NULL;

@@ -1,5 +1,5 @@
-/* `tenon conformance`: holds a platform to every rule of the device interface, and kernels to the
- * reference. */
+/* `tenon conformance`: checks a platform against every rule of the device interface, and kernels
+ * against the reference. */
 #include "conformance/host.h"
 #include "conformance/kernel_cases.h"
 #include "conformance/result.h"
@@ -23,7 +23,7 @@ static const char *value_of(const option_values *values)
     return values->count > 0 ? values->texts[0] : NULL;
 }
 
-/* Everything but the module and the platform, read and checked. */
+/* All options except module and platform, parsed and validated. */
 typedef struct conformance_setup {
     suite_options options;
     name_list only, unsupported, expected;
@@ -84,7 +84,7 @@ static void read_date(char out[24])
         strftime(out, 24, "%Y-%m-%dT%H:%MZ", parts);
 }
 
-/* A file is wrong use when it cannot be read, as an option's value is. */
+/* An unreadable file is wrong use, because it is the value of an option. */
 static int report_file(const tn_error *err)
 {
     int code = report_error(err);
@@ -97,7 +97,7 @@ static int report_absent(const tn_error *err)
     return err->status == TN_NOT_FOUND ? EXIT_UNAVAILABLE : code;
 }
 
-/* The row of the module that the program added, or of the one of that name. */
+/* Finds the module that the program added (`name` NULL), or the loaded one with that name. */
 static const tn_module_report *find_module(const tn_module_list *list, const char *name)
 {
     const tn_module_report *found = NULL;
@@ -119,14 +119,14 @@ static int refuse_module(const tn_module_report *module)
     return module->status == TN_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILURES_FOUND;
 }
 
-/* One platform that the run is about. */
+/* One platform under test. */
 typedef struct target_platform {
     const tn_platform *platform;
-    bool kernels_only; /* another module serves it */
+    bool kernels_only; /* another module provides the platform */
     kernel_cases kernels;
 } target_platform;
 
-/* Where the run's texts are from, and which platforms it is about. */
+/* Owners of the run's texts, and the platforms under test. */
 typedef struct target {
     tn_module_list *modules;
     tn_platform_list *platforms;
@@ -165,7 +165,7 @@ static int choose_served(target *out, const run *of)
     return EXIT_DONE;
 }
 
-/* Every platform that the module serves, or has kernels of. */
+/* Chooses every platform that the module provides or has kernels for. */
 static int choose_by_module(const char *file, target *out, run *of)
 {
     tn_error err;
@@ -191,7 +191,7 @@ static int choose_by_module(const char *file, target *out, run *of)
     return EXIT_UNAVAILABLE;
 }
 
-/* The one that is named, or the current one; with all of its kernels, if they are asked for. */
+/* Chooses the named platform, or the current one; with all of its kernels, if requested. */
 static int choose_by_name(const char *name, bool kernels, target *out, run *of)
 {
     tn_error err;
@@ -243,7 +243,7 @@ static int run_platform(const target_platform *on, const conformance_setup *setu
     return EXIT_DONE;
 }
 
-/* One that is not here does not keep the others from it. */
+/* Runs every platform, even if one is unavailable. Returns the first error's exit code. */
 static int run_all(const target *on, const conformance_setup *setup, bool quietly, run *of)
 {
     int code = EXIT_DONE;
@@ -266,7 +266,7 @@ static int tell(const conformance_wish *wish, const command *self, const run *of
                               : EXIT_DONE;
 }
 
-/* Threads that never ended are still in there: the process ends around them. */
+/* If threads of abandoned cases are still running, ends the process without cleaning up. */
 static int finish(run *of, int code)
 {
     size_t late = 0;
@@ -281,10 +281,10 @@ static int finish(run *of, int code)
     return code;
 }
 
-/* What a search needs, and finds. */
+/* Input and result of a search. */
 typedef struct search {
     const conformance_wish *wish;
-    bool kernels; /* of a platform that is named, look for kernels too */
+    bool kernels; /* also search for kernels of a named platform */
     target *on;
     run *of;
     int code;
@@ -301,7 +301,7 @@ static void look(void *user)
                       : choose_by_name(value_of(&wish->platform), s->kernels, s->on, s->of);
 }
 
-/* Probes, and what devices tell of themselves, are held to the patience for a case too. */
+/* Probes and device properties must also finish within the patience of a case. */
 static int find_target(search *s, double patience)
 {
     host_crash_words(
@@ -318,7 +318,7 @@ static int find_target(search *s, double patience)
                 : "tenon conformance: the system gives no thread to look for devices on\n",
             patience);
     (void)fflush(NULL);
-    _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* around that thread */
+    _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* that thread still runs */
 }
 
 static bool names_kernels(const name_list *list)
@@ -330,7 +330,7 @@ static bool names_kernels(const name_list *list)
     return false;
 }
 
-/* Whether there are the kernels' cases that were asked for; what is not is said. */
+/* Whether all requested kernel cases exist; reports those that do not. */
 static int check_kernels(const conformance_setup *setup, const target *on)
 {
     const name_list *lists[] = {&setup->only, &setup->unsupported, &setup->expected};
@@ -360,7 +360,7 @@ static int check_kernels(const conformance_setup *setup, const target *on)
                                                      : EXIT_DONE;
 }
 
-/* The cases of the device interface; with --kernels those of the kernels that were found. */
+/* Lists the cases of the device interface; with --kernels, those of the kernels that were found. */
 static int list_cases(const conformance_wish *wish, const command *self, run *of)
 {
     if (wish->as_json)

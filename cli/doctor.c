@@ -1,5 +1,5 @@
-/* `tenon doctor`: the machine, its platforms, devices, modules, libraries and kernels, and whether all is in
- * order. */
+/* `tenon doctor`: the machine, its platforms, devices, modules, libraries and kernels, and whether
+ * anything is broken. */
 #include "devices.h"
 #include "document.h"
 #include "page.h"
@@ -77,7 +77,7 @@ static void write_all(const findings *found, const char *name)
     json_end_document(&to);
 }
 
-/* The report first: a page that cannot be written does not take it along. */
+/* Prints the report first, so that it is not lost if the page cannot be written. */
 static int tell(const command *self, const doctor_wish *wish, const findings *found)
 {
     const char *path = wish->html.count ? wish->html.texts[0] : NULL;
@@ -120,7 +120,8 @@ static int read_wish(const command *self, int count, char **arguments, doctor_wi
     return OPTIONS_RUN;
 }
 
-/* Kernels first: what is told of libraries and modules then has what trying them has shown. */
+/* Gathers kernels first, so that the state of libraries and modules includes what trying them
+ * showed. */
 static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
 {
     enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_SETTINGS | FIND_MODULES | FIND_LIBRARIES };

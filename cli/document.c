@@ -161,7 +161,7 @@ static void write_classes(json *to, const findings *found)
     json_end_list(to);
 }
 
-/* "sse2,avx2" as a list. */
+/* Writes "sse2,avx2" as a list. */
 static void write_features(json *to, const char *features)
 {
     char word[64];

@@ -9,7 +9,7 @@ void write_devices(json *to, const findings *found);
 void write_platforms(json *to, const findings *found); /* and the choice of platform */
 void write_machine(json *to, const findings *found);
 void write_topology(json *to, const findings *found);
-void write_modules(json *to, const findings *found); /* and the folders searched */
+void write_modules(json *to, const findings *found); /* and the places searched */
 void write_libraries(json *to, const findings *found);
 void write_kernels(json *to, const findings *found);
 void write_problems(

@@ -1,5 +1,5 @@
-/* `tenon explain`: every kernel that could compute a problem, which one is taken, why the others are not,
- * and what --set would change of that. */
+/* `tenon explain`: every kernel that could compute a problem, which one is chosen, why the others
+ * are not, and what --set would change. */
 #include "explain.h"
 
 #include "devices.h"
@@ -38,7 +38,7 @@ const char *name_of_taken(const tn_decision *decision)
     return taken ? taken->kernel : "nothing";
 }
 
-/* Exit code for what would happen to a call. */
+/* Exit code for the outcome of a call. */
 static int code_of_decision(const tn_decision *decision)
 {
     return code_of_status(tn_decision_status(decision, NULL));
@@ -53,7 +53,7 @@ static void print_all(const explained_world *world, const explained *problems, s
     }
 }
 
-/* The first problem's keys are the document's own; those of further ones are in a list. */
+/* The first problem's keys are at the top level of the document; further problems are in a list. */
 static void write_all(const command *self, const explained_world *world, const explained *problems,
                       size_t count)
 {
@@ -88,7 +88,7 @@ static void write_all(const command *self, const explained_world *world, const e
     json_end_document(&to);
 }
 
-/* Decisions without --set come first: it holds for the whole process. */
+/* Decides without --set first, because --set applies to the whole process. */
 static int decide(const option_values *wanted, explained *out)
 {
     tn_error err;
@@ -128,7 +128,7 @@ static int tell(const command *self, const explain_wish *wish, const explained *
     return code;
 }
 
-/* As docs/names.md has it; a test holds both to what is taken. */
+/* As documented in docs/names.md; a test checks both against the accepted fields. */
 static void print_problem_help(void)
 {
     printf(

@@ -21,7 +21,7 @@ static int measure(const tn_decision *decision)
     return width;
 }
 
-/* What stands behind the verdict: the kernel, or why there is none. */
+/* Text after the verdict: the kernel, or the reason why there is none. */
 static void tell(const tn_backend *backend, text_line *out)
 {
     bool missing = !backend->kernel[0] && backend->why && backend->why->code == TN_REFUSE_LIBRARY;
@@ -48,7 +48,7 @@ static void print_backend(const tn_backend *backend, int width)
     text_wrapped_on(INDENT + width + 2 + VERDICT, "", 0, line.text);
 }
 
-/* The names of the conditions that have an outcome: "holds: rank, dtype". */
+/* Prints the names of the conditions with an outcome: "holds: rank, dtype". */
 static void print_outcome(const tn_sdpa_report *report, int32_t outcome, int column)
 {
     text_line line = {0};
@@ -60,7 +60,7 @@ static void print_outcome(const tn_sdpa_report *report, int32_t outcome, int col
         text_wrapped(column, tn_sdpa_outcome_name(outcome), OUTCOME, line.text);
 }
 
-/* Upstream's lists of one of the family, once each. */
+/* Prints upstream's conditions of each backend of the TORCH_SDPA family. */
 static void print_conditions(const tn_decision *decision)
 {
     bool any = false;

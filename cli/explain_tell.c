@@ -54,7 +54,7 @@ static void print_settings(const explained_world *world)
     rules_find_unknown(print_unknown, NULL);
 }
 
-/* Whether a candidate before this one goes through the same library. */
+/* Whether an earlier candidate uses the same library. */
 static bool is_told(const tn_decision *decision, size_t index)
 {
     const char *library = tn_decision_candidate(decision, index)->library;
@@ -65,7 +65,7 @@ static bool is_told(const tn_decision *decision, size_t index)
     return false;
 }
 
-/* In the vendors' own words, which can be long. */
+/* Prints the versions as the vendors write them; they can be long. */
 static void print_libraries(const tn_decision *decision)
 {
     text_line line = {0};
@@ -129,7 +129,7 @@ static void print_candidate(const tn_candidate *candidate, int width)
         text_wrapped(INDENT * 3, "", 0, rule.text);
 }
 
-/* What the words behind the times mean, of those that stand there. */
+/* Explains the words after the times, only those that were printed. */
 static void print_time_words(const tn_decision *decision)
 {
     static const char *const words[][2] = {
@@ -202,7 +202,7 @@ static void print_taken(const tn_decision *decision)
     printf("%s", paint(PAINT_NONE));
 }
 
-/* That a wish is not met is part of the answer: its kernels are refused above, or are not here. */
+/* An unmet request is part of the answer: its kernels are refused above, or do not exist here. */
 static void print_unmet(const tn_decision *decision)
 {
     const char *rule = tn_decision_unmet(decision);

@@ -14,7 +14,8 @@ static void *make_room(size_t count, size_t size, tn_error *err)
     return room;
 }
 
-/* Copies the rows that `noun`_count and `noun`_get lend; without memory the caller returns. */
+/* Copies the rows returned by `noun`_count and `noun`_get; if out of memory, the calling function
+ * returns. */
 #define COPY_ROWS(noun, from, items, item_count)                 \
     do {                                                         \
         size_t n_ = noun##_count(from);                          \
@@ -51,7 +52,7 @@ static tn_status gather_machine(findings *to, tn_error *err)
     return TN_OK;
 }
 
-/* A topology that cannot be had is no failure of the report: its source says why. */
+/* A missing topology is not a failure of the report: its source says why. */
 static tn_status gather_topology(uint32_t parts, findings *to, tn_error *err)
 {
     tn_status status = parts & FIND_TOPOLOGY
@@ -186,7 +187,7 @@ static tn_status gather(uint32_t parts, findings *to, tn_error *err)
         to->problem_count++;
     if (!status && parts & FIND_LIBRARIES)
         status = gather_libraries(to, err);
-    if (!status && parts & FIND_MODULES) /* last, so that every probe is in the rows */
+    if (!status && parts & FIND_MODULES) /* last, so that the rows include every probe */
         status = gather_modules(to, err);
     return status;
 }

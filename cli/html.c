@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-/* Control characters and bytes that are part of no character become U+FFFD. */
+/* Control characters and invalid UTF-8 bytes become U+FFFD. */
 static void put_escaped(FILE *to, const char *text)
 {
     size_t left = strlen(text);
@@ -29,7 +29,7 @@ static void put_escaped(FILE *to, const char *text)
     }
 }
 
-/* What stands between '%' and the letter that ends a directive. */
+/* The part of a directive after '%', up to its final letter. */
 typedef struct directive {
     int precision; /* -1 for none */
     int longs;

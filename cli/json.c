@@ -31,7 +31,7 @@ static void put_text(const char *text)
     putchar('"');
 }
 
-/* What comes before a value: a comma, the line's indentation, the key. */
+/* Writes the part before a value: a comma, the line's indentation, the key. */
 static void begin_value(json *to, const char *key)
 {
     if (to->filled)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Small enough for a reference that computes one number after the other, and large enough for a rate. */
+/* Small enough for a scalar reference, large enough to measure a rate. */
 static const char *const problems[] = {
     "matmul:f32:m=16,n=16,k=16",
     "matmul:f32:m=512,n=512,k=512",
@@ -31,9 +31,9 @@ static const char *const problems[] = {
 };
 enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
-static const double seconds_each = 0.02; /* of timing a kernel                           */
-static const double slowest_us = 20000;  /* that a call may take, as predicted, to be timed */
-static const double seconds_most = 20;   /* after which no more are timed                */
+static const double seconds_each = 0.02; /* timing of one kernel */
+static const double slowest_us = 20000;  /* longest predicted call that is timed */
+static const double seconds_most = 20;   /* no kernel is timed after this */
 
 static tn_status no_memory(tn_error *err)
 {
@@ -56,8 +56,8 @@ static tn_status take_candidates(tn_decision *decision, found_decision *to, tn_e
     return TN_OK;
 }
 
-/* What is not there, or is in use, is nobody's fault. Want of memory is: what cannot be run is not in
- * order. */
+/* Absent or busy devices are not the kernel's fault. Lack of memory counts as a fault: a kernel
+ * that cannot run is broken. */
 static bool is_own_fault(tn_status status)
 {
     return status && status != TN_UNAVAILABLE && status != TN_BUSY && status != TN_UNSUPPORTED &&
@@ -72,7 +72,7 @@ static void take_failure(const char *problem, const tn_error *error, found_decis
     to->message = to->error.message;
 }
 
-/* A problem that the platform has no kernel for says nothing of this machine. */
+/* A problem without any kernel on the platform is skipped: it says nothing about this machine. */
 static tn_status decide(const tn_device *device, const char *problem, found_kernels *to,
                         tn_error *err)
 {
@@ -99,7 +99,7 @@ static bool is_looked_at(const tn_device *device)
            tn_device_health(device, NULL) == TN_OK;
 }
 
-/* A lock that cannot be read refuses everything, and so nothing else need be tried. */
+/* A lock that cannot be read refuses everything, so nothing else needs to be tried. */
 static void look_at_lock(found_kernels *to)
 {
     char path[4096];
@@ -130,7 +130,7 @@ static tn_status decide_all(found_kernels *to, tn_error *err)
     return status;
 }
 
-/* What is slow is timed on the smaller problems. */
+/* Checks and times one kernel. Slow kernels are timed only on the smaller problems. */
 static void try(const found_decision *decision, double until, found_kernel *kernel)
 {
     const tn_check_args check = {.struct_size = sizeof check,
