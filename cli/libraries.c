@@ -1,10 +1,10 @@
-/* `tenon libraries`: which vendor libraries are here, and why one is not. */
+/* `tenon libraries`: which vendor libraries are available, and why others are not. */
 #include "document.h"
 #include "options.h"
 #include "report.h"
 #include "rules.h"
 
-/* Want of memory is a fault; everything else is what there is to know of a library. */
+/* Only lack of memory is an error; any other result is a fact about the library. */
 static tn_status try_all(tn_error *err)
 {
     const tn_library *library;

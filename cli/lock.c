@@ -1,11 +1,11 @@
-/* `tenon lock`: selections written down, held against a machine, and against one another. */
+/* `tenon lock`: writes down selections and compares them with a machine or with each other. */
 #include "devices.h"
 #include "json.h"
 #include "rules.h"
 #include "text.h"
 
 typedef struct lock_wish {
-    option_values words; /* the action, and what it takes */
+    option_values words; /* the action and its arguments */
     option_values device;
     option_values files;
     bool strict;
@@ -14,7 +14,7 @@ typedef struct lock_wish {
 
 static const char who[] = " lock";
 
-/* Whether the row says that a problem would not be computed by the kernel that is locked. */
+/* Whether the row means that a problem would not be computed by the locked kernel. */
 static bool is_unmet(const tn_lock_row *row)
 {
     return row->kind == TN_LOCK_ROW_KERNEL || row->kind == TN_LOCK_ROW_VERSION ||
@@ -62,7 +62,7 @@ static void print_row(const char *kind, int colour, const char *text)
     text_wrapped_on(INDENT + KIND, "", 0, text);
 }
 
-/* What was compared. */
+/* Results of a comparison. */
 
 static void write_report(const command *self, const lock_wish *wish, const tn_lock_report *report)
 {
@@ -130,7 +130,7 @@ static int diff_locks(const command *self, const lock_wish *wish)
     return code;
 }
 
-/* What was written. */
+/* Results of writing. */
 
 typedef struct written {
     tn_decision *decisions[OPTION_VALUES_MAX];
@@ -146,7 +146,7 @@ static bool is_listed(const written *in, const char *problem)
     return false;
 }
 
-/* Decided anew, not read back: what was written may have gone into a pipe. */
+/* Decides again instead of reading the file: the output may have been a pipe. */
 static tn_status gather_written(const tn_lock_write_args *args, written *out, tn_error *err)
 {
     tn_status status = TN_OK;
@@ -231,7 +231,7 @@ static int write_lock(const command *self, const lock_wish *wish)
 static const struct action {
     const char *name;
     const char *takes;
-    size_t least, most; /* words, its own name included */
+    size_t least, most; /* number of words, including the action's name */
     int (*run)(const command *self, const lock_wish *wish);
 } actions[] = {
     {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX, write_lock},
@@ -240,7 +240,7 @@ static const struct action {
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
-/* NULL for a word that is none, which is said. */
+/* Returns NULL and reports an error if there is no such action. */
 static const struct action *find_action(const char *name)
 {
     const char *names[ACTIONS];
@@ -256,7 +256,7 @@ static const struct action *find_action(const char *name)
     return NULL;
 }
 
-/* Whether the action and what was given with it go together; what does not is said. */
+/* Whether the arguments fit the action; reports an error otherwise. */
 static bool is_sound(const struct action *action, const lock_wish *wish)
 {
     if (wish->strict && action->run != write_lock)

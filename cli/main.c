@@ -46,7 +46,7 @@ int code_of_status(tn_status status)
 {
     switch (status) {
     case TN_OK: return EXIT_DONE;
-    case TN_IO: /* of files that the user named, as the next */
+    case TN_IO: /* of files that the user named; also the next cases */
     case TN_CORRUPT:
     case TN_NOT_PERMITTED:
     case TN_NOT_FOUND:
@@ -94,7 +94,7 @@ static void log_to_stderr(void *user, int32_t level, const char *text)
     fprintf(stderr, "tenon: %s: %s\n", tn_log_level_name(level), text);
 }
 
-/* TENON_LOG is for the command; a program sets a sink of its own. */
+/* TENON_LOG applies only to this command; a program installs its own sink. */
 static int start_log(void)
 {
     static tn_log_sink sink = {.struct_size = sizeof sink, .write = log_to_stderr};

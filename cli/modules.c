@@ -1,4 +1,4 @@
-/* `tenon modules`: what came in, what stopped, and what would help. */
+/* `tenon modules`: which modules loaded, which failed, and how to fix them. */
 #include "document.h"
 #include "options.h"
 #include "report.h"

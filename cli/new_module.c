@@ -1,4 +1,4 @@
-/* `tenon new-module`: a module of one's own to begin with. */
+/* `tenon new-module`: creates a module to start from. */
 #include "new_module.h"
 
 #include "json.h"
@@ -14,7 +14,7 @@ static bool is_small(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* As the registry has it: 1 to 48 of a-z 0-9 - _, a letter or digit first. */
+/* The registry's rule: 1 to 48 of a-z 0-9 - _, beginning with a letter or digit. */
 static bool is_legal(const char *name)
 {
     size_t length = strlen(name);
@@ -27,7 +27,7 @@ static bool is_legal(const char *name)
     return true;
 }
 
-/* The nearest legal name: small letters, '-' for what cannot stand; "" when nothing is left. */
+/* The nearest legal name: lower case, '-' for invalid characters; "" if nothing is left. */
 static void make_legal(const char *name, char out[NAME_MOST + 1])
 {
     size_t length = 0;
@@ -46,8 +46,8 @@ static void make_legal(const char *name, char out[NAME_MOST + 1])
     out[length] = '\0';
 }
 
-/* Names that mean something already: platforms that Tenon knows, modules that ship with it, and words
- * that stand where a platform's name does. */
+/* Reserved names: platforms that Tenon knows, modules that ship with it, and words that may be used
+ * in place of a platform's name. */
 static bool is_taken(const char *name)
 {
     static const char *const own[] = {"ref", "described", "best", "unspecified", "unknown"};
@@ -82,7 +82,7 @@ static int check_name(const command *self, const char *name)
     return EXIT_DONE;
 }
 
-/* `text` with the words between @ replaced. Returns false when it does not fit. */
+/* Replaces @NAME@ and @TENON@ in `text`. Returns false if it does not fit. */
 static bool fill_in(const char *text, const char *name, char *out, size_t size)
 {
     char version[32];
@@ -131,7 +131,7 @@ static tn_status make_folder(const char *path, tn_error *err)
     return system_make_folder(path) ? fail_at(path, errno, err) : TN_OK;
 }
 
-/* DIR/tenon-NAME, or what `rest` is called in it. */
+/* Builds DIR/tenon-NAME, or the path of `rest` in it. */
 static tn_status join(const char *dir, const char *name, const char *rest, char out[PATH_ROOM],
                       tn_error *err)
 {

@@ -9,7 +9,7 @@ const char *suggestion(const char *word, const char *const *names, size_t count)
     return tni_words_hint(tni_words_nearest(word, names, count), text);
 }
 
-/* What every command knows. */
+/* The option of every command. */
 static option_values sets;
 static const option_row set_row = {"--set", "K=V", "a setting for this run; may be given again",
                                    NULL,    &sets, OPTION_VALUES_MAX};
@@ -19,7 +19,7 @@ size_t options_sets(void)
     return sets.count;
 }
 
-/* What someone wrote into the environment or the file, and is not followed. */
+/* Prints the invalid settings in environment and file, which are ignored. */
 static void say_problems(void)
 {
     const char *problem;
@@ -38,7 +38,7 @@ int options_apply(void)
     return OPTIONS_RUN;
 }
 
-/* "--device-file F": the text is static. */
+/* Returns "--device-file F" in a static buffer. */
 static const char *name_with_word(const option_row *row)
 {
     static char text[64];
@@ -62,7 +62,7 @@ static void print_help(const command *self, const option_row *rows, size_t row_c
     printf("  %-*s %s\n", width, "--help", "this text");
 }
 
-/* The row that takes words, or NULL. */
+/* Returns the row that takes words, or NULL. */
 static const option_row *find_word_row(const option_row *rows, size_t row_count)
 {
     for (size_t i = 0; i < row_count; i++) {
@@ -119,7 +119,8 @@ static const option_row *find_row(const option_row *rows, size_t row_count, cons
     return NULL;
 }
 
-/* Takes the option at arguments[*at], and its value, for which *at moves on. */
+/* Parses the option at arguments[*at], and its value; advances *at if the value is the next
+ * argument. */
 static int take(const command *self, const option_row *row, int count, char **arguments, int *at)
 {
     const char *value = strchr(arguments[*at], '=');

@@ -121,7 +121,7 @@ static void write_broken(FILE *to, const findings *found)
         write_help_item(to, "a setting", "is not followed", tn_settings_problem(i), "");
 }
 
-/* What stops here and can be helped, before everything else. */
+/* Lists everything that is broken, with its remedy, before all other sections. */
 static void write_help(FILE *to, const findings *found)
 {
     if (findings_count_broken(found) == 0 && found->choice_status == TN_OK)
@@ -190,7 +190,7 @@ static tn_status fail_to_write(const char *path, int code, tn_error *err)
     return tn_fail(err, TN_IO, code, "--html", "%s: %s", path, strerror(code));
 }
 
-/* Writes and closes; the first thing that went wrong, as errno has it, or 0. */
+/* Writes and closes the file; returns the first error as errno, or 0. */
 static int write_and_close(const findings *found, FILE *file)
 {
     errno = 0;
@@ -208,8 +208,8 @@ static tn_status save_in_place(const findings *found, const char *path, tn_error
     return code ? fail_to_write(path, code, err) : TN_OK;
 }
 
-/* A new file in the folder of `path`, with the permissions of what is there. `name` gets its name and
- * has room for `path` and NAME_ROOM bytes. */
+/* Creates a new file in the folder of `path`, with the permissions of the file at `path`, if any.
+ * `name` gets its name and has room for `path` and NAME_ROOM bytes. */
 enum { NAME_ROOM = 24 };
 static FILE *create_beside(const char *path, char *name)
 {

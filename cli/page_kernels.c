@@ -1,4 +1,4 @@
-/* Kernels on typical problems: rates as bars, and the decision behind each. */
+/* Kernels on typical problems: rates as bars, and the decision for each problem. */
 #include "candidates.h"
 #include "html.h"
 #include "page_parts.h"

@@ -1,4 +1,4 @@
-/* The machine's own sections: what it is, its memory, its budget of threads. */
+/* Sections about the machine: description, memory, thread budget. */
 #include "html.h"
 #include "page_parts.h"
 #include "phrases.h"
@@ -26,7 +26,7 @@ static void write_phrases(FILE *to, const findings *found)
     }
 }
 
-/* "sse2,avx2" with room to break lines. */
+/* Writes "sse2,avx2" with places where lines can break. */
 static void write_features(FILE *to, const char *features)
 {
     if (!features[0])
@@ -58,7 +58,7 @@ void page_machine(FILE *to, const findings *found)
     html_write(to, "</dl>\n</div>\n</section>\n");
 }
 
-/* Per cent. A little is still to be seen. */
+/* Percentage. A small value stays visible. */
 static double part_of(int64_t value, int64_t whole)
 {
     const double least = 0.4;
@@ -66,7 +66,7 @@ static double part_of(int64_t value, int64_t whole)
     return part > 0 && part < least ? least : part;
 }
 
-/* A bar of `value` and, in it, of `filled`; both of `whole`. */
+/* Draws a bar for `value` and, inside it, one for `filled`; both relative to `whole`. */
 static void write_bar(FILE *to, int64_t value, int64_t filled, int64_t whole)
 {
     html_write(to,
@@ -128,7 +128,7 @@ void page_memory(FILE *to, const findings *found)
     int64_t total = facts->memory_total.value, nodes = sum_of_nodes(found);
     int64_t whole = total > nodes ? total : nodes;
     html_write(to, "<section id=\"memory\">\n<h2>Memory</h2>\n<ul class=\"bars\">\n");
-    if (nodes > total && total > 0) { /* less says nothing: hypervisors take memory from nodes */
+    if (nodes > total && total > 0) { /* ignore less: hypervisors take memory from nodes */
         tn_fact all = tn_fact_of(nodes, "the sum of the memory nodes");
         write_amount(to, "The machine", &all, 0, whole);
     }

@@ -1,7 +1,6 @@
 #include "page_parts.h"
 
-/* Colours are chosen so that every text on every ground has a contrast of 4.5 to 1 or more; a test
- * measures it. */
+/* Colours have a contrast of at least 4.5 to 1 between text and background; a test measures it. */
 const char *const page_style[] = {
     /* light, then dark */
     ":root{color-scheme:light dark;--ground:#fbfaf8;--paper:#fff;--ink:#1f2328;--soft:#5b636c;",
@@ -144,7 +143,7 @@ const char *const page_style[] = {
     "td.number::before,td[data-label=Capability]::before,td[data-label=Status]::before,",
     "td[data-label=Stage]::before,td[data-label=Available]::before,",
     "td[data-label=Platform]::before{flex:0 0 6rem}}",
-    /* paper */
+    /* print */
     "@media print{html{font-size:10pt}body{max-width:none;padding:0}h2{break-after:avoid}",
     "h2{margin-top:1.5rem}.card,tr,.bars li,figure{break-inside:avoid}",
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}",

@@ -29,7 +29,8 @@ static const char *badge_of_library(const tn_library_state *library)
     }
 }
 
-/* What frameworks call the platform, and the variable that hides its devices. */
+/* Writes the names that frameworks use for the platform, and the variable that hides its
+ * devices. */
 static void write_words(FILE *to, const found_platform *platform)
 {
     text_line words = {0};

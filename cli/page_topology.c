@@ -1,5 +1,5 @@
-/* How the machine is built, as a drawing: boxes in boxes, once for a wide page and once for a
- * narrow one. */
+/* The machine's structure as a drawing of nested boxes, once for a wide page and once for a narrow
+ * one. */
 #include "html.h"
 #include "page_parts.h"
 #include "page_tree.h"
@@ -7,7 +7,7 @@
 
 enum { WIDE = 912, NARROW = 328, TITLE_SIZE = 12 };
 
-/* Core classes differ by corner and line as well as by colour. */
+/* Core classes differ in corners and lines as well as in colour. */
 static int class_of(const tn_topology_object *object)
 {
     enum { KINDS = 3 };
@@ -48,7 +48,7 @@ static void draw_holder(FILE *to, const box_tree *tree, const tree_box *box)
     html_write(to, "</text>\n");
 }
 
-/* What a core's box says when it is pointed at. */
+/* Writes the tooltip of a core's box. */
 static void name_core(FILE *to, const findings *found, const box_tree *tree, const tree_box *core)
 {
     const tn_topology_object *caches[TREE_CACHES];
@@ -180,7 +180,7 @@ static void write_legend(FILE *to, const findings *found, const box_tree *tree)
     html_write(to, "</ul>\n");
 }
 
-/* "L2 1 MiB, L1 32 KiB" for a core; the same words for cores with the same caches. */
+/* "L2 1 MiB, L1 32 KiB" for a core; cores with the same caches get the same text. */
 static void phrase_own_caches(const box_tree *tree, const tree_box *core, text_line *out)
 {
     const tn_topology_object *caches[TREE_CACHES];
@@ -190,7 +190,7 @@ static void phrase_own_caches(const box_tree *tree, const tree_box *core, text_l
         text_add_item(out, "L%d %s", (int)caches[i]->level, text_bytes(caches[i]->bytes, room));
 }
 
-/* Where cores are small their caches are told in words. */
+/* Where cores are drawn small, their caches are listed as text. */
 static void write_own_caches(FILE *to, const box_tree *tree)
 {
     enum { MOST = 4 };

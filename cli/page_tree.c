@@ -16,7 +16,7 @@ static bool is_type(const tree_box *box, int32_t type)
     return box->object->type == type;
 }
 
-/* Parents come first, so that one walk back from the end sums up. */
+/* Parents precede their children, so one backward pass sums up. */
 static void count_parts(box_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
@@ -63,7 +63,8 @@ static void add_detail(tree_box *box, const char *noun, int32_t count)
                  (int)count, noun, plural(count));
 }
 
-/* What the only node says of its size is no news, and under a hypervisor often wrong. */
+/* The size of a single node is omitted: it adds nothing, and under a hypervisor it is often
+ * wrong. */
 static void name_box(tree_box *box, bool is_only_node)
 {
     static const char *const words[TN_TOPOLOGY_TYPE_COUNT] = {
@@ -140,7 +141,7 @@ void tree_release(box_tree *tree)
     tree->boxes = NULL;
 }
 
-/* A folded cache's parents were folded before it, so the object's own parents are walked. */
+/* A folded cache's parents were folded before it, so this walks the object's own parents. */
 size_t tree_caches_of(const box_tree *tree, const tree_box *core,
                       const tn_topology_object *out[TREE_CACHES])
 {
@@ -160,7 +161,7 @@ size_t tree_caches_of(const box_tree *tree, const tree_box *core,
     return count;
 }
 
-/* What children take up. */
+/* The area that children occupy. */
 typedef struct rows {
     int32_t width, height;
 } rows;
@@ -170,13 +171,13 @@ static int32_t header_of(const tree_box *box)
     return box->title[0] ? TREE_HEADER : 0;
 }
 
-/* Memory without processors of its own: a strip above or below what stands beside it. */
+/* Memory without its own processors: a strip above or below its neighbours. */
 static bool is_strip(const tree_box *box)
 {
     return is_type(box, TN_TOPOLOGY_NODE) && box->child < 0;
 }
 
-/* How many children that are no strips there are when they are of one size; else 0. */
+/* The number of children that are not strips, if all have the same size; otherwise 0. */
 static int32_t count_uniform(const box_tree *tree, const tree_box *box, int32_t *out_width)
 {
     const tree_box *first = NULL;
@@ -194,8 +195,8 @@ static int32_t count_uniform(const box_tree *tree, const tree_box *box, int32_t 
     return count;
 }
 
-/* Columns for equal children: a number that fills all rows if there is one that does not leave
- * half of the width empty, else the most even. */
+/* Columns for equal children: a number that fills all rows, if one exists that uses more than half
+ * of the width; otherwise the most even one. */
 static int32_t choose_columns(int32_t count, int32_t most)
 {
     if (most >= count)
@@ -210,7 +211,7 @@ static int32_t choose_columns(int32_t count, int32_t most)
     return (count + row_count - 1) / row_count;
 }
 
-/* A strip between others than strips is as wide as they are. */
+/* A strip without neighbouring strips is at least `width` wide. */
 static void widen_strips(box_tree *tree, const tree_box *box, int32_t width)
 {
     bool after_strip = false;
@@ -224,7 +225,7 @@ static void widen_strips(box_tree *tree, const tree_box *box, int32_t width)
     }
 }
 
-/* Puts the children of `box` into rows from its own corner; gives what they take up. */
+/* Places the children of `box` in rows, relative to its corner; returns the area they occupy. */
 static rows flow(box_tree *tree, const tree_box *box, int32_t room, int32_t gap)
 {
     int32_t x = 0, y = 0, row_height = 0, in_row = 0, each = 0;
@@ -270,7 +271,7 @@ static void size_thread(const box_tree *tree, tree_box *box)
 
 static void size_core(box_tree *tree, tree_box *box)
 {
-    enum { TWO = 2 }; /* threads beside each other, at most */
+    enum { TWO = 2 }; /* most threads side by side */
     const tn_topology_object *caches[TREE_CACHES];
     int32_t pad = tree->is_roomy ? TREE_ROOMY_PAD : TREE_CORE_PAD;
     int32_t per_row = tree->is_roomy || box->thread_count > TWO ? TWO : 1;
@@ -288,7 +289,7 @@ static void size_core(box_tree *tree, tree_box *box)
     box->height = above + used.height + pad;
 }
 
-/* A box that holds others, or a memory node without processors. */
+/* Sizes a box that contains others, or a memory node without processors. */
 static void size_holder(box_tree *tree, tree_box *box, int32_t room)
 {
     int32_t pad = box->title[0] ? TREE_PAD : 0;
@@ -329,7 +330,7 @@ void tree_lay_out(box_tree *tree, int32_t width)
     tree->width = tree->boxes[0].width;
     tree->height = tree->boxes[0].height;
     for (size_t i = 1; i < tree->count;
-         i++) { /* from places in the parent to places in the whole */
+         i++) { /* from positions in the parent to positions in the drawing */
         tree_box *box = &tree->boxes[i];
         box->x += tree->boxes[box->parent].x;
         box->y += tree->boxes[box->parent].y;

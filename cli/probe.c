@@ -1,6 +1,6 @@
-/* tenon-probe FILE: opens a module that nobody has vouched for, in a process that can be spared.
- * Tells its parent on descriptor 3 how far it has come, stage by stage, so that even a crash or a
- * hang is heard of at the right place. Run by the library; of no use by hand. */
+/* tenon-probe FILE: opens an untrusted module in an expendable process. Reports each stage to its
+ * parent on descriptor 3, so that even a crash or a hang is attributed to the right stage. Run by
+ * the library, not by users. */
 #include "base/buffer.h"
 #include "os/process.h"
 #include "registry/host.h"
@@ -48,11 +48,11 @@ int main(int count, char **arguments)
         return 2;
     }
     tni_process_spare(LONGEST_LIFE_S);
-    tni_process_answer("stage = 0\n", 10); /* whatever happens from here on is the module's doing */
+    tni_process_answer("stage = 0\n", 10); /* from here on, any failure is the module's */
     tni_record *record = tni_record_create(arguments[1], TNI_ORIGIN_PROGRAM);
     if (!record)
         return 1;
     load(record);
     tell_all(record);
-    _Exit(0); /* without the exit handlers of what was opened: they belong to strangers */
+    _Exit(0); /* skips exit handlers of foreign code */
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A terminal that can go back to the beginning of its line. */
+/* Whether stderr is a terminal that supports carriage return. */
 static bool can_draw(void)
 {
     const char *term = getenv("TERM");

@@ -62,7 +62,7 @@ static void print_library_details(const tn_library_state *library, int indent)
 
 static void print_library(const tn_library_state *library)
 {
-    enum { INDENT = 23 }; /* of what comes after name and word */
+    enum { INDENT = 23 }; /* of the text after name and availability */
     text_line line = {0};
     printf("  %s%-12s%s%s%-9s%s", paint(PAINT_STRONG), library->name, paint(PAINT_NONE),
            paint(paint_of_library(library)), tn_available_name(library->available),
@@ -133,7 +133,7 @@ typedef struct device_columns {
 
 static device_columns measure_devices(const findings *found)
 {
-    enum { REST = 46, NAME_LEAST = 16 }; /* everything but the two columns */
+    enum { REST = 46, NAME_LEAST = 16 }; /* width of everything but the two columns */
     device_columns widths = {2, 4};
     for (size_t i = 0; i < found->device_count; i++) {
         int id = text_columns(found->devices[i].id), name = text_columns(found->devices[i].name);

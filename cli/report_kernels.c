@@ -1,4 +1,4 @@
-/* Kernels as text: each with whether it is right, its time and its rate. */
+/* Kernels as text: whether each is correct, its time and its rate. */
 #include "candidates.h"
 #include "report.h"
 

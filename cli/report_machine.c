@@ -1,4 +1,4 @@
-/* The machine as a careful person would put it: every figure with where it is from. */
+/* The machine as text: every figure with its source. */
 #include "phrases.h"
 #include "report.h"
 

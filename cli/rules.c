@@ -3,7 +3,8 @@
 #include <stdbool.h>
 #include <tenon/tenon.h>
 
-/* Whether a rule of another level or strength before it is of the same row and speaks of the same. */
+/* Whether an earlier rule (with another level or strength) of the same setting has the same
+ * selector. */
 static bool is_told(const tn_context *context, size_t index, const tn_rule *rule)
 {
     tn_rule other = {.struct_size = sizeof other};

@@ -1,4 +1,5 @@
-/* `tenon settings`: every switch, one of them, where its value came from, what a change would do. */
+/* `tenon settings`: every setting, a single one, the origin of its value, and the effect of a
+ * change. */
 #include "settings.h"
 
 #include "document.h"
@@ -7,16 +8,16 @@
 #include "text.h"
 
 typedef struct settings_wish {
-    option_values words; /* the action, and what it takes */
+    option_values words; /* the action and its arguments */
     bool as_json;
     bool as_markdown;
     bool save;
 } settings_wish;
 
-/* What `set` has to tell beside the rows. */
+/* Results of `set` besides the rows. */
 typedef struct settings_change {
     const found_settings *before;
-    const found_setting *row; /* the one that was named, as it would be */
+    const found_setting *row; /* the named setting, as it would be */
     bool saved;
 } settings_change;
 
@@ -37,7 +38,8 @@ static void write_change(json *to, const found_settings *before, const found_set
     json_end_object(to);
 }
 
-/* Every action's document has the same keys. `only` is NULL for all rows, `change` for none. */
+/* Every action's document has the same keys. `only` is NULL for all rows, `change` is NULL if there
+ * is no change. */
 static void write_document(const command *self, const found_settings *found,
                            const found_setting *only, const settings_change *change)
 {
@@ -80,7 +82,7 @@ static int run_list(const command *self, const settings_wish *wish)
     return EXIT_DONE;
 }
 
-/* `get` and `origin`. */
+/* Runs `get` and `origin`. */
 static int run_one(const command *self, const settings_wish *wish)
 {
     found_settings found;
@@ -99,7 +101,7 @@ static int run_one(const command *self, const settings_wish *wish)
     return EXIT_DONE;
 }
 
-/* What else follows from the change. */
+/* Prints other settings affected by the change. */
 static void print_others(const found_settings *found, const settings_change *change)
 {
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
@@ -141,8 +143,8 @@ static void print_change(const found_settings *found, const settings_change *cha
     print_fate(change);
 }
 
-/* Of a file that cannot be read as one the user can mend a line; for a place that cannot be written, or
- * is being written, there is nothing to mend in what was asked. */
+/* If the file cannot be parsed, the user can correct a line (wrong use). If the file cannot be
+ * written or is being written, the request itself was correct (unavailable). */
 static int report_unsaved(const tn_error *err)
 {
     int code = report_wish(who, err);
@@ -156,7 +158,7 @@ static int report_unsaved(const tn_error *err)
     }
 }
 
-/* Sets it for this process, which ends soon, and compares. */
+/* Applies the setting to this process, which ends soon, and compares. */
 static int run_set(const command *self, const settings_wish *wish)
 {
     found_settings before, after;
@@ -189,7 +191,7 @@ static int run_set(const command *self, const settings_wish *wish)
 
 static const struct action {
     const char *name;
-    const char *takes; /* NULL for nothing */
+    const char *takes; /* NULL for no argument */
     int (*run)(const command *self, const settings_wish *wish);
 } actions[] = {{"list", NULL, run_list},
                {"get", "K", run_one},
@@ -197,7 +199,7 @@ static const struct action {
                {"set", "K=V", run_set}};
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
-/* NULL for a word that is none, which is said. */
+/* Returns NULL and reports an error if there is no such action. */
 static const struct action *find_action(const char *name)
 {
     const char *names[ACTIONS];
@@ -214,7 +216,7 @@ static const struct action *find_action(const char *name)
     return NULL;
 }
 
-/* Whether the action and what was given with it go together; what does not is said. */
+/* Whether the arguments fit the action; reports an error otherwise. */
 static bool is_sound(const command *self, const struct action *action, const settings_wish *wish)
 {
     const char *fault = NULL;

@@ -1,4 +1,4 @@
-/* Settings as a manual, as the tables of a page, and as JSON. */
+/* Settings as a manual, as Markdown tables, and as JSON. */
 #include "settings.h"
 
 #include "text.h"
@@ -61,7 +61,7 @@ static const char *key_of(tn_setting setting)
     return tn_setting_info(setting)->key;
 }
 
-/* Length of a key's first word; 0 of one that has no further: those are a group together. */
+/* Length of a key's first word; 0 for a key of one word: such keys form a group. */
 static size_t group_of(const char *key)
 {
     size_t length = strcspn(key, ".");
@@ -84,7 +84,7 @@ static bool begins_group(tn_setting setting)
     return true;
 }
 
-/* The group's heading; the text is static. */
+/* Returns the group's heading in a static buffer. */
 static const char *name_group(tn_setting first)
 {
     static char name[64];
@@ -93,7 +93,7 @@ static const char *name_group(tn_setting first)
     return length ? name : "general";
 }
 
-/* The longest key of the group after which a value still has room on the line. */
+/* The longest key of the group that leaves room for a value on the line. */
 static int measure_group(tn_setting first)
 {
     enum { VALUE_LEAST = 24 };
@@ -189,7 +189,7 @@ void settings_print(const found_settings *found)
     print_end();
 }
 
-/* A cell's text, or a dash; no cell here has a bar in it. */
+/* Prints a cell's text, or a dash. Cells must not contain '|'. */
 static void print_cell(const char *text, const char *around)
 {
     if (text[0])

@@ -67,7 +67,7 @@ int system_can_write(const char *path)
 int system_replace(const char *from, const char *to)
 {
 #if defined(_WIN32)
-    (void)remove(to); /* rename() there refuses a name that is taken */
+    (void)remove(to); /* Windows' rename() fails if the target exists */
 #endif
     return rename(from, to);
 }
@@ -95,7 +95,7 @@ void system_copy_mode(FILE *file, const char *like)
 double system_seconds(void)
 {
 #if defined(_WIN32)
-    return (double)clock() / CLOCKS_PER_SEC; /* that of the wall there */
+    return (double)clock() / CLOCKS_PER_SEC; /* on Windows clock() is wall time */
 #else
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -30,8 +30,8 @@ void trials_release(trials *of)
     of->count = 0;
 }
 
-/* The index-th that could be tried, or NULL; *out_count is how many were passed, which with SIZE_MAX is all
- * of them. */
+/* Returns the index-th kernel that could be tried, or NULL. *out_count is the number of kernels
+ * passed: all of them with index SIZE_MAX. */
 static const tn_candidate *find_usable(const trials *of, size_t problem, size_t index,
                                        size_t *out_count)
 {
@@ -71,7 +71,7 @@ const char *name_of_trial(const trials *of, size_t problem, size_t index)
     return name ? name : taken ? taken->kernel : "-";
 }
 
-/* Numbers that are wrong, and a device that fails while it runs, are failures that were found. */
+/* Wrong results and a device that fails while running count as failures found. */
 int code_of_trial(tn_status status)
 {
     return status == TN_CORRUPT || status == TN_IO ? EXIT_FAILURES_FOUND : code_of_status(status);

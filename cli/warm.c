@@ -1,5 +1,5 @@
-/* `tenon warm`: prepares problems ahead, so that their first calls find libraries tried, kernels tested and
- * times measured. */
+/* `tenon warm`: prepares problems ahead of time, so that on their first call libraries are already
+ * tried, kernels tested and times measured. */
 #include "candidates.h"
 #include "json.h"
 #include "options.h"
@@ -10,19 +10,19 @@
 #include <stdlib.h>
 
 typedef struct warm_run {
-    json *to; /* NULL for text */
+    json *to; /* NULL for text output */
     int prepared;
     int failed;
-    int due;  /* problems of which something was found out that later processes would want, */
-    int kept; /* and of these, those for which the cache took an entry                      */
+    int due;  /* problems with new findings that later processes need, */
+    int kept; /* and those of them for which the cache stored an entry */
     tn_cache_list *cache;
 } warm_run;
 
-/* What became of one problem. */
+/* Result for one problem. */
 typedef struct warm_result {
     const char *problem;
     const char *kernel;
-    int line; /* of the list; 0 for none */
+    int line; /* in the list; 0 if there is none */
     bool due;
     bool kept;
     double ms;
@@ -32,11 +32,11 @@ typedef struct warm_result {
 
 static const char who[] = " warm";
 
-/* A list's text, line by line. */
+/* A list's text, read line by line. */
 typedef struct lines {
     char *at, *end;
-    int number;     /* of the line given last */
-    bool has_zeros; /* bytes that end a text in C, so that it is none */
+    int number;     /* of the latest line */
+    bool has_zeros; /* the line has NUL bytes, so it is not valid text */
 } lines;
 
 static void skip_mark(lines *of)
@@ -46,8 +46,8 @@ static void skip_mark(lines *of)
         of->at += 3;
 }
 
-/* The next line without blanks around it, a comment, and its end; NULL past the last. Writes ends into the
- * text. */
+/* Returns the next line without surrounding blanks, comment and line end; NULL past the last.
+ * Writes terminators into the text. */
 static char *next_line(lines *of)
 {
     if (of->at == of->end)
@@ -66,7 +66,7 @@ static char *next_line(lines *of)
     return line;
 }
 
-/* A lock has sections and "key = value"; a problem has neither. `begin` is unchanged. */
+/* A lock has sections and "key = value"; a problem has neither. Does not change `begin`. */
 static bool is_lock(const char *begin, size_t size)
 {
     char copy[512];
@@ -83,8 +83,8 @@ static bool is_lock(const char *begin, size_t size)
     return false;
 }
 
-/* The whole file and an end behind it, to be freed. 0, or errno: EFBIG for more than a list of problems would
- * ever be. */
+/* Reads the whole file and appends a terminator; the caller frees it. Returns 0, or errno: EFBIG if
+ * it is larger than any list of problems would be. */
 static int read_all(FILE *file, char **out, size_t *out_size)
 {
     const size_t most = (size_t)64 << 20;
@@ -160,7 +160,7 @@ static void tell(warm_run *run, const warm_result *of)
         print_result(of);
 }
 
-/* How many kernels are tested or timed: what grows is news. */
+/* Counts tested and timed kernels: an increase means new findings. */
 static size_t count_known(const tn_decision *decision)
 {
     size_t known = 0;
@@ -172,8 +172,8 @@ static size_t count_known(const tn_decision *decision)
     return known;
 }
 
-/* Whether this process wrote to the cache since it was last looked at. Sizes would not tell: an
- * entry that replaces a damaged one has the same. */
+/* Whether this process wrote to the cache since the last call. Comparing sizes is not enough: an
+ * entry that replaces a damaged one has the same size. */
 static bool look_at_cache(warm_run *run)
 {
     tn_cache_list *now = NULL;
@@ -233,7 +233,7 @@ static void prepare_rows(warm_run *run, const tn_lock_report *report)
     }
 }
 
-/* Why less was kept than there was to keep; "" when all of it was. */
+/* Why fewer were kept than were due; "" if all were kept. */
 static void phrase_loss(const warm_run *run, text_line *out)
 {
     const char *reason = tn_cache_list_reason(run->cache),
