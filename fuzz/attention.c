@@ -1,5 +1,5 @@
-/* Calls of attention with tensors of any shape: whatever is taken in is an op whose text is read as the same
- * op, and what is not says why. No element is read. */
+/* Calls of attention with tensors of any shape: an accepted call gives an op whose text parses to
+ * the same op, and a refused one gives a reason. No element is read. */
 #include "input.h"
 
 #include "ops/attention.h"
@@ -11,7 +11,7 @@ enum { TENSORS = TN_ATTENTION_OPERANDS, DIMS = TN_OP_RANK_MAX, APART = 1 << 16 }
 
 static char memory[TENSORS][APART];
 
-/* One call in the making. */
+/* A call under construction. */
 typedef struct call {
     input in;
     int64_t batch, heads, groups, queries, keys, size, value_size;
@@ -22,7 +22,7 @@ typedef struct call {
     int32_t count;
 } call;
 
-/* Numbers may be any, and so may what comes of them. */
+/* Wrapping arithmetic: numbers may be arbitrary, so results may overflow. */
 static int64_t times(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
@@ -53,7 +53,7 @@ static void begin(call *c, const uint8_t *data, size_t size)
     c->layout = (int32_t)take_number(&c->in, take_byte(&c->in) % TN_LAYOUT_COUNT);
 }
 
-/* A tensor whose dimensions are mostly these. */
+/* Makes a tensor, usually with these dimensions. */
 static const tn_tensor *make(call *c, tn_dtype dtype, int32_t rank, const int64_t *shape)
 {
     int32_t i = c->count++;
@@ -76,7 +76,7 @@ static const tn_tensor *make(call *c, tn_dtype dtype, int32_t rank, const int64_
     return t;
 }
 
-/* [batch, heads, length, size] as the layout has it. */
+/* Makes [batch, heads, length, size] in the order of the layout. */
 static const tn_tensor *make_whole(call *c, tn_dtype dtype, int64_t heads, int64_t length,
                                    int64_t size)
 {
@@ -164,7 +164,7 @@ static tn_status make_merge(call *c, tni_problem *out, tn_error *err)
     return tni_attention_merge_make(&args, out, err);
 }
 
-/* An op that was taken in has all that follows from it, and a text that says it. */
+/* An accepted op must have a consistent cost and key, and a text that describes it. */
 static void require_op(const tn_op *op)
 {
     uint64_t key[TNI_KEY_MOST], again_key[TNI_KEY_MOST];

@@ -1,6 +1,6 @@
-/* The small parsers of the machine's files. The first byte chooses: a list of processors, which is
- * written as it was read and reads back the same; /proc/self/cgroup and /proc/self/mountinfo, parted
- * by a zero byte; /proc/cpuinfo; numbers, sizes and escapes. */
+/* The small parsers for system files. The first byte selects: a CPU list, which is written after
+ * reading and must read back the same; /proc/self/cgroup and /proc/self/mountinfo, separated by a
+ * zero byte; /proc/cpuinfo; numbers, sizes and escapes. */
 #include "os/machine/machine_linux.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void try_list(tni_reading *reading, tni_span text)
     tni_buffer_release(&written);
 }
 
-/* The group that is found lies below its mount, however it is named. */
+/* The group that is found must be below its mount, whatever its name. */
 static void try_group(tni_reading *reading, tni_span text)
 {
     static const char *const controllers[] = {"cpu", "cpuset", "memory"};

@@ -1,5 +1,5 @@
-/* Descriptions of devices: whatever parses has sound properties, and whatever does not is refused in
- * one line that names the place. */
+/* Descriptions of devices: those that parse have valid properties; the others are refused with one
+ * line that names the place. */
 #include "device/description.h"
 #include "base/words.h"
 
@@ -21,7 +21,7 @@ static void require_text(const char *text, size_t room)
         require((unsigned char)*text >= ' ' && *text != '\177');
 }
 
-/* A number that is not known is 0, and none is negative. */
+/* Unknown numbers must be 0; none may be negative. */
 static void require_numbers(const tn_device_properties *p)
 {
 #define NUMBER(field, word, unit, meaning) \

@@ -1,6 +1,6 @@
-/* Managed tensors of any bytes, with pointers that can be followed: whatever is refused has ended
- * once and changed nothing, and whatever is taken is what it says, goes out and comes in again, and
- * ends once. */
+/* Managed tensors of arbitrary bytes, with valid pointers: a refused one is deleted once and
+ * changes nothing; an accepted one has the described contents, can be exported and imported again,
+ * and is deleted once. */
 #include "tenon/tenon.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-/* The input, from front to back; zeros after its end. */
+/* The input, consumed from front to back; zeros after its end. */
 typedef struct input {
     const uint8_t *at;
     size_t left;
@@ -36,7 +36,7 @@ static uint8_t take_byte(input *in)
     return byte;
 }
 
-/* Mostly a small number, as most inputs would be refused for their size otherwise. */
+/* Usually a small number, because most inputs would otherwise be refused for their size. */
 static int64_t take_number(input *in)
 {
     int64_t number;
@@ -111,8 +111,8 @@ static void produce(input *in, producer *p)
     p->legacy.tensor = *tensor;
 }
 
-/* Returns whether all elements are inside `memory`. In floating point, as products of three sizes may
- * exceed 128 bits; what rounding changes is far outside. */
+/* Returns whether all elements are inside `memory`. Uses floating point, because products of three
+ * sizes may exceed 128 bits; rounding only affects values far outside. */
 static bool is_inside(const tn_tensor *t, int64_t size)
 {
     long double low = (long double)t->byte_offset, high = low + (long double)size;
@@ -127,7 +127,7 @@ static bool is_inside(const tn_tensor *t, int64_t size)
     return t->data && low >= -(ROOM / 2) && high <= ROOM / 2;
 }
 
-/* The element of that number, by the simplest way there is. */
+/* Returns the element with that number, computed in the simplest way. */
 static const unsigned char *element(const tn_tensor *t, int64_t number, int64_t size)
 {
     int64_t offset = 0, step = 1;

@@ -1,5 +1,5 @@
-/* The inspection of a shared library: whatever the bytes are, it reads inside them, gives its
- * memory back, and either knows the facts or says why not. */
+/* Inspection of a shared library: for any bytes, it reads only inside them, frees its memory, and
+ * either returns the facts or a reason. */
 #include "os/elf.h"
 #include "base/alloc.h"
 #include "tenon/module/module.h"

@@ -1,5 +1,5 @@
-/* The text form: whatever parses is written, and what is written parses to the same; whatever does
- * not parse is refused in one line that names the place. */
+/* The text form: an input that parses is written, and the result parses to the same; an input that
+ * does not parse is refused with one line that names the place. */
 #include "base/form.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The bytes of an input, taken from front to back; zeros after its end. */
+/* The bytes of an input, consumed from front to back; zeros after its end. */
 #ifndef TENON_FUZZ_INPUT_H
 #define TENON_FUZZ_INPUT_H
 
@@ -37,7 +37,7 @@ static inline uint8_t take_byte(input *in)
     return byte;
 }
 
-/* Mostly `usual`; sometimes a small number, seldom any at all. */
+/* Usually `usual`; sometimes a small number, rarely an arbitrary one. */
 static inline int64_t take_number(input *in, int64_t usual)
 {
     int64_t number;

@@ -1,10 +1,11 @@
-/* What is kept in the cache directory, as files: verdicts on kernels and times that were measured. The first
- * byte of an input chooses the entry, the second what becomes of its file:
+/* Entries of the cache directory, as files: verdicts on kernels and measured times. The first byte
+ * of an input selects the entry, the second how its file is made:
  *
- *     d   sound, with the rest as its data, of times signed: read as nothing, or within bounds
- *     r   the rest itself: read as nothing, unless it is sound after all
- *     f   as it was, with bytes changed: two for the place and one for the change, over and over; read as
- *         nothing, unless the changes undo one another */
+ *     d   valid, with the rest as its data (signed if it is times): must be read as nothing, or
+ *         as values within bounds
+ *     r   the rest itself: must be read as nothing, unless it happens to be valid
+ *     f   the original with changed bytes: two bytes for the offset and one for the change,
+ *         repeated; must be read as nothing, unless the changes cancel out */
 #include "dispatch/trust/admission_store.h"
 #include "dispatch/tune/selection.h"
 #include "dispatch/tune/store.h"
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEADER = 88, FILE_MOST = 1 << 16 };
 
-/* An entry with its file as it was written. */
+/* An entry and its original file. */
 typedef struct entry {
     const char *folder;
     char path[1024];
@@ -94,7 +95,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     return 0;
 }
 
-/* The header of an entry's file around other data, into `out`; the whole file's size. */
+/* Builds a valid file in `out`: the entry's header, adapted to other data, and that data. Returns
+ * the file's size. */
 static size_t make_sound(const entry *e, const void *data, size_t size, unsigned char *out)
 {
     memcpy(out, e->bytes, HEADER);
@@ -124,7 +126,7 @@ static size_t make_flipped(const entry *e, const uint8_t *data, size_t size)
     return e->size;
 }
 
-/* Whether the file is what a put of its data would have made. */
+/* Whether the file is exactly what storing its data would have written. */
 static bool is_sound(const entry *e, size_t size)
 {
     static unsigned char made[FILE_MOST];

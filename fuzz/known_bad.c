@@ -1,5 +1,5 @@
-/* Lists of what is known of kernels, and verdicts on them: whatever stands in a file is refused with a
- * place, or is a list within its bounds; a verdict survives being written and read again. */
+/* Lists of known facts about kernels, and verdicts on them: any file is refused with a place, or
+ * gives a list within its bounds; a verdict survives being written and read again. */
 #include "base/alloc.h"
 #include "dispatch/trust/admission_store.h"
 #include "dispatch/trust/notes.h"

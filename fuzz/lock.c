@@ -1,5 +1,6 @@
-/* Selections, of locks and of tuning: whatever is refused says where; whatever is read survives being
- * written and read again. Inputs are signed first, or none would come past the checksum. */
+/* Selections of locks and of tuning: a refused input gives a place; an accepted one survives being
+ * written and read again. Inputs are signed first, because otherwise none would pass the
+ * checksum. */
 #include "base/alloc.h"
 #include "dispatch/tune/selection.h"
 
@@ -65,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tni_buffer text = {0};
     tn_error err = {0};
     require(tni_selections_parse((const char *)data, size, "fuzz", &read, &err) != TN_OK ||
-            read.form); /* as it is, it is hardly ever signed */
+            read.form); /* a raw input hardly ever has a valid signature */
     tni_selections_release(&read);
     tni_buffer_add_part(&text, (const char *)data, size);
     require(tni_selections_sign(&text, NULL) == TN_OK);

@@ -1,5 +1,6 @@
-/* The parsers behind the looks. The first byte chooses: the loader's cache after a name that a zero
- * byte ends; the PCI bus's list after ids that one ends; ids, names of libraries and an address. */
+/* The parsers used to find libraries and devices. The first byte selects: the loader's cache,
+ * preceded by a zero-terminated name; the list of the PCI bus, preceded by zero-terminated ids; ids
+ * and an address; names of libraries. */
 #include "os/look/look_read.h"
 
 #include "base/utf8.h"
@@ -27,7 +28,7 @@ static void require_line(const char *text)
     }
 }
 
-/* What is found is a path inside of the bytes, with its terminator. */
+/* A result must be a path inside the bytes, including its terminator. */
 static void try_cache(tni_span name, tni_span bytes)
 {
     tni_loader_cache cache;
@@ -45,7 +46,7 @@ static void try_cache(tni_span name, tni_span bytes)
     require(memchr(path, '\0', (size_t)(end - path)) != NULL);
 }
 
-/* A device is counted where its place is, and only for ids that name its vendor. */
+/* A device must be counted at its place, and only for ids that name its vendor. */
 static void try_places(tni_span ids, tni_span list)
 {
     static tni_pci_places places;
@@ -63,7 +64,8 @@ static void try_places(tni_span ids, tni_span list)
     require(!tni_pci_places_has(&places, TNI_PCI_PLACES));
 }
 
-/* Whatever fits without number and class fits with any; what fits has its vendor named. */
+/* Ids that match without device number and class must match with any; a match must have its vendor
+ * named. */
 static void try_ids(tni_span ids)
 {
     static const int32_t kinds[] = {-1, 0, 0x030200, 0x120000, 0xffffff};
@@ -80,7 +82,7 @@ static void try_ids(tni_span ids)
         require(place < TNI_PCI_PLACES && ids.length >= 12);
 }
 
-/* Below a root that is not there nothing is found, and that is said in one line. */
+/* Below a root that does not exist nothing must be found, and one line must say so. */
 static void try_looks(tni_span words)
 {
     char *text = malloc(words.length + 1);

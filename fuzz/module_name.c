@@ -1,5 +1,5 @@
-/* Names of modules: from the paths of their files, legal or not, made printable, and the nearest of
- * several. The input is lines: a word, then those to choose from. */
+/* Names of modules: derived from file paths, checked for legality, made printable, and the nearest
+ * of several. The input is lines: a word, then the words to choose from. */
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -27,7 +27,7 @@ static void check_record_name(const char *path)
     }
 }
 
-/* A legal name comes back from the file it gives its name to. */
+/* A legal name must be recovered from the file name made from it. */
 static void check_legal(const char *name)
 {
     size_t length = strlen(name);

@@ -1,5 +1,6 @@
-/* Problems: whatever is taken in is an op whose text is read as the same op, and is its own text; each of the
- * processor's own rows says of it what it takes, why not, and in how much time and memory. */
+/* Problems: an accepted text gives an op whose text parses to the same op and is already in normal
+ * form; each of the CPU's own rows reports whether it admits the op, or why not, and its time and
+ * memory. */
 #include "base/alloc.h"
 #include "ops/fields.h"
 #include "tenon/module/kernel.h"
@@ -61,7 +62,8 @@ static bool computes_with(const tn_kernel_row *row, tn_dtype dtype)
     return known && *known;
 }
 
-/* As the core asks: a row that honours all that the op uses and computes with its dtype. */
+/* Calls only the rows that the core would call: those that honour all features of the op and
+ * compute with its dtype. */
 static void require_rows(const tn_op *op)
 {
     static const tn_host host = {.struct_size = sizeof host};

@@ -1,5 +1,5 @@
-/* Parameters of scaled-dot-product attention on devices that are only described: every list of conditions
- * answers, each that fails with a reason, and the first of them is named. */
+/* Parameters of scaled-dot-product attention on described devices: every list of conditions gives
+ * an answer, each failed condition has a reason, and the first one is named. */
 #include "input.h"
 
 #include "device/description.h"

@@ -1,4 +1,4 @@
-/* Conditions on devices: whatever is taken in makes sense, whatever is not says why. */
+/* Conditions on devices: accepted ones are valid, and refused ones give a reason. */
 #include "device/select.h"
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
@@ -27,7 +27,7 @@ static void require_sound(const tni_select_terms *terms)
     bool numbers = false;
     for (size_t i = 0; i < terms->count; i++)
         numbers = numbers || terms->items[i].kind != TNI_SELECT_WORD;
-    require(!numbers || !tni_select_meets(&device, terms)); /* the unknown meets nothing */
+    require(!numbers || !tni_select_meets(&device, terms)); /* unknown: meets nothing */
     device.properties.known = UINT64_MAX;
     (void)tni_select_meets(&device, terms);
 }

@@ -1,6 +1,6 @@
-/* Selectors: whatever is taken in has one form that is read as itself, and covers another one exactly
- * when it matches all that the other does. The input is lines: two selectors, then a candidate's op,
- * kernel, library, backend, platform and language. */
+/* Selectors: an accepted one has a normal form that parses to itself, and it covers another one
+ * exactly if it matches everything that the other matches. The input is lines: two selectors, then
+ * a candidate's op, kernel, library, backend, platform and language. */
 #include "base/alloc.h"
 #include "settings/rules.h"
 
@@ -34,7 +34,7 @@ static void check_form(const char *text, const tni_selector *selector)
     require(tni_selector_covers(selector, selector));
 }
 
-/* False, with a reason of one line, when it is no selector. */
+/* Returns false if it is not a selector; then there must be a reason of one line. */
 static bool take(const char *text, char room[TNI_SELECTOR_MAX], tni_selector *out)
 {
     tn_error err = {0};
@@ -49,8 +49,8 @@ static bool take(const char *text, char room[TNI_SELECTOR_MAX], tni_selector *ou
     return false;
 }
 
-/* Something that `b` matches and `a` does not, if there is any: all that `b` leaves open is '~', which
- * no selector has, and it is of a kind that `a` does not ask for. */
+/* Makes a candidate that `b` matches and `a` does not, if possible: everything that `b` leaves open
+ * is '~', which no selector contains, and its kind is one that `a` does not ask for. */
 static void make_witness(const tni_selector *a, const tni_selector *b, char name[TNI_SELECTOR_MAX],
                          tni_candidate *out)
 {

@@ -1,5 +1,5 @@
-/* "key=value": whatever is taken can be set, and is written so that it is taken again and means the same;
- * whatever is not says why in one line and leaves nothing behind. */
+/* "key=value": an accepted text can be set, and is written so that it parses again to the same
+ * value; a refused one gives a reason of one line and leaves nothing behind. */
 #include "base/alloc.h"
 #include "settings/context.h"
 #include "settings/table.h"
@@ -29,7 +29,7 @@ static tn_context *context_of(const tn_change *change)
     return made;
 }
 
-/* Written as "key=value", once as it is and once as that reads again. */
+/* Writes "key=value", parses that, and writes the result again: both texts must be equal. */
 static void require_round(const tn_change *change)
 {
     char text[TEXT], again[TEXT];

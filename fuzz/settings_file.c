@@ -1,5 +1,5 @@
-/* Configuration files: whatever one says, each row has a value that it could be set to, from a line that
- * is there; what is not taken is told in one line with its place. */
+/* Configuration files: whatever a file contains, each row has a valid value and an existing source
+ * line; each ignored entry is reported in one line with its place. */
 #include "settings/process.h"
 #include "settings/table.h"
 
@@ -13,7 +13,7 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-/* What a row's text says is what it has. */
+/* A row's text must parse to its value. */
 static void require_same_again(const tn_context *context, tn_setting setting)
 {
     static char text[TEXT], again[TEXT];
@@ -21,7 +21,7 @@ static void require_same_again(const tn_context *context, tn_setting setting)
     tn_context *made = NULL;
     size_t length = tn_setting_write(context, setting, text, sizeof text);
     require(length == strlen(text));
-    if (length > 4000) /* more than one text may say */
+    if (length > 4000) /* longer than one text may be */
         return;
     require(tni_value_parse(setting, text, &change, "fuzz", NULL) == TN_OK);
     require(tni_context_change(tni_context_defaults(), &change, 1, TN_LEVEL_PROCESS,

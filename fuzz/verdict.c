@@ -1,5 +1,5 @@
-/* What a child says of a module: whatever it writes is refused, or is a verdict within its bounds
- * that survives being written and read again. */
+/* What a probe process reports about a module: any bytes are refused, or give a verdict within its
+ * bounds that survives being written and read again. */
 #include "registry/verdict.h"
 #include "base/alloc.h"
 
