@@ -1,7 +1,7 @@
-/* The processor's own attention of f32: long and short sequences beside as much of the best matrix product at
- * 2048 cubed as they have operations, so that a ratio is the share of its speed; causal beside dense; one query
- * beside reading its keys and values. Rows are called as the dispatcher calls them, the best that this processor
- * runs. */
+/* The CPU's own f32 attention. Long and short sequences are compared with the best 2048-cubed
+ * matrix product, repeated to the same number of operations, so that a ratio is the share of its
+ * speed; causal is compared with dense; a single query with reading its keys and values. Rows are
+ * called as the dispatcher calls them; the best row that this processor runs is used. */
 #include "harness.h"
 #include "reading.h"
 
@@ -44,7 +44,7 @@ typedef struct work {
     void *data[TN_OP_OPERANDS_MAX];
     void *workspace;
     uint64_t workspace_bytes;
-    int64_t times; /* that make up one */
+    int64_t times; /* repetitions that count as one operation */
 } work;
 
 static const tn_kernel_row *best_row(int32_t op)
@@ -59,7 +59,7 @@ static const tn_kernel_row *best_row(int32_t op)
     return NULL;
 }
 
-/* Exits when there is no memory. */
+/* Exits if out of memory. */
 static void *need(size_t bytes)
 {
     void *memory = aligned_alloc(4096, (bytes + 4096) / 4096 * 4096);
@@ -164,7 +164,7 @@ static void run_row(void *user, int64_t times)
     }
 }
 
-/* OpenBLAS, where it is. */
+/* OpenBLAS, if available. */
 typedef struct blas {
     void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -195,7 +195,7 @@ static double seconds(bench_fn *run, work *w)
     return least;
 }
 
-/* The faster matrix product of the two. */
+/* The faster of the two matrix products. */
 static bench_side best_matmul(work *w)
 {
     static const tn_symbol symbols[] = {
@@ -214,7 +214,7 @@ static bench_side best_matmul(work *w)
     return side;
 }
 
-/* `products` matrix products have as many operations as `times` of the op. */
+/* `products` matrix products have as many operations as `times` runs of the op. */
 static void measure_share(const char *name, double aim, const shape *s, int32_t kind, int64_t times,
                           int64_t products, work *matmul, bench_side rival)
 {
@@ -302,7 +302,7 @@ static void measure_shares(void)
     end(&matmul);
 }
 
-/* All figures, or of the words given: share, causal, decode. */
+/* Measures all figures, or those named: share, causal, decode. */
 int main(int argc, char **argv)
 {
     threads = tn_parallel_threads();

@@ -1,10 +1,10 @@
-/* What Tenon adds to the direct call of NVIDIA's driver: a launch with its plan at hand, the record of an
+/* Overhead of Tenon over direct calls of NVIDIA's driver: a launch with a cached plan, recording an
  * event, memory, a guard, a graph, and finding devices in a fresh process.
  *
- *     bench_cuda [launch] [event] [memory] [guard] [graph] [discovery]      all without a word
+ *     bench_cuda [launch] [event] [memory] [guard] [graph] [discovery]      default: all
  *
- * What is queued is measured as the time until the call returns, a hundred or so at a time, so that the
- * device's queue is never full. */
+ * Queued work is measured as the time until the call returns, about a hundred calls at a time, so
+ * that the device's queue is never full. */
 #include "cuda_open.h"
 #include "harness.h"
 
@@ -30,7 +30,7 @@ static bench_side side(const char *name, bench_fn *run)
     return (bench_side){.name = name, .run = run, .most = AT_ONCE, .settle = settle};
 }
 
-/* A sum of two small tensors, by tn_binary and by a launch of the function that it launches. */
+/* A sum of two small tensors, by tn_binary and by a direct launch of the same function. */
 static struct {
     tn_tensor in, other, out;
     cu_function function;
@@ -60,7 +60,7 @@ static void launch_directly(void *user, int64_t times)
                            "cuLaunchKernel");
 }
 
-/* For the row of a caller that has no context of its own current. */
+/* For the row that measures a caller without a current context. */
 static cu_context context;
 
 static void leave_context(void *user)
@@ -83,8 +83,8 @@ static void settle_outside(void *user)
     bench_cuda_must(tn_stream_synchronize(gpu.stream, &err), &err);
 }
 
-/* The function of the same text with the same options as the row has for this case; false without a
- * compiler. */
+/* Compiles the function from the same text and options as the row uses for this case. Returns false
+ * without a compiler. */
 static bool load_function(void)
 {
     static const char options[] = "-DIN=f32\n-DOUT=f32\n-DCOMPUTE(a,b)=of_add(a,b)\n-DINPUTS=2\n"
@@ -126,7 +126,7 @@ static void make_sum(void)
         sum.args.stride[i][0] = 1;
 }
 
-/* Both sums, once; false without a compiler. */
+/* Prepares both sums, once. Returns false without a compiler. */
 static bool ready_sum(void)
 {
     if (!sum.function && load_function())
@@ -280,7 +280,7 @@ static void measure_guard(void)
         .beside = beside});
 }
 
-/* A hundred small launches as one, until they have run. */
+/* A graph of a hundred small launches, timed until they have run. */
 static struct {
     tn_graph *ours;
     cu_graph_exec raw;
@@ -348,7 +348,7 @@ static void measure_graph(void)
     tn_graph_release(graph.ours);
 }
 
-/* Each in a fresh process, before this one has touched the driver. */
+/* Each runs in a fresh process, before this one has used the driver. */
 static void find_by_tenon(void)
 {
     tn_device *device;
@@ -362,7 +362,7 @@ static void open_by_tenon(void)
           tn_device_set(tn_device_platform(device), 0, NULL));
 }
 
-/* Devices are counted and named, as ours are. */
+/* Counts and names the devices, as Tenon does. */
 static void find_by_nvml(void)
 {
     struct {
@@ -405,7 +405,7 @@ typedef struct job {
     void (*run)(void);
 } job;
 
-/* How a child ended: 0 when all went well. */
+/* Returns how the child ended: 0 if it succeeded. */
 static int run_child(const job *what)
 {
     int status = 1;

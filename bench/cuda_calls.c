@@ -1,8 +1,8 @@
-/* Calls of the library on cuda:0, timed here for a script that times a rival: what a call from Python would
- * add is in neither. Not a benchmark of its own; bench/peers/bench_torch_cuda.py runs it.
+/* Times library calls on cuda:0 for a script that times a rival: neither side includes the overhead
+ * of a call from Python. Not a benchmark by itself; bench/peers/bench_torch_cuda.py runs it.
  *
- * Each line of stdin is an operation and how often to do it; the answer is nanoseconds of one until the call
- * returns, the device's queue never being full. */
+ * Each line of stdin is an operation and a count; the answer is the nanoseconds of one until the
+ * call returns, while the device's queue is never full. */
 #include "cuda_open.h"
 
 #include "../backends/cuda/cublas/lt.h"
@@ -17,12 +17,12 @@ static tn_tensor in, other, out;
 static tn_tensor q, k, v, attended;
 static tn_event *event;
 
-/* The product by cuBLASLt itself. */
+/* The product, calling cuBLASLt directly. */
 static struct {
     cuda_lt *lt;
     lt_handle handle;
     lt_desc desc;
-    lt_layout layout; /* of all three */
+    lt_layout layout; /* of all three matrices */
     lt_found found;
     void *workspace;
 } direct;

@@ -1,8 +1,8 @@
-/* How near the own kernels of the module cuda come to the speed at which the device copies its memory. The
- * copy is the driver's, of as many bytes in and out together. Arrays take turns and are far larger than the
- * device's caches.
+/* Compares the cuda module's own kernels with the speed at which the device copies memory. The copy
+ * is the driver's, with the same total number of bytes read and written. Arrays alternate and are
+ * far larger than the device's caches.
  *
- *     bench_cuda_kernels [OP]...      permute, cast, fill, ...; all without a word */
+ *     bench_cuda_kernels [OP]...      permute, cast, fill, ...; default: all */
 #include "cuda_open.h"
 #include "harness.h"
 
@@ -15,14 +15,14 @@ static char *arrays[SETS][3];
 static int64_t array_bytes;
 static int at;
 
-/* A problem, and its tensors over whichever arrays have their turn. */
+/* A problem, and its tensors over the current arrays. */
 typedef struct problem {
     const char *op;
     const char *name;
     tn_dtype in, out;
-    int64_t row; /* elements of a row; 0: a side of a square */
+    int64_t row; /* elements of a row; 0: square */
     int32_t kind;
-    int64_t bytes; /* in and out */
+    int64_t bytes; /* read and written */
     tn_tensor tensor[4];
     int64_t shape[4][4];
     tn_status (*call)(const struct problem *it, tn_error *err);
@@ -99,7 +99,7 @@ static tn_status rotary(const problem *it, tn_error *err)
                      err);
 }
 
-/* A generator of its own would be the same: the device's moves on. */
+/* Uses the device's generator, which advances; a separate generator would perform the same. */
 static tn_status uniform(const problem *it, tn_error *err)
 {
     return tn_random_uniform(NULL, &it->tensor[1], err);
@@ -124,7 +124,7 @@ static void run_ours(void *user, int64_t times)
     bench_cuda_must(tn_stream_synchronize(gpu.stream, &err), &err);
 }
 
-/* More than an array holds goes in pieces. */
+/* A copy larger than an array is split into pieces. */
 static void run_copy(void *user, int64_t times)
 {
     const problem *it = user;
@@ -154,7 +154,8 @@ static void set_tensor(problem *it, int which, tn_dtype dtype, int32_t ndim, con
         .device_type = TN_DLPACK_CUDA, .dtype = dtype, .ndim = ndim, .shape = it->shape[which]};
 }
 
-/* Rows of in, as many as the array holds of the wider of the two dtypes. */
+/* Sets 2-D tensors with as many rows as an array holds of the wider dtype. Returns the number of
+ * elements. */
 static int64_t set_square(problem *it)
 {
     int64_t wider = bytes_of(it->in) > bytes_of(it->out) ? bytes_of(it->in) : bytes_of(it->out);
@@ -192,7 +193,7 @@ static void set_problem(problem *it)
     if (it->call == rotary)
         set_rotary(it);
     if (it->call == reduce) {
-        bool columns = it->row == 0; /* each by its column: neighbours are of different sums */
+        bool columns = it->row == 0; /* column sums: adjacent elements belong to different sums */
         set_tensor(it, 1, it->out, 2,
                    (const int64_t[]){columns ? 1 : it->shape[0][0], columns ? it->shape[0][1] : 1});
         it->bytes = elements * bytes_of(it->in);
@@ -302,7 +303,7 @@ static problem problems[] = {
     {.op = "random", .name = "normal numbers, bf16", .in = TN_BF16, .out = TN_BF16, .call = normal},
 };
 
-/* Random numbers go to the current stream. */
+/* Random numbers are queued on the current stream. */
 static void measure(problem *it)
 {
     tn_error err;
@@ -322,7 +323,8 @@ static void measure(problem *it)
                               .rival = {.name = "a copy", .run = run_copy, .user = it}});
 }
 
-/* 512 MiB each, less on a device that has not so much. Zeroes: the speed of none depends on its numbers. */
+/* 512 MiB each, less on a device with less memory. Filled with zeros: no speed depends on the
+ * values. */
 static void make_arrays(void)
 {
     const tn_device_properties *properties = tn_device_properties_get(gpu.device);

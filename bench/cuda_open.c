@@ -33,7 +33,7 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
     return tni_bind(files, symbols, count, NULL, table, NULL, err);
 }
 
-/* Ends before the functions of the cache, which it does not have. */
+/* Ends before the cache functions, which this host does not have. */
 const tn_host bench_cuda_host = {.struct_size = offsetof(tn_host, cache_get),
                                  .abi_major = TN_MODULE_ABI_MAJOR,
                                  .abi_minor = TN_MODULE_ABI_MINOR,

@@ -1,4 +1,4 @@
-/* What Tenon adds to calls that programs make all the time, on the cpu, where nothing hides it. */
+/* Overhead of Tenon in very frequent calls, on the cpu platform, where nothing hides it. */
 #include "harness.h"
 
 #include "os/clock.h"
@@ -12,7 +12,7 @@ static tn_device *device;
 static tn_stream *stream;
 static tn_event *timed, *plain;
 
-/* Read anew every time, so that no compiler sees through the call. */
+/* Volatile, so that the compiler cannot optimize the call away. */
 static int32_t nothing(const tn_platform *platform)
 {
     return platform ? 0 : -1;

@@ -1,5 +1,5 @@
-/* What Tenon adds to a kernel's own time: a matmul with its plan at hand beside the direct call of
- * OpenBLAS, and what explaining and a new plan cost. */
+/* Overhead of Tenon over a kernel's own time: a matmul with a cached plan compared with a direct
+ * call of OpenBLAS, and the cost of explaining and of a new plan. */
 #include "harness.h"
 
 #include "tenon/tenon.h"
@@ -69,7 +69,7 @@ static void explain_text(void *user, int64_t times)
     }
 }
 
-/* With the product itself, which is what a first call does. */
+/* Includes the product itself, as a first call does. */
 static void plan_anew(void *user, int64_t times)
 {
     for (int64_t i = 0; i < times; i++) {

@@ -9,17 +9,17 @@
 #include <string.h>
 
 enum {
-    ROUNDS = 31,        /* of each side in turn, unless the figure says fewer */
-    REPEATS = 5,        /* of everything while the spread is too wide */
-    BESIDE = 4,         /* calibrators at most */
+    ROUNDS = 31,        /* of each side, unless the figure says fewer */
+    REPEATS = 5,        /* of everything, while the spread is too large */
+    BESIDE = 4,         /* maximum number of calibrators */
     SIDES = 3 + BESIDE, /* ours, the rival, ours again, calibrators */
-    SAMPLE_NS = 3000000 /* how long one side runs at a time, or one operation if that is longer */
+    SAMPLE_NS = 3000000 /* duration of one sample, or one operation if that is longer */
 };
 enum { OURS, RIVAL, AGAIN, FIRST_BESIDE };
 
 static const double widest = 0.05;
 
-/* What one figure measured, in nanoseconds an operation. */
+/* Measurements of one figure, in nanoseconds per operation. */
 struct sample {
     double ns[SIDES][ROUNDS];
     int64_t times[SIDES];
@@ -30,7 +30,7 @@ struct result {
     double ns[SIDES]; /* medians */
     double ratio;     /* median of the rival's time over ours in the same round */
     double added;     /* median of ours less the rival's */
-    double spread;    /* of ours against itself, as a part of it */
+    double spread;    /* of ours against itself, relative */
 };
 
 static int by_value(const void *a, const void *b)
@@ -39,7 +39,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value that `part` of them do not exceed. */
+/* The quantile `part` of the values. */
 static double quantile(const double *values, int count, double part)
 {
     double sorted[ROUNDS];
@@ -48,7 +48,7 @@ static double quantile(const double *values, int count, double part)
     return sorted[(int)(part * (count - 1) + 0.5)];
 }
 
-/* Nanoseconds of so many operations, less what settling takes. */
+/* Nanoseconds of `times` operations, without settling. */
 static int64_t run_timed(const bench_side *side, int64_t times)
 {
     int64_t took = 0;
@@ -64,7 +64,7 @@ static int64_t run_timed(const bench_side *side, int64_t times)
     return took;
 }
 
-/* Nanoseconds an operation, after a tenth as many to warm up. */
+/* Nanoseconds per operation, after a tenth as many to warm up. */
 static double run_once(const bench_side *side, int64_t times)
 {
     if (side->begin)
@@ -76,7 +76,7 @@ static double run_once(const bench_side *side, int64_t times)
     return (double)took / (double)times;
 }
 
-/* How many operations fill a sample. */
+/* Number of operations that fill a sample. */
 static int64_t fit(const bench_side *side)
 {
     int64_t times = 1;
@@ -85,7 +85,7 @@ static int64_t fit(const bench_side *side)
     return times;
 }
 
-/* Each round begins with another side, so that none always comes after the same one. */
+/* Each round begins with a different side, so that no side always follows the same one. */
 static void measure(const bench_side *sides, struct sample *out)
 {
     for (int side = 0; side < SIDES; side++)
@@ -98,8 +98,8 @@ static void measure(const bench_side *sides, struct sample *out)
         }
 }
 
-/* Half the distance between the quartiles of ours over ours again, or how far their middle is from
- * one if that is more. */
+/* Half the interquartile range of the ratios ours to ours again, or the distance of their median
+ * from 1 if that is larger. */
 static double spread_of(const struct sample *sample)
 {
     double ratios[ROUNDS];

@@ -1,8 +1,9 @@
-/* How near the kernels of the module cpu come to the speed at which memory can be copied, on as many
- * threads; and what the row of a matmul adds to OpenBLAS itself. Rows are called as the dispatcher calls
- * them, the best that this processor runs.
+/* Compares the cpu module's kernels with the speed of copying memory on the same number of threads,
+ * and measures what the matmul row adds to OpenBLAS itself. Rows are called as the dispatcher calls
+ * them; the best row that this processor runs is used.
  *
- * Arrays take turns, and are larger than caches together. The copy moves as many bytes, in and out. */
+ * Arrays alternate, and are larger than all caches together. The copy reads and writes as many
+ * bytes. */
 #include "harness.h"
 
 #include "os/bind.h"
@@ -54,7 +55,7 @@ static const tn_host host = {.struct_size = sizeof host,
 typedef struct problem {
     const char *name;
     tn_op op;
-    int64_t bytes[2]; /* of in, of out */
+    int64_t bytes[2]; /* of in and out */
     const tn_kernel_row *row;
 } problem;
 
@@ -70,7 +71,7 @@ static const tn_module *module(void)
     return found;
 }
 
-/* The first that runs here: the list begins with the best. */
+/* The first row that runs here: the list begins with the best. */
 static const tn_kernel_row *row_of(int32_t op)
 {
     for (const tn_kernel_row *const *row = module()->kernels; *row; row++) {
@@ -123,7 +124,7 @@ static void set_layout(tn_layout *layout, tn_dtype dtype, int64_t row, int64_t c
         .dtype = dtype, .rank = 2, .alignment = 64, .shape = {SIDE, SIDE}, .stride = {row, column}};
 }
 
-/* In and out are squares; weight and bias of a norm are one row. */
+/* In and out are square matrices; weight and bias of a norm are one row. */
 static problem make(const char *name, int32_t op, int32_t kind, tn_dtype in, tn_dtype out)
 {
     const int64_t elements = (int64_t)SIDE * SIDE;
@@ -182,7 +183,8 @@ static void measure_all(void)
     measure(make("sum of rows f32", TN_OP_REDUCE, TN_REDUCE_SUM, TN_F32, TN_F32));
 }
 
-/* The beginning of what the library's `open` gives is not known here: cblas_sgemm is bound again. */
+/* The layout of the library's table from `open` is not known here, so cblas_sgemm is bound
+ * again. */
 typedef struct blas {
     void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
                   int lda, const float *b, int ldb, float beta, float *c, int ldc);

@@ -1,10 +1,12 @@
-/* The processor's own matmuls of f32 and f64 beside OpenBLAS: large, small, in batches; what few rows take
- * beside reading the matrix; two threads beside one. Rows are called as the dispatcher calls them, the best
- * that this processor runs; what a call of tn_matmul adds is in bench_dispatch. Sizes of large products may be
- * given as arguments, in place of all that is measured without.
+/* The CPU's own f32 and f64 matmuls compared with OpenBLAS: large, small, and in batches; few rows
+ * compared with reading the matrix; two threads compared with one. Rows are called as the
+ * dispatcher calls them; the best row that this processor runs is used. The overhead of tn_matmul
+ * is measured in bench_dispatch. Arguments are sizes of large products, measured instead of
+ * everything else.
  *
- * OpenBLAS takes the kernels of the processor's instruction set, by OPENBLAS_CORETYPE, which releases do not
- * always find themselves. Large products are beside MKL, too, where the loader finds it. */
+ * OPENBLAS_CORETYPE selects OpenBLAS's kernels for the processor's instruction set, because
+ * releases do not always detect it. Large products are also compared with MKL, if the loader finds
+ * it. */
 #include "harness.h"
 #include "reading.h"
 
@@ -43,7 +45,7 @@ typedef struct blas {
     void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
                   int lda, const double *b, int ldb, double beta, double *c, int ldc);
     void (*set_num_threads)(int threads);
-    char *(*get_corename)(void); /* OpenBLAS's */
+    char *(*get_corename)(void); /* OpenBLAS only */
     char name[64];
     bool here;
 } blas;
@@ -51,7 +53,7 @@ typedef struct blas {
 static blas openblas = {.name = "OpenBLAS (install libopenblas0)"}, mkl = {.name = "MKL"};
 static int32_t all_threads;
 
-/* One product, or a batch of them, dense. */
+/* One product, or a batch of them, contiguous. */
 typedef struct product {
     const tn_kernel_row *row;
     tn_op op;
@@ -125,7 +127,7 @@ static void lay(tn_layout *out, tn_dtype dtype, int64_t count, int64_t rows, int
                        .stride = {rows * columns, columns, 1}};
 }
 
-/* Exits when there is no memory. */
+/* Exits if out of memory. */
 static product *make(tn_dtype dtype, int64_t count, int64_t m, int64_t n, int64_t k,
                      int32_t threads)
 {
@@ -183,7 +185,7 @@ static void set_threads(void *user)
     it->rival->set_num_threads(it->threads);
 }
 
-/* One call for each matrix. */
+/* Makes one call for each matrix. */
 static void run_blas(void *user, int64_t times)
 {
     const product *it = user;
@@ -259,7 +261,7 @@ static void measure_batches(void)
     }
 }
 
-/* A matrix that is read in pieces, each of one thread. */
+/* A matrix that is read in pieces, each by one thread. */
 typedef struct reading {
     const product *of;
     int64_t ahead, pieces;
@@ -284,7 +286,7 @@ static void read_matrix(void *user, int64_t times)
     }
 }
 
-/* One row times a matrix that no cache of a core's holds, by columns and along k. */
+/* Multiplies one row by a matrix that exceeds the caches of a core, plain and transposed. */
 static void measure_vectors(int32_t threads)
 {
     enum { SIDE = 8192 };

@@ -1,7 +1,7 @@
-/* Products of i8 and bf16 beside those of f32 of the same sizes, all by the processor's own kernels and on as
- * many threads: i8 by dot products of bytes is promised to be three times as fast. bf16 by AMX is held against
- * oneDNN too where that is installed, and against PyTorch by bench/peers/bench_torch_matmul.py. Rows are called
- * as the dispatcher calls them. */
+/* i8 and bf16 products compared with f32 products of the same size, all by the CPU's own kernels
+ * and on the same number of threads: i8 by dot products of bytes is promised to be three times as
+ * fast. bf16 by AMX is also compared with oneDNN if that is installed, and with PyTorch by
+ * bench/peers/bench_torch_matmul.py. Rows are called as the dispatcher calls them. */
 #include "harness.h"
 
 #include "os/bind.h"
@@ -62,7 +62,7 @@ enum { SIDE_MOST = 2048, OPERANDS = 3 };
 static int32_t threads;
 static char *memory[OPERANDS];
 
-/* A square product by one row, ready to be run. */
+/* A square product by one row, ready to run. */
 typedef struct product {
     tn_op op;
     void *data[TN_MATMUL_OPERANDS];
@@ -77,7 +77,7 @@ static const tn_module *module(void)
     return found;
 }
 
-/* NULL when this build has none, or this processor cannot run it. */
+/* Returns NULL if this build does not have it, or this processor cannot run it. */
 static const tn_kernel_row *row_of(const char *name)
 {
     for (const tn_kernel_row *const *row = module()->kernels; *row; row++) {
@@ -121,7 +121,7 @@ static void describe(tn_op *op, tn_dtype in, tn_dtype out, int64_t side)
                                      .stride = {side, 1}};
 }
 
-/* False, with nothing to release, when the row or its library is not here. */
+/* Returns false, with nothing to release, if the row or its library is not available. */
 static bool prepare(product *it, const tn_kernel_row *row, tn_dtype in, int64_t side)
 {
     uint64_t bytes = 0;
@@ -172,7 +172,7 @@ static const char *const amx_i8[] = {"cpu.matmul.i8.amx", NULL};
 static const char *const amx_bf16[] = {"cpu.matmul.bf16.amx", NULL};
 static const char *const onednn_bf16[] = {"cpu.matmul.onednn.bf16", NULL};
 
-/* One kernel beside another, of the same sizes. */
+/* Compares one kernel with another, for the same sizes. */
 static void compare(const char *name, const char *const *ours, tn_dtype in,
                     const char *const *rival, tn_dtype rival_in, int64_t side, double aim)
 {
@@ -197,7 +197,7 @@ static void compare(const char *name, const char *const *ours, tn_dtype in,
     end(&other);
 }
 
-/* Bytes that are small numbers in every dtype; of bf16 and f32, none is subnormal. */
+/* Bytes that are small numbers in every dtype; no bf16 or f32 value is subnormal. */
 static bool fill_memory(void)
 {
     const size_t bytes = (size_t)SIDE_MOST * SIDE_MOST * 4;

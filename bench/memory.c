@@ -1,6 +1,5 @@
-/* What memory of devices costs on the cpu platform, whose own part is the least there is: taking
- * and giving back a block that is kept, and a small copy. malloc and free of the same size stand
- * beside. */
+/* Cost of device memory on the cpu platform, whose own share is minimal: allocating and freeing a
+ * cached block, and a small copy, compared with malloc and free of the same size. */
 #include "harness.h"
 
 #include "tenon/memory.h"
@@ -14,7 +13,7 @@ enum { BLOCK = 1000, SMALL = 64 };
 static tn_device *cpu;
 static unsigned char small_from[SMALL], small_to[SMALL];
 
-/* So that the compiler does not see that nothing comes of it. */
+/* Keeps the compiler from removing the loop. */
 static void *volatile seen;
 
 static void nothing(void *user, int64_t times)

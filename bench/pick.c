@@ -1,7 +1,8 @@
-/* What the dispatcher picks beside the best of what it could have, on 200 random products: f32, f64, bf16 and i8,
- * B as it is or transposed. Untuned it goes by what rows predict of themselves, tuned by what it timed itself.
- * Candidates run in turn, each as its least time of several samples; what is outside its aim is timed again, longer,
- * before it counts. A seed may be given. */
+/* The dispatcher's choice compared with the best available kernel, on 200 random products: f32,
+ * f64, bf16 and i8, B plain or transposed. Untuned it uses the rows' predictions, tuned its own
+ * measurements. Candidates run alternately; a candidate's time is its minimum over several samples.
+ * A result outside its aim is measured again, longer, before it counts. The seed is an optional
+ * argument. */
 #include "harness.h"
 
 #include "os/clock.h"
@@ -24,7 +25,7 @@ enum {
 };
 static const double sample_ns = 1e5, flops_most = 2e8, flops_least = 1;
 
-/* A kernel, and settings under which it alone may be taken. */
+/* A kernel, and settings that permit only this kernel. */
 typedef struct choice {
     char name[NAME];
     tn_context *context;
@@ -47,7 +48,7 @@ static double uniform(void)
     return (double)(seed >> 11) * 0x1p-53;
 }
 
-/* One product. The tensors point to its shapes: it stays where it is. */
+/* One product. Must not be moved: the tensors point to its shapes. */
 typedef struct product {
     int64_t shapes[3][2];
     tn_tensor tensors[3];
@@ -103,7 +104,7 @@ static int choice_of(const char *kernel)
     return choice_count++;
 }
 
-/* Those that could be taken; the first is the one that is. */
+/* The candidates that could be chosen; the first is the chosen one. */
 static int candidates_of(const tn_context *context, const product *it, int out[CANDIDATES])
 {
     tn_decision *decision = NULL;
@@ -121,7 +122,7 @@ static int candidates_of(const tn_context *context, const product *it, int out[C
     return count;
 }
 
-/* Nanoseconds of a call. */
+/* Nanoseconds per call. */
 static double time_calls(const choice *by, const product *it, int64_t calls)
 {
     tn_error err;
@@ -133,8 +134,8 @@ static double time_calls(const choice *by, const product *it, int64_t calls)
     return (double)(tni_clock_ns() - start) / (double)calls;
 }
 
-/* The least time of each; those that are far from the best after a first look are not looked at again, but for the
- * first. */
+/* The minimum time of each. Candidates far from the best after a short first measurement are not
+ * measured again, except the first. */
 static void time_all(const product *it, const int *which, int count, int rounds, double *times)
 {
     double best = HUGE_VAL;
@@ -155,7 +156,8 @@ static void time_all(const product *it, const int *which, int count, int rounds,
     }
 }
 
-/* How much longer the first takes than the best, as a part of that; *out_best is which. */
+/* How much longer the first takes than the best, relative to the best; *out_best is the index of
+ * the best. */
 static double loss_of(const double *times, int count, int *out_best)
 {
     *out_best = 0;
@@ -213,12 +215,12 @@ int main(int count, char **arguments)
     if (count > 1)
         seed = strtoull(arguments[1], NULL, 0);
     const uint64_t first = seed;
-    setenv("TENON_CACHE", "", 1); /* nothing is kept */
+    setenv("TENON_CACHE", "", 1); /* disables the cache */
     for (int i = 0; i < 3; i++) {
         memory[i] = calloc((size_t)SIDE_MOST * SIDE_MOST, 8);
         if (!memory[i])
             return 1;
-        memset(memory[i], 0x3c, (size_t)SIDE_MOST * SIDE_MOST * 8); /* small numbers of any dtype */
+        memset(memory[i], 0x3c, (size_t)SIDE_MOST * SIDE_MOST * 8); /* small numbers in any dtype */
     }
     if (tn_context_derive(NULL, NULL, 0, &plain, &err) ||
         tn_context_derive(NULL, &change, 1, &tuned, &err))

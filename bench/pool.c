@@ -1,4 +1,4 @@
-/* What a loop costs besides its tasks. */
+/* Overhead of a parallel loop. */
 #include "harness.h"
 
 #include "os/thread.h"
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The rival's interface, as far as it is used. */
+/* The part of the rival's interface that is used. */
 typedef void rival_task(void *user, size_t index);
 static struct {
     void *(*create)(size_t threads);
@@ -77,7 +77,7 @@ static void rival_empty(void *user, int64_t times)
         rival.run(rival.pool, rival_empty_task, user, 2, 0);
 }
 
-/* Two tasks that each wait for the other: no thread can do both. */
+/* Two tasks that wait for each other: one thread cannot run both. */
 static _Atomic int64_t met;
 
 static void meet_task(void *user, int64_t index)
@@ -112,7 +112,8 @@ static void rival_meet(void *user, int64_t times)
     }
 }
 
-/* The calibrator: a word to another thread and its answer, which is what the machine allows. */
+/* The calibrator: one round trip of a message to another thread, the lower limit of this
+ * machine. */
 static struct {
     _Atomic int64_t asked;
     _Alignas(128) _Atomic int64_t answered;

@@ -1,6 +1,6 @@
-/* How near a fill of random numbers comes to the speed at which one core can write at all. Every
- * side writes the next piece of one buffer, which is larger than any cache, so that all find the
- * same memory. */
+/* Compares filling with random numbers with the speed at which one core can write. Every side
+ * writes the next piece of one buffer, which is larger than any cache, so that all use the same
+ * memory. */
 #include "harness.h"
 
 #include "tenon/parallel.h"
@@ -51,7 +51,7 @@ static void normals(void *user, int64_t times)
         (void)tn_random_fill_normal(NULL, TN_F32, next_piece(), PIECE / 4, NULL);
 }
 
-/* As many numbers, over and over into the same few, so that memory plays no part. */
+/* Generates as many numbers repeatedly into a small range, so that memory speed has no effect. */
 static void fill_near(void *user, int64_t times)
 {
     (void)user;

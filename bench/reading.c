@@ -9,7 +9,7 @@ enum { RUNS = 8, LINE = 64 };
 
 static volatile float kept;
 
-/* Sums in lanes, which no one can make without reading. */
+/* Sums in vector lanes, so that the reads cannot be optimized away. */
 #define READ(name, attribute)                                                \
     attribute static void name(const char *from, int64_t run, int64_t ahead) \
     {                                                                        \

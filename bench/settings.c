@@ -1,4 +1,5 @@
-/* What settings cost: to read one, to be in a scope, to derive a context, to change the process's. */
+/* Cost of settings: reading one, entering a scope, deriving a context, changing the process
+ * settings. */
 #include "harness.h"
 
 #include "tenon/tenon.h"
@@ -12,7 +13,7 @@
 
 static volatile int64_t sink;
 
-/* Read anew every time, so that no compiler sees through the call. */
+/* Volatile, so that the compiler cannot optimize the call away. */
 static int64_t nothing(const tn_context *context, tn_setting setting)
 {
     return context ? setting : 0;
@@ -79,7 +80,7 @@ static void change(void *user, int64_t times)
         (void)tn_settings_change(TN_CHANGES(tn_with_debug_sample(i & 1)), NULL);
 }
 
-/* A copy of so many bytes is what a new context cannot do without. */
+/* The minimum cost of a new context: an allocation of its size. */
 static void allocate(void *user, int64_t times)
 {
     (void)user;
@@ -89,7 +90,7 @@ static void allocate(void *user, int64_t times)
     }
 }
 
-/* A thread that changes the process's settings as fast as it can. */
+/* A thread that changes the process settings as fast as it can. */
 static struct {
     tni_thread thread;
     _Atomic bool stop;

@@ -1,14 +1,15 @@
-/* Calls of the library on small squares of f32, timed here for a script that times a rival: what a call from
- * Python would add is in neither. Not a benchmark of its own; bench/peers/bench_numpy_small.py runs it.
+/* Times library calls on small f32 squares for a script that times a rival: neither side includes
+ * the overhead of a call from Python. Not a benchmark by itself; bench/peers/bench_numpy_small.py
+ * runs it.
  *
- * Each line of stdin is an operation, a side and how often to do it; the answer is nanoseconds of one. */
+ * Each line of stdin is an operation, a side and a count; the answer is the nanoseconds of one. */
 #include "os/clock.h"
 #include "tenon/tenon.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What an operation works with, as large as it was last asked for. */
+/* The operands, of the size that was last requested. */
 typedef struct squares {
     int64_t side;
     tn_tensor in, other, out, half, wide, sums, weight, bias;

@@ -1,5 +1,4 @@
-/* What it costs to start: the commands as a whole, one module, and the current platform, each in a
- * fresh process. */
+/* Startup cost: whole commands, one module, and the current platform, each in a fresh process. */
 #include "harness.h"
 
 #include "registry/registry.h"
@@ -21,7 +20,7 @@ static void broken(const char *what)
     exit(1);
 }
 
-/* Runs the program of `user`, a NULL-ended list of words, `times` times. */
+/* Runs the program of `user`, a NULL-terminated list of words, `times` times. */
 static void run_program(void *user, int64_t times)
 {
     char **words = user;
@@ -38,7 +37,8 @@ static void run_program(void *user, int64_t times)
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* In the child: finds the module folder's one module, which ships with Tenon, and loads it. */
+/* Runs in the child: finds the only module in the module folder, which ships with Tenon, and loads
+ * it. */
 static void load_module(void)
 {
     static const char *const shipped[] = {"tenon-described.so", NULL};
@@ -51,7 +51,7 @@ static void load_module(void)
     _exit(0);
 }
 
-/* In the child: the current platform of a process that has asked for nothing yet. */
+/* Runs in the child: gets the current platform of a fresh process. */
 static void resolve(void)
 {
     const tn_platform *current;
@@ -80,8 +80,8 @@ static void run_in_child(void *user, int64_t times)
     }
 }
 
-/* The most memory that the command has resident, as the system counts it. In a child of its own:
- * the count is over all that were waited for. */
+/* Prints the peak resident memory of the command. Uses a separate child, because the system counts
+ * all children that were waited for. */
 static void print_resident(char **words)
 {
     struct rusage usage;

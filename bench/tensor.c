@@ -1,5 +1,5 @@
-/* What it costs to take another library's tensor in and to give it back, beside what the producer
- * itself costs. */
+/* Cost of importing another library's tensor and returning it, compared with the producer's own
+ * cost. */
 #include "harness.h"
 
 #include "tenon/tenon.h"
@@ -60,7 +60,7 @@ static void import_legacy(void *user, int64_t times)
     }
 }
 
-/* All that a consumer must do: read the fields, and call the deleter. */
+/* The minimum that a consumer must do: read the fields and call the deleter. */
 static void take_by_hand(void *user, int64_t times)
 {
     (void)user;

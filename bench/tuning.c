@@ -1,5 +1,5 @@
-/* Tuning on the real clock: a problem is tuned many times, each time with nothing known of it. How often the
- * same kernel is chosen, and what one tune takes. */
+/* Tuning on the real clock: a problem is tuned many times, each time with nothing known about it.
+ * Measures how often the same kernel is chosen, and how long one tuning takes. */
 #include "harness.h"
 
 #include "dispatch/tune/store.h"
@@ -18,7 +18,7 @@ static void broken(const tn_error *err)
     exit(1);
 }
 
-/* What came of one tune. */
+/* Result of one tuning. */
 typedef struct tune {
     char kernel[KERNEL];
     double ms;
@@ -30,7 +30,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Candidates that could be taken; the chosen one's name. */
+/* Returns the number of candidates that could be chosen, and the name of the chosen one. */
 static int look(const tn_context *context, const char *problem, char out[KERNEL])
 {
     tn_decision *decision = NULL;
@@ -57,7 +57,7 @@ static void tune_once(const tn_context *context, const char *problem, tune *out)
     (void)look(context, problem, out->kernel);
 }
 
-/* How many tunes chose what most of them did, whose index is *out. */
+/* Returns how many tunings made the most frequent choice; *out is the index of one of them. */
 static int count_same(const tune *tunes, int *out)
 {
     int most = 0;
@@ -109,7 +109,7 @@ int main(void)
     const tn_change change = tn_with_tuning_enabled(1);
     tn_context *tuned = NULL;
     tn_error err;
-    setenv("TENON_CACHE", "", 1); /* nothing is kept */
+    setenv("TENON_CACHE", "", 1); /* disables the cache */
     if (tn_context_derive(NULL, &change, 1, &tuned, &err))
         broken(&err);
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
