@@ -213,14 +213,26 @@ static void print_unmet(const tn_decision *decision)
     text_wrapped(0, "not met: ", 9, line.text);
 }
 
+/* Adds what runs: "KERNEL", "KERNEL (once tested: KERNEL)" or "nothing". */
+static void add_what_runs(text_line *line, const tn_decision *decision)
+{
+    const tn_candidate *now = tn_decision_runs_now(decision);
+    const tn_candidate *once_tested = tn_decision_runs_once_tested(decision);
+    text_add(line, "%s", now ? now->kernel : "nothing");
+    if (once_tested)
+        text_add(line, " (once tested: %s)", once_tested->kernel);
+}
+
+/* Prints how --set changes what runs. */
 static void print_change(const explained *problem)
 {
-    const char *before = name_of_taken(problem->before), *now = name_of_taken(problem->now);
-    text_line line = {0};
-    if (strcmp(before, now) == 0)
+    text_line before = {0}, now = {0}, line = {0};
+    add_what_runs(&before, problem->before);
+    add_what_runs(&now, problem->now);
+    if (strcmp(before.text, now.text) == 0)
         text_add(&line, "the same without --set");
     else
-        text_add(&line, "%s -> %s by what --set changes", before, now);
+        text_add(&line, "%s -> %s by what --set changes", before.text, now.text);
     text_wrapped(0, "dry run: ", 9, line.text);
 }
 

@@ -356,6 +356,16 @@ class DryRun(Case):
         self.assertIn("not run-to-run: none of them\n", text)
         self.assertIn("dry run: the same without --set\n", text)
 
+    def test_says_when_a_test_comes_first(self):
+        """The kernel stays the same, but it runs only once it is tested."""
+        plain = self.document(SOFTMAX)
+        document = self.document("--set", "admission=always", SOFTMAX)
+        if document["runs_now"] == plain["runs_now"]:
+            self.skipTest("the same kernel runs at once")
+        self.assertIn(f"dry run: {plain['runs_now']} -> {document['runs_now']} "
+                      f"(once tested: {document['runs_once_tested']}) by what --set changes",
+                      " ".join(self.text("--set", "admission=always", SOFTMAX).split()))
+
     def test_a_setting_of_the_environment_is_no_dry_run(self):
         text = self.text(MATMUL, TENON_DETERMINISM="cross-device")
         self.assertIn("settings  determinism=cross-device (environment: TENON_DETERMINISM)", text)

@@ -241,6 +241,11 @@ static void extent_below_addresses(producer *p)
 {
     p->strides[0] = -(int64_t)((uintptr_t)p->data / sizeof(float));
 }
+static void kernel_address(producer *p)
+{
+    p->versioned.tensor.data = (void *)(uintptr_t)UINT64_C(0xffff800000000000);
+}
+
 static void first_page(producer *p)
 {
     p->versioned.tensor.data = (void *)(uintptr_t)64;
@@ -302,11 +307,12 @@ static void refused_tensor_ends_at_once(void **state)
         {wild_strides, TN_INVALID_ARGUMENT, "its strides reach over more bytes"},
         {wild_offset, TN_INVALID_ARGUMENT, "its offset of 18446744073709551615 bytes"},
         {offset_of_63_bits, TN_INVALID_ARGUMENT, "its offset of 9223372036854775808 bytes"},
-        {offset_beyond_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {offset_beyond_addresses, TN_INVALID_ARGUMENT, "its offset of 1152921504606846976 bytes"},
         {extent_beyond_differences, TN_INVALID_ARGUMENT, "lead to no address"},
         {extent_beyond_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
         {extent_below_addresses, TN_INVALID_ARGUMENT, "expected memory of this process"},
         {first_page, TN_INVALID_ARGUMENT, "expected memory of this process"},
+        {kernel_address, TN_INVALID_ARGUMENT, "expected memory of this process"},
         {misaligned_data, TN_INVALID_ARGUMENT,
          "expected f32 at a multiple of 4 bytes, got an address with a remainder of 1"},
         {misaligned_offset, TN_INVALID_ARGUMENT, "with a remainder of 2; give a copy"},

@@ -280,8 +280,9 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     broadcasts to [batch, heads, queries, keys]: of bool, true is seen; of floats, added. `mask_tensor` is
     such an array together with a word. `window=(left, right)`, -1 for no bound. Keys and values may have
     fewer heads. Further options: `scale` (1 / sqrt(size) when left out), `softcap`, `dropout` with `seed`
-    and `offset`, `sinks`, `lengths`, `pages`, `starts_q` and `starts_k` (packed sequences, then [length,
-    heads, size]; rows in no sequence are 0, and stay as they are in `out`), `max_queries`, `max_keys`,
+    and `offset`, `sinks`, `lengths`, `pages`, `starts_q` and `starts_k` (packed sequences, without
+    the batch: [heads, length, size], or [length, heads, size] with `layout="blhd"`; rows in no sequence are 0,
+    and stay as they are in `out`), `max_queries`, `max_keys`,
     `backend` ("FLASH_ATTN": required), `out`, `dtype`. With `lse=True` also gives the logarithms of the
     sums, (out, lse).
 

@@ -6,13 +6,6 @@
 
 #include <inttypes.h>
 
-/* The greatest address of a process. On 64-bit processors it has 56 bits at most, and the highest byte of a pointer may
- * be a tag. */
-#if UINTPTR_MAX > UINT32_MAX
-#define ADDRESS_MOST ((UINT64_C(1) << 56) - 1)
-#else
-#define ADDRESS_MOST ((uint64_t)UINTPTR_MAX)
-#endif
 #define ADDRESS_LEAST UINT64_C(4096) /* nothing is in the first page */
 
 TN_STATIC_ASSERT(sizeof(tn_dlpack_tensor) == offsetof(tn_tensor, owner) &&
@@ -41,12 +34,27 @@ static bool is_host(int32_t type)
            type == TN_DLPACK_CUDA_MANAGED;
 }
 
+/* Returns an address of this process without its tag, or a value above TNI_ADDRESS_MOST for one that belongs to the
+ * kernel. On Arm the highest byte of a pointer may be a tag, and bit 55 is set for the kernel; on x86-64 bits 57 to 62
+ * may be a tag, and bit 63 is set for the kernel. */
+static uint64_t untag_address(const void *data)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)data;
+#if defined(__aarch64__)
+    return address >> 55 & 1 ? UINT64_MAX : address & TNI_ADDRESS_MOST;
+#elif defined(__x86_64__)
+    return address >> 63 ? UINT64_MAX : address & ((UINT64_C(1) << 57) - 1);
+#else
+    return address;
+#endif
+}
+
 /* Checks where the elements of a measured tensor are: in the host's memory at addresses that a process can have, and
  * aligned as their dtype where `data` is an address. Of other devices it may be a handle. */
 static tn_status check_place(const tn_tensor *made, const tni_layout *layout, const char *where,
                              tn_error *err)
 {
-    const uint64_t first = ((uintptr_t)made->data & ADDRESS_MOST) + made->byte_offset;
+    const uint64_t base = untag_address(made->data), first = base + made->byte_offset;
     const uint64_t below = (uint64_t)-layout->low, above = (uint64_t)layout->high;
     const uint64_t unit =
         (uint64_t)layout->size / ((made->dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX ? 2 : 1);
@@ -55,8 +63,8 @@ static tn_status check_place(const tn_tensor *made, const tni_layout *layout, co
         host || made->device_type == TN_DLPACK_CUDA || made->device_type == TN_DLPACK_ROCM;
     if (layout->elements == 0)
         return TN_OK;
-    if (host &&
-        (first > ADDRESS_MOST || above > ADDRESS_MOST - first || first < below + ADDRESS_LEAST))
+    if (host && (base > TNI_ADDRESS_MOST || first > TNI_ADDRESS_MOST ||
+                 above > TNI_ADDRESS_MOST - first || first < below + ADDRESS_LEAST))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "managed: expected memory of this process, got %" PRIu64
                        " bytes below and %" PRIu64 " behind an address that has no room for them",

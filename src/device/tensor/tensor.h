@@ -33,6 +33,13 @@ typedef struct tni_layout {
     bool dense;
 } tni_layout;
 
+/* The highest user-space address: 64-bit processors use at most 56 bits for these. */
+#if UINTPTR_MAX > UINT32_MAX
+#define TNI_ADDRESS_MOST ((UINT64_C(1) << 56) - 1)
+#else
+#define TNI_ADDRESS_MOST ((uint64_t)UINTPTR_MAX)
+#endif
+
 /* TN_INVALID_ARGUMENT for what makes no sense or fits no address, in the words of "name: dimension 1
  * needs ..., found ...". */
 tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *strides, int32_t ndim,

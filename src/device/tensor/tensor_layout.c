@@ -127,7 +127,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
 static bool has_addresses(const tn_tensor *tensor, const tni_layout *layout)
 {
     uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->byte_offset > (uint64_t)PTRDIFF_MAX ||
+    if (tensor->byte_offset > (uint64_t)PTRDIFF_MAX || tensor->byte_offset > TNI_ADDRESS_MOST ||
         (uint64_t)layout->high > (uint64_t)PTRDIFF_MAX - tensor->byte_offset ||
         tensor->byte_offset > UINTPTR_MAX - at)
         return false;
