@@ -16,7 +16,7 @@ struct tni_cache {
     char *reason; /* NULL with a folder */
 };
 
-/* Memory in place of a folder. Takes the reason's text. */
+/* Uses memory instead of a folder. Takes ownership of the reason's text. */
 static bool use_memory(tni_cache *cache, tni_buffer *reason)
 {
     cache->store = tni_cache_memory_create(cache->limit);

@@ -1,4 +1,4 @@
-/* The cache directory as programs see it: tenon/cache.h. */
+/* Public functions of the cache directory: tenon/cache.h. */
 #include "tenon/cache.h"
 
 #include "base/alloc.h"
@@ -20,11 +20,12 @@ struct tn_cache_list {
     size_t count;
     size_t capacity;
     uint64_t written;
-    bool failed; /* for want of memory */
+    bool failed; /* out of memory */
 };
 
-/* The directory, if it is there and can be used: *out is NULL else, with the reason, which is empty when
- * it has not been made yet. `folder` and `reason` are released by the caller either way. */
+/* Opens the directory if it exists and can be used. Otherwise *out is NULL and `reason` says why;
+ * it is empty if the directory has not been created yet. The caller releases `folder` and `reason`
+ * in either case. */
 static tn_status open_directory(tni_buffer *folder, tni_buffer *reason, tni_cache **out,
                                 tn_error *err)
 {

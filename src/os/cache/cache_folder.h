@@ -1,8 +1,8 @@
-/* A cache's folder, for the POSIX files that open, read and prune it:
+/* Layout of a cache's folder, for the POSIX files that open, read and prune it:
  *     CACHEDIR.TAG         tells programs that make backups to leave the folder out; only where Tenon made it
  *     KIND/ab/cdef...      an entry; abcdef... is the SHA-256 of its key
  *     KIND/ab/.tmp-...     one that is being written
- * What is called otherwise is not the cache's and is left alone. */
+ * Files with other names do not belong to the cache and are never touched. */
 #ifndef TNI_OS_CACHE_FOLDER_H
 #define TNI_OS_CACHE_FOLDER_H
 
@@ -24,7 +24,7 @@ typedef struct tni_cache_file {
     char hex[TNI_SHA256_HEX];
 } tni_cache_file;
 
-/* Zeroed is empty; tni_release the files. */
+/* Zero-initialized is empty. Release `files` with tni_release. */
 typedef struct tni_cache_files {
     tni_cache_file *files;
     size_t count;
@@ -32,32 +32,36 @@ typedef struct tni_cache_files {
     uint64_t bytes;
 } tni_cache_files;
 
-/* The folder, made with what is missing on the way, and checked: a folder and no link to one, ours,
- * closed to others, writable. One that is made here gets the tag. -1 with the reason and a remedy. `path` is changed and restored. */
+/* Opens the folder, after creating it and its missing parents, and checks it: it must be a folder
+ * (not a symbolic link), owned by this user, inaccessible to others, and writable. A folder created
+ * here gets the tag. Returns -1 with the reason and a remedy on failure. `path` is modified during
+ * the call and restored. */
 int tni_cache_root_open(char *path, tni_buffer *out_reason);
 
-/* TN_IO for the errno of now, about the cache's folder `path`. */
+/* Fails with TN_IO for the current errno, about the cache's folder `path`. */
 tn_status tni_cache_io(tn_error *err, const char *where, const char *path);
 
-/* The same about one entry of that folder. */
+/* As above, about one entry of that folder. */
 tn_status tni_cache_entry_io(tn_error *err, const char *where, const char *path, const char *kind,
                              const char *hex);
 
-/* Closes and leaves errno as it was. */
+/* Closes the file and preserves errno. */
 void tni_cache_close(int file);
 
-/* Opens the folder KIND/ab, made when it is missing and `make`; -1 with errno. */
+/* Opens the folder KIND/ab; creates it if it is missing and `make` is true. Returns -1 with
+ * errno. */
 int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make);
 
-/* True when the entry is gone, by this or already; else false with errno: EISDIR for a folder in its place. */
+/* Returns true if the entry was removed or did not exist; else false with errno (EISDIR if there is
+ * a folder in its place). */
 bool tni_cache_unlink(int root, const char *kind, const char *hex);
 
-/* All entries below `root`, and drops temporary files older than an hour on the way. `out` is to be
- * released after a failure too. */
+/* Lists all entries below `root`. Also removes temporary files older than an hour. The caller must
+ * release `out` also after a failure. */
 tn_status tni_cache_files_list(int root, const char *path, tni_cache_files *out, tn_error *err);
 
-/* Removes the least recently used until at most `limit` bytes remain. TN_IO, with the last entry that
- * could not be removed, when more remain. */
+/* Removes the least recently used entries until at most `limit` bytes remain. If more remain, fails
+ * with TN_IO and names the last entry that could not be removed. */
 tn_status tni_cache_files_prune(int root, const char *path, tni_cache_files *files, uint64_t limit,
                                 tn_error *err);
 

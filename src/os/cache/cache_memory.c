@@ -6,7 +6,8 @@
 
 enum { BUCKETS = 256 };
 
-/* One block with its data behind it, in its bucket's chain and in the order of use. */
+/* One allocation that holds the entry's data too. Linked into its bucket's chain and into the list
+ * in order of use. */
 typedef struct item {
     struct item *next;
     struct item *older;
@@ -25,8 +26,8 @@ typedef struct memory {
     item *buckets[BUCKETS];
 } memory;
 
-/* One for all stores of the process, so that a fork can hold it: the child then finds every store
- * whole and the lock free. */
+/* One lock for all stores of the process, so that a fork can hold it: then in the child every store
+ * is consistent and the lock is free. */
 static tni_mutex lock = TNI_MUTEX_INIT;
 
 static void take_lock(void)

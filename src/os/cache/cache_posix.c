@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* No lock: every entry is one file that never changes once it has its name. `estimate` is the bytes
- * there at the last count and those put through this store since; what other processes put is in it
- * from the next count on. */
+/* Needs no lock: every entry is one file that never changes after it is renamed to its final name.
+ * `estimate` is the number of bytes at the last count plus the bytes put through this store since;
+ * entries of other processes are included from the next count on. */
 typedef struct folder {
     tni_cache_store base;
     int root;
@@ -73,7 +73,7 @@ int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make)
     return shelf;
 }
 
-/* Leaves errno as it was. */
+/* Preserves errno. */
 static bool is_folder(int shelf, const char *name)
 {
     struct stat facts;
@@ -89,14 +89,14 @@ bool tni_cache_unlink(int root, const char *kind, const char *hex)
     if (shelf < 0)
         return errno == ENOENT;
     bool gone = tni_sys_unlinkat(shelf, hex + 2, 0) == 0 || errno == ENOENT;
-    if (!gone && errno == EPERM && is_folder(shelf, hex + 2)) /* as POSIX has it, and not Linux */
+    if (!gone && errno == EPERM && is_folder(shelf, hex + 2)) /* POSIX gives EPERM, Linux EISDIR */
         errno = EISDIR;
     tni_cache_close(shelf);
     return gone;
 }
 
-/* An entry's file: "TENON-C1", the data's size (64 bits, lowest byte first), 8 bytes of 0, the
- * key's SHA-256, the data's SHA-256, the data. */
+/* Header of an entry's file: "TENON-C1", the data's size (64 bits, little-endian), 8 zero bytes,
+ * the key's SHA-256, the data's SHA-256. The data follows it. */
 static void make_header(unsigned char header[TNI_CACHE_HEADER], const tni_cache_id *id,
                         const void *data, size_t size)
 {
@@ -108,7 +108,8 @@ static void make_header(unsigned char header[TNI_CACHE_HEADER], const tni_cache_
     tni_sha256_of(data, size, header + 24 + TNI_SHA256_SIZE);
 }
 
-/* The bytes read, fewer than `size` only at the file's end; -1 with errno. */
+/* Returns the number of bytes read, fewer than `size` only at the end of the file; -1 with
+ * errno. */
 static ssize_t read_all(int file, void *to, size_t size)
 {
     size_t done = 0;
@@ -125,8 +126,8 @@ static ssize_t read_all(int file, void *to, size_t size)
 
 enum { TEMPORARY_NAME = 80 };
 
-/* A new file for writing under a name that no other writer has; -1 with errno. Names of a crashed
- * process that had this one's number are passed over. */
+/* Creates a file for writing under a name that no other writer uses; -1 with errno. Skips names
+ * left by a crashed process that had the same process id. */
 static int create_temporary(int shelf, char name[TEMPORARY_NAME])
 {
     static _Atomic unsigned counter;
@@ -141,8 +142,8 @@ static int create_temporary(int shelf, char name[TEMPORARY_NAME])
     return file;
 }
 
-/* Under a temporary name first, then under its own: a reader sees all of it or nothing. 0, or -1
- * with errno and nothing left behind. */
+/* Writes to a temporary file and renames it, so that a reader sees the whole entry or nothing.
+ * Returns 0, or -1 with errno and no file left behind. */
 static int write_entry(int shelf, const tni_cache_id *id, const void *data, size_t size)
 {
     unsigned char header[TNI_CACHE_HEADER];
@@ -168,7 +169,7 @@ static int write_entry(int shelf, const tni_cache_id *id, const void *data, size
     return result;
 }
 
-/* Counts, and prunes when there is no room, only when the estimate says that there may be none. */
+/* Counts the entries only if the estimate exceeds the limit, and prunes if there is no room. */
 static tn_status make_room(folder *f, uint64_t needed, tn_error *err)
 {
     if (atomic_fetch_add(&f->estimate, needed) + needed <= f->limit)
@@ -198,7 +199,8 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     return result == 0 ? TN_OK : tni_cache_entry_io(err, "cache put", f->path, id->kind, id->hex);
 }
 
-/* Reads header and data and gives the data when all of it is what was put; else TN_CORRUPT. */
+/* Reads header and data and returns the data; fails with TN_CORRUPT if they are not what was
+ * put. */
 static tn_status read_entry(const folder *f, int file, const tni_cache_id *id, size_t size,
                             void **out, tn_error *err)
 {
@@ -223,8 +225,8 @@ static tn_status read_entry(const folder *f, int file, const tni_cache_id *id, s
     return status;
 }
 
-/* The file's time says when it was last used, to the minute: a busy entry is not written to at
- * every use. */
+/* The file's modification time records the last use, to the minute, so that a frequently used entry
+ * is not written to at every use. */
 static void refresh(int file, const struct stat *facts)
 {
     int64_t age = (int64_t)time(NULL) - (int64_t)facts->st_mtim.tv_sec;
@@ -242,7 +244,7 @@ static tn_status load(const folder *f, int file, const tni_cache_id *id, void **
         (uint64_t)facts.st_size > PTRDIFF_MAX)
         return TN_CORRUPT;
     size_t size = (size_t)facts.st_size - TNI_CACHE_HEADER;
-    if ((uint64_t)size > f->limit) /* no put has made it */
+    if ((uint64_t)size > f->limit) /* larger than any put allows */
         return TN_CORRUPT;
     tn_status status = read_entry(f, file, id, size, out, err);
     if (!status) {
@@ -252,7 +254,7 @@ static tn_status load(const folder *f, int file, const tni_cache_id *id, void **
     return status;
 }
 
-/* TN_CORRUPT for whatever stands there in place of a sound entry. */
+/* Fails with TN_CORRUPT if anything other than a valid entry has its name. */
 static tn_status get_from(const folder *f, int shelf, const tni_cache_id *id, void **out,
                           size_t *out_size, tn_error *err)
 {
@@ -268,7 +270,7 @@ static tn_status get_from(const folder *f, int shelf, const tni_cache_id *id, vo
     return status;
 }
 
-/* Removes what stands in the place of an entry, and logs that, or why it stays. */
+/* Removes an invalid entry. Logs the removal, or why it failed. */
 static void drop_damaged(const folder *f, int shelf, const tni_cache_id *id)
 {
     tn_error why;
@@ -346,7 +348,8 @@ tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buf
     if (!f)
         return NULL;
     memcpy(f->path, path, length + 1);
-    while (length > 1 && f->path[length - 1] == '/') /* O_NOFOLLOW does not look past one */
+    while (length > 1 && f->path[length - 1] == '/') /* O_NOFOLLOW follows a link before a
+                                                      * trailing slash */
         f->path[--length] = '\0';
     f->root = tni_cache_root_open(f->path, out_reason);
     if (f->root < 0) {

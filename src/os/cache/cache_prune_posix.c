@@ -8,10 +8,10 @@
 
 enum { STALE_SECONDS = 3600 };
 
-/* How deep a folder lies: entries are in those of depth SHELF. */
+/* Depth of a folder: entries are in folders of depth SHELF. */
 enum { ROOT, KIND, SHELF };
 
-/* `kind` and `hex` are those of the folders that the walk is in. */
+/* `kind` and `hex` are the names of the current folders of the walk. */
 typedef struct walk {
     const char *path;
     tni_cache_files *list;
@@ -26,7 +26,7 @@ static bool is_hex(const char *name, size_t length)
     return strlen(name) == length && strspn(name, "0123456789abcdef") == length;
 }
 
-/* Such a name also fits where the walk keeps it. */
+/* Accepted names fit into walk.kind and walk.hex. */
 static bool is_ours(const char *name, int depth)
 {
     if (depth == ROOT)
@@ -108,7 +108,8 @@ tn_status tni_cache_files_list(int root, const char *path, tni_cache_files *out,
     return folder < 0 ? tni_cache_io(err, "cache count", path) : walk_folder(&w, folder, ROOT);
 }
 
-/* Oldest first; of equals, in an order that does not depend on the folder's. */
+/* Oldest first; entries of equal age are ordered by hex, independent of the order of the directory
+ * listing. */
 static int compare(const void *a, const void *b)
 {
     const tni_cache_file *x = a, *y = b;

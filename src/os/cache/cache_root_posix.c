@@ -17,9 +17,9 @@ static void explain(tni_buffer *reason, const char *what, const char *path)
     tni_buffer_format(reason, "\"%s\" cannot be %s: %s" REMEDY, path, what, why);
 }
 
-/* Makes the folder and those above it that are missing; *out_made says whether the last one is new. Goes
- * on past what cannot be made, as it may be there all the same; the errno given is that of the first that
- * was in the way. */
+/* Creates the folder and its missing parents; *out_made says whether the last one is new. Continues
+ * after a failed mkdir, since that folder may exist anyway; errno is then that of the first
+ * failure. */
 static bool make_folders(char *path, bool *out_made)
 {
     int code = 0;
@@ -65,7 +65,7 @@ static int open_folder(char *path, bool *out_made, tni_buffer *reason)
     return -1;
 }
 
-/* What someone made for other things is not Tenon's to close. */
+/* Suggests chmod only for a folder with the tag: without it the folder may serve other purposes. */
 static void explain_open(int root, const char *path, unsigned mode, tni_buffer *reason)
 {
     struct stat facts;
@@ -96,8 +96,9 @@ static bool is_private(int root, const char *path, tni_buffer *reason)
     return true;
 }
 
-/* For a folder that is new: one that someone else made may hold more than a cache. It also shows whether
- * the folder can be written. The text is that of the Cache Directory Tagging Specification. */
+/* Only for a new folder: a folder that existed before may hold more than a cache. Writing the tag
+ * also tests whether the folder is writable. The text follows the Cache Directory Tagging
+ * Specification. */
 static bool write_tag(int root)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -134,14 +135,14 @@ fail:
     return -1;
 }
 
-/* The variable's value when it is an absolute path; else NULL. */
+/* Returns the variable's value if it is an absolute path, else NULL. */
 static const char *absolute(const char *name)
 {
     const char *value = tni_env_get(name);
     return value && value[0] == '/' ? value : NULL;
 }
 
-/* A home that is not there is not made: whoever named it meant that there is none. */
+/* A missing home is not created: such a HOME means that the user has none. */
 static bool is_folder(const char *path)
 {
     struct stat facts;

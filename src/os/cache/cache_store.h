@@ -1,4 +1,4 @@
-/* What a cache needs of the place where it keeps entries; cache.c uses nothing else. */
+/* Interface of the storage behind a cache: a folder or memory. cache.c uses nothing else. */
 #ifndef TNI_OS_CACHE_STORE_H
 #define TNI_OS_CACHE_STORE_H
 
@@ -7,10 +7,10 @@
 #include "cache.h"
 #include "os/sha256.h"
 
-/* The bytes that an entry counts beside its data: the header that a folder keeps with it. */
+/* Bytes that an entry counts besides its data: the size of the header in an entry's file. */
 enum { TNI_CACHE_HEADER = 88 };
 
-/* What an entry is found by. The kind is a legal name, and so is good for a folder's. */
+/* Identifies an entry. The kind is a legal name, so it is also valid as a folder's name. */
 typedef struct tni_cache_id {
     char kind[TNI_NAME_MAX + 1];
     unsigned char digest[TNI_SHA256_SIZE];
@@ -19,8 +19,8 @@ typedef struct tni_cache_id {
 
 typedef struct tni_cache_store tni_cache_store;
 
-/* As the calls of cache.h without their checks: an entry given to `put` fits the limit.
- * Thread-safety: Safe, but for `release`. */
+/* As the functions of cache.h without their checks: an entry given to `put` fits the limit.
+ * Thread-safety: Safe, except `release`. */
 typedef struct tni_cache_calls {
     void (*release)(tni_cache_store *store);
     tn_status (*put)(tni_cache_store *store, const tni_cache_id *id, const void *data, size_t size,
@@ -32,20 +32,20 @@ typedef struct tni_cache_calls {
     tn_status (*visit)(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err);
 } tni_cache_calls;
 
-/* Every store begins with this. */
+/* First member of every store. */
 struct tni_cache_store {
     const tni_cache_calls *calls;
 };
 
-/* NULL for want of memory. */
+/* Returns NULL if out of memory. */
 tni_cache_store *tni_cache_memory_create(uint64_t limit);
 
-/* The system's own. NULL with a reason when the folder is not to be used, and NULL without one for
- * want of memory. */
+/* Implemented per operating system. Returns NULL with a reason if the folder cannot be used, NULL
+ * without a reason if out of memory. */
 tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buffer *out_reason);
 
-/* How far to go down when there is no room for `needed` bytes: to nine tenths of the limit with
- * them, so that not every put after it prunes again. */
+/* Size to prune to if there is no room for `needed` bytes: 90 % of the limit including them, so
+ * that not every later put prunes again. */
 static inline uint64_t tni_cache_target(uint64_t limit, uint64_t needed)
 {
     uint64_t low = limit - limit / 10;
