@@ -10,7 +10,7 @@
 #define SYSTEM "another"
 #endif
 
-/* By the system's own name first. */
+/* The system's own name for the architecture is first. */
 #if defined(__x86_64__) || defined(_M_X64)
 #define MACHINE "x86_64", "amd64"
 #elif (defined(__aarch64__) || defined(_M_ARM64)) && defined(__linux__)

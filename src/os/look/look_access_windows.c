@@ -1,6 +1,6 @@
 #include "look_read.h"
 
-/* Its permissions are lists that only an attempt to open would evaluate. */
+/* Windows evaluates access lists only at an attempt to open the file. */
 bool tni_look_may_open(const char *path)
 {
     (void)path;

@@ -2,8 +2,9 @@
 
 #include "base/checked.h"
 
-/* The cache's format, which glibc's ldconfig writes and its loader reads: version 1.1, alone or
- * after one of the version before it. Offsets of names and paths count from `glibc_cache`. */
+/* Format of the cache that glibc's ldconfig writes and its loader reads: version 1.1, alone or
+ * after a cache of the previous version. Offsets of names and paths are relative to
+ * `glibc_cache`. */
 typedef struct old_cache {
     char magic[12];
     uint32_t count;
@@ -13,18 +14,18 @@ typedef struct glibc_cache {
     char magic[20];
     uint32_t count;
     uint32_t strings_size;
-    uint8_t flags; /* the last two bits: 0 unknown, 2 little-endian, 3 big-endian */
+    uint8_t flags; /* lowest two bits: 0 unknown, 2 little-endian, 3 big-endian */
     uint8_t unused[3];
     uint32_t extensions;
     uint32_t reserved[3];
 } glibc_cache;
 
 typedef struct cache_entry {
-    uint32_t flags; /* 3 for a library of this libc, then the machine */
+    uint32_t flags; /* 3 for a library of this libc, plus the machine */
     uint32_t name;
     uint32_t path;
     uint32_t system_version;
-    uint64_t instructions; /* 0: any processor of the machine can run it */
+    uint64_t instructions; /* 0: runs on any processor of the machine */
 } cache_entry;
 
 enum { OLD_ENTRY_SIZE = 12, KIND = 0xFF, KIND_LIBC6 = 3 };
@@ -36,7 +37,7 @@ enum { OLD_ENTRY_SIZE = 12, KIND = 0xFF, KIND_LIBC6 = 3 };
 #elif defined(__riscv_float_abi_double)
 #define THIS_MACHINE 0x1003
 #else
-#define THIS_MACHINE 0 /* unknown: any passes, as the file itself will tell */
+#define THIS_MACHINE 0 /* unknown: accept any; the file itself is checked later */
 #endif
 
 static tni_span without(tni_span bytes, size_t size)
@@ -44,7 +45,7 @@ static tni_span without(tni_span bytes, size_t size)
     return (tni_span){bytes.text + size, bytes.length - size};
 }
 
-/* Leaves out what stands before version 1.1, if it is there whole. */
+/* Skips a complete cache of the previous version, if there is one. */
 static tni_span skip_old(tni_span bytes)
 {
     static const char magic[12] = "ld.so-1.7.0";
@@ -88,7 +89,7 @@ static bool is_for_this_machine(const cache_entry *entry)
     return fits && entry->instructions == 0;
 }
 
-/* Whether `name` and a terminator stand at the offset. */
+/* Whether `name` with a terminator is at the offset. */
 static bool stands_at(tni_span data, uint32_t offset, tni_span name)
 {
     return offset < data.length && name.length < data.length - offset &&

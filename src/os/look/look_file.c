@@ -3,21 +3,21 @@
 #include "base/alloc.h"
 #include "os/file.h"
 
-/* What a path stands for. */
+/* The files that a path matches. */
 typedef struct sight {
     int32_t count;
     int32_t denied;
-    char first[128]; /* by name, as seen from the root, cut to fit */
+    char first[128]; /* first name, relative to the root, truncated to fit */
 } sight;
 
-/* Whether the process is expected to open it for use: files elsewhere are only there to be read. */
+/* Whether the process needs to open the file for use: files outside of /dev only need to exist. */
 static bool is_for_use(const char *path, const tni_file_id *file)
 {
     bool special = !file->is_folder && !file->is_regular;
     return special || (file->is_regular && strncmp(path, "/dev/", 5) == 0);
 }
 
-/* Counts what is at `path`, if anything is. */
+/* Counts the file at `path` if it exists. */
 static tn_status see(const char *root, const char *path, sight *to, tn_error *err)
 {
     char whole[TNI_LOOK_PATH];
@@ -39,8 +39,8 @@ static bool is_folder_itself(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Every entry of the folder of `path` whose name is longer than the one that ends `path` and begins
- * with it. */
+/* Visits every entry of the folder of `path` whose name begins with the last component of `path`
+ * and is longer than it. */
 static tn_status see_longer(const char *root, const char *path, sight *to, tn_error *err)
 {
     char whole[TNI_LOOK_PATH];
@@ -59,7 +59,7 @@ static tn_status see_longer(const char *root, const char *path, sight *to, tn_er
     return status == TN_NOT_FOUND ? TN_OK : status;
 }
 
-/* Whatever begins with `path`. */
+/* Visits every file whose path begins with `path`. */
 static tn_status see_all(const char *root, const char *path, sight *to, tn_error *err)
 {
     const char *prefix = tni_path_name(path);

@@ -12,7 +12,7 @@
 #define MULTIARCH "riscv64-linux-gnu"
 #endif
 
-/* Those that the loaders of the usual distributions have built in. */
+/* Default folders built into the loaders of common distributions. */
 static const char *const own_folders[] = {
 #if defined(MULTIARCH)
     "/lib/" MULTIARCH, "/usr/lib/" MULTIARCH,
@@ -22,19 +22,19 @@ static const char *const own_folders[] = {
 
 enum { LONGEST_NAME = 255, LARGEST_CACHE = 16 << 20 };
 
-/* What became of a place, as the loader goes on or not: past what is absent, may not be read or is
- * of another machine to the next, but not past what is no whole library. */
+/* Result for one place, following the loader: it continues with the next place if a file is absent,
+ * unreadable or for another machine, but stops at a file that is not a complete library. */
 typedef enum outcome { NEXT, FOUND, SPOILT, FAILED } outcome;
 
 typedef struct hunt {
     const char *root;
-    const char *folders; /* those to begin with, or NULL */
+    const char *folders; /* folders to search first, or NULL */
     tni_span name;
-    bool has_cache; /* it was read, be it in vain */
+    bool has_cache; /* a read was attempted */
     char *bytes;
     tni_loader_cache cache;
-    char path[TNI_LOOK_PATH]; /* of the last file, root included */
-    char said[512];           /* of the first that was passed over, or of the failure */
+    char path[TNI_LOOK_PATH]; /* path of the last file, including the root */
+    char said[512];           /* message about the first skipped file, or about the failure */
 } hunt;
 
 bool tni_library_names_check(tni_span names)
@@ -47,7 +47,7 @@ bool tni_library_names_check(tni_span names)
     return true;
 }
 
-/* What is to be made of a file that is not what it should be. */
+/* Decides how to continue after a file that cannot be used. */
 static outcome judge(hunt *h, const tn_error *err)
 {
     const char *why = err->message;
@@ -63,7 +63,7 @@ static outcome judge(hunt *h, const tn_error *err)
     return failed ? FAILED : status == TN_CORRUPT ? SPOILT : NEXT;
 }
 
-/* A device is never opened, whatever its name. */
+/* Never opens a device. */
 static outcome try_file(hunt *h)
 {
     tni_file_id file;
@@ -77,7 +77,7 @@ static outcome try_file(hunt *h)
     return status ? judge(h, &err) : FOUND;
 }
 
-/* Below another root nothing is relative: there is no current folder. */
+/* Under another root, relative paths are skipped: there is no current folder. */
 static outcome try_folder(hunt *h, const char *folder, size_t length)
 {
     bool relative = length ? folder[0] != '/' : h->name.text[0] != '/';
@@ -88,7 +88,7 @@ static outcome try_folder(hunt *h, const char *folder, size_t length)
     return try_file(h);
 }
 
-/* An empty one is the current folder, as it is for the loader. */
+/* An empty entry is the current folder, as for the loader. */
 static outcome try_given_folders(hunt *h)
 {
     outcome result = NEXT;
@@ -109,7 +109,7 @@ static outcome try_own_folders(hunt *h)
     return result;
 }
 
-/* h->path is the cache's. */
+/* h->path must be the cache's path. */
 static tn_status read_cache(hunt *h, tn_error *err)
 {
     tni_file *file = NULL;
@@ -130,7 +130,7 @@ static tn_status read_cache(hunt *h, tn_error *err)
     return status;
 }
 
-/* Without a cache, or with one that makes no sense, the loader goes on, and so does this. */
+/* If the cache is missing or invalid, the loader continues without it, and so does this. */
 static outcome try_cache(hunt *h)
 {
     tn_error err;

@@ -1,6 +1,6 @@
 #include "look_read.h"
 
-/* Systems on which Tenon does not look for these yet: it says so. */
+/* Not implemented for this system; the result says so. */
 void tni_look_pci(const char *root, const char *ids, tni_look *out)
 {
     (void)root, (void)ids;

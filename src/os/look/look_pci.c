@@ -1,6 +1,6 @@
 #include "look_read.h"
 
-/* The whole of it as exactly `digits` digits. */
+/* Parses text of exactly `digits` hexadecimal digits. */
 static bool take_hex(tni_span text, size_t digits, uint32_t *out)
 {
     int64_t value;
@@ -12,8 +12,8 @@ static bool take_hex(tni_span text, size_t digits, uint32_t *out)
 
 typedef struct pci_id {
     uint32_t vendor;
-    uint32_t rest; /* the device, or the beginning of a class */
-    size_t digits; /* of `rest`; 0: any device of the vendor   */
+    uint32_t rest; /* device, or the first digits of a class */
+    size_t digits; /* digits of `rest`; 0: any device of the vendor */
     bool is_device;
 } pci_id;
 
@@ -74,7 +74,7 @@ bool tni_pci_ids_fit(tni_span ids, uint32_t vendor, int32_t device, int32_t devi
     return false;
 }
 
-/* "3b00	10de2335	..." : bus and place on it, vendor and device, and what is not read here. */
+/* A line with tabs, "3b00 10de2335 ...": bus and devfn, vendor and device; the rest is ignored. */
 static bool parse_line(tni_span line, uint32_t *out_place, uint32_t *out_vendor)
 {
     tni_span place, id;

@@ -4,7 +4,7 @@
 #include "base/out_of_line.h"
 #include "os/file.h"
 
-/* A line of the bus's list is some 300 bytes; there are at most hundreds on any machine. */
+/* A line of the bus's list has about 300 bytes; a machine has at most hundreds of them. */
 enum { LONGEST_LIST = 4 << 20, LONGEST_NUMBER = 64 };
 
 static const char devices[] = "/sys/bus/pci/devices";
@@ -13,14 +13,14 @@ typedef struct walk {
     const char *root;
     tni_span ids;
     int32_t visited;
-    int32_t count;  /* of those that fit */
-    int32_t unread; /* of those that could not be told */
+    int32_t count;  /* devices that match */
+    int32_t unread; /* devices that could not be read */
     char first[64]; /* "0000:3b:00.0 (10de:2335)" */
-    tn_error why;   /* of the first that is unread */
+    tn_error why;   /* error of the first unread device */
 } walk;
 
-/* One fact that the system keeps of a device, so that the device is not asked: no file but these
- * is opened. */
+/* Reads one attribute that the system has stored for a device, so that the device is not accessed:
+ * no other file is opened. */
 static bool read_fact(const char *root, const char *device, const char *fact, uint32_t most,
                       uint32_t *out, tn_error *err)
 {
@@ -54,7 +54,8 @@ static void count_device(walk *to, const char *device, uint32_t vendor)
         snprintf(to->first, sizeof to->first, "%s (%04x)", device, (unsigned)vendor);
 }
 
-/* By its number and class, as far as they can be read; false when what cannot be might matter. */
+/* Matches by device number and class, as far as they can be read. Returns false if an unreadable
+ * attribute could change the result. */
 static bool fits_closely(walk *to, const char *device, uint32_t vendor, bool *out_fits,
                          tn_error *err)
 {
@@ -66,7 +67,7 @@ static bool fits_closely(walk *to, const char *device, uint32_t vendor, bool *ou
     return *out_fits || (numbered && classed);
 }
 
-/* More than the vendor is read where it matters only. */
+/* Reads more than the vendor only if that can change the result. */
 static void visit(walk *to, const char *device)
 {
     uint32_t vendor;
@@ -83,8 +84,8 @@ static void visit(walk *to, const char *device)
         to->why = err;
 }
 
-/* The list of the whole bus is one file, and where it has no vendor asked for, which is the rule,
- * nothing else need be opened. False when it does not tell, as an empty one in a container. */
+/* The list of the whole bus is one file. Usually it has no matching vendor, and then no other file
+ * need be opened. Returns false if it is unusable, for example empty in a container. */
 static TNI_OUT_OF_LINE bool read_places(const char *root, tni_span ids, tni_pci_places *out)
 {
     char path[TNI_LOOK_PATH], *text;
@@ -111,7 +112,7 @@ static void say(const walk *seen, tni_look *out)
                      seen->count == 1 ? "," : "s, the first", seen->first, unread);
 }
 
-/* With `places` only the devices that may be at one of them. */
+/* If `places` is not NULL, visits only the devices that may be at one of them. */
 static tn_status walk_devices(walk *to, const tni_pci_places *places, tn_error *err)
 {
     char path[TNI_LOOK_PATH];

@@ -1,4 +1,4 @@
-/* Which file of a library a process would have. */
+/* Finds the file of a library that this process would use. */
 #include "look_read.h"
 
 #include "os/env.h"
@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-/* The first of a name that is in this process, as it is for the loader: a path is what came by it, or what came of the
- * same file by another one. */
+/* The first loaded library that matches a name, by the loader's rules: a path matches a library
+ * that was loaded by it, or by another path of the same file. */
 typedef struct resident {
     tni_span name;
-    bool has_file; /* it is a path, and there is such a file now: */
+    bool has_file; /* the name is a path of an existing file, `file` */
     tni_file_id file;
-    char path[sizeof((tni_look *)0)->text]; /* "" for none */
+    char path[sizeof((tni_look *)0)->text]; /* "" if not found */
 } resident;
 
 static bool is_path(tni_span name)
