@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Characters that the name has more than `path`, with the terminator. */
+/* Characters that the temporary name adds to `path`, including the terminator. */
 enum { TNI_BESIDE_ROOM = 64 };
 
 /* Creates and opens a file for writing under a name that no other writer has; writes the name to `out_name`, which

@@ -19,7 +19,8 @@
 
 enum { STALE_SECONDS = 3600, BOOT_DIGITS = 8 };
 
-/* A number of this running system, the same in all its containers; 0 where the system tells none. */
+/* Returns a number that identifies this boot of the system, the same in all its containers; 0 if
+ * the system does not provide one. */
 static uint32_t read_boot(void)
 {
     static _Atomic uint32_t known;
@@ -38,7 +39,8 @@ static uint32_t read_boot(void)
     return boot;
 }
 
-/* 1 if the file at `path` is the open one, 0 if it is another or none, -1 with errno if the system does not tell. */
+/* Returns 1 if the file at `path` is the open one, 0 if it is another file or missing, -1 with
+ * errno if the query fails. */
 static int is_still_at(const char *path, int file)
 {
     struct stat own, there;
@@ -49,8 +51,8 @@ static int is_still_at(const char *path, int file)
     return S_ISREG(there.st_mode) && own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-/* 1 if this process holds the lock and the file has kept its name; 0 if someone who cleans up took the file for a dead
- * writer's; -1 if there are no locks. */
+/* Returns 1 if this process holds the lock and the file still has its name; 0 if a cleaner mistook
+ * the file for one of a dead writer; -1 if locks are not supported. */
 static int hold(const char *path, int file)
 {
     if (tni_sys_flock(file, LOCK_EX | LOCK_NB) == 0)
@@ -73,7 +75,7 @@ int tni_beside_create(const char *path, mode_t mode, char *out_name)
         const int held = file < 0 || boot == 0 ? 1 : hold(out_name, file);
         if (held == 1)
             continue;
-        if (held < 0) { /* a name that says so */
+        if (held < 0) { /* use a name with BOOT 0: no lock */
             (void)tni_sys_unlinkat(AT_FDCWD, out_name, 0);
             boot = 0;
         }
@@ -91,7 +93,7 @@ static const char *skip_digits(const char *at)
     return count > 0 ? at + count : NULL;
 }
 
-/* Reads BOOT from the rest of a name behind MARK; false if no writer gives such a name. */
+/* Reads BOOT from the part of a name that follows MARK; false if no writer creates such a name. */
 static bool parse_name(const char *rest, uint32_t *out_boot)
 {
     if (strspn(rest, "0123456789abcdef") != BOOT_DIGITS || rest[BOOT_DIGITS] != '-')
@@ -104,7 +106,8 @@ static bool parse_name(const char *rest, uint32_t *out_boot)
     return true;
 }
 
-/* Locks the file, if there are locks, so that no writer can begin to use it before it is removed. */
+/* Locks the file, if locks are supported, so that no writer can start to use it before it is
+ * removed. */
 static bool is_abandoned(const char *path, int file, uint32_t boot)
 {
     struct stat facts;

@@ -57,16 +57,17 @@ static tn_status fill(void *handle, const char *file, const tn_symbol *symbols, 
     return status;
 }
 
-/* What the loader said of each file: "a: no such file", or "a, b: no such file" where it said the same
- * of both. */
+/* Error messages of the loader: "a: no such file", or "a, b: no such file" if both files had the
+ * same error. */
 typedef struct answers {
     tni_buffer text;
-    char last[sizeof((tn_error *)0)->message]; /* without the name */
-    char lame[LONGEST_NAME + 1];               /* the first that is there and needs what is not */
-    char lacking[LONGEST_NAME + 1];            /* which is this */
+    char last[sizeof((tn_error *)0)->message]; /* without the file's name */
+    char lame[LONGEST_NAME + 1];               /* first file with a missing dependency */
+    char lacking[LONGEST_NAME + 1];            /* that dependency */
 } answers;
 
-/* Whether the loader speaks of a file that `name` needs, in the words of glibc, and of which. */
+/* If the loader's message (in glibc's wording) is about a dependency of `name`, writes its name to
+ * `out` and returns true. */
 static bool tells_lacking(const char *name, const char *words, char out[LONGEST_NAME + 1])
 {
     const char *end = strstr(words, ": cannot open shared object file");
@@ -91,7 +92,8 @@ static void note_answer(answers *to, const char *name, const char *words)
     tn_text_fit(to->last, sizeof to->last, words);
 }
 
-/* Opens the first of "a|b|c" that opens; `said` collects what the loader said of each. */
+/* Opens the first of "a|b|c" that can be opened; `said` collects the loader's message for each
+ * failure. */
 static tn_status open_first(const char *files, answers *said, char name[LONGEST_NAME + 1],
                             void **out_handle, tn_error *err)
 {

@@ -1,10 +1,11 @@
-/* Time that only goes forward. */
+/* Monotonic clock. */
 #ifndef TNI_OS_CLOCK_H
 #define TNI_OS_CLOCK_H
 
 #include <stdint.h>
 
-/* Nanoseconds since some fixed moment; never goes back, does not follow changes of the date. */
+/* Nanoseconds since an arbitrary fixed moment. Monotonic; not affected by changes of the system's
+ * date. */
 int64_t tni_clock_ns(void);
 
 /* Sleeps at least this long. */

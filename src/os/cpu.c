@@ -20,7 +20,7 @@ static const char all_features[] = TN_CPU_FEATURE_LIST(LISTED);
 static const char *const lacking[] = {TN_CPU_FEATURE_LIST(LACKING)};
 #undef LACKING
 
-/* Beside the features in a stamp. */
+/* Bit of a stamp that no feature uses. */
 #define MASKED (UINT64_C(1) << 63)
 TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 63, "features and one more are the bits of one word");
 
@@ -36,7 +36,8 @@ void tni_cpu_facts_note(tni_cpu_facts *facts, int feature, uint64_t needs, const
         facts->usable |= UINT64_C(1) << feature;
 }
 
-/* Each set of facts is written once, by its once, and never changes after `current` shows it. */
+/* Each set of facts is written once, under its own tni_once, and does not change after `current`
+ * points to it. */
 static tni_cpu_facts at_first, with_amx;
 static const tni_cpu_facts *_Atomic current;
 static _Atomic uint64_t allowed = UINT64_MAX;

@@ -5,21 +5,21 @@
 #include <sys/prctl.h>
 #endif
 
-/* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's ABI. The kernel sets one only for what every core
- * has and what it saves. */
+/* Bits of AT_HWCAP and AT_HWCAP2 in the kernel's ABI. The kernel sets a bit only if every core has
+ * the feature and the kernel saves its registers. */
 #define BIT(n)      (UINT64_C(1) << (n))
 #define FP_AND_SIMD (BIT(0) | BIT(1))
 
 typedef struct arm_row {
     int feature;
-    uint64_t hwcap, hwcap2; /* all of them are set in a processor that has the feature */
+    uint64_t hwcap, hwcap2; /* bits that must all be set */
     uint64_t needs;
 } arm_row;
 
 #define ROW(f)   TN_CPU_INDEX_##f
 #define NEEDS(f) TN_CPU_BIT(f)
 
-/* What a row needs comes before it. */
+/* A row must follow the rows of the features that it needs. */
 // clang-format off
 static const arm_row rows[] = {
     {ROW(NEON),        FP_AND_SIMD, 0,        0},
@@ -53,14 +53,14 @@ bool tni_cpu_arm_read(tni_cpu_arm *out)
 
 int32_t tni_cpu_sve_bits(void)
 {
-    const int get_vector_length = 51, bytes = 0xFFFF; /* in the kernel's ABI */
+    const int get_vector_length = 51, bytes = 0xFFFF; /* PR_SVE_GET_VL in the kernel's ABI */
     int answer = prctl(get_vector_length, 0, 0, 0, 0);
     return answer < 0 ? 0 : (answer & bytes) * 8;
 }
 
 #elif defined(__aarch64__)
 
-/* Elsewhere only what the ABI promises of every processor. */
+/* On other systems only the features that the ABI guarantees for every processor. */
 bool tni_cpu_arm_read(tni_cpu_arm *out)
 {
     *out = (tni_cpu_arm){.hwcap = FP_AND_SIMD};

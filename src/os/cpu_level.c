@@ -3,21 +3,21 @@
 #include "base/words.h"
 #include "cpu.h"
 
-/* A step of an architecture's ladder. Each needs all that those below it need, and leaves what they
- * leave: `leaves` are the features that are no longer above it, `needs` those without which the
- * processor does not reach it. */
+/* One level of an architecture. A level requires the `needs` of all levels up to it. As a limit, it
+ * allows the `needs` and `leaves` of all levels up to it: `leaves` are features that it allows but
+ * does not require. */
 struct level {
     const char *word;
-    const char *capability; /* PyTorch's word from here on */
+    const char *capability; /* PyTorch's name from this level on */
     uint64_t needs;
     uint64_t leaves;
 };
 
 #define F(name) TN_CPU_BIT(name)
 
-/* AMX counts where the system has it to give, before anyone has asked for it: to ask changes the
- * process, and a query must not. Whoever is about to choose such kernels asks (tni_cpu_amx_request),
- * and so does who names the level as a limit. */
+/* AMX counts if the system can grant it, even before it is requested: a request changes the
+ * process, and a query must not. Request it with tni_cpu_amx_request before choosing AMX kernels;
+ * naming the level as a limit does so too. */
 // clang-format off
 static const struct level x86[] = {
     {"baseline",    "DEFAULT", 0, F(SSE2)},
@@ -30,7 +30,7 @@ static const struct level x86[] = {
     {"amx",         "AVX512",  F(AMX_TILE) | F(AMX_INT8) | F(AMX_BF16), 0},
 };
 
-/* PyTorch calls everything below SVE its default. */
+/* PyTorch's name for everything below SVE is DEFAULT. */
 static const struct level arm[] = {
     {"baseline",     "DEFAULT", 0, 0},
     {"neon",         "DEFAULT", F(NEON), F(ARM_SHA2)},
@@ -41,8 +41,8 @@ static const struct level arm[] = {
 };
 // clang-format on
 
-/* PyTorch has words for Power's and IBM Z's vectors too. Tenon has no kernels for them and does not
- * look for them: what it may use there is the default. */
+/* PyTorch also has names for the vector units of Power and IBM Z. Tenon has no kernels for them and
+ * does not detect them, so it reports DEFAULT. */
 static const struct level others[] = {{"baseline", "DEFAULT", 0, 0}};
 
 struct ladder {
@@ -59,7 +59,7 @@ static struct ladder ladder_of(int32_t architecture)
     }
 }
 
-/* How many steps `features` reach; at least the first. */
+/* Number of levels that `features` reach; at least 1. */
 static size_t reached(struct ladder ladder, uint64_t features)
 {
     size_t count = 1;
@@ -120,7 +120,7 @@ const char *tn_cpu_withheld(const char **out_reason)
     return "";
 }
 
-/* Every word of both lists, each once whatever its case. */
+/* Every name of both lists, without duplicates that differ only in case. */
 static const char *const words[] = {"baseline",    "avx2", "avx512",  "avx512-vnni",  "avx512-bf16",
                                     "avx512-fp16", "amx",  "neon",    "neon-dotprod", "neon-bf16",
                                     "sve",         "sve2", "DEFAULT", "SVE128",       "SVE256"};
@@ -146,8 +146,9 @@ static tn_status unknown_word(const char *word, tn_error *err)
                    word, tni_words_hint(near, hint));
 }
 
-/* How many steps of the ladder a known word stands for; 0 when it is not of this ladder, or of
- * another length of vectors. "DEFAULT" is the last of those that PyTorch calls so. */
+/* Number of levels up to the one that a known word names; 0 if it is not a level of this
+ * architecture, or names another SVE vector length. "DEFAULT" is the highest level with that
+ * PyTorch name. */
 static size_t steps_of(struct ladder ladder, const char *word, int32_t sve_bits)
 {
     size_t steps = 0;
@@ -163,7 +164,7 @@ static size_t steps_of(struct ladder ladder, const char *word, int32_t sve_bits)
     return steps;
 }
 
-/* Why the processor, which may have what a level needs, does not reach it; NULL when it has not. */
+/* Why a processor that has the features of a level does not reach it; NULL if it lacks them. */
 static const char *obstacle(const tni_cpu_asked *cpu, struct ladder ladder, size_t steps)
 {
     for (size_t step = 0; step < steps; step++) {
@@ -197,8 +198,8 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
     return TN_OK;
 }
 
-/* Asks the system for what it gives only on request, if the level needs it: what is said of the
- * level then is what came of it, whatever ran before. */
+/* Requests AMX from the system if the level needs it, so that the check of the level reflects the
+ * system's answer, independent of earlier calls. */
 static void request(const char *level)
 {
     struct ladder ladder = ladder_of(tn_cpu_architecture());
@@ -211,7 +212,7 @@ static void request(const char *level)
         (void)tni_cpu_amx_request();
 }
 
-/* The features that remain on this processor; all without a level. */
+/* The features that remain on this processor; all if `level` is NULL. */
 static tn_status mask_here(const char *level, uint64_t *out_allow, tn_error *err)
 {
     tni_cpu_asked cpu;

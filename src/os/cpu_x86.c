@@ -25,9 +25,9 @@ enum {
     STATE_AMX = STATE_TILE_CONFIG | STATE_TILE_DATA,
 };
 
-/* `bits`: all are set in a processor that has the feature. What a compiler's flag for the feature
- * implies and has no name here is among them: SSE3 and SSSE3 for SSE4.1, SSE4.2 and POPCNT for
- * AVX. */
+/* `bits` must all be set in a processor that has the feature. They include features without a name
+ * here that a compiler's flag for the feature implies: SSE3 and SSSE3 for SSE4.1, SSE4.2 and POPCNT
+ * for AVX. */
 typedef struct x86_row {
     int feature, leaf, reg;
     uint32_t bits;
@@ -39,7 +39,7 @@ typedef struct x86_row {
 #define ROW(f)   TN_CPU_INDEX_##f
 #define NEEDS(f) TN_CPU_BIT(f)
 
-/* What a row needs comes before it. */
+/* A row must follow the rows of the features that it needs. */
 // clang-format off
 static const x86_row rows[] = {
     {ROW(SSE2),        TNI_LEAF_1,   TNI_EDX, BIT(26), 0, 0},
@@ -94,7 +94,7 @@ static const char *not_permitted(uint32_t amx)
     }
 }
 
-/* Family and model as the vendors' manuals count them, 0xFFMM. */
+/* Family and model as numbered in the vendors' manuals: 0xFFMM. */
 static uint32_t family_model(uint32_t signature)
 {
     uint32_t family = signature >> 8 & 0xF, model = signature >> 4 & 0xF;
@@ -112,7 +112,7 @@ static bool made_by(const tni_cpu_x86 *raw, const char *vendor)
     return memcmp(name, vendor, sizeof name) == 0;
 }
 
-/* Where a gather takes longer than the loads it stands for. */
+/* Whether a gather takes longer than the separate loads that it replaces. */
 static bool gathers_slowly(const tni_cpu_x86 *raw, uint32_t model)
 {
     static const uint32_t before_skylake[] = {0x63C, 0x63F, 0x645, 0x646,  /* Haswell */
@@ -146,7 +146,7 @@ static bool has_osxsave(const tni_cpu_x86 *raw)
     return answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
 }
 
-/* As if the kernel stood to AMX as `amx` says. */
+/* Judges as if the kernel's AMX state were `amx`. */
 static void judge_rows(const tni_cpu_x86 *raw, uint32_t amx, tni_cpu_facts *out)
 {
     uint64_t saved = has_osxsave(raw) ? raw->xcr0 : 0;

@@ -1,30 +1,34 @@
-/* Opening code at run time. What is opened stays open as long as the process: libraries with
- * threads of their own crash when they are unloaded. Thread-safety: Safe. */
+/* Opens shared libraries at run time. An opened library is never closed: libraries with their own
+ * threads crash when they are unloaded. Thread-safety: Safe. */
 #ifndef TNI_OS_DL_H
 #define TNI_OS_DL_H
 
 #include "elf.h"
 
-/* What the file says of itself, without running it. On systems whose libraries this floor cannot
- * read, everything is taken to be in order. */
+/* Inspects the file without running it. On systems without ELF, reports that everything is in
+ * order. */
 tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err);
 
-/* Opens a file by path, or a name by the loader's own search; all symbols are bound now and stay
- * local. With the loader's words: TN_UNAVAILABLE when it or something it needs is absent,
- * TN_INCOMPATIBLE when it cannot be used, TN_BUSY when the process has no descriptor left. */
+/* Opens a file by path, or a name through the loader's own search. All symbols are resolved
+ * immediately and stay local. The error message is the loader's. Fails with TN_UNAVAILABLE if the
+ * file or a dependency is missing, TN_INCOMPATIBLE if it cannot be used, TN_BUSY if the process has
+ * no free file descriptor. */
 tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err);
 
-/* The address of `name`, of that symbol version when `version` is not NULL; NULL when absent. */
+/* Returns the address of `name`, of that symbol version if `version` is not NULL; NULL if
+ * missing. */
 void *tni_dl_symbol(void *handle, const char *name, const char *version);
 
-/* The file behind a handle, or NULL when the system does not say: tni_release it. */
+/* Returns the file of a handle, or NULL if the system does not report it: release it with
+ * tni_release. */
 char *tni_dl_file(void *handle);
 
-/* The folder of the library or program this code is part of: tni_release it. TN_UNAVAILABLE when
- * the system does not say. */
+/* Returns the folder of the library or program that contains this code: release it with
+ * tni_release. Fails with TN_UNAVAILABLE if the system does not report it. */
 tn_status tni_dl_own_folder(char **out, tn_error *err);
 
-/* Where the loader looks for a bare name, for messages. Static or environment text. */
+/* Writes where the loader searches for a bare name, for messages. Uses static text and the
+ * environment. */
 void tni_dl_places(char *out, size_t size);
 
 #endif

@@ -27,7 +27,7 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
     tni_elf_facts facts;
     status = tni_elf_inspect(&source, &facts, err);
     if (status == TN_CORRUPT && tni_file_check(file, path, NULL) != TN_OK)
-        status = tni_file_check(file, path, err); /* it could not be read, whatever it is */
+        status = tni_file_check(file, path, err); /* the read failed: not a format error */
     if (!status)
         *out = facts;
     tni_file_close(file);
@@ -39,7 +39,7 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
 #endif
 }
 
-/* The loader has one error for everything, and says in words whether a file was absent. */
+/* The loader has a single error code; only its message says whether a file was missing. */
 static tn_status judge(int code, const char *words)
 {
     if (code == ENOMEM)
@@ -85,7 +85,7 @@ char *tni_dl_file(void *handle)
     return NULL;
 }
 
-/* Its address lies in the object this file is linked into. */
+/* Its address is in the shared object that this file is linked into. */
 static const char here;
 
 tn_status tni_dl_own_folder(char **out, tn_error *err)
@@ -105,7 +105,8 @@ tn_status tni_dl_own_folder(char **out, tn_error *err)
     return TN_OK;
 }
 
-/* Bytes of the first folders of a list "a:b:c" that fit into `most`, each with the ':' behind it if others follow. */
+/* Length in bytes of the first folders of a list "a:b:c" that fit into `most`, including the ':'
+ * after each of them if others follow. */
 static size_t fit_folders(const char *list, size_t most)
 {
     size_t fits = 0, end = 0;

@@ -41,7 +41,7 @@ static const struct {
 #elif defined(__riscv)
 #define THIS_MACHINE 243
 #else
-#define THIS_MACHINE 0 /* unknown: any is let through to the loader */
+#define THIS_MACHINE 0 /* unknown: the loader decides */
 #endif
 
 static const char *machine_name(uint16_t machine)
@@ -97,7 +97,8 @@ typedef struct layout {
     size_t dynamic_count;
 } layout;
 
-/* Every loaded byte must be in the file: the loader would map what is missing and die of it. */
+/* Every loaded byte must be in the file: otherwise the loader maps missing bytes and the process
+ * crashes. */
 static tn_status read_segments(const tni_elf_source *source, const elf_header *header, layout *to,
                                tn_error *err)
 {
@@ -154,8 +155,8 @@ static uint64_t offset_of(const layout *in, uint64_t address)
     return UINT64_MAX;
 }
 
-/* True when `strings` holds `word` with a terminator after it. Linkers share tails, so it may
- * begin anywhere. */
+/* Whether `strings` contains `word` followed by a terminator. Linkers share string tails, so it may
+ * start at any offset. */
 static bool holds(const char *strings, size_t size, const char *word)
 {
     size_t length = strlen(word) + 1;

@@ -1,5 +1,5 @@
-/* What a shared library is, read from its file without running any of it: opening one that is cut
- * short can kill the process, and opening one runs its constructors. */
+/* Reads facts about a shared library from its file without running any of it: opening a truncated
+ * file can kill the process, and opening one runs its constructors. */
 #ifndef TNI_OS_ELF_H
 #define TNI_OS_ELF_H
 
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Where the bytes come from; read_at is false when they are not all there. */
+/* Source of the bytes; read_at returns false unless all of them could be read. */
 typedef struct tni_elf_source {
     void *self;
     bool (*read_at)(void *self, uint64_t offset, void *to, size_t size);
@@ -20,8 +20,9 @@ typedef struct tni_elf_facts {
     char openmp[64];     /* the first run-time of OpenMP that it needs: "libgomp.so.1"; or "" */
 } tni_elf_facts;
 
-/* TN_CORRUPT: not a shared library, or cut short. TN_INCOMPATIBLE: of another machine. Whatever
- * the bytes are, reads stay within source->size and memory within 16 MiB. */
+/* Fails with TN_CORRUPT if the file is not a shared library or is truncated, with TN_INCOMPATIBLE
+ * if it is for another machine. For any input, reads stay within source->size and memory within 16
+ * MiB. */
 tn_status tni_elf_inspect(const tni_elf_source *source, tni_elf_facts *out, tn_error *err);
 
 #endif

@@ -1,26 +1,27 @@
-/* The environment, read with privileges in mind. */
+/* Reads the environment; most variables are ignored in a privileged process. */
 #ifndef TNI_OS_ENV_H
 #define TNI_OS_ENV_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True when the process runs with more rights than whoever started it (set-uid, set-gid, file
- * capabilities): then nothing that they could have prepared may lead to code or files. */
+/* True if the process runs with elevated privileges (set-uid, set-gid, file capabilities). Then
+ * nothing that the user who started it controls may determine which code or files are used. */
 bool tni_env_privileged(void);
 
-/* The variable's value, or NULL when it is unset or the process is privileged. Lent until the
- * environment changes. Every variable of Tenon's is read through this. */
+/* Returns the variable's value, or NULL if it is unset or the process is privileged. Valid until
+ * the environment changes. All of Tenon's variables are read through this function. */
 const char *tni_env_get(const char *name);
 
-/* The value whatever the privileges, for variables that others read (CUDA_VISIBLE_DEVICES): to say
- * what they will do, never to find code or files. */
+/* Returns the value also in a privileged process, for variables that other software reads
+ * (CUDA_VISIBLE_DEVICES). Use it only to predict what that software does, never to find code or
+ * files. */
 const char *tni_env_value(const char *name);
 
-/* True when the variable is set, even where tni_env_get would ignore it: for reports. */
+/* True if the variable is set, even if tni_env_get ignores it. For reports. */
 bool tni_env_is_set(const char *name);
 
-/* The whole environment as "NAME=value" texts, ended by NULL; NULL when there is none. For
+/* The whole environment as "NAME=value" strings, terminated by NULL; may itself be NULL. For
  * reports and child processes only. */
 const char *const *tni_env_all(void);
 

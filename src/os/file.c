@@ -69,7 +69,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One block: the list, then the texts it points to. */
+/* One allocation: the list, followed by the strings it points to. */
 tni_names *tni_names_pack(const tni_buffer *texts, size_t count)
 {
     size_t bytes;

@@ -40,7 +40,7 @@ tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err)
     return TN_OK;
 }
 
-/* Reads to the end, as files of /proc and /sys do not say how long they are. */
+/* Reads to the end of the file, because files of /proc and /sys do not report their size. */
 static tn_status read_all(int file, const char *path, size_t limit, tni_buffer *to, tn_error *err)
 {
     char piece[2048];
@@ -59,7 +59,7 @@ static tn_status read_all(int file, const char *path, size_t limit, tni_buffer *
     }
 }
 
-/* Pipes, sockets and devices may make a reader wait for ever. */
+/* Rejects pipes, sockets and devices: reading them may block forever. */
 static tn_status check_kind(int file, const char *path, tn_error *err)
 {
     struct stat facts;
@@ -93,7 +93,7 @@ tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_
 
 struct tni_file {
     int descriptor;
-    int code; /* the errno of a read that failed, or 0 */
+    int code; /* errno of a failed read, or 0 */
 };
 
 tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn_error *err)
@@ -103,7 +103,7 @@ tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn
     tni_file *file = tni_alloc_zeroed(1, sizeof *file);
     if (!file)
         return tni_no_memory(err, "open", path);
-    /* Without O_NONBLOCK a pipe of this name would hold the caller up for ever. */
+    /* Without O_NONBLOCK, opening a pipe would block forever. */
     file->descriptor = tni_sys_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (file->descriptor < 0)
         status = failed(err, "open", path);
@@ -155,7 +155,7 @@ void tni_file_close(tni_file *file)
     tni_release(file);
 }
 
-/* Appends every fitting name with its terminator to `to`. */
+/* Appends every matching name with its terminator to `to`. */
 static tn_status collect(DIR *folder, const char *path, const char *prefix, const char *suffix,
                          tni_buffer *to, size_t *out_count, tn_error *err)
 {

@@ -51,7 +51,7 @@ tn_status tni_file_identify(const char *path, tni_file_id *out, tn_error *err)
 
 struct tni_file {
     HANDLE handle;
-    DWORD code; /* of a read that failed, or 0 */
+    DWORD code; /* error code of a failed read, or 0 */
 };
 
 tn_status tni_file_open(const char *path, tni_file **out, uint64_t *out_size, tn_error *err)

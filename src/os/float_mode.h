@@ -1,4 +1,5 @@
-/* How this thread rounds and treats denormals, where that is one register. Thread-safety: Safe. */
+/* The thread's rounding and denormal modes, on processors that keep them in one register.
+ * Thread-safety: Safe. */
 #ifndef TNI_OS_FLOAT_MODE_H
 #define TNI_OS_FLOAT_MODE_H
 
@@ -10,7 +11,7 @@
 static inline uint64_t tni_float_mode_get(void)
 {
 #if defined(__SSE__)
-    return _mm_getcsr() & ~0x3fu; /* without the flags of what has happened */
+    return _mm_getcsr() & ~0x3fu; /* without the sticky exception flags */
 #elif defined(__aarch64__)
     uint64_t mode;
     __asm__ volatile("mrs %0, fpcr" : "=r"(mode));

@@ -24,10 +24,10 @@ unsigned tni_fork_generation(void)
 
 enum { HOOKS = 32 };
 
-/* Held from before a fork until after it, so that no hook comes in between its own steps. */
+/* Held from before a fork until after it, so that no hook is registered during a fork. */
 static tni_mutex lock = TNI_MUTEX_INIT;
 static const tni_fork_hook *hooks[HOOKS];
-static _Atomic size_t count; /* grows after the hook is there */
+static _Atomic size_t count; /* incremented after the hook is stored */
 
 static void before(void)
 {
@@ -54,8 +54,8 @@ static void child(void)
     tni_mutex_unlock(&lock);
 }
 
-/* Without memory for it the hooks do not run, and a child may use Tenon only if no other thread
- * was inside it at the fork. */
+/* If pthread_atfork fails (out of memory), hooks do not run, and a child may use Tenon only if no
+ * other thread was inside it at the fork. */
 static void begin(void)
 {
     (void)pthread_atfork(before, parent, child);

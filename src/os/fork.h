@@ -1,21 +1,24 @@
-/* fork() with threads about: what holds a lock or owns threads says here how to come out of it.
- * The child has only the thread that forked, so pools are forgotten and rebuilt at the next use. */
+/* Hooks around fork() in a process with threads: code that holds locks or owns threads registers
+ * here how to restore its state. The child has only the thread that forked, so thread pools are
+ * discarded and rebuilt at the next use. */
 #ifndef TNI_OS_FORK_H
 #define TNI_OS_FORK_H
 
-/* Any may be NULL. `before` runs in the parent, newest hook first; the others oldest first. */
+/* Any function may be NULL. `before` runs in the parent, newest hook first; the others run oldest
+ * first. */
 typedef struct tni_fork_hook {
     void (*before)(void);
     void (*parent)(void);
     void (*child)(void);
 } tni_fork_hook;
 
-/* Registers a static hook, once each; at most 32 hooks. Does nothing on systems without fork().
- * The first time, called with no lock held that a hook's `before` takes: a fork may be waiting for it.
- * Thread-safety: Safe. */
+/* Registers a static hook; registering it again has no effect. At most 32 hooks. Does nothing on
+ * systems without fork(). The first call for a hook must not hold a lock that any hook's `before`
+ * takes, or a concurrent fork may deadlock. Thread-safety: Safe. */
 void tni_fork_watch(const tni_fork_hook *hook);
 
-/* 0 in the process that first used this, one more after every fork() since then. */
+/* Number of fork() calls between the process that first used this and the current one; 0 in the
+ * former. */
 unsigned tni_fork_generation(void);
 
 #endif

@@ -8,7 +8,7 @@ struct viewer {
     void *user;
 };
 
-/* The program itself has no name. */
+/* Skips the program itself, whose name is empty. */
 static int show(struct dl_phdr_info *info, size_t size, void *data)
 {
     const struct viewer *viewer = data;

@@ -1,6 +1,6 @@
 #include "loaded.h"
 
-/* Systems whose loader is not asked yet. */
+/* Not implemented for this system's loader. */
 bool tni_loaded_each(void (*see)(void *user, const char *path), void *user)
 {
     (void)see, (void)user;

@@ -17,7 +17,7 @@ static inline lanes four_rounds(lanes s, uint32x4_t words, const uint32_t *const
     return (lanes){vsha256hq_u32(s.abcd, s.efgh, sum), vsha256h2q_u32(s.efgh, s.abcd, sum)};
 }
 
-/* The four words of the schedule after the sixteen in w0 to w3. */
+/* Computes the four schedule words that follow the sixteen in w0 to w3. */
 static inline uint32x4_t next_words(uint32x4_t w0, uint32x4_t w1, uint32x4_t w2, uint32x4_t w3)
 {
     return vsha256su1q_u32(vsha256su0q_u32(w0, w1), w2, w3);

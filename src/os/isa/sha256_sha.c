@@ -2,7 +2,8 @@
 
 #include <immintrin.h>
 
-/* The state as sha256rnds2 wants it: words a, b, e, f and c, d, g, h, the first in the top lane. */
+/* The state in the layout of sha256rnds2: words a, b, e, f and c, d, g, h, the first in the highest
+ * lane. */
 typedef struct lanes {
     __m128i abef, cdgh;
 } lanes;
@@ -38,7 +39,7 @@ static inline lanes four_rounds(lanes s, __m128i words, const uint32_t *constant
     return s;
 }
 
-/* The four words of the schedule after the sixteen in w0 to w3. */
+/* Computes the four schedule words that follow the sixteen in w0 to w3. */
 static inline __m128i next_words(__m128i w0, __m128i w1, __m128i w2, __m128i w3)
 {
     __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8(w3, w2, 4));
