@@ -1,7 +1,7 @@
 #include "machine_read.h"
 
-/* The numbers that Arm's cores and those of its licensees have in MIDR_EL1, as far as machines with
- * them are likely to compute. */
+/* Implementer and part numbers in MIDR_EL1 of cores by Arm and its licensees, for machines likely
+ * to be used for computing. */
 static const struct core {
     int32_t implementer, part;
     const char *name;

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-/* By number where every entry has one of its own; otherwise *out stays empty. */
+/* Collects the processor numbers if every entry has a distinct one; otherwise leaves *out empty. */
 static void number_entries(tni_reading *reading, const tni_cpuinfo *info, tni_cpus *out)
 {
     tni_cpus set;
@@ -46,7 +46,7 @@ tni_fact tni_machine_online_read(tni_reading *reading, tni_cpus *out)
         set.count, tni_reading_format(reading, "%s %s", path, tni_cpus_brief(reading, &set)));
 }
 
-/* The members that are online, if it is known which are. */
+/* Counts the members that are online; all members if it is unknown which are. */
 static tni_fact count_of(tni_reading *reading, const tni_cpus *set, const tni_cpus *online,
                          const char *origin)
 {
@@ -56,7 +56,7 @@ static tni_fact count_of(tni_reading *reading, const tni_cpus *set, const tni_cp
     return count > 0 ? tni_fact_known(count, text) : tni_fact_none(TNI_FACT_MALFORMED, text);
 }
 
-/* The calling thread's, which those it makes inherit. */
+/* Affinity of the calling thread; threads that it creates inherit it. */
 static tni_fact own_affinity(tni_reading *reading, const tni_cpus *online, tni_cpus *out)
 {
     static const char call[] = "sched_getaffinity";
@@ -95,14 +95,14 @@ static tn_status read_affinity(tni_reading *reading, const char *given, tni_mach
     return TN_OK;
 }
 
-/* A group's own file names; those after the first two are of cpusets mounted without prefix. */
+/* File names in a group; those after the first two belong to cpusets mounted without the prefix. */
 static const char *const cpuset_files[][5] = {
     [1] = {"cpuset.effective_cpus", "cpuset.cpus", "effective_cpus", "cpus", NULL},
     [2] = {"cpuset.cpus.effective", NULL},
 };
 
-/* What one group says; a zeroed fact when it has no list, or an empty one, which stands for that of
- * the group above. */
+/* Reads one group's cpuset. Returns a zeroed fact if it has no list or an empty one; then the
+ * parent group's list applies. */
 static tni_fact read_cpuset_at(tni_reading *reading, const tni_cgroup *at, const tni_cpus *online,
                                tni_cpus *out)
 {
@@ -121,7 +121,7 @@ static tni_fact read_cpuset_at(tni_reading *reading, const tni_cgroup *at, const
     return doubt;
 }
 
-/* A group's set is within that of the group above, so the nearest that says counts. */
+/* A group's set is a subset of its parent's, so the nearest group with a list counts. */
 static void read_cpuset(tni_reading *reading, const tni_cgroups *cgroups, tni_machine_budget *out)
 {
     tni_fact *fact = &out->limits[TNI_LIMIT_CPUSET];
@@ -143,7 +143,7 @@ static const char *quota_file(const tni_cgroup *cgroup)
     return cgroup->version == 2 ? "cpu.max" : "cpu.cfs_quota_us";
 }
 
-/* Periods are at most a second; the bound keeps products of two of them in range. */
+/* A period is at most one second; the bound prevents overflow in products of two of them. */
 static bool quota_is_sound(const struct quota *quota)
 {
     return quota->quota_us > 0 && quota->period_us > 0 && quota->period_us <= INT32_MAX;
@@ -156,7 +156,7 @@ static bool quota_is_less(const struct quota *a, const struct quota *b)
     return whole_a != whole_b ? whole_a < whole_b : rest_a * b->period_us < rest_b * a->period_us;
 }
 
-/* "150000 100000" or, with the period in a file of its own, "150000". */
+/* Parses "150000 100000", or "150000" if the period is in a separate file. */
 static bool parse_quota(tni_span text, struct quota *out)
 {
     tni_span word;
@@ -185,7 +185,7 @@ static tni_fact judge_quota(tni_reading *reading, const tni_cgroup *at, tni_span
                                              (long long)quota->period_us));
 }
 
-/* What one group says; a zeroed fact when it has no such file. */
+/* Reads one group's quota; a zeroed fact if it has no such file. */
 static tni_fact read_quota_at(tni_reading *reading, const tni_cgroup *at, struct quota *out)
 {
     char *text;

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* More than any processor has; and what stops a folder that never ends. */
+/* More than any processor has. Also bounds the loop over cache folders. */
 enum { MOST_INDICES = 16 };
 
-/* Caches as they are found. Every processor behind one describes it under the same index, so only
- * the first is asked. */
+/* Collects caches. Every processor that uses a cache describes it under the same index, so only the
+ * first such processor is read. */
 struct finder {
     tni_reading *reading;
     tni_machine_cache *caches;
@@ -30,7 +30,7 @@ static int32_t bounded(int64_t value)
     return value <= INT32_MAX ? (int32_t)value : 0;
 }
 
-/* False when the processor has no cache of this index. */
+/* Returns false if the processor has no cache with this index. */
 static bool read_cache(tni_reading *reading, int32_t cpu, int index, tni_machine_cache *out)
 {
     char folder[96];

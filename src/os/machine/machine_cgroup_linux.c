@@ -18,8 +18,9 @@ void tni_cgroups_release(tni_cgroups *cgroups)
     *cgroups = (tni_cgroups){0};
 }
 
-/* One line of /proc/self/cgroup, "4:memory:/a/b" or "0::/a/b": the path of the hierarchy that has
- * the controller. Controllers that no line names are left to version 2. */
+/* Finds in /proc/self/cgroup ("4:memory:/a/b" or "0::/a/b") the path of the hierarchy that has the
+ * controller. A controller that no line names belongs to version 2. Returns the version, 0 if not
+ * found. */
 static int find_group(tni_span text, const char *controller, tni_span *out_path)
 {
     int version = 0;
@@ -39,7 +40,7 @@ static int find_group(tni_span text, const char *controller, tni_span *out_path)
     return version;
 }
 
-/* One line of /proc/self/mountinfo, as far as it matters here. */
+/* The relevant fields of one line of /proc/self/mountinfo. */
 struct mount {
     tni_span root;
     tni_span point;
@@ -81,8 +82,9 @@ static bool goes_up(const char *path)
     return false;
 }
 
-/* The rest of `group` below `root`, or NULL. Both are paths in the same name space, so also those
- * that begin with "/..", as that of a mount from outside a container's does, compare as texts. */
+/* Returns the part of `group` below `root`, or NULL. Both are paths in the same namespace, so they
+ * can be compared as text even if they begin with "/..", as for a mount from outside the
+ * container. */
 static const char *below(const char *group, const char *root)
 {
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -92,9 +94,9 @@ static const char *below(const char *group, const char *root)
     return goes_up(rest) ? NULL : rest;
 }
 
-/* The mount that shows the process's group and the most of what is above it. Failing that, any of
- * the hierarchy: a container may see its group under another name than its mount has, or only one
- * above; but never when the process is outside of what is mounted. */
+/* Finds the mount that shows the process's group and the most of its ancestors. If there is none,
+ * takes any mount of the hierarchy: a container may see its group under another name, or only an
+ * ancestor. Takes none if the process is outside of what is mounted. */
 static void find_mount(tni_reading *reading, tni_span mounts, const char *controller,
                        const char *path, tni_cgroup *out)
 {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/* What tells kinds of cores apart, the strongest evidence first. Each has a value for every row of
- * the topology, 0 where it is unknown; a greater one is of a faster core, except for parts. */
+/* Traits that distinguish kinds of cores, strongest evidence first. Each trait has a value for
+ * every row of the topology, 0 if unknown; a greater value means a faster core, except for PART. */
 enum { UNIT, CAPACITY, PART, PACE, ALIKE, TRAIT_COUNT };
 
 static const char *const evidence[] = {
@@ -19,10 +19,10 @@ struct sorter {
     tni_machine_topology *topology;
     tni_machine_cpu *cpus;
     int64_t *traits[TRAIT_COUNT];
-    int64_t *khz; /* as read; PACE is this, smoothed */
+    int64_t *khz; /* as read; PACE is its smoothed form */
 };
 
-/* Intel's hybrids have a performance counter unit for each kind. */
+/* Intel's hybrid processors have a performance counter unit for each kind of core. */
 static const struct unit {
     const char *folder;
     const char *name;
@@ -42,7 +42,7 @@ static void read_units(const struct sorter *sorter)
     }
 }
 
-/* One file for each core; none at all when the first has none. */
+/* Reads one file per core; stops at the first core that has none. */
 static void read_cores(const struct sorter *sorter, const char *file, int64_t *values)
 {
     const tni_machine_cpu *cpus = sorter->cpus;
@@ -76,8 +76,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Favoured cores of one kind run a little faster, so only a gap of a fifth parts kinds: each pace
- * is the greatest frequency that can be reached without such a gap. */
+/* Preferred cores of one kind run slightly faster, so only a gap of about 20 % separates kinds:
+ * each core's pace is the greatest frequency reachable from its own without such a gap. */
 static void smooth(const struct sorter *sorter)
 {
     size_t count = sorter->topology->cpu_count;
@@ -122,7 +122,7 @@ static bool read_traits(struct sorter *sorter, const tni_cpuinfo *info)
     return !sorter->reading->failed;
 }
 
-/* How many different values the online rows have; 0 when one of them has none. */
+/* Number of distinct values of the online rows; 0 if any of them has none. */
 static size_t kinds_by(const struct sorter *sorter, int trait)
 {
     const int64_t *values = sorter->traits[trait];
@@ -140,7 +140,8 @@ static size_t kinds_by(const struct sorter *sorter, int trait)
     return kinds;
 }
 
-/* The strongest evidence for several kinds; failing that, for one; -1 when there is none. */
+/* Returns the strongest trait with several kinds; else the strongest with one kind; -1 if there is
+ * none. */
 static int choose(const struct sorter *sorter)
 {
     int alone = -1;
@@ -154,7 +155,7 @@ static int choose(const struct sorter *sorter)
     return alone;
 }
 
-/* The greatest value below `bound` of any online row; 0 when there is none. */
+/* The greatest value below `bound` of any online row; 0 if there is none. */
 static int64_t greatest_below(const struct sorter *sorter, int trait, int64_t bound)
 {
     int64_t greatest = 0;
@@ -166,7 +167,8 @@ static int64_t greatest_below(const struct sorter *sorter, int trait, int64_t bo
     return greatest;
 }
 
-/* Arm's name if the members share one, else what told the class apart. */
+/* Arm's core name if all members share it, else a name from the trait that distinguishes the
+ * class. */
 static const char *name_of(const struct sorter *sorter, int trait, int64_t value, int64_t part)
 {
     if (trait == UNIT)
@@ -186,7 +188,7 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The online rows with this value of the trait become class `index`. */
+/* Assigns the online rows with this value of the trait to class `index`. */
 static void make_class(const struct sorter *sorter, int trait, int64_t value, int32_t index,
                        tni_machine_class *out)
 {

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 
-/* The value of a line whose key is `key`. */
+/* Extracts the value if the line's key is `key`. */
 static bool line_is(tni_span line, const char *key, tni_span *out)
 {
     return tni_span_value(line, key, ':', out);
@@ -43,7 +43,7 @@ static void parse_line(tni_span line, tni_cpuinfo_row *row)
     }
 }
 
-/* Kernels before 3.8 name Arm's core once, after the last entry: it is that of all. */
+/* Kernels before 3.8 name the Arm core once, after the last entry: it applies to all. */
 static void spread_core(tni_cpuinfo_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -54,7 +54,8 @@ static void spread_core(tni_cpuinfo_row *rows, size_t count)
     }
 }
 
-/* Of whichever architecture: the first of these keys that is there. */
+/* Returns the value of the first of these keys that exists; different architectures use different
+ * keys. */
 static const char *find_model(tni_reading *reading, tni_span text)
 {
     static const char *const keys[] = {"model name", "Model Name", "cpu model",

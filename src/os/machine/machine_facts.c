@@ -16,7 +16,7 @@ static void fit(char *to, size_t size, const char *text)
     tn_text_fit(to, size, text ? text : "");
 }
 
-/* The greatest of the level, as the fastest cores have it where they differ. */
+/* The greatest cache of the level: that of the fastest cores if cores differ. */
 static tn_fact cache_of(const tni_machine_topology *topology, int32_t level)
 {
     char none[64];
@@ -60,7 +60,7 @@ static void fill_topology(const tni_machine_topology *topology, tn_machine_facts
     out->l3_cache = cache_of(topology, 3);
 }
 
-/* What stays as it is for as long as the process lives, but for processors that come and go. */
+/* Facts that do not change while the process lives, except when processors go online or offline. */
 static void fill_standing(const tni_machine *machine, tn_machine_facts *out)
 {
     fill_topology(&machine->topology, out);
@@ -92,7 +92,8 @@ void tni_machine_facts_fill(const tni_machine *machine, tn_machine_facts *out)
     give(&facts, out);
 }
 
-/* The standing half of the running system, read once: of hundreds of processors that takes long. */
+/* The constant facts of the running system, read once: reading them for hundreds of processors is
+ * slow. */
 enum { NOT_KEPT, BEING_KEPT, KEPT };
 static tn_machine_facts kept;
 static _Atomic int kept_state = NOT_KEPT;

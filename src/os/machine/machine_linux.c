@@ -1,6 +1,7 @@
 #include "machine_linux.h"
 
-/* The digits of an id in lower case; false when there are not 32 of them. Dashes do not count. */
+/* Copies the hexadecimal digits of an id in lower case, without dashes; false unless there are
+ * exactly 32. */
 static bool take_digits(const char *word, char out[33])
 {
     size_t count = 0;
@@ -16,7 +17,8 @@ static bool take_digits(const char *word, char out[33])
     return count == 32;
 }
 
-/* What makers leave who give their machines no id: one digit, or the numbers from 0 to 9. */
+/* Placeholders of vendors that assign no id: one repeated digit, or the digits 0 to 9 in a fixed
+ * pattern. */
 static bool is_a_blank(const char *digits)
 {
     return strspn(digits, (const char[]){digits[0], '\0'}) == 32 ||
@@ -43,7 +45,7 @@ static bool identify_by_file(tni_reading *reading, tni_machine_identity *out)
     return false;
 }
 
-/* Nothing that comes and goes while the machine runs, as processors do that are taken offline. */
+/* Uses nothing that can change while the machine runs, such as the number of online processors. */
 static void identify_by_looks(tni_reading *reading, const tni_machine_topology *topology,
                               tni_machine_identity *out)
 {
@@ -63,7 +65,7 @@ static void read_topology(tni_reading *reading, const tni_cpus *online, tni_fact
     machine->parts |= TNI_MACHINE_TOPOLOGY;
 }
 
-/* Budget and memory, which share the process's place among control groups. */
+/* Reads budget and memory, which both need the process's control groups. */
 static tn_status read_limits(tni_reading *reading, const tni_machine_query *query,
                              tni_machine *machine, tn_error *err)
 {

@@ -1,11 +1,12 @@
-/* The parts of a reading on Linux. Each fills in its part of the result, as far as it goes. */
+/* The parts of a machine reading on Linux. Each function fills its part of the result as far as
+ * possible. */
 #ifndef TNI_OS_MACHINE_LINUX_H
 #define TNI_OS_MACHINE_LINUX_H
 
 #include "machine_read.h"
 
-/* The process's place among control groups: /proc/self/cgroup and /proc/self/mountinfo, each NULL
- * when it cannot be read, with the reason. Released by tni_cgroups_release. */
+/* The process's control groups: the contents of /proc/self/cgroup and /proc/self/mountinfo. Either
+ * is NULL if it cannot be read; `why` has the reason. Release with tni_cgroups_release. */
 typedef struct tni_cgroups {
     char *groups;
     char *mounts;
@@ -17,30 +18,31 @@ typedef struct tni_cgroups {
 void tni_cgroups_read(tni_reading *reading, tni_cgroups *out);
 void tni_cgroups_release(tni_cgroups *cgroups);
 
-/* The group that a controller ("cpu", "cpuset", "memory") holds the process to. */
+/* The process's group for a controller ("cpu", "cpuset", "memory"). */
 typedef struct tni_cgroup {
-    int version;                  /* 1 or 2; 0: it cannot be found */
+    int version;                  /* 1 or 2; 0: not found */
     const char *mount;            /* where its hierarchy is mounted */
-    char group[TNI_READING_PATH]; /* its path below the mount: "" or "/a/b" */
-    const char *why;              /* version 0: why; else "", or that it is out of sight itself */
+    char group[TNI_READING_PATH]; /* path below the mount: "" or "/a/b" */
+    const char *why;              /* version 0: the reason; else "", or a remark that it is not
+                                   * visible */
 } tni_cgroup;
 
 void tni_cgroup_find(tni_reading *reading, const tni_cgroups *cgroups, const char *controller,
                      tni_cgroup *out);
 
-/* Goes on to the group above; false at the mount. */
+/* Moves to the parent group; false at the mount. */
 bool tni_cgroup_rise(tni_cgroup *cgroup);
 
-/* "cgroup v2 /sys/fs/cgroup/a", with the remark if there is one. */
+/* Returns "cgroup v2 /sys/fs/cgroup/a", followed by the remark if there is one. */
 const char *tni_cgroup_name(tni_reading *reading, const tni_cgroup *cgroup);
 
-/* Completes what the groups said of one limit, the least of which is *fact: without any that has
- * `file` there is no limit, if the hierarchy can be seen; and where it cannot be seen from the
- * process's own group on, those out of sight may have one, so that none is not known. */
+/* Completes *fact, the minimum of one limit over the groups. If no group has `file` and the
+ * hierarchy is visible, the limit is unlimited. If the process's own group is not visible, hidden
+ * groups may have a limit, so unlimited becomes unknown. */
 void tni_cgroup_settle(tni_reading *reading, const tni_cgroup *own, const char *file,
                        tni_fact *fact);
 
-/* One processor's entry of /proc/cpuinfo; -1 where it does not say. */
+/* One processor's entry of /proc/cpuinfo; -1 for missing fields. */
 typedef struct tni_cpuinfo_row {
     int32_t id, package, core;
     int32_t implementer, part; /* Arm's */
@@ -49,18 +51,19 @@ typedef struct tni_cpuinfo_row {
 typedef struct tni_cpuinfo {
     const tni_cpuinfo_row *rows;
     size_t count;
-    const char *model; /* NULL when it does not say */
+    const char *model; /* NULL if missing */
     bool hypervisor;
 } tni_cpuinfo;
 
-/* False when there is no such file or no processor in it. */
+/* Return false if the file is missing or lists no processor. */
 bool tni_cpuinfo_read(tni_reading *reading, tni_cpuinfo *out);
 bool tni_cpuinfo_parse(tni_reading *reading, tni_span text, tni_cpuinfo *out);
 
-/* The processors that are online, by the first of: /sys, /proc/cpuinfo, the system call. */
+/* Reads the online processors from the first available source: /sys, /proc/cpuinfo, the system
+ * call. */
 tni_fact tni_machine_online_read(tni_reading *reading, tni_cpus *out);
 
-/* `online` is the limit of that name, already read. */
+/* out->online and its limit must be set already. */
 tn_status tni_machine_budget_read(tni_reading *reading, const tni_cgroups *cgroups,
                                   const char *affinity, tni_machine_budget *out, tn_error *err);
 void tni_machine_memory_read(tni_reading *reading, const tni_cgroups *cgroups,
@@ -72,18 +75,18 @@ void tni_machine_nodes_read(tni_reading *reading, tni_machine_cpu *cpus, tni_mac
 void tni_machine_classes_read(tni_reading *reading, const tni_cpuinfo *info, tni_machine_cpu *cpus,
                               tni_machine_topology *out);
 
-/* What the processor says of itself, for which no file need be read; zeroed when it says nothing. */
+/* Names that the processor itself reports by cpuid; no file is read. Empty if it reports none. */
 typedef struct tni_cpuid_names {
     char model[49];
     char hypervisor[13];
     bool virtual_machine;
 } tni_cpuid_names;
-bool tni_cpuid_read(tni_cpuid_names *out); /* false but on x86 */
+bool tni_cpuid_read(tni_cpuid_names *out); /* false except on x86 */
 
 void tni_machine_model_read(tni_reading *reading, const tni_cpuinfo *info,
                             const tni_cpuid_names *cpuid, tni_machine_topology *out);
 
-/* The memory of one node, as it tells. */
+/* The total memory of one node, as the system reports it. */
 tni_fact tni_machine_node_total(tni_reading *reading, int32_t id);
 
 #endif

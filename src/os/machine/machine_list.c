@@ -100,7 +100,7 @@ void tni_cpus_count(tni_cpus *set)
     set->count = tni_cpus_shared(set, set);
 }
 
-/* Of every `group` from `first` on, the first `used`, up to `last`. */
+/* The first `used` numbers of every `group` numbers, from `first` up to `last`. */
 struct part {
     int32_t first, last, used, group;
 };

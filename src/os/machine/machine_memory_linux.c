@@ -6,7 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Limits at and above it mean none: version 1 writes the greatest multiple of a page. */
+/* Limits at or above this mean no limit: version 1 writes the greatest multiple of the page
+ * size. */
 static const int64_t no_limit = INT64_C(1) << 62;
 
 static int64_t least(int64_t a, int64_t b)
@@ -19,7 +20,8 @@ static int64_t difference(int64_t a, int64_t b)
     return a > b ? a - b : 0;
 }
 
-/* A line of /proc/meminfo; -1 when it is not there or malformed, which is noted. */
+/* Value of a line of /proc/meminfo in bytes; -1 if missing or malformed. A malformed one is
+ * noted. */
 static int64_t meminfo_value(tni_reading *reading, tni_span text, const char *key)
 {
     tni_span value;
@@ -32,8 +34,8 @@ static int64_t meminfo_value(tni_reading *reading, tni_span text, const char *ke
     return -1;
 }
 
-/* For kernels before 3.14, by the rule that later ones follow: what is free, and half or more of
- * the file cache and of what the kernel can give back, less what it never gives. */
+/* For kernels before 3.14, by the formula of later kernels: free memory minus the kernel's reserve,
+ * plus the file cache and the reclaimable slab, each reduced by the reserve but by at most half. */
 static tni_fact estimate_available(tni_reading *reading, tni_span text)
 {
     int64_t free = meminfo_value(reading, text, "MemFree"), reserve = 0, sum;
@@ -80,7 +82,7 @@ static void read_system(tni_reading *reading, tni_machine_memory *out)
         out->system_total = tni_fact_known((int64_t)pages * page, "sysconf(_SC_PHYS_PAGES)");
 }
 
-/* In pages of the running system, whatever the root: no file tells their size. */
+/* Uses the page size of the running system for any root: no file contains it. */
 static tni_fact read_resident(tni_reading *reading)
 {
     char *text;
@@ -89,7 +91,7 @@ static tni_fact read_resident(tni_reading *reading)
     if (!tni_reading_file(reading, &text, &span, "/proc/self/statm"))
         return tni_reading_nothing(reading);
     rest = span;
-    (void)tni_span_take_word(&rest, &word); /* the whole of its addresses */
+    (void)tni_span_take_word(&rest, &word); /* size of the address space */
     bool sound = tni_span_take_word(&rest, &word) && tni_span_number(word, &pages) &&
                  tni_mul_i64(pages, sysconf(_SC_PAGESIZE), &bytes);
     if (!sound)
@@ -99,7 +101,8 @@ static tni_fact read_resident(tni_reading *reading)
                  : tni_reading_nothing(reading);
 }
 
-/* What one version of control groups calls things. A `soft` limit slows down whoever exceeds it. */
+/* File and field names of one version of control groups. Exceeding the `soft` limit only throttles
+ * the group. */
 struct words {
     const char *hard, *soft;
     const char *usage;
@@ -127,7 +130,7 @@ static tni_fact judge_limit(tni_reading *reading, const char *name, const char *
                           tni_reading_format(reading, "%s %s %lld", name, file, (long long)bytes));
 }
 
-/* One file of a group; a zeroed fact when there is none. */
+/* Reads one limit file of a group; a zeroed fact if the file is missing. */
 static tni_fact read_limit(tni_reading *reading, const tni_cgroup *at, const char *file)
 {
     char *text;
@@ -139,7 +142,7 @@ static tni_fact read_limit(tni_reading *reading, const tni_cgroup *at, const cha
     return fact;
 }
 
-/* A line of a group's memory.stat; false when it is not there. */
+/* Reads a line of a group's memory.stat; false if it is missing or malformed. */
 static bool read_stat(tni_reading *reading, const tni_cgroup *at, const char *key, int64_t *out)
 {
     char *text;
@@ -154,8 +157,8 @@ static bool read_stat(tni_reading *reading, const tni_cgroup *at, const char *ke
     return sound;
 }
 
-/* What a known limit leaves: file cache that is not in use is given back when it is needed. A group
- * that does not tell its usage leaves its limit at most. */
+/* What is left of a known limit: unused file cache can be reclaimed, so it does not count as usage.
+ * If the usage is unknown, returns the limit itself. */
 static tni_fact what_it_leaves(tni_reading *reading, const tni_cgroup *at, const tni_fact *limit)
 {
     const struct words *words = &words_of[at->version];
@@ -170,7 +173,7 @@ static tni_fact what_it_leaves(tni_reading *reading, const tni_cgroup *at, const
     return tni_fact_known(difference(limit->value, difference(usage, cache)), origin);
 }
 
-/* A container sees no group above its own, but version 1 tells the least limit of them. */
+/* A container does not see the groups above its own, but version 1 reports their smallest limit. */
 static tni_fact limit_from_above(tni_reading *reading, const tni_cgroup *own)
 {
     int64_t bytes;
@@ -209,7 +212,8 @@ static void read_groups(tni_reading *reading, const tni_cgroups *cgroups, tni_ma
     tni_cgroup_settle(reading, &own, file, &out->limit_available);
 }
 
-/* The nodes that the process may take memory from. False when they are all there are, or not told. */
+/* Reads the nodes that the process may allocate from. Returns false if they are all nodes, or
+ * unknown. */
 static bool read_allowed_nodes(tni_reading *reading, tni_cpus *out)
 {
     char *text;
@@ -224,7 +228,7 @@ static bool read_allowed_nodes(tni_reading *reading, tni_cpus *out)
     return told && out->count > 0 && tni_cpus_shared(out, &online) < online.count;
 }
 
-/* What they have together; a zeroed fact when the process may use every node. */
+/* The total memory of those nodes; a zeroed fact if the process may use every node. */
 static tni_fact limit_by_nodes(tni_reading *reading)
 {
     tni_cpus allowed;
@@ -242,7 +246,7 @@ static tni_fact limit_by_nodes(tni_reading *reading)
                    : (tni_fact){0};
 }
 
-/* What the process may map, by the shell's ulimit or a service's settings. */
+/* The limit on mapped memory, set by the shell's ulimit or a service's settings. */
 static tni_fact read_ulimit(const tni_reading *reading, bool data, const char *name)
 {
     struct rlimit limit;

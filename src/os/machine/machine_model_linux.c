@@ -52,7 +52,7 @@ static void read_architecture(tni_reading *reading, tni_fact_text *out)
         out->origin = tni_reading_nothing(reading).origin;
 }
 
-/* The names of all kinds of Arm cores there are, "Cortex-A76 + Cortex-A55". */
+/* The names of all kinds of Arm cores in the machine: "Cortex-A76 + Cortex-A55". */
 static const char *arm_model(tni_reading *reading, const tni_cpuinfo *info)
 {
     const char *model = NULL;
@@ -84,7 +84,7 @@ static void read_model(tni_reading *reading, const tni_cpuinfo *info, const tni_
         *out = (tni_fact_text){NULL, "/proc/cpuinfo does not say"};
 }
 
-/* How a text begins, and whose it is. */
+/* The prefix of a text and the maker that it identifies. */
 struct maker {
     const char *prefix;
     const char *name;
@@ -129,7 +129,7 @@ static const char *maker_by_dmi(const char *text)
     return maker_of(makers, sizeof makers / sizeof makers[0], text);
 }
 
-/* Files that name a hypervisor, whatever the processor says. */
+/* Identifies a hypervisor by files, independent of what the processor reports. */
 static bool named_by_files(tni_reading *reading, tni_fact_text *out)
 {
     static const char *const dmi[] = {"/sys/class/dmi/id/product_name",

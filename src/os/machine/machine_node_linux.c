@@ -41,7 +41,7 @@ tni_fact tni_machine_node_total(tni_reading *reading, int32_t id)
     return node.total;
 }
 
-/* As many numbers as there are nodes online, in their order. */
+/* Parses one number for every online node, in their order. */
 static bool parse_distances(tni_span text, int32_t *out, size_t count)
 {
     tni_span word;

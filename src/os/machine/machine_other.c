@@ -2,7 +2,7 @@
 
 #include "os/thread.h"
 
-/* Systems that Tenon cannot read yet: it says so, and knows only how many threads may run. */
+/* Systems that Tenon cannot read yet: reports that, and knows only how many threads may run. */
 static const char unread[] = "this system is not read yet";
 
 static void fill_budget(const tni_machine_query *query, tni_machine_budget *out)

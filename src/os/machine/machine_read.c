@@ -5,7 +5,7 @@
 #include "base/words.h"
 #include "os/file.h"
 
-/* Longer files than any system has: thousands of processors, or of mounts. */
+/* An upper bound for the files of any system: thousands of processors or mounts. */
 enum { LONGEST_FILE = 16 << 20, BLOCK_SIZE = 4096 - 64, SHOWN = 48 };
 
 struct tni_block {
@@ -102,7 +102,7 @@ const char *tni_reading_path(const tni_reading *reading)
     return reading->path + strlen(reading->root);
 }
 
-/* The messages of files begin with the whole path. */
+/* Messages about files begin with the full path; this removes the root. */
 const char *tni_reading_why(const tni_reading *reading)
 {
     const char *message = reading->error.message;
@@ -110,7 +110,7 @@ const char *tni_reading_why(const tni_reading *reading)
     return length && strncmp(message, reading->root, length) == 0 ? message + length : message;
 }
 
-/* The reason of the last file becomes a note, once. */
+/* Records the error of the last file as a note, without duplicates. */
 static void note(tni_reading *reading)
 {
     const char *why = tni_reading_why(reading);
@@ -122,7 +122,7 @@ static void note(tni_reading *reading)
         reading->notes[reading->note_count++] = tni_reading_format(reading, "%s", why);
 }
 
-/* False when the path does not fit, which is said as any other failure is. */
+/* Returns false if the path is too long; sets the error as for other failures. */
 TN_PRINTF(2, 0)
 static bool make_path(tni_reading *reading, const char *format, va_list arguments)
 {
@@ -190,7 +190,7 @@ void tni_reading_malformed(tni_reading *reading, tni_span found, const char *exp
     note(reading);
 }
 
-/* One value and what makes it of a text. */
+/* Parses one value from a text. */
 typedef bool parse_fn(tni_reading *reading, tni_span text, void *out);
 
 TN_PRINTF(5, 0)

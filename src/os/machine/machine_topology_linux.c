@@ -2,7 +2,7 @@
 
 static const char folder[] = "/sys/devices/system/cpu";
 
-/* Rows for all that are present or online, nothing known of them but that. */
+/* Creates rows for all processors that are present or online; everything else is unknown. */
 static tni_machine_cpu *make_rows(tni_reading *reading, tni_machine_topology *out)
 {
     const tni_cpus *sets[] = {&out->present, &out->online};
@@ -21,8 +21,8 @@ static tni_machine_cpu *make_rows(tni_reading *reading, tni_machine_topology *ou
     return rows;
 }
 
-/* One way in which processors belong together: its list by its newer and its older name, and where
- * its index goes. */
+/* A way of grouping processors: the file with its list, that file's older name, and the offset of
+ * the group's index in a row. */
 struct kind {
     const char *file, *older;
     size_t offset;
@@ -40,7 +40,7 @@ static int32_t *index_of(tni_machine_cpu *row, const struct kind *kind)
     return (int32_t *)(void *)((char *)row + kind->offset);
 }
 
-/* A list that lacks its own processor is no list of what that belongs to. */
+/* A list that does not contain its own processor is malformed. */
 static bool read_siblings(tni_reading *reading, const struct kind *kind, int32_t id, tni_cpus *out)
 {
     bool found =
@@ -56,7 +56,7 @@ static bool read_siblings(tni_reading *reading, const struct kind *kind, int32_t
     return found;
 }
 
-/* All of one list that are in no other become number `index`; how many they are. */
+/* Assigns `index` to all members of the list that have no index yet. Returns how many there are. */
 static int32_t take_in(const struct kind *kind, const tni_cpus *siblings, int32_t index,
                        tni_machine_cpu *rows, size_t count)
 {
@@ -71,8 +71,8 @@ static int32_t take_in(const struct kind *kind, const tni_cpus *siblings, int32_
     return size;
 }
 
-/* Numbers what belongs together, reading one list for each. The count is known only when every
- * online processor belongs somewhere. *out_most is the size of the largest. */
+/* Numbers the groups, reading one list for each. The count is known only if every online processor
+ * is in a group. *out_most is the size of the largest group. */
 static tni_fact join(tni_reading *reading, const struct kind *kind, tni_machine_cpu *rows,
                      size_t count, int32_t *out_most)
 {
@@ -106,7 +106,7 @@ static void join_by_lists(tni_reading *reading, tni_machine_cpu *rows, tni_machi
     out->dies = join(reading, &kinds[DIE], rows, out->cpu_count, &unused);
 }
 
-/* Which entry is each row's: the same package, or the same core of it, have an earlier one. */
+/* Finds an earlier row in the same package, or in the same core of it; -1 if there is none. */
 static int32_t earlier(const tni_cpuinfo_row *const *entries, size_t row, bool core)
 {
     for (size_t i = 0; i < row; i++) {
@@ -117,7 +117,8 @@ static int32_t earlier(const tni_cpuinfo_row *const *entries, size_t row, bool c
     return -1;
 }
 
-/* The entries of the rows that are online, NULL for others; NULL when one lacks what is needed. */
+/* Returns the entries of the online rows (NULL for other rows), or NULL if any of them lacks its
+ * package or core. */
 static const tni_cpuinfo_row *const *match(tni_reading *reading, const tni_cpuinfo *info,
                                            const tni_machine_topology *topology)
 {
@@ -137,7 +138,7 @@ static const tni_cpuinfo_row *const *match(tni_reading *reading, const tni_cpuin
     return entries;
 }
 
-/* For systems without /sys: x86 names package and core in /proc/cpuinfo too. */
+/* For systems without /sys: on x86, /proc/cpuinfo also has package and core. */
 static void join_by_cpuinfo(tni_reading *reading, const tni_cpuinfo *info, tni_machine_cpu *rows,
                             tni_machine_topology *out)
 {
@@ -161,7 +162,7 @@ static void join_by_cpuinfo(tni_reading *reading, const tni_cpuinfo *info, tni_m
     out->threads_per_core = tni_fact_known(most, origin);
 }
 
-/* What has no name for dies has one in each package. */
+/* If the system does not report dies, assumes one per package. */
 static void settle_dies(tni_machine_cpu *rows, tni_machine_topology *out)
 {
     if (out->dies.state == TNI_FACT_KNOWN || out->packages.state != TNI_FACT_KNOWN)
@@ -184,7 +185,7 @@ void tni_machine_topology_read(tni_reading *reading, const tni_cpus *online, tni
     if (!rows)
         return;
     join_by_lists(reading, rows, out);
-    /* The file is slow on large machines, so it is read only where something of it is needed. */
+    /* The file is slow to read on large machines, so it is read only if needed. */
     bool named = reading->running && tni_cpuid_read(&cpuid) && cpuid.model[0];
     if ((!named || out->cores.state != TNI_FACT_KNOWN) && !tni_cpuinfo_read(reading, &info))
         info = (tni_cpuinfo){0};
