@@ -10,8 +10,9 @@
 
 #include <stdatomic.h>
 
-/* What compilers call for a parallel region, and what a program may ask: both stand in every run-time, as code
- * that gcc compiled is to run with each. No threads named means as many as the caller has by default. */
+/* The entry point that compilers call for a parallel region, and a query that programs may call.
+ * Every run-time exports both, because code compiled by gcc must work with each of them. `threads`
+ * 0 means the caller's default. */
 typedef void run_parallel_fn(void (*body)(void *data), void *data, unsigned threads,
                              unsigned flags);
 typedef int max_threads_fn(void);
@@ -22,10 +23,10 @@ static struct {
     _Atomic(run_parallel_fn *) run_parallel; /* set last; NULL: none was found */
     max_threads_fn *max_threads;
     _Atomic bool looking, occupied, told;
-    _Atomic int32_t joined;     /* threads of the loop that runs */
-    _Atomic uint32_t ended;     /* of all loops */
-    _Atomic int64_t look_again; /* not before then */
-    bool forked;                /* this process is a child */
+    _Atomic int32_t joined;     /* threads of the current loop */
+    _Atomic uint32_t ended;     /* threads that finished, over all loops */
+    _Atomic int64_t look_again; /* time of the next search, at the earliest */
+    bool forked;                /* this process is a forked child */
 } runtime;
 
 bool tni_openmp_is_runtime(const char *path)
@@ -40,7 +41,7 @@ bool tni_openmp_is_runtime(const char *path)
     return false;
 }
 
-/* The loader is locked: the path is copied, and opened later. */
+/* The loader is locked: copies the path, to open it later. */
 static void take_first(void *user, const char *path)
 {
     char *first = user;
@@ -105,7 +106,7 @@ int32_t tni_openmp_threads(void)
     return threads < 1 ? 1 : threads > TNI_POOL_THREADS_MAX ? TNI_POOL_THREADS_MAX : threads;
 }
 
-/* One loop; there is one at a time. */
+/* The current loop; there is at most one. */
 typedef struct loop {
     _Atomic int64_t next;
     int32_t most;
@@ -115,8 +116,9 @@ typedef struct loop {
     void *user;
 } loop;
 
-/* What a thread does lies between its counting itself in and out, which orders it behind what the caller did before
- * the loop and before what the caller does after it, whatever the run-time does. */
+/* A thread's work is between its increments of `joined` and `ended`. They order it after everything
+ * the caller did before the loop and before everything the caller does after it, independent of the
+ * run-time. */
 static void take_part(void *data)
 {
     loop *l = data;

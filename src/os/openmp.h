@@ -1,4 +1,5 @@
-/* Run-times of OpenMP that others brought into this process, and loops on their threads. Thread-safety: Safe. */
+/* OpenMP run-times that other code loaded into this process, and loops on their threads.
+ * Thread-safety: Safe. */
 #ifndef TNI_OS_OPENMP_H
 #define TNI_OS_OPENMP_H
 
@@ -6,27 +7,29 @@
 
 #include <stdbool.h>
 
-/* Whether a path or a name is that of GNU's, Intel's or LLVM's run-time, also as packagers rename them:
- * "libgomp-a34b3233.so.1". */
+/* Whether a path or a name is that of GNU's, Intel's or LLVM's run-time, also if a packager renamed
+ * it: "libgomp-a34b3233.so.1". */
 bool tni_openmp_is_runtime(const char *path);
 
-/* Whether loops can run on a run-time's threads: those of the first that is in the process. None is ever loaded for
- * it; while there is none, it is looked for ten times a second at most, and that it is missing is logged once.
- * False in a child of fork(): whether its parent's threads had entered one nobody says. */
+/* Whether loops can run on the threads of an OpenMP run-time: the first one loaded in the process.
+ * Never loads one; while there is none, searches at most ten times a second, and logs once that it
+ * is missing. False in a child of fork(): it cannot be known whether the parent's threads were
+ * inside a run-time. */
 bool tni_openmp_ready(void);
 
-/* Runs task(user, i) for every i in [0, count) on at most `most` of the run-time's threads, 0: all that it gives
- * the caller; returns when all are done. On the caller's thread alone where none was found, inside a task, and
- * while another thread's loop has them. Tasks have the caller's floating-point mode.
+/* Runs task(user, i) for every i in [0, count) on at most `most` of the run-time's threads (0: all
+ * that it gives the caller); returns when all are done. Runs on the caller's thread alone if there
+ * is no run-time, inside a task, or while another thread's loop uses it. Tasks have the caller's
+ * floating-point mode.
  *
- * The whole team takes part in every loop, also in short ones: GNU's run-time ends threads that a smaller team
- * leaves over, and its user's next loop would have to start them again. */
+ * The whole team takes part in every loop, even a short one: GNU's run-time ends the threads that a
+ * smaller team does not need, and the next loop of another user would have to start them again. */
 void tni_openmp_for(int32_t most, int64_t count, tn_task *task, void *user);
 
-/* For a child of fork(): GNU's run-time would wait for threads that it does not have. */
+/* For a child of fork(): GNU's run-time would wait for threads that the child does not have. */
 void tni_openmp_forget(void);
 
-/* How many threads the calling thread's loops would have; 1 where no run-time was found. */
+/* Number of threads for loops of the calling thread; 1 if no run-time was found. */
 int32_t tni_openmp_threads(void);
 
 #endif

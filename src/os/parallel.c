@@ -9,20 +9,22 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* A loop copies the way it takes under the lock, so changing the engine never meets a running one.
- * The pool is made at first use, and the number of threads is set only while nothing runs. */
+/* A loop copies the engine under the lock, so changing the engine does not affect a running loop.
+ * The pool is created at first use, and the number of threads can be set only while no loop
+ * runs. */
 static struct {
     tni_mutex lock;
-    tn_parallel_engine engine; /* parallel_for is NULL: none of the program's */
-    _Atomic bool openmp; /* without an engine, an OpenMP run-time's threads and not the pool */
+    tn_parallel_engine engine; /* parallel_for is NULL: the program set no engine */
+    _Atomic bool openmp;       /* without an engine: use an OpenMP run-time's threads instead of the
+                          * pool */
     tni_pool *pool;
-    int32_t wished;       /* threads; 0: as many as there are processors */
-    int64_t running;      /* loops */
-    _Atomic int32_t hint; /* threads as they were last asked for; 0: since then something changed */
+    int32_t wished;       /* requested threads; 0: the thread budget */
+    int64_t running;      /* number of running loops */
+    _Atomic int32_t hint; /* last result of tni_parallel_threads; 0: invalidated */
 } process = {.lock = TNI_MUTEX_INIT};
 
-static _Thread_local bool in_engine; /* the program's engine was called, and has not returned */
-static _Thread_local bool counted;   /* a loop that this thread called is among the running */
+static _Thread_local bool in_engine; /* inside a call of the program's engine */
+static _Thread_local bool counted;   /* `running` counts a loop of this thread */
 
 static void before_fork(void)
 {
@@ -42,7 +44,7 @@ static void after_fork_in_child(void)
     tni_mutex_unlock(&process.lock);
 }
 
-/* Pools first: the lock is held while one is made. */
+/* Registers the pools' hook first: this lock is held while a pool is created. */
 static void watch_forks(void)
 {
     static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
@@ -67,7 +69,7 @@ static void unlock(void)
     tni_mutex_unlock(&process.lock);
 }
 
-/* The least of what is online, the affinity, the cpuset and the quota of the process's group. */
+/* The minimum of online processors, affinity, cpuset and the control group's quota. */
 static int32_t budget(void)
 {
     const tni_machine_query query = {.parts = TNI_MACHINE_BUDGET};
@@ -87,7 +89,7 @@ static int32_t wish(void)
     return threads < TNI_POOL_THREADS_MAX ? threads : TNI_POOL_THREADS_MAX;
 }
 
-/* NULL for want of memory; the next loop tries again. */
+/* Returns NULL if out of memory; the next loop tries again. */
 static tni_pool *pool_get(void)
 {
     if (!process.pool) {
@@ -97,8 +99,8 @@ static tni_pool *pool_get(void)
     return process.pool;
 }
 
-/* What the program's engine runs in place of the task, so that loops inside it are known as such
- * and stay off the engine, which may not bear being entered twice. */
+/* The engine runs this wrapper instead of the task, so that nested loops are recognized and do not
+ * enter the engine again, which may not be reentrant. */
 struct call {
     tn_task *task;
     void *user;
@@ -110,7 +112,7 @@ static void run_one(void *user, int64_t index)
     tni_pool_run_here(index, index + 1, call->task, call->user);
 }
 
-/* Asked without the lock: looking for a run-time may log. */
+/* Called without the lock, because searching for a run-time may log. */
 static bool has_openmp(void)
 {
     return process.openmp && !in_engine && tni_openmp_ready();
@@ -127,7 +129,7 @@ void tni_parallel_for(int64_t count, tn_task *task, void *user)
     bool openmp = has_openmp();
     lock();
     tn_parallel_engine engine = process.engine;
-    if (in_engine) /* an engine that falls back on Tenon's own pool */
+    if (in_engine) /* the engine falls back on Tenon's own pool */
         engine.parallel_for = NULL;
     tni_pool *pool = engine.parallel_for || openmp ? NULL : pool_get();
     int32_t wished = process.wished;
@@ -177,7 +179,7 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
     return TN_OK;
 }
 
-/* Each thread has a number of its own, which its program may change at any time. */
+/* In OpenMP each thread has its own number, which the program may change at any time. */
 static int32_t openmp_threads(void)
 {
     int32_t threads = tni_openmp_threads();
@@ -193,7 +195,7 @@ int32_t tni_parallel_threads(void)
                       : openmp       ? openmp_threads()
                       : process.pool ? tni_pool_threads(process.pool)
                                      : wish();
-    process.hint = process.openmp && !engine ? 0 : threads; /* 0: another thread may have others */
+    process.hint = process.openmp && !engine ? 0 : threads; /* 0: differs between threads */
     unlock();
     return threads;
 }

@@ -1,4 +1,4 @@
-/* Parallel loops from below the settings, which say how many threads they wish for. */
+/* Parallel loops, without the settings layer that provides the requested number of threads. */
 #ifndef TNI_OS_PARALLEL_H
 #define TNI_OS_PARALLEL_H
 
@@ -6,25 +6,25 @@
 
 #include <stdbool.h>
 
-/* As the functions of tenon/parallel.h of the same names, but that nothing is read first. */
+/* As the functions of the same names in tenon/parallel.h, but without reading settings first. */
 void tni_parallel_for(int64_t count, tn_task *task, void *user);
 int32_t tni_parallel_threads(void);
 
-/* The same as it was found last: as cheap as reading a number, and behind only where the system's own
- * limits changed before the first loop. */
+/* The last result of tni_parallel_threads, if still valid: as cheap as reading a variable. Outdated
+ * only if the system's own limits changed before the first loop. */
 int32_t tni_parallel_threads_hint(void);
 
-/* The next loop makes a pool for so many threads, 0: for those the process may use. In *out_ended is the
- * one there was, or NULL: the caller destroys it when it holds no lock, as its threads end then, and what
- * the program does at a thread's end may ask for anything. */
+/* The next loop creates a pool of this many threads (0: as many as the process may use). *out_ended
+ * is the previous pool, or NULL. The caller must destroy it without holding a lock: its threads end
+ * then, and thread-exit code of the program may call anything. */
 tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err);
 
-/* Whether loops run on the threads of the OpenMP run-time that the process has, and as long as there is none, and in
- * a child of fork(), on Tenon's own. */
+/* Whether loops run on the threads of the OpenMP run-time in the process. While there is none, and
+ * in a child of fork(), they run on Tenon's own threads. */
 void tni_parallel_openmp_set(bool openmp);
 
-/* Registers what a fork does to loops. For whoever calls the above under a lock which a hook of their
- * own takes: theirs must be the newer one. */
+/* Registers the fork hook of loops. For callers that use the functions above under a lock which
+ * their own hook takes: their hook must be registered after this one. */
 void tni_parallel_watch_forks(void);
 
 #endif

@@ -10,26 +10,26 @@
 
 #include <stdatomic.h>
 
-/* Everything that threads must agree on is one word, so its one order of changes decides every
- * race:
+/* All state that threads must agree on is one atomic word, so the single modification order of that
+ * word decides every race:
  *   ACTIVE      workers inside the loop
- *   SEATS       workers that may still enter it; none: the loop is closed
+ *   SEATS       workers that may still enter it; 0: the loop is closed
  *   SLEEPERS    workers that wait for `work`, or hold the lock and are about to
  *   WAITING     the caller waits for `idle`, or holds the lock and is about to
  *   QUIT        the workers end, for good or until the next loop starts others
- *   GENERATION  one more with every loop; in the top bits, so that it wraps within them
+ *   GENERATION  incremented with every loop; in the top bits, so that it wraps within them
  *
- * The caller takes indices until there are none, so a worker that comes late or never costs time
- * but cannot keep a loop from its end. What could hang is a sleep that nobody ends, and none can:
- * a worker becomes a sleeper only by a compare-and-swap on a word without news, under the lock, so
- * either that precedes the news, and whoever brings it sees a sleeper and takes the lock before
- * waking it, or the swap fails and the worker does not sleep. The caller's wait is the same with
- * WAITING for SLEEPERS and the last worker out for the bringer of news.
+ * The caller takes indices until none are left, so a worker that comes late or never costs time but
+ * cannot block a loop. The only possible hang would be a sleeper that nobody wakes, and that cannot
+ * happen: a worker becomes a sleeper only by a compare-and-swap on a word without news, under the
+ * lock. If that precedes the news, whoever changes the word sees a sleeper and takes the lock before
+ * waking it; otherwise the swap fails and the worker does not sleep. The caller's wait works the
+ * same way, with WAITING instead of SLEEPERS, and the last worker that leaves wakes the caller.
  *
- * Workers must not keep a process alive whose own threads have all ended, and no system says when that is. So
- * they end when they have slept for a while: one of them sets QUIT, by a compare-and-swap on a word without news
- * and without anyone in a loop, and all end. A loop opens by a compare-and-swap on a word without QUIT, so it
- * either precedes that or starts new workers first. */
+ * Workers must not keep a process alive whose own threads have all ended, and no system reports
+ * when that happens. So workers end after they have slept for a while: one of them sets QUIT, by a
+ * compare-and-swap on a word without news and with nobody in a loop, and all end. A loop opens by a
+ * compare-and-swap on a word without QUIT, so it either precedes that or starts new workers first. */
 #define ACTIVE         UINT64_C(0x0000000000000fff)
 #define ACTIVE_ONE     UINT64_C(0x0000000000000001)
 #define SEATS          UINT64_C(0x0000000000fff000)
@@ -43,11 +43,11 @@
 _Static_assert(TNI_POOL_THREADS_MAX <= ACTIVE, "a field of the word is too narrow");
 
 enum {
-    LINE = 128,      /* two cache lines, as processors fetch pairs */
-    SPIN_NS = 50000, /* how long a thread spins before it sleeps; a wake-up costs as much */
-    POLLS = 32,      /* looks at the word between two looks at the clock */
-    PORTIONS = 16,   /* per thread: evens out unequal tasks to a sixteenth of its share */
-    IDLE_S = 2,      /* how long workers sleep before they end; starting one takes some 20 us */
+    LINE = 128,      /* two cache lines, because processors fetch pairs */
+    SPIN_NS = 50000, /* spin time before a thread sleeps; a wake-up takes as long */
+    POLLS = 32,      /* polls of the word between two reads of the clock */
+    PORTIONS = 16,   /* per thread: balances unequal tasks to 1/16 of its share */
+    IDLE_S = 2,      /* idle time after which workers end; starting one takes about 20 us */
     NOT_STARTED = -1,
 };
 
@@ -60,43 +60,43 @@ struct job {
 };
 
 struct tni_pool {
-    /* What idle workers watch, and what they need next. The job is written only while the loop is
-     * closed and nobody is active. */
+    /* What idle workers poll, and what they need next. The job is written only while the loop is
+     * closed and no worker is active. */
     _Alignas(LINE) _Atomic uint64_t state;
     struct job job;
 
-    /* What a running loop contends for. */
+    /* What threads of a running loop contend for. */
     _Alignas(LINE) _Atomic uint64_t next;
     _Atomic bool occupied;
 
-    _Alignas(LINE) tni_mutex lock; /* for sleeping, starting and forking only */
+    _Alignas(LINE) tni_mutex lock; /* only for sleeping, starting and forking */
     tni_condition work;
     tni_condition idle;
-    tni_pool *following; /* in the list of pools */
+    tni_pool *following; /* next in the list of pools */
     int64_t spin_ns;
     int64_t idle_ns;
     int32_t threads;
-    _Atomic int32_t workers; /* NOT_STARTED, or how many there are, or were when they ended idle */
-    int32_t expected;        /* workers that were started; under the lock, as are the two below */
-    int32_t arrived;         /* of those, how many use the pool */
-    bool ended_idle;         /* QUIT is set, nobody joins the workers */
+    _Atomic int32_t workers; /* NOT_STARTED, or the number of workers; kept when they end idle */
+    int32_t expected;        /* workers that were started; guarded by the lock, as the next two */
+    int32_t arrived;         /* those of them that use the pool */
+    bool ended_idle;         /* QUIT is set and the workers are not joined */
     tni_thread handles[];
 };
 
-/* Order of locks: this one, then those of the pools as the list has them. */
+/* Lock order: this one first, then those of the pools in list order. */
 static tni_mutex pools_lock = TNI_MUTEX_INIT;
 static tni_pool *pools;
 
 static _Thread_local bool inside;
-static _Thread_local const tni_pool *occupies;            /* whose loop this thread called */
-static _Thread_local enum { GUEST, WORKER, ORPHAN } role; /* ORPHAN: a worker, forked off */
+static _Thread_local const tni_pool *occupies;            /* pool whose loop this thread called */
+static _Thread_local enum { GUEST, WORKER, ORPHAN } role; /* ORPHAN: a worker in a forked child */
 
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory"); /* `yield` does nothing on most of these */
+    __asm__ volatile("isb" ::: "memory"); /* `yield` has no effect on most of these */
 #endif
 }
 
@@ -114,7 +114,8 @@ void tni_pool_run_here(int64_t first, int64_t end, tn_task *task, void *user)
     inside = outer;
 }
 
-/* Takes indices until there are none. An orphan stops: the child's pool is no longer its own. */
+/* Takes indices until none are left. An orphan stops: the pool in the child no longer belongs to
+ * it. */
 static void take_part(tni_pool *pool, struct job job)
 {
     while (role != ORPHAN) {
@@ -140,7 +141,7 @@ static bool is_idle(uint64_t state, uint64_t seen)
     return (state & ACTIVE) == 0;
 }
 
-/* By time and not by count, as a pause takes from one cycle to hundreds. */
+/* Measured in time, not iterations, because a pause takes from one cycle to hundreds. */
 static bool spin_until(tni_pool *pool, ready_fn *ready, uint64_t seen)
 {
     if (pool->spin_ns == 0)
@@ -156,8 +157,8 @@ static bool spin_until(tni_pool *pool, ready_fn *ready, uint64_t seen)
     return false;
 }
 
-/* Under the lock: ends all workers, unless one is still being born, there is news, or someone is in a loop or may
- * still enter it. */
+/* Must hold the lock. Ends all workers, unless one has not arrived yet, there is news, or a worker
+ * is in a loop or may still enter it. */
 static void end_idle_workers(tni_pool *pool, uint64_t seen)
 {
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
@@ -191,7 +192,7 @@ static void sleep_until_news(tni_pool *pool, uint64_t seen)
     tni_mutex_unlock(&pool->lock);
 }
 
-/* Takes a seat in the loop there is, if one is left. *seen becomes that loop's generation. */
+/* Takes a seat in the current loop if one is left. Sets *seen to that loop's generation. */
 static bool enter(tni_pool *pool, uint64_t *seen)
 {
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
@@ -225,7 +226,7 @@ static void arrive(tni_pool *pool)
     tni_mutex_unlock(&pool->lock);
 }
 
-/* What Tenon keeps for the thread is released first. The pool may be gone when this returns. */
+/* Releases Tenon's data of the thread first. The pool may no longer exist when this returns. */
 static void depart(tni_pool *pool)
 {
     tni_thread_ends_run();
@@ -256,14 +257,14 @@ static void work(void *user)
     depart(pool);
 }
 
-/* Under the lock. */
+/* Must hold the lock. */
 static void wait_until_departed(tni_pool *pool)
 {
     while (pool->arrived > 0)
         tni_condition_wait(&pool->idle, &pool->lock);
 }
 
-/* Asks the system for workers: the first time, and after those there were have ended. */
+/* Starts workers: the first time, and again after the previous ones ended. */
 static int32_t create_workers(tni_pool *pool)
 {
     tn_error err;
@@ -285,7 +286,7 @@ static int32_t create_workers(tni_pool *pool)
     return workers;
 }
 
-/* Returns how many workers there are. */
+/* Starts the workers if needed. Returns their number. */
 static int32_t start(tni_pool *pool)
 {
     int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
@@ -294,11 +295,11 @@ static int32_t start(tni_pool *pool)
     return running ? workers : create_workers(pool);
 }
 
-/* Lets as many workers in as there are portions for, and wakes those that are not awake. Returns false when the
- * workers have ended. */
+/* Opens the loop for as many workers as there are portions, and wakes sleeping ones if needed.
+ * Returns false if the workers have ended. */
 static bool open_loop(tni_pool *pool, struct job job, uint64_t workers)
 {
-    uint64_t others = (job.count - 1) / job.portion; /* portions besides the caller's first */
+    uint64_t others = (job.count - 1) / job.portion; /* portions besides the caller's first one */
     uint64_t seats = others < workers ? others : workers;
     pool->job = job;
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
@@ -323,7 +324,7 @@ static bool open_loop(tni_pool *pool, struct job job, uint64_t workers)
     return true;
 }
 
-/* Lets nobody else in and waits for those inside. */
+/* Lets no more workers in and waits for those inside. */
 static void close_loop(tni_pool *pool)
 {
     uint64_t state = atomic_fetch_and_explicit(&pool->state, ~SEATS, memory_order_acquire);
@@ -354,7 +355,7 @@ static void vacate(tni_pool *pool)
     atomic_store_explicit(&pool->occupied, false, memory_order_release);
 }
 
-/* Returns false when the workers have ended, and nothing was run. */
+/* Returns false if the workers have ended; then nothing was run. */
 static bool run_shared(tni_pool *pool, int32_t workers, struct job job)
 {
     job.portion = job.count / ((uint64_t)(workers + 1) * PORTIONS);
@@ -391,8 +392,8 @@ int32_t tni_pool_threads(const tni_pool *pool)
     return workers == NOT_STARTED ? pool->threads : workers + 1;
 }
 
-/* Waits for workers that are still being born: what starting them allocated is then released, and
- * no child is left with it. */
+/* Waits for workers that have not arrived yet: then the memory for starting them is released, and
+ * does not leak in the child. */
 static void before_fork(void)
 {
     tni_mutex_lock(&pools_lock);
@@ -410,7 +411,7 @@ static void after_fork_in_parent(void)
     tni_mutex_unlock(&pools_lock);
 }
 
-/* The child has this thread alone: forget the workers and those who wait, but not a loop that this
+/* The child has only this thread: forgets the workers and the waiters, but not a loop that this
  * thread itself called. */
 static void after_fork_in_child(void)
 {

@@ -80,8 +80,8 @@ static int start(const char *program, const char *const *arguments, int answer, 
     return code;
 }
 
-/* Reads what is there. False at the end of the answer, when there is too much of it, and with
- * *out_code when it cannot be read. */
+/* Reads available data. Returns false at the end of the answer, if the answer is too long, or if
+ * the read fails (then with *out_code). */
 static bool read_more(int file, tni_buffer *answer, tni_process_end *end, int *out_code)
 {
     char piece[4096];
@@ -100,7 +100,7 @@ static bool read_more(int file, tni_buffer *answer, tni_process_end *end, int *o
 
 typedef enum state { RUNNING, ENDED, TAKEN } state;
 
-/* TAKEN: the program ignores SIGCHLD, or a reaper of its own was quicker. */
+/* TAKEN: the program ignores SIGCHLD, or its own code reaped the child first. */
 static state look_at(pid_t child)
 {
     siginfo_t info = {0};
@@ -109,10 +109,10 @@ static state look_at(pid_t child)
     return info.si_pid == child ? ENDED : RUNNING;
 }
 
-/* Listens until the child closes its end or the time is over. Looks for the child every 50 ms at
- * the latest, as something it left behind may keep the pipe open; and looks before it listens, so
- * that the last words of a child that ends meanwhile are heard. 0, or the errno of the call that
- * failed: then nothing is known of the child. */
+/* Reads until the child closes its end of the pipe or the deadline passes. Checks the child at
+ * least every 50 ms, because a descendant may keep the pipe open; and checks it before polling, so
+ * that the last output of a child that ends in between is not lost. Returns 0, or the errno of a
+ * failed call: then the child's state is unknown. */
 static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer,
                      tni_process_end *end)
 {
@@ -136,8 +136,8 @@ static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer
     }
 }
 
-/* Children that did not end when they were killed: stuck in the kernel, in a driver that hangs. They
- * are reaped by a later call, when they have. */
+/* Children that did not end when they were killed, for example blocked in a hanging driver. A later
+ * call reaps them after they have ended. */
 static _Atomic pid_t stuck[16];
 
 static void reap_stuck(void)
@@ -158,7 +158,7 @@ static void leave_stuck(pid_t child)
     }
 }
 
-/* True for signals that come from a terminal, an administrator or a system short of something. */
+/* True for signals sent by a terminal, an administrator or a system that lacks a resource. */
 static bool is_from_outside(int signal)
 {
     static const int signals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM};
@@ -169,7 +169,7 @@ static bool is_from_outside(int signal)
     return false;
 }
 
-/* Waits until the child ends or `deadline` is over; with longer and longer pauses. */
+/* Waits until the child ends or `deadline` passes, with increasing pauses. */
 static state wait_for(pid_t child, int64_t deadline)
 {
     state now = look_at(child);
@@ -181,9 +181,10 @@ static state wait_for(pid_t child, int64_t deadline)
     return now;
 }
 
-/* Waits for the child until `deadline`, then kills it. What it may have started goes with its group,
- * which is killed before the child is reaped: afterwards its number may be another's. One that does
- * not end even so is left for later: no one waits for it. */
+/* Waits for the child until `deadline`, then kills it together with its group, which includes what
+ * it started. The group is killed before the child is reaped: afterwards its number may belong to
+ * another process. A child that still does not end is left for a later call; nobody waits for
+ * it. */
 static void reap(pid_t child, int64_t deadline, tni_process_end *end)
 {
     enum { GRACE_NS = 500000000 };
@@ -194,7 +195,7 @@ static void reap(pid_t child, int64_t deadline, tni_process_end *end)
     end->timed_out = end->timed_out || (now == RUNNING && !late);
     if (now != TAKEN) {
         kill(-child, SIGKILL);
-        kill(child, SIGKILL); /* which may have left its group */
+        kill(child, SIGKILL); /* it may have left its group */
     }
     if (now == RUNNING)
         now = wait_for(child, tni_clock_ns() + GRACE_NS);
@@ -232,8 +233,8 @@ tn_status tni_process_run(const char *program, const char *const *arguments, int
     return TN_OK;
 }
 
-/* The way to the parent, moved out of the reach of code that closes or uses the first descriptors,
- * and known by what it is: a stranger's file must not get the answer. */
+/* The descriptor to the parent, moved to a high number, since other code may close or reuse low
+ * ones. Identified by device and inode: the answer must not go to another file. */
 static struct {
     int file;
     dev_t device;

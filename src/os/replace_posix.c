@@ -24,7 +24,7 @@ static tn_status failed(tn_error *err, const char *call, const char *path)
     return tn_fail(err, status, code, call, "%s: %s", path, strerror_r(code, text, sizeof text));
 }
 
-/* Every folder above `path`, which is ours to write in. */
+/* Creates every missing folder above `path`, with access for the owner only. */
 static tn_status make_folders(char *path, tn_error *err)
 {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
@@ -39,7 +39,7 @@ static tn_status make_folders(char *path, tn_error *err)
     return TN_OK;
 }
 
-/* Whose it is and who may use it: as the file at `path`, if there is one. */
+/* Copies owner and permissions from the file at `path`, if it exists. */
 static int take_after(int file, const char *path)
 {
     struct stat old, own;
@@ -53,15 +53,16 @@ static int take_after(int file, const char *path)
     return tni_sys_fchmod(file, old.st_mode & 0777);
 }
 
-/* `mode` is for a file that is new. */
+/* `mode` applies to a new file. */
 typedef struct contents {
     const char *text;
     size_t size;
     mode_t mode;
 } contents;
 
-/* `beside` is room for the name. The temporary file stays open until it has no such name any more: closing it would
- * give it up to whoever removes those of dead writers. What closing could report, fsync has. */
+/* `beside` is a buffer for the temporary file's name. The file stays open until it is renamed or
+ * removed: closing it releases the lock, and then others may remove it as a dead writer's file.
+ * fsync has already reported what close could. */
 static tn_status write_beside(const char *path, const contents *of, char *beside, tn_error *err)
 {
     tni_beside_clean(path);
@@ -85,7 +86,7 @@ static tn_status write_beside(const char *path, const contents *of, char *beside
     return status;
 }
 
-/* Where the file is, or will be: links lead to it. */
+/* Resolves links to the path where the file is or will be. */
 static tn_status resolve(const char *path, char **out, tn_error *err)
 {
     struct stat facts;
@@ -93,13 +94,13 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
     if (status != TN_NOT_FOUND)
         return status;
     bool is_there = tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0;
-    if (is_there && S_ISLNK(facts.st_mode)) /* else it came meanwhile */
+    if (is_there && S_ISLNK(facts.st_mode)) /* else it was created meanwhile */
         return tn_fail(err, TN_NOT_FOUND, 0, "open", "%s: a link to what is not there", path);
     *out = tni_text_copy(path);
     return *out ? TN_OK : tni_no_memory(err, "open", path);
 }
 
-/* Whether something is at `path` that no file may be put in the place of: a device, a pipe, a folder. */
+/* Whether `path` is something that must not be replaced by a file: a device, a pipe, a folder. */
 static tn_status look_at(const char *path, bool *out_special, tn_error *err)
 {
     struct stat facts;
@@ -163,13 +164,13 @@ tn_status tni_file_replace_private(const char *path, const char *text, size_t si
 
 struct tni_file_lock {
     int file;
-    char path[]; /* of the lock's own file */
+    char path[]; /* of the lock file */
 };
 
 enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 10 };
 
-/* Whether the file at the lock's path is still the one that was opened: whoever had the lock before has
- * removed that. On failure errno says why. */
+/* Whether the lock file that was opened still has its name: the previous holder may have removed
+ * it. Returns -1 with errno on failure. */
 static int is_current(const tni_file_lock *lock, bool *out)
 {
     struct stat own, there;
@@ -182,7 +183,8 @@ static int is_current(const tni_file_lock *lock, bool *out)
     return 0;
 }
 
-/* One try without waiting: *out says whether it was had. With -1 errno says why. */
+/* One attempt without waiting; *out says whether the lock was acquired. Returns -1 with errno on
+ * failure. */
 static int try_lock(tni_file_lock *lock, bool *out)
 {
     int result = 0;
@@ -243,7 +245,7 @@ done:
     return status;
 }
 
-/* Removed while it is held, so that it is no one else's that is removed. */
+/* Removes the file while the lock is held, so that it cannot remove another holder's file. */
 void tni_file_lock_release(tni_file_lock *lock)
 {
     if (!lock)

@@ -20,7 +20,7 @@ static void make_folders(char *path)
         if ((separator != '/' && separator != '\\') || at == path || at[-1] == ':')
             continue;
         *at = '\0';
-        (void)CreateDirectoryA(path, NULL); /* what fails here fails again below */
+        (void)CreateDirectoryA(path, NULL); /* a failure shows up again below */
         *at = separator;
     }
 }
@@ -73,7 +73,8 @@ struct tni_file_lock {
 
 enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 10 };
 
-/* A file that is open for nobody else, and goes when it is closed. INVALID_HANDLE_VALUE: not had. */
+/* Opens a file exclusively; it is deleted when closed. Returns INVALID_HANDLE_VALUE if it was not
+ * acquired. */
 static HANDLE open_alone(const char *path)
 {
     HANDLE file = INVALID_HANDLE_VALUE;

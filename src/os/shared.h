@@ -1,5 +1,5 @@
-/* A small piece of memory that processes of one user share by a name no one can guess.
- * Thread-safety: Safe; what is in the memory is its users' business. */
+/* A small block of memory that processes of one user share by an unguessable name. Thread-safety:
+ * Safe; access to the memory is up to its users. */
 #ifndef TNI_OS_SHARED_H
 #define TNI_OS_SHARED_H
 
@@ -9,22 +9,23 @@ enum { TNI_SHARED_NAME = 16 };
 
 typedef struct tni_shared tni_shared;
 
-/* Takes away what processes left behind that were killed, where that can be told; creating does so
- * once. */
+/* Removes blocks left by killed processes, if the system allows detecting them. The first
+ * tni_shared_create does so too. */
 void tni_shared_collect(void);
 
-/* Zeroed memory under a new random name. TN_UNSUPPORTED, with the reason, where the system or its
- * settings have no such thing; TN_OUT_OF_MEMORY; TN_BUSY when the process has no descriptor left. */
+/* Creates zeroed memory under a new random name. Fails with TN_UNSUPPORTED and the reason if the
+ * system or its settings do not provide it, with TN_OUT_OF_MEMORY, or with TN_BUSY if the process
+ * has no free file descriptor. */
 tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err);
 
-/* What another process, or this one, created with the same size. TN_NOT_FOUND: nothing has the name,
- * or has it any more. TN_NOT_PERMITTED: it is another user's, or open to others. TN_CORRUPT: it is not
- * of that size. */
+/* Opens memory that this or another process created with the same size. Fails with TN_NOT_FOUND if
+ * the name does not exist or no longer exists, TN_NOT_PERMITTED if it belongs to another user or is
+ * accessible to others, TN_CORRUPT if its size differs. */
 tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size, tni_shared **out,
                           tn_error *err);
 
-/* Releasing what this process created takes the name away; a forked child does not. The memory stays
- * for those who have it. Accepts NULL. */
+/* Releasing memory that this process created removes the name; in a forked child it does not. The
+ * memory stays valid for other holders. Accepts NULL. */
 void tni_shared_release(tni_shared *shared);
 
 void *tni_shared_memory(const tni_shared *shared);
