@@ -36,8 +36,8 @@ static void system_release(void *self, void *memory)
 static const tn_allocator system_allocator = {
     .struct_size = sizeof system_allocator, .alloc = system_alloc, .release = system_release};
 
-/* Written only while no block is in use and no other call runs, as the hook's contract says, so
- * reading it needs no lock. */
+/* Written only while no block is in use and no other call runs, as the contract of tn_allocator_set
+ * requires, so reading it needs no lock. */
 static tn_allocator current = {
     .struct_size = sizeof current, .alloc = system_alloc, .release = system_release};
 static _Atomic int64_t blocks;

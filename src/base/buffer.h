@@ -1,4 +1,4 @@
-/* Text that grows. Errors are sticky: append freely, then ask once whether all of it fitted. */
+/* A growing text buffer. Errors are sticky: append without checking, then check `failed` once. */
 #ifndef TNI_BASE_BUFFER_H
 #define TNI_BASE_BUFFER_H
 
@@ -6,25 +6,26 @@
 
 #include <stdbool.h>
 
-/* Zeroed is empty. `text` is NULL or ends in a terminator that `length` does not count. */
+/* Zero-initialized is empty. `text` is NULL or ends in a terminator that `length` does not
+ * count. */
 typedef struct tni_buffer {
     char *text;
     size_t length;
     size_t capacity;
-    bool failed; /* an append found no memory; it and everything since is missing */
+    bool failed; /* out of memory: that append and all later ones are missing */
 } tni_buffer;
 
 void tni_buffer_add(tni_buffer *buffer, const char *text);
 void tni_buffer_add_part(tni_buffer *buffer, const char *text, size_t length);
 void tni_buffer_add_char(tni_buffer *buffer, char c);
 void tni_buffer_format(tni_buffer *buffer, const char *format, ...) TN_PRINTF(2, 3);
-void tni_buffer_clear(tni_buffer *buffer); /* keeps the memory, forgets the failure */
+void tni_buffer_clear(tni_buffer *buffer); /* keeps the memory, resets `failed` */
 void tni_buffer_release(tni_buffer *buffer);
 
-/* The text, "" when empty. Lent until the next change. */
+/* Returns the text, "" if empty. Valid until the next change. */
 const char *tni_buffer_text(const tni_buffer *buffer);
 
-/* Gives the text away and leaves the buffer empty; NULL after a failure. */
+/* Transfers the text to the caller and leaves the buffer empty; NULL after a failure. */
 char *tni_buffer_take(tni_buffer *buffer);
 
 #endif

@@ -1,5 +1,6 @@
-/* Sizes that cannot wrap. Each returns true and sets *out, or returns false and leaves it. Small factors
- * are multiplied without a division, which would cost more than all the rest. */
+/* Arithmetic with overflow checks. Each function returns true and sets *out, or returns false and
+ * leaves it unchanged. Small factors are multiplied without a division, which would dominate the
+ * cost. */
 #ifndef TNI_BASE_CHECKED_H
 #define TNI_BASE_CHECKED_H
 
@@ -17,7 +18,7 @@ static inline bool tni_add_size(size_t a, size_t b, size_t *out)
 
 static inline bool tni_mul_size(size_t a, size_t b, size_t *out)
 {
-    const size_t half = (size_t)1 << (sizeof a * 4); /* below it no product wraps */
+    const size_t half = (size_t)1 << (sizeof a * 4); /* smaller factors cannot overflow */
     if ((a >= half || b >= half) && a != 0 && b > SIZE_MAX / a)
         return false;
     *out = a * b;
@@ -34,7 +35,7 @@ static inline bool tni_add_i64(int64_t a, int64_t b, int64_t *out)
 
 static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
 {
-#if defined(__GNUC__) && !defined(__clang_analyzer__) /* which knows nothing of the built-in */
+#if defined(__GNUC__) && !defined(__clang_analyzer__) /* the analyzer does not know the built-in */
     int64_t product;
     if (__builtin_mul_overflow(a, b, &product))
         return false;
@@ -56,7 +57,7 @@ static inline bool tni_mul_i64(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
-/* `size` rounded up to a multiple of `align`, a power of two. */
+/* Rounds `size` up to a multiple of `align`, a power of two. */
 static inline bool tni_align_size(size_t size, size_t align, size_t *out)
 {
     size_t sum;

@@ -12,12 +12,12 @@ struct tni_form {
     char *texts;
 };
 
-/* One walk over the text. The first has no form: it checks everything and counts what the second,
- * which cannot fail, stores. */
+/* State of one pass over the text. The first pass has no form: it checks everything and counts what
+ * the second pass stores, which cannot fail. */
 typedef struct reader {
     const char *text;
     size_t length;
-    size_t begin; /* after a byte-order mark */
+    size_t begin; /* offset after a byte-order mark */
     size_t at;
     uint32_t line;
     const char *origin;
@@ -66,7 +66,7 @@ static void next_line(reader *r)
     }
 }
 
-/* What stands where the reader is, for a message. `room` holds 16 bytes. */
+/* Describes the character at the current position, for a message. `room` holds 16 bytes. */
 static const char *found(const reader *r, char *room)
 {
     if (r->at == r->length)
@@ -99,7 +99,7 @@ const char *tni_form_place(const char *origin, uint32_t line, char room[TNI_FORM
     return room;
 }
 
-/* Ends the walk at the place where the reader is. */
+/* Fails with TN_CORRUPT at the current position. */
 static tn_status corrupt(const reader *r, const char *expected)
 {
     char room[16], place[TNI_FORM_PLACE];
@@ -110,7 +110,7 @@ static tn_status corrupt(const reader *r, const char *expected)
                    tni_form_place(r->origin, r->line, place), column, found(r, room), expected);
 }
 
-/* Every character, comments included, so that the walks need not look at encodings again. */
+/* Checks every character, including comments, so that the passes need not check encodings again. */
 static tn_status check_characters(reader *r)
 {
     r->at = r->begin;
@@ -133,7 +133,7 @@ static void put(reader *r, char c)
     r->bytes++;
 }
 
-/* A text of the form that begins where `bytes` stood; NULL on the first walk. */
+/* Ends the text that begins at offset `begin` and returns it; NULL in the first pass. */
 static const char *put_end(reader *r, size_t begin)
 {
     put(r, '\0');
@@ -165,7 +165,7 @@ static void add_entry(reader *r, const char *key, const char *value, uint32_t li
     r->entries++;
 }
 
-/* Where the text that began at `from` and was read up to here ends without blanks. */
+/* End of the text from `from` to the current position, without trailing blanks. */
 static size_t trimmed(const reader *r, size_t from)
 {
     size_t end = r->at;
@@ -174,7 +174,7 @@ static size_t trimmed(const reader *r, size_t from)
     return end;
 }
 
-/* At a comment that does not begin its line. */
+/* Whether a comment after other text on its line begins here. */
 static bool at_comment(const reader *r)
 {
     return at_char(r, '#') && tni_form_is_blank(r->text[r->at - 1]);
@@ -222,7 +222,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The two digits after "\x"; the reader stands on the first. */
+/* Reads the two digits after "\x"; the current position is the first. */
 static tn_status read_hex(reader *r)
 {
     int number = 0;
@@ -277,7 +277,7 @@ static tn_status read_quoted(reader *r, const char **out)
     return read_rest(r);
 }
 
-/* One line of the block that opened in line `opened`, or its closing mark. */
+/* Reads one line of the block opened in line `opened`, or its closing mark. */
 static tn_status read_block_line(reader *r, uint32_t opened, bool *out_closed)
 {
     char expected[64];
@@ -362,7 +362,7 @@ static tn_status read_all(reader *r)
     return status;
 }
 
-/* Room for all that the first walk counted, in one block. */
+/* Allocates room for everything that the first pass counted, in one block. */
 static tni_form *form_alloc(const reader *r)
 {
     size_t sections, entries, size = sizeof(tni_form);

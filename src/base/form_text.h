@@ -1,4 +1,5 @@
-/* What the text form's parser and writer must agree on, byte by byte; form.h says it in words. */
+/* The lexical rules that the parser and the writer of the text form share; form.h describes
+ * them. */
 #ifndef TNI_BASE_FORM_TEXT_H
 #define TNI_BASE_FORM_TEXT_H
 

@@ -3,7 +3,7 @@
 #include "form_text.h"
 #include "utf8.h"
 
-/* The first byte of `text` that is no UTF-8, or its terminator. */
+/* Returns the first byte of `text` that is not valid UTF-8, or its terminator. */
 static const char *first_invalid(const char *text)
 {
     size_t left = strlen(text), size;
@@ -32,7 +32,7 @@ static const char *first_illegal_in_name(const char *name)
     return *c == '\0' && c > name && tni_form_is_blank(c[-1]) ? c - 1 : c;
 }
 
-/* Shows only what comes before the fault: that much is known to be one line of text. */
+/* Shows only the text before the fault: that part is known to be one line of text. */
 static tn_status refuse(const char *text, const char *fault, const char *needed, tn_error *err)
 {
     if (*text == '\0')
@@ -41,7 +41,7 @@ static tn_status refuse(const char *text, const char *fault, const char *needed,
                    needed, (unsigned)(unsigned char)*fault, (int)(fault - text), text);
 }
 
-/* True when `value` is whole lines that a block gives back as they stand. */
+/* Whether `value` consists of complete lines that a block reproduces unchanged. */
 static bool fits_block(const char *value)
 {
     bool line_start = true;
@@ -91,7 +91,7 @@ static void add_quoted(tni_buffer *to, const char *value)
     tni_buffer_add_char(to, '"');
 }
 
-/* What was added since `before` stays only if all of it found memory. */
+/* Removes what was added since `before` if any append ran out of memory. */
 static tn_status finish(tni_buffer *to, size_t before, tn_error *err)
 {
     if (!to->failed)

@@ -53,7 +53,7 @@ tn_status tn_log_level_parse(const char *name, int32_t *out_level, tn_error *err
 
 void tni_log(int32_t level, const char *format, ...)
 {
-    char text[1024], whole[sizeof text + 8]; /* more than fits, so that what is cut looks so */
+    char text[1024], whole[sizeof text + 8]; /* larger, so that truncation shows */
     va_list arguments;
     const tn_log_sink *sink = atomic_load_explicit(&current, memory_order_acquire);
     if (!sink || level > sink->level || speaking)

@@ -1,4 +1,4 @@
-/* What the library has to say; see tenon/log.h for who hears it. */
+/* Logging inside the library; tenon/log.h sets the sink that receives the messages. */
 #ifndef TNI_BASE_LOG_H
 #define TNI_BASE_LOG_H
 
@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-/* One line for the sink, if there is one that hears this level. Costs one atomic read otherwise. */
+/* Sends one line to the sink, if there is one for this level. Otherwise costs one atomic read. */
 void tni_log(int32_t level, const char *format, ...) TN_PRINTF(2, 3);
 
-/* True while the calling thread is inside a sink: it must not be made to wait for another one. */
+/* True while the calling thread is inside a sink: then it must not wait for another thread. */
 bool tni_log_inside(void);
 
 #endif

@@ -9,7 +9,7 @@
 static const char letters[] = "kmgt";
 enum { LETTERS = sizeof letters - 1 };
 
-/* 0 for a letter that is none. */
+/* Returns 0 for an unknown letter. */
 static int64_t scale_of(char letter)
 {
     const char *at = letter ? strchr(letters, letter | 0x20) : NULL;

@@ -1,4 +1,4 @@
-/* Whole numbers as people write them. */
+/* Parses and formats whole numbers as users write them. */
 #ifndef TNI_BASE_NUMBER_H
 #define TNI_BASE_NUMBER_H
 
@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Digits and nothing else, up to INT64_MAX; with `units` also one letter of k m g t, in either case,
- * for powers of 1024. False, with *out untouched, for anything else. */
+/* Parses digits up to INT64_MAX; if `units` is true, also one letter of k m g t, in either case,
+ * for powers of 1024. For anything else returns false and leaves *out unchanged. */
 bool tni_number_parse(const char *text, bool units, int64_t *out);
 
-/* The same number with the greatest unit that divides it: 67108864 is "64m". At most 24 bytes, the
- * terminator included. `value` is not negative. */
+/* Writes the number with the greatest unit that divides it: 67108864 is "64m". At most 24 bytes,
+ * including the terminator. `value` must not be negative. */
 void tni_number_write_units(int64_t value, char out[24]);
 
 #endif

@@ -1,12 +1,12 @@
-/* UTF-8, as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef TNI_BASE_UTF8_H
 #define TNI_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the character at `at`, of which `left` may be read; 0 when there is no whole, valid
- * one. NUL is a character of one byte. */
+/* Size in bytes of the character at `at`, of which `left` bytes may be read; 0 if there is no
+ * complete, valid one. NUL is a character of one byte. */
 static inline size_t tni_utf8_size(const char *at, size_t left)
 {
     const unsigned char *b = (const unsigned char *)at;
@@ -27,7 +27,7 @@ static inline size_t tni_utf8_size(const char *at, size_t left)
     return size;
 }
 
-/* True for a byte that a character goes on with, so not for the first of any. */
+/* True for a continuation byte: not the first byte of a character. */
 static inline bool tni_utf8_continues(char c)
 {
     return ((unsigned char)c & 0xC0) == 0x80;

@@ -25,7 +25,7 @@ const char *tni_words_of(const tn_error *err)
     return err->message[0] ? err->message : "it gave no reason";
 }
 
-/* Of one byte, or U+0080 to U+009F, which some terminals obey too. */
+/* Control characters of one byte, and U+0080 to U+009F, which some terminals also interpret. */
 static bool is_control(const char *character)
 {
     unsigned char first = (unsigned char)character[0];
@@ -72,8 +72,8 @@ static size_t least(size_t a, size_t b)
 
 enum { LONGEST = 63 };
 
-/* Edits between two words: insert, delete, replace, swap neighbours; case does not count. Three rows
- * on the stack: words longer than LONGEST are compared by their beginnings. */
+/* Edit distance of two words: insert, delete, replace, swap neighbours; ignores case. Uses three
+ * rows on the stack: of words longer than LONGEST only the beginning is compared. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows[3][LONGEST + 1];

@@ -1,4 +1,4 @@
-/* Names: which are legal, and which of those there are is nearest to one that is not. */
+/* Names: checks which are legal, and finds the known name nearest to an unknown one. */
 #ifndef TNI_BASE_WORDS_H
 #define TNI_BASE_WORDS_H
 
@@ -8,38 +8,39 @@
 
 enum { TNI_NAME_MAX = 48 };
 
-/* Lower-case letters, digits, '-', '_', and those of `extra`; begins with a letter or digit; 1 to
- * `most` bytes. */
+/* Whether `name` has 1 to `most` bytes: lower-case letters, digits, '-', '_' and the characters of
+ * `extra`, beginning with a letter or digit. */
 bool tni_name_is_legal(const char *name, const char *extra, size_t most);
 
-/* What a failing call said, or that it said nothing. Lent by `err`. */
+/* Returns the message of a failed call, or a text that it gave none. Valid as long as `err`. */
 const char *tni_words_of(const tn_error *err);
 
-/* Makes one line of UTF-8 out of what a stranger said: a control character, and a byte that is part
- * of no character, becomes '?'. */
+/* Turns untrusted text into one line of UTF-8: control characters and invalid bytes become '?'. */
 void tni_words_clean(char *text);
 
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
 const char *tni_words_sanitizer(uint64_t sanitizers);
 
-/* Of ASCII letters only. */
+/* ASCII letters only. */
 static inline char tni_words_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* The same letters, in whatever case; of ASCII only. */
+/* Whether the words are equal, ignoring the case of ASCII letters. */
 bool tni_words_same(const char *a, const char *b);
 
-/* The entry of `words` nearest to `word` by edits (insert, delete, replace, swap), or NULL when
- * none is near enough to be worth suggesting. Case does not count, but the word itself comes before
- * its other spellings. The first of equals. No memory is needed. */
+/* Returns the entry of `words` nearest to `word` by edit distance (insert, delete, replace, swap),
+ * or NULL if none is near enough to suggest. Ignores case, but an exact match takes precedence. Of
+ * equally near entries, returns the first. Allocates no memory. */
 const char *tni_words_nearest(const char *word, const char *const *words, size_t count);
 
-/* "a, b, c"; what does not fit into `size` bytes, at least 4, is cut and ends in "...". */
+/* Writes "a, b, c"; text that does not fit into `size` bytes (at least 4) is truncated and ends in
+ * "...". */
 void tni_words_join(const char *const *words, size_t count, char *out, size_t size);
 
-/* "; did you mean NEAREST?" for the end of a message, or "" for NULL. Returns `room`. */
+/* Writes "; did you mean NEAREST?" for the end of a message, or "" if `nearest` is NULL. Returns
+ * `room`. */
 enum { TNI_HINT = 96 };
 const char *tni_words_hint(const char *nearest, char room[TNI_HINT]);
 
