@@ -9,5 +9,5 @@ const tni_builtin tni_builtins[] = {
     {NULL, NULL},
 };
 
-/* TENON_SHIPPED is the build's list of the modules it makes: "tenon-a.so", "tenon-b.so", */
+/* The build sets TENON_SHIPPED to the list of the modules it makes: "tenon-a.so", "tenon-b.so", */
 const char *const tni_shipped[] = {TENON_SHIPPED NULL};

@@ -8,7 +8,8 @@
 #include "tenon/status.h"
 #include "verdict.h"
 
-/* The ready module of this name, or NULL. Only the loading thread publishes, and it asks. */
+/* Returns the ready module of this name, or NULL. Needs no lock: only the loading thread publishes,
+ * and only it calls this. */
 static const tni_record *ready_module(const tni_registry *registry, const char *name)
 {
     for (size_t i = 0; i < registry->records.count; i++) {
@@ -43,8 +44,9 @@ static tn_status load_here(const tni_registry *registry, tni_record *record)
     return status ? status : tni_load_probe(record, NULL, NULL);
 }
 
-/* Takes over what a child found. A module that came as far as its rows is opened for them: plans
- * for an absent machine need no more. One that crashed or hung stays out. */
+/* Applies the verdict of a child process. A module that reached NEGOTIATED there is opened for its
+ * rows, which are all that plans for an absent machine need. A module that crashed or hung is not
+ * opened. */
 static tn_status accept_verdict(const tni_registry *registry, tni_record *record,
                                 const tni_verdict *verdict)
 {
@@ -82,8 +84,8 @@ static void make_verdict_cache(tni_registry *registry)
                 tni_cache_reason(registry->cache));
 }
 
-/* Where verdicts are remembered, or NULL. Made at the first need: a program whose modules all ship
- * with Tenon touches no cache. */
+/* The cache for verdicts, or NULL. Created at first use: a program whose modules all ship with
+ * Tenon never touches a cache. */
 static tni_cache *verdict_cache(tni_registry *registry)
 {
     const tni_registry_params *params = &registry->params;
@@ -94,7 +96,8 @@ static tni_cache *verdict_cache(tni_registry *registry)
     return registry->cache;
 }
 
-/* An unknown module: what a child makes of it decides whether its code comes in here. */
+/* Loads an unknown module: probes it in a child process first, and opens it here only by that
+ * verdict. */
 static tn_status load_unknown(tni_registry *registry, tni_record *record)
 {
     const tni_registry_params *params = &registry->params;
@@ -135,14 +138,15 @@ static void load(tni_registry *registry, tni_record *record)
                 record->ms, record->message);
 }
 
-/* True when the module was not to blame and the same may succeed later. */
+/* True if the failure was not the module's fault and a later attempt may succeed. */
 static bool is_not_now(const tni_record *record)
 {
     bool wanting = record->status == TN_OUT_OF_MEMORY || record->status == TN_BUSY;
     return wanting && (!record->foreign || record->starved);
 }
 
-/* Publishes and moves the cursor on in one step: a fork() between the two would do one twice. */
+/* Publishes the record and advances the cursor in one step: a fork() between the two would repeat
+ * one of them. */
 static void publish(tni_registry *registry, tni_record *record, size_t *cursor)
 {
     tni_mutex_lock(&registry->lock);
@@ -152,9 +156,9 @@ static void publish(tni_registry *registry, tni_record *record, size_t *cursor)
     tni_mutex_unlock(&registry->lock);
 }
 
-/* Loads and publishes. Want of memory or descriptors publishes nothing, so that it can be tried
- * again; whatever else became of the module, such a want that it claims itself included, is its row.
- * Takes the record, which may be NULL for want of memory. */
+/* Loads a module and publishes its record. If the library itself lacks memory or descriptors,
+ * publishes nothing, so that it can be retried; every other result is published, also if the module
+ * itself reports such a lack. Takes ownership of the record; NULL means out of memory. */
 static tn_status bring_in(tni_registry *registry, tni_record *record, size_t *cursor, tn_error *err)
 {
     tn_status status = TN_OUT_OF_MEMORY;
@@ -212,7 +216,8 @@ static tn_status visit_names(tni_registry *registry, tni_place *place, tn_error 
     return TN_OK;
 }
 
-/* Reads the folder. What is wrong with it is the place's row; want of memory is an error. */
+/* Reads the folder. A problem with the folder is recorded in the place; out of memory or
+ * descriptors is an error. */
 static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error *err)
 {
     tn_error why = {0};
@@ -273,7 +278,7 @@ static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
     return TN_OK;
 }
 
-/* The first place not yet visited, the program's before the others; NULL when all are. */
+/* Returns the first place not visited yet, those of the program first; NULL if there is none. */
 static tni_place *next_place(tni_registry *registry)
 {
     tni_place *found = NULL;

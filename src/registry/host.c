@@ -33,7 +33,7 @@ static void host_log(void *self, int32_t level, const char *text)
         tni_log(level, "module %s: %s", record->name, text);
 }
 
-/* The remedy of the module's library row that is found under the same files, or NULL. */
+/* Returns the remedy of the module's library row with the same `files`, or NULL. */
 static const char *remedy_for(const tni_record *record, const char *files)
 {
     const tn_library_row *const *rows = record->table ? record->table->libraries : NULL;
@@ -44,7 +44,7 @@ static const char *remedy_for(const tni_record *record, const char *files)
     return NULL;
 }
 
-/* What helps is not part of why not: the report has a place of its own for it. */
+/* Stores the remedy separately from the reason: reports have a separate field for it. */
 static void note_lacking(tni_record *record, const char *files)
 {
     const char *remedy = remedy_for(record, files);

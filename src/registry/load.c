@@ -48,8 +48,8 @@ static tn_status check_folder(tni_record *record, const char *path)
     return status;
 }
 
-/* Whoever may write to the file or its folder could put code into this process; to the folder of a
- * link to it, or of what the link leads to, as well. */
+/* Anyone who can write to the file or its folder could inject code into this process. This also
+ * holds for the folder of a link to the file and for the folder of the link's target. */
 static tn_status check_writers(tni_record *record)
 {
     tn_error err = {0};

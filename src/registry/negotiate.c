@@ -4,8 +4,8 @@
 #include "os/thread.h"
 #include "rows.h"
 
-/* What a module gave: a status that this version does not know is its fault, not a success, and its
- * words end where the struct does. */
+/* Sanitizes what a module returned: an unknown status is the module's fault, not a success, and its
+ * texts are terminated within the struct. */
 static tn_status sane(tn_status status, tn_error *err)
 {
     err->where[sizeof err->where - 1] = '\0';
@@ -18,7 +18,7 @@ static tn_status sane(tn_status status, tn_error *err)
                    said.message[0] ? ": " : "", said.message);
 }
 
-/* The ABI comes before everything else: nothing after it means anything in another one. */
+/* The ABI is checked first: in another ABI the rest of the table has no meaning. */
 static tn_status check_abi(tni_record *record, const tn_module *table)
 {
     if (!TN_HAS(table, tn_module, abi_minor))
@@ -98,7 +98,7 @@ tn_status tni_load_negotiate(tni_record *record)
 
 enum { MOST_DEVICES = 65536 };
 
-/* One platform's probe. A probe that says ok and gives nonsense has failed. */
+/* Probes one platform. A probe that returns TN_OK with invalid results has failed. */
 static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
 {
     void *self = NULL;
@@ -120,8 +120,8 @@ static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
     return platform->status;
 }
 
-/* What it offers, and what of it is not here: one platform's missing driver is not silence because
- * another's is there. */
+/* Reports what the module offers and what is missing: a missing driver of one platform is reported
+ * even if another platform works. */
 static void say_ready(tni_record *record, const char *lacking, const char *remedy)
 {
     const tn_module *table = record->table;
@@ -149,7 +149,7 @@ static void say_ready(tni_record *record, const char *lacking, const char *remed
                     lacking);
 }
 
-/* Notes a platform that is not here, for say_ready. */
+/* Notes a platform that is not available, for say_ready. */
 static void note_lacking(char *to, size_t size, const tni_platform *platform, const tn_error *err)
 {
     size_t used = strlen(to);
@@ -157,7 +157,7 @@ static void note_lacking(char *to, size_t size, const tni_platform *platform, co
              tni_words_of(err));
 }
 
-/* A platform that can be given devices is ready without one. */
+/* Whether a platform accepts described devices: it is ready without any device. */
 static bool can_describe(const tni_record *record)
 {
     for (int32_t i = 0; i < record->platform_count; i++) {
@@ -179,8 +179,8 @@ void tni_load_try_devices(const tni_record *record)
     }
 }
 
-/* What the probe told, or its author says of a library that is absent, or else of the platform; or what
- * can be said of such a library anyway. */
+/* Stores why a platform failed, and a remedy: the probe's own, or the author's for the missing
+ * library; else the author's for the platform; else a generic one for the missing library. */
 static void keep_failure(const tni_record *record, const tn_error *err, tni_platform *platform)
 {
     const char *own = platform->row->remedy ? platform->row->remedy : "";
@@ -214,7 +214,7 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
             remedy = platform->remedy;
         }
     }
-    if (!any) { /* every probe failed: it stays where it was, with the first one's reason */
+    if (!any) { /* every probe failed: keep the stage and the first reason */
         record->foreign = true;
         return tni_record_stop(record, worst, remedy, "%s", tni_words_of(&first));
     }

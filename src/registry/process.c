@@ -1,5 +1,5 @@
-/* The process's own registry, behind tenon/module.h. It lives as long as the process: modules are
- * never unloaded, and what they were lent must stay. */
+/* The process's registry, behind tenon/module.h. It lives as long as the process: modules are never
+ * unloaded, and what was lent to them must stay valid. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/log.h"
@@ -10,10 +10,10 @@
 
 static tni_mutex creating = TNI_MUTEX_INIT;
 static tni_registry *_Atomic current;
-static bool fresh; /* under `creating` */
+static bool fresh; /* guarded by `creating` */
 
-/* Whether something is there. What cannot be looked at counts as there: its row will say why. Fails
- * for want of memory or descriptors, which may be had later. */
+/* Whether the file or folder exists. What cannot be examined counts as existing: its row will
+ * report why. Fails if out of memory or descriptors, since a later attempt may succeed. */
 static tn_status look_for(const char *path, bool is_folder, bool *out_there, tn_error *err)
 {
     tni_file_id id;
@@ -24,7 +24,7 @@ static tn_status look_for(const char *path, bool is_folder, bool *out_there, tn_
     return TN_OK;
 }
 
-/* "folder/name" when it is there, else NULL. */
+/* Returns "folder/name" if it exists, else NULL. */
 static tn_status find_in(const char *folder, const char *name, bool is_folder, char **out,
                          tn_error *err)
 {
@@ -40,10 +40,10 @@ static tn_status find_in(const char *folder, const char *name, bool is_folder, c
     return status;
 }
 
-/* What is to be logged waits in `notes` until no lock is held: a sink may call Tenon. */
+/* Messages are collected in `notes` and logged when no lock is held: a log sink may call Tenon. */
 
 /* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
- * when there is none. */
+ * if there is none. */
 static tn_status module_folder(char **out, tni_buffer *notes, tn_error *err)
 {
     static const char *const names[] = {"tenon", "backends"};

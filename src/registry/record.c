@@ -72,7 +72,7 @@ void tni_record_destroy(tni_record *record)
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...)
 {
-    char text[sizeof record->message + 8]; /* more than fits, so that what is cut looks so */
+    char text[sizeof record->message + 8]; /* larger than `message`, so that truncation shows */
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(text, sizeof text, format, arguments) < 0)

@@ -1,8 +1,8 @@
-/* One candidate module: how far it came, and why it stopped.
+/* One candidate module: how far it was loaded, and why it stopped.
  *
- * A record is filled by the one thread that loads, then published and never changed again, so that
- * reading it needs no lock. Its texts have room of their own: once loading has begun, nothing more
- * is allocated that could fail after a module's code has run. */
+ * The loading thread fills a record, then publishes it; after that it never changes, so that
+ * reading it needs no lock. Its texts are stored inline: after loading has begun, nothing is
+ * allocated that could fail once a module's code has run. */
 #ifndef TNI_REGISTRY_RECORD_H
 #define TNI_REGISTRY_RECORD_H
 
@@ -14,24 +14,24 @@
 
 #include <stdatomic.h>
 
-/* What one platform's probe found; status TN_NOT_READY until it has been asked. */
+/* Result of one platform's probe; status TN_NOT_READY until it was probed. */
 typedef struct tni_platform {
     const tn_platform_row *row;
     void *self;
     int32_t devices;
-    unsigned fork; /* the generation of the process that asked */
+    unsigned fork; /* fork generation of the process that probed it */
     tn_status status;
-    char message[256]; /* why it has no devices, as its probe said; "" otherwise */
-    char remedy[256];  /* and what helps; "" when nobody says */
+    char message[256]; /* why it has no devices, from its probe; else "" */
+    char remedy[256];  /* the remedy; "" if there is none */
 } tni_platform;
 
-/* Its probe found devices, or it can be given some. */
+/* Whether its probe found devices, or devices can be described for it. */
 static inline bool tni_platform_can_serve(const tni_platform *platform)
 {
     return platform->status == TN_OK && (platform->devices > 0 || platform->row->describe);
 }
 
-/* Who brought it; indexes the words of reports. */
+/* Where a module came from; index of the names in reports. */
 typedef enum tni_origin {
     TNI_ORIGIN_BUILT_IN,
     TNI_ORIGIN_PROGRAM,
@@ -42,46 +42,48 @@ typedef enum tni_origin {
 const char *tni_origin_name(tni_origin origin);
 
 typedef struct tni_record {
-    char name[64]; /* cut to fit, if it is not legal */
+    char name[64]; /* truncated to fit if it is not legal */
     char version[64];
     char message[1024];
     char remedy[512];
     char *path;                /* owned; NULL for a built-in */
-    tn_module_entry_fn *entry; /* set for a built-in, found by opening otherwise */
+    tn_module_entry_fn *entry; /* set for a built-in; otherwise found by opening the file */
     tni_origin origin;
-    bool trusted;  /* probed in this process: it ships with Tenon, or the program vouches for it */
-    bool replaces; /* the program wants it to serve in the place of others */
+    bool trusted;  /* probed in this process: ships with Tenon or is trusted by the program */
+    bool replaces; /* the program wants it to replace others */
     tn_module_stage stage;
     tn_status status;
-    bool foreign; /* the module's own code gave the status */
-    /* The host itself had no memory or descriptor for it. Counts until the record is published;
-     * later calls of the host may still set it. */
+    bool foreign; /* the status is from the module's own code */
+    /* The host itself was out of memory or descriptors. Valid until the record is published; later
+     * host calls may still set it. */
     _Atomic bool starved;
     uint32_t abi_major;
     uint32_t abi_minor;
-    _Atomic uint64_t prober; /* the thread that is in a probe of it, or 0 */
-    char helps[256];         /* the prober's: what it told, or against a library it did not find */
-    bool helps_own;          /* by the module's own words */
-    _Atomic bool withdrawn;  /* by the program that registered it, later than all else */
-    tn_error refusal;        /* then, why: TN_OK when the program released it itself */
-    const tn_module *table;  /* from NEGOTIATED on, when its code is in this process */
-    tni_platform *platforms; /* owned: TNI_PLATFORMS_MAX, from tni_record_fit on `platform_count` */
+    _Atomic uint64_t prober; /* the thread that is probing it, or 0 */
+    char helps[256];         /* set by the prober: its remedy, or one for a missing library */
+    bool helps_own;          /* `helps` has the module's own words */
+    _Atomic bool withdrawn;  /* the program unregistered it; set after all else */
+    tn_error refusal;        /* why it was withdrawn; TN_OK if the program released it */
+    const tn_module *table;  /* from NEGOTIATED on, if its code is in this process */
+    tni_platform *platforms; /* owned: TNI_PLATFORMS_MAX; `platform_count` after tni_record_fit */
     int32_t platform_count;
     int32_t devices;
     double ms;
     tn_host host; /* lent to the module */
 } tni_record;
 
-/* Whether its rows count: they are sound, and neither taken back nor those of a second of its name. */
+/* Whether its rows count: they are valid, not withdrawn, and not from a second module of the same
+ * name. */
 static inline bool tni_record_counts(const tni_record *record)
 {
     return record->table && record->status != TN_ALREADY_EXISTS &&
            !atomic_load_explicit(&record->withdrawn, memory_order_acquire);
 }
 
-/* The one rule of who serves a platform, asked of those that offer it in the order they came:
- * whether `next`, of `record`, serves in the place of `best`, which may be NULL. It is the
- * latest that the program put in the place of others, else the first that can, else the first. */
+/* The rule that decides who serves a platform. Called for all modules that offer it, in load order:
+ * whether `next`, of `record`, takes precedence over `best`, which may be NULL. The result is the
+ * latest one that the program registered as a replacement, else the first that can serve, else the
+ * first. */
 static inline bool tni_platform_goes_before(const tni_record *record, const tni_platform *next,
                                             const tni_platform *best)
 {
@@ -96,21 +98,22 @@ static inline bool tni_record_is_own(const tni_record *record)
            (record->origin == TNI_ORIGIN_FOLDER && record->trusted);
 }
 
-/* A record for a file, or for a built-in when `path` is NULL. NULL for want of memory. */
+/* Creates a record for a file, or for a built-in if `path` is NULL. NULL if out of memory. */
 tni_record *tni_record_create(const char *path, tni_origin origin);
 
-/* Keeps no more room than it needs, if there is memory to do so; before it is published. */
+/* Releases unused room, if there is memory to do so. Call before the record is published. */
 void tni_record_fit(tni_record *record);
 
-/* For records whose code has not run, and for tests: a module may still hold the host's table. */
+/* Only for records whose code has not run, and for tests: a module may still use the host's
+ * table. */
 void tni_record_destroy(tni_record *record);
 
-/* "acme" from "/x/tenon-acme.so"; the file's own name when it has another form. */
+/* Extracts "acme" from "/x/tenon-acme.so"; the file's own name if it has another form. */
 void tni_record_name_of(const char *path, char *out, size_t size);
 
-/* Stops the record where it stands: status, message, remedy, cut to fit and cleaned of what is no
- * text. Whatever did not succeed has a remedy: "" means that its author is to be told. Returns
- * `status`. */
+/* Stops the record at its current stage and sets status, message and remedy, truncated to fit and
+ * with invalid text escaped. Every failure has a remedy: "" means to tell the module's author.
+ * Returns `status`. */
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...) TN_PRINTF(4, 5);
 

@@ -44,7 +44,7 @@ static bool add_place(tni_list *to, const char *path, tni_origin origin)
     return true;
 }
 
-/* Copies a text of the parameters into the registry, which then owns it. */
+/* Copies a text of the parameters; the registry then owns it. */
 static bool own(const char **text)
 {
     if (!*text)
@@ -53,7 +53,8 @@ static bool own(const char **text)
     return *text != NULL;
 }
 
-/* One place per entry of the variable, also for those that will be ignored: reports name them. */
+/* Adds one place per entry of the variable, including those that will be ignored: reports list
+ * them. */
 static bool add_search_path(tni_registry *registry)
 {
     const char *at = registry->params.search_path;
@@ -132,20 +133,21 @@ void tni_registry_destroy(tni_registry *registry)
     tni_release(registry);
 }
 
-/* True when a thread of this process is loading: one that fork() left behind is not. */
+/* Whether a thread of this process is loading; one that was lost in a fork() does not count. */
 static bool is_loading(const tni_registry *registry)
 {
     return registry->loader != 0 && registry->loader_fork == tni_fork_generation();
 }
 
-/* A module asks from within its own probe, or from a task or a sink that a probe may be waiting
- * for: they see what there is. */
+/* A module may call from its own probe, or from a task or a sink that a probe waits for: such a
+ * caller must not wait and sees the current state. */
 static bool may_not_wait(const tni_registry *registry, uint64_t thread)
 {
     return registry->loader == thread || tni_pool_inside() || tni_log_inside();
 }
 
-/* Makes the calling thread the one that loads. False where it may not wait for another one. */
+/* Makes the calling thread the loading thread. Returns false if another one is loading and the
+ * caller may not wait for it. */
 static bool begin_loading(tni_registry *registry)
 {
     uint64_t me = tni_thread_id();
@@ -221,7 +223,7 @@ void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
     tni_mutex_unlock(&registry->lock);
 }
 
-/* Called with the lock held. */
+/* Must hold the lock. */
 static bool is_wished(const tni_registry *registry, const tni_place *wish)
 {
     for (size_t i = 0; i < registry->wishes.count; i++) {
@@ -233,8 +235,9 @@ static bool is_wished(const tni_registry *registry, const tni_place *wish)
     return false;
 }
 
-/* Takes the place. False for want of memory. After discovery a wish is undone only when want of
- * memory stopped it or another thread is at it: then asking again is not asking for a second. */
+/* Takes ownership of the place. Returns false if out of memory. After discovery, a requested place
+ * is not done only if it failed for lack of memory or another thread is loading it: then the same
+ * request does not add a second place. */
 static bool keep_wish(tni_registry *registry, tni_place *place, bool *out_discovered)
 {
     tni_mutex_lock(&registry->lock);
@@ -297,6 +300,6 @@ void tni_registry_before_fork(tni_registry *registry)
 void tni_registry_after_fork(tni_registry *registry, bool in_child)
 {
     if (in_child)
-        tni_condition_init(&registry->changed); /* those who waited on it are gone */
+        tni_condition_init(&registry->changed); /* its waiters do not exist in the child */
     tni_mutex_unlock(&registry->lock);
 }

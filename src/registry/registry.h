@@ -1,5 +1,5 @@
-/* The registry: where modules are sought, the one thread at a time that loads them, and the rows
- * everyone reads. The process has one (tenon/module.h); tests make others.
+/* The registry: the places where modules are searched, the single thread that loads them, and the
+ * rows that everyone reads. The process has one (tenon/module.h); tests create others.
  *
  * No module is ever called with the registry's lock held. Thread-safety: Safe. */
 #ifndef TNI_REGISTRY_REGISTRY_H
@@ -16,23 +16,23 @@ typedef struct tni_builtin {
     tn_module_entry_fn *entry;
 } tni_builtin;
 
-/* Texts are copied; `cache` is lent for as long as the registry lives. */
+/* Texts are copied; `cache` must stay valid as long as the registry. */
 typedef struct tni_registry_params {
-    const tni_builtin *builtins; /* ended by a NULL entry; may be NULL                         */
-    const char *module_folder;   /* the library's own, or NULL                                 */
-    const char *const *shipped;  /* names of its files that ship with Tenon, NULL-ended, or NULL */
-    const char *search_path;     /* the value of TENON_MODULE_PATH, or NULL                    */
-    bool search_path_ignored;    /* it is set, but privileges are raised                       */
-    const char *probe;           /* the child program, or NULL                                 */
-    int64_t probe_limit_ns;      /* its time; 0 for two seconds                                */
-    tni_cache *cache;            /* for verdicts, or NULL                                      */
-    const char *cache_folder;    /* where to make one, at the first need, when `cache` is NULL */
-    bool fresh;                  /* remembered verdicts do not count                           */
+    const tni_builtin *builtins; /* terminated by a NULL entry; may be NULL */
+    const char *module_folder;   /* the library's own, or NULL */
+    const char *const *shipped;  /* file names that ship with Tenon, NULL-terminated, or NULL */
+    const char *search_path;     /* the value of TENON_MODULE_PATH, or NULL */
+    bool search_path_ignored;    /* it is set, but the process is privileged */
+    const char *probe;           /* the child program, or NULL */
+    int64_t probe_limit_ns;      /* its time limit; 0: two seconds */
+    tni_cache *cache;            /* for verdicts, or NULL */
+    const char *cache_folder;    /* where to create one at first use if `cache` is NULL */
+    bool fresh;                  /* ignore cached verdicts */
 } tni_registry_params;
 
 tn_status tni_registry_create(const tni_registry_params *params, tni_registry **out, tn_error *err);
 
-/* For tests: every list made from it is released, no module is in use. Accepts NULL. */
+/* For tests: all its lists must be released and no module in use. Accepts NULL. */
 void tni_registry_destroy(tni_registry *registry);
 
 /* As the tn_module_ functions of the same names. */
@@ -40,41 +40,41 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
                            tn_error *err);
 tn_status tni_registry_discover(tni_registry *registry, tn_error *err);
 
-/* Discovers, and then calls `then` as the one thread that loads: it may call modules too. Neither is
- * done where the caller may not wait for another one that loads, as in a probe. */
+/* Runs discovery, then calls `then` as the loading thread: it may call modules too. Does neither if
+ * the caller may not wait for another loading thread, as in a probe. */
 tn_status tni_registry_discover_then(tni_registry *registry,
                                      tn_status (*then)(void *user, tn_error *err), void *user,
                                      tn_error *err);
 tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_error *err);
 uint64_t tni_registry_generation(const tni_registry *registry);
 
-/* The records that are published, in the order they came in; NULL past the end. Lent for as long as
- * the registry lives: a record never changes again. */
+/* Returns a published record, in load order; NULL past the end. Valid as long as the registry; a
+ * record does not change, except that it may be withdrawn. */
 const tni_record *tni_registry_record(tni_registry *registry, size_t index);
 
-/* A module that the program contains, loaded at once behind all others. The record is lent as above,
- * whatever became of the module; TN_BUSY where the caller may not wait for a loading thread, inside a
- * probe or a log sink. */
+/* Loads a module that is part of the program, immediately and after all others. The record is valid
+ * as above, whether loading succeeded or not. Fails with TN_BUSY if the caller may not wait for a
+ * loading thread: inside a probe, a task or a log sink. */
 tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
                                 const tni_record **out, tn_error *err);
 
-/* Its name and rows no longer count, from now on. What a list says of it is `refusal`; with NULL it is
- * in none any more. */
+/* From now on its name and rows no longer count. Lists show it with `refusal`; if that is NULL,
+ * they no longer show it. */
 void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
                            const tn_error *refusal);
 
-/* The process's own, made at the first need. */
+/* The process's registry, created at first use. */
 tn_status tni_registry_process(tni_registry **out, tn_error *err);
 
-/* Around fork(): the child has only the thread that forked, and loads anew what another one was
- * at. */
+/* Around fork(): the child has only the thread that forked, and loads again what another thread was
+ * loading. */
 void tni_registry_before_fork(tni_registry *registry);
 void tni_registry_after_fork(tni_registry *registry, bool in_child);
 
 /* The modules linked into the library itself. */
 extern const tni_builtin tni_builtins[];
 
-/* Names of the files that ship with Tenon, NULL-ended: made by the build. */
+/* Names of the files that ship with Tenon, NULL-terminated; generated by the build. */
 extern const char *const tni_shipped[];
 
 #endif

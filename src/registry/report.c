@@ -5,8 +5,8 @@
 
 enum { NOTE = 1536 };
 
-/* One block: this, then the reports, the places and the notes. Other texts belong to the
- * registry, whose records live as long as it does and change at most once: when they are
+/* One allocation: this struct, then the reports, the places and the notes. Other texts belong to
+ * the registry; its records live as long as it does and change at most once: when they are
  * withdrawn. */
 struct tn_module_list {
     size_t count;
@@ -14,7 +14,7 @@ struct tn_module_list {
     tn_module_report *reports;
     tn_module_place *places;
     char (*notes)
-        [NOTE]; /* one for each report: its message with what other modules have to do with it */
+        [NOTE]; /* one per report: its message, followed by remarks about its relation to others */
 };
 
 static void fill_report(tn_module_report *out, const tni_record *record)
@@ -42,13 +42,13 @@ static void fill_report(tn_module_report *out, const tni_record *record)
     };
 }
 
-/* What a program released is as if it had never been. */
+/* A module that the program released is not listed. */
 static bool has_row(const tni_record *record)
 {
     return record->status || !record->withdrawn || record->refusal.status;
 }
 
-/* One that was ready, and then not taken in. */
+/* Reports a module that was ready and was then rejected. */
 static void fill_refusal(tn_module_report *out, const tni_record *record)
 {
     if (record->status || !record->withdrawn)
@@ -61,13 +61,14 @@ static void fill_refusal(tn_module_report *out, const tni_record *record)
                       : "register it again";
 }
 
-/* Who offers a platform: the first of all, whose kind is the platform's, and who serves it. */
+/* The modules that offer a platform: the first one, which determines the platform's kind, and the
+ * one that serves it. */
 typedef struct offerers {
     const tni_record *first, *serving;
     int32_t kind;
 } offerers;
 
-/* With the registry's lock held. */
+/* Must hold the registry's lock. */
 static offerers find_offerers(const tni_registry *registry, const char *platform)
 {
     offerers found = {0};
@@ -90,8 +91,8 @@ static offerers find_offerers(const tni_registry *registry, const char *platform
     return found;
 }
 
-/* Adds to a note what became of a platform that the record's probe found and another module has.
- * Whether something would have to change for it to serve. */
+/* Appends to `note` why a platform that the record's probe found is served by another module.
+ * Returns whether something would have to change for this module to serve it. */
 static bool note_platform(const tni_record *record, const tn_platform_row *row, const offerers *of,
                           char *note)
 {
@@ -109,8 +110,8 @@ static bool note_platform(const tni_record *record, const tn_platform_row *row, 
     return note[used] && !stands_back;
 }
 
-/* Of a module that is ready: which of its platforms it does not serve, and why. With the
- * registry's lock held; `note` has NOTE bytes and stays as long as the report. */
+/* For a ready module: reports which of its platforms it does not serve, and why. Must hold the
+ * registry's lock; `note` has NOTE bytes and must live as long as the report. */
 static void fill_platforms(const tni_registry *registry, const tni_record *record, char *note,
                            tn_module_report *out)
 {
@@ -173,7 +174,7 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
     tn_status status = tni_registry_discover(registry, err);
     if (status)
         return status;
-    /* Memory is taken without the lock; what is published meanwhile is left for the next list. */
+    /* Allocates without the lock; records published meanwhile appear in the next list. */
     tni_mutex_lock(&registry->lock);
     size_t records = registry->records.count;
     size_t wishes = registry->wishes.count, standing = registry->standing.count;

@@ -10,7 +10,7 @@
 
 enum { MOST_ROWS = 4096, MOST_EVIDENCE = 32, LONGEST_KERNEL_NAME = 96, LONGEST_WORD = 64 };
 
-/* Every list is an array of pointers to rows, and every row begins with its size and its name. */
+/* Every list is an array of pointers to rows, and every row begins with its size and name. */
 typedef struct any_row {
     size_t struct_size;
     const char *name;
@@ -48,11 +48,11 @@ int32_t tni_rows_count(const void *list)
     return count;
 }
 
-/* Where a check stands, for its messages. */
+/* Current position of a check, for its messages. */
 typedef struct check {
     const char *kind; /* "kernel" */
     int32_t index;
-    const char *name; /* "" until it is known to be legal */
+    const char *name; /* "" until known to be legal */
     tn_error *err;
 } check;
 
@@ -92,7 +92,7 @@ static tn_status check_function(const check *at, const char *field, int present)
     return present ? TN_OK : refuse(at, "%s is NULL", field);
 }
 
-/* Words of a platform's own: none, or a short text. */
+/* A platform's own names: NULL or a short text. */
 static tn_status check_word(const check *at, const char *field, const char *word)
 {
     if (word && (!word[0] || memchr(word, '\0', LONGEST_WORD + 1) == NULL))
@@ -149,7 +149,7 @@ static tn_status check_evidence(const check *at, const tn_evidence_row *const *l
     return TN_OK;
 }
 
-/* Functions that only make sense together: all are there, or none. */
+/* Functions that are useful only together: all must be set, or none. */
 static tn_status check_group(const check *at, const char *name, const char *const *fields,
                              const bool *present, size_t count)
 {
@@ -208,7 +208,7 @@ static tn_status check_captures(const check *at, const tn_platform_row *row)
     return status;
 }
 
-/* Rows of before there were such functions end earlier. */
+/* Rows built before these functions existed are shorter. */
 static tn_status check_order(const check *at, const tn_platform_row *row)
 {
     const bool allocates = TN_HAS(row, tn_platform_row, memory_alloc_on) && row->memory_alloc_on;
@@ -257,7 +257,8 @@ static tn_status check_groups(const check *at, const tn_platform_row *row)
     return status ? status : check_pairs(at, row);
 }
 
-/* A name that is a kind's word belongs to that kind: programs ask for its platform by it. */
+/* A name that equals a kind's name is reserved for that kind: programs use it to request that
+ * platform. */
 static tn_status check_kind(const check *at, const tn_platform_row *row)
 {
     for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
@@ -296,7 +297,7 @@ static tn_status check_platform(check *at, const void *any)
     return status;
 }
 
-/* What is opened by name says what helps when it is absent. */
+/* A library that is opened by name must have a remedy for when it is missing. */
 static tn_status check_library(check *at, const void *any)
 {
     const tn_library_row *row = any;
@@ -391,13 +392,13 @@ static tn_status check_communicator(check *at, const void *any)
     return status ? status : check_function(at, "version", row->version != NULL);
 }
 
-/* What every row of one kind must have, before its own check looks at it. */
+/* Requirements for every row of one kind, checked before its own check. */
 typedef struct row_kind {
     const char *name;
-    size_t least;      /* bytes up to the last field that this version needs */
-    const char *extra; /* characters its names may have besides those of every name */
+    size_t least;      /* bytes up to the last required field */
+    const char *extra; /* characters allowed in its names besides the usual ones */
     size_t longest;
-    int32_t most; /* rows */
+    int32_t most; /* maximum number of rows */
     tn_status (*check)(check *at, const void *row);
 } row_kind;
 

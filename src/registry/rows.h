@@ -1,21 +1,22 @@
-/* The rows a module offers: are they sound? */
+/* Validates the rows that a module offers. */
 #ifndef TNI_REGISTRY_ROWS_H
 #define TNI_REGISTRY_ROWS_H
 
 #include "tenon/module/module.h"
 
-/* Platforms that one module may offer: its record has room for what their probes find. */
+/* Maximum number of platforms of one module: its record has room for their probes' results. */
 enum { TNI_PLATFORMS_MAX = 16 };
 
-/* The word of a kind of platforms, TN_PLATFORM_...: the name of its platform, but for
- * TN_PLATFORM_OOT, whose platforms have their own. "unknown" for what is no kind. Static text. */
+/* Returns the name of a platform kind, TN_PLATFORM_...: it is also the name of its platform, except
+ * for TN_PLATFORM_OOT, whose platforms have their own names. "unknown" for an invalid kind. Static
+ * text. */
 const char *tni_kind_word(int32_t kind);
 
-/* How many rows a NULL-ended list of pointers has; 0 for a NULL list. */
+/* Number of rows in a NULL-terminated list of pointers; 0 for a NULL list. */
 int32_t tni_rows_count(const void *list);
 
-/* Checks every row of every list. TN_INVALID_ARGUMENT names list, row, field, what it needs and
- * what was found. */
+/* Checks every row of every list. On failure, the message of TN_INVALID_ARGUMENT names the list,
+ * the row, the field, what was expected and what was found. */
 tn_status tni_rows_check(const tn_module *module, tn_error *err);
 
 #endif

@@ -63,7 +63,7 @@ static bool read_number(const tni_form *form, const char *key, int64_t most, int
     const char *text = tni_form_find(form, "", key);
     char *end;
     if (!text)
-        return true; /* not said: the default stays */
+        return true; /* missing: keeps the default */
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || value < 0 || value > most)
         return false;
@@ -111,7 +111,7 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
     return status;
 }
 
-/* What it was doing when it was last heard of. */
+/* What the child was doing at its last reported stage. */
 static const char *doing(tn_module_stage stage)
 {
     switch (stage) {
@@ -122,7 +122,7 @@ static const char *doing(tn_module_stage stage)
     }
 }
 
-/* Puts into words how a child ended that did not finish its answer. */
+/* Describes how a child ended that did not finish its answer. */
 static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
 {
     const char *what = doing(out->stage);
@@ -159,11 +159,11 @@ tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns,
     tni_process_end end;
     tni_verdict verdict = {.status = TN_INTERNAL};
     tn_status status = tni_process_run(probe, arguments, limit_ns, &answer, &end, err);
-    /* What does not parse was not written whole: judged by how the child ended. */
+    /* An answer that does not parse is incomplete: the verdict depends on how the child ended. */
     if (!status && tni_verdict_read(tni_buffer_text(&answer), answer.length, &verdict, err) ==
                        TN_OUT_OF_MEMORY)
         status = TN_OUT_OF_MEMORY;
-    if (!status && answer.length == 0 && !end.timed_out) /* it begins with its first stage */
+    if (!status && answer.length == 0 && !end.timed_out) /* an answer begins with the first stage */
         status = tn_fail(err, TN_IO, 0, probe, "the child process gave no answer");
     tni_buffer_release(&answer);
     if (status)
@@ -174,7 +174,7 @@ tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns,
     return TN_OK;
 }
 
-/* Everything a verdict depends on. False when the file cannot be identified. */
+/* Appends everything that a verdict depends on. False if a file cannot be identified. */
 static bool make_key(const char *probe, const char *file, tni_buffer *key)
 {
     const char *const files[] = {probe, file};
@@ -190,7 +190,8 @@ static bool make_key(const char *probe, const char *file, tni_buffer *key)
     return !key->failed;
 }
 
-/* False when it has run out, or a clock that was set back makes it last for longer than it may. */
+/* False if it has expired, or if the clock was set back so that it would last longer than
+ * allowed. */
 static bool still_holds(const tni_verdict *verdict)
 {
     int64_t left = verdict->until - (int64_t)time(NULL);
@@ -214,7 +215,7 @@ bool tni_verdict_recall(tni_cache *cache, const char *probe, const char *file, t
     return found;
 }
 
-/* True for what only another file, driver or boot can change. */
+/* True for results that only another file, driver or boot can change. */
 static bool is_lasting(const tni_verdict *verdict)
 {
     return verdict->ended_badly || verdict->status == TN_OK || verdict->status == TN_INCOMPATIBLE ||

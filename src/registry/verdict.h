@@ -1,4 +1,4 @@
-/* What a child process found out about a module, as text between processes and in the cache. */
+/* The result of probing a module in a child process, as text between processes and in the cache. */
 #ifndef TNI_REGISTRY_VERDICT_H
 #define TNI_REGISTRY_VERDICT_H
 
@@ -11,9 +11,9 @@ typedef struct tni_verdict {
     tn_status status;
     uint32_t abi_major;
     uint32_t abi_minor;
-    bool ended_badly; /* crashed or hung: its code is kept out of this process */
-    int64_t until;    /* remembered up to this second of the calendar; 0 for as long as it holds */
-    bool complete;    /* its last word was read */
+    bool ended_badly; /* crashed or hung: its code is not loaded into this process */
+    int64_t until;    /* cached until this time (seconds since the epoch); 0: no expiry */
+    bool complete;    /* the final entry was read */
     char name[64];
     char version[64];
     char message[1024];
@@ -22,20 +22,21 @@ typedef struct tni_verdict {
 
 void tni_verdict_from_record(tni_verdict *out, const tni_record *record);
 
-/* In the one text form. A partial answer reads as far as it goes, the last of a key counting;
- * anything else is TN_CORRUPT. */
+/* Written in the text form of base/form.h. A partial answer is read as far as it goes, and the last
+ * value of a key counts; anything else fails with TN_CORRUPT. */
 tn_status tni_verdict_write(const tni_verdict *verdict, tni_buffer *to, tn_error *err);
 tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn_error *err);
 
-/* Asks the child program `probe` about `file`. TN_OK whatever became of the child: that is in
- * *out. Fails when it could not be asked. */
+/* Runs the child program `probe` on `file`. Returns TN_OK however the child ended: *out says how.
+ * Fails if the child could not be run or gave no answer. */
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
                           tn_error *err);
 
-/* A verdict is remembered for one state of file, child program, drivers and boot when nothing else can change it: a
- * sound module, one of another ABI or with bad rows, one that crashed. One that hung is remembered for
- * ten minutes, as a busy machine looks the same. A missing driver, want of memory, a signal from
- * outside and whatever else a probe may say are asked for anew every time. */
+/* A verdict is cached for one state of the file, the child program, the drivers and the boot if
+ * nothing else can change it: a valid module, one of another ABI or with invalid rows, one that
+ * crashed. A hang is cached for ten minutes, because a busy machine looks the same. A missing
+ * driver, lack of memory, a signal from outside and anything else that a probe may report are
+ * probed again every time. */
 bool tni_verdict_recall(tni_cache *cache, const char *probe, const char *file, tni_verdict *out);
 void tni_verdict_remember(tni_cache *cache, const char *probe, const char *file,
                           const tni_verdict *verdict);
