@@ -15,8 +15,7 @@
 static struct {
     tni_mutex lock;
     tn_parallel_engine engine; /* parallel_for is NULL: the program set no engine */
-    _Atomic bool openmp;       /* without an engine: use an OpenMP run-time's threads instead of the
-                          * pool */
+    _Atomic bool openmp;       /* without an engine: use OpenMP threads, not the pool */
     tni_pool *pool;
     int32_t wished;       /* requested threads; 0: the thread budget */
     int64_t running;      /* number of running loops */

@@ -22,14 +22,15 @@
  * The caller takes indices until none are left, so a worker that comes late or never costs time but
  * cannot block a loop. The only possible hang would be a sleeper that nobody wakes, and that cannot
  * happen: a worker becomes a sleeper only by a compare-and-swap on a word without news, under the
- * lock. If that precedes the news, whoever changes the word sees a sleeper and takes the lock before
- * waking it; otherwise the swap fails and the worker does not sleep. The caller's wait works the
- * same way, with WAITING instead of SLEEPERS, and the last worker that leaves wakes the caller.
+ * lock. If that precedes the news, whoever changes the word sees a sleeper and takes the lock
+ * before waking it; otherwise the swap fails and the worker does not sleep. The caller's wait works
+ * the same way, with WAITING instead of SLEEPERS, and the last worker that leaves wakes the caller.
  *
  * Workers must not keep a process alive whose own threads have all ended, and no system reports
  * when that happens. So workers end after they have slept for a while: one of them sets QUIT, by a
- * compare-and-swap on a word without news and with nobody in a loop, and all end. A loop opens by a
- * compare-and-swap on a word without QUIT, so it either precedes that or starts new workers first. */
+ * compare-and-swap on a word without news and with nobody in a loop, and all end. A loop opens by
+ * a compare-and-swap on a word without QUIT, so it either precedes that or starts new workers
+ * first. */
 #define ACTIVE         UINT64_C(0x0000000000000fff)
 #define ACTIVE_ONE     UINT64_C(0x0000000000000001)
 #define SEATS          UINT64_C(0x0000000000fff000)

@@ -12,8 +12,7 @@ typedef struct tni_process_end {
     bool answered_too_much; /* killed after 64 KiB */
     int32_t exit_code; /* -1 if it did not exit by itself, or the program's own code reaped it */
     int32_t signal;    /* signal that ended it, or 0 */
-    bool from_outside; /* the signal is usually sent by users or the system, not caused by the
-                        * child */
+    bool from_outside; /* a signal that users or the system send, not a fault of the child */
 } tni_process_end;
 
 /* Starts `program` with `arguments` (NULL-terminated, the program's name first) in its own process

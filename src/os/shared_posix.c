@@ -21,12 +21,12 @@ struct tni_shared {
     size_t size;
     unsigned char name[TNI_SHARED_NAME];
     bool created;
-    unsigned generation; /* of the process that created it */
+    unsigned generation; /* fork generation of the process that created it */
 };
 
 enum { PATH = sizeof "/tenon-" + 2 * (size_t)TNI_SHARED_NAME };
 
-/* The file's name as the system's shared memory knows it. */
+/* The name of the system's shared memory object. */
 static void path_of(const unsigned char *name, char out[PATH])
 {
     size_t at = (size_t)snprintf(out, PATH, "/tenon-");
@@ -34,10 +34,11 @@ static void path_of(const unsigned char *name, char out[PATH])
         at += (size_t)snprintf(out + at, PATH - at, "%02x", name[i]);
 }
 
-/* What a name begins with; the rest of it no one can guess. */
+/* The first bytes of a name; the rest is random. */
 typedef struct maker {
     uint32_t process;
-    uint32_t space; /* that the number is of: containers may share memory and not numbers; or 0 */
+    uint32_t space; /* pid namespace of `process` (containers may share memory but not pids); or
+                     * 0 */
 } maker;
 
 static maker maker_here(void)
@@ -53,7 +54,7 @@ static maker maker_here(void)
 
 #if defined(__linux__)
 
-/* Reads "tenon-0123...": 32 digits and no more. */
+/* Parses "tenon-0123...": exactly 32 digits. */
 static bool read_name(const char *file, unsigned char out[TNI_SHARED_NAME])
 {
     file += sizeof "tenon-" - 1;
@@ -137,13 +138,14 @@ static tn_status map(int file, size_t size, const unsigned char *name, tni_share
     return TN_OK;
 }
 
-/* Room is taken at once: memory that turned out missing at a first touch would end the process. */
+/* Allocates the memory immediately: if it were missing at the first access, the process would be
+ * killed. */
 static int reserve(int file, size_t size)
 {
     return tni_sys_ftruncate(file, (off_t)size) != 0 ? errno : tni_sys_fallocate(file, (off_t)size);
 }
 
-/* So would the signal that comes with a limit on the size of files. */
+/* Blocks SIGXFSZ, which would also kill the process if there is a limit on file sizes. */
 static int take_room(int file, size_t size)
 {
     static const struct timespec at_once = {0, 0};
@@ -192,7 +194,7 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     return TN_OK;
 }
 
-/* Only its own user can have made it, and only in this size. */
+/* The memory must belong to this user and have exactly this size. */
 static tn_status check(int file, size_t size, tn_error *err)
 {
     static const char where[] = "shared memory";

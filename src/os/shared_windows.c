@@ -1,4 +1,4 @@
-#define _CRT_RAND_S /* for rand_s, the system's own random numbers */
+#define _CRT_RAND_S /* for rand_s: random numbers of the system */
 #include "shared.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <windows.h>
 
-/* The name goes when the last handle to it does, so the creator's and every opener's keep it. */
+/* The name disappears with the last handle, so the creator and every opener keep theirs. */
 struct tni_shared {
     HANDLE mapping;
     void *memory;
@@ -16,7 +16,7 @@ struct tni_shared {
 
 enum { PATH = sizeof "Local\\tenon-" + 2 * (size_t)TNI_SHARED_NAME };
 
-/* Local: of this user's session. */
+/* "Local": in this user's session. */
 static void path_of(const unsigned char *name, char out[PATH])
 {
     size_t at = (size_t)snprintf(out, PATH, "Local\\tenon-");
@@ -24,7 +24,7 @@ static void path_of(const unsigned char *name, char out[PATH])
         at += (size_t)snprintf(out + at, PATH - at, "%02x", name[i]);
 }
 
-/* Nothing is left behind: see above. */
+/* Nothing can be left behind: see above. */
 void tni_shared_collect(void) {}
 
 static tn_status refuse(const char *where, tn_error *err)
@@ -36,7 +36,7 @@ static tn_status refuse(const char *where, tn_error *err)
                    (unsigned long)code);
 }
 
-/* Takes the mapping over, whatever comes of it. */
+/* Takes ownership of the mapping, also on failure. */
 static tn_status map(HANDLE mapping, size_t size, const unsigned char *name, tni_shared **out,
                      tn_error *err)
 {

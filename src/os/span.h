@@ -1,5 +1,4 @@
-/* Pieces of text that others own, as small parsers take them apart.
- * Thread-safety: Safe. */
+/* Views of text owned by others, for small parsers. Thread-safety: Safe. */
 #ifndef TNI_OS_SPAN_H
 #define TNI_OS_SPAN_H
 
@@ -7,40 +6,41 @@
 
 #include <stdbool.h>
 
-/* Without a terminator; may contain any byte. */
+/* Has no terminator; may contain any byte. */
 typedef struct tni_span {
-    const char *text; /* NULL only for a rest of which nothing is left */
+    const char *text; /* NULL only for an exhausted rest */
     size_t length;
 } tni_span;
 
 tni_span tni_span_of(const char *text);
-tni_span tni_span_trim(tni_span span); /* without blanks and line ends at its ends */
+tni_span tni_span_trim(tni_span span); /* removes blanks and line ends from both ends */
 bool tni_span_is(tni_span span, const char *word);
 bool tni_span_begins(tni_span span, const char *word);
 
-/* Takes what stands before the next `end`, or all that is left, from *rest; the `end` goes too.
- * False when nothing is left. "a,,b," gives "a", "", "b", "". */
+/* Removes the text before the next `end`, or all that is left, from *rest; also removes the `end`.
+ * Returns false if nothing is left. "a,,b," gives "a", "", "b", "". */
 bool tni_span_take(tni_span *rest, char end, tni_span *out);
 
-/* As above for words that any number of blanks part: never an empty one. */
+/* As above, for words separated by any number of blanks: never returns an empty word. */
 bool tni_span_take_word(tni_span *rest, tni_span *out);
 
-/* True when one of the words between commas is `word`. */
+/* Whether `word` is an item of a comma-separated list. */
 bool tni_span_lists(tni_span list, const char *word);
 
-/* The whole of it as a number of digits, base 10 or 16, "0x" allowed before the latter. What is
- * greater than INT64_MAX counts as that. */
+/* Parse the whole span as digits, in base 10 or 16 ("0x" allowed before the latter). Numbers
+ * greater than INT64_MAX become INT64_MAX. */
 bool tni_span_number(tni_span span, int64_t *out);
 bool tni_span_hex(tni_span span, int64_t *out);
 
-/* "1024 kB", "48K", "2M" or "17" in bytes; false too when they are more than INT64_MAX. */
+/* Parses "1024 kB", "48K", "2M" or "17" into bytes; false also if the result exceeds INT64_MAX. */
 bool tni_span_bytes(tni_span span, int64_t *out);
 
-/* The value on the first line that begins with `key`: after a ':' ("MemTotal:  1 kB", "model name
- * : x"), or with `separator` ' ' after a blank ("inactive_file 1"). False when there is none. */
+/* Finds the value on the first line that begins with `key`: after a ':' ("MemTotal: 1 kB", "model
+ * name : x"), or, if `separator` is ' ', after a blank ("inactive_file 1"). Returns false if there
+ * is none. */
 bool tni_span_value(tni_span text, const char *key, char separator, tni_span *out);
 
-/* Writes `span` with "\040" and the like turned back to bytes and a terminator to `out`, which has
+/* Writes `span` to `out` with octal escapes ("\040") decoded, and a terminator. `out` must have
  * room for span.length + 1. */
 void tni_span_unescape(tni_span span, char *out);
 

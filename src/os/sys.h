@@ -1,6 +1,6 @@
-/* The system calls of the loader, the cache, files that are replaced, shared memory and the child process
- * that can fail for want of something go through here, so that a test can make the n-th one fail. POSIX only: the Windows files
- * of this folder stand alone. */
+/* Wrappers for the system calls that may fail for lack of a resource, used by the loader, the
+ * cache, file replacement, shared memory and the child process, so that a test can make the n-th
+ * call fail. POSIX only: the Windows files of this folder do not use them. */
 #ifndef TNI_OS_SYS_H
 #define TNI_OS_SYS_H
 
@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* For tests: asked before each call with its name; true makes it fail with the errno it sets.
- * Set while no other thread is inside the library. */
+/* For tests: called before each call with its name; returning true makes the call fail with the
+ * errno that it set. Set it only while no other thread is inside the library. */
 typedef bool tni_sys_fault_fn(const char *call);
 void tni_sys_fault_set(tni_sys_fault_fn *fault);
 
-/* As the calls they are named after, with EINTR retried where that is safe. */
+/* As the functions they are named after; EINTR is retried if that is safe. */
 int tni_sys_open(const char *path, int flags, mode_t mode);
 int tni_sys_openat(int folder, const char *path, int flags, mode_t mode);
 int tni_sys_close(int file);

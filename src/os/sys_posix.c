@@ -47,7 +47,7 @@ int tni_sys_openat(int folder, const char *path, int flags, mode_t mode)
     return file;
 }
 
-/* The descriptor is gone whatever close says, so a fault closes it too. */
+/* close() always frees the descriptor, even if it fails, so an injected fault closes it too. */
 int tni_sys_close(int file)
 {
     bool failed = faulted("close");
@@ -75,8 +75,8 @@ ssize_t tni_sys_pread(int file, void *to, size_t size, off_t offset)
     return count;
 }
 
-/* Beyond a limit on the size of files the system sends a signal that ends the process, unless it is
- * held back; then the write fails with EFBIG like any other. */
+/* A write beyond a file size limit raises SIGXFSZ, which would end the process. While it is
+ * blocked, the write fails with EFBIG instead. */
 ssize_t tni_sys_write(int file, const void *from, size_t size)
 {
     static const struct timespec at_once = {0, 0};
@@ -269,7 +269,7 @@ int tni_sys_pipe(int out[2])
 #endif
 }
 
-/* Not retried: the caller knows how much of its time is left. */
+/* Not retried: the caller computes the remaining time. */
 int tni_sys_poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
     return faulted("poll") ? -1 : poll(files, count, timeout_ms);
@@ -281,7 +281,7 @@ int tni_sys_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t
 {
     if (faulted("spawn"))
         return errno;
-    /* posix_spawn changes neither list; only its type, older than const, says it might. */
+    /* posix_spawn does not modify these lists; its prototype lacks const for historical reasons. */
     return posix_spawn(out, path, actions, attributes, (char *const *)(uintptr_t)arguments,
                        (char *const *)(uintptr_t)environment);
 }
@@ -295,7 +295,7 @@ int tni_sys_waitid(pid_t pid, siginfo_t *out, int flags)
     return result;
 }
 
-/* A fault reaps nothing: the child is still there for the next call. */
+/* An injected fault reaps nothing: the child remains for the next call. */
 pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags)
 {
     pid_t result;
@@ -305,7 +305,8 @@ pid_t tni_sys_waitpid(pid_t pid, int *out_status, int flags)
     return result;
 }
 
-/* Of the default size, but at least so much, which a limit on the stack (ulimit -s) can make smaller. */
+/* Uses the default stack size, but at least STACK_LEAST: a stack limit (ulimit -s) can reduce the
+ * default. */
 static int create_thread(pthread_t *out, void *(*run)(void *), void *user)
 {
     enum { STACK_LEAST = 512 << 10 };

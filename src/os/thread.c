@@ -13,7 +13,7 @@
 #include <unistd.h>
 #endif
 
-/* The calls on locks fail only when they are misused, so what they return is not looked at. */
+/* Lock functions fail only if misused, so their results are ignored. */
 void tni_mutex_init(tni_mutex *mutex)
 {
     (void)pthread_mutex_init(&mutex->native, NULL);
@@ -34,7 +34,8 @@ void tni_mutex_unlock(tni_mutex *mutex)
     (void)pthread_mutex_unlock(&mutex->native);
 }
 
-/* The clock of waits with a limit; one that follows changes of the date where the system has no other. */
+/* Clock for waits with a time limit; follows changes of the date on systems without a better
+ * one. */
 #if defined(_WIN32) || defined(__APPLE__)
 enum { WAIT_CLOCK = CLOCK_REALTIME };
 
@@ -107,9 +108,9 @@ static int spawn(tni_thread *out)
 
 #else
 
-/* A thread begins with its maker's signal mask, so the maker wears the new one meanwhile. Signals
- * for a thread's own faults stay open: blocking them would only keep the program's crash handler
- * from running. */
+/* A new thread inherits the signal mask of its creator, so the creator sets the new mask
+ * temporarily. Signals for a thread's own faults are not blocked: that would only prevent the
+ * program's crash handler from running. */
 static int spawn(tni_thread *out)
 {
     static const int own_faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
@@ -148,7 +149,8 @@ void tni_thread_detach_self(void)
     (void)pthread_detach(pthread_self());
 }
 
-/* Each thread's list hangs on the key, not on a variable of its own: those may be gone by then. */
+/* Each thread's list is stored under the key, not in a thread-local variable: those may already be
+ * destroyed when the list runs. */
 static pthread_key_t ends;
 static bool has_ends;
 
@@ -219,8 +221,8 @@ int32_t tni_thread_processors(void)
 
 #else
 
-/* 0 when the system does not say. The mask is the calling thread's, which the threads it makes
- * inherit; the room is for 65536 processors, eight times what Linux can be built for. */
+/* Returns 0 if the system does not report it. The mask is the calling thread's, which threads it
+ * creates inherit; it has room for 65536 processors, eight times the maximum of Linux. */
 static long affinity(void)
 {
 #if defined(__linux__)

@@ -1,5 +1,5 @@
-/* Locks and threads. Thin over pthreads, which mingw has too, so that no other floor names them.
- * Thread-safety: what it is for. */
+/* Locks and threads. A thin layer over pthreads (available in mingw too), so that no other layer
+ * uses them directly. Thread-safety: Safe, except for init and destroy of one object. */
 #ifndef TNI_OS_THREAD_H
 #define TNI_OS_THREAD_H
 
@@ -38,7 +38,8 @@ typedef struct tni_thread {
     void *user;
 } tni_thread;
 
-/* A dynamic one; statics use the INIT macros. Destroying needs no one inside. */
+/* Init and destroy are for dynamic objects; static ones use the INIT macros. Nobody may use an
+ * object that is being destroyed. */
 void tni_mutex_init(tni_mutex *mutex);
 void tni_mutex_destroy(tni_mutex *mutex);
 void tni_mutex_lock(tni_mutex *mutex);
@@ -46,41 +47,43 @@ void tni_mutex_unlock(tni_mutex *mutex);
 void tni_condition_init(tni_condition *condition);
 void tni_condition_destroy(tni_condition *condition);
 void tni_condition_wait(tni_condition *condition, tni_mutex *mutex);
-/* As tni_condition_wait, for at most `ns`; returns false when they have passed. Only for a condition that
- * tni_condition_init made. */
+/* As tni_condition_wait, for at most `ns`; returns false if that time has passed. Only for a
+ * condition initialized by tni_condition_init. */
 bool tni_condition_wait_for(tni_condition *condition, tni_mutex *mutex, int64_t ns);
 void tni_condition_wake_one(tni_condition *condition);
 void tni_condition_wake_all(tni_condition *condition);
 void tni_once_run(tni_once *once, void (*run)(void));
 
-/* TN_OUT_OF_MEMORY or TN_BUSY when the system gives no thread, with its errno. The thread reads `*out`,
- * which stays where it is until the thread has been joined. It has 512 KiB of stack or more. Signals are blocked in it, as they are the
- * program's business; only those for its own faults (SIGSEGV and the like) are not. */
+/* Fails with TN_OUT_OF_MEMORY or TN_BUSY and the errno if the system cannot create a thread. The
+ * thread reads `*out`, which must stay in place until the thread has been joined. The stack has at
+ * least 512 KiB. Signals are blocked in the thread, because they are for the program to handle;
+ * only those for its own faults (SIGSEGV and the like) are not. */
 tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn_error *err);
 void tni_thread_join(tni_thread thread);
 
-/* The calling thread, which tni_thread_create made, will not be joined. */
+/* Detaches the calling thread, which tni_thread_create created: it must not be joined. */
 void tni_thread_detach_self(void);
 
-/* Something to be done on a thread when it ends; `run` may release it. */
+/* A function to run on a thread when it ends; `run` may release it. */
 typedef struct tni_thread_end {
     void (*run)(struct tni_thread_end *end);
-    struct tni_thread_end *next; /* this file's */
+    struct tni_thread_end *next; /* internal to thread.c */
 } tni_thread_end;
 
-/* For the calling thread. Nothing is run when the process ends, so for the thread of main never.
- * False when the system has no room for it. Removing is for the same thread, before it ends. */
+/* Add and remove for the calling thread. Nothing runs when the process ends, so never for the main
+ * thread. Add returns false if the system has no room for it. Remove must be called on the same
+ * thread, before it ends. */
 bool tni_thread_end_add(tni_thread_end *end);
 void tni_thread_end_remove(tni_thread_end *end);
 
-/* Runs now what was added for the calling thread, which is about to end. */
+/* Runs the functions added for the calling thread now; the thread must be about to end. */
 void tni_thread_ends_run(void);
 
-/* A number that no other living thread of this process has. */
+/* A number unique among the living threads of this process. */
 uint64_t tni_thread_id(void);
 
-/* How many processors the calling thread, and those it makes, may run on, by affinity; at least
- * 1. */
+/* Number of processors that the calling thread, and threads it creates, may run on by affinity; at
+ * least 1. */
 int32_t tni_thread_processors(void);
 
 #endif

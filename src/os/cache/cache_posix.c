@@ -348,8 +348,7 @@ tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buf
     if (!f)
         return NULL;
     memcpy(f->path, path, length + 1);
-    while (length > 1 && f->path[length - 1] == '/') /* O_NOFOLLOW follows a link before a
-                                                      * trailing slash */
+    while (length > 1 && f->path[length - 1] == '/') /* O_NOFOLLOW follows "link/" */
         f->path[--length] = '\0';
     f->root = tni_cache_root_open(f->path, out_reason);
     if (f->root < 0) {
