@@ -53,7 +53,7 @@ bool tni_cpu_arm_read(tni_cpu_arm *out)
 
 int32_t tni_cpu_sve_bits(void)
 {
-    const int get_vector_length = 51, bytes = 0xFFFF; /* PR_SVE_GET_VL in the kernel's ABI */
+    const int get_vector_length = 51, bytes = 0xFFFF; /* in the kernel's ABI: PR_SVE_... */
     int answer = prctl(get_vector_length, 0, 0, 0, 0);
     return answer < 0 ? 0 : (answer & bytes) * 8;
 }

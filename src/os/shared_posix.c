@@ -37,8 +37,7 @@ static void path_of(const unsigned char *name, char out[PATH])
 /* The first bytes of a name; the rest is random. */
 typedef struct maker {
     uint32_t process;
-    uint32_t space; /* pid namespace of `process` (containers may share memory but not pids); or
-                     * 0 */
+    uint32_t space; /* pid namespace, or 0: containers may share memory but not pids */
 } maker;
 
 static maker maker_here(void)

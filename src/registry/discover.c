@@ -96,8 +96,8 @@ static tni_cache *verdict_cache(tni_registry *registry)
     return registry->cache;
 }
 
-/* Loads an unknown module: probes it in a child process first, and opens it here only by that
- * verdict. */
+/* Loads an unknown module: probes it in a child process first, and opens it here only if the
+ * verdict allows it. */
 static tn_status load_unknown(tni_registry *registry, tni_record *record)
 {
     const tni_registry_params *params = &registry->params;

@@ -62,7 +62,7 @@ typedef struct tni_record {
     _Atomic uint64_t prober; /* the thread that is probing it, or 0 */
     char helps[256];         /* set by the prober: its remedy, or one for a missing library */
     bool helps_own;          /* `helps` has the module's own words */
-    _Atomic bool withdrawn;  /* the program unregistered it; set after all else */
+    _Atomic bool withdrawn;  /* no longer registered; set after all else */
     tn_error refusal;        /* why it was withdrawn; TN_OK if the program released it */
     const tn_module *table;  /* from NEGOTIATED on, if its code is in this process */
     tni_platform *platforms; /* owned: TNI_PLATFORMS_MAX; `platform_count` after tni_record_fit */

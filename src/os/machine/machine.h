@@ -44,8 +44,7 @@ typedef struct tni_cpus {
 bool tni_cpus_has(const tni_cpus *set, int32_t number);
 bool tni_cpus_same(const tni_cpus *a, const tni_cpus *b);
 int32_t tni_cpus_shared(const tni_cpus *a, const tni_cpus *b); /* size of the intersection */
-int32_t tni_cpus_next(const tni_cpus *set, int32_t from);      /* first member >= from; -1 if
-                                                                * none */
+int32_t tni_cpus_next(const tni_cpus *set, int32_t from);      /* first member >= from, or -1 */
 void tni_cpus_write(const tni_cpus *set, tni_buffer *to);      /* "0-3,8" */
 
 /* Limits on the number of threads, with their names in reports. */
