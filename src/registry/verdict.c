@@ -218,7 +218,8 @@ bool tni_verdict_recall(tni_cache *cache, const char *probe, const char *file, t
 /* True for results that only another file, driver or boot can change. */
 static bool is_lasting(const tni_verdict *verdict)
 {
-    return verdict->ended_badly || verdict->status == TN_OK || verdict->status == TN_INCOMPATIBLE ||
+    const bool crashed_or_hung = verdict->ended_badly && verdict->status != TN_CANCELLED;
+    return crashed_or_hung || verdict->status == TN_OK || verdict->status == TN_INCOMPATIBLE ||
            verdict->status == TN_INVALID_ARGUMENT;
 }
 

@@ -1,6 +1,8 @@
 /* The child that looks at unknown modules, and what is remembered of its verdicts. */
 #include "support.h"
 
+#include "registry/verdict.h"
+
 #include <sys/time.h>
 
 /* A folder with one module, and a cache beside it. */
@@ -83,6 +85,25 @@ static void absence_is_not_remembered(void **state)
     scene_make(&in, "unavailable");
     assert_string_equal(load_once(&in, &absent), "cepce");
     assert_string_equal(load_once(&in, &absent), "cepe");
+    scene_remove(&in);
+}
+
+/* A probe that a signal from outside ended says nothing about the module: the next process probes it again. */
+static void signal_from_outside_is_not_remembered(void **state)
+{
+    const tni_verdict killed = {
+        .stage = TN_STAGE_OPENED, .status = TN_CANCELLED, .ended_badly = true};
+    const tni_verdict broken = {
+        .stage = TN_STAGE_OPENED, .status = TN_CRASHED, .ended_badly = true};
+    tni_verdict found;
+    scene in;
+    (void)state;
+    scene_make(&in, "good");
+    const struct path file = module_in(in.folder, "m");
+    tni_verdict_remember(in.cache, PROBE, file.text, &killed);
+    assert_false(tni_verdict_recall(in.cache, PROBE, file.text, &found));
+    tni_verdict_remember(in.cache, PROBE, file.text, &broken);
+    assert_true(tni_verdict_recall(in.cache, PROBE, file.text, &found));
     scene_remove(&in);
 }
 
@@ -213,6 +234,7 @@ int main(void)
         cmocka_unit_test(success_is_remembered),
         cmocka_unit_test(another_abi_is_remembered),
         cmocka_unit_test(absence_is_not_remembered),
+        cmocka_unit_test(signal_from_outside_is_not_remembered),
         cmocka_unit_test(changed_file_is_probed_anew),
         cmocka_unit_test(fresh_registry_probes_anew_and_remembers_that),
         cmocka_unit_test(emptied_cache_means_probing_anew),
