@@ -1,10 +1,11 @@
-/* Blocks by address: one part of a device's book. */
+/* Hash table of blocks by address: one shelf of a device's allocation table. */
 #include "memory.h"
 
 #include "base/alloc.h"
 #include "base/checked.h"
 
-/* Addresses differ in the middle; the top bits of this in all of theirs. */
+/* Multiplicative hash: addresses differ mostly in their middle bits, the product in its top
+ * bits. */
 static uint64_t hash(const void *address)
 {
     return (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
@@ -40,7 +41,7 @@ tni_block *tni_shelf_find(const tni_shelf *shelf, const void *address)
     return block;
 }
 
-/* Doubles the buckets. Without memory for it their chains grow instead. */
+/* Doubles the buckets. If there is no memory for that, the chains grow instead. */
 static void grow(tni_shelf *shelf)
 {
     size_t count = shelf->bucket_count, doubled;

@@ -6,7 +6,7 @@
 
 static const char where[] = "tn_memory_copy";
 
-/* Whether all rows of a side lie at addresses that exist. */
+/* Whether the last byte of the last row is within the address space. */
 static bool fits(const tni_side *side, uint64_t bytes, uint64_t rows)
 {
     size_t span;
@@ -33,8 +33,9 @@ static tn_status check_side(const tni_side *side, const char *name, uint64_t byt
     return TN_OK;
 }
 
-/* `bytes` of *out is 0 when there is nothing to copy. Rows without a gap become one. The sides' calls
- * are left as they are: to clear them costs more than a small copy, and opening fills them in. */
+/* `bytes` of *out is 0 when there is nothing to copy. Contiguous rows are merged into one. The
+ * `call` of each side is not initialized, since clearing it costs more than a small copy; open_side
+ * fills it in. */
 static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_error *err)
 {
     if (!args || !TN_HAS(args, tn_memory_copy_args, stream))
@@ -62,14 +63,14 @@ static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_er
     return status;
 }
 
-/* From the first byte of a side to its last. */
+/* Distance from the first byte of a side to its last. */
 static uintptr_t reach(const tni_copy *copy, const tni_side *side)
 {
     return (uintptr_t)((copy->rows - 1) * side->pitch + copy->bytes - 1);
 }
 
-/* Whether a row of one side and a row of the other share a byte. Where the sides lie within each
- * other, their rows are passed in the order of their addresses. */
+/* Whether a row of one side and a row of the other share a byte. If the address ranges of the sides
+ * overlap, walks the rows of both in address order. */
 static bool overlap(const tni_copy *copy)
 {
     uintptr_t to = (uintptr_t)copy->to.at, from = (uintptr_t)copy->from.at;
@@ -117,13 +118,14 @@ tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error 
     return status ? tni_device_settle_either(call, from, where, status, &said, err) : TN_OK;
 }
 
-/* The stream that the copy uses on `device`: the one that is named, if it is of that device. */
+/* The stream that the copy uses on `device`: `named` if it belongs to that device, else the current
+ * one. */
 static tn_status stream_on(tn_device *device, tn_stream *named, tn_stream **out, tn_error *err)
 {
     return tni_stream_for(named && named->device == device ? named : NULL, device, where, out, err);
 }
 
-/* The same for a copy that the host waits for. */
+/* The same, for a copy that the host waits for. */
 static tn_status stream_to_wait_on(tn_device *device, tn_stream *named, tn_stream **out,
                                    tn_error *err)
 {
@@ -132,8 +134,8 @@ static tn_status stream_to_wait_on(tn_device *device, tn_stream *named, tn_strea
                   : tni_capture_refuse(*out, where, "the host would wait for this copy", err);
 }
 
-/* Between a device and the host's memory. Where the copy belongs to the stream of a device that
- * computes in host memory, which is the calling thread, it is done when that thread goes on. */
+/* Copies between a device and host memory. If the copy belongs to the stream of a device that
+ * computes in host memory (that stream is the calling thread), waits until the copy is complete. */
 static tn_status copy_host(const tni_copy *copy, const tn_memory_copy_args *args, tn_error *err)
 {
     tn_device *device = copy->to.device ? copy->to.device : copy->from.device;
@@ -150,8 +152,9 @@ static tn_status copy_host(const tni_copy *copy, const tn_memory_copy_args *args
     return status;
 }
 
-/* Within one platform. A row takes no stream for the default one of where the copy goes to; that of
- * where it comes from is waited for instead. */
+/* Copies between devices of one platform. For the platform, a NULL stream means the default stream
+ * of the destination device. So if the named stream is the source's default stream, the host waits
+ * for it first. */
 static tn_status copy_within(const tni_copy *copy, tn_stream *named, tn_error *err)
 {
     tn_stream *stream = NULL;
@@ -189,7 +192,7 @@ static tn_status copy_devices(const tni_copy *copy, tn_stream *named, tn_error *
     return status ? status : tni_copy_staged(copy, to, from, where, err);
 }
 
-/* A copy that a graph makes again, from and to where it was recorded. */
+/* Graph step: repeats the copy with the recorded addresses. */
 static tn_status run_step(void *object, tn_stream *stream, tn_error *err)
 {
     const tni_copy *copy = object;
@@ -231,7 +234,7 @@ static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
                          err);
 }
 
-/* The stream that the copy belongs to, if that one is being recorded; else NULL. */
+/* Returns the stream that the copy belongs to if it is being recorded, else NULL. */
 static tn_stream *recorded(const tn_memory_copy_args *args)
 {
     const tn_device *device = args->to_device ? args->to_device : args->from_device;
@@ -244,7 +247,7 @@ static tn_status open_side(tni_side *side, tn_error *err)
     return side->device ? tni_device_open(side->device, where, &side->call, err) : TN_OK;
 }
 
-/* A stream that is named is of one of the sides, and of its device's present life. */
+/* A named stream must belong to one of the two devices, and to that device's current epoch. */
 static tn_status check_stream(const tn_memory_copy_args *args, tn_error *err)
 {
     tn_stream *same = args->stream;

@@ -5,13 +5,13 @@
 
 static const char where[] = "tn_memory_fill";
 
-/* What is filled; `bytes` is not 0. */
+/* A fill operation; `bytes` is not 0. */
 typedef struct fill {
-    tn_device *device; /* NULL: the host's memory */
+    tn_device *device; /* NULL: host memory */
     tni_call call;
     char *to;
     uint64_t bytes;
-    unsigned char pattern[8]; /* its bytes as they lie in memory */
+    unsigned char pattern[8]; /* in memory byte order */
     uint32_t pattern_bytes;
     uint64_t word;
 } fill;
@@ -62,7 +62,7 @@ static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error 
     return TN_OK;
 }
 
-/* Doubles what is filled until it is a piece that the nearest cache holds, then repeats that. */
+/* Doubles the filled part up to a piece that fits the L1 cache, then repeats that piece. */
 static void fill_host(const fill *f, char *to, size_t bytes)
 {
     enum { PIECE = 4096 };
@@ -93,7 +93,7 @@ static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *e
     return tni_device_settle(&f->call, where, status, &said, err);
 }
 
-/* The host fills a stage once and copies it as often as it takes. */
+/* The host fills a staging buffer once and copies it repeatedly. */
 static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
 {
     tn_status status = tni_capture_refuse(stream, where, "the host would fill this and wait", err);
@@ -121,7 +121,7 @@ static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
     return status ? status : last;
 }
 
-/* Whether the platform fills by itself. */
+/* Whether the platform can do the fill itself. */
 static bool is_direct(const fill *f)
 {
     return f->call.row->fill && (uintptr_t)f->to % f->pattern_bytes == 0;
@@ -160,14 +160,15 @@ static tn_status record(const fill *f, tn_stream *stream, tn_error *err)
                          err);
 }
 
-/* Where it goes, if a graph is being recorded there. */
+/* Whether a graph is being recorded on the stream of the fill. */
 static bool is_recorded(const fill *f, const tn_memory_fill_args *args)
 {
     tn_stream *stream = args->stream ? args->stream : tn_stream_current(f->device);
     return stream && tni_graph_of(stream);
 }
 
-/* A row gets patterns that begin at a multiple of their size; the host takes them as they come. */
+/* The platform's fill function requires `to` to be aligned to the pattern size; the host fill does
+ * not. */
 tn_status tn_memory_fill(const tn_memory_fill_args *args, tn_error *err)
 {
     fill f;

@@ -1,10 +1,10 @@
-/* Memory of the host for a device: the platform's own where it has such, else ordinary. Nothing of
- * it is kept. */
+/* Host memory for a device: from the platform if it provides such memory (pinned), else ordinary.
+ * Freed host memory is never kept. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "memory.h"
 
-/* The block's address, from the platform when it is to be pinned. */
+/* Sets the block's address, from the platform if it provides host memory. */
 static tn_status take(const tni_call *call, tni_block *block, tn_error *out_said)
 {
     block->pinned = call->row->host_alloc != NULL;
@@ -27,7 +27,7 @@ void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
     tni_release(block);
 }
 
-/* Puts what there is on the shelf, if it is sound. */
+/* Validates the block and puts it on the shelf. */
 static tn_status enter(tni_memory *memory, uint32_t life, tni_block *block, tn_error *out_said)
 {
     if (!block->address)
@@ -43,7 +43,7 @@ static tn_status enter(tni_memory *memory, uint32_t life, tni_block *block, tn_e
                            block->address);
 }
 
-/* Counted before it is on the shelf, where the block is anyone's. */
+/* Counts the bytes before the block is on the shelf: from then on, other threads may free it. */
 static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *block, void **out,
                           tn_error *out_said)
 {
@@ -130,7 +130,7 @@ void tn_memory_host_free(tn_device *device, void *memory)
     }
     tni_memory *book = tni_memory_of(device);
     if (!book)
-        return; /* nothing was ever taken */
+        return; /* nothing was ever allocated */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         block = part(book, memory);

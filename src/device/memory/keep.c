@@ -1,20 +1,20 @@
-/* What was freed and is kept, by classes of sizes, on the shelves where it lay before.
+/* Freed blocks that are kept for reuse, by size class, on the shelf of their address.
  *
- * At most 64 MiB are kept where the device's memory is the host's or unknown, elsewhere a
- * sixteenth of it; never a block above 32 MiB. Shelves draw on that bound in larger portions than
- * they need, so that small blocks come and go without a word that all threads write to. */
+ * At most 64 MiB are kept if the device's memory is host memory or its size is unknown, else a
+ * sixteenth of its size; never a block above 32 MiB. Shelves reserve more of that bound than they
+ * need, so that small blocks come and go without writing to a word shared by all threads. */
 #include "base/alloc.h"
 #include "memory.h"
 
-/* Of classes: the first is 64 bytes, each power of two has four. */
+/* Exponents of the size classes: the first class is 64 bytes, each power of two has four. */
 enum { FIRST_POWER = 6, LAST_POWER = 25 };
 enum { PORTION = 64 << 10, MOST_UNUSED = 256 << 10 };
 TN_STATIC_ASSERT(TNI_CLASSES == (LAST_POWER - FIRST_POWER) * 4 + 1, "the last is a power of two");
 
-/* The shelf where this thread freed last: the block there is the likeliest to be in a cache. */
+/* The shelf where this thread last freed: its block is the most likely to be in a cache. */
 static _Thread_local uint32_t recent;
 
-static int32_t power_of(uint64_t number) /* below 2^32 */
+static int32_t power_of(uint64_t number) /* must be below 2^32 */
 {
     int32_t power = 0;
     for (int32_t step = 16; step > 0; step /= 2) {
@@ -32,7 +32,7 @@ int32_t tni_class_of(uint64_t bytes)
         return 0;
     if (bytes > UINT64_C(1) << LAST_POWER)
         return TNI_NO_CLASS;
-    int32_t power = power_of(bytes - 1); /* above this one, up to the next */
+    int32_t power = power_of(bytes - 1); /* 2^power < bytes <= 2^(power+1) */
     return (power - FIRST_POWER) * 4 + (int32_t)((bytes - 1) >> (power - 2)) - 3;
 }
 
@@ -60,8 +60,8 @@ static bool draw(tni_memory *memory, int64_t bytes)
     return true;
 }
 
-/* Counts bytes that a shelf is to keep, or keeps no longer; false when the bound forbids it. With
- * the lock held. */
+/* Adds bytes (may be negative) to what the shelf keeps. Returns false if the bound forbids it. Must
+ * be called with the lock held. */
 static bool count_kept(tni_memory *memory, tni_shelf *shelf, int64_t bytes)
 {
     int64_t kept = atomic_load_explicit(&shelf->kept, memory_order_relaxed) + bytes;
@@ -111,7 +111,8 @@ bool tni_keep_put(tni_memory *memory, tni_shelf *shelf, tni_block *block)
     return true;
 }
 
-/* The block kept last of its class on one shelf, off its list, or NULL. With the lock held. */
+/* Removes the last kept block of the class from its list on one shelf and returns it, or NULL. Must
+ * be called with the lock held. */
 static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
 {
     tni_block *block = memory->kept_blocks[number][size_class];
@@ -122,7 +123,7 @@ static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
     return block;
 }
 
-/* Blocks of an earlier life stay for the reset that is about to take them. */
+/* Leaves blocks of an earlier epoch to the reset that is about to remove them. */
 static void *take_from(tni_memory *memory, uint32_t number, uint32_t life, int32_t size_class,
                        uint64_t bytes, uint8_t label)
 {

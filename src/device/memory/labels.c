@@ -1,10 +1,10 @@
-/* Who holds a device's memory. */
+/* Memory held per label. */
 #include "memory.h"
 
-/* What a row counts that is no label's: below 0 whatever is added to it for a moment. */
+/* The count of a free row. Stays negative while others briefly add to it. */
 #define FREE INT64_MIN
 
-/* A label's text, ended and filled up with zeros. */
+/* A label's text, NUL-terminated and padded with zeros. */
 typedef struct spelling {
     uint64_t words[TNI_LABEL_WORDS];
 } spelling;
@@ -52,8 +52,8 @@ static uint32_t hash(const spelling *text)
     return (uint32_t)(hash >> 32);
 }
 
-/* The label's row, or TNI_LABEL_NONE and the slot where it would be. Half of the slots are free, so
- * that the search ends. Without the lock it may miss a row while others are rearranged. */
+/* Returns the label's row, or TNI_LABEL_NONE and the slot to insert it at. Half of the slots are
+ * empty, so the search ends. Without the lock, may miss a row while the table is rebuilt. */
 static uint8_t look_up(const tni_labels *labels, const spelling *text, uint32_t *out_slot)
 {
     for (uint32_t i = hash(text);; i++) {
@@ -65,7 +65,8 @@ static uint8_t look_up(const tni_labels *labels, const spelling *text, uint32_t 
     }
 }
 
-/* Counts on a row, if it still is the label's: it can be no other's as long as it counts bytes. */
+/* Adds to a row's count if the row still belongs to the label: a row with a count above 0 cannot be
+ * reassigned. */
 static bool hold(tni_labels *labels, uint8_t row, const spelling *text, int32_t kind, int64_t bytes)
 {
     _Atomic int64_t *count = &labels->rows[row].bytes[kind];
@@ -75,7 +76,7 @@ static bool hold(tni_labels *labels, uint8_t row, const spelling *text, int32_t 
     return false;
 }
 
-/* Takes a row from a label on which nothing is counted; with the lock held. */
+/* Frees a row if its count is 0. Must be called with the lock held. */
 static bool clear(tni_labels *labels, uint8_t row)
 {
     int64_t none = 0;
@@ -105,7 +106,7 @@ static void enter(tni_labels *labels, uint8_t row)
         atomic_store_explicit(&labels->slots[slot], row, memory_order_release);
 }
 
-/* Frees every row on which nothing is counted; with the lock held. */
+/* Frees every row whose count is 0. Must be called with the lock held. */
 static void sweep(tni_labels *labels)
 {
     bool any = false;
@@ -126,10 +127,10 @@ static uint8_t find_free(const tni_labels *labels)
     uint8_t row = 1;
     while (row <= TNI_LABELS && !is_free(labels, row))
         row++;
-    return row; /* TNI_LABEL_OTHERS when there is none */
+    return row; /* TNI_LABEL_OTHERS if no row is free */
 }
 
-/* A row for the label, which has none; with the lock held. */
+/* Assigns a row to a label that has none. Must be called with the lock held. */
 static uint8_t add(tni_labels *labels, const spelling *text)
 {
     uint8_t row = find_free(labels);

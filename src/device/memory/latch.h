@@ -1,6 +1,6 @@
-/* A lock that is held for a few instructions. Taking and leaving it free costs half of what a mutex
- * costs in a process with threads; whoever finds it taken for long sleeps, as its holder may be off
- * the processor. Zeroed is free. */
+/* A lock that is held for a few instructions only. An uncontended lock and unlock costs half of
+ * what a mutex costs in a multi-threaded process. A waiter that spins for long sleeps, because the
+ * holder may have been descheduled. A zeroed latch is unlocked. */
 #ifndef TNI_DEVICE_LATCH_H
 #define TNI_DEVICE_LATCH_H
 
@@ -11,7 +11,7 @@ typedef struct tni_latch {
     _Atomic bool taken;
 } tni_latch;
 
-void tni_latch_wait(tni_latch *latch); /* until it is the caller's */
+void tni_latch_wait(tni_latch *latch); /* returns once the caller holds it */
 
 static inline void tni_latch_lock(tni_latch *latch)
 {

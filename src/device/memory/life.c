@@ -1,11 +1,11 @@
-/* A device's memory as a whole: made at the first need, ended with the device, forgotten at a reset, and brought
- * through fork(). */
+/* Lifetime of a device's memory: created on first use, destroyed with the device, emptied at a
+ * reset, and kept consistent across fork(). */
 #include "base/alloc.h"
 #include "memory.h"
 #include "os/fork.h"
 
-/* A memory comes onto the list at its first use and not when it is made: devices are made under
- * locks for which a fork may be waiting. */
+/* A memory is put on the list at its first use, not when it is created: devices are created under
+ * locks that a fork may be waiting for. */
 static tni_mutex living_lock = TNI_MUTEX_INIT;
 static tni_memory *living;
 
@@ -87,7 +87,7 @@ tni_memory *tni_memory_of(tn_device *device)
     tni_memory *made = create(device);
     if (made && atomic_compare_exchange_strong(&device->memory, &memory, made))
         return made;
-    tni_release(made); /* another thread was first, or there is no memory */
+    tni_release(made); /* another thread was first, or out of memory */
     return memory;
 }
 
@@ -96,8 +96,8 @@ static bool is_pinned(const tni_block *block)
     return block->pinned;
 }
 
-/* Takes a list of blocks out of every statistic, and gives each back by `call`, or forgets it for
- * NULL. */
+/* Removes a list of blocks from all statistics, and returns each to the platform by `call`; NULL:
+ * only forgets it. */
 static void drop_blocks(tni_memory *memory, tni_block *taken, const tni_call *call)
 {
     for (tni_block *block = taken, *under; block; block = under) {
@@ -125,7 +125,7 @@ static void drop_shelf(tni_memory *memory, size_t number, const tni_call *call)
     drop_blocks(memory, taken, call);
 }
 
-/* Host memory: that of the platform's own, or all of it. */
+/* Drops host memory: all of it, or only the platform's. */
 static void drop_host(tni_memory *memory, bool all, const tni_call *call)
 {
     tni_shelf *shelf = &memory->host_shelf;
@@ -155,9 +155,9 @@ void tni_memory_destroy(tni_memory *memory)
     tni_release(memory);
 }
 
-/* What it takes out it subtracts, so that an allocation that another thread is at stays counted
- * until it finds that its life is over. The limit is a wish of the program's and stays; so does
- * host memory that is not the platform's. */
+/* Subtracts what it removes, so that an allocation in progress on another thread stays counted
+ * until it finds its epoch has ended. The limit stays, as it was set by the program; so does host
+ * memory that is not the platform's. */
 void tni_memory_forget(tni_memory *memory)
 {
     if (!memory)

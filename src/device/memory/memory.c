@@ -1,4 +1,4 @@
-/* Allocation from devices, at once and in the order of a stream. */
+/* Allocation of device memory, immediate and stream-ordered. */
 #include "memory.h"
 
 #include "base/alloc.h"
@@ -10,13 +10,14 @@ typedef struct request {
     const char *where;
     tni_memory *memory;
     tni_call call;
-    const tn_stream *stream; /* in whose order the platform gives it; NULL: it is there at once */
+    const tn_stream *stream; /* for stream-ordered allocation; NULL: immediate */
     uint64_t bytes;
     uint8_t label;
-    uint32_t life; /* of the memory, when it was made */
+    uint32_t life; /* epoch of the memory when the request was made */
 } request;
 
-/* The platform has memory in the order of streams. Rows of before there was such a thing end earlier. */
+/* Whether the platform has stream-ordered allocation. Rows of older modules end before these
+ * fields. */
 static bool has_order(const tn_platform_row *row)
 {
     return TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_alloc_on;
@@ -32,7 +33,7 @@ static tn_status ask(const request *r, tni_block *block, tn_error *out_said)
                                                &block->address, out_said);
 }
 
-/* For what is given back before anyone had it. */
+/* Returns memory to the platform that the caller never received. */
 static void unask(const request *r, void *address)
 {
     tn_error said;
@@ -43,8 +44,8 @@ static void unask(const request *r, void *address)
         r->call.row->memory_free(r->call.self, r->call.device, address);
 }
 
-/* Takes `room` from the platform. When it has none, what is kept is given back, and what was asked
- * for is tried once more, to the byte. What is in the order of a stream is never kept: who frees it may be
+/* Allocates `room` bytes from the platform. If it is out of memory, releases what is kept and
+ * retries once with the exact size. Stream-ordered memory is never kept: whoever frees it may be
  * ahead of the stream. */
 static tn_status ask_twice(const request *r, tni_block *block, tn_error *out_said)
 {
@@ -66,7 +67,7 @@ static tn_status ask_twice(const request *r, tni_block *block, tn_error *out_sai
     return ask(r, block, out_said);
 }
 
-/* Puts what the platform gave on its shelf, if it is sound. */
+/* Validates what the platform returned and puts it on its shelf. */
 static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
 {
     tni_shelf *shelf = tni_memory_shelf(r->memory, block->address);
@@ -98,9 +99,9 @@ static tn_status take_new(const request *r, void **out, tn_error *out_said)
         return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "", "the host has no memory for its book");
     *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
     tn_status status = ask_twice(r, block, out_said);
-    void *address = block->address; /* on its shelf the block is anyone's */
+    void *address = block->address; /* once on its shelf, other threads may free the block */
     if (!status) {
-        (void)tni_device_described(r->call.of); /* its size bounds what is kept */
+        (void)tni_device_described(r->call.of); /* the memory size bounds what is kept */
         status = enter(r, block, out_said);
     }
     if (status)
@@ -110,8 +111,8 @@ static tn_status take_new(const request *r, void **out, tn_error *out_said)
     return status;
 }
 
-/* From the platform; for want of memory with what can be said about it, when the request counts no
- * longer. */
+/* Allocates from the platform. On failure undoes the counts first; TN_OUT_OF_MEMORY then gets a
+ * detailed message. */
 static tn_status allocate_new(const request *r, void **out, tn_error *err)
 {
     tni_memory *memory = r->memory;
@@ -145,7 +146,7 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
     return TN_OK;
 }
 
-/* `stream` is one that may order it, or NULL. */
+/* `stream`: for stream-ordered allocation, or NULL. */
 static tn_status take(tn_device *device, const tn_stream *stream, const char *where, uint64_t bytes,
                       const char *label, void **out, uint32_t *out_life, tn_error *err)
 {
@@ -184,7 +185,8 @@ tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, 
     return status ? status : tni_memory_take(device, bytes, label, out, &life, err);
 }
 
-/* The stream that memory is ordered on: `stream`, or for NULL the current one of the current device. */
+/* Returns the stream to order on: `stream`, or for NULL the current stream of the current
+ * device. */
 static tn_status open_order(tn_stream *stream, const char *where, tn_stream **out, tn_error *err)
 {
     static const char why[] = "memory that a graph uses is taken before it and freed after it";
@@ -215,16 +217,16 @@ tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *labe
     return tni_trail_tell(stream, status, err);
 }
 
-/* What a free does, found out under the shelf's lock. */
+/* Result of a free, determined under the shelf's lock. */
 typedef struct farewell {
-    bool held;        /* else it is none of the program's */
-    bool freed;       /* and it was, as it is kept */
-    tni_block *block; /* off its shelf, or NULL */
+    bool held;        /* false: not an allocation in use */
+    bool freed;       /* it was freed before and is kept */
+    tni_block *block; /* removed from its shelf, or NULL */
     int64_t bytes;
     uint8_t label;
 } farewell;
 
-/* `life` is that of the block which is meant; NULL: whichever has the address. */
+/* `life` is the expected epoch of the block; NULL: any. */
 static farewell part(tni_memory *memory, const void *address, const uint32_t *life, bool may_keep)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, address);
@@ -249,7 +251,8 @@ static farewell part(tni_memory *memory, const void *address, const uint32_t *li
     return out;
 }
 
-/* The platform did not take it back: it is held as before, unless a reset took it meanwhile. */
+/* The platform did not free the block: puts it back in use. Returns false if a reset ended its
+ * epoch. */
 static bool put_back(tni_memory *memory, tni_block *block)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, block->address);
@@ -268,7 +271,7 @@ static void uncount(tni_memory *memory, const farewell *done)
     tni_memory_unreserve(memory, done->bytes);
 }
 
-/* What is freed is none of the program's. */
+/* Reports a free of memory that is not in use. */
 static tn_status tell_wrong(tni_memory *book, const void *memory, const farewell *done,
                             const char *where, tn_error *err)
 {
@@ -288,7 +291,7 @@ static tn_status give(tn_device *device, void *memory, const uint32_t *life, con
     farewell done = {.held = false};
     tni_memory *book = tni_memory_of(device);
     if (!book)
-        return TN_OK; /* nothing was ever taken */
+        return TN_OK; /* nothing was ever allocated */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         done = part(book, memory, life, usable);
@@ -317,7 +320,8 @@ void tn_memory_free(tn_device *device, void *memory)
         (void)give(device, memory, NULL, "", NULL);
 }
 
-/* By the platform, in the stream's order. What a loss is heard of with is gone all the same. */
+/* Frees on the platform in stream order. If that reports TN_DEVICE_LOST, the memory counts as
+ * freed. */
 static tn_status give_in_order(const tn_stream *stream, const tni_call *call, void *memory,
                                const char *where, tn_error *err)
 {
@@ -337,7 +341,7 @@ static tn_status give_in_order(const tn_stream *stream, const tni_call *call, vo
     return tni_device_settle(call, where, status, &said, err);
 }
 
-/* By waiting for the stream, where there is one to wait for. */
+/* Waits for the stream, if the platform has streams, then frees. */
 static tn_status give_after(const tn_stream *stream, const tni_call *call, void *memory,
                             const char *where, tn_error *err)
 {

@@ -1,4 +1,4 @@
-/* What a program is told when there is no memory for it. */
+/* The error message for running out of memory. */
 #include "base/words.h"
 #include "memory.h"
 
@@ -26,7 +26,7 @@ static size_words signed_size_of(int64_t bytes)
     return size_of(bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-/* Bytes of each label; of what has none it is the rest of `held`. */
+/* Bytes of each label; unlabelled memory is the rest of `held`. */
 static void read_rows(const tni_labels *labels, int32_t kind, int64_t held,
                       int64_t out[TNI_LABEL_ROWS])
 {
@@ -69,7 +69,7 @@ tni_memory_words tni_labels_words(const tni_labels *labels, int32_t kind, int64_
     return out;
 }
 
-/* "3.1 GiB of 16.0 GiB free", as far as the platform tells. */
+/* "3.1 GiB of 16.0 GiB free", as far as the platform reports it. */
 static tni_memory_words free_words(const tn_device *device)
 {
     tni_memory_words out = {"free unknown"};
@@ -106,7 +106,7 @@ static tni_memory_words host_words(int64_t held)
     return out;
 }
 
-/* What was said about it, as the end of a line. */
+/* The message of `said`, as the end of a line. */
 static tni_memory_words further_words(const tn_error *said)
 {
     tni_memory_words out = {""};

@@ -1,12 +1,12 @@
-/* Through host memory: where no platform copies directly. */
+/* Copies through host memory, where no platform can copy directly. */
 #include "base/alloc.h"
 #include "device/stream/stream.h"
 #include "memory.h"
 
-/* A piece is copied from one half while the next one comes into the other. */
+/* Double buffering: one half is copied out while the next piece is copied into the other. */
 enum { HALF = TNI_STAGE_BYTES / 2 };
 
-/* A reset took away what was pinned before it. */
+/* A reset released all memory pinned before it. */
 static bool is_gone(const tni_memory *memory, const tni_stage *stage)
 {
     return stage->pinned && stage->life != atomic_load(&memory->life);
@@ -21,7 +21,7 @@ static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *
     tni_release(stage);
 }
 
-/* Pinned memory, if the platform has such and now. */
+/* Pinned memory, or NULL if the platform has none now. */
 static char *take_pinned(const tni_call *call, const char *where)
 {
     void *bytes = NULL;
@@ -101,7 +101,7 @@ void tni_stage_end(tni_memory *memory, const tni_call *call)
     }
 }
 
-/* How far a copy has come: whole rows that fit a half, or part of one that does not. */
+/* Progress of a copy: whole rows if a row fits a half, else parts of a row. */
 typedef struct place {
     uint64_t row;
     uint64_t offset;
@@ -126,8 +126,8 @@ static void next_piece(const tni_copy *copy, place *at, tni_copy *out)
         *at = (place){.row = at->row + 1};
 }
 
-/* One piece from its device to the stage, waited for; and from there to the other device, queued
- * behind the piece before it, whose half is then free. */
+/* Copies one piece from its device to the staging buffer and waits; then waits for the previous
+ * piece, which frees its half, and queues the copy to the other device. */
 static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
                       tn_stream *from_stream, tn_error *err)
 {
@@ -143,8 +143,8 @@ static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
     return status ? status : tni_copy_call(&out, to_stream, err);
 }
 
-/* What the stream waits for may be what makes the bytes that are copied: it comes before them. When a
- * piece fails it may be on its way in still, when the last wait does, on its way out. */
+/* Waits for to_stream first: it may be waiting for the work that produces the source bytes. If a
+ * piece fails, the copy in may still be running; if the last wait fails, the copy out. */
 tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
                           const char *where, tn_error *err)
 {

@@ -1,4 +1,4 @@
-/* What is counted of a device's memory, and its limit. */
+/* Statistics of a device's memory, and its limit. */
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "memory.h"
@@ -27,7 +27,7 @@ void tni_memory_peak(tni_memory *memory, int64_t sum)
         continue;
 }
 
-/* Written first and compared after, against an allocation meanwhile that saw the old peak. */
+/* Stores first and compares afterwards, in case a concurrent allocation saw the old peak. */
 void tn_memory_peak_reset(tn_device *device)
 {
     tni_memory *memory = device ? tni_memory_so_far(device) : NULL;
@@ -50,7 +50,7 @@ static tn_memory_stats read_stats(const tni_memory *memory)
         read.count += atomic_load(&memory->shelves[i].count);
         read.allocations += atomic_load(&memory->shelves[i].allocations);
     }
-    if (read.peak < read.current) /* an allocation is about to say so */
+    if (read.peak < read.current) /* an allocation is about to update it */
         read.peak = read.current;
     return read;
 }
@@ -71,7 +71,7 @@ tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_
     return TN_OK;
 }
 
-/* What is kept counts against a limit too: it is given back when it would not fit below. */
+/* Kept blocks count against the limit too: they are released if they would exceed it. */
 tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
 {
     static const char where[] = "tn_memory_limit_set";
