@@ -34,7 +34,7 @@ void tn_context_release(tn_context *context)
     tni_release(context);
 }
 
-/* All but the rules, which are still those of `from` and not counted. */
+/* Copies all but the rules: those are borrowed from `from`, without a reference. */
 static tn_context *copy(const tn_context *from, int32_t depth)
 {
     tn_context *made_one = tni_alloc(sizeof *made_one);
@@ -56,12 +56,13 @@ static void set(tn_context *context, const tni_setting_row *row, const tn_change
 {
     int64_t value = row->kind < TN_VALUE_ORDER ? change->value : 0;
     if (row->kind == TN_VALUE_ORDER)
-        (void)tni_order_parse(row, change->text, &value, "", NULL); /* was checked */
+        (void)tni_order_parse(row, change->text, &value, "", NULL); /* already validated */
     context->value[change->setting] = value;
     context->level[change->setting] = (uint8_t)level;
 }
 
-/* One change, or those that a view stands for. Whether rules follow from it goes into *out_rules. */
+/* Applies one change, or those that a view expands to. Sets *out_rules to true if the change writes
+ * rules. */
 static tn_status apply(tn_context *context, const tn_change *change, int32_t level,
                        const char *where, bool *out_rules, tn_error *err)
 {

@@ -1,5 +1,5 @@
-/* Settings of which the process has one value, and that something below the settings goes by: threads
- * of loops, whose they are, and the level of instructions. */
+/* Settings that have one value per process and are applied to lower layers: the number of threads
+ * of parallel loops, whether OpenMP runs them, and the instruction set limit. */
 #include "os/cpu.h"
 #include "os/cpu_level.h"
 #include "os/parallel.h"
@@ -7,7 +7,7 @@
 #include "reader.h"
 #include "table.h"
 
-/* The limit's word, NULL for none. */
+/* Name of the instruction set limit, NULL for none. */
 static const char *level_of(const tn_context *context)
 {
     int64_t value = context->value[TN_SETTING_CPU_ISA_MASK];
@@ -75,8 +75,8 @@ size_t tn_cpu_features(char *out, size_t size)
     return tni_cpu_features_write(tni_cpu_told(), out, out ? size : 0);
 }
 
-/* The word of a level as the setting spells it, which has one spelling of those that the limit takes;
- * -1 for none. */
+/* Returns the setting's number of a level, -1 if unknown. The limit accepts several spellings of a
+ * level, of which the setting has one. */
 static int64_t level_number(const char *level)
 {
     const tni_word_list *words = tni_setting_row_of(TN_SETTING_CPU_ISA_MASK)->words;

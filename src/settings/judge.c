@@ -6,22 +6,22 @@ static const int32_t says[] = {
     [TN_FORBID] = TNI_JUDGED_FORBIDDEN,
 };
 
-/* Where two things are said of one candidate, the heavier one holds. */
+/* If several verdicts apply to one candidate, the one with the largest weight wins. */
 static const int32_t weights[] = {
     [TNI_JUDGED_FREE] = 0,     [TNI_JUDGED_PREFERRED] = 1,   [TNI_JUDGED_AVOIDED] = 2,
     [TNI_JUDGED_REQUIRED] = 3, [TNI_JUDGED_PASSED_OVER] = 4, [TNI_JUDGED_FORBIDDEN] = 5,
 };
 
-/* What is judged on its own: a candidate by one kind, by hard rules or by soft ones. */
+/* One independent judgement: a candidate, by one kind of selector, by hard or by soft rules. */
 typedef struct question {
     const tni_rules *rules;
     const tni_candidate *candidate;
     int32_t kind;
     bool soft;
-    tn_setting but; /* the row that is not heard; -1: none */
+    tn_setting but; /* setting whose rules are ignored; -1: none */
 } question;
 
-/* Of rules that say the same, the first in the list holds. */
+/* Of rules with the same verdict, the first in the list is reported. */
 static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
 {
     if (out->rule && weights[says_it] < weights[out->says])
@@ -32,7 +32,8 @@ static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
     out->rule = rule;
 }
 
-/* Other rows than the list of rules permit only to take the place of what they said farther away. */
+/* Only permits of TN_SETTING_RULES count. Other settings write permits only to shadow their own
+ * farther values. */
 static bool permits(const tni_rule *rule)
 {
     return rule->strength == TN_PERMIT && rule->setting == TN_SETTING_RULES;
@@ -49,14 +50,15 @@ bool tni_rule_is_of_members(const tni_rule *rule)
            rule->setting <= TN_SETTING_CUDA_SDP_PRIORITY;
 }
 
-/* Members are a kind of their own: who asks for a backend has said nothing of them. */
+/* Members are a separate kind: a request for a backend says nothing about them. */
 static int32_t kind_of(const tni_rule *rule)
 {
     return tni_rule_is_of_members(rule) ? TNI_SELECT_MEMBER : rule->selector.kind;
 }
 
-/* A name alone has a say in every kind; in the one of its own it only requires, and of members, as of
- * backends, it only permits. */
+/* Whether a rule applies to the question. A bare name applies to every kind; to its own kind
+ * (TNI_SELECT_ANY) only as a requirement. To members, bare names and backends apply only as
+ * permits. */
 static bool has_say(const tni_rule *rule, const question *q)
 {
     int32_t kind = kind_of(rule);
@@ -78,7 +80,7 @@ static bool matches_by(const tni_rule *rule, const question *q)
     return tni_selector_matches(&selector, q->candidate);
 }
 
-/* Whether one of the first `nearer` rules permits all that `rule` speaks of. */
+/* Whether one of the first `nearer` rules permits everything that `rule` can match. */
 static bool is_taken_back(const tni_rules *rules, size_t nearer, const tni_rule *rule)
 {
     for (size_t i = 0; i < nearer; i++) {
@@ -98,8 +100,8 @@ static size_t depth_end(const tni_rules *rules, size_t begin)
     return end;
 }
 
-/* What the rules of the depth that begins here say, with those that are shadowed or without; out->rule
- * is NULL for nothing. */
+/* Evaluates the rules of the depth that begins at `begin`, with or without the shadowed ones.
+ * out->rule is NULL if none applies. */
 static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *out)
 {
     const tni_rule *required = NULL;
@@ -124,7 +126,7 @@ static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *
         weigh(required, TNI_JUDGED_PASSED_OVER, out);
 }
 
-/* Most questions are none of anyone's business. */
+/* Early exit: to most questions no rule applies. */
 static bool concerns_anyone(const question *q)
 {
     size_t count = tni_rules_count(q->rules), i = 0;
@@ -149,7 +151,8 @@ static void answer(const question *q, tni_judgement *out)
     }
 }
 
-/* The place of the nearest rule that prefers it, those of members apart. */
+/* Sets the rank to the index of the nearest rule that prefers the candidate other than as a member,
+ * or of `nearest` if there is none. */
 static void rank(const tni_rules *rules, const tni_judgement *by, const tni_rule *nearest,
                  tni_judgement *out)
 {

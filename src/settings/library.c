@@ -16,7 +16,7 @@ static struct {
     size_t count;
     size_t capacity;
     size_t records_seen;
-    bool knows; /* those that Tenon knows are in */
+    bool knows; /* the libraries that Tenon knows are in the set */
 } set = {.lock = TNI_MUTEX_INIT, .changed = TNI_CONDITION_INIT};
 
 void tni_libraries_lock(void)
@@ -41,7 +41,7 @@ void tni_libraries_wake(void)
 
 static void in_child(void)
 {
-    tni_condition_init(&set.changed); /* those who waited on it are gone */
+    tni_condition_init(&set.changed); /* the threads that waited on it do not exist in the child */
     tni_libraries_unlock();
 }
 
@@ -53,7 +53,7 @@ void tni_libraries_watch_forks(void)
     tni_fork_watch(&hook);
 }
 
-/* With the lock held: where the name is, or would be. */
+/* Returns the index of the name, or where to insert it. Must be called with the lock held. */
 static size_t place_of(const char *name)
 {
     size_t low = 0, high = set.count;
@@ -73,7 +73,7 @@ static tn_library *look_up(const char *name)
     return at < set.count && strcmp(set.items[at]->name, name) == 0 ? set.items[at] : NULL;
 }
 
-/* Into the list, which has room. */
+/* Inserts into the list, which must have room. */
 static void insert(tn_library *library)
 {
     size_t at = place_of(library->name);
@@ -88,7 +88,7 @@ static bool reserve(size_t more)
                              sizeof *set.items);
 }
 
-/* With the lock held, as all below. */
+/* Adds the libraries that Tenon knows. This and the next two must be called with the lock held. */
 static bool take_in_known(void)
 {
     const tni_library_known *known = tni_libraries_known;
@@ -103,7 +103,7 @@ static bool take_in_known(void)
     return libraries != NULL;
 }
 
-/* A module's row, and the handle for a name that is new. */
+/* A module's row, and the handle in case the name is new. */
 typedef struct arrival {
     tni_library_offer offer;
     tn_library library;
@@ -123,7 +123,7 @@ static void publish(arrival *a)
     *end = &a->offer;
 }
 
-/* All of a record's rows or, for want of memory, none. */
+/* Adds all of a record's rows; returns false and adds none if out of memory. */
 static bool take_in(const tni_record *record)
 {
     const tn_library_row *const *rows = record->table ? record->table->libraries : NULL;
@@ -140,7 +140,7 @@ static bool take_in(const tni_record *record)
     return arrivals != NULL;
 }
 
-/* Takes in what the registry found since; discovers first. */
+/* Discovers modules, then adds what the registry found since the last call. */
 static tn_status catch_up(tn_error *err)
 {
     tni_registry *registry;
@@ -161,8 +161,8 @@ static tn_status catch_up(tn_error *err)
     return fits ? TN_OK : tni_no_memory(err, "libraries", "their list");
 }
 
-/* The rule of platforms: the latest that the program put in the place of others, else the first
- * that is ready, else the first. */
+/* The same rule as for platforms: the last ready one that the program registered as a replacement,
+ * else the first ready one, else the first. */
 tni_library_offer *tni_library_served(const tn_library *library)
 {
     tni_library_offer *best = NULL;
@@ -215,7 +215,7 @@ static const char *other_name(const tn_library *library)
     return offer ? offer->row->other : NULL;
 }
 
-/* By its own name before another's. */
+/* Looks up a library by its own name first, then by the other name of any library. */
 static const tn_library *find(const char *name)
 {
     const tn_library *library = look_up(name);

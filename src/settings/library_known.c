@@ -1,6 +1,6 @@
 #include "library.h"
 
-/* Files are named where they can be looked for. */
+/* Files are named only on systems where they can be looked for. */
 #if defined(__linux__)
 #define FILES(text) (text)
 #else
@@ -28,7 +28,7 @@ const tni_library_known tni_libraries_known[] = {
     {"cpu", "cpu", "the processor", NULL, NULL, NULL, TNI_LIBRARY_PART},
     {"opt_einsum", "", "the order in which einsum contracts", NULL, NULL, NULL, TNI_LIBRARY_PART},
 
-    /* Those that the module cpu has rows for. */
+    /* Libraries that the module cpu has rows for. */
     {"blis", "cpu", "matrix products", NULL, NULL, NULL, 0},
     {"hwloc", "cpu", "how the machine is built", NULL, NULL, NULL, 0},
     {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, TNI_LIBRARY_X86},
@@ -77,7 +77,7 @@ const tni_library_known tni_libraries_known[] = {
     {"nvrtc", "cuda", "NVIDIA's compiler at run time",
      FILES("libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2"), TOOLKIT, NULL, 0},
 
-    /* For AMD's. */
+    /* For AMD's devices. */
     {"aotriton", "rocm", "AMD's attention", FILES("libaotriton_v2.so"), "install AOTriton", NULL, 0},
     {"ck", "rocm", "AMD's Composable Kernel, which is compiled into what uses it", NULL, NULL, NULL, 0},
     {"hipblaslt", "rocm", "AMD's matrix products with epilogues",
@@ -88,7 +88,7 @@ const tni_library_known tni_libraries_known[] = {
     {"rccl", "rocm", "AMD's collectives", FILES("librccl.so.1"), ROCM, NULL, 0},
     {"rocblas", "rocm", "AMD's matrix products", FILES("librocblas.so.5|librocblas.so.4"), ROCM, NULL, 0},
 
-    /* For others'. */
+    /* For other devices. */
     {"libtpu", "tpu", "Google's driver of TPUs", FILES("libtpu.so"), "install libtpu", NULL, 0},
     {"mps", "mps", "Apple's Metal Performance Shaders", NULL, NULL, OF_APPLE, 0},
     {"opencl", "opencl", "the loader of OpenCL's drivers", FILES("libOpenCL.so.1"),

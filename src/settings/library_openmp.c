@@ -1,5 +1,5 @@
-/* OpenMP: which run-times this process has, and whether a library would bring another one. Nobody opens one
- * on purpose; compiled code brings them. */
+/* OpenMP: which runtimes this process has, and whether a library would load another one. Nobody
+ * opens a runtime explicitly; compiled code brings it in as a dependency. */
 #include "base/alloc.h"
 #include "library.h"
 #include "os/dl.h"
@@ -12,7 +12,7 @@ enum { MOST = 4 };
 
 typedef struct runtimes {
     size_t count;
-    char paths[MOST][256]; /* of the first ones */
+    char paths[MOST][256]; /* of the first MOST only */
 } runtimes;
 
 static void see(void *user, const char *path)
@@ -71,8 +71,8 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
         tell_several(&found, out);
 }
 
-/* Whether the loader would take the run-time that is here for the one that is needed: by its name, or since
- * both are the same file. */
+/* Whether the loader would use the loaded runtime for the needed one: the names are equal, or both
+ * are the same file. */
 static bool is_same(const char *loaded, const char *needed)
 {
     tni_look look = {0};
@@ -87,7 +87,7 @@ static bool is_same(const char *loaded, const char *needed)
     return same;
 }
 
-/* What a file needs that cannot be read is found out by opening it. */
+/* If the file cannot be read, its dependencies are found out by opening it. */
 static bool needs_runtime(const char *files, tn_library_state *where, tni_elf_facts *out)
 {
     tni_look look;

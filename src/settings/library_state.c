@@ -1,4 +1,4 @@
-/* How a library stands, in words. */
+/* The state of a library as text. */
 #include "context.h"
 #include "library.h"
 #include "os/file.h"
@@ -45,7 +45,7 @@ bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
     return is_here;
 }
 
-/* "; passed over /lib/x.so: ...", or "": what a look that found nothing saw on its way. */
+/* "; passed over /lib/x.so: ...", or "": the files that an unsuccessful search rejected. */
 static const char *passed_over(const tni_look *look)
 {
     const char *more = strchr(look->text, ';');
@@ -61,7 +61,7 @@ static void tell_part(tn_library_state *to)
     REASON("part of Tenon");
 }
 
-/* One that no module uses, wherever its files are. */
+/* A library that no module uses, whether its files exist or not. */
 static void tell_foreign(const tni_library_known *known, tn_library_state *to)
 {
     static const char bring[] = "put a module that offers it into a folder of `tenon modules`";
@@ -88,7 +88,8 @@ static void tell_foreign(const tni_library_known *known, tn_library_state *to)
     }
 }
 
-/* What the row itself says of where it would be taken from: it may know of more places than the loader does. */
+/* Asks the row itself where it would open the library from: it may know more places than the
+ * loader. */
 static bool tell_looked(const tni_library_offer *offer, tn_library_state *to)
 {
     const tn_library_row *row = offer->row;
@@ -173,7 +174,7 @@ static void tell_known(const tni_library_known *known, tn_library_state *to)
     }
 }
 
-/* Kernels of every module whose rows count. */
+/* Counts the kernels of all modules whose rows are in effect. */
 static int32_t count_kernels(const char *name, const char *other)
 {
     tni_registry *registry;
@@ -221,7 +222,7 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
                         "the program took back the module that offered it");
 }
 
-/* Those whose rules are about libraries whatever the operator, and those that make them talk. */
+/* Settings whose rules apply to libraries for every operator, and those for verbosity. */
 static const tn_setting read_here[] = {TN_SETTING_RULES,
                                        TN_SETTING_CUDNN_ENABLED,
                                        TN_SETTING_MKLDNN_ENABLED,

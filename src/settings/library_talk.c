@@ -1,4 +1,4 @@
-/* How much libraries tell of what they do. */
+/* Verbosity of libraries. */
 #include "base/log.h"
 #include "base/words.h"
 #include "context.h"

@@ -1,4 +1,4 @@
-/* Opening a library: once, by one thread, with no lock held around its module. */
+/* Opening a library: once, by one thread, with no lock held while its module is called. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/words.h"
@@ -10,8 +10,8 @@
 
 static const char where[] = "tn_library_try";
 
-/* A module's function runs on this thread. It may not wait for another thread's, which may be waiting for
- * what this one opens. */
+/* True while a module's function runs on this thread. The thread must not wait for another thread's
+ * trial, which may be waiting for what this one opens. */
 static _Thread_local bool opening;
 
 tn_status tni_library_sane(tn_status status, tn_error *err)
@@ -24,13 +24,13 @@ tn_status tni_library_sane(tn_status status, tn_error *err)
     return status > TN_OK && status < TN_STATUS_COUNT ? status : TN_CORRUPT;
 }
 
-/* Not a verdict: the same may succeed later. */
+/* Whether a failure is temporary: the same call may succeed later. */
 static bool is_for_now(tn_status status)
 {
     return status == TN_OUT_OF_MEMORY || status == TN_BUSY;
 }
 
-/* What the loader says ends in the row's remedy, which has a place of its own. */
+/* The loader's message ends with the row's remedy, which is stored separately. */
 static void take_reason(const char *said, const char *remedy, tni_library_trial *to)
 {
     size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
@@ -60,7 +60,7 @@ static void ask_version(const tn_library_row *row, tni_library_trial *to)
     to->version = number < 0 ? -1 : number;
 }
 
-/* Opening a file again finds it where it is, and tells where that is. */
+/* Opening a loaded file again finds the same one and returns its path. */
 static tn_status open_files(const tn_library_row *row, tni_library_trial *to, tn_error *err)
 {
     char *file = NULL;
@@ -85,7 +85,8 @@ static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, 
     return status;
 }
 
-/* With what the module has to say; what it was told by an attempt that failed has another status. */
+/* Adds the module's message, if any. A message with a failure status is left over from an earlier
+ * attempt of the module and is ignored. */
 static void say_open(const tni_library_offer *offer, tn_error *said, tni_library_trial *out)
 {
     bool says = said->status == TN_OK && said->message[0];
@@ -95,7 +96,8 @@ static void say_open(const tni_library_offer *offer, tn_error *said, tni_library
                     offer->record->name, says ? "; " : "", says ? said->message : "");
 }
 
-/* On failure *err says what is not a verdict. */
+/* On failure, which is only temporary, *err is set. A permanent failure is TN_OK, with the reason
+ * in *out. */
 static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *out, tn_error *err)
 {
     tn_error why = {0};
@@ -116,8 +118,8 @@ static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *ou
     return TN_OK;
 }
 
-/* A trial on a thread of its own: libraries may need more stack than a caller has to have (cudnnGetVersion of cuDNN 9
- * takes 64 KiB). */
+/* A trial on its own thread: libraries may need more stack than the caller has (cudnnGetVersion of
+ * cuDNN 9 takes 64 KiB). */
 typedef struct trial_thread {
     const tni_library_offer *offer;
     tni_library_trial *out;
@@ -132,7 +134,7 @@ static void run_trial_thread(void *user)
     it->status = run_trial(it->offer, it->out, it->err);
 }
 
-/* On the calling thread where the system gives no other. */
+/* Runs on the calling thread if no thread can be created. */
 static tn_status run_trial_apart(const tni_library_offer *offer, tni_library_trial *out,
                                  tn_error *err)
 {
@@ -150,13 +152,15 @@ bool tni_library_is_tried_now(const tni_library_offer *offer)
     return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
 }
 
-/* A module that asks from inside, and a task or a sink that it may be waiting for, cannot wait. */
+/* Code that a trial may depend on must not wait for it: a module that is being opened, a task, a
+ * log sink. */
 static bool may_not_wait(void)
 {
     return opening || tni_pool_inside() || tni_log_inside();
 }
 
-/* With the lock held, which it gives up meanwhile: makes sure that the offer was tried. */
+/* Makes sure that the offer was tried. Must be called with the lock held; releases it during the
+ * trial. */
 static tn_status settle(tni_library_offer *offer, tn_error *err)
 {
     tni_library_trial trial;

@@ -18,7 +18,7 @@ static void tell(const tn_context *context, tn_setting setting, char *out, size_
         snprintf(out, size, "%s", tn_level_name(level));
 }
 
-/* The row that has the value which holds for `setting`. */
+/* The setting that provides the effective value of `setting`. */
 static tn_setting source_of(const tn_context *context, tn_setting setting)
 {
     tn_setting from = setting;

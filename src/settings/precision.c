@@ -1,14 +1,14 @@
-/* float32 precision as one truth: a tree of rows, of which the nearest one that says something holds,
- * and the older switches as views of it. */
+/* float32 precision: a tree of settings, in which the nearest ancestor with a value applies, and
+ * the older switches as views of it. */
 #include "views.h"
 
 typedef struct node {
     tn_setting parent; /* -1 at the root                                  */
-    bool cuda;         /* bf16 does not reach it                          */
-    int32_t unset;     /* what holds when no row up to the root says more */
+    bool cuda;         /* an inherited bf16 means ieee here */
+    int32_t unset;     /* effective value if no setting up to the root has one */
 } node;
 
-/* The rows of precision are the table's first. */
+/* The precision settings are the first of the table. */
 static const node nodes[] = {
     [TN_SETTING_FP32_PRECISION] = {-1, false, TN_FP32_IEEE},
     [TN_SETTING_CUDA_FP32_PRECISION] = {TN_SETTING_FP32_PRECISION, true, TN_FP32_IEEE},

@@ -8,18 +8,19 @@
 
 _Atomic uint64_t tni_settings_generation;
 
-/* A reader announces what it is about to count, then looks whether that is still the published one;
- * who has published another looks for announcements before letting go. Either the reader sees the new
- * one, or it is seen. */
+/* Hazard pointers. A reader announces the context that it is about to retain, then checks that it
+ * is still the published one. A writer publishes the new context, then checks the announcements
+ * before it releases the old one. So either the reader sees the new context, or the writer sees the
+ * reader. */
 static struct {
-    tni_mutex turn; /* whose turn it is to change something */
-    tni_mutex lock; /* guards `readers`; taken within a turn, never the other way round */
+    tni_mutex turn; /* serializes changes */
+    tni_mutex lock; /* guards `readers`; lock order: `turn` before `lock` */
     tn_context *_Atomic published;
-    tn_context *retired; /* given up, but seen by a reader at that moment */
+    tn_context *retired; /* replaced while a reader was using them */
     tni_reader *readers;
-    tni_sources sources; /* its context is published again and again, and never retired */
+    tni_sources sources; /* its context may be published repeatedly, and is never retired */
     _Atomic bool frozen;
-    tni_pool *ended; /* by the first reading; or NULL */
+    tni_pool *ended; /* pool that the first read ended, or NULL */
 } process = {.turn = TNI_MUTEX_INIT, .lock = TNI_MUTEX_INIT};
 
 void tni_settings_lock(void)
@@ -42,7 +43,8 @@ static void after_fork_in_parent(void)
     tni_mutex_unlock(&process.turn);
 }
 
-/* The lock may have been held by a thread that is not here; all it guards is made anew. */
+/* The lock may have been held by a thread that does not exist in the child: reinitializes it and
+ * everything it guards. */
 static void after_fork_in_child(void)
 {
     tni_reader *reader = tni_reader_mine();
@@ -55,7 +57,8 @@ static void after_fork_in_child(void)
     tni_mutex_unlock(&process.turn);
 }
 
-/* Loops first: a turn may set the number of their threads. */
+/* Registers the hook of parallel loops first: a change may set their number of threads while it
+ * holds `turn`. */
 static void watch_forks(void)
 {
     static const tni_fork_hook hook = {before_fork, after_fork_in_parent, after_fork_in_child};
@@ -146,7 +149,7 @@ static bool is_seen(const tn_context *context)
     return false;
 }
 
-/* Lets go of what no reader is looking at. In a turn, under the lock. */
+/* Releases replaced contexts that no reader uses. Must be called with `turn` and `lock` held. */
 static void retire(tn_context *old)
 {
     tn_context **at = &process.retired;
@@ -167,7 +170,7 @@ static void retire(tn_context *old)
     }
 }
 
-/* Takes over the count of `context`. In a turn. */
+/* Takes over the caller's reference to `context`. Must be called with `turn` held. */
 static void publish(tn_context *context)
 {
     tn_context *old = atomic_exchange(&process.published, context);
@@ -230,14 +233,14 @@ tn_status tn_settings_set(const char *text, tn_error *err)
     return status ? status : tn_settings_change(&change, 1, err);
 }
 
-/* Whether the process would have another number of threads. In a turn. */
+/* Whether the context changes the number of threads. Must be called with `turn` held. */
 static bool other_threads(const tn_context *context)
 {
     const tn_context *now = atomic_load(&process.published);
     return now->value[TN_SETTING_CPU_THREADS] != context->value[TN_SETTING_CPU_THREADS];
 }
 
-/* Whether nothing is left that was set for the process once `setting` is forgotten, or all with -1. */
+/* Whether no process-level value remains once `setting` (-1: all) is reset. */
 static bool is_last(const tn_context *now, tn_setting setting)
 {
     const tn_change change = {.setting = setting};
@@ -252,7 +255,7 @@ static bool is_last(const tn_context *now, tn_setting setting)
     return true;
 }
 
-/* What is left needs no memory when it is what was read. */
+/* If no process-level value remains, reuses the context that was read, which needs no memory. */
 static tn_status reset(tn_setting setting, const char *where, tn_error *err)
 {
     tn_context *made = NULL;

@@ -1,23 +1,23 @@
-/* Who reads which settings: told by the lists that readers go by, never typed beside a row. */
+/* Which component reads which settings, from the lists that the components use themselves. */
 #ifndef TNI_SETTINGS_READER_H
 #define TNI_SETTINGS_READER_H
 
 #include "tenon/setting.h"
 
-/* Someone who reads; `name` is what reports show. */
+/* A component that reads settings; `name` is shown in reports. */
 typedef struct tni_setting_reader {
     const char *name;
     const tn_setting *settings; /* ended by -1 */
 } tni_setting_reader;
 
-/* All of them, ended by NULL: constant, so that who reads what is known before anyone has. The
- * highest floor has the list, as it knows those of all floors. */
+/* All readers, ended by NULL. Constant, so that it is known before the first read. Defined in the
+ * highest layer, which knows the readers of all layers. */
 extern const tni_setting_reader *const tni_setting_readers[];
 
-/* Threads of loops and levels of instructions. */
+/* Threads of parallel loops and the instruction set limit. */
 extern const tni_setting_reader tni_cpu_reader;
 
-/* Whether a library may be taken at all: tn_library_state.enabled. */
+/* Whether a library may be used at all: tn_library_state.enabled. */
 extern const tni_setting_reader tni_library_reader;
 
 #endif

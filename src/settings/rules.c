@@ -7,7 +7,7 @@
 
 static const char where[] = "rules";
 
-/* One block: this, the rules, then their texts. */
+/* One allocation: this, the rules, then their texts. */
 struct tni_rules {
     _Atomic int64_t references;
     size_t count;
@@ -54,12 +54,12 @@ const tni_rule *tni_rules_at(const tni_rules *rules, size_t index)
     return index < tni_rules_count(rules) ? &rules->items[index] : NULL;
 }
 
-/* A list that is being written. */
+/* A list under construction. */
 typedef struct draft {
     tni_rules *rules;
     char *texts;
-    size_t first; /* rule of the edited depth */
-    size_t added; /* the first that is new    */
+    size_t first; /* first rule of the edited depth */
+    size_t added; /* first new rule */
 } draft;
 
 static const char *put_text(draft *to, const char *text)
@@ -100,8 +100,8 @@ static size_t count_staying(const tni_rules *base, const tni_rules_edit *edit)
     return stay;
 }
 
-/* The most bytes that texts can take: neither the canonical form nor op and name together are longer
- * than what was written. */
+/* Upper bound of the bytes of all texts: the canonical form is not longer than the original, and
+ * neither are op and name together. */
 static bool measure_texts(const tni_rules *base, const tni_rules_edit *edit, size_t *out)
 {
     size_t bytes = base ? base->text_bytes : 0, one;
@@ -130,7 +130,8 @@ static tni_rules *allocate(size_t count, size_t text_bytes)
     return rules;
 }
 
-/* The wish's whole selector. One that is too long for any is cut, but stays too long. */
+/* The complete selector of a request. One that is too long is truncated, but remains too long to be
+ * accepted. */
 static void join(const tni_rule_wish *wish, char out[TNI_SELECTOR_MAX + 1])
 {
     size_t length = 0;
@@ -158,9 +159,9 @@ static const char *row_name(tn_setting setting)
     return facts ? facts->key : "unknown";
 }
 
-/* TN_REFUSED when two rules that are not the same cannot both be of one depth; `a` came first, `at_once`
- * says whether in the same edit. What different rows say of one selector is settled by the order of
- * strengths: a list of preferences may name what a switch forbids. */
+/* Fails with TN_REFUSED if two different rules cannot both be of one depth. `a` is the earlier one;
+ * `at_once`: both are from one edit. If different settings give one selector different strengths,
+ * the order of strengths decides: a list of preferences may name what a switch forbids. */
 static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, tn_error *err)
 {
     const char *why = NULL;
@@ -224,7 +225,8 @@ static tn_status add_wish(draft *to, const tni_rules_edit *edit, const tni_rule_
     return TN_OK;
 }
 
-/* Nearest first: what is nearer than the edit, what it leaves of its depth, what it adds, the rest. */
+/* Nearest first: rules nearer than the edit, the remaining ones of its depth, the added ones, the
+ * rest. */
 static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_edit *edit,
                             tn_error *err)
 {
@@ -247,7 +249,7 @@ static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_ed
     return TN_OK;
 }
 
-/* By the rule of the same row that stands before it, which was marked already. */
+/* Depends on the previous rule of the same setting, which must be marked already. */
 static bool is_shadowed(const tni_rules *rules, size_t index)
 {
     const tni_rule *rule = &rules->items[index];

@@ -1,4 +1,5 @@
-/* The rules of a context: an immutable, counted list, nearest first, and what it says of a candidate. */
+/* The rules of a context: an immutable, reference-counted list, nearest first, and its verdict on a
+ * candidate. */
 #ifndef TNI_SETTINGS_RULES_H
 #define TNI_SETTINGS_RULES_H
 
@@ -6,15 +7,15 @@
 
 #include <stdbool.h>
 
-/* What a selector says, in parts. */
+/* A parsed selector. */
 enum {
-    TNI_SELECT_ANY = 0, /* a name alone */
+    TNI_SELECT_ANY = 0, /* a bare name */
     TNI_SELECT_KERNEL,
     TNI_SELECT_LIBRARY,
     TNI_SELECT_BACKEND,
     TNI_SELECT_PLATFORM,
     TNI_SELECT_LANGUAGE,
-    TNI_SELECT_MEMBER, /* a backend, of the rules that attention's switches and order write; never parsed */
+    TNI_SELECT_MEMBER, /* backend, in rules of attention's switches and order; never parsed */
     TNI_SELECT_COUNT
 };
 
@@ -24,107 +25,109 @@ typedef struct tni_selector {
     int32_t kind;
     const char *op; /* "" for every op */
     const char *name;
-    bool open; /* the name ended in '*', which is gone */
+    bool open; /* the name ended in '*', which is removed */
 } tni_selector;
 
-/* Parses `text`, of which `room` keeps the parts. TN_INVALID_ARGUMENT says which character, word or
- * length is wrong, and the nearest kind. Case does not count. The canonical form is lower case and
- * drops what is said twice: a name with a dot and no kind is a kernel's. */
+/* Parses `text`; `room` stores the parts. Fails with TN_INVALID_ARGUMENT, naming the wrong
+ * character, word or length, and the nearest kind. Case-insensitive. The canonical form is lower
+ * case and without redundant parts: a name with a dot and no kind is a kernel's. */
 tn_status tni_selector_parse(const char *text, char room[TNI_SELECTOR_MAX], tni_selector *out,
                              tn_error *err);
 size_t tni_selector_write(const tni_selector *selector, char *out, size_t size);
 
-/* Everything that `b` can match, `a` matches too. */
+/* Whether `a` matches everything that `b` can match. */
 bool tni_selector_covers(const tni_selector *a, const tni_selector *b);
 
-/* A candidate as rules see it; "" where it has no such thing. */
+/* A candidate as rules see it; "" for what it does not have. */
 typedef struct tni_candidate {
     const char *op, *kernel, *library, *backend, *platform, *language;
-    const char *library_other;         /* another name of the library; either one is matched */
-    const char *op_other;              /* an op whose rules hold for it too; NULL: none        */
-    const char *const *backend_others; /* what else the backend goes by, NULL-ended; NULL: none */
+    const char *library_other;         /* another name of the library; both match */
+    const char *op_other;              /* an op whose rules apply too; NULL: none */
+    const char *const *backend_others; /* other names of the backend, NULL-ended; NULL: none */
 } tni_candidate;
 
-/* Whether a rule of the selector's op, or of every op, holds for the candidate's. */
+/* Whether the selector's op is the candidate's, or any op. */
 bool tni_selector_speaks_of(const tni_selector *selector, const tni_candidate *candidate);
 
-/* The case of the candidate's names does not count; its op is lower case. */
+/* The case of the candidate's names is ignored; its op must be lower case. */
 bool tni_selector_matches(const tni_selector *selector, const tni_candidate *candidate);
 
 typedef struct tni_rule {
-    tni_selector selector; /* its texts lie in the list        */
-    const char *text;      /* the whole selector, canonical    */
+    tni_selector selector; /* its texts are stored in the list */
+    const char *text;      /* the canonical selector */
     int32_t strength;
     int32_t level;
     int32_t depth;
     tn_setting setting;
-    bool shadowed; /* a nearer depth has a value of this row; never of TN_SETTING_RULES */
+    bool shadowed; /* a nearer depth sets this row; never TN_SETTING_RULES */
 } tni_rule;
 
 /* NULL is the empty list everywhere. */
 typedef struct tni_rules tni_rules;
-tni_rules *tni_rules_retain(const tni_rules *rules); /* returns it, no longer const */
+tni_rules *tni_rules_retain(const tni_rules *rules); /* also casts const away */
 void tni_rules_release(tni_rules *rules);
 size_t tni_rules_count(const tni_rules *rules);
 const tni_rule *tni_rules_at(const tni_rules *rules, size_t index);
 
-/* Whether a rule is one of attention's switches, or of its family's order. */
+/* Whether a rule comes from one of attention's switches, or from its backend order. */
 bool tni_rule_is_of_members(const tni_rule *rule);
 
-/* One rule to be written; the selector needs not be canonical. */
+/* One rule to be added; the selector need not be canonical. */
 typedef struct tni_rule_wish {
     const char *selector;
     int32_t strength;
     tn_setting setting;
-    const char *prefix; /* put before the selector: "matmul/library:"; may be NULL */
+    const char *prefix; /* prepended to the selector: "matmul/library:"; may be NULL */
 } tni_rule_wish;
 
-/* What one level says from now on. */
+/* A change of the rules of one level. */
 typedef struct tni_rules_edit {
     int32_t level;
     int32_t depth;
-    const tn_setting *clear; /* rows whose rules of this depth are taken away first */
+    const tn_setting *clear; /* settings whose rules of this depth are removed first */
     size_t clear_count;
-    const tni_rule_wish *add; /* in this order, behind those that this depth has already */
+    const tni_rule_wish *add; /* appended in this order to the rules of this depth */
     size_t add_count;
 } tni_rules_edit;
 
-/* `base` with the edit. The same rule twice in one row of one depth is one; two rows that say the same
- * keep one each. TN_REFUSED when, at this depth, one forbids all that another requires, of whatever
- * rows, or a row gives one selector two strengths: both are named with the row they came from.
- * TN_INVALID_ARGUMENT for a selector or a strength that is none, and for more than TNI_RULES_MOST at
- * this depth; what other depths have does not count, so that an edit which was taken once is taken
- * whatever becomes of them. An empty result is NULL. The caller releases *out. */
+/* Applies the edit to `base`. Equal rules of one setting and depth become one; equal rules of two
+ * settings are both kept. Fails with TN_REFUSED if, at this depth, a rule forbids all that another
+ * one requires, whatever their settings, or if a setting gives one selector two strengths: the
+ * message names both with their settings. Fails with TN_INVALID_ARGUMENT for an invalid selector or
+ * strength, and for more than TNI_RULES_MOST rules at this depth. Other depths do not count, so an
+ * edit that was accepted once is always accepted. An empty result is NULL. The caller releases
+ * *out. */
 enum { TNI_RULES_MOST = 4096 };
 tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tni_rules **out,
                            tn_error *err);
 
-/* What the list says of a candidate. A rule is heard unless it is shadowed: the nearer value of a row
- * takes the place of its farther one, and of nothing else. So a permit that another row than
- * TN_SETTING_RULES wrote is never heard; all it does is to shadow.
+/* Determines the verdict of the list on a candidate. Shadowed rules are ignored: the nearer value
+ * of a setting replaces its farther one, and nothing else. So a permit of any setting but
+ * TN_SETTING_RULES has no effect but to shadow.
  *
- * Each kind, kernel to language, is judged on its own, by hard rules (forbid, require) and by soft ones
- * (avoid, prefer) apart; a permit is of both:
+ * Each kind, kernel to language, is judged separately, and within it hard rules (forbid, require)
+ * separately from soft ones (avoid, prefer); a permit belongs to both:
  *
- * - A rule speaks by its kind, a name alone by every kind it matches by. The rules of attention's switches
- *   and of its order are a kind apart from backends that are asked for; a permit of backends, or of a name
- *   alone, is of it too.
- * - The nearest depth that speaks decides: forbid before require before permit, avoid before prefer
- *   before permit.
- * - A depth whose requires of the kind, for this op, all miss the candidate speaks too: it is passed
- *   over, which only forbid comes before. A require of a name alone does not make good for them. None
- *   is passed over for a require that a nearer permit covers.
- * - Requires of a name alone are missed by a kind of their own. There, too, the nearest depth that has
- *   any decides, but to meet them says no more than it does by the kinds they match by.
+ * - A rule applies to its kind, a bare name to every kind that it matches. The rules of attention's
+ *   switches and order are a kind separate from requested backends; permits of backends and of bare
+ *   names apply to it too.
+ * - The nearest depth with an applicable rule decides. Precedence within it: forbid, require,
+ *   permit; avoid, prefer, permit.
+ * - A depth also decides if it has requires of the kind for this op and none matches the candidate:
+ *   the candidate is passed over, to which only forbid takes precedence. A matching require of a
+ *   bare name does not prevent that. A require that a nearer permit covers passes nothing over.
+ * - Requires of bare names count as a kind of their own for this: the nearest depth that has any
+ *   decides whether the candidate is passed over. Matching them has no effect beyond that in the
+ *   kinds they match.
  *
- * Then the first of these holds that any of them says: forbidden, passed over, required, avoided,
- * preferred, free. So a nearer rule lifts farther ones of its kind alone, a soft one no hard one, and
- * hard rules of other kinds stand: where a nearer level requires a kernel and a farther one a library,
- * what is not both is passed over, be it everything.
+ * The first of these verdicts that any kind has is the result: forbidden, passed over, required,
+ * avoided, preferred, free. So a nearer rule overrides only farther ones of its kind, a soft rule
+ * never a hard one, and hard rules of other kinds remain: if a nearer level requires a kernel and a
+ * farther one a library, a candidate that is not both is passed over, even if none is left.
  *
- * Of several rules that say what holds, `rule` is the nearest. `overrode` is, of the judgements that
- * `rule` decided, the nearest rule by which another depth, its shadowed ones included, would have said
- * otherwise; where no rule decided anything, of all of them. */
+ * If several rules have the resulting verdict, `rule` is the nearest. `overrode` is the nearest
+ * rule, shadowed ones included, by which another depth would have decided differently; only the
+ * judgements that `rule` decided are considered, or all if no rule decided. */
 enum {
     TNI_JUDGED_FREE = 0,
     TNI_JUDGED_REQUIRED,
@@ -135,17 +138,17 @@ enum {
 };
 typedef struct tni_judgement {
     int32_t says;
-    int32_t order;        /* what soft rules say of it, also of a required one: avoided,
-                                 preferred or free                                           */
-    int32_t rank;         /* where the order is preferred: that rule's place in the list */
-    int32_t member_rank;  /* the place of the rule that prefers it as a member; INT32_MAX: none */
-    bool wished;          /* it is preferred in another way than as a member             */
-    const tni_rule *rule; /* that decided; NULL when free of rules                       */
-    const tni_rule *overrode; /* or NULL                                                     */
+    int32_t order;            /* verdict of the soft rules, also if required */
+    int32_t rank;             /* if preferred: index of that rule in the list */
+    int32_t member_rank;      /* index of the rule that prefers it as a member; or INT32_MAX */
+    bool wished;              /* preferred other than as a member */
+    const tni_rule *rule;     /* the rule that decided; NULL if none */
+    const tni_rule *overrode; /* or NULL */
 } tni_judgement;
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out);
 
-/* The same without what one row says: whoever asks nearer has taken its place. -1: none. */
+/* The same, but ignores the rules of the setting `but` (-1: none), which a nearer request
+ * replaces. */
 void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate, tn_setting but,
                          tni_judgement *out);
 

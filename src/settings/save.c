@@ -1,4 +1,4 @@
-/* Writing a value into the configuration file, which is otherwise kept as it is. */
+/* Writing a value into the configuration file; everything else in it is preserved. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/form.h"
@@ -10,9 +10,9 @@
 
 static const char where[] = "tn_settings_save";
 
-/* Where an entry stands in the file's text, or is to stand: then `begin` is `end`. */
+/* The position of an entry in the file's text. For a new entry `begin` equals `end`. */
 typedef struct place {
-    const char *key; /* as it is written there */
+    const char *key; /* as written in the file */
     const char *begin;
     const char *end;
 } place;
@@ -23,7 +23,7 @@ static const char *next_line(const char *at)
     return feed ? feed + 1 : at + strlen(at);
 }
 
-/* The beginning of a line, from 1. */
+/* The start of a line; lines are numbered from 1. */
 static const char *line_at(const char *text, uint32_t line)
 {
     static const char mark[] = "\xEF\xBB\xBF";
@@ -40,7 +40,7 @@ static bool opens_block(const char *entry)
     return strncmp(value + strspn(value, " \t"), TNI_FORM_BLOCK, strlen(TNI_FORM_BLOCK)) == 0;
 }
 
-/* Behind the lines of the entry that begins here: one, or all of a block. */
+/* The end of the entry that begins here: one line, or all lines of a block. */
 static const char *entry_end(const char *at)
 {
     bool inside = opens_block(at);
@@ -52,7 +52,7 @@ static const char *entry_end(const char *at)
     return at;
 }
 
-/* The last entry of the key; else a place before the first section, else at the end. */
+/* The last entry of the key; else the position before the first section, or the end. */
 static place find_place(const char *text, const tni_form *form, const char *key)
 {
     place found = {.key = key};
@@ -75,7 +75,7 @@ static place find_place(const char *text, const tni_form *form, const char *key)
     return found;
 }
 
-/* The file's new text; in *out_line where the entry stands in it. */
+/* Writes the file's new text; *out_line is the line of the entry in it. */
 static tn_status edit(const char *text, place at, const char *value, tni_buffer *out,
                       uint32_t *out_line, tn_error *err)
 {
@@ -91,7 +91,7 @@ static tn_status edit(const char *text, place at, const char *value, tni_buffer 
     return !status && out->failed ? tni_no_memory(err, where, "the file") : status;
 }
 
-/* What is told of a place; NULL for nothing. */
+/* The problem reported for a place; NULL for none. */
 static const char *problem_at(const tni_sources *sources, const char *place_of)
 {
     size_t length = strlen(place_of);
@@ -103,7 +103,7 @@ static const char *problem_at(const tni_sources *sources, const char *place_of)
     return NULL;
 }
 
-/* Whether the value is taken from `line`. */
+/* Checks that the value is read from `line`. */
 static tn_status check_line(const tni_sources *sources, const tn_change *change, uint32_t line,
                             tn_error *err)
 {
@@ -126,7 +126,7 @@ static tn_status check_line(const tni_sources *sources, const tn_change *change,
     return TN_OK;
 }
 
-/* Whether whoever reads the new text will take the value from it. */
+/* Checks that a reader of the new text would take the value from it. */
 static tn_status verify(const char *path, const tni_buffer *edited, const tn_change *change,
                         uint32_t line, tn_error *err)
 {
@@ -137,7 +137,7 @@ static tn_status verify(const char *path, const tni_buffer *edited, const tn_cha
     return status;
 }
 
-/* With the file's lock held: it is made from what it was. */
+/* Edits the file. Must be called with its file lock held, as it reads the old text first. */
 static tn_status save(const char *path, const tn_change *change, const char *value, tn_error *err)
 {
     char *text = NULL;
@@ -170,7 +170,7 @@ static tn_status save(const char *path, const tn_change *change, const char *val
     return status;
 }
 
-/* The value's text without blanks around it; NULL for want of memory. */
+/* Copies the value without surrounding blanks; NULL if out of memory. */
 static char *value_of(const char *text)
 {
     const char *value = strchr(text, '=') + 1, *end = value + strlen(value);

@@ -1,4 +1,4 @@
-/* What holds for a thread: the process's settings under the scopes it is in. */
+/* The context of a thread: the process's settings plus the scopes that the thread is in. */
 #include "base/alloc.h"
 #include "os/thread.h"
 #include "process.h"
@@ -8,7 +8,7 @@ typedef struct node node;
 
 _Thread_local tni_thread_view tni_view;
 
-/* A thread's own. */
+/* State of one thread. */
 typedef struct thread {
     node *innermost;
     node *outermost;
@@ -16,22 +16,22 @@ typedef struct thread {
     tni_thread_end end;
 } thread;
 
-/* NULL until the thread is registered as a reader and its end is watched. The first thread needs no heap
- * memory for it. */
+/* NULL until the thread is registered as a reader and its end is observed. The first thread uses
+ * static memory. */
 static _Thread_local thread *mine;
 static thread first;
 static _Atomic bool first_taken;
 
-/* A scope that was entered. It is its thread's until that ends, then whoever leaves it frees it. */
+/* An entered scope. Owned by its thread until that ends; then whoever leaves it frees it. */
 struct node {
     thread *_Atomic owner;
-    _Atomic bool left; /* on another thread */
+    _Atomic bool left; /* left by another thread */
     node *outer;
     node *inner;
-    tn_context *before; /* the view outside, as it was last; counted */
-    tn_context *whole;  /* takes the place of all that is outside; counted, or NULL */
+    tn_context *before; /* the context outside, as last computed; holds a reference */
+    tn_context *whole;  /* replaces everything outside; holds a reference, or NULL */
     size_t count;
-    tn_change changes[]; /* their texts follow */
+    tn_change changes[]; /* followed by their texts */
 };
 
 static void empty_node(node *scope)
@@ -70,7 +70,8 @@ static void free_thread(thread *unused)
     atomic_store(&first_taken, false);
 }
 
-/* Of scopes that were not left, what a tn_scope points to stays for whoever leaves them yet. */
+/* Scopes that were not left stay allocated for whoever leaves them later, as a tn_scope points to
+ * them. */
 static void end_thread(tni_thread_end *end)
 {
     thread *ending = (thread *)(void *)((char *)end - offsetof(thread, end));
@@ -98,7 +99,8 @@ tni_reader *tni_reader_mine(void)
     return mine ? &mine->reader : NULL;
 }
 
-/* Makes the thread one of those that read without waiting. For want of room it is none, and waits. */
+/* Registers the thread as a lock-free reader. If out of memory it stays unregistered, and reads
+ * under the lock. */
 static void get_known(void)
 {
     thread *known = make_thread();
@@ -125,8 +127,8 @@ static void drop_left(void)
     }
 }
 
-/* What holds inside `scope` when `outside` holds around it; counted. NULL for want of memory: its
- * changes were good when it was entered. */
+/* The context inside `scope` if `outside` is the one around it; the caller releases it. Fails only
+ * if out of memory (NULL): its changes were validated when it was entered. */
 static tn_context *inside_of(const node *scope, const tn_context *outside)
 {
     tn_context *made = NULL;
@@ -137,8 +139,8 @@ static tn_context *inside_of(const node *scope, const tn_context *outside)
     return made;
 }
 
-/* Takes the process's settings and puts every scope over them. When there is no memory for that the
- * thread goes on with what it had, and the next reading tries again. */
+/* Applies every scope to the process's settings. If out of memory, the thread keeps its old
+ * context, and the next read tries again. */
 const tn_context *tni_context_refresh(void)
 {
     tni_settings_begin();
@@ -167,7 +169,8 @@ static size_t text_size(const tn_change *change)
     return has ? strlen(change->text) + 1 : 0;
 }
 
-/* The changes were checked. NULL for want of memory, and on a thread whose end nobody would tell. */
+/* The changes must be validated. Returns NULL if out of memory, or if the thread's end cannot be
+ * observed. */
 static node *make_node(const tn_change *changes, size_t count)
 {
     size_t size = sizeof(node) + count * sizeof(tn_change);
@@ -192,7 +195,8 @@ static node *make_node(const tn_change *changes, size_t count)
     return scope;
 }
 
-/* Makes `scope` the innermost, in which `view` holds; takes over the count of `view`. */
+/* Makes `scope` the innermost, with `view` as its context; takes over the caller's reference to
+ * `view`. */
 static void push(tn_scope *out, node *scope, tn_context *view)
 {
     scope->outer = mine->innermost;
@@ -253,8 +257,9 @@ tn_status tn_scope_enter_context(tn_scope *scope, tn_context *context, tn_error 
     return TN_OK;
 }
 
-/* Out of the innermost the thread sees what it saw before; what others changed meanwhile it finds at
- * its next reading. Out of any other, what is inside has to be made again, and has another outside. */
+/* Leaving the innermost scope restores the context from before; changes by other threads are
+ * noticed at the next read. Leaving another scope invalidates the context, as the inner ones must
+ * be rebuilt on a new outside. */
 static void leave_own(node *scope)
 {
     tn_context **outside = scope->inner ? &scope->inner->before : &tni_view.context;

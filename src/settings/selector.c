@@ -15,7 +15,7 @@ static const char *const kinds[TNI_SELECT_COUNT] = {
     [TNI_SELECT_MEMBER] = "backend",
 };
 
-/* `text` as messages quote it; what fits a selector keeps its places. */
+/* `text` as quoted in messages. Byte positions are preserved in a text that fits a selector. */
 static const char *shown(const char *text, char room[TNI_SELECTOR_MAX])
 {
     tn_text_fit(room, TNI_SELECTOR_MAX, text);
@@ -53,7 +53,7 @@ static tn_status bad_character(const char *text, size_t at, bool is_op, tn_error
         is_op ? "- _" : "- _ ., and may end in *", form);
 }
 
-/* `at` is the place of the word in `text`. */
+/* `at` is the position of the word in `text`. */
 static tn_status check_word(const char *text, size_t at, const char *word, bool is_op,
                             tn_error *err)
 {
@@ -66,7 +66,7 @@ static tn_status check_word(const char *text, size_t at, const char *word, bool 
     return TN_OK;
 }
 
-/* TNI_SELECT_COUNT for a word that is none. */
+/* Returns TNI_SELECT_COUNT for an unknown word. */
 static int32_t kind_of(const char *word)
 {
     int32_t kind = TNI_SELECT_KERNEL;
@@ -75,7 +75,7 @@ static int32_t kind_of(const char *word)
     return kind;
 }
 
-/* A selector's parts as they were written, right or wrong; op and kind are NULL where they were not. */
+/* The parts of a selector as written, not validated; op and kind are NULL if absent. */
 typedef struct parts {
     char *op, *kind, *name;
     bool open;
@@ -140,7 +140,7 @@ tn_status tni_selector_parse(const char *text, char room[TNI_SELECTOR_MAX], tni_
     return TN_OK;
 }
 
-/* Puts `word` at `at` as far as `size` allows; gives the place behind it. */
+/* Writes `word` at `at`, truncated to `size`; returns the position after the whole word. */
 static size_t put(char *out, size_t size, size_t at, const char *word)
 {
     size_t length = strlen(word);
@@ -180,7 +180,7 @@ bool tni_selector_covers(const tni_selector *a, const tni_selector *b)
     return !b->open && strcmp(a->name, b->name) == 0;
 }
 
-/* A selector has small letters only, a candidate those that its module gave it. */
+/* A selector is lower case; a candidate's names have the case that its module gave them. */
 static bool fits(const tni_selector *selector, const char *name)
 {
     const char *wanted = selector->name;

@@ -1,5 +1,6 @@
-/* What the configuration file and the environment say, read once. Nothing here fails: what cannot be
- * taken is told, and everything else counts; of a file that cannot be parsed, nothing is taken. */
+/* Reads the configuration file and the environment, once. Nothing here fails: an invalid value is
+ * reported as a problem and ignored, the others are used; a file that cannot be parsed is ignored
+ * as a whole. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/form.h"
@@ -11,13 +12,13 @@
 
 static const char where[] = "settings", file_variable[] = "TENON_CONFIG";
 
-/* Variables of Tenon's that are not settings; of TENON_LOCK and TENON_LIBRARY the name alone is kept. */
+/* Tenon's variables that are not settings. TENON_LOCK and TENON_LIBRARY are listed by name only. */
 static const char *const others[] = {"TENON_PLATFORM", "TENON_MODULE_PATH", "TENON_LOCK",
                                      "TENON_LOG",      "TENON_CACHE",       "TENON_CONFIG",
                                      "TENON_LIBRARY",  "TENON_NO_SETUP"};
 enum { OTHERS = sizeof others / sizeof others[0], PREFIX = sizeof "TENON_" - 1 };
 
-/* A problem for which there is no memory is not told. */
+/* A problem is dropped if there is no memory for it. */
 TN_PRINTF(2, 3)
 static void tell(tni_sources *sources, const char *format, ...)
 {
@@ -43,7 +44,7 @@ void tni_sources_tell(tni_sources *sources, const char *problem)
     tell(sources, "%s", problem);
 }
 
-/* Remembers where the rows that a change sets have their values from. */
+/* Records where the settings of a change got their values from. */
 static void note(tni_sources *sources, const tn_change *change, int32_t level, uint32_t line)
 {
     tn_change rows[TNI_VIEW_MOST];
@@ -56,7 +57,7 @@ static void note(tni_sources *sources, const tn_change *change, int32_t level, u
     }
 }
 
-/* One value of one level over what there is; `line` is the file's. */
+/* Applies one value of one level; `line` is that in the file. */
 static tn_status take(tni_sources *sources, tn_setting setting, const char *value, int32_t level,
                       uint32_t line, tn_error *err)
 {
@@ -116,7 +117,7 @@ static void take_text(tni_sources *sources, const char *text, size_t size)
     tni_form_release(form);
 }
 
-/* A file that someone named is meant to be there; the one in a home need not be. */
+/* A file named by TENON_CONFIG must exist; the one in the home folder need not. */
 static void read_file(tni_sources *sources)
 {
     char *text = NULL;
@@ -141,7 +142,8 @@ static bool is_other(const char *name)
     return false;
 }
 
-/* The value of a variable that is set, unless whoever set it has fewer rights than this process. */
+/* The value of a variable that is set; reports a problem and returns NULL if the process runs with
+ * elevated privileges. */
 static const char *trusted(tni_sources *sources, const char *name)
 {
     const char *value = tni_env_get(name);
@@ -159,7 +161,7 @@ static void take_variable(tni_sources *sources, tn_setting setting, const char *
         tell(sources, "%s: %s", name, err.message);
 }
 
-/* In the order of the table: that of the environment means nothing. */
+/* In table order, as the order of the environment is arbitrary. */
 static void take_variables(tni_sources *sources, bool views)
 {
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
@@ -169,7 +171,7 @@ static void take_variables(tni_sources *sources, bool views)
     }
 }
 
-/* Compared without what all of them begin with, or every short one would be near. */
+/* Compares names without the common prefix, or all short names would look similar. */
 static void tell_unknown(tni_sources *sources, const char *name)
 {
     const char *names[TN_SETTING_COUNT + OTHERS];
@@ -197,7 +199,7 @@ static void tell_strangers(tni_sources *sources)
     }
 }
 
-/* A row's own variable goes before that of a view of it. */
+/* A setting's own variable takes precedence over that of a view of it. */
 static void read_environment(tni_sources *sources)
 {
     take_variables(sources, true);
@@ -205,7 +207,7 @@ static void read_environment(tni_sources *sources)
     tell_strangers(sources);
 }
 
-/* NULL where nothing names one, or an empty TENON_CONFIG says that there is none. */
+/* Returns NULL if no variable names a file, or if TENON_CONFIG is empty. */
 static char *find_file(tni_sources *sources)
 {
     static const struct {

@@ -45,7 +45,7 @@ LIST(pool, 0, NULL, "own", "openmp");
 #define KIND_VIEW_BOOL TN_VALUE_BOOL, 1
 #define KIND_VIEW_WORD TN_VALUE_WORD, 1
 
-/* Lists of words, the word of a default, the prefix of selectors: in this order. */
+/* In this order: list of words, word of the default, prefix of selectors. */
 #define TEXTS_BOOL(x)      NULL, NULL, NULL
 #define TEXTS_VIEW_BOOL(x) NULL, NULL, NULL
 #define TEXTS_RULES(x)     NULL, NULL, NULL
@@ -74,7 +74,7 @@ static const source sources[] = {
 
 enum { TEXT_MOST = 192, VARIABLE_MOST = 80 };
 
-/* Made once from the above, so that texts which follow from a row are not written by hand. */
+/* Built once from the list above, so that derived texts are not written by hand. */
 static struct {
     tni_setting_row rows[TN_SETTING_COUNT];
     const char *keys[TN_SETTING_COUNT];
@@ -86,7 +86,7 @@ static tni_once made = TNI_ONCE_INIT;
 
 static const char *const kind_names[] = {"bool", "int", "bytes", "word", "order", "rule", "rules"};
 
-/* What works by registers and threads that the whole process shares. */
+/* Settings that act on registers and threads shared by the whole process. */
 static bool is_process_only(tn_setting setting)
 {
     return setting == TN_SETTING_CPU_THREADS || setting == TN_SETTING_CPU_ISA_MASK ||

@@ -1,4 +1,4 @@
-/* Values as text, and whether a change is one that its row takes. */
+/* Values as text, and validation of changes. */
 #include "base/number.h"
 #include "base/words.h"
 #include "context.h"
@@ -8,7 +8,7 @@
 
 static const char parse[] = "tn_setting_parse";
 
-enum { VALUE_MOST = 4096 }; /* bytes of a value's text */
+enum { VALUE_MOST = 4096 }; /* maximum bytes of a value's text */
 
 static const char *const truths[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};
 enum { TRUTHS = sizeof truths / sizeof truths[0], TRUTH_WORDS = TRUTHS - 2 };
@@ -98,7 +98,8 @@ static tn_status parse_number(const tni_setting_row *row, const char *value, int
     return TN_OK;
 }
 
-/* The next word of a list that commas or blanks separate; its length, 0 at the end. */
+/* Moves to the next word of a list separated by commas or blanks. Returns its length, 0 at the
+ * end. */
 static size_t next_word(const char **at)
 {
     *at += strspn(*at, ", \t");
@@ -135,7 +136,7 @@ tn_status tni_order_parse(const tni_setting_row *row, const char *text, int64_t 
     return TN_OK;
 }
 
-/* "require:cublaslt" into strength and the rest; an explicit name alone is a requirement. */
+/* Splits "require:cublaslt" into strength and the rest; a name without a strength is required. */
 static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_change *out,
                             const char *where, tn_error *err)
 {
@@ -154,7 +155,7 @@ static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_ch
     return TN_OK;
 }
 
-/* A part of `text` without blanks around it, copied; false when it does not fit. */
+/* Copies a part of `text` without surrounding blanks; false if it does not fit. */
 static bool copy_trimmed(const char *from, const char *end, char *out, size_t size)
 {
     while (from < end && (*from == ' ' || *from == '\t'))
@@ -189,7 +190,7 @@ tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out,
     case TN_VALUE_ORDER: change.text = value; break;
     case TN_VALUE_RULE: status = parse_rule(row, value, &change, where, err); break;
     default:
-        change.strength = -1; /* the text says it for each */
+        change.strength = -1; /* the text has a strength for each rule */
         change.text = value;
         break;
     }

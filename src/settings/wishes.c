@@ -1,8 +1,9 @@
-/* Switches that choose, as the rules they write. */
+/* Settings that choose kernels, expanded into rules. */
 #include "base/words.h"
 #include "views.h"
 
-/* A switch: off forbids, on permits, which takes back what it forbids itself on farther levels. */
+/* A switch: off forbids, on permits. A permit cancels what the same setting forbids on farther
+ * levels. */
 static const struct switch_row {
     tn_setting setting;
     const char *selector;
@@ -18,7 +19,7 @@ static const struct switch_row {
     {TN_SETTING_CUDA_OVERRIDEABLE_SDP, "attention/backend:overrideable"},
 };
 
-/* A choice between words, of which the first stands for none: the chosen one gets the strength, the
+/* A choice between words, of which the first means no choice: the chosen one gets the strength, the
  * others are permitted. */
 static const struct choice_row {
     tn_setting setting;
@@ -50,7 +51,7 @@ bool tni_setting_rules(tn_setting setting)
 static void clear(tni_wishes *wishes, tn_setting setting)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < wishes->count; i++) { /* an earlier change of the same call */
+    for (size_t i = 0; i < wishes->count; i++) { /* rules of an earlier change in the same call */
         if (wishes->items[i].setting != setting)
             wishes->items[kept++] = wishes->items[i];
     }
@@ -76,7 +77,7 @@ static tn_status add(tni_wishes *wishes, tni_rule_wish wish, const char *where, 
     return TN_OK;
 }
 
-/* Adds a wish whose selector is a part of a longer text. */
+/* Adds a rule whose selector is a part of a longer text. */
 static tn_status add_part(tni_wishes *wishes, tni_rule_wish wish, const char *part, size_t length,
                           const char *where, tn_error *err)
 {
@@ -126,7 +127,7 @@ static tn_status add_choice(tni_wishes *wishes, const tn_change *change, const c
     return status;
 }
 
-/* The attention's backends in their order. */
+/* Prefers attention's backends in the given order. */
 static tn_status add_order(tni_wishes *wishes, const tn_change *change, const char *where,
                            tn_error *err)
 {
@@ -143,7 +144,7 @@ static tn_status add_order(tni_wishes *wishes, const tn_change *change, const ch
     return status;
 }
 
-/* The next part between commas, without blanks around it. */
+/* Moves to the next part between commas; returns its length without trailing blanks. */
 static size_t next_part(const char **at)
 {
     *at += strspn(*at, ", \t");
@@ -160,8 +161,8 @@ static bool is_any(const char *part, size_t length)
     return tni_words_same(word, "any");
 }
 
-/* "mkl, openblas": each with the change's strength. "any", alone and required or permitted, takes
- * back what the row says on farther levels. */
+/* "mkl, openblas": each with the change's strength. "any", alone and required or permitted, cancels
+ * what the setting says on farther levels. */
 static tn_status add_names(tni_wishes *wishes, const tn_change *change, const char *where,
                            tn_error *err)
 {
@@ -233,7 +234,7 @@ tn_status tni_wishes_add(tni_wishes *wishes, const tn_change *change, const char
     }
 }
 
-/* What of a rule's selector stands in a RULE row's value. */
+/* The part of a rule's selector that is written in a RULE setting's value. */
 static const char *name_in(const tni_rule *rule, const char *prefix)
 {
     size_t length = prefix ? strlen(prefix) : 0;
