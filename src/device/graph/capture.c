@@ -1,4 +1,5 @@
-/* Captures: streams that the program itself has the platform record, for a graph of its own. */
+/* Captures: streams that the program itself makes the platform record, for a graph of the
+ * program. */
 #include "device/stream/life.h"
 #include "graph.h"
 
@@ -15,7 +16,7 @@ bool tni_capture_is_on(tn_stream *stream)
     tni_call call;
     return atomic_load_explicit(&stream->is_shown, memory_order_relaxed) &&
            !atomic_load_explicit(&stream->recording,
-                                 memory_order_relaxed) && /* it is Tenon's own */
+                                 memory_order_relaxed) && /* a recording of Tenon */
            tni_device_open(stream->device, "", &call, NULL) == TN_OK &&
            call.row->stream_is_captured && tni_life_of_stream(stream) == call.life &&
            call.row->stream_is_captured(call.self, call.device, stream->native);

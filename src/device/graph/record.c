@@ -1,4 +1,4 @@
-/* Recording: from the first call of a graph to its last. */
+/* Recording of a graph, from tn_graph_begin to tn_graph_end. */
 #include "base/alloc.h"
 #include "device/memory/memory.h"
 #include "device/stream/current.h"
@@ -91,7 +91,7 @@ static tn_status begin_native(tn_stream *stream, const tni_call *call, const cha
         err);
 }
 
-/* The stream is the thread's from the exchange on; it is taken back when the platform refuses. */
+/* The exchange claims the stream for this thread; undone if the platform refuses. */
 tn_status tn_graph_begin(tn_stream *stream, tn_error *err)
 {
     static const char where[] = "tn_graph_begin";
@@ -123,7 +123,8 @@ tn_status tn_graph_begin(tn_stream *stream, tn_error *err)
     return TN_OK;
 }
 
-/* Takes the recording off its stream, and has the platform end its own, to keep it or to give it up. */
+/* Takes the recording off its stream, and makes the platform end its own recording; `keep` says
+ * whether to keep the result. */
 static tn_status take_off(tn_stream *stream, tn_graph *graph, bool keep, const char *where,
                           tn_error *err)
 {
@@ -152,7 +153,7 @@ static tn_status take_off(tn_stream *stream, tn_graph *graph, bool keep, const c
     return status;
 }
 
-/* "a graph of 12 calls: ...; ...; ..." of the first few. */
+/* "a graph of 12 calls: ...; ...; ...", listing the first few. */
 static tn_status write_words(tn_graph *graph, const char *where, tn_error *err)
 {
     enum { SHOWN = 4 };

@@ -1,4 +1,4 @@
-/* Graphs that were recorded: run, and released. */
+/* Running and releasing recorded graphs. */
 #include "base/alloc.h"
 #include "device/memory/memory.h"
 #include "device/stream/life.h"
@@ -18,7 +18,7 @@ static void write_trace(const void *object, tni_buffer *out)
     tni_buffer_format(out, "%s", words->text);
 }
 
-/* What shows only later as a fault is to be told with what ran. */
+/* Records what ran, for the message of a fault that shows only later. */
 static void leave_trace(tn_graph *graph, tn_stream *stream)
 {
     atomic_fetch_add(&graph->words->holders, 1);
@@ -77,7 +77,8 @@ tn_status tn_graph_info_get(const tn_graph *graph, tn_graph_info *out, tn_error 
     return TN_OK;
 }
 
-/* Runs share the graph's memory: this one waits for the last, wherever that was queued. */
+/* Runs share the graph's memory: this one waits for the previous one, whatever stream that was
+ * queued on. */
 static tn_status follow_last(tn_graph *graph, const tni_call *call, tn_stream *stream,
                              tn_error *err)
 {
@@ -105,7 +106,8 @@ static tn_status run_native(tn_graph *graph, const tni_call *call, const tn_stre
         &said, err);
 }
 
-/* The event behind a run is what the next one, and who releases the graph, waits for. With the lock held. */
+/* The next run, and the release of the graph, wait for the event recorded after this run. Must be
+ * called with the lock held. */
 static tn_status run(tn_graph *graph, const tni_call *call, tn_stream *stream, const char *where,
                      tn_error *err)
 {
