@@ -1,4 +1,4 @@
-/* The evidence for and against one platform, looked for anew. */
+/* Collects the evidence for and against one platform, without caching. */
 #include "os/env.h"
 #include "os/look/look.h"
 #include "report.h"
@@ -36,7 +36,7 @@ static void look(const tn_platform *platform, const tn_evidence_row *row, tni_lo
     }
 }
 
-/* The strongest of what several looks for one thing came to. */
+/* Merges the results of several checks for one thing: the strongest wins. */
 static void strengthen(tni_seen *seen, int32_t holds)
 {
     tni_seen now = holds > 0 ? TNI_SEEN : holds < 0 ? TNI_SEEN_UNKNOWN : TNI_SEEN_ABSENT;
@@ -123,7 +123,7 @@ static void look_at_module(const tn_platform *platform, tni_platform_report *to)
     add(to, what, traces->ready, "%s", to->of_module)->shows = "module";
 }
 
-/* What is wrong with what its devices told of themselves. */
+/* Reports faults in the properties that devices returned. */
 static void look_at_devices(const tn_platform *platform, tni_platform_report *to)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);

@@ -6,15 +6,15 @@
 
 static const char where[] = "tn_platform_id_convert";
 
-/* What one conversion works on. */
+/* State of one conversion. */
 typedef struct numbering {
     const tn_platform *platform;
     tni_visible visible;
     const char *variable;
-    int32_t devices; /* that run; -1 when the platform is not ready, so any number may be */
+    int32_t devices; /* devices that run; -1 if the platform is not ready: any number is possible */
 } numbering;
 
-/* Devices for planning only have no numbers but their own. */
+/* Devices for planning only have logical numbers only. */
 static int32_t count_running(const tn_platform *platform)
 {
     int32_t count = 0;
@@ -39,7 +39,7 @@ static tn_status none(const numbering *n, const char *kind, int32_t id, const ch
                    kind, (int)id, why);
 }
 
-/* How many can be seen; -1 when that is unknown. */
+/* Number of visible devices; -1 if unknown. */
 static int32_t visible_count(const numbering *n)
 {
     return n->devices >= 0 ? n->devices : n->visible.is_set ? (int32_t)n->visible.count : -1;

@@ -25,7 +25,8 @@ ROW(amd_node, FILE, "/dev/kfd", DRIVER);
 ROW(amd_module, FILE, "/sys/module/amdgpu", DRIVER);
 ROW(amd_hip, LIBRARY, "libamdhip64.so.7|libamdhip64.so.6|libamdhip64.so.5", LIBRARY);
 
-/* Google's network cards and disks have the same vendor and other classes: the device counts. */
+/* Google's network cards and disks have the same vendor and other classes, so the device id is
+ * matched. */
 ROW(tpu_bus, PCI, "1ae0/0027|1ae0/005e|1ae0/0062|1ae0/0063|1ae0/006f|1ae0/0076", HARDWARE);
 ROW(tpu_node, FILE, "/dev/accel0", DRIVER);
 ROW(tpu_vfio, FILE, "/dev/vfio/0", DRIVER);
@@ -53,7 +54,7 @@ static const tn_evidence_row *const no_evidence[] = {NULL};
 const tni_known tni_known_unspecified = {
     TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "", "", {NULL}, "device", "", no_evidence};
 
-/* In the order that the current platform is chosen by. */
+/* In the order of preference for the current platform. */
 // clang-format off
 static const tni_known table[] = {
     {TN_PLATFORM_CUDA, "cuda", "CUDA", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES", {NULL}, "NVIDIA GPU",

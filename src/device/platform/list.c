@@ -6,8 +6,8 @@
 struct tn_platform_list {
     size_t count;
     tn_platform_report *reports;
-    tni_platform_report *details;   /* what the reports' texts lie in */
-    tn_platform_evidence *evidence; /* TNI_EVIDENCE_MAX for each */
+    tni_platform_report *details;   /* storage of the reports' texts */
+    tn_platform_evidence *evidence; /* TNI_EVIDENCE_MAX for each platform */
     tn_status choice_status;
     char choice[512];
 };
@@ -22,7 +22,7 @@ void tn_platform_list_release(tn_platform_list *list)
     tni_release(list);
 }
 
-/* Best first, then in the order they came in. */
+/* Sorts by rank, then in order of arrival. */
 static void sort(const tn_platform **platforms, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -35,8 +35,7 @@ static void sort(const tn_platform **platforms, size_t count)
     }
 }
 
-/* Adds to the reason of a platform that is ready why "best" passes over it, and how to select
- * it. */
+/* Adds to the reason of a ready platform why "best" does not choose it, and how to select it. */
 static void add_why_not_best(const tn_platform *platform, tni_platform_report *to)
 {
     char why[256];

@@ -1,4 +1,4 @@
-/* What one platform says of itself: words, predicates, lists. */
+/* Queries about one platform: names, predicates, lists. */
 #include "platforms.h"
 
 #include "base/words.h"
@@ -95,7 +95,7 @@ int32_t tn_platform_is_cuda_alike(const tn_platform *platform)
     return tn_platform_is_cuda(platform) || tn_platform_is_rocm(platform);
 }
 
-/* Rows of languages and communicators begin alike: size, name, platform. */
+/* Common first fields of the rows of languages and communicators: size, name, platform. */
 typedef struct serving_row {
     size_t struct_size;
     const char *name;
@@ -116,7 +116,7 @@ static const char *serving_in(const void *list, const char *platform)
     return NULL;
 }
 
-/* The first language, or communicator, that any module offers for the platform; "" for none. */
+/* The first language, or communicator, that any module offers for the platform; "" if none does. */
 static const char *serving(const tn_platform *platform, bool language)
 {
     const tni_record *record;

@@ -1,4 +1,5 @@
-/* The set of platforms: those that Tenon knows, those that modules offer, and who serves each. */
+/* The set of platforms: those that Tenon knows, those that modules offer, and which module serves
+ * each. */
 #include "platforms.h"
 
 #include "base/alloc.h"
@@ -11,7 +12,7 @@ bool tni_pointers_reserve(tni_pointers *list, size_t more)
                              list->count + more, sizeof *list->items);
 }
 
-/* Slots are never used again: a thread may still have something at one. */
+/* Slots are never reused: a thread may still have data in one. */
 static int32_t take_slot(void)
 {
     static _Atomic int32_t next;
@@ -94,7 +95,7 @@ void tni_platforms_destroy(tni_platforms *set)
     tni_release(set);
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static tn_platform *look_up(const tni_platforms *set, const char *name)
 {
     for (size_t i = 0; i < set->platforms.count; i++) {
@@ -131,9 +132,9 @@ tn_platform *tni_platforms_same(const tn_platform *platform)
     return NULL;
 }
 
-/* One platform of one record, made ready without the lock and then published whole. */
+/* One platform of one record, prepared without the lock and then published at once. */
 typedef struct arrival {
-    tn_platform *platform; /* found, or made when `is_new` */
+    tn_platform *platform; /* existing, or created if `is_new` */
     bool is_new;
     tni_offer *offer;
     tni_pointers devices;
@@ -207,8 +208,8 @@ const tni_offer *tni_platforms_choose(const tni_platforms *set, const tn_platfor
     return best;
 }
 
-/* Whether names lead to the device when `served` serves its platform. One for planning steps back for
- * one that runs and has its number. */
+/* Whether the device can be found by name while `served` serves its platform. A device for planning
+ * is hidden by a running one with the same number. */
 static bool is_led_to(const tni_platforms *set, const tn_device *device, const tni_offer *served)
 {
     bool hidden = false;
@@ -237,7 +238,7 @@ void tni_platforms_settle(tni_platforms *set, tn_platform *platform)
     atomic_store_explicit(&platform->devices, count, memory_order_release);
 }
 
-/* With the lock held and room reserved. */
+/* Must be called with the lock held and room reserved. */
 static void arrival_publish(tni_platforms *set, arrival *a)
 {
     if (!a->platform)
@@ -261,8 +262,8 @@ static bool has_room(tni_platforms *set, size_t devices)
            tni_pointers_reserve(&set->past, set->offers.count + TNI_PLATFORMS_MAX);
 }
 
-/* A record that is withdrawn before it is published leaves nothing: whoever withdraws it looks through
- * the set afterwards, with the lock held. */
+/* A record that is withdrawn before it is published adds nothing: whoever withdraws it searches the
+ * set afterwards, with the lock held. */
 static tn_status take_in(tni_platforms *set, const tni_record *record, tn_error *err)
 {
     arrival arrivals[TNI_PLATFORMS_MAX] = {{0}};
@@ -285,7 +286,7 @@ static tn_status take_in(tni_platforms *set, const tni_record *record, tn_error 
     return status;
 }
 
-/* Called by the thread that loads: one at a time, and never from within what it calls. */
+/* Called by the thread that loads modules: one at a time, and never recursively. */
 static tn_status take_all_in(void *user, tn_error *err)
 {
     tni_platforms *set = user;
@@ -315,7 +316,7 @@ static void after_fork(bool in_child)
 {
     tni_platforms *set = atomic_load(&process);
     if (set && in_child)
-        tni_condition_init(&set->changed); /* those who waited on it are gone */
+        tni_condition_init(&set->changed); /* the child has no waiting threads */
     if (set)
         tni_mutex_unlock(&set->lock);
     tni_mutex_unlock(&creating);

@@ -14,7 +14,8 @@ const char *tn_platform_verdict_name(tn_platform_verdict verdict)
     return known ? verdict_words[verdict] : "unknown";
 }
 
-/* Hardware that cannot be looked for is there when its driver is: nothing loads one in vain. */
+/* Hardware that cannot be checked for is assumed present if its driver is: nobody loads a driver
+ * without it. */
 static bool has_hardware(const tni_traces *traces)
 {
     return traces->hardware == TNI_SEEN ||
@@ -43,7 +44,7 @@ tn_platform_verdict tni_platform_judge(const tni_traces *traces)
     return traces->offered ? TN_PLATFORM_BROKEN : TN_PLATFORM_NO_MODULE;
 }
 
-/* "PCI device 10de:03, /usr/lib/libcuda.so.1": the traces that are there. */
+/* "PCI device 10de:03, /usr/lib/libcuda.so.1": the traces that were found. */
 static void list_traces(const tni_platform_report *report, char *out, size_t size)
 {
     static const char more[] = ", ...";
@@ -77,7 +78,7 @@ static void say(char *out, size_t size, const char *format, ...)
 #define REASON(...) say(to->reason, sizeof to->reason, __VA_ARGS__)
 #define REMEDY(...) say(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
-/* Where there are no traces to go by, what the module says would help is all there is. */
+/* Without any traces to report, the only remedy is the module's. */
 static void explain_absence(const char *traces, const char *remedy, tni_platform_report *to)
 {
     const char *module = to->module[0] ? to->of_module : "";

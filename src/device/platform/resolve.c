@@ -1,4 +1,4 @@
-/* Which platform is current: resolved once, from what was asked for and what is ready. */
+/* The current platform: resolved once, from the request and from what is ready. */
 #include "platforms.h"
 
 #include "base/log.h"
@@ -44,7 +44,7 @@ tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform *
     }
 }
 
-/* A platform that was asked for by name: it must be ready, and nothing stands in for it. */
+/* A platform requested by name must be ready; there is no fallback. */
 static tn_status wanted(tni_platforms *set, const char *name, const char *by,
                         const tn_platform **out, tn_error *err)
 {
@@ -73,7 +73,7 @@ static const tn_platform *first_ready(tni_platforms *set)
     }
 }
 
-/* What it would be now, without keeping it. */
+/* Determines the current platform without storing it. */
 static tn_status resolve(tni_platforms *set, const tn_platform **out, const char **out_by,
                          tn_error *err)
 {
@@ -92,7 +92,8 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
     return TN_OK;
 }
 
-/* Keeps `platform` unless one is kept already; returns the one that is. `by` is static text. */
+/* Stores `platform`, unless one is stored already and `replace` is false; returns the stored one.
+ * `by` must be static text. */
 static const tn_platform *keep(tni_platforms *set, const tn_platform *platform, const char *by,
                                bool replace)
 {

@@ -5,7 +5,7 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 static const char uuid_characters[] =
     "0123456789-/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* A number as C's atoi reads one: what stands behind its digits does not count. */
+/* Parses a number as C's atoi does: characters after the digits are ignored. */
 static bool take_number(const char *text, size_t length, int32_t *out)
 {
     size_t at = length > 0 && (text[0] == '+' || text[0] == '-');
@@ -21,7 +21,7 @@ static bool take_number(const char *text, size_t length, int32_t *out)
     return true;
 }
 
-/* "GPU-...", "MIG-...", "MIG-GPU-...": letters and a dash before it all. */
+/* "GPU-...", "MIG-...", "MIG-GPU-...": starts with letters and a dash. */
 static bool take_uuid(const char *text, size_t length, char out[TNI_VISIBLE_UUID])
 {
     size_t kind = strspn(text, letters);

@@ -1,5 +1,5 @@
-/* The variables that select devices (CUDA_VISIBLE_DEVICES and its kin), as their run-times read
- * them.
+/* The variables that select devices (CUDA_VISIBLE_DEVICES and similar), parsed as their runtimes
+ * do.
  * Thread-safety: Safe. */
 #ifndef TNI_DEVICE_PLATFORM_VISIBLE_H
 #define TNI_DEVICE_PLATFORM_VISIBLE_H
@@ -10,7 +10,7 @@
 
 enum { TNI_VISIBLE_MAX = 256, TNI_VISIBLE_UUID = 64 };
 
-/* A device by number, or by UUID or the beginning of one; then the number is -1. */
+/* A device by number, or by UUID or a prefix of one; then the number is -1. */
 typedef struct tni_visible_entry {
     int32_t number;
     char uuid[TNI_VISIBLE_UUID];
@@ -22,9 +22,9 @@ typedef struct tni_visible {
     tni_visible_entry entries[TNI_VISIBLE_MAX];
 } tni_visible;
 
-/* "0,2", "GPU-8932f937-d72c", "": entries up to the first that is none, as CUDA's driver reads them: a
- * number ends at the first character that is no digit, a negative one is none, and a device that is
- * named twice hides all. NULL: not set. */
+/* "0,2", "GPU-8932f937-d72c", "": entries up to the first invalid one, as CUDA's driver parses
+ * them: a number ends at the first non-digit, a negative number is invalid, and a device named
+ * twice hides all. NULL: not set. */
 void tni_visible_parse(const char *value, tni_visible *out);
 
 #endif

@@ -1,12 +1,12 @@
-/* What platforms can do, by the kernels that modules have for them, and the order that this
- * gives them. */
+/* The operators that platforms support, according to the kernels that modules have for them, and
+ * the resulting ranking. */
 #include "platforms.h"
 
 #include "tenon/module/kernel.h"
 
 TN_STATIC_ASSERT(TN_OP_COUNT <= 64, "a set of operators is 64 bits");
 
-/* The operators that modules have kernels of the platform for, a bit for each TN_OP_.... */
+/* The operators that modules have kernels for on the platform, one bit per TN_OP_.... */
 static uint64_t count_operators(tni_registry *registry, const char *platform)
 {
     uint64_t operators = 0;
