@@ -1,5 +1,5 @@
-/* The inner function of a fill, once for each instruction set. Included by objects that are
- * compiled for more than the least processor: declarations only, see cmake/TenonIsa.cmake. */
+/* The inner function of a fill, one per instruction set. Included by objects that are compiled for
+ * more than the baseline processor: declarations only, see cmake/TenonIsa.cmake. */
 #ifndef TNI_DEVICE_RANDOM_FILL_H
 #define TNI_DEVICE_RANDOM_FILL_H
 
@@ -9,7 +9,7 @@
 
 struct tni_isa_row;
 
-/* What a fill makes, bytes and words an element takes. */
+/* Kinds of elements: name, bytes, and random words per element. */
 #define TNI_FILL_LIST(X)  \
     X(WORDS, 4, 1)        \
     X(UNIFORM_F16, 2, 1)  \
@@ -27,12 +27,12 @@ enum {
 #undef TNI_FILL_ENUM_
 };
 
-/* By kind. */
+/* Indexed by kind. */
 extern const uint8_t tni_fill_bytes[TNI_FILL_COUNT];
 extern const uint8_t tni_fill_words[TNI_FILL_COUNT];
 
-/* Where the words come from, see tn_philox_block. `past_caches`: the whole is more than caches
- * keep, so a row that can writes to memory directly. */
+/* Where the words come from, see tn_philox_block. `past_caches`: the output is larger than the
+ * caches, so use non-temporal stores if available. */
 typedef struct tni_fill_source {
     uint64_t seed;
     uint64_t subsequence;
@@ -40,19 +40,19 @@ typedef struct tni_fill_source {
     bool past_caches;
 } tni_fill_source;
 
-/* Writes `count` elements of a TNI_FILL_ kind to `out`, aligned anyhow, from the words that begin
- * with the source's block. The blocks it takes may not go on beyond a multiple of 2^32. */
+/* Writes `count` elements of a TNI_FILL_ kind to `out` (any alignment), from the words that begin
+ * with the source's block. The blocks must not cross a multiple of 2^32. */
 typedef void tni_fill(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
 
 void tni_fill_avx512(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
 void tni_fill_avx2(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
 void tni_fill_portable(const tni_fill_source *source, int kind, size_t count, unsigned char *out);
 
-/* Every row of this build, best first; `function` is a tni_fill. */
+/* Every implementation in this build, best first; `function` is a tni_fill. */
 const struct tni_isa_row *tni_fill_rows(size_t *out_count);
 
-/* Makes the best row for `features` the one that all fills use from now on, and returns it. The
- * first use does it with tni_cpu_features(); calling it again is for tests. */
+/* Selects the best implementation for `features` for all later fills, and returns it. The first use
+ * does this with tni_cpu_features(); further calls are for tests. */
 const struct tni_isa_row *tni_fill_choose(uint64_t features);
 
 #endif

@@ -1,7 +1,7 @@
 #include "fill_row.h"
 
-/* Every round for all blocks in turn, which compilers make vectors of: four lanes of NEON here, of
- * SSE2 there. */
+/* Does each round for all blocks in a loop, which compilers vectorize: four lanes with NEON or
+ * SSE2. */
 static void make(const void *how, uint64_t block, uint32_t words[GROUP])
 {
     const tni_fill_source *source = how;

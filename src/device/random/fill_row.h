@@ -1,5 +1,6 @@
-/* What every row of fill.h does with words; how they are made is the row's own. Static functions
- * only: each object has its copy, compiled for its instruction set. */
+/* The part that all implementations of fill.h share: what is done with the words. How words are
+ * generated is up to each. Static functions only: each object has its copy, compiled for its
+ * instruction set. */
 #ifndef TNI_DEVICE_RANDOM_FILL_ROW_H
 #define TNI_DEVICE_RANDOM_FILL_ROW_H
 
@@ -9,14 +10,15 @@
 
 #include <stdalign.h>
 
-/* Words are made by groups: enough to keep a pipeline busy, few enough for the nearest cache. */
+/* Words are generated in groups: enough to keep a pipeline busy, few enough for the L1 cache. */
 enum { GROUP_BLOCKS = 32, GROUP = GROUP_BLOCKS * TN_PHILOX_WORDS };
 
-/* Writes the words of the blocks from `block` on. `how` is what the row made of the source. */
+/* Writes the words of the blocks from `block` on. `how` is the implementation's own data, derived
+ * from the source. */
 typedef void make_group(const void *how, uint64_t block, uint32_t words[GROUP]);
 
-/* Writes `size` bytes to `out` past the caches; both are multiples of STREAM. NULL in rows that have
- * no stores for it. */
+/* Writes `size` bytes to `out` with non-temporal stores; both are multiples of STREAM. NULL in
+ * implementations that have no such stores. */
 enum { STREAM = 16 };
 typedef void stream_group(unsigned char *out, const unsigned char *from, size_t size);
 
@@ -45,7 +47,7 @@ static inline void normals_f64(const uint64_t pairs[restrict GROUP / 2],
         memcpy(out + i * (int)sizeof element_, &element_, sizeof element_); \
     }
 
-/* Writes the elements that one group of words makes. */
+/* Converts one group of words into elements. */
 static inline void convert(int kind, const uint32_t words[restrict GROUP],
                            unsigned char *restrict out)
 {

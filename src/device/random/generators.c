@@ -4,15 +4,15 @@
 #include "os/fork.h"
 #include "os/thread.h"
 
-/* `previous` is NULL unless the core made it. */
+/* `previous` is NULL unless the core created the generator. */
 struct tn_generator {
     tn_generator_state state;
     tn_generator *next, *previous;
 };
 
-/* One lock for all generators, as it is held for a few instructions and never with another: a fork
- * has one thing to wait for, and everything is seeded at one moment. The default generator is the
- * head of the ring of those that tn_seed_everything reaches. */
+/* One lock for all generators, as it is held for a few instructions and never together with
+ * another: a fork waits for one lock only, and all are seeded at one moment. The default generator
+ * is the head of the ring of those that tn_seed_everything reaches. */
 static tni_mutex guard = TNI_MUTEX_INIT;
 static tn_generator head = {
     .state = {sizeof(tn_generator_state), TN_SEED_DEFAULT, 0, 0}, .next = &head, .previous = &head};
@@ -106,7 +106,7 @@ void tn_generator_seed(tn_generator *generator, uint64_t seed)
 
 tn_status tn_seed_everything(uint64_t seed, tn_error *err)
 {
-    (void)err; /* nothing here can fail yet */
+    (void)err; /* cannot fail so far */
     lock();
     last_seed = seed;
     seed_one(&head, seed);

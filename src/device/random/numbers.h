@@ -1,10 +1,10 @@
 /* Numbers from random words. This is the definition: each function is a fixed sequence of IEEE 754
  * operations (+ - * /, conversions from integers, no fused ones), rounded to nearest, in the type
- * that it returns. So its bits depend on nothing but its arguments, and a device that has no f64
- * can make the f32 ones too.
+ * that it returns. So the result depends on nothing but the arguments, bit for bit, and a device
+ * without f64 can produce the f32 ones too.
  *
- * Included by objects for instruction sets, see cmake/TenonIsa.cmake: static functions only, free of
- * branches, so that a compiler can make vectors of them. */
+ * Included by objects for instruction sets, see cmake/TenonIsa.cmake: static functions only,
+ * without branches, so that compilers can vectorize them. */
 #ifndef TNI_DEVICE_RANDOM_NUMBERS_H
 #define TNI_DEVICE_RANDOM_NUMBERS_H
 
@@ -42,8 +42,9 @@ static inline double tni_f64_of(uint64_t bits)
     return value;
 }
 
-/* Both values are computed and one is taken, by its bits: with the operator a compiler would have to
- * keep floating-point operations, which may trap, from being done in vain. A GPU's do not trap. */
+/* Computes both values and selects one by its bits. With the ?: operator a compiler must not
+ * execute the floating-point operations of the other value, as they may trap. Those of a GPU do not
+ * trap. */
 static inline uint32_t tni_either_u32(uint32_t first_if_one, uint32_t first, uint32_t second)
 {
 #ifdef __CUDA_ARCH__
@@ -80,8 +81,8 @@ static inline double tni_uniform_f64(uint64_t pair)
     return (double)(int64_t)(pair >> 11) * 0x1p-53;
 }
 
-/* The f32 number rounded towards zero: rounding to nearest would reach 1. Its unit, 2^-24, is also
- * that of the smallest f16 numbers, so those below 2^-14 are exact. */
+/* The f32 number rounded towards zero: rounding to nearest could give 1. Its unit, 2^-24, is also
+ * that of the subnormal f16 numbers, so those below 2^-14 are exact. */
 static inline uint16_t tni_uniform_f16(uint32_t word)
 {
     uint32_t units = word >> 8;
@@ -111,8 +112,9 @@ static inline uint16_t tni_bf16_nearest(float value)
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* a / b of numbers far from the limits of f32. A GPU has no division: these are the steps that NVIDIA's compiler
- * makes of one, without its look at the limits, from about what 1 / b is. */
+/* a / b for numbers far from the limits of f32. GPUs have no division instruction: these are the
+ * steps that NVIDIA's compiler generates for one, without its check of the limits. `about` is an
+ * approximation of 1 / b. */
 static inline float tni_quotient_f32(float a, float b, float about)
 {
 #ifdef __CUDA_ARCH__
@@ -124,7 +126,7 @@ static inline float tni_quotient_f32(float a, float b, float about)
 #endif
 }
 
-/* What a GPU begins with, where nothing else tells what 1 / b is about. */
+/* The GPU's approximation of 1 / b, where no other is known. */
 static inline float tni_about_inverse(float b)
 {
 #ifdef __CUDA_ARCH__
@@ -136,9 +138,9 @@ static inline float tni_about_inverse(float b)
 #endif
 }
 
-/* The square root of a positive number, as not every C library's is rounded to nearest. Half the
- * exponent gives 1 / sqrt(x) within 3.5 %, each of Newton's steps doubles the digits that are right,
- * and Heron's step for the root itself leaves an error of at most one unit in the last place. */
+/* Square root of a positive number, as not every C library rounds it to nearest. Halving the
+ * exponent gives 1 / sqrt(x) within 3.5 %, each Newton step doubles the correct digits, and a Heron
+ * step for the root itself leaves an error of at most one unit in the last place. */
 static inline float tni_root_f32(float x)
 {
     float half = 0.5f * x, inverse = tni_f32_of(0x5F375A80 - (tni_bits_f32(x) >> 1));
@@ -159,17 +161,17 @@ static inline double tni_root_f64(double x)
     return 0.5 * (root + x / root);
 }
 
-/* Normal numbers are made in pairs by Box and Muller's method: a point in the plane at the distance
- * sqrt(-2 log u) from the origin, in a direction that is uniform over the circle.
+/* Normal numbers are made in pairs by the Box-Muller method: a point in the plane at the distance
+ * sqrt(-2 log u) from the origin, in a uniformly distributed direction.
  *
- * The distance. u is an odd number of 2^-32 in (0, 1). -log u = k log 2 - log(1 - h) with h in
+ * The distance. u is an odd multiple of 2^-32 in (0, 1). -log u = k log 2 - log(1 - h) with h in
  * [0, 1/2]: below 1/2, u = (1 - h) 2^-k; above, h = 1 - u and k = 0, so that h is exact to its last
  * bit near both ends. With s = h / (2 - h), -2 log(1 - h) = 4 atanh(s) = s P(s^2), where P is a
  * minimax polynomial for s^2 in [0, 1/9]. No term is negative, so nothing cancels. */
 static inline float tni_distance_f32(uint32_t word)
 {
     uint32_t odd = word | 1, below = odd >> 31 ^ 1;
-    uint32_t nearer = tni_either_u32(below, odd, 0u - odd); /* how near to 0 or 1 */
+    uint32_t nearer = tni_either_u32(below, odd, 0u - odd); /* distance to 0 or 1 */
     float small = (float)(int32_t)nearer * 0x1p-32f;
     uint32_t bits = tni_bits_f32(small);
     uint32_t k = tni_either_u32(below, 126 - (bits >> 23), 0);
@@ -185,7 +187,7 @@ static inline float tni_distance_f32(uint32_t word)
 }
 
 /* The direction. The circle is cut into quarters that are centred on the axes. Within one, with x
- * in [-1, 1), the sine of x pi/4 is x S(x^2) and the cosine C(x^2), minimax polynomials both. */
+ * in [-1, 1), the sine of x pi/4 is x S(x^2) and the cosine is C(x^2), both minimax polynomials. */
 static inline void tni_direction_f32(uint32_t word, float *out_cos, float *out_sin)
 {
     uint32_t quarter = (word + (1u << 29)) >> 30;
@@ -215,7 +217,7 @@ static inline void tni_normals_f32(uint32_t word0, uint32_t word1, float *out0, 
     *out1 = distance * s;
 }
 
-/* The same in f64, from two words each: u is an odd number of 2^-64. */
+/* The same in f64, from two words each: u is an odd multiple of 2^-64. */
 static inline double tni_distance_f64(uint64_t pair)
 {
     uint64_t odd = pair | 1, below = odd >> 63 ^ 1;

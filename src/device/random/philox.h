@@ -1,4 +1,4 @@
-/* Philox for rows of fills: what its blocks have in common is computed once. */
+/* Philox for the implementations of fills: computes once what the blocks have in common. */
 #ifndef TNI_DEVICE_RANDOM_PHILOX_H
 #define TNI_DEVICE_RANDOM_PHILOX_H
 

@@ -39,12 +39,12 @@ const tni_isa_row *tni_fill_choose(uint64_t features)
     return tni_isa_use(&table, features);
 }
 
-/* A fill is cut into pieces at multiples of PIECE blocks, counted as the generator counts them: so
- * none goes on beyond a multiple of 2^32, which is what a row asks. */
+/* A fill is divided into pieces at multiples of PIECE blocks, counted from the generator's start:
+ * so no piece crosses a multiple of 2^32, as tni_fill requires. */
 enum { PIECE = 1 << 14 };
 
-/* Fills of so many bytes do not wait for the memory they are about to overwrite, and leave the
- * caches to others. */
+/* Fills of at least this many bytes use non-temporal stores: these do not read the memory first,
+ * and do not evict other data from the caches. */
 enum { PAST_CACHES = 32 << 20 };
 
 struct job {
@@ -53,7 +53,7 @@ struct job {
     int kind;
     size_t count;
     unsigned char *out;
-    uint64_t first_piece; /* its blocks */
+    uint64_t first_piece; /* blocks in it */
 };
 
 static void run_piece(void *user, int64_t index)
@@ -75,7 +75,7 @@ static void fill(tn_generator *generator, int kind, void *out, size_t count)
     const size_t in_block = TN_PHILOX_WORDS / tni_fill_words[kind];
     uint64_t blocks = count / in_block + (count % in_block != 0);
     tn_generator_state taken = tni_generators_take(generator, blocks);
-    tni_settings_begin(); /* which may forbid some instructions */
+    tni_settings_begin(); /* settings may forbid some instructions */
     struct job job = {
         .fill = (tni_fill *)tni_isa_best(&table)->function,
         .source = {taken.seed, taken.subsequence, taken.offset,
@@ -92,7 +92,7 @@ static void fill(tn_generator *generator, int kind, void *out, size_t count)
                         &job);
 }
 
-/* What there is of one distribution. */
+/* What is available for one distribution. */
 struct offer {
     const char *where;
     const char *numbers; /* "uniform" */

@@ -1,6 +1,6 @@
 #include "fill_stream.h"
 
-/* Four blocks, a word of each in the lower half of a lane; the upper halves hold anything. */
+/* Four blocks, with a word of each in the lower half of a lane; the upper halves are undefined. */
 typedef struct four {
     __m256i x0, x1, x2, x3;
 } four;
@@ -42,7 +42,7 @@ static inline __m256i times1(__m256i x)
     return _mm256_mul_epu32(x, spread(TN_PHILOX_FACTOR_1));
 }
 
-/* The upper halves, twice: shifts and shuffles are done by different units. */
+/* Moves the upper half down, in two ways: shifts and shuffles use different execution units. */
 static inline __m256i high(__m256i product)
 {
     return _mm256_srli_epi64(product, 32);
@@ -58,7 +58,7 @@ static inline __m256i xor3(__m256i a, __m256i b, __m256i c)
     return _mm256_xor_si256(a, _mm256_xor_si256(b, c));
 }
 
-/* The first two rounds. The lanes are ordered as store() needs them. */
+/* The first two rounds. The lane order is the one that store() needs. */
 static inline four start(const struct plan *plan, uint32_t low)
 {
     const __m256i order = _mm256_setr_epi64x(0, 2, 1, 3);
@@ -74,7 +74,7 @@ static inline four step(four x, __m256i key0, __m256i key1)
     return (four){xor3(high(q), x.x1, key0), q, xor3(high_too(p), x.x3, key1), p};
 }
 
-/* The last round, which leaves two words in a lane, and their way to memory. */
+/* The last round, which leaves two words in a lane, and the stores. */
 static inline void store(four x, const struct plan *plan, uint32_t *words)
 {
     __m256i key0 = plan->key0[TN_PHILOX_ROUNDS - 1], key1 = plan->key1[TN_PHILOX_ROUNDS - 1];
@@ -85,7 +85,7 @@ static inline void store(four x, const struct plan *plan, uint32_t *words)
     _mm256_store_si256((__m256i *)(words + 8), _mm256_unpackhi_epi64(q, p));
 }
 
-/* Two at a time, as a product takes as long as several others. */
+/* Two at a time, to hide the latency of the multiplications. */
 static void make(const void *how, uint64_t block, uint32_t words[GROUP])
 {
     const struct plan *plan = how;

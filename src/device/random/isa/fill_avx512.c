@@ -1,6 +1,6 @@
 #include "fill_stream.h"
 
-/* Eight blocks, a word of each in the lower half of a lane; the upper halves hold anything. */
+/* Eight blocks, with a word of each in the lower half of a lane; the upper halves are undefined. */
 typedef struct eight {
     __m512i x0, x1, x2, x3;
 } eight;
@@ -42,7 +42,7 @@ static inline __m512i times1(__m512i x)
     return _mm512_mul_epu32(x, spread(TN_PHILOX_FACTOR_1));
 }
 
-/* The upper halves, twice: shifts and shuffles are done by different units. */
+/* Moves the upper half down, in two ways: shifts and shuffles use different execution units. */
 static inline __m512i high(__m512i product)
 {
     return _mm512_srli_epi64(product, 32);
@@ -58,7 +58,7 @@ static inline __m512i xor3(__m512i a, __m512i b, __m512i c)
     return _mm512_ternarylogic_epi32(a, b, c, 0x96);
 }
 
-/* The first two rounds. The lanes are ordered as store() needs them. */
+/* The first two rounds. The lane order is the one that store() needs. */
 static inline eight start(const struct plan *plan, uint32_t low)
 {
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
@@ -74,7 +74,7 @@ static inline eight step(eight x, __m512i key0, __m512i key1)
     return (eight){xor3(high(q), x.x1, key0), q, xor3(high_too(p), x.x3, key1), p};
 }
 
-/* The last round, which leaves two words in a lane, and their way to memory. */
+/* The last round, which leaves two words in a lane, and the stores. */
 static inline void store(eight x, const struct plan *plan, uint32_t *words)
 {
     const __mmask16 lower = 0x5555;
@@ -87,7 +87,7 @@ static inline void store(eight x, const struct plan *plan, uint32_t *words)
     _mm512_store_si512(words + 16, _mm512_unpackhi_epi64(q, p));
 }
 
-/* Four at a time, as a product takes as long as several others. */
+/* Four at a time, to hide the latency of the multiplications. */
 static void make(const void *how, uint64_t block, uint32_t words[GROUP])
 {
     const struct plan *plan = how;

@@ -1,5 +1,5 @@
-/* Stores past the caches, for rows of x86: SSE2 has them, and whole lines gather in the processor.
- * Static functions only. */
+/* Non-temporal stores, for the x86 implementations: SSE2 has them, and the processor combines them
+ * into whole cache lines. Static functions only. */
 #ifndef TNI_DEVICE_RANDOM_ISA_FILL_STREAM_H
 #define TNI_DEVICE_RANDOM_ISA_FILL_STREAM_H
 
@@ -14,7 +14,7 @@ static inline void stream(unsigned char *out, const unsigned char *from, size_t 
                          _mm_load_si128((const __m128i *)(const void *)(from + i)));
 }
 
-/* Such stores are ordered with no others: before anyone is told that the fill is done. */
+/* Non-temporal stores are weakly ordered, so fence before anyone learns that the fill is done. */
 static inline void stream_end(const tni_fill_source *source)
 {
     if (source->past_caches)
