@@ -1,5 +1,5 @@
-/* Events: made, recorded, waited for, timed. A platform with events of its own is called for all of
- * it; the others have events of the host. */
+/* Events: creation, recording, waiting, timing. If the platform has events, its functions are
+ * called; the other platforms use host events. */
 #include "event.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ static tn_event *make(tn_device *device, uint32_t flags)
     return event;
 }
 
-/* What a module says it made must be there. */
+/* Checks that the module returned the event it claims to have made. */
 static tn_status take_native(const tn_event *event, const tni_call *call, const char *where,
                              tn_status status, const tn_error *said, tn_error *err)
 {
@@ -111,7 +111,7 @@ static tn_status open_event(const tn_event *event, const char *where, tni_call *
     return status ? status : tni_life_check(event->device, event->life, "event", where, err);
 }
 
-/* A device that is lost is not called: what the module kept for the event went with it. */
+/* A lost device is not called: the module's part of the event was lost with it. */
 void tn_event_release(tn_event *event)
 {
     tni_call call;
@@ -129,8 +129,8 @@ tn_device *tn_event_device(const tn_event *event)
     return event ? event->device : NULL;
 }
 
-/* Whether there is a record to wait for. Other processes record the platform's own events without
- * this one's knowledge, so that of those only the platform can tell. */
+/* Whether there is a record to wait for. Other processes record the platform's interprocess events
+ * without the knowledge of this one, so only the platform knows about those. */
 static bool is_recorded(const tn_event *event)
 {
     return (event->native && (event->flags & TN_EVENT_INTERPROCESS)) ||
@@ -168,7 +168,7 @@ static bool is_captured(const tn_event *event)
     return atomic_load_explicit(&event->captured, memory_order_relaxed);
 }
 
-/* For what asks about work that an event's record comes after. */
+/* Fails for queries about work before a record that is part of a capture. */
 static tn_status refuse_captured(const tn_event *event, const char *where, tn_error *err)
 {
     if (!is_captured(event))
@@ -180,8 +180,8 @@ static tn_status refuse_captured(const tn_event *event, const char *where, tn_er
         event->device->id);
 }
 
-/* A stream that waits for a point of a capture becomes part of it, and one that is captured waits for no
- * other. */
+/* A stream that waits for an event of a capture becomes part of that capture. A captured stream may
+ * wait for no other event. */
 static tn_status join(const tn_event *event, tn_stream *stream, const char *where, tn_error *err)
 {
     if (!is_captured(event))
@@ -191,8 +191,8 @@ static tn_status join(const tn_event *event, tn_stream *stream, const char *wher
     return TN_OK;
 }
 
-/* Within a platform the stream waits, otherwise the host does. A loss is kept with the device that says it is
- * lost: it may be the event's. */
+/* Within a platform the stream waits, otherwise the host does. A loss is recorded for the device
+ * that reports itself lost: it may be the event's. */
 static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where, tn_error *err)
 {
     tni_call call, of_event;
@@ -226,7 +226,7 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *event, tn_error *err
     return wait_for(event, stream, "tn_stream_wait_event", err);
 }
 
-/* Whether the latest record has run; an event of the host has at once. */
+/* Whether the last record has completed; host events complete at once. */
 static tn_status query(const tn_event *event, const tni_call *call, const char *where,
                        int32_t *out_done, tn_error *err)
 {
@@ -270,7 +270,7 @@ tn_status tn_event_synchronize(tn_event *event, tn_error *err)
         &said, err);
 }
 
-/* The checks that need no platform, in the order that is promised. */
+/* The checks that need no platform, in the documented order. */
 static tn_status check_pair(const tn_event *start, const tn_event *stop, const char *where,
                             tn_error *err)
 {
@@ -305,7 +305,7 @@ static tn_status check_done(const tn_event *event, const char *name, const tni_c
     return status;
 }
 
-/* Neither infinite nor none at all. */
+/* Neither infinite nor NaN. */
 static bool is_number(double ms)
 {
     return ms - ms == 0;

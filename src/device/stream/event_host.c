@@ -1,11 +1,11 @@
-/* Events of the host: a count and a time, in this process or in memory that others share. */
+/* Host events: a count and a time, in this process or in shared memory. */
 #include "event.h"
 #include "os/clock.h"
 #include "os/sha256.h"
 
 TN_STATIC_ASSERT(ATOMIC_LLONG_LOCK_FREE == 2, "processes share marks without a lock");
 
-/* What processes share. */
+/* The memory that processes share. */
 typedef struct page {
     char kind[16];
     uint32_t flags;
@@ -15,12 +15,12 @@ typedef struct page {
 
 static const char kind[16] = "tenon event 1";
 
-/* How a handle's bytes are used. */
+/* Layout of a handle's bytes. */
 typedef struct layout {
     char kind[8];
     unsigned char name[TNI_SHARED_NAME];
-    unsigned char device[8]; /* of the SHA-256 of its id        */
-    unsigned char check[32]; /* the SHA-256 of all before it    */
+    unsigned char device[8]; /* first bytes of the SHA-256 of its id */
+    unsigned char check[32]; /* SHA-256 of all bytes before it */
 } layout;
 TN_STATIC_ASSERT(sizeof(layout) == sizeof(tn_event_handle), "a handle has no other room");
 

@@ -1,5 +1,6 @@
-/* Which life of its device a stream or an event is from. A reset ends one life and begins the next;
- * of what was made in an earlier one only the handle is left, and the module hears of it no more. */
+/* The epoch ("life") of its device that a stream or an event belongs to. A reset starts the next
+ * epoch; of objects of an earlier one only the handle is left, and the module is not called for
+ * them. */
 #ifndef TNI_DEVICE_STREAM_LIFE_H
 #define TNI_DEVICE_STREAM_LIFE_H
 
@@ -9,7 +10,7 @@ int32_t tni_life_of(const tn_device *device);
 int32_t tni_life_of_stream(const tn_stream *stream);
 void tni_life_next(tn_device *device); /* the device was reset */
 
-/* TN_DEVICE_LOST for a stream or an event (`what`) of an earlier life. */
+/* Fails with TN_DEVICE_LOST for a stream or an event (`what`) of an earlier epoch. */
 tn_status tni_life_check(const tn_device *device, int32_t life, const char *what, const char *where,
                          tn_error *err);
 

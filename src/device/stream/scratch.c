@@ -5,7 +5,7 @@
 #include "device/memory/memory.h"
 #include "life.h"
 
-/* Blocks grow by powers of two, so that a growing problem does not ask for each size. */
+/* Blocks grow by powers of two, so that a growing problem does not allocate at each size. */
 enum { LEAST = 64 * 1024 };
 
 static bool is_queued(const tn_stream *stream)
@@ -19,7 +19,7 @@ static void destroy(const tn_stream *stream, tni_scratch *scratch)
     tni_release(scratch);
 }
 
-/* Queued work may still use it; else it goes at once. */
+/* Keeps the block while queued work may still use it; without queues frees it at once. */
 static void leave(tn_stream *stream, tni_scratch *scratch)
 {
     if (!is_queued(stream)) {
@@ -45,7 +45,8 @@ static bool is_of_now(const tn_stream *stream, const tni_scratch *scratch)
     return memory && atomic_load_explicit(&memory->life, memory_order_acquire) == scratch->life;
 }
 
-/* For a call that is captured: what the stream keeps could be gone, or another's, when the graph runs. */
+/* For a captured call: the stream's own memory could be freed or reused by the time the graph
+ * runs. */
 static tn_status take_captured(tn_stream *stream, const char *where, tni_scratch *to, tn_error *err)
 {
     tn_error said = {0};
@@ -110,7 +111,8 @@ void tni_scratch_give(tn_stream *stream, tni_scratch *scratch)
         leave(stream, other);
 }
 
-/* A stream that is captured cannot be waited for: what it used before stays with the device's own. */
+/* A captured stream cannot be waited for: its memory is passed on to the device's default
+ * stream. */
 static void pass_on(tn_stream *stream, tni_scratch *idle, tni_scratch *left)
 {
     if (idle)
@@ -126,7 +128,7 @@ void tni_scratch_end(tn_stream *stream)
 {
     tni_scratch *idle = atomic_exchange(&stream->scratch, NULL);
     tni_scratch *left = atomic_exchange(&stream->left, NULL);
-    tn_error said; /* what runs on a stream that ends concerns nobody any more */
+    tn_error said; /* errors of work on a stream that is being destroyed are ignored */
     tni_call call;
     if ((idle || left) && tni_capture_is_on(stream)) {
         pass_on(stream, idle, left);

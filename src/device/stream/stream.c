@@ -1,5 +1,5 @@
-/* Streams: made, wrapped, released, asked, waited for. On platforms without streams a stream is a
- * handle and no more: whatever is done on it is done when the call returns. */
+/* Streams: creating, wrapping, releasing, querying, waiting. On platforms without streams a stream
+ * is only a handle: all work on it is complete when the call returns. */
 #include "base/alloc.h"
 #include "current.h"
 #include "device/graph/graph.h"
@@ -42,7 +42,7 @@ static tn_status refuse(tn_stream *stream, const char *where, tn_error *err)
     return tni_graph_refuse(stream, where, "this would not be recorded", err);
 }
 
-/* As tni_stream_open, for a call that asks how far the stream has come. */
+/* As tni_stream_open, for a call that queries the progress of the stream. */
 static tn_status open_to_ask(tn_stream *stream, const char *where, tni_call *out, tn_error *err)
 {
     tn_status status = tni_stream_open(stream, where, out, err);
@@ -118,7 +118,7 @@ void tni_stream_standard_destroy(tn_stream *stream)
     if (!stream)
         return;
     tni_current_drop(stream->device);
-    if (stream->device->ordinal >= 0) /* it was in use, so its platform ends too */
+    if (stream->device->ordinal >= 0) /* the device was in use, so its platform ends too */
         tni_current_drop(stream->device->platform);
     tni_trail_end(stream);
     tni_scratch_end(stream);
@@ -178,7 +178,7 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
     return status;
 }
 
-/* A `raw` of NULL is the vendor's way to name its default stream. */
+/* If `raw` is NULL, it means the vendor's default stream. */
 tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error *err)
 {
     static const char where[] = "tn_stream_wrap";
@@ -203,7 +203,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
     return TN_OK;
 }
 
-/* A device that is lost is not called: what the module kept for the stream went with it. */
+/* A lost device is not called: the module's part of the stream was lost with it. */
 void tn_stream_release(tn_stream *stream)
 {
     tni_call call;
@@ -277,7 +277,8 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
     return tni_trail_tell(stream, tni_device_settle(&call, where, status, &said, err), err);
 }
 
-/* The event goes as soon as it is waited for: a platform keeps what its streams still need of one. */
+/* The event is released as soon as the wait is queued: platforms keep what their streams still need
+ * of it. */
 tn_status tn_stream_wait_stream(tn_stream *stream, tn_stream *other, tn_error *err)
 {
     static const char where[] = "tn_stream_wait_stream";

@@ -1,4 +1,4 @@
-/* A stream from inside. */
+/* Internals of streams. */
 #ifndef TNI_DEVICE_STREAM_H
 #define TNI_DEVICE_STREAM_H
 
@@ -12,27 +12,28 @@ struct tni_trail;
 struct tn_graph;
 
 struct tn_stream {
-    _Atomic int32_t holders; /* of the standard one: not counted, it lives with its device */
+    _Atomic int32_t holders; /* reference count; unused for the default stream */
     int32_t kind;
     int32_t priority;
-    _Atomic int32_t life; /* the one it was made in; of the standard one its device's now */
+    _Atomic int32_t life; /* epoch it was made in; default stream: the device's epoch */
     tn_device *device;
-    struct tni_scratch *_Atomic scratch; /* memory that no call uses now; or NULL */
-    struct tni_scratch *_Atomic left;    /* what was outgrown and queued work may still use */
-    struct tni_trail *_Atomic trail;     /* what ran last; NULL before the first */
+    struct tni_scratch *_Atomic scratch; /* memory that no call is using; or NULL */
+    struct tni_scratch *_Atomic left;    /* outgrown memory that queued work may still use */
+    struct tni_trail *_Atomic trail;     /* what ran last; NULL before the first call */
     struct tn_graph *_Atomic recording;  /* the graph that is being recorded; or NULL */
     _Atomic int32_t recorder;            /* the thread that records; 0 for none */
-    _Atomic bool is_shown;               /* so that it may be captured: tni_capture_show */
-    void *native; /* what the platform's functions take; NULL for the standard one, and where the
-                     platform has no streams */
+    _Atomic bool is_shown;               /* it may be captured: see tni_capture_show */
+    void *native; /* the platform's handle; NULL for the default stream, and if the platform has no
+                   * streams */
 };
 
-/* The stream that work on `device` goes to: `stream`, which must be of it (TN_INVALID_ARGUMENT), or
- * for NULL the calling thread's current one. TN_UNSUPPORTED while a graph is recorded on it. */
+/* Returns the stream for work on `device`: `stream`, which must belong to it (TN_INVALID_ARGUMENT),
+ * or for NULL the calling thread's current one. Fails with TN_UNSUPPORTED while a graph is being
+ * recorded on it. */
 tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
                          tn_error *err);
 
-/* The same for what can be recorded: the stream may be one that the calling thread records on. */
+/* The same for calls that can be recorded: the calling thread may be recording on the stream. */
 tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *where,
                               tn_stream **out, tn_error *err);
 

@@ -4,7 +4,7 @@
 #include "life.h"
 
 typedef struct table {
-    tni_thread_end end; /* first: it is what the end of the thread is given */
+    tni_thread_end end; /* must be first: the thread-end callback gets its address */
     tni_current *entries;
     size_t count;
     size_t capacity;
@@ -12,11 +12,12 @@ typedef struct table {
 
 static _Thread_local table *mine;
 
-/* Whether any thread ever had a table. While none had, the path of a call saves a look-up of `mine`,
- * which is a function call in a shared library. */
+/* Whether any thread ever had a table. Until then, calls skip the access to `mine`, which is a
+ * function call in a shared library. */
 static _Atomic bool in_use;
 
-/* At the end of a thread its variables may be gone already, and `mine` be a new one. */
+/* At the end of a thread its thread-local variables may be gone already, and `mine` may be a new
+ * one. */
 static void table_release(tni_thread_end *end)
 {
     table *ending = (table *)end;
@@ -87,7 +88,7 @@ tn_stream *tn_stream_default(const tn_device *device)
     return device ? device->standard : NULL;
 }
 
-/* One from before a reset of its device is current no more. */
+/* A stream from before a reset of its device is no longer current. */
 tn_stream *tn_stream_current(const tn_device *device)
 {
     if (!device)
@@ -103,7 +104,7 @@ static void hold(tn_stream *stream)
         atomic_fetch_add_explicit(&stream->holders, 1, memory_order_relaxed);
 }
 
-/* False for want of memory; never when something was current on the device before. */
+/* Returns false if out of memory; never if the device had an entry before. */
 static bool make_current(tn_stream *stream)
 {
     tni_current *entry = stream->kind == TNI_STREAM_STANDARD ? tni_current_find(stream->device)

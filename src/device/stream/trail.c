@@ -12,7 +12,7 @@ typedef struct tni_trail {
     tni_trace steps[STEPS];
 } tni_trail;
 
-/* The stream's, made at the first need; NULL for want of memory. */
+/* Returns the stream's trail, created on first use; NULL if out of memory. */
 static tni_trail *trail_of(tn_stream *stream)
 {
     tni_trail *trail = atomic_load_explicit(&stream->trail, memory_order_acquire);
