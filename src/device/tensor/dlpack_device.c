@@ -1,12 +1,12 @@
-/* Whose DLPack numbers are whose. */
+/* Mapping between DLPack's device numbers and devices. */
 #include "tensor.h"
 
-/* DLPack's kinds of memory: word for messages, and the platform whose devices they number. Host
- * memory is cpu:0's, however it was taken. */
+/* DLPack's device types: name for messages, and the platform whose devices they number. Host memory
+ * belongs to cpu:0, however it was allocated. */
 static const struct kind {
     const char *word;
-    int32_t platform; /* TN_PLATFORM_..., 0: Tenon has none for it */
-    bool is_host;     /* whatever the id says, it is the host's     */
+    int32_t platform; /* TN_PLATFORM_..., 0: no platform in Tenon */
+    bool is_host;     /* host memory, whatever the id */
 } kinds[] = {
     [TN_DLPACK_CPU] = {"cpu", TN_PLATFORM_CPU, false},
     [TN_DLPACK_CUDA] = {"cuda", TN_PLATFORM_CUDA, false},
@@ -27,8 +27,8 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* That the kind numbers the platform's devices: the one of that name and no other. A stranger that
- * says it is of the kind CUDA is not the one that DLPack means. */
+/* Whether the type numbers the platform's devices: only the platform of that name. Another platform
+ * that claims to be of the kind CUDA is not the one DLPack means. */
 static bool is_of(const tn_platform *platform, int32_t type)
 {
     const tni_known *known = platform->known;
@@ -50,7 +50,7 @@ void tni_dlpack_numbers(const tn_device *device, int32_t *out_type, int32_t *out
     *out_id = *out_type == TN_DLPACK_EXT_DEV ? device->ordinal : device->index;
 }
 
-/* By ordinal, if it is one that is numbered so. */
+/* Finds a device by ordinal, if its type is numbered that way. */
 static tn_device *find_ordinal(tni_platforms *set, int32_t ordinal)
 {
     tni_mutex_lock(&set->lock);
@@ -61,7 +61,8 @@ static tn_device *find_ordinal(tni_platforms *set, int32_t ordinal)
     return device && type_of(device->platform) == TN_DLPACK_EXT_DEV ? device : NULL;
 }
 
-/* Of the platform that DLPack calls so. Of two with one number only one is to be seen. */
+/* Finds a device by index, on the platform of that DLPack type. Of two devices with one index only
+ * one is visible. */
 static tn_device *find_index(tni_platforms *set, int32_t type, int32_t index)
 {
     tn_device *found = NULL;
@@ -104,7 +105,7 @@ static tn_status not_here(tni_platforms *set, int32_t type, int32_t id, const ch
                    word ? word : "unknown kind", (int)type, (int)id, used ? there : "none");
 }
 
-/* Devices that were found before are found without looking for new ones. */
+/* Looks for new devices only if no known one matches. */
 tn_status tni_dlpack_device(tni_platforms *set, int32_t type, int32_t id, const char *where,
                             tn_device **out, tn_error *err)
 {

@@ -1,16 +1,16 @@
-/* DLPack out: a tensor is given to another library, which ends it when it likes. */
+/* DLPack export: a tensor is handed to another library, which deletes it at any time. */
 #include "tensor.h"
 
 #include "base/alloc.h"
 #include "device/stream/stream.h"
 
-/* What is given away. The forms come first: their address is all that the consumer has. */
+/* The exported block. The forms must be first: their address is all that the consumer has. */
 typedef struct given {
     union {
         tn_dlpack_versioned versioned;
         tn_dlpack_managed legacy;
     } form;
-    tni_owner *owner; /* held; NULL: the data is the program's, and so is seeing that it stays */
+    tni_owner *owner; /* held; NULL: the program owns the data and must keep it alive */
     int64_t dims[];   /* shape and strides */
 } given;
 
@@ -30,15 +30,14 @@ static void delete_legacy(tn_dlpack_managed *self)
     end((given *)self);
 }
 
-/* Whether data is a handle of the vendor's, to which no offset can be added. */
+/* Whether data is a vendor's handle, to which no offset can be added. */
 static bool is_handle(int32_t device_type)
 {
     return device_type == TN_DLPACK_OPENCL || device_type == TN_DLPACK_VULKAN ||
            device_type == TN_DLPACK_METAL || device_type == TN_DLPACK_WEBGPU;
 }
 
-/* Strides are always there, and no offset where it can be done without: there are consumers who look
- * at neither. */
+/* Always sets strides, and avoids an offset where possible: some consumers ignore them. */
 static void describe(const tn_tensor *tensor, int64_t *dims, tn_dlpack_tensor *out)
 {
     int32_t ndim = tensor->ndim;
@@ -62,7 +61,7 @@ static void describe(const tn_tensor *tensor, int64_t *dims, tn_dlpack_tensor *o
         tni_strides_dense(tensor->shape, ndim, out->strides);
 }
 
-/* The stream that the consumer's handle means: held, so release it. */
+/* The stream for the consumer's handle. The caller must release it. */
 static tn_status find_stream(tn_device *device, int64_t consumer, tn_stream **out, tn_error *err)
 {
     if (consumer == 0) {
@@ -72,7 +71,7 @@ static tn_status find_stream(tn_device *device, int64_t consumer, tn_stream **ou
     return tn_stream_wrap(device, (void *)(uintptr_t)consumer, out, err);
 }
 
-/* Makes the consumer's stream wait for what is queued on the calling thread's. */
+/* Makes the consumer's stream wait for the work queued on the calling thread's. */
 static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *where, tn_error *err)
 {
     tn_device *device;
@@ -97,7 +96,8 @@ static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *wh
     return status;
 }
 
-/* A block for the tensor, which holds its owner; or NULL, and *out_status is why. */
+/* Allocates a block for the tensor and retains its owner. On failure returns NULL, with the reason
+ * in *out_status. */
 static given *give(const tn_tensor *tensor, int64_t consumer, const char *where,
                    tn_status *out_status, tn_error *err)
 {

@@ -1,4 +1,4 @@
-/* DLPack in: what another library gives away becomes a tensor, or is given back at once. */
+/* DLPack import: a tensor of another library becomes a Tenon tensor, or is returned at once. */
 #include "tensor.h"
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#define ADDRESS_LEAST UINT64_C(4096) /* nothing is in the first page */
+#define ADDRESS_LEAST UINT64_C(4096) /* the first page is never mapped */
 
 TN_STATIC_ASSERT(sizeof(tn_dlpack_tensor) == offsetof(tn_tensor, owner) &&
                      offsetof(tn_dlpack_tensor, byte_offset) == offsetof(tn_tensor, byte_offset) &&
@@ -49,8 +49,8 @@ static uint64_t untag_address(const void *data)
 #endif
 }
 
-/* Checks where the elements of a measured tensor are: in the host's memory at addresses that a process can have, and
- * aligned as their dtype where `data` is an address. Of other devices it may be a handle. */
+/* Checks where the elements of a measured tensor are: in host memory at possible addresses, and
+ * aligned for their dtype if `data` is an address. For other devices it may be a handle. */
 static tn_status check_place(const tn_tensor *made, const tni_layout *layout, const char *where,
                              tn_error *err)
 {
@@ -77,7 +77,7 @@ static tn_status check_place(const tn_tensor *made, const tni_layout *layout, co
     return TN_OK;
 }
 
-/* Of either form. Shape and strides stay the producer's. */
+/* For both forms. Shape and strides remain the producer's. */
 static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(void *user),
                       void *managed, const char *where, tn_tensor *out, tn_error *err)
 {

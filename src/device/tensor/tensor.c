@@ -1,4 +1,4 @@
-/* Tensors: made, wrapped, viewed, released. */
+/* Creating, wrapping, viewing and releasing tensors. */
 #include "tensor.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ void tni_owner_release(tni_owner *owner)
     tni_release(owner);
 }
 
-/* A tensor over an owner that keeps its shape and, unless they are NULL, its strides. */
+/* Describes a tensor whose owner stores its shape and, unless NULL, its strides. */
 static void describe(tni_owner *owner, tn_dtype dtype, const int64_t *shape, const int64_t *strides,
                      int32_t ndim, tn_tensor *out)
 {
@@ -55,7 +55,7 @@ static tn_status no_out(const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
 }
 
-/* What making a tensor begins with. */
+/* Common first steps of creating a tensor. */
 static tn_status begin(tn_device **device, tn_dtype dtype, const int64_t *shape,
                        const int64_t *strides, int32_t ndim, const char *where, tni_layout *out,
                        tn_error *err)
@@ -135,7 +135,7 @@ tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err)
     return TN_OK;
 }
 
-/* Zeroed first: the struct itself may end with its owner. */
+/* Zeroed first: the struct itself may be freed with its owner. */
 void tn_tensor_release(tn_tensor *tensor)
 {
     if (!tensor)

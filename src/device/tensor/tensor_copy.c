@@ -1,5 +1,5 @@
-/* Copies between tensors: one of memory where their layouts allow it, element by element in the
- * host's memory, and otherwise refused. */
+/* Copies between tensors: one memory copy if the layouts allow it, else element by element in host
+ * memory; refused otherwise. */
 #include "tensor.h"
 
 #include "device/stream/stream.h"
@@ -27,7 +27,7 @@ static tn_status check_same(const tn_tensor *from, const tn_tensor *to, tn_error
     return TN_OK;
 }
 
-/* Elements that share a place cannot be written one by one. */
+/* Elements that share an address cannot be written separately. */
 static tn_status check_apart(const tn_tensor *to, tn_error *err)
 {
     for (int32_t i = 0; to->strides && i < to->ndim; i++) {
@@ -43,7 +43,7 @@ static tn_status check_apart(const tn_tensor *to, tn_error *err)
     return TN_OK;
 }
 
-/* Both sides of a copy, and what was found out about them. */
+/* Both sides of a copy, and their checked properties. */
 typedef struct sides {
     const tn_tensor *from;
     const tn_tensor *to;

@@ -1,4 +1,4 @@
-/* How a tensor's elements lie: what is checked before anything is done with them. */
+/* The memory layout of a tensor: validated before anything is done with its elements. */
 #include "tensor.h"
 
 #include "base/checked.h"
@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Who is measured, for messages. */
+/* What is being checked, for messages. */
 typedef struct subject {
     const char *where;
     const char *name;
@@ -44,7 +44,7 @@ static tn_status check_ndim(const subject *s, const int64_t *shape, int32_t ndim
     return TN_OK;
 }
 
-/* Dimensions without elements count as one here, so that strides of a dense tensor fit too. */
+/* Empty dimensions count as one here, so that the strides of a contiguous tensor fit too. */
 static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t *shape,
                                 int32_t ndim, tni_layout *out)
 {
@@ -64,7 +64,7 @@ static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t 
     return TN_OK;
 }
 
-/* From the lowest to the highest byte, however the strides go. */
+/* The lowest and the highest byte, for strides of any sign. */
 static bool span(const int64_t *shape, const int64_t *strides, int32_t ndim, tni_layout *out)
 {
     int64_t low = 0, high = out->size, reach;
@@ -135,8 +135,8 @@ static bool has_addresses(const tn_tensor *tensor, const tni_layout *layout)
     return (uint64_t)-layout->low <= at && (uint64_t)layout->high <= UINTPTR_MAX - at;
 }
 
-/* The usual case, without words: a dense tensor of fewer than 2^31 elements. False for
- * anything else, sound or not. */
+/* Fast path without messages: a contiguous tensor of fewer than 2^31 elements. False for anything
+ * else, valid or not. */
 static bool measure_plain(const tn_tensor *tensor, tni_layout *out)
 {
     int64_t elements = 1;

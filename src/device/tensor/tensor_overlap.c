@@ -1,29 +1,29 @@
-/* Whether two layouts share a byte, or two elements of one a place: sums of steps that come near enough
- * to a distance. */
+/* Whether two layouts share a byte, or two elements of one layout share an address. Both are solved
+ * by searching for a sum of steps within an interval. */
 #include "tensor.h"
 
 #include "base/checked.h"
 
-/* Steps to try before it is left open. */
+/* Steps to try before the answer is left open. */
 enum { BUDGET = 1 << 12, TERMS = 2 * TN_TENSOR_NDIM_MAX };
 
-/* From 0 to `count` times a positive step. */
+/* A multiple of a positive step, from 0 to `count` times. */
 typedef struct term {
     int64_t step;
     int64_t count;
 } term;
 
-/* Is there a sum of all terms from `low` to `high`? The greatest step comes first. */
+/* Is there a sum of all terms in [low, high]? The terms are sorted, greatest step first. */
 typedef struct question {
     term terms[TERMS];
-    int64_t rest[TERMS + 1]; /* the greatest sum of this term and those after it */
+    int64_t rest[TERMS + 1]; /* greatest sum of this term and those after it */
     int32_t count;
     int32_t budget;
     int64_t low;
     int64_t high;
 } question;
 
-/* Equal steps are one term. */
+/* Merges equal steps into one term. */
 static bool add_term(question *q, int64_t step, int64_t count)
 {
     int32_t at = 0;
@@ -39,7 +39,7 @@ static bool add_term(question *q, int64_t step, int64_t count)
     return true;
 }
 
-/* A step that is taken back is one that is taken from farther away. */
+/* A negative step becomes a positive one that starts from the far end; this shifts the interval. */
 static bool add_step(question *q, int64_t step, int64_t count)
 {
     int64_t reach;
@@ -61,8 +61,8 @@ static bool sum_up(question *q)
     return true;
 }
 
-/* to + (steps of to) - from - (steps of from) lies between -to_bytes and from_bytes; the steps are to be
- * added. */
+/* The sides overlap if to + (steps of to) - from - (steps of from) is in (-to_bytes, from_bytes).
+ * Sets that interval; the caller adds the steps. */
 static bool begin(question *q, const void *to_at, int64_t to_bytes, const void *from_at,
                   int64_t from_bytes)
 {
@@ -89,7 +89,7 @@ static bool ask(const tni_walk *walk, question *q)
     return sum_up(q);
 }
 
-/* With the terms from `at` on. */
+/* Uses the terms from `at` on. */
 static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
 {
     if (high < 0 || low > q->rest[at])
@@ -115,8 +115,9 @@ static int64_t distance_of(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* Two elements are a step apart in dimension `first`, or several, and any way in those behind it, and
- * that is no distance at all. Steps back are taken from the far end, so that they count from 0. */
+/* Whether two elements share an address that differ in dimension `first` by at least one step, and
+ * in later dimensions by any number. Negative differences start from the far end, so that they
+ * count from 0. */
 static bool meets_itself(const int64_t *shape, const int64_t *strides, int32_t ndim, int32_t first)
 {
     question q = {.budget = BUDGET};
@@ -153,7 +154,7 @@ bool tni_walk_overlaps(const tni_walk *walk)
     return ask(walk, &q) && reaches(&q, 0, q.low, q.high);
 }
 
-/* The steps of one tensor, forwards or back. */
+/* Adds the steps of one tensor, multiplied by `sign`. */
 static bool add_tensor(question *q, const tn_tensor *tensor, int64_t size, int64_t sign)
 {
     int64_t dense[TN_TENSOR_NDIM_MAX];

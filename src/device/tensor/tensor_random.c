@@ -1,4 +1,5 @@
-/* Tensors of random numbers: in place in the host's memory, and copied anywhere else. */
+/* Tensors of random numbers: generated in place in host memory, by the platform, or on the host and
+ * copied. */
 #include "tensor.h"
 
 #include "device/graph/graph.h"
@@ -8,19 +9,19 @@
 typedef tn_status fill_fn(tn_generator *generator, tn_dtype dtype, void *out, int64_t count,
                           tn_error *err);
 
-/* One call, for messages and for every way. */
+/* Parameters of one call. */
 typedef struct draw {
     const char *where;
     fill_fn *fill;
     int32_t kind; /* TN_RANDOM_... */
 } draw;
 
-/* Elements that go through the host at a time: a multiple of those of a block, so that a fill in parts
- * is a fill. */
+/* Elements per part that is copied through the host: a multiple of those of a block, so that a fill
+ * in parts gives the same numbers as one fill. */
 enum { PART = 1 << 18 };
 
-/* Where `generator` stands, which moves on past all that the call will take: at once, as any fill's
- * blocks are taken. */
+/* Returns the state of `generator` and advances it past everything that the call needs, in one
+ * step, as for any fill. */
 static tn_generator_state take(tn_generator *generator, const tni_layout *layout)
 {
     uint64_t in_block = layout->size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
@@ -28,12 +29,12 @@ static tn_generator_state take(tn_generator *generator, const tni_layout *layout
     return tni_generators_take(generator, blocks);
 }
 
-/* Where a part is made and goes through. */
+/* State of a fill through the host. */
 typedef struct passage {
     tn_device *device;
     tn_generator *generator;
     void *host;
-    bool is_read; /* by a copy that was queued and could not be waited for */
+    bool is_read; /* a queued copy that could not be waited for may still read `host` */
 } passage;
 
 static tn_status send_parts(const draw *d, passage *p, const tn_tensor *tensor,
@@ -62,7 +63,7 @@ static tn_status send_parts(const draw *d, passage *p, const tn_tensor *tensor,
     return status;
 }
 
-/* Through the host, from `state` on; NULL: from where the generator stands. */
+/* Fills through the host, from `state` on; NULL: from the generator's state. */
 static tn_status send(const draw *d, tn_generator *generator, const tn_generator_state *state,
                       tn_device *device, const tn_tensor *tensor, const tni_layout *layout,
                       tn_error *err)
@@ -80,13 +81,13 @@ static tn_status send(const draw *d, tn_generator *generator, const tn_generator
     }
     if (!status)
         status = send_parts(d, &p, tensor, layout, err);
-    if (!p.is_read) /* else it stays, until the device's memory ends */
+    if (!p.is_read) /* else it is kept until the device's memory is destroyed */
         tn_memory_host_free(device, p.host);
     tn_generator_release(p.generator);
     return status;
 }
 
-/* By the platform, where it can; what it cannot make goes through the host, with the same numbers. */
+/* Fills on the platform if it can; otherwise through the host, with the same numbers. */
 static tn_status make_there(const draw *d, tn_generator *generator, tn_device *device,
                             const tn_tensor *tensor, const tni_layout *layout, tn_error *err)
 {
@@ -139,7 +140,7 @@ static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *t
         status = tni_tensor_writable(tensor, d->where, "tensor", err);
     if (!status)
         status = tni_tensor_device_of(tensor, d->where, &device, err);
-    if (!status) /* of nothing: says whether there are such numbers */
+    if (!status) /* an empty fill, to check that the dtype is supported */
         status = d->fill(NULL, tensor->dtype, NULL, 0, err);
     if (status || layout.elements == 0)
         return status;

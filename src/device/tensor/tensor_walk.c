@@ -1,4 +1,4 @@
-/* Two tensors of one shape, stepped through together in as few steps as their layouts allow. */
+/* Iteration over two tensors of one shape, in as few dimensions as their layouts allow. */
 #include "tensor.h"
 
 static void add_dimension(tni_walk *walk, int64_t count, int64_t to_step, int64_t from_step)
@@ -20,7 +20,7 @@ static void add_dimension(tni_walk *walk, int64_t count, int64_t to_step, int64_
     walk->from_step[at] = from_step;
 }
 
-/* What lies together on both sides is one run of bytes. */
+/* Merges what is contiguous on both sides into one run of bytes. */
 static void join_runs(tni_walk *walk)
 {
     while (walk->ndim > 0) {
@@ -37,7 +37,7 @@ static bool goes_on(int64_t outer, int64_t count, int64_t inner)
     return outer % count == 0 && outer / count == inner;
 }
 
-/* Two dimensions are one where the outer goes on as the inner would. */
+/* Merges two dimensions if the outer continues where the inner ends. */
 static void join_dimensions(tni_walk *walk)
 {
     int32_t kept = 0;
@@ -80,7 +80,7 @@ void tni_walk_plan(const tn_tensor *from, const tn_tensor *to, int64_t size, tni
     join_dimensions(out);
 }
 
-/* One dimension of steps. The sizes that elements have are written out, so that each is a load and a
+/* Copies along one dimension. Common element sizes are constants, so that each copy is a load and a
  * store. */
 static void copy_line(const tni_walk *walk, int32_t dimension, char *to, const char *from)
 {
