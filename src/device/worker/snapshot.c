@@ -1,4 +1,4 @@
-/* Snapshots: made from the platforms there are. */
+/* Taking snapshots of the present platforms. */
 #include "snapshot.h"
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ const tni_property tni_properties[TNI_PROPERTIES] = {
     PROPERTY(dtypes, "dtypes", DTYPES, 0),
     TN_DEVICE_NUMBER_LIST(NUMBER)};
 
-/* What is not known is 0, as the text has no place for anything else. */
+/* Unknown values are 0, as the text cannot represent anything else. */
 static void keep_properties(const tn_device_properties *from, tn_device_properties *out)
 {
     out->struct_size = sizeof *out;
@@ -80,7 +80,7 @@ static void keep_platform(const tn_platform *platform, tni_seen_platform *out)
     atomic_init(&out->current, tn_device_current(platform));
 }
 
-/* Devices live as long as their set, and so does what they point to. */
+/* Devices, and what they point to, live as long as their set. */
 static void keep_devices(const tni_pointers *devices, const tni_pointers *platforms,
                          tni_snapshot *into)
 {
@@ -100,7 +100,7 @@ static void keep_devices(const tni_pointers *devices, const tni_pointers *platfo
     }
 }
 
-/* The lists as they are now: copies of the pointers. */
+/* Copies of the current lists of pointers. */
 typedef struct lists {
     tni_pointers platforms;
     tni_pointers devices;
@@ -121,7 +121,7 @@ static bool copy_lists(tni_platforms *set, lists *out)
     return fits;
 }
 
-/* Why a platform has no device, in the words that asking for one gives. */
+/* Why a platform has no device: the message that a request for one gives. */
 static void keep_reason(const tn_platform *platform, tni_seen_platform *out)
 {
     tn_error why = {0};
@@ -131,7 +131,7 @@ static void keep_reason(const tn_platform *platform, tni_seen_platform *out)
     atomic_store(&out->current, -1);
 }
 
-/* The first device is current where the one that was is not among those that were kept. */
+/* If the current device is not in the snapshot, the first one becomes current. */
 static void settle(const tni_pointers *platforms, tni_snapshot *into)
 {
     for (size_t i = 0; i < into->platform_count; i++) {

@@ -1,5 +1,5 @@
-/* A snapshot from text: all of it is checked before any of it counts. Keys that this version does
- * not know are refused; whole sections of other nouns are left to those who do. */
+/* Reads a snapshot from text; all of it is validated before any of it is used. Unknown keys are
+ * errors; whole sections of other nouns are ignored. */
 #include "snapshot.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ static tn_status refuse_value(tn_error *err, const tni_form_entry *entry, const 
     return refuse(err, entry->line, "%s = \"%.60s\": needs %s", entry->key, entry->value, needed);
 }
 
-/* A whole number as the writer writes it, and no other spelling of it. */
+/* A whole number exactly as the writer spells it. */
 static bool read_number(const char *text, int64_t least, int64_t most, int64_t *out)
 {
     char *end, again[24];
@@ -87,11 +87,11 @@ static bool read_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX])
 
 static bool read_text(const char *text, char *out, size_t size)
 {
-    tni_need need; /* said in words of its own here */
+    tni_need need; /* unused: the caller has its own message */
     return tni_value_text(text, out, size, &need);
 }
 
-/* Refuses a key that stands in the section before, and one that is not among `words`. */
+/* Rejects duplicate keys, and keys that are not in `words`. */
 static tn_status check_keys(const tni_form_section *in, const char *const *words, size_t count,
                             tn_error *err)
 {
@@ -161,7 +161,7 @@ static tn_status read_platform(const tni_form_section *in, const char *name, tni
     return TN_OK;
 }
 
-/* Once all devices are there. */
+/* Must be called after all devices were read. */
 static tn_status read_current(const tni_form_section *in, tni_snapshot *into,
                               tni_seen_platform *out, tn_error *err)
 {
@@ -180,7 +180,7 @@ static tn_status read_current(const tni_form_section *in, tni_snapshot *into,
     return TN_OK;
 }
 
-/* NULL when it was read, else what its value needs. */
+/* Returns NULL on success, else what the value should have been. */
 static const char *read_property(const tni_property *property, const char *text,
                                  tn_device_properties *out)
 {
@@ -255,7 +255,7 @@ static tn_status read_device(const tni_form_section *in, const char *id, tni_sna
     return TN_OK;
 }
 
-/* What stands after "noun " in a section's name, or NULL. */
+/* The part after "noun " in a section's name, or NULL. */
 static const char *name_of(const tni_form_section *section, const char *noun)
 {
     size_t length = strlen(noun);
@@ -271,7 +271,7 @@ static size_t count_sections(const tni_form *form, const char *noun)
     return count;
 }
 
-/* One reading of all sections of a noun. */
+/* Reads all sections of one noun. */
 typedef tn_status read_fn(const tni_form_section *in, const char *name, tni_snapshot *into,
                           tn_error *err);
 

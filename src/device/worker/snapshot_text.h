@@ -1,23 +1,24 @@
-/* What the writer and the reader of a snapshot's text agree on; snapshot_write.c shows it. */
+/* The text format of a snapshot, shared by its writer and reader; snapshot_write.c has an
+ * example. */
 #ifndef TNI_DEVICE_WORKER_SNAPSHOT_TEXT_H
 #define TNI_DEVICE_WORKER_SNAPSHOT_TEXT_H
 
 #include "tenon/module/device.h"
 
-/* What the text begins with, and which form of it this is. */
+/* The first key of the text, and the version of the format. */
 #define TNI_SNAPSHOT_KEY "worker"
 enum { TNI_SNAPSHOT_FORMAT = 1 };
 
-/* The section that it ends with, and its key: how many sections come before it. */
+/* The last section, and its key: the number of sections before it. */
 #define TNI_SNAPSHOT_END      "end"
 #define TNI_SNAPSHOT_SECTIONS "sections"
 
-/* 1 in a device that is for planning only; else not there. */
+/* 1 in a device that is for planning only; otherwise absent. */
 #define TNI_SNAPSHOT_PLANS "plans_only"
 
 enum { TNI_PROPERTY_TEXT, TNI_PROPERTY_CAPABILITY, TNI_PROPERTY_DTYPES, TNI_PROPERTY_NUMBER };
 
-/* One property of a device: its key, what it is, where it lies, and its bit of `known`, if any. */
+/* One property of a device: its key, its type, its location, and its bit of `known`, if any. */
 typedef struct tni_property {
     const char *word;
     int32_t is;

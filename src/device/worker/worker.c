@@ -1,5 +1,5 @@
-/* The worker view: a snapshot that is swapped whole, and answers that take no lock, so that a child
- * has them whatever other threads of its parent were at when it was forked. */
+/* The worker view: a snapshot that is replaced as a whole, and queries that take no lock, so that
+ * they work in a child whatever the parent's other threads were doing at the fork. */
 #include "tenon/worker.h"
 
 #include "base/alloc.h"
@@ -7,13 +7,13 @@
 #include "os/fork.h"
 #include "worker.h"
 
-/* Whoever reads counts as a reader for that long. A snapshot that was replaced is released once no
- * one reads; in a child of a process that had readers, never: those do not come back. */
+/* Readers are counted while they read. A replaced snapshot is released once there are no readers;
+ * never in a child of a process that had readers, as those do not exist there. */
 static tni_snapshot *_Atomic now;
-static tni_snapshot *_Atomic replaced; /* joined by `next` */
+static tni_snapshot *_Atomic replaced; /* linked by `next` */
 static _Atomic int64_t readers;
 
-/* The generation of the process that took one last, and 1; 0: none did. */
+/* 1 + the fork generation of the process that took the last snapshot; 0: none yet. */
 static _Atomic unsigned taken_by;
 
 static const tni_snapshot *enter(void)
@@ -34,7 +34,7 @@ static void retire(tni_snapshot *snapshot)
     }
 }
 
-/* Those in the list are out of reach: who does not read by now never will read them. */
+/* Snapshots in the list are unreachable: a new reader cannot get them. */
 static void release_replaced(void)
 {
     tni_snapshot *list = atomic_exchange(&replaced, NULL);
@@ -132,7 +132,7 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
                    tni_words_hint(nearest, hint));
 }
 
-/* What an answer begins with. The caller leaves in any case. */
+/* Common start of all queries. The caller must call leave() in any case. */
 static tn_status begin(const char *name, const char *where, const tni_snapshot **out_snapshot,
                        tni_seen_platform **out, tn_error *err)
 {
@@ -146,7 +146,7 @@ static tn_status begin(const char *name, const char *where, const tni_snapshot *
     return *out ? TN_OK : no_such(snapshot, name, where, err);
 }
 
-/* The rule of tn_device_set, for what is not -1. */
+/* As tn_device_set, for any number but -1. */
 static tn_status find(const tni_snapshot *snapshot, const tni_seen_platform *platform,
                       int32_t index, const char *where, const tni_seen_device **out, tn_error *err)
 {
@@ -205,7 +205,7 @@ tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error 
     return status;
 }
 
-/* The device of a number, where -1 is the current one. The caller leaves in any case. */
+/* The device of a number; -1 is the current one. The caller must call leave() in any case. */
 static tn_status begin_device(const char *platform, int32_t index, const char *where,
                               const tni_seen_device **out, tn_error *err)
 {
@@ -231,7 +231,7 @@ tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out
     return status;
 }
 
-/* As much of them as the caller knows. */
+/* Copies as many fields as the caller's struct has. */
 static void give(const tn_device_properties *from, tn_device_properties *out)
 {
     size_t size = out->struct_size;
