@@ -5,12 +5,12 @@
 #include "tenon/setting.h"
 
 struct tn_machine {
-    tni_machine *read; /* lends most texts */
+    tni_machine *read; /* owns most texts */
     tn_machine_facts facts;
     tn_machine_limit limits[TNI_LIMIT_COUNT];
     tn_machine_node *nodes;
     tn_machine_class *classes;
-    tni_buffer lists; /* of processors: those of the nodes, then of the classes, each ended */
+    tni_buffer lists; /* processor lists: of nodes, then of classes, each NUL-terminated */
 };
 
 static void fill_limits(tn_machine *machine)
@@ -29,7 +29,7 @@ static void fill_limits(tn_machine *machine)
     }
 }
 
-/* All lists are written before any is pointed to, as the buffer moves when it grows. */
+/* Writes all lists before taking pointers into them, as the buffer moves when it grows. */
 static bool write_lists(tn_machine *machine)
 {
     const tni_machine_topology *topology = &machine->read->topology;

@@ -2,7 +2,7 @@
 #include "base/words.h"
 #include "host.h"
 
-/* More than any machine has; and what stops a module that never ends. */
+/* More than any machine has; also stops a module that never ends. */
 enum { MOST_OBJECTS = 1 << 20 };
 
 struct tn_topology {
@@ -55,7 +55,7 @@ tn_status tni_topology_begin(tn_topology **out, tn_error *err)
     return TN_OK;
 }
 
-/* What is wrong with the place that an object is to have; NULL when nothing is. */
+/* Describes what is wrong with the object's position; NULL if it is valid. */
 static const char *misplaced(const tn_topology *topology, const tn_topology_object *object)
 {
     if (topology->count == 0)
@@ -71,7 +71,7 @@ static const char *misplaced(const tn_topology *topology, const tn_topology_obje
     return NULL;
 }
 
-/* And with what it says of itself. */
+/* Describes what is wrong with the object's own values; NULL if they are valid. */
 static const char *senseless(const tn_topology_object *object)
 {
     bool cache = object->type == TN_TOPOLOGY_CACHE;
@@ -133,7 +133,8 @@ tn_status tni_topology_tell_source(tn_topology *topology, const char *source, tn
     return TN_OK;
 }
 
-/* What a platform tells, and the first thing that was wrong with it, should the platform go on. */
+/* The topology that a platform reports, and the first error in it, in case the platform
+ * continues. */
 struct listener {
     tn_topology *topology;
     tn_status status;
@@ -167,7 +168,8 @@ static tn_status hear_source(void *self, const char *text, tn_error *err)
                  err);
 }
 
-/* After a platform has told: whether it told anything, and who it was if it did not say. */
+/* After the platform has reported: checks that there is an object, and sets the source if the
+ * platform did not. */
 static tn_status conclude(const tn_platform_row *row, tn_topology *topology, tn_error *err)
 {
     if (topology->count == 0)

@@ -3,17 +3,17 @@
 
 #include <stdlib.h>
 
-/* Parts of a machine are sets of its online processors, here by their rows in the reading. Of two
- * that share a processor the one with more holds the other; of equal ones the one whose type, or
- * level of a cache, comes first. */
+/* The parts of a machine are sets of its online processors, given as row numbers in the reading. Of
+ * two that share a processor, the larger contains the other; of equal ones, the one whose type, or
+ * cache level, comes first. */
 struct part {
     tn_topology_object object;
     size_t begin; /* of its members */
     int32_t size;
-    int32_t first;          /* the least of them; INT32_MAX without any */
-    int32_t parent;         /* -1 when it has none */
-    int32_t child, sibling; /* the first; the next; -1 for none */
-    int32_t place;          /* in the result; -1 until it has one */
+    int32_t first;          /* the lowest member; INT32_MAX if there is none */
+    int32_t parent;         /* -1 if none */
+    int32_t child, sibling; /* first child; next sibling; -1 for none */
+    int32_t place;          /* index in the result; -1 until it has one */
 };
 
 struct tree {
@@ -22,8 +22,8 @@ struct tree {
     size_t part_count, part_room;
     int32_t *members;
     size_t member_count, member_room;
-    int32_t *innermost; /* of each row: the last part so far that has it */
-    bool failed;        /* there was no memory; the tree is worthless */
+    int32_t *innermost; /* for each row: the last part placed so far that contains it */
+    bool failed;        /* out of memory; the tree is invalid */
 };
 
 static void begin_part(struct tree *tree, int32_t type)
@@ -89,7 +89,7 @@ static int32_t index_of(const tni_machine_cpu *cpu, int32_t type)
     }
 }
 
-/* The processors with this index of the type. */
+/* Adds the processors with this index of the type. */
 static void add_indexed(struct tree *tree, int32_t type, int32_t index)
 {
     const tni_machine_topology *topology = &tree->machine->topology;
@@ -100,7 +100,7 @@ static void add_indexed(struct tree *tree, int32_t type, int32_t index)
     }
 }
 
-/* Those that have a number by their first processor come in its order. */
+/* Parts whose numbers are assigned by first processor are added in that order. */
 static void add_groups(struct tree *tree, int32_t type)
 {
     const tni_machine_topology *topology = &tree->machine->topology;
@@ -140,7 +140,7 @@ static int by_id(const void *key, const void *row)
     return (id > other) - (id < other);
 }
 
-/* Instruction caches are left out, as hwloc does unless it is told otherwise. */
+/* Instruction caches are omitted, as hwloc does by default. */
 static void add_cache(struct tree *tree, const tni_machine_cache *cache)
 {
     const tni_machine_topology *topology = &tree->machine->topology;
@@ -161,7 +161,7 @@ static void add_cache(struct tree *tree, const tni_machine_cache *cache)
     last_part(tree)->object.bytes = cache->size;
 }
 
-/* They are listed by level, of which the greatest holds the others. */
+/* Caches are listed by level; the greatest level contains the others. */
 static void add_caches(struct tree *tree)
 {
     const tni_machine_topology *topology = &tree->machine->topology;
@@ -169,7 +169,7 @@ static void add_caches(struct tree *tree)
         add_cache(tree, &topology->caches[i - 1]);
 }
 
-/* A limit that is not known by numbers forbids nothing. */
+/* A limit without known processor numbers allows all. */
 static bool allows(const tni_cpus *set, int32_t id)
 {
     return set->count == 0 || tni_cpus_has(set, id);
@@ -193,9 +193,9 @@ static void add_threads(struct tree *tree)
     }
 }
 
-/* Larger ones are in their places, so that all of its processors are in the same last one. A part
- * of which that is not true contradicts what is there and is left out, as hwloc does; and a die
- * that is all of its package is none. */
+/* Larger parts are already placed, so all processors of this one must be in the same innermost
+ * part. If they are not, the part contradicts the others and is omitted, as in hwloc. A die that is
+ * all of its package is omitted too. */
 static void place_part(struct tree *tree, int32_t index)
 {
     struct part *part = &tree->parts[index];
@@ -224,8 +224,8 @@ static int by_size(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Into the list of its parent, by first processors. Parts come here from the last to the first, so
- * that most of them go to its head. */
+/* Inserts into the list of its parent, ordered by first processor. Parts are added from last to
+ * first, so most of them are inserted at the head. */
 static void list_part(struct tree *tree, int32_t index)
 {
     struct part *part = &tree->parts[index];
@@ -252,7 +252,7 @@ static bool join_parts(struct tree *tree)
     return true;
 }
 
-/* The part after this one, each before what it holds; -1 at the end. */
+/* The next part in pre-order; -1 at the end. */
 static int32_t next_part(const struct tree *tree, int32_t index)
 {
     if (tree->parts[index].child >= 0)
