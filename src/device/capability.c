@@ -40,7 +40,7 @@ tn_capability tn_capability_from_int(int32_t number)
     return (tn_capability){.major = positive / 10, .minor = positive % 10};
 }
 
-/* One to four digits at *at, which moves past them. */
+/* Parses one to four digits at *at and moves past them. */
 static bool take_number(const char **at, int32_t *out)
 {
     int32_t number = 0, digits = 0;
@@ -62,7 +62,7 @@ tn_status tn_capability_parse(const char *text, tn_capability *out, tn_error *er
         at++;
         sound = take_number(&at, &read.minor);
     } else if (sound && at - text >= 2) {
-        sound = read.major >= 20; /* 12 may mean 12.0 or 1.2 */
+        sound = read.major >= 20; /* 12 is ambiguous: 12.0 or 1.2 */
         read = tn_capability_from_int(read.major);
     }
     if (!sound || *at)

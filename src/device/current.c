@@ -1,4 +1,4 @@
-/* The current device of each thread, one for every platform, and the guards that restore it. */
+/* The current device of each thread, one per platform, and the guards that restore it. */
 #include "device/stream/current.h"
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 #include "device/platform/platforms.h"
 #include "device/stream/trail.h"
 
-/* What the vendor had as current when a guard was entered, by whomever it was made so. */
+/* The vendor's current device when a guard was entered, whoever had set it. */
 typedef struct vendors {
     bool entered;
     void *previous;
@@ -15,8 +15,8 @@ typedef struct vendors {
 /* The current device of each platform, by the platform's slot. Device 0 is current until another is set. */
 static _Thread_local uint16_t by_slot[TNI_PLATFORM_SLOTS];
 
-/* Whether there is room to keep the choice of a device, until the thread makes something else current.
- * For want of memory there is none, but never again once there was. */
+/* Whether the choice of a device can be stored. Without a slot this fails only if out of memory,
+ * and never again once it has succeeded. */
 static bool has_room(const tn_platform *platform, int32_t index)
 {
     return platform->slot >= 0 ? index <= UINT16_MAX : tni_current_add(platform) != NULL;
@@ -31,7 +31,7 @@ static void keep(const tn_platform *platform, int32_t index)
         entry->index = index;
 }
 
-/* A platform may since have lost the device: then whoever uses the number is told so. */
+/* The platform may have lost the device since; whoever uses the number gets that error. */
 int32_t tn_device_current(const tn_platform *platform)
 {
     if (tn_platform_device_count(platform) == 0)
@@ -42,8 +42,9 @@ int32_t tn_device_current(const tn_platform *platform)
     return entry ? entry->index : 0;
 }
 
-/* By a call that is open; in a scope of the vendor's where it is to give what it had, and can. To zero all of what it
- * may say would take longer than the call itself. */
+/* Makes the device of an open call the vendor's current one. With `out`, if the vendor can, enters
+ * a scope that also returns the previous one. Clears only the used fields of `said`: zeroing all of
+ * it would take longer than the call. */
 static tn_status make_current(const tni_call *call, vendors *out, const char *where, tn_error *err)
 {
     tn_error said;
@@ -58,9 +59,9 @@ static tn_status make_current(const tni_call *call, vendors *out, const char *wh
     return tni_device_settle(call, where, status, &said, err);
 }
 
-/* Initialises the device and makes it the vendor's current one, where there is such a thing. One that
- * cannot be used is refused, but for one that is for planning only. With `out`, where the vendor can, what
- * it had is in there, which the caller brings back. */
+/* Initializes the device and makes it the vendor's current one, if the vendor has such a concept.
+ * Fails for a device that cannot be used, unless it is for planning only. With `out`, if the vendor
+ * can, stores the vendor's previous device there, and the caller must restore it. */
 static tn_status activate(const tn_device *device, vendors *out, const char *where, tn_error *err)
 {
     tni_call call;
@@ -85,8 +86,8 @@ int32_t tn_device_is_initialized(const tn_device *device)
            is_initialized(&call);
 }
 
-/* Takes the vendor's current device along where that initialises nothing. What fails here is left to
- * the device's first use. */
+/* Makes the vendor's current device follow if that initializes nothing. Errors are left to the
+ * device's first use. */
 static void follow(const tn_device *device)
 {
     static const char where[] = "tn_device_maybe_exchange";
@@ -96,8 +97,8 @@ static void follow(const tn_device *device)
         (void)make_current(&call, NULL, where, NULL);
 }
 
-/* The place is there before the module is called, so that nothing can fail after it, and is looked up
- * again: what the module logs reaches the program, which may make other things current. */
+/* Reserves the entry before the module is called, so that nothing can fail afterwards. keep() looks
+ * it up again: the module's log messages reach the program, which may make other things current. */
 static tn_status exchange(const tn_device *device, bool initialise, vendors *out, const char *where,
                           int32_t *out_previous, tn_error *err)
 {
@@ -158,7 +159,7 @@ tn_status tn_device_default(tn_device **out, tn_error *err)
                   : tn_platform_device_get(platform, tn_device_current(platform), out, err);
 }
 
-/* A guard has room for it. */
+/* Must fit the field `entered` of a guard. */
 int32_t tni_current_thread(void)
 {
     static _Thread_local int32_t mine;
@@ -199,7 +200,8 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
     return status;
 }
 
-/* Also when the device was lost meanwhile; in a child of fork() there is nothing to bring back. */
+/* Restores the vendor's device, even if the device was lost meanwhile. In a forked child there is
+ * nothing to restore. */
 static void bring_back(const tn_platform *platform, void *previous)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);

@@ -1,4 +1,5 @@
-/* Devices from a description file: run by a platform that can be given devices, or for planning. */
+/* Devices from a description file: run by a platform that accepts described devices, or for
+ * planning only. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/words.h"
@@ -7,7 +8,7 @@
 
 static const char where[] = "tn_device_file_add";
 
-/* Devices of one file, made before the first of them is seen. */
+/* The devices of one file, all created before the first becomes visible. */
 typedef struct described {
     tni_platforms *set;
     const char *file;
@@ -32,7 +33,7 @@ static tn_status check_entries(const tni_description *description, tn_error *err
                    description->platform);
 }
 
-/* A device that is there already and answers to `name`; NULL when there is none, or no name. */
+/* A visible device that answers to `name`; NULL if there is none, or if the name is empty. */
 static const tn_device *other_of(const described *d, const char *name)
 {
     const tn_device *other = NULL;
@@ -45,7 +46,7 @@ static const tn_device *other_of(const described *d, const char *name)
     return other;
 }
 
-/* The description before the index-th that has the same UUID or bus address. */
+/* A description before the index-th with the same UUID or bus address; NULL if none. */
 static const tni_description *earlier(const tni_descriptions *all, size_t index, const char *name)
 {
     for (size_t i = 0; name[0] && i < index; i++) {
@@ -56,7 +57,7 @@ static const tni_description *earlier(const tni_descriptions *all, size_t index,
     return NULL;
 }
 
-/* A name, a UUID and a bus address lead to one device, and to no platform. */
+/* A name, UUID or bus address must denote one device, and no platform. */
 static tn_status check_names(const described *d, const tni_descriptions *all, size_t index,
                              tn_error *err)
 {
@@ -80,7 +81,7 @@ static tn_status check_names(const described *d, const tni_descriptions *all, si
     return TN_OK;
 }
 
-/* Behind every number that a device of the platform has, here or in this file. */
+/* One more than any index of the platform's devices, in the set or in this file. */
 static int32_t next_index(described *d, const tn_platform *platform)
 {
     int32_t next = 0;
@@ -98,14 +99,15 @@ static int32_t next_index(described *d, const tn_platform *platform)
     return next;
 }
 
-/* The module that runs a described device of the platform, or NULL when it serves for planning. */
+/* The module that runs described devices of the platform; NULL: they are for planning only. */
 static const tni_offer *runner_of(const tn_platform *platform)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
     return offer && tni_offer_is_ready(offer) && offer->platform->row->describe ? offer : NULL;
 }
 
-/* Tells the module of one device, or only asks when `out_index` is NULL. */
+/* Describes one device to the module; if `out_index` is NULL, only asks whether it would accept
+ * it. */
 static tn_status tell(const tni_offer *offer, const tn_description *view, int32_t *out_index,
                       tn_error *err)
 {
@@ -121,7 +123,7 @@ static tn_status tell(const tni_offer *offer, const tn_description *view, int32_
     return tn_fail(err, status, why.native_code, where, "%s", tni_words_of(&why));
 }
 
-/* Everything that can be wrong with one description, before the first device is made. */
+/* Validates everything about one description, before the first device is created. */
 static tn_status check_one(const described *d, const tni_descriptions *all, size_t index,
                            tn_error *err)
 {
@@ -178,7 +180,7 @@ static tn_status make_one(described *d, const tni_description *description, tn_e
     return device->origin ? TN_OK : tni_no_memory(err, where, "an origin");
 }
 
-/* Makes them visible, all at once. */
+/* Makes all of them visible at once. */
 static tn_status publish(described *d, tn_error *err)
 {
     tni_platforms *set = d->set;
@@ -196,8 +198,9 @@ static tn_status publish(described *d, tn_error *err)
     return TN_OK;
 }
 
-/* One thread at a time describes, without a lock that a module's code, a log sink or a fork could
- * need. False where the caller may not wait: inside a sink, or inside its own turn. */
+/* Lets one thread at a time describe devices, without holding a lock that a module's code, a log
+ * sink or a fork could need. Returns false if the caller may not wait: inside a log sink, or
+ * recursively. */
 static bool begin_turn(tni_platforms *set)
 {
     uint64_t me = tni_thread_id();

@@ -8,15 +8,15 @@
 #include "tenon/capability.h"
 
 enum {
-    MOST_DEVICES = 1024,  /* of one description */
-    MOST_EQUAL = 64,      /* `count`            */
-    MOST_KEYS = 256,      /* of one section     */
-    MOST_BYTES = 1 << 20, /* of a file          */
+    MOST_DEVICES = 1024,  /* per description */
+    MOST_EQUAL = 64,      /* maximum of `count` */
+    MOST_KEYS = 256,      /* per section */
+    MOST_BYTES = 1 << 20, /* per file */
 };
 
 #define OWN_PREFIX "behaviour."
 
-/* One device. Texts that are not here are the form's. */
+/* One device. Texts that are not stored here belong to the form. */
 struct item {
     tni_description description;
     char name[TNI_NAME_MAX + 8];
@@ -27,23 +27,23 @@ struct item {
 struct tni_descriptions {
     tni_form *form;
     tn_description_entry *entries;  /* of all sections */
-    char (*places)[TNI_FORM_PLACE]; /* of the entries */
+    char (*places)[TNI_FORM_PLACE]; /* origins of the entries */
     size_t entry_count;
     struct item *items;
     size_t count;
     size_t capacity;
 };
 
-/* What one section says. */
+/* The values of one section. */
 struct draft {
-    const char *platform; /* NULL until it is said */
+    const char *platform; /* NULL until set */
     uint32_t platform_line;
     int64_t count;
     uint64_t cpu_features;
     tn_device_properties properties;
 };
 
-/* One key: where its value goes in the draft, and who reads it. */
+/* One key: where its value is stored in the draft, and the function that reads it. */
 struct key {
     const char *word;
     bool (*read)(const struct key *key, const char *text, struct draft *out, tni_need *need);
@@ -121,8 +121,7 @@ static bool read_features(const struct key *key, const char *text, struct draft 
     return tni_value_features(text, &out->cpu_features, need);
 }
 
-/* The greatest value of a number: what has a unit may be as great as it likes, what switches is 0
- * or 1, what counts fits into 32 bits. */
+/* The greatest value of a number: unlimited with a unit, 1 for a switch, 32 bits for a count. */
 #define MOST_OF(field, unit) \
     (sizeof(unit) > 1 ? INT64_MAX : TNI_NUMBER_IS_SWITCH(field) ? 1 : INT32_MAX)
 
@@ -171,7 +170,7 @@ static tn_status refuse(const reader *r, uint32_t line, const char *format, ...)
                    tni_form_place(r->origin, line, place), text);
 }
 
-/* A text of the file as one short line of a message. */
+/* A text of the file, shortened to one line of a message. */
 typedef struct shown {
     char text[64];
 } shown;
@@ -237,7 +236,7 @@ static uint32_t line_of(const tni_form_section *in, const char *key)
     return in->line;
 }
 
-/* Equal devices have nothing of their own. */
+/* Several equal devices cannot have unique properties. */
 static tn_status check_equal(const reader *r, const tni_form_section *in, const struct draft *draft)
 {
     const tn_device_properties *p = &draft->properties;
@@ -253,7 +252,7 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                   (int)draft->count, own);
 }
 
-/* Kernels of no other platform ask for instructions. */
+/* Only kernels of the cpu platform require instruction sets. */
 static tn_status check_features(const reader *r, const tni_form_section *in,
                                 const struct draft *draft)
 {
@@ -313,7 +312,7 @@ static tn_status read_name(const reader *r, const tni_form_section *in, const ch
     return TN_OK;
 }
 
-/* A name stands for one section. */
+/* A name must denote one section. */
 static tn_status check_name(const reader *r, size_t index, const char *name)
 {
     for (size_t i = 1; i < index && *name; i++) {
@@ -327,7 +326,7 @@ static tn_status check_name(const reader *r, size_t index, const char *name)
     return TN_OK;
 }
 
-/* Adds the draft as often as it wants. Pointers into the items are set when all are there. */
+/* Adds the draft `count` times. Pointers into the items are set after all items are added. */
 static tn_status add_items(const reader *r, uint32_t line, const char *name,
                            const struct draft *draft, size_t first_entry)
 {
@@ -373,7 +372,7 @@ static tn_status read_device(reader *r, size_t index)
     return status ? status : add_items(r, in->line, name, &draft, first_entry);
 }
 
-/* Room for the keys of platforms' own, however many of all keys those are. */
+/* Reserves room for platform-specific keys, as if all keys were. */
 static bool reserve_entries(tni_descriptions *into)
 {
     size_t count = 0;

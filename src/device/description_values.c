@@ -30,8 +30,8 @@ static bool is_hex(char c)
 }
 
 typedef struct unit_row {
-    const char *of;   /* what it measures, by the unit of the result */
-    const char *word; /* as it is written */
+    const char *of;   /* the quantity, named by the unit of the result */
+    const char *word; /* as written */
     int64_t factor;
 } unit_row;
 
@@ -78,8 +78,8 @@ static bool needs_quantity(tni_need *need, const char *of, int64_t least, int64_
 typedef struct decimal {
     int64_t digits;
     int64_t scale;  /* a power of ten                                   */
-    bool too_great; /* the digits before the point alone are beyond 64 bits */
-    bool too_fine;  /* those after it are                               */
+    bool too_great; /* the digits before the point alone exceed 64 bits */
+    bool too_fine;  /* the digits after it do */
 } decimal;
 
 static bool push_digit(int64_t *number, char c)
@@ -91,7 +91,7 @@ static bool push_digit(int64_t *number, char c)
     return true;
 }
 
-/* The part after the point, without the zeros at its end. */
+/* The part after the point, without trailing zeros. */
 static void take_fraction(const char *from, const char *end, decimal *out)
 {
     while (end > from && end[-1] == '0')
@@ -105,7 +105,7 @@ static void take_fraction(const char *from, const char *end, decimal *out)
     }
 }
 
-/* Digits, perhaps a point and more digits; *at moves past them. */
+/* Parses digits, optionally with a point and more digits; *at moves past them. */
 static bool take_decimal(const char **at, decimal *out)
 {
     decimal read = {.scale = 1};
@@ -173,7 +173,7 @@ bool tni_value_text(const char *text, char *out, size_t size, tni_need *need)
     return true;
 }
 
-/* Whether `text` is made as `pattern` says: 'x' for a hexadecimal digit, all else itself. */
+/* Whether `text` matches `pattern`: 'x' is a hexadecimal digit, all else is literal. */
 static bool fits(const char *text, const char *pattern)
 {
     for (; *pattern; text++, pattern++) {
@@ -236,8 +236,8 @@ static bool needs_dtype(tni_need *need, const char *word)
     return needs(need, "dtypes separated by commas, as in bf16, f16, f32");
 }
 
-/* The word up to a comma or the end, without blanks at its ends; *at moves past it and the comma,
- * or becomes NULL. A word too long is cut: no dtype or feature is as long. */
+/* Takes the word up to a comma or the end, without surrounding blanks. *at moves past it and the
+ * comma, or becomes NULL. A longer word is truncated: no dtype or feature is that long. */
 static void take_word(const char **at, char word[LONGEST_WORD])
 {
     size_t length = strcspn(*at, ","), begin = 0, end = length;

@@ -1,4 +1,4 @@
-/* Devices: made when their platform is ready, or from a description; found by name. */
+/* Devices: created when their platform is ready, or from a description; found by name. */
 #include "base/alloc.h"
 #include "base/words.h"
 #include "device/platform/platforms.h"
@@ -11,7 +11,7 @@ void tni_device_destroy(tn_device *device)
     if (!device)
         return;
     if (device->standard)
-        tni_scratch_end(device->standard); /* it lies in the memory that ends next */
+        tni_scratch_end(device->standard); /* it is allocated from the memory destroyed next */
     tni_memory_destroy(device->memory);
     tni_stream_standard_destroy(device->standard);
     tn_generator_release(device->generator);
@@ -21,7 +21,7 @@ void tni_device_destroy(tn_device *device)
     tni_release(device);
 }
 
-/* What it owns. */
+/* Creates the parts that the device owns. */
 static tn_status furnish(tn_device *device, tn_error *err)
 {
     device->origin = tni_text_copy("found");
@@ -78,8 +78,8 @@ bool tni_device_is_visible(const tn_device *device)
     return atomic_load_explicit(&device->visible, memory_order_acquire);
 }
 
-/* Of two with the same UUID or bus address one runs: a module came in after it was described. That one
- * counts. */
+/* If two devices have the same UUID or bus address, one is described and one runs, because its
+ * module was loaded later. The running one is preferred. */
 static tn_device *prefer(tn_device *found, tn_device *other)
 {
     return !found || (found->plans_only && !other->plans_only) ? other : found;
@@ -101,7 +101,7 @@ tn_device *tni_devices_of(const tn_platform *platform, int32_t index)
     return found;
 }
 
-/* A bus address may be written with more zeros: 0000:3b:00.0 is 00000000:3b:00.0. */
+/* A bus address may have more leading zeros: 0000:3b:00.0 is 00000000:3b:00.0. */
 static const char *without_zeros(const char *bus)
 {
     while (bus[0] == '0' && bus[1] == '0')
@@ -125,7 +125,7 @@ bool tni_device_is_called(const tn_device *device, const char *name)
 
 enum { MOST_NAMED = 256 };
 
-/* What names lead to, for a message: "cpu:0 (Xeon), cuda:0 (H200, for planning only)". */
+/* The visible devices, for a message: "cpu:0 (Xeon), cuda:0 (H200, for planning only)". */
 typedef struct roll {
     char text[224];
     const char *ids[MOST_NAMED];
@@ -167,7 +167,7 @@ static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
                    name, present.text, tni_words_hint(nearest, hint));
 }
 
-/* A platform that is known and has no device gives its verdict; anything else is not there. */
+/* For a known platform without devices, returns its verdict; otherwise the name is not found. */
 static tn_status why_not(tni_platforms *set, const char *name, tn_error *err)
 {
     char word[64];
@@ -183,8 +183,8 @@ static tn_status why_not(tni_platforms *set, const char *name, tn_error *err)
     return no_such(set, name, err);
 }
 
-/* The better of two that meet the conditions: of the current platform, of the platform that
- * comes first in the order the current one is chosen by, with more memory, the first. */
+/* Of two devices that meet the conditions, the better is that of the current platform, else of the
+ * platform with the lower rank, else the one with more memory, else the first. */
 static bool is_better(const tn_device *a, const tn_device *b, const tn_platform *current)
 {
     int32_t rank_a = tni_platform_rank(a->platform), rank_b = tni_platform_rank(b->platform);
@@ -195,8 +195,8 @@ static bool is_better(const tn_device *a, const tn_device *b, const tn_platform 
     return tni_device_told(a)->memory_bytes > tni_device_told(b)->memory_bytes;
 }
 
-/* The first condition that no device meets which runs, or NULL when it is all of them together. A
- * device that would do, if it were not for planning only, is *out_planned. */
+/* The first condition that no running device meets, or NULL if each is met by some device.
+ * *out_planned is a device that would match if it were not for planning only. */
 static const tni_select_term *find_unmet(tni_platforms *set, const tni_select_terms *conditions,
                                          const tn_device **out_planned)
 {
@@ -220,7 +220,7 @@ static const tni_select_term *find_unmet(tni_platforms *set, const tni_select_te
     return unmet;
 }
 
-/* A platform that a condition names and nobody knows, or that has no device. */
+/* Fails if a condition names a platform that is unknown or has no device. */
 static tn_status check_platforms(tni_platforms *set, const char *text,
                                  const tni_select_terms *conditions, tn_error *err)
 {
@@ -239,7 +239,7 @@ static tn_status check_platforms(tni_platforms *set, const char *text,
     return TN_OK;
 }
 
-/* Why no device is selected: the platform's verdict, or the condition that is not met. */
+/* Explains why no device is selected: the platform's verdict, or the condition that is not met. */
 static tn_status none_meets(tni_platforms *set, const char *text,
                             const tni_select_terms *conditions, tn_error *err)
 {
@@ -261,14 +261,15 @@ static tn_status none_meets(tni_platforms *set, const char *text,
                    present.text);
 }
 
-/* The best device that runs and meets the conditions; of lost ones only when there is no other, and then
- * it must have been reset since. */
+/* The best running device that meets the conditions, and the best lost one, which is used only if
+ * there is no other and it was reset since. */
 typedef struct finalists {
     tn_device *best;
     tn_device *lost;
 } finalists;
 
-/* Has it tell what conditions name, and its memory where that decides between several. */
+/* Queries the properties that the conditions need, and the memory if that decides between several
+ * devices. */
 static void ask_one(const tn_device *device, const tni_select_terms *conditions,
                     const tn_platform *current)
 {
@@ -278,7 +279,7 @@ static void ask_one(const tn_device *device, const tni_select_terms *conditions,
         (void)tni_device_described(device);
 }
 
-/* A device stays as long as its set does. */
+/* Devices live as long as their set. */
 static void ask_all(tni_platforms *set, const tni_select_terms *conditions,
                     const tn_platform *current)
 {
@@ -312,7 +313,7 @@ static finalists compare_all(tni_platforms *set, const tni_select_terms *conditi
     return out;
 }
 
-/* "best" itself asks for the current platform. */
+/* "best" alone selects from the current platform. */
 static tn_status select_device(tni_platforms *set, const char *text, tn_device **out, tn_error *err)
 {
     tni_select_terms conditions;

@@ -1,4 +1,4 @@
-/* What is known of one device, and what follows from it. */
+/* The properties of one device, and what is derived from them. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/words.h"
@@ -52,7 +52,7 @@ tn_generator *tn_device_generator(const tn_device *device)
     return device ? device->generator : NULL;
 }
 
-/* What a stranger's function wrote is made text, whatever it is. */
+/* Makes valid text of whatever a module's function wrote. */
 static void tidy_text(char *text, size_t size)
 {
     text[size - 1] = '\0';
@@ -75,7 +75,7 @@ static void note(faults *to, const char *format, ...)
     snprintf(to->text + used, sizeof to->text - used, "%s%s", used ? ", " : "", one);
 }
 
-/* A number is at least 0 and at most `most`, or unknown and then 0. */
+/* A number must be from 0 to `most`; otherwise it becomes unknown, and 0. */
 static void check_number(tn_device_properties *p, uint64_t bit, const char *word, int64_t *number,
                          int64_t most, faults *out)
 {
@@ -112,7 +112,7 @@ static void check_dtypes(tn_dtype dtypes[TN_DEVICE_DTYPES_MAX], faults *out)
     dtypes[kept] = 0;
 }
 
-/* What cannot be becomes unknown. */
+/* Makes invalid values unknown. */
 static void make_sound(tn_device_properties *p, faults *out)
 {
     const uint64_t all =
@@ -170,7 +170,7 @@ const tn_device_properties *tni_device_told(const tn_device *device)
     return whole ? whole : &device->properties;
 }
 
-/* Adds to `to`, which is what is known so far, what the platform tells late. */
+/* Adds the properties that the platform reports late to `to`, which has those known so far. */
 static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_error *said)
 {
     const tni_platform *of = device->offer->platform;
@@ -199,11 +199,12 @@ static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_
     return TN_OK;
 }
 
-/* How long steps of plans go by what is known, after a device did not tell more. */
+/* After a failed query, plans use the known properties for this long. */
 enum { SILENT_NS = 1000 * 1000 * 1000 };
 
-/* Keeps what came of asking late: the first whole answer counts and clears the fault of one that failed; no
- * failure comes after it. Returns the whole that is kept, `whole` or an earlier one; NULL where none is. */
+/* Stores the result of a late query. The first complete answer is kept and clears the fault of a
+ * failed one; failures after it are ignored. Returns the stored properties, `whole` or earlier
+ * ones; NULL if there are none. */
 static tn_device_properties *keep(tn_device *device, tn_device_properties *whole,
                                   const tn_error *said)
 {
@@ -222,7 +223,7 @@ static tn_device_properties *keep(tn_device *device, tn_device_properties *whole
     return kept;
 }
 
-/* A second thread that comes meanwhile asks too. */
+/* A second thread that arrives meanwhile queries too. */
 static tn_status ask_for_all(tn_device *device, const tn_device_properties **out, tn_error *err)
 {
     tn_device_properties *whole = tni_alloc(sizeof *whole);
@@ -289,7 +290,7 @@ static void tidy(tn_fact *fact)
     tni_words_clean(fact->origin);
 }
 
-/* What a device tells of its memory when nothing can be asked. */
+/* What is known about a device's memory if it cannot be queried. */
 static void memory_untold(const tn_device *device, const char *why, tn_device_memory *out)
 {
     const tn_device_properties *told = tni_device_described(device);
@@ -338,7 +339,7 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
     return TN_OK;
 }
 
-/* As tni_device_described, with the reason where that could not be asked for. */
+/* As tni_device_described, but fails with the reason if the query was not possible. */
 static tn_status describe(const tn_device *device, const char *where,
                           const tn_device_properties **out, tn_error *err)
 {
@@ -508,7 +509,7 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
     return status;
 }
 
-/* Sets *all to 0 at the first device below `count` to which it has no link of its own. */
+/* Sets *all to 0 at the first device below `count` to which it has no direct link. */
 static tn_status joins_all(const tn_device *from, int32_t count, int32_t *all, tn_error *err)
 {
     tn_status status = TN_OK;

@@ -1,4 +1,4 @@
-/* Whether a device can be used, and what is kept of its loss. */
+/* Whether a device can be used, and the record of its loss. */
 #include "base/words.h"
 #include "device/platform/platforms.h"
 #include "device/stream/life.h"
@@ -33,7 +33,7 @@ static tn_status lost(const tn_device *device, const char *where, tn_error *err)
                    device->id, cause.where, cause.message);
 }
 
-/* All but a loss: that one a reset ends. */
+/* Checks everything but a loss: a reset ends that. */
 static tn_status open_lost_or_not(const tn_device *device, const char *where, tn_error *err)
 {
     if (!device)
@@ -111,7 +111,7 @@ tn_status tni_device_settle(const tni_call *call, const char *where, tn_status s
                    call->of->id, tni_words_of(&words));
 }
 
-/* Whether a device says that it is lost when it is asked about itself. */
+/* Whether a device reports itself lost when queried. */
 static bool admits_loss(const tn_device *device)
 {
     tn_device_memory asked = {.struct_size = sizeof asked};
@@ -148,8 +148,8 @@ tn_status tn_device_health(const tn_device *device, tn_error *err)
     return tni_device_open(device, "tn_device_health", &call, err);
 }
 
-/* One thread at a time resets a device, without a lock that its module could need. False when another
- * one did while this one waited: then it is done. */
+/* Lets one thread at a time reset a device, without a lock that its module could need. Returns
+ * false if another thread did the reset meanwhile: then it is done. */
 static bool begin_reset(const tn_device *device)
 {
     tni_platforms *set = device->platform->set;
@@ -167,7 +167,7 @@ static bool begin_reset(const tn_device *device)
     return mine;
 }
 
-/* With `anew` a life ends, and the loss with it. */
+/* If `anew`, starts the next epoch, which ends the loss. */
 static void end_reset(tn_device *device, bool anew)
 {
     tni_platforms *set = device->platform->set;

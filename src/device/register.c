@@ -1,4 +1,4 @@
-/* Platforms that the program itself contains: registered at run time, and taken back. */
+/* Platforms that the program itself contains: registered at run time, and withdrawn. */
 #include "base/alloc.h"
 #include "device/platform/platforms.h"
 #include "tenon/memory.h"
@@ -10,7 +10,7 @@ struct tn_registration {
     const tni_record *record;
 };
 
-/* The next device of the record from the ordinal *at on, or NULL. */
+/* The next device of the record, starting at ordinal *at; NULL if none. */
 static tn_device *next_device(tni_platforms *set, const tni_record *record, size_t *at)
 {
     tn_device *found = NULL;
@@ -23,8 +23,8 @@ static tn_device *next_device(tni_platforms *set, const tni_record *record, size
     return found;
 }
 
-/* Takes what is of the record out of the lists that are looked through. Returns the lowest ordinal that
- * a device of it can have. With the lock held. */
+/* Removes the record's offers and devices from the lists that are searched. Returns the lowest
+ * ordinal that one of its devices can have. Must be called with the lock held. */
 static size_t set_aside(tni_platforms *set, const tni_record *record)
 {
     size_t kept = 0, lowest = set->ever.count;
@@ -53,8 +53,8 @@ static size_t set_aside(tni_platforms *set, const tni_record *record)
     return lowest;
 }
 
-/* Takes every offer of the record back, lets whoever is next serve, and gives its platforms what was
- * kept of their memory. */
+/* Withdraws every offer of the record, lets the next offer serve, and returns kept memory to its
+ * platforms. */
 static void withdraw(tni_platforms *set, const tni_record *record, const tn_error *refusal)
 {
     tn_device *device;
@@ -70,8 +70,9 @@ static void withdraw(tni_platforms *set, const tni_record *record, const tn_erro
         tn_memory_trim(device);
 }
 
-/* The record's own offer of the platform, or NULL when it was not taken in, and in *out_rival who served
- * in its place when it came, or NULL. Who came later, in the place of both, is none. */
+/* The record's own offer of the platform; NULL if it was not accepted. *out_rival is the offer that
+ * served instead when the record was added, or NULL. An offer that was added later and replaced
+ * both is not a rival. */
 static const tni_offer *find_offer(tni_platforms *set, const tn_platform *platform,
                                    const tni_record *record, const tni_offer **out_rival)
 {
@@ -87,8 +88,8 @@ static const tni_offer *find_offer(tni_platforms *set, const tn_platform *platfo
     return own;
 }
 
-/* The platform of the row was taken in, and is served by the record unless that came with
- * TN_MODULE_REPLACE, which waits for its turn where it found no device. */
+/* Checks that the row's platform was added, and that the record serves it. With TN_MODULE_REPLACE
+ * the record need not serve it: without a device it waits for its turn. */
 static tn_status check_platform(tni_platforms *set, const tni_record *record,
                                 const tn_platform_row *row, tn_error *err)
 {
@@ -120,7 +121,7 @@ static tn_status check_platforms(tni_platforms *set, const tni_record *record, t
     return status;
 }
 
-/* Brings the module in, and makes sure that its platforms are. */
+/* Loads the module, and checks that its platforms were added. */
 static tn_status bring_in(tni_platforms *set, tn_module_entry_fn *entry, bool replaces,
                           const tni_record **out, tn_error *err)
 {

@@ -7,7 +7,7 @@ static const char where[] = "tn_device_get";
 
 enum { PLATFORM, NAME, ARCHITECTURE, WORDS, CAPABILITY = WORDS, KEYS_BEFORE_NUMBERS };
 
-/* Every key, the numbers last and in the order of their bits. */
+/* All keys; the numbers are last, in the order of their bits. */
 static const char *const keys[] = {"platform", "name", "architecture", "capability",
 #define WORD(field, word, unit, meaning) word,
                                    TN_DEVICE_NUMBER_LIST(WORD)
@@ -34,7 +34,7 @@ static tn_status no_key(const char *key, const char *text, tn_error *err)
                    text, key, tni_words_hint(nearest, hint));
 }
 
-/* A number in every respect but that it does not fit. */
+/* Whether it is a valid number that is only too large. */
 static bool is_large(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
@@ -82,7 +82,7 @@ static tn_status take_value(int32_t key, const char *value, const char *text, tn
                              : take_number(key, value, text, out, err);
 }
 
-/* The comparison at `text`, or -1; *out_length is how long it is written. */
+/* The comparison operator at `text`, or -1; *out_length is its length. */
 static int32_t take_op(const char *text, size_t *out_length)
 {
     int32_t found = -1;
@@ -186,7 +186,7 @@ bool tni_select_meets_one(const tn_device *device, const tni_select_term *condit
            holds((number > condition->number) - (number < condition->number), condition->op);
 }
 
-/* By what is told at once. */
+/* Whether the condition uses only properties that are known from the start. */
 static bool names_device(const tni_select_term *condition)
 {
     return condition->kind == TNI_SELECT_WORD && condition->key != ARCHITECTURE;

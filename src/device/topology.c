@@ -1,4 +1,4 @@
-/* How the machine is built, from the process's own cpu platform. */
+/* The topology of the machine, from the process's cpu platform. */
 #include "device/host/host.h"
 #include "device/platform/platforms.h"
 
