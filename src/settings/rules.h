@@ -59,7 +59,7 @@ typedef struct tni_rule {
     int32_t level;
     int32_t depth;
     tn_setting setting;
-    bool shadowed; /* a nearer depth sets this row; never TN_SETTING_RULES */
+    bool shadowed; /* a nearer depth sets this row; never for TN_SETTING_RULES */
 } tni_rule;
 
 /* NULL is the empty list everywhere. */

@@ -1,4 +1,4 @@
-/* A snapshot as text, in the one text form:
+/* Writes a snapshot in Tenon's text form:
  *
  *     worker = 1
  *     [platform cuda]
@@ -15,9 +15,9 @@
  *     [end]
  *     sections = 3
  *
- * A device has its properties by their words, each as a whole number of its unit. What is unknown is
- * not there. One that is for planning only has plans_only = 1. The last section says how many come
- * before it, so that a text that was cut off is seen. */
+ * A device has its properties by name, each as a whole number of its unit. Unknown properties are
+ * absent. A device that is for planning only has plans_only = 1. The last section has the number of
+ * sections before it, so that truncated text is detected. */
 #include "snapshot.h"
 
 #include "base/alloc.h"
