@@ -19,6 +19,11 @@ function(tenon_test_script path)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${name}: python3 is not here")
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()
+  set(environment ${test_environment})
+  if(TENON_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    # The search for leaks takes 3 seconds of each process there, and a script starts hundreds. The C suites search.
+    list(APPEND environment LSAN_OPTIONS=detect_leaks=0)
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} LABELS "${folder};${ARG_LABELS}"
-    ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
+    ENVIRONMENT "${environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
 endfunction()

@@ -22,7 +22,7 @@ function(tenon_attack name label)
     LABELS "attack;${label}" ENVIRONMENT "${test_environment}" ENVIRONMENT_MODIFICATION "${test_variables}")
 endfunction()
 
-if(Python3_Interpreter_FOUND)
+if(Python3_Interpreter_FOUND AND NOT TENON_SANITIZE) # with a sanitizer the step attack of scripts/test runs it
   tenon_attack(campaign release-only --rounds 1 --seed 1)
   tenon_attack(gpu gpu --device cuda:0 --seconds 60)
 endif()
