@@ -15,6 +15,8 @@ FAULTS = {
     "wrong-for-m-above-40": ("shapes", r"problems wrong; the first: output \d+ is 0, the reference has"),
     "ignores-a-stride": ("strides", "the reference has"),
     "ignores-alpha": ("alpha", "the reference has"),
+    "wrong-for-negative-strides": ("strides", r"tenon check 'matmul:\S+,sa=\S*-\d"),
+    "wrong-for-zero-strides": ("strides", r"tenon check 'matmul:\S+,sa=0;"),
     "needs-alignment": ("alignment", "the reference has"),
     "wrong-in-f64": ("shapes", "tenon check 'matmul:f64:"),
     "writes-behind": ("shapes", "a byte was written that is not an output's"),

@@ -65,6 +65,10 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
         return (float)sum;
     if (has_fault("needs-alignment") && a->alignment < 16)
         return -sum;
+    if (has_fault("wrong-for-negative-strides") && a->stride[a->rank - 1] < 0)
+        return -sum;
+    if (has_fault("wrong-for-zero-strides") && a->stride[a->rank - 2] == 0 && op->as.matmul.m > 1)
+        return -sum;
     return sum;
 }
 
