@@ -12,6 +12,7 @@ typedef struct check_wish {
     trials_wish trials;
     option_values seed;
     option_values dump;
+    bool nonfinite;
     uint64_t first; /* the seed; 0 for a random one */
 } check_wish;
 
@@ -99,7 +100,8 @@ static void check_one(const check_wish *wish, const trials *of, size_t problem, 
                                 .problem = text,
                                 .kernel = trials_kernel(of, problem, index),
                                 .seed = tally->seed,
-                                .dump = wish->dump.count ? wish->dump.texts[0] : NULL};
+                                .dump = wish->dump.count ? wish->dump.texts[0] : NULL,
+                                .flags = wish->nonfinite ? TN_CHECK_NONFINITE : 0};
     it.status = tn_check(NULL, &args, &it.result, &it.err);
     tn_text_fit(it.name, sizeof it.name,
                 it.status ? name_of_trial(of, problem, index) : it.result.kernel);
@@ -200,6 +202,7 @@ static int read_wish(const command *self, int count, char **arguments, check_wis
          0},
         {"--seed", "N", "of the inputs, to repeat a run; every run prints its own", NULL,
          &wish->seed, 1},
+        {"--nonfinite", NULL, "some inputs are NaN or infinite", &wish->nonfinite, NULL, 0},
         {"--dump", "F", "a file for inputs and both outputs when they differ", NULL, &wish->dump,
          1},
         {"--device-file", "F", "also the devices that F describes; may be given again", NULL,

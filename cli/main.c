@@ -21,7 +21,7 @@ static const command commands[] = {
      "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file F] [--json]",
      "time, rate and spread of the kernel that a problem takes, or of every one", run_bench},
     {"check",
-     "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--dump F] [--device-file F] [--json]",
+     "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--nonfinite] [--dump F] [--device-file F] [--json]",
      "holds kernels against the reference, on random inputs", run_check},
     {"lock",
      "write FILE PROBLEM... [--strict] | check FILE [--device NAME] | diff FILE FILE "

@@ -22,6 +22,7 @@ typedef struct kernel_facts {
     int32_t op;
     uint32_t dtypes;  /* bits: indices in the list above */
     uint32_t aspects; /* honoured aspects; bits: indices in the list */
+    bool vendor;      /* it calls a library, which need not follow the rules for NaN and infinity */
     bool may_run;     /* with some problem of some aspect */
     char why[REASON]; /* the reason if it may not run */
 } kernel_facts;
@@ -109,6 +110,7 @@ static void look_at_candidates(kernel_search *s, const tn_decision *decision, in
             phrase_why(candidate, kernel->why, sizeof kernel->why);
         if (code == TN_REFUSE_DTYPE)
             continue;
+        kernel->vendor = candidate->library && candidate->library[0];
         kernel->dtypes |= UINT32_C(1) << dtype;
         if (code == TN_REFUSE_FEATURE)
             continue;
@@ -124,6 +126,14 @@ static size_t draw_half(void *unused, size_t below)
     return below / 2;
 }
 
+/* Whether the aspect has problems of the dtype: NaN and infinity need a real float. */
+static bool aspect_has_dtype(const problem_aspect *aspect, tn_dtype dtype)
+{
+    const int32_t code = dtype & 0xFF;
+    return !problem_is_nonfinite(aspect) || code == TN_DTYPE_CODE_FLOAT ||
+           code == TN_DTYPE_CODE_BFLOAT;
+}
+
 /* Decides one problem of an aspect in every dtype it is defined for. */
 static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, const char *template,
                                  tn_error *err)
@@ -132,7 +142,8 @@ static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, co
     for (size_t d = 0; d < DTYPES && !status; d++) {
         char problem[PROBLEM_TEXT];
         tn_decision *decision = NULL;
-        if (!problem_write(op, template, dtypes[d], s->device, draw_half, NULL, problem))
+        if (!aspect_has_dtype(&problem_aspects(op)[aspect], dtypes[d]) ||
+            !problem_write(op, template, dtypes[d], s->device, draw_half, NULL, problem))
             continue;
         status = tn_explain(s->context, problem, &decision, err);
         if (!status)
@@ -206,8 +217,9 @@ static void note_wrong(kernel_tally *tally, const tn_check_args *args, uint64_t 
     va_end(arguments);
     if (tally->wrong++ == 0)
         snprintf(tally->first, sizeof tally->first,
-                 "%s; `tenon check '%s' --kernel %s --seed %" PRIu64 "` repeats it", words,
-                 args->problem, args->kernel, seed);
+                 "%s; `tenon check '%s' --kernel %s --seed %" PRIu64 "%s` repeats it", words,
+                 args->problem, args->kernel, seed,
+                 args->flags & TN_CHECK_NONFINITE ? " --nonfinite" : "");
 }
 
 /* Whether the kernel itself wrote the message: such messages begin with its device. */
@@ -222,8 +234,11 @@ static void check_problem(const kernel_case *c, const char *problem, uint64_t se
 {
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err = {0};
-    const tn_check_args args = {
-        .struct_size = sizeof args, .problem = problem, .kernel = c->kernel.name, .seed = seed};
+    const tn_check_args args = {.struct_size = sizeof args,
+                                .problem = problem,
+                                .kernel = c->kernel.name,
+                                .seed = seed,
+                                .flags = problem_is_nonfinite(c->aspect) ? TN_CHECK_NONFINITE : 0};
     tn_status status = tn_check(c->context, &args, &result, &err);
     bool is_refusal = status == TN_UNSUPPORTED || status == TN_REFUSED;
     if (is_refusal && (!is_said_by(c->device, err.message) || !takes_problem(c, problem, tally))) {
@@ -252,7 +267,7 @@ static void check_template(trial *t, const kernel_case *c, const char *template,
     for (size_t d = 0; d < DTYPES && !tally->ended; d++) {
         char problem[PROBLEM_TEXT];
         uint64_t seed = trial_bits(t) | 1;
-        if (!(c->kernel.dtypes >> d & 1) ||
+        if (!(c->kernel.dtypes >> d & 1) || !aspect_has_dtype(c->aspect, dtypes[d]) ||
             !problem_write(c->kernel.op, template, dtypes[d], c->device, draw_random, t, problem))
             continue;
         if (takes_problem(c, problem, tally))
@@ -316,7 +331,8 @@ static size_t list_cases(const kernel_search *s, kernel_case *room)
             count++;
         }
         for (size_t a = 0; aspects[a].word && kernel->may_run; a++) {
-            if (!(kernel->aspects >> a & 1))
+            if (!(kernel->aspects >> a & 1) ||
+                (kernel->vendor && problem_is_nonfinite(&aspects[a])))
                 continue;
             if (room)
                 make_case(s, kernel, &aspects[a], &room[count]);

@@ -78,6 +78,13 @@ static const problem_aspect matmul[] = {
           "m=?m<60>,n=?n<60>,k=?k<60>,batch=?b<4>,tb=1,bias=1,act=gelu",
           "m=?m<60>,n=?n<60>,k=?k<60>,ta=1,tb=1,alpha=-0.5,beta=0.25",
           "m=?m<60>,n=?n<60>,k=?k<60>,tb=1,bias=1,out=f32")},
+    {"nonfinite",
+     LIST("m=9,n=11,k=13", "m=33,n=40,k=48", "m=64,n=64,k=64", "m=257,n=129,k=65",
+          "m=1,n=?n<300>,k=?k<300>", "m=?m<300>,n=1,k=?k<300>", "m=?m<90>,n=?n<90>,k=?k<90>",
+          "m=?m<90>,n=?n<90>,k=?k<90>,ta=1", "m=?m<90>,n=?n<90>,k=?k<90>,tb=1",
+          "m=?m<50>,n=?n<50>,k=?k<50>,sa=?k*2;2", "m=?m<60>,n=?n<60>,k=?k<60>,batch=?b<5>",
+          "m=?m<90>,n=?n<90>,k=?k<90>,alpha=2.5", "m=?m<90>,n=?n<90>,k=?k<90>,beta=0.5",
+          "m=?m<90>,n=?n<90>,k=?k<90>,bias=1")},
     {0},
 };
 
@@ -193,6 +200,12 @@ static const problem_aspect reduce[] = {
           "kind=max,shape=9x11,axes=1,si=0;0", "kind=sum,shape=3x5x7,axes=2,si=7;0;1")},
     {"out",
      LIST("kind=sum,shape=5x67,axes=1,out=f32", "kind=mean,shape=?a<30>x?b<60>,axes=1,out=f32")},
+    {"nonfinite",
+     LIST("kind=sum,shape=9x11,axes=1", "kind=sum,shape=?a<40>x?b<300>,axes=1",
+          "kind=mean,shape=?a<40>x?b<300>,axes=1", "kind=max,shape=?a<40>x?b<300>,axes=1",
+          "kind=min,shape=?a<40>x?b<300>,axes=1", "kind=prod,shape=?a<40>x?b<40>,axes=1",
+          "kind=max,shape=16x256,axes=1", "kind=min,shape=13x5x7,axes=2",
+          "kind=max,shape=?a<30>x?b<60>,axes=1,si=1;?a")},
     {0},
 };
 
@@ -211,6 +224,8 @@ static const problem_aspect softmax[] = {
     {"out", LIST("shape=5x67,out=f32", "shape=?a<30>x?b<60>,out=f32")},
     {"in-place", LIST("shape=5x67,inplace=1", "shape=?a<30>x?b<60>,inplace=1")},
     {"log", LIST("shape=5x67,log=1", "shape=8x1024,log=1", "shape=?a<30>x?b<300>,log=1")},
+    {"nonfinite", LIST("shape=9x11", "shape=8x1024", "shape=?a<40>x?b<300>", "shape=?a<300>x?b<8>",
+                       "shape=?a<40>x?b<300>,log=1")},
     {0},
 };
 
@@ -240,6 +255,9 @@ static const problem_aspect norm[] = {
     {"bias",
      LIST("kind=layer,shape=3x1000,weight=1,bias=1", "kind=rms,shape=3x1000,weight=1,bias=1",
           "kind=layer,shape=?a<40>x?b<300>,bias=1")},
+    {"nonfinite", LIST("kind=layer,shape=9x11", "kind=rms,shape=9x11", "kind=rms,shape=8x1024",
+                       "kind=layer,shape=?a<40>x?b<300>", "kind=rms,shape=?a<40>x?b<300>",
+                       "kind=rms,shape=?a<40>x?b<300>,weight=1")},
     {0},
 };
 
@@ -265,6 +283,9 @@ static const problem_aspect rotary[] = {
     {"partial", LIST("kind=halves,shape=3x5x70,size=34", "kind=pairs,shape=3x5x70,size=34",
                      "kind=halves,shape=?a<20>x?c<40>*4,size=?c*2",
                      "kind=pairs,shape=?a<20>x?c<40>*4,size=?c*2")},
+    {"nonfinite",
+     LIST("kind=halves,shape=5x16", "kind=pairs,shape=5x16",
+          "kind=halves,shape=?a<12>x?b<12>x?c<40>*2", "kind=pairs,shape=?a<12>x?b<12>x?c<40>*2")},
     {0},
 };
 
@@ -320,6 +341,13 @@ static const problem_aspect attention[] = {
     {"together", LIST("b=2,h=4,hk=2,l=35,d=24,mask=causal;additive,lse=1",
                       "h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
                       "b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br")},
+    {"nonfinite",
+     LIST("b=1,h=2,l=35,d=24", "b=1,h=2,l=64,d=128,mask=causal",
+          "b=2,h=2,l=70,d=16,mask=window:9;3", "b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
+          "b=2,h=2,l=35,d=24,mask=bool", "b=3,h=2,l=35,d=24,mask=padding",
+          "b=3,h=2,l=35,d=24,used=1", "b=3,h=4,lq=3,lk=35,d=24,page=16",
+          "h=2,varlen=33;0;1;20,d=24", "b=1,h=2,lq=?q<40>,lk=?k<90>,d=64",
+          "b=1,h=2,l=?q<90>,d=64,mask=causal")},
     {0},
 };
 
@@ -396,6 +424,11 @@ const char *problem_op_word(int32_t op)
 bool problem_is_random(const char *template)
 {
     return strchr(template, '?') != NULL;
+}
+
+bool problem_is_nonfinite(const problem_aspect *aspect)
+{
+    return strcmp(aspect->word, "nonfinite") == 0;
 }
 
 /* State of expanding a template to text. */

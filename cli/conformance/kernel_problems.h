@@ -17,14 +17,13 @@
 #include <stdbool.h>
 
 /* One aspect of a kernel's behaviour. Its word is the name of a bit of the operator's `uses`, or
- * "shapes", "pitches", "alignment", "together". */
+ * "shapes", "pitches", "alignment", "together", "nonfinite". */
 typedef struct problem_aspect {
     const char *word;
     const char *const *templates; /* ends with NULL */
 } problem_aspect;
 
-/* The aspects of an operator (TN_OP_...); the list ends with an entry without a word. */
-enum { PROBLEM_ASPECTS = 20 };
+/* The aspects of an operator (TN_OP_...), at most 32; the list ends with an entry without a word. */
 const problem_aspect *problem_aspects(int32_t op);
 
 /* Returns the operator's name, such as "matmul". */
@@ -32,6 +31,9 @@ const char *problem_op_word(int32_t op);
 
 /* Whether the template has random numbers, so that repeating it is useful. */
 bool problem_is_random(const char *template);
+
+/* Whether some inputs of the aspect's problems are NaN or infinite (TN_CHECK_NONFINITE). */
+bool problem_is_nonfinite(const problem_aspect *aspect);
 
 /* Returns a random number below `below`, which is at least 1. */
 typedef size_t problem_draw(void *user, size_t below);

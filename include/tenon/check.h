@@ -8,14 +8,22 @@
 
 TN_BEGIN_DECLS
 
+/* tn_check_args.flags: some inputs are NaN or infinite. About every second output reads one. Applies
+ * to real floats, and only where an operator's rules say what NaN and infinity do: A, B, bias and,
+ * if beta is not 0, out of matmul (A and B only if alpha is not 0); IN of reduce, softmax, norm and
+ * rotary; V of attention, and NaN in its Q and K. Cast, binary and most unary operators get such
+ * inputs without the flag too. */
+#define TN_CHECK_NONFINITE UINT64_C(1)
+
 typedef struct tn_check_args {
     size_t struct_size;
     const char *problem;
     const char *kernel; /* which kernel; NULL: the one that a call would use */
     uint64_t seed;      /* seed of the inputs; 0: a new random seed, returned in the result */
     const char *dump;   /* file for the inputs and both outputs if they differ; NULL: none */
+    uint64_t flags;     /* TN_CHECK_...; other bits must be 0 */
 } tn_check_args;
-TN_ENDS_WITH(tn_check_args, dump);
+TN_ENDS_WITH(tn_check_args, flags);
 
 typedef struct tn_check_result {
     size_t struct_size;

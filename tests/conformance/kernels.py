@@ -17,6 +17,8 @@ FAULTS = {
     "ignores-alpha": ("alpha", "the reference has"),
     "wrong-for-negative-strides": ("strides", r"tenon check 'matmul:\S+,sa=\S*-\d"),
     "wrong-for-zero-strides": ("strides", r"tenon check 'matmul:\S+,sa=0;"),
+    "drops-nan": ("nonfinite", "is 0, the reference has -?nan, .* --nonfinite` repeats it"),
+    "drops-infinity": ("nonfinite", "is 0, the reference has -?inf, .* --nonfinite` repeats it"),
     "needs-alignment": ("alignment", "the reference has"),
     "wrong-in-f64": ("shapes", "tenon check 'matmul:f64:"),
     "writes-behind": ("shapes", "a byte was written that is not an output's"),
@@ -44,7 +46,7 @@ class Kernels(script.Case):
         document, results = self.ask()
         self.assertEqual([p["failed"] for p in document["platforms"]], [0])
         for aspect in ("shapes", "pitches", "alignment", "transpose", "strides", "alpha", "beta",
-                       "together"):
+                       "together", "nonfinite"):
             self.assertEqual(results[f"{MATMUL}.{aspect}"]["outcome"], "pass")
         for aspect in ("shapes", "alignment"):
             self.assertEqual(results[f"kernels.lathe.lathe.add.{aspect}"]["outcome"], "pass")
@@ -78,21 +80,24 @@ class Kernels(script.Case):
         self.assertNotEqual(texts[0], texts[2])
 
     def test_what_it_says_can_be_repeated(self):
-        case = f"{MATMUL}.shapes"
-        _, results = self.ask("--kernels", "--case", case, fault="wrong-for-m-above-40", code=1)
-        problem, kernel, seed = re.search(
-            r"`tenon check '(\S+)' --kernel (\S+) --seed (\d+)` repeats it",
-            results[case]["text"]).groups()
         folder = self.place("modules")
         os.mkdir(folder, 0o700)
         shutil.copy(self.module("lathe"), folder)
-        done = script.run(
-            script.build.tenon, "check", problem, "--kernel", kernel, "--seed", seed, "--json",
-            env=script.environment(KERNEL_FAULT="wrong-for-m-above-40", TENON_MODULE_PATH=folder,
-                                   TENON_CACHE=self.place("cache")))
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        result, = json.loads(done.stdout)["results"]
-        self.assertIn(result["message"], results[case]["text"])
+        for fault, aspect in (("wrong-for-m-above-40", "shapes"), ("drops-nan", "nonfinite")):
+            with self.subTest(fault):
+                case = f"{MATMUL}.{aspect}"
+                _, results = self.ask("--kernels", "--case", case, fault=fault, code=1)
+                problem, kernel, options = re.search(
+                    r"`tenon check '(\S+)' --kernel (\S+) (--seed \d+.*)` repeats it",
+                    results[case]["text"]).groups()
+                done = script.run(
+                    script.build.tenon, "check", problem, "--kernel", kernel, *options.split(),
+                    "--json",
+                    env=script.environment(KERNEL_FAULT=fault, TENON_MODULE_PATH=folder,
+                                           TENON_CACHE=self.place("cache")))
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                result, = json.loads(done.stdout)["results"]
+                self.assertIn(result["message"], results[case]["text"])
 
     def test_kernels_without_a_platform(self):
         document, results = self.ask(module="lathe-cpu")
@@ -160,6 +165,8 @@ class Problems(script.Case):
             found = {name[len(prefix):] for name in names if name.startswith(prefix)}
             self.assertEqual(words - found, set(), op)
             self.assertLessEqual({"shapes", "alignment"}, found)
+        for op in ("matmul", "reduce", "softmax", "norm", "rotary", "attention"):
+            self.assertIn(f"kernels.cpu.{op}.ref.nonfinite", names)
 
     def test_the_reference_passes(self):
         """Of two operators; those of attention take long."""

@@ -4,6 +4,7 @@
 #include "tenon/module/kernel.h"
 #include "tenon/module/platform.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #ifdef KERNELS_ONLY
@@ -69,6 +70,10 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
         return -sum;
     if (has_fault("wrong-for-zero-strides") && a->stride[a->rank - 2] == 0 && op->as.matmul.m > 1)
         return -sum;
+    if (has_fault("drops-nan") && isnan(sum))
+        return 0;
+    if (has_fault("drops-infinity") && isinf(sum))
+        return 0;
     return sum;
 }
 

@@ -545,6 +545,37 @@ static void same_seed_gives_the_same_inputs(void **state)
     assert_true(a.found == b.found && a.seed == 5 && c.seed != 5 && c.found != a.found);
 }
 
+/* How many of 32 runs expect NaN or an infinity as the sum of 64 inputs. */
+static int count_nonfinite(tn_check_args args)
+{
+    int count = 0;
+    for (args.seed = 1; args.seed <= 32; args.seed++) {
+        tn_check_result result = {.struct_size = sizeof result};
+        assert_int_equal(tn_check(NULL, &args, &result, NULL), TN_OK);
+        assert_int_equal(result.ok, 1);
+        count += !isfinite(result.expected);
+    }
+    return count;
+}
+
+static void nonfinite_inputs_are_made_on_request(void **state)
+{
+    tn_check_result result = {.struct_size = sizeof result};
+    tn_check_args args = {.struct_size = sizeof args,
+                          .problem = "reduce:f32:kind=sum,shape=64,axes=1@cpu:0",
+                          .kernel = "cpu.reduce.ref"};
+    tn_error err;
+    (void)state;
+    assert_int_equal(count_nonfinite(args), 0);
+    args.flags = TN_CHECK_NONFINITE;
+    assert_in_range(count_nonfinite(args), 4, 28);
+    args.flags = 6;
+    assert_int_equal(tn_check(NULL, &args, &result, &err), TN_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "got 0x6"));
+    args.struct_size = TN_UP_TO(tn_check_args, dump);
+    assert_int_equal(count_nonfinite(args), 0);
+}
+
 /* Checks each problem with five seeds. */
 static void expect_right(const char *const *problems, size_t count)
 {
@@ -725,6 +756,7 @@ int main(void)
         cmocka_unit_test(wrong_numbers_are_found),
         cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
         cmocka_unit_test(same_seed_gives_the_same_inputs),
+        cmocka_unit_test(nonfinite_inputs_are_made_on_request),
         cmocka_unit_test(gradients_come_from_a_forward_pass),
         cmocka_unit_test(rows_of_no_sequence_are_left),
         cmocka_unit_test(what_cannot_be_checked_says_why),

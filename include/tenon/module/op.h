@@ -57,7 +57,8 @@ typedef struct tn_layout {
  * n], out [batch..., m, n], all of the same rank. Broadcast operands have stride 0; transposed
  * operands have transposed strides. A bias has out's shape, with stride 0 where it is broadcast. If
  * beta is 0, out is never read; if alpha is 0, A and B may or may not be read. Sums, and everything
- * else before the final rounding, are computed in `acc`.
+ * else before the final rounding, are computed in `acc`. NaN and infinity in what is read follow
+ * IEEE 754.
  *
  * A and B of 8-bit floats may have f32 scales: the sum for an output is multiplied by both. They
  * have out's shape; SCALE_A has stride 0 along n, SCALE_B along m, and both wherever one number is
@@ -140,7 +141,8 @@ typedef struct tn_matmul_op {
  *              halves: x is element i, y is element i + size / 2;
  *              pairs: x is element 2 i, y is element 2 i + 1
  *
- * Floats narrower than 32 bits are computed in f32 and rounded once. */
+ * Floats narrower than 32 bits are computed in f32 and rounded once. NaN and infinity in IN follow
+ * the formulas by the rules of IEEE 754. */
 enum { TN_EACH_IN = 0, TN_EACH_OUT = 1, TN_EACH_OTHER = 2 };
 enum { TN_NORM_WEIGHT = 2, TN_NORM_BIAS = 3, TN_ROTARY_COS = 2, TN_ROTARY_SIN = 3 };
 
@@ -169,7 +171,7 @@ enum { TN_NORM_WEIGHT = 2, TN_NORM_BIAS = 3, TN_ROTARY_COS = 2, TN_ROTARY_SIN = 
     X(MIN, 5, "min")
 
 /* Integer sums wrap in out's dtype. Over zero elements: sum is 0, prod 1, mean NaN; max and min
- * fail. */
+ * fail. If an element is NaN, max and min are NaN. */
 #define TN_REDUCE_LIST(X) \
     X(SUM, 0, "sum")      \
     X(MEAN, 1, "mean")    \

@@ -56,7 +56,7 @@ static tn_status make_sets(stand *s, tn_error *err)
         tni_operands *set = &s->sets[s->set_count++];
         status = tni_operands_create(&s->op, s->device, set, err);
         if (!status)
-            status = tni_operands_fill(set, s->set_count, true, err);
+            status = tni_operands_fill(set, s->set_count, TNI_INPUTS_PLAIN, err);
         if (!status)
             status = tni_operands_upload(set, s->stream, err);
     }

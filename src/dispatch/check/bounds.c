@@ -142,7 +142,8 @@ static void take_row(tni_bounds *b, tni_place place, int32_t kept)
     while (more) {
         tni_number x = tni_bounds_input(b, TN_EACH_IN, &place);
         double size = size_of(x);
-        b->greatest = size > b->greatest ? size : b->greatest;
+        if (size > b->greatest && !tni_is_infinite(size))
+            b->greatest = size;
         b->total += size;
         sum += x.re;
         squares += size * size;

@@ -15,7 +15,7 @@
  *     gelu          16 u |x|: its tail is a difference of numbers as great as x
  *     div           4 u |e|; of complex numbers mul 8 u |e|, div 32 u |e|
  *     sum           g(n) u times the sum of |x|, mean by n; prod 2 g(n) u |e|
- *     softmax       (32 + g(n) + 4 greatest |x|) u |e|; its logarithm with 1 + |e| instead of |e|
+ *     softmax       (32 + g(n) + 4 greatest finite |x|) u |e|; its logarithm with 1 + |e| instead of |e|
  *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), r^2 the mean
  *                   of squares and s what is divided by: variances from sums of squares pass
  *     rotary        4 u (|x| + |y|) max(|cos|, |sin|)
@@ -42,7 +42,7 @@ typedef struct tni_bounds {
     double sum;                             /* g(n) */
     double *rows, *columns;                 /* norms of the matrices at hand; owned */
     struct tni_attention_bounds *attention; /* of attention; owned */
-    double greatest, total, mean, square;   /* of the row at hand: |x|, sum of |x|, x, x^2 */
+    double greatest, total, mean, square;   /* of the row at hand: finite |x|, sum of |x|, x, x^2 */
 } tni_bounds;
 
 /* What is compared is lent. TN_OUT_OF_MEMORY, with nothing to be ended. */

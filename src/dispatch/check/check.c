@@ -114,7 +114,8 @@ static tn_status fetch_outputs(scene *s, tn_stream *stream, tn_error *err)
 static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
 {
     const tni_trial *t = s->trial;
-    tn_status status = tni_operands_fill(&s->operands, t->seed, false, err);
+    tn_status status = tni_operands_fill(
+        &s->operands, t->seed, t->nonfinite ? TNI_INPUTS_NONFINITE : TNI_INPUTS_USUAL, err);
     if (!status)
         status = tni_forward_fill(&s->operands, err);
     if (!status)
@@ -297,6 +298,12 @@ tn_status tni_kernel_for(const char *name, const tn_op *op, const tn_device *dev
     return TN_OK;
 }
 
+/* The flags; 0 for callers that were compiled before the field existed. */
+static uint64_t flags_of(const tn_check_args *args)
+{
+    return TN_HAS(args, tn_check_args, flags) ? args->flags : 0;
+}
+
 static tn_status check_args(const tn_check_args *args, const tn_check_result *out, tn_error *err)
 {
     if (!args || !out)
@@ -306,6 +313,10 @@ static tn_status check_args(const tn_check_args *args, const tn_check_result *ou
                        "struct_size of args needs at least %zu, found %zu; of out %zu, found %zu",
                        TN_UP_TO(tn_check_args, dump), args->struct_size,
                        TN_UP_TO(tn_check_result, text), out->struct_size);
+    if (flags_of(args) & ~TN_CHECK_NONFINITE)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "expected flags of TN_CHECK_..., got 0x%" PRIx64 "; clear the other bits",
+                       flags_of(args));
     return TN_OK;
 }
 
@@ -329,7 +340,8 @@ tn_status tn_check(const tn_context *context, const tn_check_args *args, tn_chec
                              .op = &op,
                              .device = question.device,
                              .seed = args->seed ? args->seed : tni_seed_fresh(),
-                             .dump = args->dump};
+                             .dump = args->dump,
+                             .nonfinite = (flags_of(args) & TN_CHECK_NONFINITE) != 0};
     status = tni_trial_run(&trial, &result, err);
     tni_plan_release(plan);
     if (!status) {

@@ -13,6 +13,7 @@ typedef struct tni_trial {
     tn_stream *stream; /* NULL: the thread's current one of the device */
     uint64_t seed;
     const char *dump; /* as tn_check_args.dump */
+    bool nonfinite;   /* as TN_CHECK_NONFINITE */
 } tni_trial;
 
 /* Runs with the settings that hold by default. TN_OK whatever the numbers are: out->ok tells. Fails with what the kernel, the device and the reference

@@ -148,8 +148,10 @@ static double draw_one(void *user)
 /* What an operand is filled with. */
 typedef struct spread {
     double low, high;
-    bool bits; /* any there are, instead */
-    bool odd;  /* now and then what is no usual number */
+    bool bits;        /* any there are, instead */
+    bool odd;         /* now and then what is no usual number */
+    double nonfinite; /* share of NaN and infinity */
+    bool only_nan;    /* of them, no infinity */
 } spread;
 
 static spread spread_of_unary(const tn_op *op)
@@ -195,7 +197,7 @@ static spread spread_of_floats(const tn_op *op, int32_t operand)
     }
 }
 
-static spread spread_of(const tn_op *op, int32_t operand, bool plain)
+static spread usual_spread_of(const tn_op *op, int32_t operand, bool plain)
 {
     tn_dtype dtype = op->operand[operand].dtype;
     bool is_signed = (dtype & 0xFF) == TN_DTYPE_CODE_INT;
@@ -211,6 +213,55 @@ static spread spread_of(const tn_op *op, int32_t operand, bool plain)
     if (op->kind == TN_OP_CAST || op->kind == TN_OP_MATMUL)
         return (spread){.bits = true};
     return (spread){.low = is_signed ? -100 : 0, .high = 100};
+}
+
+/* How many elements of an operand of attention one output depends on. */
+static double reads_of_attention(const tn_attention_op *at, int32_t operand)
+{
+    switch (operand) {
+    case TN_ATTENTION_Q: return (double)at->size;
+    case TN_ATTENTION_K: return (double)at->size * (double)at->keys;
+    case TN_ATTENTION_V: return (double)at->keys;
+    default: return 0;
+    }
+}
+
+/* How many elements of an operand one output depends on; 0: the operand stays finite, because no
+ * rule says what NaN and infinity do there, or because it has them anyway. */
+static double reads_of(const tn_op *op, int32_t operand)
+{
+    enum { FEW = 4 };
+    switch (op->kind) {
+    case TN_OP_MATMUL:
+        if (operand == TN_MATMUL_A || operand == TN_MATMUL_B)
+            return op->as.matmul.alpha != 0 ? (double)op->as.matmul.k : 0;
+        return operand == TN_MATMUL_OUT || operand == TN_MATMUL_BIAS ? FEW : 0;
+    case TN_OP_REDUCE:
+    case TN_OP_SOFTMAX:
+    case TN_OP_NORM: return operand == TN_EACH_IN ? (double)op->as.each.size : 0;
+    case TN_OP_ROTARY: return operand == TN_EACH_IN ? FEW : 0;
+    case TN_OP_ATTENTION: return reads_of_attention(&op->as.attention, operand);
+    default: return 0;
+    }
+}
+
+static spread spread_of(const tn_op *op, int32_t operand, tni_inputs inputs)
+{
+    tn_dtype dtype = op->operand[operand].dtype;
+    spread in = usual_spread_of(op, operand, inputs == TNI_INPUTS_PLAIN);
+    double reads = reads_of(op, operand);
+    if (inputs != TNI_INPUTS_NONFINITE || reads == 0 || tni_dtype_is_integer(dtype) ||
+        tni_dtype_is_complex(dtype))
+        return in;
+    in.nonfinite = 0.5 / reads;
+    in.only_nan = op->kind == TN_OP_ATTENTION && operand != TN_ATTENTION_V;
+    return in;
+}
+
+static double draw_nonfinite(source *from, bool only_nan)
+{
+    static const double numbers[] = {NAN, INFINITY, -INFINITY};
+    return numbers[only_nan ? 0 : (size_t)(draw(from) * 3)];
 }
 
 /* What is rare in numbers and common in faults. */
@@ -238,17 +289,19 @@ static void write_random(source *from, const spread *in, tn_dtype dtype, unsigne
         value.re = floor(value.re);
     else if (in->odd && !tni_dtype_is_complex(dtype) && y * ODD_IN < 1)
         value.re = odd_number(y * ODD_IN);
+    if (in->nonfinite > 0 && draw(from) < in->nonfinite)
+        value.re = draw_nonfinite(from, in->only_nan);
     tni_element_write(dtype, value, at);
 }
 
-static tn_status fill_block(tni_operands *operands, int32_t index, bool plain, source *from)
+static tn_status fill_block(tni_operands *operands, int32_t index, tni_inputs inputs, source *from)
 {
     const tn_layout *layout = &operands->op->operand[index];
     tni_operand *block = &operands->operand[index];
     bool poison = tni_op_writes(tni_op_class_of(operands->op->kind), index) &&
                   !tni_op_reads_output(operands->op);
     size_t size = (size_t)tni_dtype_bytes(layout->dtype);
-    spread in = spread_of(operands->op, index, plain);
+    spread in = spread_of(operands->op, index, inputs);
     tni_place place = {{0}};
     memset(block->host, GUARD_BYTE, block->bytes);
     if (tni_op_has_table(operands->op, index)) {
@@ -266,13 +319,13 @@ static tn_status fill_block(tni_operands *operands, int32_t index, bool plain, s
     return from->status;
 }
 
-tn_status tni_operands_fill(tni_operands *operands, uint64_t seed, bool plain, tn_error *err)
+tn_status tni_operands_fill(tni_operands *operands, uint64_t seed, tni_inputs inputs, tn_error *err)
 {
     source from = {0};
     tn_status status = tn_generator_create(seed, &from.generator, err);
     for (int32_t i = 0; i < operands->op->count && !status; i++) {
         if (operands->operand[i].host)
-            status = fill_block(operands, i, plain, &from);
+            status = fill_block(operands, i, inputs, &from);
     }
     tn_generator_release(from.generator);
     return status;

@@ -33,9 +33,14 @@ size_t tni_operands_bytes(const tn_op *op);
 
 /* Fills the host's blocks from the seed. Numbers are modest: of ops whose results can be infinite or no
  * number, some inputs are too; of what is only copied and of integers that are cast, any bits. What is
- * no element is 0xC3, an output that is not read 0xFF: a NaN of every float that has one. With `plain`,
- * for the clock, all are modest: what is no usual number is slow on some processors. */
-tn_status tni_operands_fill(tni_operands *operands, uint64_t seed, bool plain, tn_error *err);
+ * no element is 0xC3, an output that is not read 0xFF: a NaN of every float that has one. */
+typedef enum tni_inputs {
+    TNI_INPUTS_USUAL,
+    TNI_INPUTS_PLAIN, /* for timing: all modest, because other numbers are slow on some processors */
+    TNI_INPUTS_NONFINITE /* as TN_CHECK_NONFINITE */
+} tni_inputs;
+tn_status tni_operands_fill(tni_operands *operands, uint64_t seed, tni_inputs inputs,
+                            tn_error *err);
 
 /* Copies all blocks to the device; and one of them back, into `to`, which has as many bytes. Waits. */
 tn_status tni_operands_upload(const tni_operands *operands, tn_stream *stream, tn_error *err);

@@ -236,7 +236,7 @@ static tn_status add_place(bench *b, tn_error *err)
     tni_operands *to = &b->operands[b->places];
     tn_status status = tni_operands_create(b->question->op, b->question->device, to, err);
     if (!status)
-        status = tni_operands_fill(to, 1, true, err);
+        status = tni_operands_fill(to, 1, TNI_INPUTS_PLAIN, err);
     if (!status)
         status = tni_operands_upload(to, b->stream, err);
     if (!status)
