@@ -4,35 +4,38 @@
 
 #include <stdatomic.h>
 
-/* Bytes that are packed at once for all of k, so that they stay in a cache that is shared; where few lines
- * would be left, fewer chunks are packed, of more lines. Then threads wait for each other once, and sums stay in
- * a core's own cache from chunk to chunk. Few threads gain nothing by it when out has the sums. */
+/* A "deep" slab is packed for all of k at once, at most DEEP_BYTES so that it stays in a shared
+ * cache. If that leaves too few lines, fewer chunks are packed, with more lines each. In a deep
+ * slab, threads wait for each other once, and the accumulators stay in a core's own cache from
+ * chunk to chunk. With few threads it brings nothing if the accumulators are kept in out. */
 enum { DEEP_BYTES = 32 << 20, DEEP_THREADS = 8, DEEP_BLOCK = 256 };
-/* Lines of it at least: fewer are read again too often. */
+/* Minimum number of lines of a deep slab: with fewer, operands are read again too often. */
 enum { DEEP_LINES = 2560, DEEP_LINES_APART = 1024 };
 enum { SLAB_LINES = 4096, SLAB_BYTES = 2 << 20 };
-/* Of a slab whose sums are apart and not of all of k. */
+/* Largest slab with separate accumulators that is not deep. */
 enum { SUMS_ROWS = 1024, SUMS_COLUMNS = 2048 };
 
 enum { CACHE_GUESS = 1 << 20 };
 enum { TASKS_OF_A_THREAD = 4 };
 
-/* Widths of blocks, and tasks of a thread, that are tried; what a task costs, sharing them out, and a byte that all
- * threads read; the part of a task that the last one is late by. */
+/* Number of block widths and of tasks per thread to try; the cost of a task, of distributing the
+ * tasks, and of a byte that all threads read; the fraction of a task by which the last thread is
+ * late. */
 enum { WIDTHS = 16, ROUNDS = 6 };
 #define TASK_NS  500.0
 #define SHARE_NS 8e3
 #define BYTE_NS  0.1
 #define LATE     0.25
 
-/* About equal parts, none above `most`, which is a multiple of DEEP_BLOCK as they are. */
+/* Size of about equal parts, each at most `most`. If there are several, they are multiples of
+ * DEEP_BLOCK, as `most` is. */
 static int64_t even(int64_t whole, int64_t most)
 {
     return whole <= most ? whole : round_up(parts(whole, parts(whole, most)), DEEP_BLOCK);
 }
 
-/* Lines of both operands of a slab, as many as `most` together. B is packed once, A again for every slab
- * beside another: a slab is wide rather than high. */
+/* Chooses the rows of A and columns of B in a slab, `most` lines together. B is packed once, but A
+ * is packed again for every slab in the same row, so a slab is wide rather than high. */
 static void share_lines(const tni_mm_product *p, int64_t most, tni_mm_slab *out)
 {
     int64_t rows = least(p->m, most / 4 / DEEP_BLOCK * DEEP_BLOCK);
@@ -81,7 +84,7 @@ void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t th
     out->bytes = out->sums + out->chunks * (out->a_chunk + out->b_chunk);
 }
 
-/* About how long the thread takes that has the most to do. What a task reads comes from a cache that all share. */
+/* Estimated time of the thread with the most work. Operands of a task come from a shared cache. */
 static double cut_ns(const tni_mm_set *set, const tni_mm_cut *cut, int64_t depth, int32_t threads)
 {
     const int64_t tasks = cut->down * cut->across;
@@ -92,7 +95,8 @@ static double cut_ns(const tni_mm_set *set, const tni_mm_cut *cut, int64_t depth
            (tasks > 1 ? SHARE_NS : 0);
 }
 
-/* The cut into about that many blocks, or more, so that none has more than rows_most rows and those of a tile. */
+/* Cuts into about down x across blocks, or more if a block would have more than rows_most rows
+ * (rounded up to a tile). */
 static tni_mm_cut cut_into(const tni_mm_set *set, int64_t rows, int64_t columns, int64_t down,
                            int64_t across, int64_t rows_most)
 {

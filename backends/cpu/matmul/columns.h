@@ -1,12 +1,13 @@
-/* Of a family: the last few columns of a matrix, which would fill a small part of a vector: vectors have rows
- * instead, and A's elements are turned as they are read. Sums take their products in the order of all tiles. */
+/* Of a family: the last few columns of a matrix, which would fill only a small part of a vector.
+ * Here the lanes of a vector are rows instead, and A is transposed as it is read. Products are
+ * summed in the same order as in all tiles. */
 
 #if LANES == 16
 
-/* Elements along k that are turned at once, and most columns. */
+/* Elements along k that are transposed at once, and maximum number of columns. */
 enum { F(COLUMNS_STEP) = 4, F(COLUMNS_MOST) = WIDTH == 16 ? 6 : 3 };
 
-/* COLUMNS_STEP elements of WIDTH rows, turned: y[i] has element i of each. */
+/* Loads COLUMNS_STEP elements of WIDTH rows, transposed: y[i] has element i of each row. */
 INLINE void F(load_rows)(const REAL *from, int64_t row, VECTOR *y)
 {
 #if defined(MATMUL_F32)
@@ -47,8 +48,8 @@ INLINE void F(load_rows)(const REAL *from, int64_t row, VECTOR *y)
 #endif
 }
 
-/* WIDTH rows of `columns` columns, a constant. The last elements of k are read with some before them, which are
- * done. */
+/* WIDTH rows of `columns` columns (a constant). The tail of k is loaded together with some elements
+ * before it, which are already summed and are skipped. */
 SPECIAL void F(columns_strip)(const tni_mm_tile *t, const REAL *a, F(loose) * to, const int columns)
 {
     const F(loose) *b = t->b;
@@ -107,7 +108,7 @@ static void F(columns)(const tni_mm_tile *tile, int64_t rows)
 
 #define COLUMNS      F(columns)
 #define COLUMNS_MOST F(COLUMNS_MOST)
-/* From so many on they are faster than tiles, whose rows are then more than one tile's. */
+/* Minimum rows for which this is faster than tiles; it is more than one tile has. */
 #define COLUMNS_ROWS (WIDTH == 16 ? 32 : 24)
 
 #else

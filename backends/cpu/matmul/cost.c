@@ -5,15 +5,15 @@
 
 enum { LINE = 64, FIRST_CACHE = 40 << 10, SECOND_CACHE = 2 << 20 };
 
-/* What it takes to have other threads begin, and to wait for them; and what each of them takes off: they share
- * caches and memory, and the machine with others. */
+/* Time to wake other threads and wait for them; and the efficiency of each further thread, since
+ * threads share caches, memory and the machine. */
 #define WAKE_NS 4000.0
 #define FURTHER 0.7
 
 #define CALL_NS 80.0
 
-/* What a tile's step of k takes at least where B comes from the second cache, a row of it far from the last one: Arm's
- * cores fetch little of it ahead. */
+/* Minimum time of a tile's step of k if B comes from the second-level cache and its rows are far
+ * apart: Arm cores prefetch little of it. */
 #if defined(__aarch64__)
 #define FETCH_NS 8.0
 #else
@@ -41,13 +41,13 @@ void tni_mm_traffic_of(const tni_mm_product *p, tni_mm_traffic *out)
                             .written = beyond(written, (double)SECOND_CACHE / 2)};
 }
 
-/* Tiles of a product that is computed in place, as in_place.c cuts it. */
+/* Tiles of a product that is computed in place, as cut by in_place.c. */
 typedef struct tiling {
     double tiles;
-    double steps;  /* multiply-adds of vectors, or what else a step of k waits for */
-    double first;  /* steps of the tiles that read a part of B first               */
-    double parts;  /* of B that tiles read                                         */
-    double stores; /* of vectors                                                   */
+    double steps;  /* vector multiply-adds, or whatever else limits a step of k */
+    double first;  /* steps of the tiles that are the first to read a part of B */
+    double parts;  /* of B that tiles read */
+    double stores; /* number of vector stores */
 } tiling;
 
 static int64_t even(int64_t whole, int64_t most)
@@ -56,7 +56,8 @@ static int64_t even(int64_t whole, int64_t most)
     return (whole + count - 1) / count;
 }
 
-/* Of a tile. A step takes as long as its multiply-adds, its loads, or a sum's wait for the one before. */
+/* Steps of one tile. A step is limited by its multiply-adds, by its loads, or by the latency of the
+ * accumulator. */
 static double steps_of(const tni_mm_product *p, int64_t rows, double vectors)
 {
     enum { CHAIN = 8 };
@@ -65,7 +66,7 @@ static double steps_of(const tni_mm_product *p, int64_t rows, double vectors)
     return (double)p->k * (most > CHAIN ? most : CHAIN);
 }
 
-/* Rows of tiles of so many vectors. */
+/* Adds `many` tiles of these rows and vectors. */
 static void add_rows(const tni_mm_product *p, int64_t rows, double vectors, double many, tiling *to)
 {
     to->tiles += many;
@@ -91,7 +92,8 @@ static void cut(const tni_mm_kernels *kernels, const tni_mm_product *p, tiling *
     }
 }
 
-/* What tiles of few rows wait for a B that the first cache does not hold, beyond their own steps. */
+/* Time that tiles of few rows wait for B, in addition to their own steps, if B exceeds the
+ * first-level cache. */
 static double fetch_ns(const tni_mm_product *p, const tiling *it, double step_ns)
 {
     const double bytes = (double)p->k * (double)p->n * (double)p->b.size;
@@ -99,7 +101,8 @@ static double fetch_ns(const tni_mm_product *p, const tiling *it, double step_ns
     return bytes > FIRST_CACHE && wait > taken ? wait - taken : 0;
 }
 
-/* The last columns, where they are computed by themselves: of vectors of rows, which are written one by one. */
+/* Time of the last columns if they are computed separately: vectors hold rows, and are stored
+ * element by element. */
 static double last_columns(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
                            int64_t last)
 {
@@ -108,7 +111,7 @@ static double last_columns(const tni_mm_kernels *kernels, double step_ns, const 
     return step_ns * (double)steps * (double)p->k + 0.35 * (double)(p->m * last);
 }
 
-/* Rows of a vector, where a half or a quarter of a wide one has all columns. */
+/* Rows in one vector, if a half or a quarter of a 64-byte vector holds all columns. */
 static double folds(const tni_mm_kernels *kernels, const tni_mm_product *p)
 {
     const int64_t lanes = (int64_t)1 << kernels->width_log2;
@@ -117,7 +120,7 @@ static double folds(const tni_mm_kernels *kernels, const tni_mm_product *p)
     return p->n == lanes / 2 ? 2 : p->n == lanes / 4 ? 4 : 1;
 }
 
-/* Of sums that are what goes to out, or not. */
+/* One matrix in place. `plain`: sums are written to out unchanged. */
 static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p,
                        bool plain)
 {
@@ -142,7 +145,7 @@ static double in_place(const tni_mm_kernels *kernels, double step_ns, const tni_
     return ns;
 }
 
-/* B is read once, by dot products where it lies along k. */
+/* Few rows: B is read once, by dot products if it is contiguous along k. */
 static double thin(const tni_mm_kernels *kernels, double step_ns, const tni_mm_product *p)
 {
     const int64_t width = (int64_t)1 << kernels->width_log2;
@@ -158,7 +161,8 @@ static double thin(const tni_mm_kernels *kernels, double step_ns, const tni_mm_p
            1.8 * traffic.read + 10 * chunks * m;
 }
 
-/* The last tiles have fewer rows, and take no less than a sum's wait. */
+/* Packed operands. The last tiles have fewer rows, but take at least the latency of the
+ * accumulator. */
 static double packed(const tni_mm_set *set, double step_ns, int64_t lanes, const tni_mm_product *p)
 {
     enum { FEWEST = 4 };
@@ -168,7 +172,7 @@ static double packed(const tni_mm_set *set, double step_ns, int64_t lanes, const
     const double packing = 0.055 * m * k * (double)p->a.size +
                            (p->b.column == 1 ? 0.06 : 0.03) * n * k * (double)p->b.size;
     const double narrow =
-        0.5 + LINE / 2.0 / (double)(lanes * p->b.size); /* vectors of less than a line */
+        0.5 + LINE / 2.0 / (double)(lanes * p->b.size); /* vectors shorter than a cache line */
     tni_mm_traffic traffic;
     tni_mm_traffic_of(p, &traffic);
     const double tiles = tni_mm_parts(p->m, set->rows) * tni_mm_parts(p->n, set->columns);
@@ -177,8 +181,8 @@ static double packed(const tni_mm_set *set, double step_ns, int64_t lanes, const
            0.8 * m * n * (double)p->out.size / LINE + 0.3 * traffic.near;
 }
 
-/* What goes to memory that all threads share, for every matrix: packing writes what it reads once more, and out
- * is then written while it is at hand. */
+/* Traffic of one matrix to memory that all threads share: packing writes again everything it reads,
+ * but out is then written while it is in a cache. */
 static double far(const tni_mm_product *p, bool in_place)
 {
     tni_mm_traffic traffic;
@@ -186,7 +190,8 @@ static double far(const tni_mm_product *p, bool in_place)
     return 3 * traffic.read + (in_place ? 3.5 : 2) * traffic.written;
 }
 
-/* Tasks that a product is worth; each has so many nanoseconds by the set's own estimate. */
+/* Number of tasks that a product is worth, each of grain_ns nanoseconds by the set's own
+ * estimate. */
 static double tasks_of(const tni_mm_set *set, const tni_mm_product *p, double grain_ns)
 {
     return (double)p->m * (double)p->n * (double)p->k * set->cost * (double)p->matrices / grain_ns;
@@ -199,7 +204,7 @@ static double thin_us(const tni_mm_kernels *kernels, double step_ns, const tni_m
     const double bytes = (double)p->n * (double)p->k * (double)p->b.size;
     const bool shared = bytes >= SHARED_BYTES && threads > 1;
     const double ns = CALL_NS + (double)p->matrices * thin(kernels, step_ns, p);
-    /* Threads are woken for sums, then to add them. */
+    /* Threads are woken twice: for the sums, then to add them. */
     return tni_mm_cost_shared(ns, shared ? threads : 1, threads) + (shared ? WAKE_NS / 1e3 : 0);
 }
 

@@ -2,22 +2,22 @@
 
 #include "lowp_narrow.h"
 
-/* Few rows, of which a kernel has as many as code: 1, 4 or 8. Reading B costs most where its lines run along k
- * and are turned. */
+/* Few rows; kernels exist for 1, 4 and 8 rows. Reading B costs most if it is contiguous along k and
+ * must be transposed. */
 static double thin(const tni_mm_row *row, const tni_mm_product *p)
 {
     enum { LANES = 16 };
     const double rows = p->m == 1 ? 1 : p->m <= 4 ? 4 : TNI_MM_FEW;
     const double n = (double)p->n, k = (double)p->k, vectors = n * k / LANES;
-    /* The end of each row of B, by one load where there are masks. */
+    /* The tail of each row of B takes one load if there are masks. */
     const double end = row->row.cpu_needs & TN_CPU_BIT(AVX512BW) ? 1.5 : 8;
     if (p->b.column == 1 || p->n == 1)
         return 300 + (row->thin_ns + 0.1) * rows * vectors + 0.6 * vectors + n + end * k;
     return 300 + row->thin_ns * rows * vectors + 0.6 * vectors + 11 * n + 1.5 * k + rows * n;
 }
 
-/* Every row has a tile at its end that is finished element by element; and of what is widened as it is packed,
- * a panel that is not full is read so. */
+/* Every row ends with a tile that is finished element by element. If elements are widened while
+ * packing, an incomplete panel is also read element by element. */
 static double packed(const tni_mm_row *row, const tni_mm_product *p)
 {
     enum { LANES = 16, LINE = 64 };
@@ -32,7 +32,7 @@ static double packed(const tni_mm_row *row, const tni_mm_product *p)
            row->row_ns * (double)p->m;
 }
 
-/* A is read once where it lies, which takes longer than multiplying. */
+/* A is read once in place, which takes longer than multiplying. */
 static double narrow(const tni_mm_row *row, const tni_mm_product *p)
 {
     enum { LANES = 16, LINE = 64 };

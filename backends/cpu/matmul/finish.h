@@ -1,12 +1,12 @@
-/* Of a family, after kernels/block.h and kernels/math.h: from sums to out. */
+/* Of a family, after kernels/block.h and kernels/math.h: the epilogue, from sums to out. */
 
 #include "../kernels/activate.h"
 #include "../sizes.h"
 
-/* Most columns of a tile. */
+/* Maximum columns of a tile. */
 enum { F(FINISH_COLUMNS) = 64 };
 
-/* One row: whole vectors of `sums` are read. */
+/* One row. Reads whole vectors of `sums`. */
 static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, char *out,
                           const char *bias)
 {
@@ -36,7 +36,7 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
     F(give)(&to, 0, n, x);
 }
 
-/* A tile of at most FINISH_COLUMNS columns; `sums` has whole vectors in each row. */
+/* A tile of at most FINISH_COLUMNS columns. Each row of `sums` must have whole vectors. */
 static void F(finish_tile)(const tni_mm_finish *f, const REAL *sums, int64_t sums_row, int64_t rows,
                            int64_t columns, char *out, const char *bias)
 {

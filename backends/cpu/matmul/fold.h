@@ -1,15 +1,15 @@
-/* Of a family, within tile.h: tiles of half or a quarter of a vector of columns, whose vectors have two or four
- * rows each. Sums take their products in the order of all tiles. */
+/* Of a family, within tile.h: tiles whose columns fill half or a quarter of a vector, so that a
+ * vector holds two or four rows. Products are summed in the same order as in all tiles. */
 
 #if LANES == 16
 
-/* Rows of a vector of such a tile; 1 when it is none. */
+/* Rows per vector in such a tile; 1 for any other tile. */
 INLINE int F(folds)(const tni_mm_tile *t)
 {
     return t->from ? 1 : t->last == WIDTH / 2 ? 2 : t->last == WIDTH / 4 ? 4 : 1;
 }
 
-/* WIDTH / fold columns, `fold` times. */
+/* Loads WIDTH / fold columns, repeated `fold` times. */
 INLINE VECTOR F(load_folded)(const void *from, const int fold)
 {
 #if defined(MATMUL_F32)
@@ -21,13 +21,13 @@ INLINE VECTOR F(load_folded)(const void *from, const int fold)
 #endif
 }
 
-/* The lanes of row i of `fold`. */
+/* Mask of the lanes of row i of `fold`. */
 INLINE F(mask) F(fold_mask)(const int i, const int fold)
 {
     return (F(mask))(((1u << WIDTH / fold) - 1) << i * WIDTH / fold);
 }
 
-/* The lanes of `some` become one number. */
+/* Broadcasts one number to the lanes in `some`. */
 INLINE VECTOR F(splat_some)(VECTOR v, F(mask) some, const void *from)
 {
 #if defined(MATMUL_F32)
@@ -37,7 +37,7 @@ INLINE VECTOR F(splat_some)(VECTOR v, F(mask) some, const void *from)
 #endif
 }
 
-/* Writes the sums of one matrix: row by row, where rows are not one behind the other. */
+/* Stores the sums of one matrix; row by row if the rows are not contiguous. */
 SPECIAL void F(fold_store)(REAL *to, int64_t to_row, const VECTOR *sum, const int rows,
                            const int fold)
 {
@@ -57,7 +57,7 @@ SPECIAL void F(fold_store)(REAL *to, int64_t to_row, const VECTOR *sum, const in
     }
 }
 
-/* Where the last vector has no row, it has its first one again, which is not written. */
+/* If the last vector has unused rows, they repeat its first row and are not stored. */
 SPECIAL void F(fold_sum)(const tni_mm_tile *t, const char *a, const char *b, VECTOR *sum,
                          const int rows, const int fold)
 {

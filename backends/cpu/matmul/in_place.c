@@ -4,39 +4,40 @@
 
 #include <stdatomic.h>
 
-/* A and B together, from their first elements to their last. */
+/* Maximum span of A and B together, from the first elements to the last. */
 enum { SPAN_BYTES = 1 << 20 };
 
-/* Few rows of A with a B of so many bytes, and of so many from row to row; of its tiles, and how many rows of B are
- * asked for ahead. */
+/* "Skinny": few rows of A, and a B of at most SKINNY_BYTES with rows at most SKINNY_ROW bytes
+ * apart; then the rows of its tiles, and how many rows of B are prefetched ahead. */
 enum { SKINNY_ROWS = 192, SKINNY_COLUMNS = 32, SKINNY_BYTES = 16 << 20, SKINNY_ROW = 16 << 10 };
 enum { SKINNY_HEIGHT = 10, AHEAD = 12 };
 
-/* A small B of few columns with an A of any size, whose rows are then read as they lie. */
+/* "Narrow": a small B of few columns, with an A of any size, which is read in place. */
 enum { NARROW_ROWS = 32, NARROW_COLUMNS = 160, NARROW_BYTES = 1 << 20, NARROW_ROW = 2 << 10 };
 
-/* Columns that are computed by themselves beside others; products of a sum from which they are, where there are others,
- * where there are none, and where they are more. */
+/* Maximum columns that are computed separately beside whole vectors. Minimum depth for it: if there
+ * are other columns, if there are none, and if there are more than COLUMNS_FEW. */
 enum { COLUMNS_FEW = 3, COLUMNS_DEPTH = 16, COLUMNS_SHORT = 4, COLUMNS_DEEP = 32 };
 
-/* Products of a sum up to which tiles are computed row after row of them: where the nearest cache holds B, or no cache
- * of a core's holds out, which is then written from one end to the other. */
+/* Maximum depth for computing tiles one row of tiles after the other. Used if the first-level cache
+ * holds B, or if no cache of a core holds out, which is then written sequentially. */
 enum { SHORT = 32, SHORT_B_BYTES = 24 << 10, SHORT_OUT_BYTES = 1 << 20 };
 
-/* Products of a sum up to which threads have rows, so that each writes out from one end to the other. */
+/* Maximum depth for which threads get whole rows, so that each writes out sequentially. */
 enum { BY_ROWS = 64 };
 
-/* Most rows, columns and k of what is computed at once by the one who asks; or, of one chunk, most products, and
- * most elements of A and B. */
+/* Limits of what the calling thread computes directly: rows, columns and k; or, for one chunk,
+ * products, and elements of A and B. */
 enum { PLAIN = 64, PLAIN_PRODUCTS = 1 << 18, PLAIN_ELEMENTS = 1 << 15 };
 
-/* What is worth a task, and what a matrix costs beside its multiplications: less when a tile goes on to the next. */
+/* Minimum time of a task; time of a matrix besides its multiplications, which is less if one call
+ * computes a queue of tiles. */
 #define GRAIN_NS  6e3
 #define MATRIX_NS 20.0
 #define QUEUED_NS 3.0
 enum { TASKS_OF_A_THREAD = 4 };
 
-/* A packed panel of B up to which it lies on the stack. */
+/* Maximum size of a packed panel of B that is kept on the stack. */
 enum { PANEL_BYTES = 16 << 10 };
 
 /* Matrices of one shape. */
@@ -45,29 +46,29 @@ typedef struct work {
     const tni_mm_product *product;
     const tn_run *run;
     tni_mm_finish finish;
-    bool pack;              /* B                                              */
-    size_t panel_bytes;     /* of a packed panel                              */
-    atomic_bool *no_memory; /* for one                                        */
-    bool skinny;            /* it is so large that rows of it are asked for ahead */
-    int64_t vectors;        /* of columns that a tile has at most             */
-    int64_t width, height;  /* of tiles: columns, in whole vectors; rows      */
-    int64_t rows;           /* of a task                                      */
-    int64_t down, across;   /* tasks of a matrix                              */
-    int64_t group;          /* matrices of a task, when one has several       */
+    bool pack;              /* packs B */
+    size_t panel_bytes;     /* of a packed panel */
+    atomic_bool *no_memory; /* set if allocating a panel failed */
+    bool skinny;            /* B is so large that its rows are prefetched */
+    int64_t vectors;        /* of columns, maximum of a tile */
+    int64_t width, height;  /* of tiles: columns, in whole vectors; rows */
+    int64_t rows;           /* of a task */
+    int64_t down, across;   /* tasks of a matrix */
+    int64_t group;          /* matrices of a task, if it has several */
 } work;
 
-/* About equal parts, none above `most`. */
+/* Size of about equal parts, each at most `most`. */
 static int64_t share(int64_t whole, int64_t most)
 {
     if (whole <= most)
         return whole;
-    if (whole > INT32_MAX) /* what is below divides faster */
+    if (whole > INT32_MAX) /* the 32-bit division below is faster */
         return parts(whole, parts(whole, most));
     uint32_t all = (uint32_t)whole, count = (all + (uint32_t)most - 1) / (uint32_t)most;
     return (all + count - 1) / count;
 }
 
-/* Columns of the widest tiles that n columns are cut into. */
+/* Columns of the widest tile when n columns are cut into tiles. */
 static int64_t width_for(const tni_mm_kernels *kernels, int64_t n, int64_t most)
 {
     return share(((n - 1) >> kernels->width_log2) + 1, most) << kernels->width_log2;
@@ -85,8 +86,8 @@ int64_t tni_mm_in_place_last(const tni_mm_kernels *kernels, int64_t m, int64_t n
     return suits && kernels->columns ? last : 0;
 }
 
-/* Computes the last columns of a matrix where they are computed by themselves; how many that are. `tile` is its
- * first element's, also after that. */
+/* If the last columns of a matrix are to be computed separately, does so; returns their number.
+ * `tile` must be at the first element of the matrix, and is restored to it. */
 static int64_t compute_last(const tni_mm_kernels *kernels, int64_t m, int64_t n, tni_mm_tile *tile)
 {
     const int64_t last = tni_mm_in_place_last(kernels, m, n, tile->depth, tile->a_step);
@@ -116,8 +117,8 @@ static bool is_short(int64_t m, int64_t n, int64_t k, int64_t size)
     return k <= SHORT && (n <= SHORT_B_BYTES / size / k || m > SHORT_OUT_BYTES / size / n);
 }
 
-/* The tiles of whole width, row after row of them, each row by one call. `tile` is then the next column's first
- * element's. */
+/* Computes the tiles of whole width, one call for each row of tiles. Leaves `tile` at the first
+ * element of the next column. */
 static void compute_rows(const tni_mm_kernels *kernels, int64_t m, int64_t count, int64_t width,
                          tni_mm_tile *tile)
 {
@@ -140,8 +141,8 @@ static void compute_rows(const tni_mm_kernels *kernels, int64_t m, int64_t count
     tile->to = to + count * next;
 }
 
-/* A matrix of one chunk whose sums are what goes to out, in tiles of at most so many vectors. `tile` is its first
- * element's. */
+/* Computes a matrix of one chunk whose sums are written to out unchanged, in tiles of at most
+ * `vectors` vectors. `tile` must be at the first element of the matrix. */
 static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, int64_t vectors,
                           tni_mm_tile *tile)
 {
@@ -178,15 +179,16 @@ static void compute_plain(const tni_mm_kernels *kernels, int64_t m, int64_t n, i
     }
 }
 
-/* A number that is put where it goes by itself: several of them in one vector would wait for the products of
- * the call before. */
+/* Makes the compiler store a number separately: storing several as one vector would delay them
+ * until the products of the previous call are done. */
 static inline int64_t alone(int64_t x)
 {
     __asm__("" : "+r"(x));
     return x;
 }
 
-/* Whether it is soon done, though not small; rows of B are near each other. */
+/* Whether a product takes little time though it is not small. Rows of B must be close to each
+ * other. */
 static bool is_light(int64_t m, int64_t n, int64_t k, int64_t b_row)
 {
     return m <= PLAIN_ELEMENTS && n <= PLAIN_ELEMENTS && k <= TNI_MM_DEPTH &&
@@ -262,14 +264,14 @@ static bool is_near(const tni_mm_side *b, int64_t rows, int64_t columns)
     return rows == 1 || row <= 2 * dense + 64 || rows * row <= SPAN_BYTES / 64;
 }
 
-/* Whether caches hold both operands, where they are. */
+/* Whether both operands fit in the caches without packing. */
 static bool is_small(const tni_mm_product *p)
 {
     return span(&p->a, p->m, p->k) + span(&p->b, p->k, p->n) <= SPAN_BYTES &&
            is_near(&p->b, p->k, p->n);
 }
 
-/* Packing B would take longer than multiplying by it. */
+/* Whether packing B would take longer than multiplying by it. */
 static bool is_skinny(const tni_mm_product *p)
 {
     const int64_t row = row_bytes(&p->b);
@@ -277,7 +279,7 @@ static bool is_skinny(const tni_mm_product *p)
            p->b.column == 1 && row <= SKINNY_ROW && p->k <= SKINNY_BYTES / most(row, 1);
 }
 
-/* Packing A would. */
+/* Whether packing A would take longer than multiplying by it. */
 static bool is_narrow(const tni_mm_product *p)
 {
     const int64_t row = row_bytes(&p->b);
@@ -305,8 +307,8 @@ static void pack(const work *w, const tni_mm_matrix *at, int64_t column, int64_t
     w->kernels->packed.pack_b(&job);
 }
 
-/* One tile, chunk after chunk; `tile` has what is the same for all of a column. Sums are kept on the
- * stack until they are finished, unless out can be written at once. */
+/* Computes one tile, chunk by chunk; `tile` has the fields shared by a column of tiles. Sums are
+ * kept on the stack until the epilogue, unless out can be written directly. */
 static void compute_tile(const work *w, tni_mm_tile tile, const tni_mm_matrix *at, int64_t row,
                          int64_t column, int64_t rows, int64_t columns)
 {
@@ -338,8 +340,8 @@ static void compute_tile(const work *w, tni_mm_tile tile, const tni_mm_matrix *a
             at->bias ? at->bias + (row * bias->row + column * bias->column) * bias->size : NULL);
 }
 
-/* The tiles of one column, chunk after chunk: the first of a chunk asks for its rows of B, the others have them in
- * the nearest cache. Sums are kept in out. */
+/* Computes the tiles of one column, chunk by chunk. The first tile of a chunk prefetches its rows
+ * of B; the others find them in the first-level cache. Partial sums are kept in out. */
 static void compute_chunks(const work *w, tni_mm_tile tile, const tni_mm_matrix *at, int64_t column,
                            int64_t columns)
 {
@@ -360,7 +362,8 @@ static void compute_chunks(const work *w, tni_mm_tile tile, const tni_mm_matrix 
     }
 }
 
-/* Rows from `row` to `end` of the tiles that begin at one column. B is packed into `panel`. */
+/* Computes rows `row` to `end` of the tiles that start at one column. If B is packed, it is packed
+ * into `panel`. */
 static void compute_column(const work *w, const tni_mm_matrix *at, int64_t column, int64_t row,
                            int64_t end, char *panel)
 {
@@ -381,7 +384,7 @@ static void compute_column(const work *w, const tni_mm_matrix *at, int64_t colum
         compute_tile(w, tile, at, row, column, least(w->height, end - row), columns);
 }
 
-/* Of k 0, what is not there is not read, but its address is reckoned with. */
+/* With k = 0, A and B may be NULL: they are not read, but addresses are computed from them. */
 static void place(const work *w, int64_t index, tni_mm_matrix *out)
 {
     tni_mm_place(w->product, w->run, index, out);
@@ -389,10 +392,10 @@ static void place(const work *w, int64_t index, tni_mm_matrix *out)
         out->a = out->b = out->out;
 }
 
-/* What a task does, with room for a packed panel, or NULL where nothing is packed. */
+/* A task, with memory for a packed panel; `panel` is NULL if nothing is packed. */
 typedef void panel_task(const work *w, int64_t index, char *panel);
 
-/* Its frame does not count where nothing is packed. */
+/* A separate function, so that its stack frame is used only if B is packed. */
 static __attribute__((noinline)) void run_on_stack(const work *w, int64_t index, panel_task *task)
 {
     _Alignas(64) char panel[PANEL_BYTES];
@@ -416,7 +419,7 @@ static void run_with_panel(const work *w, int64_t index, panel_task *task)
     }
 }
 
-/* A part of one matrix. */
+/* Computes a part of one matrix. */
 static void compute_part(const work *w, int64_t index, char *panel)
 {
     int64_t part = index % (w->down * w->across), row = part / w->across * w->rows;
@@ -446,7 +449,7 @@ static void step(const work *w, tni_mm_matrix *at)
     at->bias = at->bias ? at->bias + step_of(w, &p->bias) : NULL;
 }
 
-/* Matrices that follow each other in the innermost dimension of the batch. */
+/* Computes matrices that are consecutive in the innermost batch dimension. */
 static void compute_row(const work *w, int64_t first, int64_t count, char *panel)
 {
     const tni_mm_product *p = w->product;
@@ -460,13 +463,13 @@ static void compute_row(const work *w, int64_t first, int64_t count, char *panel
     }
 }
 
-/* Whether matrices are of one chunk, and their sums are what goes to out. */
+/* Whether matrices have one chunk and their sums are written to out unchanged. */
 static bool is_one_chunk(const work *w)
 {
     return w->finish.plain && !w->pack && w->product->k <= TNI_MM_DEPTH;
 }
 
-/* Whether threads have whole rows of a matrix, and enough of them. */
+/* Whether threads get whole rows of a matrix; there must be enough rows. */
 static bool is_by_rows(const work *w)
 {
     const tni_mm_product *p = w->product;
@@ -480,7 +483,7 @@ static bool is_tile(const work *w)
     return w->product->n <= w->width && w->product->m <= w->height;
 }
 
-/* The same of matrices that are plain. */
+/* As compute_row, for matrices of one chunk (is_one_chunk). */
 static void compute_plain_row(const work *w, int64_t first, int64_t count)
 {
     const tni_mm_product *p = w->product;
@@ -515,7 +518,7 @@ static void compute_plain_row(const work *w, int64_t first, int64_t count)
     }
 }
 
-/* A group of matrices. */
+/* Computes a group of matrices. */
 static void compute_group(const work *w, int64_t index, char *panel)
 {
     const tni_mm_product *p = w->product;
@@ -535,7 +538,7 @@ static void group_task(void *user, int64_t index)
     run_with_panel(user, index, compute_group);
 }
 
-/* Rows of a plain matrix. */
+/* Computes rows of a matrix of one chunk. */
 static void rows_task(void *user, int64_t index)
 {
     const work *w = user;
@@ -563,7 +566,7 @@ static void each(const work *w, int64_t count, tn_task *task)
         task(user, 0);
 }
 
-/* Most vectors of columns of a tile, and most rows of one of so many vectors. */
+/* Maximum vectors of columns in a tile, and maximum rows of a tile with that many vectors. */
 static int64_t vectors_most(const tni_mm_kernels *kernels, bool narrow)
 {
     return narrow ? 2 : kernels->tile_vectors;
@@ -603,7 +606,7 @@ static void shape(work *w)
     w->height = share(p->m, rows_most(kernels, w->skinny, w->width >> kernels->width_log2));
 }
 
-/* Hands out parts of the product, each large enough for a task. */
+/* Splits the product into parts that are each large enough for a task, and runs them. */
 static void share_out(work *w, double cost)
 {
     const tni_mm_product *p = w->product;

@@ -1,36 +1,37 @@
-/* Tiles in AMX's registers: 32 by 32 sums in four of them, which two of A and two of B are multiplied into.
- * A row of a register is 64 bytes: sixteen units of a line of A, or one unit of sixteen columns of B. The
- * includer says, for one dtype:
+/* Micro-kernels with AMX tile registers: 32 by 32 sums in four registers, computed from two of A
+ * and two of B. A row of a register is 64 bytes: sixteen units of a line of A, or one unit of
+ * sixteen columns of B. The includer defines, for one dtype:
  *
- *     UNIT           what a unit is: BYTES or PAIRS
+ *     UNIT           the kind of unit: BYTES or PAIRS
  *     MULTIPLY       the instruction
- *     DEPTH          products of a chunk: a panel of B has 32 KiB and stays in the first cache, which A is
- *                    read past
- *     finish_sums    finishes sums, as finish_i32 of lowp_i32.h does
+ *     DEPTH          products of a chunk, such that a panel of B has 32 KiB and stays in the first-level
+ *                    cache while A streams through
+ *     finish_sums    the epilogue, as finish_i32 of lowp_i32.h
  *
- * Registers belong to a thread: each block configures them, and gives them back. */
+ * The registers are per thread: each block configures and releases them. */
 #include "../kernels/amx.h"
 #include "lowp_units.h"
 
 enum { SIDE = AMX_ROWS, TILE = 2 * SIDE, ROW_BYTES = AMX_ROW_BYTES };
 
-/* Memory that is brought into the second cache while a tile is summed: some lines at every step. */
+/* Memory to prefetch into the second-level cache while a tile is summed: some lines at every
+ * step. */
 typedef struct stretch {
     uintptr_t at;
     int64_t lines; /* of 64 bytes */
 } stretch;
 
-/* One tile, whose sums are read from and written to rows of whole registers. */
+/* One tile. Sums are loaded from and stored to rows of whole registers. */
 typedef struct tile {
     const char *a, *b;
     int64_t a_row, a_step; /* bytes from row to row, and to the next sixteen units */
-    int64_t far;           /* rows of A that are asked for ahead, as they lie      */
-    const char *end;       /* of A, packed: one step after the others; NULL: none  */
+    int64_t far;           /* number of rows of A to prefetch, when A is read in place */
+    const char *end;       /* tail of A, packed: one step after the others; NULL: none */
     stretch ahead[2];
-    int64_t steps;    /* of sixteen units           */
-    const char *from; /* sums to begin with; NULL: 0 */
+    int64_t steps;    /* of sixteen units */
+    const char *from; /* initial sums; NULL: 0 */
     char *to;
-    int64_t from_row, to_row; /* bytes              */
+    int64_t from_row, to_row; /* bytes */
 } tile;
 
 INLINE void begin_tile(const tile *t, const bool tall, const bool wide)
@@ -64,7 +65,7 @@ INLINE void end_tile(const tile *t, const bool tall, const bool wide)
     settle(t->to);
 }
 
-/* Of rows that lie apart, what comes some steps later. */
+/* Prefetches rows of an unpacked A, some steps ahead. */
 INLINE void fetch_rows(const tile *t, const char *a)
 {
     enum { STEPS = 8 };
@@ -79,7 +80,7 @@ INLINE void fetch_some(stretch *ahead)
         _mm_prefetch((const char *)ahead->at, _MM_HINT_T1);
 }
 
-/* `tall` and `wide` are constants: more than sixteen rows, and columns. */
+/* `tall` and `wide` are constants: more than sixteen rows, more than sixteen columns. */
 INLINE void sum_step(const char *a, int64_t a_row, const char *b, const bool tall, const bool wide)
 {
     _tile_stream_loadd(B_0, b, TILE * 4);
@@ -133,7 +134,7 @@ static void copy_rows(char *to, int64_t to_row, const char *from, int64_t from_r
         memcpy(to + i * to_row, from + i * from_row, (size_t)(4 * columns));
 }
 
-/* The part of `bytes` that is fetched by tile `index` of `count`, over `steps`. */
+/* The part of `bytes` that tile `index` of `count` prefetches during its `steps` steps. */
 static stretch share_of(const char *from, int64_t bytes, int64_t index, int64_t count,
                         int64_t steps)
 {
@@ -144,7 +145,8 @@ static stretch share_of(const char *from, int64_t bytes, int64_t index, int64_t 
     return (stretch){(uintptr_t)from + (uintptr_t)(index * part), (lines + steps - 1) / steps};
 }
 
-/* The tiles of a row fetch the next row's panel, and all together the panels of B that come next. */
+/* The tiles of a row prefetch the next panel of A; all tiles together prefetch the next panels of
+ * B. */
 static void look_ahead(const tni_mm_block *job, int64_t steps, int64_t row, int64_t column, tile *t)
 {
     const int64_t down = parts(job->rows, TILE), across = parts(job->columns, TILE);
@@ -166,7 +168,7 @@ static void exchange(int64_t *a, int64_t *b)
     *b = kept;
 }
 
-/* Of an out whose rows are together: sums are turned, and finished as columns. */
+/* For an out with contiguous columns: transposes the sums and finishes them as columns. */
 static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows, int64_t columns,
                           char *out, const char *bias)
 {
@@ -187,8 +189,8 @@ static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows
     finish_sums(&it, (void *)turned, TILE, columns, rows, out, bias);
 }
 
-/* The tile of a block that begins at that row and column. What is no whole tile, and what is to be finished,
- * is summed beside its place. */
+/* Computes the tile of a block at this row and column. Incomplete tiles, and tiles that need the
+ * epilogue, are summed in a temporary buffer. */
 static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, int64_t row,
                        int64_t column)
 {
@@ -198,7 +200,7 @@ static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, 
     const bool whole = rows == TILE && columns == TILE, finished = job->last && !f->plain;
     const int64_t sums_row = job->sums_row * 4, room_row = TILE * 4;
     _Alignas(64) char room[TILE * TILE * 4];
-    char *sums = job->sums ? job->sums + row * sums_row + column * 4 : NULL; /* none: in one go */
+    char *sums = job->sums ? job->sums + row * sums_row + column * 4 : NULL; /* NULL: one chunk */
     char *out = tni_mm_out_at(job, row, column);
     char *to = job->last ? out : sums;
     const int64_t to_row = job->last ? f->out_row * 4 : sums_row;
@@ -241,7 +243,8 @@ static void tiles(const tni_mm_block *job, int64_t steps, const char *end)
     _tile_release();
 }
 
-/* A where it lies. What is left of a row after whole registers is packed, so that nothing behind it is read. */
+/* Reads A in place. The tail of each row after whole registers is packed, so that nothing beyond
+ * the row is read. */
 static void block_in_place(const tni_mm_block *job)
 {
     _Alignas(64) char end[TILE * ROW_BYTES];

@@ -1,17 +1,17 @@
-/* Tiles by instructions that multiply units of two vectors and add each unit's products to a sum. The
- * includer says which, for one instruction set and one dtype:
+/* Micro-kernels with instructions that multiply the units of two vectors and add each unit's
+ * products to a sum. The includer defines, for one instruction set and one dtype:
  *
  *     SUMS          vu or vf
- *     TILE_ROWS     rows that the registers hold beside two vectors of B and a unit of A
+ *     TILE_ROWS     rows for which there are registers, beside two vectors of B and a unit of A
  *                   (4, 6 or 12)
- *     UNIT          what a unit is: BYTES, WIDE_BYTES or PAIRS
+ *     UNIT          the kind of unit: BYTES, WIDE_BYTES or PAIRS
  *     dot(s, x, y)  s plus the products of the units x, of A, and y, of B
- *     FLIP          bits of A's units that are turned over
- *     BEGINS        whether a panel of B has, behind its units, what the sums of its columns begin with
- *     finish_sums   finishes sums, as finish_i32 of lowp_i32.h does
+ *     FLIP          bits of A's units to invert
+ *     BEGINS        whether a panel of B has, after its units, the initial sums of its columns
+ *     finish_sums   the epilogue, as finish_i32 of lowp_i32.h
  *
- * and has included lowp_units.h. A sum takes units one after the other in any tile: its bits do not depend
- * on where it lies. */
+ * and must have included lowp_units.h. A sum takes units one after the other in any tile: its bits
+ * do not depend on its position. */
 
 #define TILE_EACH_4(X)  X(1) X(2) X(3) X(4)
 #define TILE_EACH_6(X)  TILE_EACH_4(X) X(5) X(6)
@@ -27,12 +27,12 @@
 enum { TILE_COLUMNS = 2 * LANES };
 
 typedef struct tile {
-    const char *a, *b; /* panels                              */
-    int64_t units;     /* along k                             */
-    const char *from;  /* sums that are added; NULL: none     */
+    const char *a, *b; /* panels */
+    int64_t units;     /* along k */
+    const char *from;  /* sums to add; NULL: none */
     char *to;
-    int64_t from_row, to_row; /* bytes                        */
-    mask_f32 last;            /* columns of the last vector   */
+    int64_t from_row, to_row; /* bytes */
+    mask_f32 last;            /* columns of the last vector */
 } tile;
 
 INLINE SUMS load_sums(const char *from)
@@ -117,7 +117,7 @@ TILE_EACH(TILE)
 static tile_fn *const tiles[TILE_ROWS] = {TILE_EACH(TILE)};
 #undef TILE
 
-/* The tile of a block that begins at that row and column. */
+/* Computes the tile of a block at this row and column. */
 static void block_tile(const tni_mm_block *job, int64_t units, int64_t row, int64_t column)
 {
     const tni_mm_finish *f = job->finish;

@@ -1,5 +1,6 @@
-/* What happens to sums of f32 before they are written, where tiles are summed faster than finish.h finishes
- * them: vector by vector, without a room between, when out's columns are together. The numbers are the same. */
+/* Epilogue of f32 sums for tiles that are summed faster than finish.h finishes them: vector by
+ * vector, without a buffer in between, if the rows of out are contiguous. Results are the same as
+ * with finish.h. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 
@@ -13,7 +14,7 @@
 
 #include "../kernels/family_end.h"
 
-/* n elements that are together, 1 to LANES. */
+/* Loads n contiguous elements, 1 to LANES. */
 INLINE vf read_some(tn_dtype dtype, const char *from, int64_t n)
 {
     _Alignas(64) char room[4 * LANES] = {0};
@@ -40,7 +41,7 @@ INLINE void write_some(tn_dtype dtype, char *to, int64_t n, vf v)
         memcpy(to, &half, (size_t)(n * 2));
 }
 
-/* One row. A bias has one number for it, or its columns are together. */
+/* One row. A bias is one number for the row, or its columns are contiguous. */
 INLINE void finish_together(const tni_mm_finish *f, const tn_dtype dtype, const float *sums,
                             int64_t columns, char *out, const char *bias)
 {
@@ -60,7 +61,7 @@ INLINE void finish_together(const tni_mm_finish *f, const tn_dtype dtype, const 
     }
 }
 
-/* A tile; `sums` has whole vectors in each row. */
+/* A tile. Each row of `sums` must have whole vectors. */
 static void finish_f32(const tni_mm_finish *f, float *sums, int64_t sums_row, int64_t rows,
                        int64_t columns, char *out, const char *bias)
 {

@@ -1,6 +1,6 @@
-/* Elements of 16 bits, for the tiles of f32: they are widened panel by panel, the way that they lie, and packed
- * as f32 is. Of few rows they are widened in registers, and summed in the order of those tiles. Before it:
- * ISA. */
+/* 16-bit elements for the f32 tiles: widened panel by panel, in memory order, and then packed as
+ * f32. With few rows, elements are widened in registers and summed in the same order as in those
+ * tiles. The includer must define ISA. */
 #include "kernels.h"
 #include "lowp.h"
 #include "lowp_f32.h"
@@ -8,7 +8,7 @@
 
 enum { ROOM_LINES = 32, ROOM_DEPTH = TNI_MM_DEPTH / 2 };
 
-/* `lines` lines of `count` elements that are `along` apart: from each to the next `across` bytes. */
+/* Widens `lines` lines, `across` bytes apart, of `count` elements, `along` bytes apart. */
 static void widen_lines(tn_dtype dtype, const char *from, int64_t across, int64_t along,
                         int64_t lines, int64_t count, float *room)
 {
@@ -17,7 +17,7 @@ static void widen_lines(tn_dtype dtype, const char *from, int64_t across, int64_
         (void)take_f32(&line, 0, count, room + i * whole(count));
 }
 
-/* At most ROOM_DEPTH of a panel's depth. */
+/* Widens and packs at most ROOM_DEPTH of the depth of a panel. */
 static void widen_part(tn_dtype dtype, const tni_mm_pack *job, void (*pack)(const tni_mm_pack *job))
 {
     _Alignas(64) float room[ROOM_LINES * ROOM_DEPTH];
@@ -35,7 +35,7 @@ static void widen_part(tn_dtype dtype, const tni_mm_pack *job, void (*pack)(cons
     pack(&wide);
 }
 
-/* A panel of `width` lines, or a part of one: depth lies behind depth in it. */
+/* Widens and packs a panel of `width` lines, or a part of one, along k in steps of ROOM_DEPTH. */
 static void widen_panel(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
                         void (*pack)(const tni_mm_pack *job))
 {
@@ -78,7 +78,7 @@ static const tni_mm_set *const base = &JOIN(tni_mm_f32_, ISA).packed;
 PACK(bf16, TN_BF16)
 PACK(f16, TN_F16)
 
-/* Few rows: as in the tiles of f32, a product after the other. */
+/* Few rows: products are added one after the other, as in the f32 tiles. */
 #define SUMS      vf
 #define UNIT      PAIRS
 #define X_UNIT    8

@@ -1,11 +1,12 @@
-/* What happens to sums of i8 products before they are written. Out of i32: whole numbers wrap, fractions are
- * cut; in f64 where there are any. Out of f32: as sums of f32, to which they are rounded. */
+/* Epilogue of sums of i8 products. For an out of i32, integers wrap and fractions are truncated;
+ * the arithmetic is f64 if there are fractions. For an out of f32, sums are rounded to f32 and
+ * finished as f32 sums. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_I32_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_I32_H
 
 #include "lowp_f32.h"
 
-/* Cut towards zero, as 64 bits that then wrap; 0 for a NaN. */
+/* Truncates towards zero to 64 bits, which then wrap to 32; NaN becomes 0. */
 INLINE int32_t cut_and_wrap(double value)
 {
     if (value != value)
@@ -14,7 +15,7 @@ INLINE int32_t cut_and_wrap(double value)
     return (int32_t)(uint32_t)(uint64_t)wide;
 }
 
-/* Out and bias need not be aligned to their elements. */
+/* One row. Out and bias may have any alignment. */
 static void finish_whole(const tni_mm_finish *f, const int32_t *sums, int64_t n, char *out,
                          const char *bias)
 {
@@ -40,7 +41,8 @@ static void finish_whole(const tni_mm_finish *f, const int32_t *sums, int64_t n,
     }
 }
 
-/* A tile of at most BLOCK columns; `sums` has whole vectors in each row, which are lost. */
+/* A tile of at most BLOCK columns. Each row of `sums` must have whole vectors; `sums` is
+ * overwritten. */
 static void finish_i32(const tni_mm_finish *f, int32_t *sums, int64_t sums_row, int64_t rows,
                        int64_t columns, char *out, const char *bias)
 {

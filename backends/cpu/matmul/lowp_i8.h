@@ -1,8 +1,9 @@
-/* Products of i8 for the instruction set that a file is compiled for.
+/* i8 products for the instruction set that a file is compiled for.
  *
- * x86 multiplies bytes at once as u8 times i8. A becomes u8 by adding 128, which makes every sum too large by
- * 128 times the sum of a column of B: less that, sums begin. Arm multiplies them as they are. Elsewhere bytes
- * are widened to 16 bits, and two products of those are added at once. Nothing saturates, and sums wrap. */
+ * x86 multiplies bytes as u8 times i8. A becomes u8 by adding 128, which makes every sum too large
+ * by 128 times the sum of a column of B; so sums start at minus that. Arm multiplies i8 directly.
+ * Elsewhere, bytes are widened to 16 bits, and an instruction adds two products of those. Nothing
+ * saturates, and sums wrap. */
 #include "lowp.h"
 #include "lowp_i32.h"
 #include "lowp_units.h"

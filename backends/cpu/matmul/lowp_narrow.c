@@ -2,14 +2,14 @@
 
 #include "../sizes.h"
 
-/* Most columns, and fewest rows; bytes of B's panels at most, which stay in the second cache; products that are worth
- * packing B. */
+/* Maximum columns, minimum rows; maximum bytes of the panels of B, so that they stay in the
+ * second-level cache; minimum products for which packing B pays off. */
 enum { COLUMNS_MOST = 64, ROWS_LEAST = 64, B_BYTES = 1 << 20, PRODUCTS_LEAST = 1 << 20 };
 
-/* Bytes of A that are worth a task. */
+/* Minimum bytes of A for a task. */
 enum { TASK_BYTES = 128 << 10 };
 
-/* One matrix under way. */
+/* The matrix being computed. */
 typedef struct work {
     const tni_mm_set *set;
     const tni_mm_product *product;
@@ -25,7 +25,7 @@ static int64_t panel_of(const tni_mm_set *set, const tni_mm_product *p)
     return tni_mm_panel(set->columns, p->k, set->group, set->b_size, set->b_more);
 }
 
-/* One matrix: those of a batch are computed side by side elsewhere. */
+/* One matrix only: the matrices of a batch are computed in parallel elsewhere. */
 static bool suits(const tni_mm_set *set, const tni_mm_product *p)
 {
     return p->matrices == 1 && p->a.column == 1 && p->a.row != 0 && p->n <= COLUMNS_MOST &&
@@ -82,7 +82,7 @@ static void compute_rows(const work *w, int64_t row, int64_t rows)
     w->set->block(&job);
 }
 
-/* Blocks of rows that a set's tile has, then of half as many. */
+/* Blocks with the rows of a tile, then with at most half as many. */
 static void task(void *user, int64_t index)
 {
     const work *w = user;

@@ -2,15 +2,15 @@
 
 #include "../sizes.h"
 
-/* Of a task: columns at least; of B bytes that are worth one, and bytes of a row where columns are together;
- * sums that stay in the second cache. */
+/* Of a task: minimum columns; minimum bytes of B; minimum bytes of a row of B if its rows are
+ * contiguous; maximum sums, so that they stay in the second-level cache. */
 enum { COLUMNS_LEAST = 32, TASK_BYTES = 64 * 1024, RUN_BYTES = 512, SUMS_MOST = 32768 };
 enum { TASKS_OF_A_THREAD = 4, FINISH_COLUMNS = 64 };
 
-/* Smaller ones are packed: of a batch they are computed side by side then. */
+/* Smaller products are packed; those of a batch are then computed in parallel. */
 enum { PRODUCTS_LEAST = 1 << 12, PRODUCTS_LEAST_OF_BATCH = 1 << 18 };
 
-/* One matrix under way. */
+/* The matrix being computed. */
 typedef struct work {
     const tni_mm_thin_set *set;
     const tni_mm_product *product;
@@ -32,7 +32,7 @@ bool tni_mm_low_is_thin(tni_mm_product *p)
     return true;
 }
 
-/* Rows that are computed: as many as a set has code for. */
+/* Rows that are computed: the next number of rows that a set has code for. */
 static int64_t laid_rows(const tni_mm_product *p)
 {
     return p->m == 1 ? 1 : p->m <= 4 ? 4 : TNI_MM_FEW;
@@ -43,7 +43,7 @@ static int64_t row_bytes(const tni_mm_thin_set *set, const tni_mm_product *p)
     return round_up(round_up(p->k, set->square) * set->x_size, 64) + TNI_MM_FEW_MORE;
 }
 
-/* A row's place in the cache is not that of the next. */
+/* One cache line is added, so that consecutive rows do not map to the same cache sets. */
 static int64_t sums_bytes(const tni_mm_product *p)
 {
     return round_up(4 * p->n, 64) + 64;
@@ -98,7 +98,7 @@ static void lay(const work *w)
     w->set->lay(&job);
 }
 
-/* Columns of a task: bits do not depend on them. */
+/* Columns of a task. The bits of the result do not depend on them. */
 static int64_t cut(const tni_mm_product *p, int32_t threads)
 {
     const bool together = p->b.column == 1;

@@ -1,13 +1,13 @@
-/* Products of few rows with a large matrix, which is read once and not packed: squares of it become units of
- * a vector of columns, as in packing, and are multiplied there and then. After lowp_units.h; for each time
- * that it is included:
+/* Products of few rows with a large matrix, which is read once and not packed: squares of it become
+ * units of a vector of columns, as in packing, and are multiplied immediately. Include after
+ * lowp_units.h. Before each inclusion, define:
  *
- *     T(name)      the name of a function of this time
- *     UNIT         what a unit of B is
- *     X_UNIT       bytes that a unit of A has, as it is laid
+ *     T(name)      the name of a function of this inclusion
+ *     UNIT         the kind of unit of B
+ *     X_UNIT       bytes of a unit of A, as written by `lay`
  *     SUMS         a vector of sums
- *     CHUNK        products that are summed before they are added to those before them
- *     TURN_OVER    bits of B's units that are turned over; unless 0, rows of A end with what sums begin with
+ *     CHUNK        products that are summed before the result is added to the previous chunks
+ *     TURN_OVER    bits of B's units to invert; unless 0, rows of A end with the initial value of the sums
  *     T(multiply)(s, y, x)    s plus the products of units y, of B, and the one unit at x, of A
  *
  * `rows` is a constant. */
@@ -20,7 +20,8 @@ INLINE SUMS T(few_begin)(const tni_mm_few *job, int64_t row)
     return (SUMS)(begin - (vu){0});
 }
 
-/* A vector of columns: adds products of places from q to `end` to what is at `to`, or to what is first. */
+/* A vector of columns: adds the products of places q to `end` to the sums at `to`, or, with
+ * `begin`, to the initial value. */
 INLINE void T(few_places)(const tni_mm_few *job, int64_t column, int64_t q, int64_t end, bool begin,
                           char *to, const bool across, const int rows)
 {
@@ -41,7 +42,7 @@ INLINE void T(few_places)(const tni_mm_few *job, int64_t column, int64_t q, int6
     UNROLLED for (int r = 0; r < rows; r++) store_i32(to + r * job->sums_row, (vi)sum[r]);
 }
 
-/* Adds a chunk's sums to those before. */
+/* Adds the sums of a chunk to those of the chunks before. */
 static void T(few_add)(const tni_mm_few *job, int64_t columns)
 {
     for (int64_t r = 0; r < job->rows; r++) {
@@ -53,7 +54,7 @@ static void T(few_add)(const tni_mm_few *job, int64_t columns)
     }
 }
 
-/* Columns are together: rows of B are read a few at a time, from one end to the other. */
+/* Rows of B are contiguous: they are read a few at a time, sequentially. */
 INLINE void T(few_across)(const tni_mm_few *job, int64_t units, int64_t chunk, const int rows)
 {
     const int places = strip_places(UNIT);
@@ -67,7 +68,7 @@ INLINE void T(few_across)(const tni_mm_few *job, int64_t units, int64_t chunk, c
     }
 }
 
-/* Columns lie along k, or no way: each vector of them is read to its end. */
+/* B is contiguous along k, or not at all: each vector of columns is read to its end. */
 INLINE void T(few_along)(const tni_mm_few *job, int64_t units, int64_t chunk, const int rows)
 {
     for (int64_t column = 0; column < job->b.lines; column += LANES) {
@@ -94,7 +95,7 @@ INLINE void T(few_rows)(const tni_mm_few *job, const int rows)
         T(few_along)(job, units, chunk, rows);
 }
 
-/* Rows beside those that are asked for are summed with them, and mean nothing. */
+/* Rounds the rows up to 1, 4 or 8; the results of the additional rows are meaningless. */
 static void T(few)(const tni_mm_few *job)
 {
     if (job->rows == 1)

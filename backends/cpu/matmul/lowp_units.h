@@ -1,21 +1,22 @@
-/* Packing of elements narrower than 32 bits in units: the 4 bytes of one line that a dot product takes at
- * once. A unit is four i8, two i8 as i16, or two elements of 16 bits, those along k together.
+/* Packing of elements narrower than 32 bits in units: the 4 bytes of one line that a dot product
+ * takes at once. A unit is four i8, two i8 widened to i16, or two 16-bit elements, consecutive
+ * along k.
  *
- * A panel has its units in one of two orders. `BY_DEPTH`: the units of all its lines for one place along k,
- * then those of the next place. `BY_LINE`: sixteen units along k of each line, as a row of 64 bytes; rows of
- * all lines, then those of the next sixteen places.
+ * A panel has its units in one of two orders. `BY_DEPTH`: the units of all its lines for one place
+ * along k, then those of the next place. `BY_LINE`: sixteen units along k of each line, as a row of
+ * 64 bytes; rows of all lines, then those of the next sixteen places.
  *
- * Squares of LANES lines by LANES places are read the way that they lie in memory, and turned in registers
- * where a panel has them the other way. */
+ * Squares of LANES lines by LANES places are read in memory order, and transposed in registers if
+ * the panel has the other order. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
 
 #include "packed.h"
 #include "transpose.h"
 
-enum { BYTES, WIDE_BYTES, PAIRS }; /* sorts of units */
+enum { BYTES, WIDE_BYTES, PAIRS }; /* kinds of units */
 enum { BY_DEPTH, BY_LINE };
-enum { RUN = 16, RUN_BYTES = 64 }; /* units of a line that are together, BY_LINE */
+enum { RUN = 16, RUN_BYTES = 64 }; /* units of a line that are contiguous, BY_LINE */
 
 /* Elements of a unit, and bytes of one of them in memory. */
 INLINE int64_t unit_elements(int sort)
@@ -28,7 +29,7 @@ INLINE int64_t unit_element_size(int sort)
     return sort == PAIRS ? 2 : 1;
 }
 
-/* Rows become columns. */
+/* Transposes the square. */
 INLINE void turn_square(vu *x)
 {
     vf y[LANES];
@@ -37,7 +38,7 @@ INLINE void turn_square(vu *x)
     UNROLLED for (int i = 0; i < LANES; i++) x[i] = (vu)y[i];
 }
 
-/* i8 to i16, in order. */
+/* Widens i8 to i16, in order. */
 INLINE vu widen_bytes(const char *from)
 {
 #if defined(__AVX512BW__)
@@ -53,7 +54,8 @@ INLINE vu widen_bytes(const char *from)
 #endif
 }
 
-/* LANES units of a line whose elements are together; zeros after the line's last element. */
+/* Loads LANES units of a line with contiguous elements; zeros after the last element of the
+ * line. */
 INLINE vu read_line(int sort, const char *from, int64_t elements)
 {
     const int64_t size = unit_element_size(sort), bytes = LANES * unit_elements(sort) * size;
@@ -66,7 +68,7 @@ INLINE vu read_line(int sort, const char *from, int64_t elements)
     return sort == WIDE_BYTES ? widen_bytes(from) : (vu)load_i32(from);
 }
 
-/* The same of a line whose elements are `along` bytes apart. */
+/* As read_line, for a line whose elements are `along` bytes apart. */
 static inline vu read_apart(int sort, const char *from, int64_t along, int64_t elements)
 {
     const int64_t size = unit_element_size(sort), most = LANES * unit_elements(sort);
@@ -77,7 +79,7 @@ static inline vu read_apart(int sort, const char *from, int64_t along, int64_t e
     return read_line(sort, room, most);
 }
 
-/* Fewer than 2 LANES bytes, and zeros after them. */
+/* Copies fewer than 2 LANES bytes, followed by zeros. */
 INLINE void copy_some(char *room, const char *from, int64_t bytes)
 {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -89,7 +91,8 @@ INLINE void copy_some(char *room, const char *from, int64_t bytes)
 #endif
 }
 
-/* One element of LANES lines that are together, zeros after the last of them; in the low bits of units. */
+/* Loads one element of each of LANES contiguous lines into the low bits of units; zeros after the
+ * last line. */
 INLINE vu read_elements(int sort, const char *from, int64_t lines)
 {
     const int64_t size = unit_element_size(sort);
@@ -105,7 +108,7 @@ INLINE vu read_elements(int sort, const char *from, int64_t lines)
     }
 }
 
-/* Adds up the bytes of each unit. */
+/* Adds the bytes of each unit to `total`. */
 INLINE vu add_bytes(vu total, vu x)
 {
 #if defined(__AVX512VNNI__)
@@ -119,7 +122,7 @@ INLINE vu add_bytes(vu total, vu x)
 #endif
 }
 
-/* One unit of LANES lines that are together, from `elements` at most. */
+/* Loads one unit of each of LANES contiguous lines, from at most `elements` elements. */
 INLINE vu read_across(int sort, const char *from, int64_t along, int64_t lines, int64_t elements)
 {
     vu v = read_elements(sort, from, lines);
@@ -132,20 +135,20 @@ INLINE vu read_across(int sort, const char *from, int64_t along, int64_t lines, 
     return v;
 }
 
-/* Whether lines are together, and elements of one line are not. */
+/* Whether the lines are contiguous, and the elements of one line are not. */
 INLINE bool lies_across(int sort, const tni_mm_pack *job)
 {
     return job->across == unit_element_size(sort) && job->along != unit_element_size(sort);
 }
 
-/* Places that are read at once where lines are together: eight rows of memory. */
+/* Places that are read at once if lines are contiguous: eight rows of memory. */
 INLINE int strip_places(int sort)
 {
     return (int)(8 / unit_elements(sort));
 }
 
-/* What is not whole, or together in no way; zeros where nothing is. Once in an object, however often it is
- * called. */
+/* Reads incomplete squares, and elements that are contiguous in neither direction; fills with
+ * zeros. Not inlined, so that an object has it only once. */
 static __attribute__((noinline)) void read_edge(int sort, const tni_mm_pack *job, const char *from,
                                                 int64_t lines, int64_t elements, int places, vu *x)
 {
@@ -165,8 +168,9 @@ static __attribute__((noinline)) void read_edge(int sort, const tni_mm_pack *job
     }
 }
 
-/* `want` lines from the job's line i on, and `places` of them from q on: constants, as is whether lines lie
- * across. Fewer places than LANES are read only where they do, for panels by depth. */
+/* Reads `want` lines from line i of the job on, and `places` places from q on. These counts and
+ * `across` (lines are contiguous) are constants. Fewer places than LANES are allowed only with
+ * `across` and BY_DEPTH. */
 INLINE void read_square(int sort, int order, bool across, int want, int places,
                         const tni_mm_pack *job, int64_t i, int64_t q, vu *x)
 {
@@ -185,16 +189,16 @@ INLINE void read_square(int sort, int order, bool across, int want, int places,
         turn_square(x);
 }
 
-/* How a set packs one operand; constants. */
+/* How a set packs one operand; all fields are constants. */
 typedef struct packing {
     int sort, order;
-    int width;     /* lines of a panel                                                         */
-    int units;     /* of a group                                                               */
-    uint32_t flip; /* bits of every unit that are turned over                                  */
-    bool sums;     /* behind the units, for each line: -128 times the sum of its bytes, as i32 */
+    int width;     /* lines of a panel */
+    int units;     /* of a group */
+    uint32_t flip; /* bits of every unit to invert */
+    bool sums;     /* after the units, for each line: -128 times the sum of its bytes, as i32 */
 } packing;
 
-/* Where the units of one panel go, from its line `first` on. */
+/* Destination of the units of one panel, from its line `first` on. */
 typedef struct slot {
     char *panel;
     int first;
@@ -227,7 +231,7 @@ INLINE void add_sums(packing it, const vu *x, int places, slot to, int64_t q)
     store_i32(at, (vi)total);
 }
 
-/* Places from q to `end`, of lines that are those from i on of the job. */
+/* Packs places q to `end` of a strip of the lines from line i of the job on. */
 INLINE void pack_strip(packing it, const tni_mm_pack *job, int64_t i, slot to, int64_t q,
                        int64_t end, bool across, int places)
 {
@@ -242,7 +246,7 @@ INLINE void pack_strip(packing it, const tni_mm_pack *job, int64_t i, slot to, i
     }
 }
 
-/* The same of a whole panel, which has three squares side by side at most. */
+/* Packs these places for a whole panel, which has at most three squares side by side. */
 INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q, int64_t end,
                        int64_t units, bool across, int places)
 {
@@ -256,7 +260,7 @@ INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q,
         pack_strip(it, job, i, to, q, end, across, places);
 }
 
-/* Memory is read from one end to the other, whichever way it lies. */
+/* Packs an operand; memory is read sequentially in either layout. */
 INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
     const int64_t group = it.units * unit_elements(it.sort);

@@ -1,13 +1,13 @@
-/* The first lanes of a vector: what is beyond them is neither read nor written. */
+/* Masks of the first lanes of a vector: lanes outside the mask are neither read nor written. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_MASK_H
 #define TENON_BACKENDS_CPU_MATMUL_MASK_H
 
 #include "../kernels/vector.h"
 
-/* UNROLLED stands before loops whose bounds the compiler knows, so that arrays of vectors become registers;
- * UNROLLED_2 before others; SPECIAL before functions that are compiled for each set of constants they are
- * called with. Not where speed is not what a build is for: sanitizers look at every access, and would at
- * each of those. */
+/* UNROLLED precedes loops with bounds that the compiler knows, so that arrays of vectors become
+ * registers; UNROLLED_2 precedes other loops; SPECIAL precedes functions that are compiled for each
+ * set of constant arguments. All are disabled in builds that are not made for speed: sanitizers
+ * check every access, and would check each unrolled copy. */
 #if TN_MODULE_BUILT_WITH || !defined(__OPTIMIZE__)
 #define UNROLLED
 #define UNROLLED_2
@@ -27,7 +27,7 @@
 typedef __mmask16 mask_f32;
 typedef __mmask8 mask_f64;
 
-/* `n` lanes, 0 to all of them. */
+/* Mask of the first `n` lanes, from 0 to all of them. */
 INLINE mask_f32 mask_first_f32(int64_t n)
 {
     return (mask_f32)((1u << n) - 1);
@@ -95,8 +95,8 @@ INLINE void store_some_f64(double *to, mask_f64 some, vd v)
 
 #else
 
-/* Lanes are loaded one by one: a memcpy of some bytes would be a call, around which every sum in a register is
- * written to the stack and read again. */
+/* Lanes are loaded one by one: a memcpy of a few bytes would be a call, and every accumulator in a
+ * register would be spilled around it. */
 INLINE vf load_some_f32(const loose_f32 *from, int64_t some)
 {
     switch (some) {

@@ -1,16 +1,17 @@
-/* Of a family: packing lines into panels of `width` lines, which is a constant. Lines that are together
- * are copied, lines that run along k are turned in registers, others are taken element by element. */
+/* Of a family: packs lines into panels of `width` lines, a constant. Contiguous lines are copied,
+ * lines that are contiguous along k are transposed in registers, all others are packed element by
+ * element. */
 
-enum { F(PACK_ROWS) = 8 }; /* along k: as many rows of lines are read at once */
+enum { F(PACK_ROWS) = 8 }; /* rows along k that are read at once */
 
-/* The lanes of vector `v` that n lines reach into. */
+/* Mask of the lanes of vector `v` that n lines use. */
 INLINE F(mask) F(reach)(int64_t n, int v)
 {
     int64_t left = n - (int64_t)v * WIDTH;
     return F(mask_first)(left < 0 ? 0 : left < WIDTH ? left : WIDTH);
 }
 
-/* One element of each of n lines, and zeros. */
+/* Packs one element of each of n lines, padded with zeros. */
 SPECIAL void F(pack_row)(REAL *to, const REAL *from, int64_t n, const int width)
 {
     UNROLLED for (int v = 0; v * WIDTH < width; v++)
@@ -44,8 +45,8 @@ SPECIAL void F(pack_together)(const tni_mm_pack *job, const int width)
     }
 }
 
-/* A square of `lanes` lines, which is a constant, and WIDTH elements. Unless `whole`, n lines and m
- * elements of it are there. */
+/* Packs a square of `lanes` lines (a constant) by WIDTH elements. Unless `whole`, only n lines and
+ * m elements of it exist. */
 SPECIAL void F(pack_square)(const tni_mm_pack *job, const char *from, int64_t n, int64_t m,
                             REAL *to, const bool whole, const int lanes, const int width)
 {
@@ -69,7 +70,7 @@ SPECIAL void F(pack_square)(const tni_mm_pack *job, const char *from, int64_t n,
     }
 }
 
-/* Lines line, line + 1 ... of a panel: `lanes` of them. */
+/* Packs `lanes` lines of a panel from `line` on. */
 SPECIAL void F(pack_strip)(const tni_mm_pack *job, int64_t line, REAL *to, const int lanes,
                            const int width)
 {

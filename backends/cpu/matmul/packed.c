@@ -4,29 +4,29 @@
 #include "blocking.h"
 #include "strips.h"
 
-/* Bytes that are packed by one task. */
+/* Bytes packed by one task. */
 enum { PIECE_BYTES = 128 * 1024 };
 
-/* Of a batch: matrices whose packed slabs are small are computed side by side, each by one thread. */
+/* In a batch, matrices with small packed slabs are computed in parallel, each by one thread. */
 enum { SIDE_BY_SIDE_BYTES = 2 << 20, SLOTS_OF_A_THREAD = 2 };
 
-/* One matrix under way. */
+/* The matrix being computed. */
 typedef struct work {
     const tni_mm_set *set;
     const tni_mm_product *product;
     const tn_host *host;
-    int32_t threads; /* 1: on this one */
+    int32_t threads; /* 1: only the calling thread */
     tni_mm_slab slab;
     tni_mm_matrix at;
     tni_mm_finish finish;
     char *a, *b, *sums;
-    int64_t row, column, rows, columns; /* of the slab                        */
-    int64_t first, depth;               /* along k, of what is packed          */
-    int64_t a_lines, b_lines;           /* of a piece of packing               */
-    int64_t a_pieces, b_pieces;         /* of one chunk                        */
+    int64_t row, column, rows, columns; /* of the slab */
+    int64_t first, depth;               /* along k, of the packed part */
+    int64_t a_lines, b_lines;           /* of a piece of packing */
+    int64_t a_pieces, b_pieces;         /* of one chunk */
     tni_mm_cut cut;
-    int64_t tasks; /* that its blocks are shared out to   */
-    int64_t slot;  /* bytes of a task's own sums          */
+    int64_t tasks; /* that share its blocks */
+    int64_t slot;  /* bytes of the accumulators of a task */
 } work;
 
 static void each(const work *w, int64_t count, tn_task *task)
@@ -76,7 +76,8 @@ static void pack_task(void *user, int64_t index)
         pack_a(w, index / pieces, (piece - w->b_pieces) * w->a_lines);
 }
 
-/* Where unfinished sums of a block lie: in out, in the slab's or in the task's own. */
+/* Sets where the partial sums of a block are kept: in out, in the slab's accumulators or in the
+ * task's own. */
 static void place_sums(const work *w, int64_t task, int64_t row, int64_t column, tni_mm_block *job)
 {
     const tni_mm_slab *slab = &w->slab;
@@ -92,7 +93,7 @@ static void place_sums(const work *w, int64_t task, int64_t row, int64_t column,
     }
 }
 
-/* Panels of a chunk that a block begins with. */
+/* First panels of a block, for one chunk. */
 static const char *a_of(const work *w, int64_t block, int64_t chunk)
 {
     int64_t row = block / w->cut.across * w->cut.rows;
@@ -105,7 +106,7 @@ static const char *b_of(const work *w, int64_t block, int64_t chunk)
     return w->b + chunk * w->slab.b_chunk + column / w->set->columns * w->slab.b_panel;
 }
 
-/* What the task goes on with: the next chunk, or its next block. */
+/* Sets the panels to prefetch: those of the next chunk, or of the next block of the task. */
 static void place_next(const work *w, int64_t block, int64_t chunk, int64_t chunks,
                        tni_mm_block *job)
 {
@@ -116,7 +117,7 @@ static void place_next(const work *w, int64_t block, int64_t chunk, int64_t chun
     job->next_b = any ? b_of(w, block, after) : NULL;
 }
 
-/* One block of the slab: all chunks that are packed. */
+/* Computes one block of the slab for all packed chunks. */
 static void compute_block(const work *w, int64_t task, int64_t index)
 {
     const tni_mm_side *out = &w->product->out, *bias = &w->product->bias;
@@ -144,7 +145,7 @@ static void compute_block(const work *w, int64_t task, int64_t index)
     }
 }
 
-/* Every so many blocks of the slab. */
+/* Computes every w->tasks-th block of the slab. */
 static void block_task(void *user, int64_t index)
 {
     const work *w = user;
@@ -158,7 +159,7 @@ static int64_t piece_lines(int64_t panel, int64_t lines)
     return (panels > 0 ? panels : 1) * lines;
 }
 
-/* Blocks, and tasks that they are shared out to, of as many chunks as are packed. */
+/* Chooses the blocks, and the number of tasks that share them, for the packed chunks. */
 static void cut_slab(work *w)
 {
     tni_mm_cut_make(w->set, &w->slab, w->rows, w->columns, w->depth, w->threads,
@@ -175,7 +176,7 @@ static void compute_slab(work *w)
     w->a_lines = piece_lines(w->slab.a_panel, w->set->rows);
     w->b_lines = piece_lines(w->slab.b_panel, w->set->columns);
     w->a_pieces = parts(w->rows, w->a_lines);
-    w->b_pieces = w->slab.deep && w->row > 0 ? 0 : parts(w->columns, w->b_lines); /* it still is */
+    w->b_pieces = w->slab.deep && w->row > 0 ? 0 : parts(w->columns, w->b_lines); /* still packed */
     for (w->first = 0; w->first == 0 || w->first < k; w->first += step) {
         w->depth = least(step, k - w->first);
         if (w->depth > 0)
@@ -186,11 +187,11 @@ static void compute_slab(work *w)
     }
 }
 
-/* `room` has slab.bytes, and may be NULL if that is 0. */
+/* `room` has slab.bytes bytes, and may be NULL if that is 0. */
 static void compute_matrix(work *w, char *room)
 {
     const tni_mm_product *p = w->product;
-    static char none; /* never accessed: offsets from it are 0, and from NULL there may be none */
+    static char none; /* never accessed; NULL plus an offset would be undefined behavior */
     w->sums = room ? room : &none;
     w->a = w->sums + w->slab.sums;
     w->b = w->a + w->slab.chunks * w->slab.a_chunk;
@@ -219,12 +220,12 @@ void tni_mm_finish_make(const tni_mm_product *p, tn_dtype acc, tni_mm_finish *ou
                  op->alpha == 1 && op->beta == 0;
 }
 
-/* What is computed at a time: so many matrices, each by one thread with its slab; or one, by all of them, with one
- * slab or in strips. */
+/* How matrices are computed: `slots` matrices at a time, each by one thread with its own slab; or
+ * one by all threads, with one slab or in strips. */
 typedef struct layout {
     int64_t slots;
     bool strips;
-    int64_t bytes; /* of scratch memory */
+    int64_t bytes; /* of workspace */
     tni_mm_slab slab;
 } layout;
 
@@ -242,7 +243,7 @@ static void lay_out(const tni_mm_set *set, const tni_mm_product *p, int32_t thre
         out->strips ? threads * tni_mm_strips_bytes(set, p, threads) : out->slots * out->slab.bytes;
 }
 
-/* Enough for one thread as well: a run on more threads than were planned for takes what fits. */
+/* Also enough for one thread: a run on more threads than planned uses as many as fit. */
 uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
                                  int32_t threads)
 {
@@ -252,7 +253,7 @@ uint64_t tni_mm_packed_workspace(const tni_mm_set *set, const tni_mm_product *pr
     return (uint64_t)most(all.bytes, one.bytes);
 }
 
-/* Matrices of a batch, shared out to slots of scratch memory. */
+/* Matrices of a batch, distributed to slots of the workspace. */
 typedef struct batch {
     const work *like;
     const tn_run *run;
@@ -272,7 +273,8 @@ static void slot_task(void *user, int64_t slot)
     }
 }
 
-/* The layout of as many threads as the run's memory has room for, at most so many. */
+/* Chooses the layout for the largest number of threads, at most `threads`, that fits the run's
+ * workspace. Returns that number. */
 static int32_t lay_out_within(const tni_mm_set *set, const tni_mm_product *p, const tn_run *run,
                               int32_t threads, layout *out)
 {
@@ -282,7 +284,7 @@ static int32_t lay_out_within(const tni_mm_set *set, const tni_mm_product *p, co
     return threads;
 }
 
-/* One after the other. */
+/* Computes the matrices one after the other. */
 static void compute_matrices(work *w, const tn_run *run, bool strips)
 {
     for (int64_t i = 0; i < w->product->matrices; i++) {
@@ -295,7 +297,7 @@ static void compute_matrices(work *w, const tn_run *run, bool strips)
     }
 }
 
-/* Whether one thread has done all before another would have begun. */
+/* Whether one thread would finish before a second one has started. */
 static bool is_light(const tni_mm_set *set, const tni_mm_product *p)
 {
     const double begin_ns = 6e3, element_ns = 0.25;

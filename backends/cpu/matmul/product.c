@@ -2,7 +2,7 @@
 
 #include "../sizes.h"
 
-/* Matrices of a batch that one B serves, and whose rows follow each other, are one matrix. */
+/* Folds matrices of a batch that share one B, and whose rows follow each other, into one matrix. */
 static void fold(const tn_op *op, tni_mm_product *out)
 {
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
@@ -82,7 +82,7 @@ void tni_mm_describe(const tn_op *op, tni_mm_product *out)
         tni_mm_turn(out);
 }
 
-/* Bytes from the first matrix of an operand to another one. */
+/* Bytes from the first matrix of an operand to matrix `index`. */
 static int64_t offset_of(const tni_mm_product *p, const tni_mm_side *side, int64_t index)
 {
     const tn_layout *layout = &p->op->operand[side->operand];

@@ -1,4 +1,4 @@
-/* What a matmul is to the kernels here: a number of products A B of matrices with any strides. */
+/* A matmul as the kernels here see it: a number of products A B of matrices with any strides. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_PRODUCT_H
 #define TENON_BACKENDS_CPU_MATMUL_PRODUCT_H
 
@@ -6,47 +6,46 @@
 
 #include <stdbool.h>
 
-/* One operand's matrices. Absent, as a bias may be: dtype 0. */
+/* The matrices of one operand. dtype 0 if it is absent, as a bias may be. */
 typedef struct tni_mm_side {
-    int32_t operand; /* TN_MATMUL_...; by its layout's strides the batch is walked */
+    int32_t operand; /* TN_MATMUL_...; the batch strides are in its layout */
     tn_dtype dtype;
-    int64_t size;        /* bytes of an element                                              */
-    int64_t row, column; /* strides in elements, of any sign; 0 of a bias that is broadcast, and
-                            of what has one row or one column                                */
+    int64_t size;        /* bytes of an element */
+    int64_t row, column; /* in elements, any sign; 0 if broadcast or if there is only one */
 } tni_mm_side;
 
-/* Matrices that follow each other and share B are folded into one. A product is turned, which is
- * out^T = B^T A^T, when out lies by columns: then `a` is the op's B and m its n. */
+/* Consecutive matrices that share B are folded into one. A product is transposed (`turned`): out^T
+ * = B^T A^T, if out is column-major; then `a` is the op's B and m is its n. */
 typedef struct tni_mm_product {
     const tn_op *op;
     int64_t m, n, k;
     int64_t matrices;   /* after folding */
     int32_t batch_rank; /* after folding */
-    int32_t activation; /* TN_ACT_...    */
+    int32_t activation; /* TN_ACT_... */
     bool turned;
     tni_mm_side a, b, out, bias;
 } tni_mm_product;
 
-/* The first elements of one matrix of each operand; NULL for what is absent or empty. */
+/* The first elements of one matrix of each operand; NULL if it is absent or empty. */
 typedef struct tni_mm_matrix {
     const char *a, *b;
     char *out;
     const char *bias;
 } tni_mm_matrix;
 
-/* Describes an op; pure. It stays valid as long as the op does. */
+/* Describes an op. Pure. The description is valid as long as the op. */
 void tni_mm_describe(const tn_op *op, tni_mm_product *out);
 
-/* Exchanges the roles of A and B once more. */
+/* Transposes the product: exchanges the roles of A and B. */
 void tni_mm_turn(tni_mm_product *product);
 
-/* Whether sums can be kept where out's elements are: they are of dtype `acc`, and together in rows. */
+/* Returns whether sums can be kept in out: it has dtype `acc` and contiguous rows. */
 static inline bool tni_mm_out_is(const tni_mm_product *product, tn_dtype acc)
 {
     return product->out.dtype == acc && (product->out.column == 1 || product->n == 1);
 }
 
-/* The matrix of that number, of the data that a run was given. */
+/* Finds matrix `index` in the data of a run. */
 void tni_mm_place(const tni_mm_product *product, const tn_run *run, int64_t index,
                   tni_mm_matrix *out);
 

@@ -1,12 +1,13 @@
-/* All that a file of one instruction set and one dtype consists of. Before it: ISA, and either MATMUL_F32 or
- * MATMUL_F64. */
+/* The whole content of a file for one instruction set and one dtype. The includer must define ISA,
+ * and either MATMUL_F32 or MATMUL_F64. */
 #include "../kernels/block.h"
 #include "../kernels/math.h"
 #include "kernels.h"
 #include "transpose.h"
 
-/* Tiles of panels are TILE_ROWS by 2 vectors, of sums that registers have room for. Where operands are read in
- * place, wider and lower tiles take fewer elements of A for each product. */
+/* Tiles of packed panels are TILE_ROWS by 2 vectors of accumulators, as many as fit in registers.
+ * If operands are read in place, wider and lower tiles load fewer elements of A for each
+ * product. */
 #define EACH_4(X, v)  X(1, v) X(2, v) X(3, v) X(4, v)
 #define EACH_6(X, v)  EACH_4(X, v) X(5, v) X(6, v)
 #define EACH_8(X, v)  EACH_6(X, v) X(7, v) X(8, v)

@@ -1,4 +1,5 @@
-/* The module's own matmul of f32 and f64: a row for each instruction set, and which way a product goes. */
+/* The module's own matmul of f32 and f64: a kernel row for each instruction set, and the choice of
+ * algorithm for a product. */
 #include "../cpu.h"
 #include "cost.h"
 #include "in_place.h"
@@ -59,8 +60,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 
 static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 
-/*  Instruction set, what it needs, operations/us and bytes/us of one core, and the nanoseconds that multiplying
- *  and adding a vector take. */
+/* Instruction set, its CPU requirements, operations/us and bytes/us of one core, and the
+ * nanoseconds of a vector multiply-add. */
 #define ROW(isa, needs, flops, bytes, step)                                                     \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                \
     {                                                                                           \

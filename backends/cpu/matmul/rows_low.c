@@ -1,8 +1,8 @@
-/* The rows of matmuls of i8, bf16 and f16. i8 is summed in i32, which wraps, and
- * exactly, whatever multiplies it; the others are summed in f32.
+/* Kernel rows of matmuls of i8, bf16 and f16. i8 is summed exactly in i32, which wraps, by every
+ * instruction set; the others are summed in f32.
  *
- * bf16 of avx512_bf16 and amx is multiplied by instructions that take subnormal numbers as 0 and give 0 for
- * them: of operands and of sums, what is below 2^-126. All else is rounded as f32 is. */
+ * The bf16 instructions of avx512_bf16 and amx flush subnormals to 0: operands and sums below
+ * 2^-126 in magnitude. Everything else is rounded as in f32. */
 #include "cost.h"
 #include "lowp_narrow.h"
 
@@ -15,7 +15,7 @@ static tn_status refuse(tn_refusal *why, const char *what, tn_dtype needed, tn_d
     return TN_UNSUPPORTED;
 }
 
-/* Out, bias and sums that go with operands of a dtype: its own, or f32; with i8 i32, or f32. */
+/* Allowed dtypes of out, bias and accumulator: the operands' own or f32; for i8, i32 or f32. */
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
@@ -37,7 +37,7 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return TN_OK;
 }
 
-/* The set of a row, with what stands instead of its packing. */
+/* The set of a row, with its packing functions replaced if the row has others. */
 static tni_mm_set set_of(const tn_kernel_row *row)
 {
     const tni_mm_row *it = (const tni_mm_row *)row;
@@ -124,7 +124,7 @@ enum {
 #define WIDENED(type, isa, needs, flops, ...)                              \
     ROW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
         &tni_mm_thin_##type##_##isa, flops, 2e4, 0.8, __VA_ARGS__)
-/* Few rows are packed like many, which takes longer than reading them. */
+/* Few rows are packed like many, which takes longer than reading them in place. */
 #define TILED(type, isa, needs, flops, bytes, overhead, ...) \
     ROW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, bytes, overhead, __VA_ARGS__)
 

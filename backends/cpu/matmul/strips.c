@@ -5,19 +5,19 @@
 
 #include <stdatomic.h>
 
-/* Of B, packed at once by each thread; less on a core whose own cache is smaller, and on many threads, two of which may
- * be one core's. */
+/* Bytes of B that each thread packs at once; less on a core with a smaller cache, and with many
+ * threads, since two of them may share a core. */
 enum { B_BYTES = 1 << 20, B_BYTES_OF_MANY = 512 << 10, FEW_THREADS = 4 };
-/* What is left of a group's rows is taken in so many parts for each of its threads. */
+/* A claim takes the remaining strips of a group divided by this number for each of its threads. */
 enum { GROUPS_MOST = 32, PARTS_OF_A_THREAD = 4 };
 
-/* What packing a byte takes, and the part of the products' time that packing again what one thread would pack once may
- * take. Many threads gain more by not waiting for each other. */
+/* Time to pack a byte, and the maximum fraction of the multiplication time that may be spent on
+ * packing the same data again. Many threads gain more by not waiting for each other. */
 #define PACK_NS       0.05
 #define AGAIN         (1.0 / 16)
 #define AGAIN_OF_MANY (1.0 / 4)
 
-/* The strip that nobody of a group has taken yet, in a cache line of its own. */
+/* The next unclaimed strip of a group, in its own cache line. */
 typedef struct claim {
     _Alignas(64) _Atomic int64_t next;
 } claim;
@@ -29,11 +29,11 @@ typedef struct round {
     const tni_mm_matrix *at;
     const tni_mm_finish *finish;
     char *room;
-    int64_t room_bytes, b_bytes; /* of a thread, and of B therein */
+    int64_t room_bytes, b_bytes; /* of a thread, and the part of it for B */
     int64_t a_panel, b_panel;
     int32_t threads;
     int64_t groups;
-    int64_t column, columns; /* where the first group's begin, and of each */
+    int64_t column, columns; /* start of the first group's columns; columns per group */
     int64_t first, depth;
     claim claims[GROUPS_MOST];
 } round;
@@ -44,7 +44,7 @@ static int64_t b_bytes(int64_t cache, int32_t threads)
     return least(threads > FEW_THREADS ? B_BYTES_OF_MANY : B_BYTES, cache / 2);
 }
 
-/* Columns of B that so many bytes have room for. */
+/* Columns of B that fit in `bytes`. */
 static int64_t columns_within(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes)
 {
     const int64_t panel =
@@ -60,13 +60,15 @@ static int64_t columns_for(const tni_mm_set *set, const tni_mm_product *p, int64
     return round_up(parts(p->n, parts(p->n, fit) * groups), set->columns);
 }
 
-/* Of the products' time, what packing takes when B's lines are packed `b` times and A's `a` times. */
+/* Packing time as a fraction of the multiplication time, if A is packed `a` times and B `b`
+ * times. */
 static double packing(const tni_mm_set *set, const tni_mm_product *p, double a, double b)
 {
     return (a * set->a_size / (double)p->n + b * set->b_size / (double)p->m) * PACK_NS / set->cost;
 }
 
-/* The number of groups with the least of it: few pack B more often, many A. */
+/* Chooses the number of groups with the least packing: with few groups B is packed more often, with
+ * many A is. */
 static int64_t groups_for(const tni_mm_set *set, const tni_mm_product *p, int64_t bytes,
                           int32_t threads, double *least_packing)
 {
@@ -93,7 +95,7 @@ bool tni_mm_strips_suit(const tni_mm_set *set, const tni_mm_product *p, int32_t 
     return all - packing(set, p, 1, 1) < AGAIN_OF_MANY;
 }
 
-/* Room for so many columns of B, and a strip of A. */
+/* Computes the memory for `columns` columns of B and a strip of A. */
 static void make_room(const tni_mm_set *set, const tni_mm_product *p, int64_t columns, round *out)
 {
     const int64_t depth = least(p->k, set->depth);
@@ -104,7 +106,7 @@ static void make_room(const tni_mm_set *set, const tni_mm_product *p, int64_t co
     out->room_bytes = out->b_bytes + out->a_panel;
 }
 
-/* Enough for whatever number of columns the caches found lead to. */
+/* Enough for any number of columns that the detected cache sizes can lead to. */
 int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
 {
     round widest;
@@ -113,7 +115,7 @@ int64_t tni_mm_strips_bytes(const tni_mm_set *set, const tni_mm_product *p, int3
     return widest.room_bytes;
 }
 
-/* The columns of a group: where they begin, and how many there are. */
+/* Returns the number of columns of a group, and where they begin. */
 static int64_t columns_of(const round *it, int64_t group, int64_t *column)
 {
     *column = it->column + group * it->columns;
@@ -141,7 +143,7 @@ static void pack_a(const round *it, int64_t row, char *to)
     it->set->pack_a(&job);
 }
 
-/* One strip: the rows of a tile. */
+/* Multiplies one strip: the rows of a tile. */
 static void multiply(const round *it, int64_t group, int64_t row, const char *a, const char *b)
 {
     int64_t column, columns = columns_of(it, group, &column);
@@ -164,8 +166,8 @@ static void multiply(const round *it, int64_t group, int64_t row, const char *a,
     it->set->block(&job);
 }
 
-/* Takes strips of a group, many at first and then fewer, so that all threads end at about the same time. False when
- * none is left. */
+/* Claims strips of a group, many at first and then fewer, so that all threads end at about the same
+ * time. Returns false if none is left. */
 static bool take(round *it, int64_t group, int64_t *first, int64_t *end)
 {
     const int64_t all = parts(it->product->m, it->set->rows);
@@ -196,7 +198,7 @@ static void compute_strips(round *it, int64_t group, char *a, char *b)
     }
 }
 
-/* Those of its own group, and then what others have left. */
+/* Computes strips of the thread's own group, then strips left by other groups. */
 static void round_task(void *user, int64_t index)
 {
     round *it = user;

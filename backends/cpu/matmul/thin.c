@@ -3,40 +3,42 @@
 #include "../sizes.h"
 #include "in_place.h"
 
-/* Bytes of a row of B that a task reads, columns of one that is together along k, and how much of those. */
+/* Of a task: bytes of a row of B; columns if B is contiguous along k; chunks of k in that case, and
+ * if B is narrow. */
 enum { STRIP_BYTES = 4096, STRIP_TURNED = 16, CHUNKS_TURNED = 16, CHUNKS_NARROW = 64 };
 
-/* Of all rows of such columns, in the nearest cache. */
+/* Bytes of the sums of all rows, so that they stay in the first-level cache. */
 enum { SUMS_BYTES = 32 << 10, LINE_BYTES = 64 };
 
-/* Fewer bytes of B than this are not shared out. */
+/* Below this many bytes of B, one thread does all. */
 enum { PARALLEL_BYTES = 256 * 1024 };
 
 /* Columns that are finished at once. */
 enum { FINISH_COLUMNS = 64 };
 
-/* Elements of B from which it is better read so than packed; where A and B have changed places, rows of A up to
- * which, and columns of B from which, that is better than in place. */
+/* Minimum elements of B for reading it in place instead of packing. If A and B are exchanged:
+ * maximum rows of A and minimum columns of B for which this is faster than computing in place. */
 enum { TURNED_LEAST = 2048, TURNED_ROWS = 2, TURNED_COLUMNS = 16 };
 
-/* Bytes of a B that is together along k up to which it is better packed for more rows than are summed at once. */
+/* Maximum bytes of a B, contiguous along k, for which packing is faster if there are more rows than
+ * are summed at once. */
 enum { TURNED_PACKED = 900 << 10 };
 
-/* So few sums of so many products are better made chunk beside chunk. */
+/* At most FEW sums of at least CHAIN products are faster with chunks side by side. */
 enum { FEW = 16, CHAIN = 8 * TNI_MM_DEPTH };
 
-/* One matrix under way. */
+/* The matrix being computed. */
 typedef struct work {
     const tni_mm_kernels *kernels;
     const tni_mm_product *product;
     const tn_run *run;
     tni_mm_matrix at;
     tni_mm_finish finish;
-    bool turned, narrow; /* how B lies                          */
+    bool turned, narrow; /* layout of B */
     bool parallel;
-    int64_t chunks;        /* of k                                */
-    int64_t strip, strips; /* columns of a task                   */
-    int64_t group, groups; /* chunks of a task                    */
+    int64_t chunks;        /* of k */
+    int64_t strip, strips; /* columns of a task */
+    int64_t group, groups; /* chunks of a task */
     const char *x;
     int64_t x_row;
     char *sums; /* [chunk][row][column] */
@@ -53,7 +55,7 @@ static bool is_turned(const tni_mm_product *p)
     return !is_together(p) && (p->b.row == 1 || p->k == 1);
 }
 
-/* Whether B, which is together along k, is better read where it lies. */
+/* Whether B, which is contiguous along k, is better read in place. */
 static bool is_worth_turning(const tni_mm_product *p)
 {
     return p->n >= TURNED_LEAST / p->k &&
@@ -79,7 +81,8 @@ bool tni_mm_is_thin(tni_mm_product *p)
     return thin;
 }
 
-/* From row to row of sums, and of a copy of A: rows of a round number of bytes would share few sets of a cache. */
+/* Row stride of the sums, and of a copy of A. One cache line is added: rows whose size is a power
+ * of two would share few sets of a cache. */
 static int64_t row_of(int64_t columns, int64_t size)
 {
     return (line(columns * size) + (columns * size > LINE_BYTES ? LINE_BYTES : 0)) / size;
@@ -107,7 +110,7 @@ static void each(const work *w, int64_t count, tn_task *task)
             task(user, i);
 }
 
-/* Few rows at a time: the part of B is in a cache when they come to it again. */
+/* At most TNI_MM_THIN rows at a time; the part of B is in a cache for the next ones. */
 static void sum_turned(const work *w, tni_mm_thin job)
 {
     for (int64_t left = job.rows; left > 0; left -= job.rows) {
@@ -152,7 +155,7 @@ static void sum_task(void *user, int64_t index)
     }
 }
 
-/* Columns of all rows: sums of chunks are added and finished. */
+/* Columns of all rows: adds the sums of the chunks and applies the epilogue. */
 static void finish_task(void *user, int64_t index)
 {
     _Alignas(64) double room[FINISH_COLUMNS];
@@ -174,7 +177,7 @@ static void finish_task(void *user, int64_t index)
     }
 }
 
-/* Elements that are `step` bytes apart, put together. */
+/* Copies elements that are `step` bytes apart to contiguous memory. */
 static void gather(char *to, const char *from, int64_t step, int64_t size, int64_t count)
 {
     if (step == size)
@@ -187,7 +190,7 @@ static void gather(char *to, const char *from, int64_t step, int64_t size, int64
             memcpy(to + i * 8, from + i * step, 8);
 }
 
-/* A together along k: where it is, or copied. */
+/* Makes A contiguous along k: in place if it already is, else by a copy. */
 static void lay_x(work *w, char *room)
 {
     const tni_mm_side *a = &w->product->a;

@@ -1,13 +1,14 @@
-/* Products of few rows with a large matrix, which is read once: as fast as memory gives it.
+/* Products of few rows with a large matrix, which is read once, at the speed of memory.
  *
- * Each chunk of k is summed by itself, so that chunks are shared out to threads as well as columns are;
- * then the chunks' sums are added in order. */
+ * Each chunk of k is summed separately, so that both chunks and columns are distributed to threads;
+ * then the sums of the chunks are added in order. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_THIN_H
 #define TENON_BACKENDS_CPU_MATMUL_THIN_H
 
 #include "kernels.h"
 
-/* Whether a product is so, and not better computed in place. Turns it if it is, so that A has few rows. */
+/* Returns whether a product is of this kind and not faster in place. If so, transposes it if
+ * needed, so that A has few rows. */
 bool tni_mm_is_thin(tni_mm_product *product);
 
 uint64_t tni_mm_thin_workspace(const tni_mm_product *product);

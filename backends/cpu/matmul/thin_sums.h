@@ -1,8 +1,9 @@
-/* Of a family: sums of few rows of A with a large B, of whole chunks of k. */
+/* Of a family: sums of few rows of A with a large B, by chunks of k. */
 
-enum { F(THIN_STEP) = 8 }; /* rows of B that are read at once, chunks that are summed at once */
+enum { F(THIN_STEP) = 8 }; /* rows of B, or chunks, that are summed at once */
 
-/* A vector of columns, of all rows of A: adds the products of `steps` rows of B, a constant, from row p on. */
+/* A vector of columns, for all rows of A: adds the products of `steps` rows of B (a constant) from
+ * row p on. */
 SPECIAL void F(thin_steps)(const tni_mm_thin *job, int64_t p, int64_t column, F(mask) some,
                            const int steps, const bool whole)
 {
@@ -31,7 +32,7 @@ SPECIAL void F(thin_pass)(const tni_mm_thin *job, int64_t p, const int steps)
         F(thin_steps)(job, p, j, F(mask_first)(job->columns - j), steps, false);
 }
 
-/* B's columns are together. */
+/* Rows of B are contiguous. */
 static void F(thin_wide)(const tni_mm_thin *job)
 {
     int64_t p = 0;
@@ -41,7 +42,7 @@ static void F(thin_wide)(const tni_mm_thin *job)
         F(thin_pass)(job, p, 1);
 }
 
-/* A square of B of n columns, turned: of each as many elements along k, of which m are there. */
+/* Loads a square of B, transposed: n columns of m elements along k, padded with zeros to WIDTH. */
 SPECIAL void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t m, VECTOR *out,
                             const bool whole)
 {
@@ -56,7 +57,8 @@ SPECIAL void F(thin_square)(const REAL *b, int64_t b_column, int64_t n, int64_t 
     F(transpose)(out);
 }
 
-/* Whole chunks, THIN_STEP of them, of at most one vector of columns: side by side, as each is a chain. */
+/* THIN_STEP whole chunks of at most one vector of columns, side by side, because each is a
+ * dependency chain. */
 SPECIAL void F(thin_chunks)(const tni_mm_thin *job, const F(loose) * x, const REAL *b, REAL *to)
 {
     const F(mask) some = F(mask_first)(job->columns);
@@ -71,7 +73,7 @@ SPECIAL void F(thin_chunks)(const tni_mm_thin *job, const F(loose) * x, const RE
         F(store_some)(to + c * job->to_chunk, some, sum[c]);
 }
 
-/* As many whole chunks as a vector has lanes, of one column that is together: a lane each. */
+/* As many whole chunks as a vector has lanes, of one contiguous column: one lane for each chunk. */
 static void F(thin_dots)(const tni_mm_thin *job, const REAL *x, const REAL *b, REAL *to)
 {
     VECTOR sum = {0}, u[WIDTH], v[WIDTH];
@@ -112,7 +114,7 @@ static void F(thin_narrow)(const tni_mm_thin *job)
     }
 }
 
-/* What is left of a vector of columns where squares are not whole: from p on. */
+/* The tail of a vector of columns, where squares are not whole: from p on. */
 static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int64_t n, VECTOR *sum)
 {
     const REAL *b = (const REAL *)job->b + column * job->b_column;
@@ -128,8 +130,8 @@ static void F(thin_rest)(const tni_mm_thin *job, int64_t column, int64_t p, int6
     }
 }
 
-/* B's elements are together along k: one chunk of a whole vector of columns. More of them at once would be more places
- * of memory than a core asks ahead for. `rows` is a constant. */
+/* B is contiguous along k: one chunk of a whole vector of columns. More columns at once would be
+ * more streams than the hardware prefetcher follows. `rows` is a constant. */
 SPECIAL void F(thin_strip)(const tni_mm_thin *job, int64_t column, const int rows)
 {
     const REAL *b = (const REAL *)job->b + column * job->b_column;
@@ -179,7 +181,7 @@ static void F(thin_turned)(const tni_mm_thin *job)
     }
 }
 
-/* Adds the sums of chunks, one after the other, of n columns. */
+/* Adds the sums of the chunks in order, for n columns. */
 static void F(thin_total)(const void *chunks, int64_t chunk, int64_t count, int64_t n, void *to)
 {
     const REAL *from = chunks;

@@ -1,10 +1,11 @@
-/* Of a family (kernels/family_f32.h): sums of one tile, in registers.
+/* Of a family (kernels/family_f32.h): the micro-kernel, which sums one tile in registers.
  *
- * A tile's rows by its vectors of sums are all that the registers hold beside a row of B and one element
- * of A. Each sum is begun at 0 and takes its products one after the other, with one rounding for each
- * where there is fma: so it has the same bits in any tile. */
+ * The accumulators, rows by vectors, fill the registers beside a row of B and one element of A.
+ * Each accumulator starts at 0 and adds its products one after the other, with one rounding for
+ * each if there is fma: so it has the same bits in any tile. */
 
-/* The sums, of which `rows` by `vectors` are used: both are constants wherever they are arguments. */
+/* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
+ * arguments. */
 typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
 
 #define EACH_SUM UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++)
@@ -17,7 +18,7 @@ typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x_, y[j], sum[i][j]); \
     }
 
-/* From panels: A's has TILE_ROWS rows, B's whole vectors. */
+/* From packed panels: A's has TILE_ROWS rows, B's has whole vectors. */
 SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
 {
     const REAL *a = t->a, *b = t->b;
@@ -31,12 +32,13 @@ SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, co
     }
 }
 
-/* A value that the compiler knows nothing of, so that it does not work out one address from another, step
- * by step. */
+/* Hides a value from the compiler, so that it does not derive one address from another, step by
+ * step. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
-/* From where the operands are, `last` being where the last vector begins. Four rows of A share a pointer.
- * Loads of some lanes cost as much as a product: a first vector alone has them, unless it is `whole`. */
+/* Operands are read in place; `last` is where the last vector begins. Four rows of A share a
+ * pointer. Masked loads cost as much as a product, so only a single vector that is not `whole` uses
+ * them. */
 SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char *b, F(sums) sum,
                              const int rows, const int vectors, const bool whole, int64_t last,
                              const bool far)
@@ -73,7 +75,7 @@ SPECIAL void F(sum_in_place)(const tni_mm_tile *t, const char *first, const char
 
 #include "fold.h"
 
-/* Adds what was summed before, if anything, and writes. All is read before anything is written. */
+/* Adds the previous sums, if any, and stores. All loads are done before any store. */
 SPECIAL void F(sums_store)(const tni_mm_tile *t, REAL *to, F(sums) sum, const int rows,
                            const int vectors, const bool whole, int64_t last)
 {
@@ -111,8 +113,8 @@ SPECIAL void F(tile_packed)(const tni_mm_tile *t, const int rows, const int vect
         F(sums_store)(t, t->to, sum, rows, vectors, false, (vectors - 1) * WIDTH);
 }
 
-/* The last of several vectors ends where the tile does: what it shares with the one before is computed
- * twice, to the same bits. */
+/* The last of several vectors ends at the end of the tile: lanes that overlap the vector before are
+ * computed twice, with the same bits. */
 SPECIAL void F(tiles_in_place)(const tni_mm_tile *t, const int rows, const int vectors,
                                const bool whole)
 {

@@ -1,5 +1,5 @@
-/* Of a family: a function for every height and width of a tile, and blocks made of tiles. TILE_EACH_v(X) is
- * X(1, v), X(2, v) ... for all heights of v vectors. */
+/* Of a family: a function for every height and width of a tile, and blocks made of tiles.
+ * PACKED_EACH(X, v) is X(1, v), X(2, v) ... for all heights of v vectors. */
 #include "tile.h"
 
 #define PACKED(rows, vectors)                                         \
@@ -24,7 +24,7 @@ static tni_mm_tile_fn *const F(packed_tiles)[2][TILE_ROWS] = {PACKED_EACH(AT, 1)
                                                                   PACKED_EACH(AT, 2)};
 #undef AT
 
-/* The last chunk of a tile whose sums are not simply what goes to out. */
+/* The last chunk of a tile that needs the epilogue. */
 static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_finish *finish,
                            int64_t rows, int64_t columns, char *out, const char *bias)
 {
@@ -35,7 +35,7 @@ static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_f
     F(finish_tile)(finish, room, TILE_COLUMNS, rows, columns, out, bias);
 }
 
-/* The tile of a block that begins at that row and column. */
+/* Computes the tile of a block at this row and column. */
 static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
 {
     const tni_mm_finish *f = job->finish;
@@ -63,7 +63,8 @@ static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
     F(tile_finish)(tile, sum, f, rows, columns, out, tni_mm_bias_at(job, row, column));
 }
 
-/* Row by row of tiles: a panel of A stays in the first cache while the panels of B come from the second. */
+/* One row of tiles after the other: a panel of A stays in the first-level cache while panels of B
+ * come from the second level. */
 static void F(block)(const tni_mm_block *job)
 {
     for (int64_t row = 0; row < job->rows; row += TILE_ROWS)

@@ -1,5 +1,5 @@
-/* Squares of vectors, turned in registers: as many vectors as one has lanes, log2 of that many times each
- * mixed with the one half of them after it. */
+/* Transposes squares of vectors in registers: as many vectors as one has lanes, in log2 of that
+ * many passes. Each pass interleaves every vector with the one half the square after it. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_TRANSPOSE_H
 #define TENON_BACKENDS_CPU_MATMUL_TRANSPOSE_H
 
@@ -11,7 +11,7 @@
 #define MIX(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
 
-/* Lanes of a and b in turn, of their first and second halves. */
+/* Alternating lanes of a and b: from their first halves, and from their second halves. */
 #define LOW_2   0, 2
 #define HIGH_2  1, 3
 #define LOW_4   0, 4, 1, 5
@@ -48,18 +48,21 @@ SQUARE(f64, vd, vl, 2, LOW_2, HIGH_2)
 #endif
 #undef SQUARE
 
-/* Squares of rows that are `row` elements apart, turned: x[i] has element i of each of them. */
+/* Loads squares of rows that are `row` elements apart, transposed: x[i] has element i of each
+ * row. */
 #if LANES == 16
 
-/* Vectors are loaded in parts, from rows such that less is left to turn: loads that keep the other parts take turns with
- * shuffles, which one port alone does. Halves of f32, as loads of quarters would be too many. */
+/* Vectors are loaded in parts, from rows such that less is left to transpose: partial loads
+ * alternate with shuffles, which only one port executes. f32 uses halves, because quarters would
+ * need too many loads. */
 INLINE __m512 load_halves(const float *from, int64_t apart)
 {
     const __m512d v = _mm512_castpd256_pd512((__m256d)_mm256_loadu_ps(from));
     return (__m512)_mm512_insertf64x4(v, (__m256d)_mm256_loadu_ps(from + apart), 1);
 }
 
-/* Four elements each of 8 rows: those of element i in quarters 0 and 2, of element i + 4 in 1 and 3. */
+/* Four elements of each of 8 rows: element i in quarters 0 and 2, element i + 4 in quarters 1 and
+ * 3. */
 INLINE void load_turned_halves(const float *from, int64_t row, __m512 *x)
 {
     __m512 v[4];
