@@ -5,32 +5,32 @@
 
 #include <math.h>
 
-/* Of units whose forms are kept together. */
+/* Maximum bytes of the units whose packed forms are kept at the same time. */
 enum { WAVE_BYTES = 64 << 20 };
 
 enum { ROWS = TNI_AT_BACK_ROWS, KEYS = TNI_AT_BACK_KEYS };
 
-/* Blocks of rows that a block of keys meets in a round: more than one, so that keys stay in the cache, where rows
- * are enough for several rounds. */
+/* Blocks of rows that a block of keys is combined with in a round: more than one, so that keys stay
+ * in the cache, if there are enough rows for several rounds. */
 enum { TOGETHER_MOST = 4, ROUNDS = 8 };
 
-/* Where things of a unit lie, in bytes from its first; those of a thread follow those of all units. */
+/* Offsets in bytes within the memory of a unit. The memory of the threads follows that of all
+ * units. */
 typedef struct scheme {
     int64_t row_blocks, key_blocks;
     int64_t together, bundles;         /* row blocks of a bundle, and bundles */
-    int64_t size_row, value_row;       /* bytes of a row as `take` leaves it  */
-    int64_t sums_row, value_sums_row;  /* elements of a row of sums           */
-    int64_t size_turned, value_turned; /* bytes of a turned panel             */
-    int64_t rows_panel, keys_panel;    /* bytes of a panel of lines           */
+    int64_t size_row, value_row;       /* bytes of a row as written by `take` */
+    int64_t sums_row, value_sums_row;  /* elements of a row of sums */
+    int64_t size_turned, value_turned; /* bytes of a transposed panel */
+    int64_t rows_panel, keys_panel;    /* bytes of a panel of lines */
     int64_t k, v, k_lines;
     int64_t q_turned, q_lines, dout_turned, dout_lines;
     int64_t less, delta;
-    int64_t blind_rows; /* of each block of rows: whether one of them saw nothing     */
-    int64_t nonfinite_rows,
-        nonfinite_keys; /* of each block: whether some of Q or dout is, some of K */
+    int64_t blind_rows; /* of each block of rows: whether one of them saw nothing */
+    int64_t nonfinite_rows, nonfinite_keys; /* of each block: not finite in Q or dout; in K */
     int64_t dq, dk, dv;
-    int64_t unit;                     /* bytes of one                        */
-    int64_t slopes, bias, keep, room; /* of a thread                         */
+    int64_t unit;                     /* bytes of a unit */
+    int64_t slopes, bias, keep, room; /* of a thread */
     int64_t desk;
     int64_t wave, slots, bytes;
 } scheme;
@@ -44,7 +44,7 @@ typedef struct crew {
     int64_t round;
 } crew;
 
-/* Takes so many bytes, in whole lines of the cache; returns where they begin. */
+/* Reserves `bytes` bytes, rounded up to whole cache lines; returns their offset. */
 static int64_t take(int64_t *end, int64_t bytes)
 {
     const int64_t begin = *end;
@@ -83,7 +83,7 @@ static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, schem
     out->dv = take(&out->unit, keys * out->value_sums_row * real);
 }
 
-/* False when the bytes cannot be counted. */
+/* Returns false if the number of bytes overflows. */
 static bool plan_make(const tni_at_back_set *set, const tni_at_problem *p, int32_t threads,
                       scheme *out)
 {
@@ -115,7 +115,8 @@ static char *unit_at(const crew *c, int64_t index)
     return c->units + index * c->plan->unit;
 }
 
-/* Panels of rows of the unit, or of keys, in both forms or in lines alone. */
+/* Packs panels of rows of the unit, or of keys, in both forms or only as lines. Returns whether all
+ * are finite. */
 static bool pack_forms(const crew *c, const char *const *from, int64_t count,
                        const tni_at_side *side, int64_t size, char *turned, char *lines,
                        int64_t panel, char *room)
@@ -149,7 +150,7 @@ static void set_real(const crew *c, char *to, int64_t index, double value)
         ((float *)(void *)to)[index] = (float)value;
 }
 
-/* Whether a number of the set's real is -infinity. */
+/* Whether a number of the set's real type is -infinity. */
 static bool is_nothing(const crew *c, const char *from, int64_t index)
 {
     return c->set->real == sizeof(double)
@@ -157,8 +158,9 @@ static bool is_nothing(const crew *c, const char *from, int64_t index)
                : ((const float *)(const void *)from)[index] == -INFINITY;
 }
 
-/* Of some rows, and behind the last, up to a whole panel, of such that see nothing. Returns whether one of the rows is
- * blind: its lse is -infinity, as it saw no key or its scores were all -infinity. It has part in no gradient. */
+/* Sets `less` and `delta` of some rows; padding rows, up to a whole panel, are set as rows that see
+ * nothing. Returns whether one of the rows is blind: its lse is -infinity, because it saw no key or
+ * all its scores were -infinity. A blind row contributes to no gradient. */
 static bool begin_sums(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
                        char *less, char *delta)
 {
@@ -237,22 +239,22 @@ static void begin_item(void *user, int64_t item, int64_t slot)
         begin_keys(c, &unit, block - c->plan->row_blocks, unit_at(c, item / blocks), room);
 }
 
-/* Of some keys and all rows of a step, numbers of a row at a time, key by key. */
+/* Some keys with all rows of a step. */
 typedef struct sheet {
     const crew *crew;
     const tni_at_unit *unit;
     int64_t row, rows, key, keys;
-    const char *less; /* of the rows            */
-    bool blind;       /* some of the rows are   */
+    const char *less; /* of the rows */
+    bool blind;       /* some of the rows are blind */
 } sheet;
 
-/* A row's bias, of the set's real. */
+/* The bias of a row, in the set's real type. */
 typedef union row_bias {
     double f64[TNI_AT_BACK_KEYS];
     float f32[TNI_AT_BACK_KEYS];
 } row_bias;
 
-/* Of row r: -infinity for all keys where it is blind. */
+/* Reads the bias of row r: -infinity for all keys if the row is blind. */
 static void read_bias(const sheet *s, int64_t r, row_bias *out)
 {
     const crew *c = s->crew;
@@ -266,7 +268,7 @@ static void read_bias(const sheet *s, int64_t r, row_bias *out)
     }
 }
 
-/* A bias, turned. Rows behind the last see nothing without one. */
+/* Writes the bias transposed. Padding rows get 0: they see nothing anyway. */
 static void fill_bias(const sheet *s, char *to)
 {
     const crew *c = s->crew;
@@ -295,7 +297,7 @@ static void fill_keep(const sheet *s, char *to)
     }
 }
 
-/* Whether something is added to scores, or some pairs have no part. */
+/* Whether something is added to scores, or some pairs are excluded. */
 static bool has_bias(const sheet *s)
 {
     const tni_at_problem *p = s->crew->problem;
@@ -303,7 +305,7 @@ static bool has_bias(const sheet *s)
            !tni_at_all_seen(p, s->unit, s->row, s->rows, s->key, s->keys);
 }
 
-/* Keys `key` and on of a block, a panel of them, with the step's rows. */
+/* Combines a panel of keys of a block with the rows of the step. */
 static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *unit, char *desk,
                        int64_t first)
 {
@@ -327,7 +329,7 @@ static void keys_panel(const crew *c, tni_at_back *step, const sheet *s, char *u
     c->set->keys_step(step);
 }
 
-/* dq of the sheet's rows `at` to at + rows - 1, from its keys `from` to `to`. */
+/* Adds to dq of the sheet's rows `at` to at + rows - 1, from its keys `from` to `to`. */
 static void add_dq_run(const crew *c, const sheet *s, char *unit, const char *desk, int64_t at,
                        int64_t rows, int64_t from, int64_t to)
 {
@@ -345,7 +347,7 @@ static void add_dq_run(const crew *c, const sheet *s, char *unit, const char *de
     c->set->rows_step(&step);
 }
 
-/* dq of the sheet's rows, a panel at a time. */
+/* Adds to dq of the sheet's rows, a panel at a time. */
 static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk)
 {
     const int64_t count = parts(s->rows, c->set->rows);
@@ -355,8 +357,8 @@ static void add_dq(const crew *c, const sheet *s, char *unit, const char *desk)
     }
 }
 
-/* The same, to the bit, where some keys are not finite: each row by itself, from one run of keys that it sees to the
- * next. */
+/* As add_dq, with the same bits, if some keys are not finite: each row separately, one run of
+ * visible keys after the other. */
 static void add_dq_seen(const crew *c, const sheet *s, char *unit, const char *desk)
 {
     for (int64_t r = 0; r < s->rows; r++) {
@@ -372,7 +374,7 @@ static void add_dq_seen(const crew *c, const sheet *s, char *unit, const char *d
     }
 }
 
-/* A block of keys meets a block of rows. */
+/* Combines a block of keys with a block of rows. */
 static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int64_t row_block,
                  char *memory, char *desk)
 {
@@ -469,7 +471,7 @@ uint64_t tni_at_backward_workspace(const tni_at_back_set *set, const tn_op *op, 
 {
     tni_at_problem problem;
     scheme plan;
-    uint64_t bytes = 0; /* enough for fewer threads too */
+    uint64_t bytes = 0; /* also enough for fewer threads */
     tni_at_read(op, NULL, &problem);
     for (int32_t n = threads > 1 ? threads : 1; n > 0; n--) {
         if (!plan_make(set, &problem, n, &plan))

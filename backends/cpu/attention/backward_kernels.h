@@ -1,46 +1,47 @@
-/* What an instruction set has for attention-backward of one dtype. What does not depend on either is in
- * backward.c. With `keep` 1 / (1 - dropout), or 0 for what was dropped, and keys as rows:
+/* The kernels of an instruction set for attention-backward of one dtype. The parts that depend on
+ * neither are in backward.c. With `keep` = 1 / (1 - dropout), or 0 for dropped weights, and keys as
+ * rows:
  *
  *     weight = exp(score - lse)
  *     slope  = weight (keep v . dout - delta), times that of the softcap      delta = dout . out
  *     dv += keep weight dout        dk += slope q        dq += slope k
  *
- * where dk and dq lack the scale, which they get at the end. */
+ * dk and dq are multiplied by the scale at the end. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_BACKWARD_KERNELS_H
 #define TENON_BACKENDS_CPU_ATTENTION_BACKWARD_KERNELS_H
 
 #include "kernels.h"
 
-/* Most rows and keys that meet at a time. */
+/* Maximum rows and keys that are combined at a time. */
 enum { TNI_AT_BACK_ROWS = 128, TNI_AT_BACK_KEYS = 256 };
 
-/* Elements from a key's slopes to the next one's: rows do not share sets of the cache. */
+/* Elements from a key's slopes to the next key's, chosen so that rows do not share sets of the
+ * cache. */
 enum { TNI_AT_SLOPE_ROW = TNI_AT_BACK_ROWS + 16 };
 
-/* Some keys with some rows. All numbers but K and V have been read from rows `row` and on of the unit. */
+/* Some keys with some rows. All data but K and V are of rows `row` and on of the unit. A bias of
+ * -infinity excludes a pair from all gradients; rows that saw nothing have it for all keys. */
 typedef struct tni_at_back {
     const tni_at_problem *problem;
-    int64_t rows;                       /* of the unit, at most TNI_AT_BACK_ROWS        */
-    int64_t keys;                       /* at most set->rows                            */
-    const char *k, *v;                  /* rows, as `take` leaves them                  */
-    const char *q_turned, *dout_turned; /* panels of columns                            */
-    const char *q_lines, *dout_lines;   /* the first panel of columns                   */
-    int64_t rows_panel;                 /* bytes from one of those to the next          */
+    int64_t rows;                       /* of the unit, at most TNI_AT_BACK_ROWS */
+    int64_t keys;                       /* at most set->rows */
+    const char *k, *v;                  /* rows, as written by `take` */
+    const char *q_turned, *dout_turned; /* transposed panels of columns */
+    const char *q_lines, *dout_lines;   /* the first panel of columns */
+    int64_t rows_panel;                 /* bytes from one panel to the next */
     const void *less, *delta;           /* of each row, in whole panels: -lse, and delta */
-    const void *bias, *keep;            /* of keys, TNI_AT_SLOPE_ROW apart; or NULL. A bias of
-                                           -infinity, which rows that saw nothing have for all keys:
-                                           the pair has part in no gradient             */
-    bool nonfinite;                     /* some of q or dout is not finite              */
-    void *slopes;                       /* of keys, TNI_AT_SLOPE_ROW apart: written     */
-    void *dk, *dv;                      /* rows of keys: added to                       */
-    int64_t dk_row, dv_row;             /* elements from row to row                     */
-    char *room;                         /* set->room bytes                              */
+    const void *bias, *keep;            /* per key, TNI_AT_SLOPE_ROW apart; or NULL */
+    bool nonfinite;                     /* some of q or dout is not finite */
+    void *slopes;                       /* output, per key, TNI_AT_SLOPE_ROW apart */
+    void *dk, *dv;                      /* rows of keys: added to */
+    int64_t dk_row, dv_row;             /* elements from row to row */
+    char *room;                         /* set->room bytes */
 } tni_at_back;
 
-/* Some rows, from slopes and keys: dq. */
+/* Computes dq of some rows, from slopes and keys. */
 typedef struct tni_at_back_rows {
     int64_t rows, keys, size;
-    const void *slopes; /* of the first key and row               */
+    const void *slopes; /* at the first key and row */
     const char *k_lines;
     int64_t k_panel;
     void *dq;
@@ -54,21 +55,21 @@ typedef struct tni_at_back_begin {
 } tni_at_back_begin;
 
 typedef struct tni_at_back_set {
-    int32_t rows;    /* of A's panels, at most    */
-    int32_t columns; /* of B's                    */
-    int32_t real;    /* bytes of a number         */
+    int32_t rows;    /* maximum, of A's panels */
+    int32_t columns; /* of B's panels */
+    int32_t real;    /* bytes of the real type */
     int64_t room;
-    int64_t room_more;            /* for each element of rows that are packed, and 32 */
-    int64_t (*row)(int64_t size); /* bytes of a row as `take` leaves it               */
+    int64_t room_more;            /* per element of packed rows, plus 32 */
+    int64_t (*row)(int64_t size); /* bytes of a row as written by `take` */
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
-    /* Both of tni_at_pack's forms, each by itself; the second says whether all is finite. */
+    /* Write the two forms of tni_at_pack; `lines` returns whether all elements are finite. */
     void (*turn)(const tni_at_pack *job);
     bool (*lines)(const tni_at_pack *job);
-    /* `less` and `delta` of a row, from those of out and dout, of `size` elements so many bytes apart, and lse. */
+    /* Computes `less` (-lse) and `delta` of a row, from its out, dout and lse. */
     void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);
     void (*keys_step)(const tni_at_back *step);
     void (*rows_step)(const tni_at_back_rows *step);
-    /* A row of sums times `by` to where it belongs. */
+    /* Writes a row of sums times `by` to its destination. */
     void (*write)(const void *sums, double by, int64_t size, char *to, int64_t step);
 } tni_at_back_set;
 

@@ -1,13 +1,15 @@
-/* Of a family: steps of attention-backward. Vectors are of rows, so keys are what a tile has rows of. */
+/* Of a family: steps of attention-backward. The lanes of a vector are rows, so the rows of a tile
+ * are keys. */
 
-/* What all pairs of a step have in common, and the next vector of rows. */
+/* Data shared by all pairs of a step, and the next vector of rows. */
 typedef struct F(back) {
     NUMBERS is;
     const REAL *less, *delta, *bias, *keep;
 } F(back);
 
-/* Products s = k . q and p = v . dout become a weight, 0 where it was dropped, and a slope. Where there is a bias, what
- * is not seen has 0 for both. Neither 0 depends on what s, p and lse are. */
+/* Turns the products s = k . q and p = v . dout into a weight (0 if it was dropped) and a slope.
+ * With a bias, both are 0 for a pair that is not visible. These zeros do not depend on the values
+ * of s, p and lse. */
 INLINE void F(back_pair)(const F(back) * b, int64_t i, VECTOR *s, VECTOR *p)
 {
     const VECTOR nothing = F(splat)(-(REAL)INFINITY), zero = {0};
@@ -38,7 +40,7 @@ INLINE void F(back_pair)(const F(back) * b, int64_t i, VECTOR *s, VECTOR *p)
     *p = slope;
 }
 
-/* Scores become weights, and products of values slopes, of one key. */
+/* Turns scores into weights, and products of values into slopes, for one key. */
 static void F(back_row)(const F(back) * b, int64_t rows, REAL *scores, const REAL *products,
                         REAL *slopes)
 {
@@ -50,7 +52,7 @@ static void F(back_row)(const F(back) * b, int64_t rows, REAL *scores, const REA
     }
 }
 
-/* The products of some keys' rows with all panels of rows of the unit. */
+/* Products of the rows of some keys with all panels of rows of the unit. */
 static void F(back_products)(const char *from, int64_t size, const char *turned, int64_t keys,
                              int64_t rows, REAL *to)
 {
@@ -67,7 +69,7 @@ static void F(back_products)(const char *from, int64_t size, const char *turned,
     }
 }
 
-/* to += a lines, of keys by rows. */
+/* to += a lines; `a` is keys by rows. */
 static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *lines, int64_t panel,
                         int64_t columns, REAL *to, int64_t to_row)
 {
@@ -88,8 +90,9 @@ static void F(back_add)(const REAL *a, int64_t keys, int64_t rows, const char *l
     }
 }
 
-/* The same, to the bit, where some of the lines are not finite: each key by itself, from one run of rows that it counts
- * for to the next. If `kept` is not NULL, a key does not count for the rows whose weight dropout dropped. */
+/* As back_add, with the same bits, if some of the lines are not finite: each key separately, one
+ * run of rows that it counts for after the other. If `kept` is not NULL, a key does not count for
+ * rows whose weight dropout dropped. */
 static void F(back_add_counted)(const tni_at_back *s, const REAL *a, const REAL *kept,
                                 const char *lines, int64_t columns, REAL *to, int64_t to_row)
 {

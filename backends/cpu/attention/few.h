@@ -1,9 +1,10 @@
-/* Of a family: few rows, with keys and values as they lie in memory. Elements of their rows are together, and are
- * of the dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats that are widened
- * to f32. */
+/* Of a family: few rows, with keys and values read in place. Elements of their rows are contiguous
+ * and have dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats
+ * that are widened to f32. */
 
-/* Memory gives more from several places at once than from one: keys of a step are so many runs, of each of which the
- * next one is read in turn; those that are left over come last. Of keys there are as many runs as lanes. */
+/* Memory bandwidth is higher with several streams than with one: values of a step are read as RUNS
+ * runs of keys, one key of each run in turn; remaining keys come last. For K, there are as many
+ * runs as lanes. */
 enum { F(RUNS) = 8 };
 
 INLINE int64_t F(few_bytes)(const tn_dtype form)
@@ -11,7 +12,7 @@ INLINE int64_t F(few_bytes)(const tn_dtype form)
     return (int64_t)(form >> 8 & 255) / 8;
 }
 
-/* A vector of a row's elements, the first of which is `at`. */
+/* Loads a vector of a row's elements, starting at element `at`. */
 INLINE VECTOR F(few_load)(const tn_dtype form, const char *row, int64_t at)
 {
 #if defined(ATTENTION_F32)
@@ -23,7 +24,7 @@ INLINE VECTOR F(few_load)(const tn_dtype form, const char *row, int64_t at)
     return F(load)(row + at * F(few_bytes)(form));
 }
 
-/* The first n of them, or all, and zeros. */
+/* Loads the first n of them, or all, padded with zeros. */
 INLINE VECTOR F(few_part)(const tn_dtype form, const char *row, int64_t at, int64_t n)
 {
     if (n >= WIDTH)
@@ -35,7 +36,7 @@ INLINE VECTOR F(few_part)(const tn_dtype form, const char *row, int64_t at, int6
     return F(few_load)(form, some, 0);
 }
 
-/* Scores of one row and WIDTH keys or fewer. */
+/* Scores of one row and at most WIDTH keys. */
 INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *const *k, int64_t keys,
                             int64_t size)
 {
@@ -59,7 +60,7 @@ INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *cons
     return all;
 }
 
-/* Rows and vectors of columns that are summed together: about half of what registers hold. */
+/* Rows and vectors of columns that are summed together: about half of the registers. */
 #if LANES == 16
 #define FEW_ROWS 4
 #else
@@ -67,7 +68,7 @@ INLINE VECTOR F(few_scores)(const tn_dtype form, const REAL *q, const char *cons
 #endif
 #define FEW_SUMS (4 * FEW_ROWS)
 
-/* The key after j, which is the n-th that is read, in the order of runs. */
+/* The key after j, which is the n-th to be read, in the order of the runs. */
 INLINE int64_t F(few_next)(int64_t keys, int64_t n, int64_t j)
 {
     const int64_t run = keys / F(RUNS), whole = run * F(RUNS);
@@ -76,8 +77,9 @@ INLINE int64_t F(few_next)(int64_t keys, int64_t n, int64_t j)
     return j + run < whole ? j + run : j + run - whole + 1;
 }
 
-/* Values of `rows` rows in `vectors` vectors of columns, both constants; unless that is `whole`, in as many as
- * there are. Sums over all keys, or only over the `counted` ones if that is not NULL (also a constant). */
+/* Adds the values of `rows` rows in `vectors` vectors of columns, both constants; unless `whole`,
+ * only in the columns that exist. Sums over all keys, or only over the `counted` ones if that is
+ * not NULL (also a constant). */
 SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
                             const REAL *shrink, int64_t row, int64_t column, const int rows,
                             const int vectors, const bool whole, const uint8_t *counted)
@@ -114,7 +116,7 @@ SPECIAL void F(few_columns)(const tn_dtype form, const tni_at_step *s, const REA
             F(store)(to + r * s->state.value_row + v * WIDTH, sum[r][v]);
 }
 
-/* `some`, a constant: keys may not count for each row. */
+/* `some`, a constant: some keys may not count for a row. */
 SPECIAL void F(few_rows)(const tn_dtype form, const tni_at_step *s, const REAL *weights,
                          const REAL *shrink, int64_t row, const int rows, const int vectors,
                          const bool some)
@@ -145,7 +147,7 @@ SPECIAL void F(few_values)(const tn_dtype form, const tni_at_step *s, const REAL
         F(few_rows)(form, s, weights, shrink, row, 1, 8, some);
 }
 
-/* -infinity behind the last key, up to whole pairs of vectors. */
+/* Pads with -infinity after the last key, up to whole pairs of vectors. */
 static void F(few_pad)(REAL *row, int64_t keys)
 {
     const int64_t whole = (keys + COLUMNS - 1) / COLUMNS * COLUMNS;
@@ -153,7 +155,7 @@ static void F(few_pad)(REAL *row, int64_t keys)
         row[j] = -(REAL)INFINITY;
 }
 
-/* Scores of all rows and `count` keys, WIDTH at most: `first` and on, `step` apart. */
+/* Scores of all rows and `count` keys, at most WIDTH: from `first` on, `step` apart. */
 INLINE void F(few_score)(const tn_dtype form, const tni_at_step *s, int64_t first, int64_t step,
                          int64_t count)
 {
@@ -171,7 +173,8 @@ INLINE void F(few_score)(const tn_dtype form, const tni_at_step *s, int64_t firs
     }
 }
 
-/* few_values where keys may not count for each row, with registers of its own. */
+/* few_values for the case that some keys do not count for a row. Not inlined, so that it has its
+ * own register allocation. */
 typedef void F(few_counted)(const tni_at_step *step, const REAL *weights, const REAL *shrink);
 
 SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step,

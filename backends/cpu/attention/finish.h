@@ -1,13 +1,13 @@
-/* Of a family: from what rows have come to, to out and lse. */
+/* Of a family: the epilogue, from the state of rows to out and lse. */
 
-/* What a row has come to, with its sink as one more weight; in natural measure. */
+/* Totals of a row, with its sink as one more weight; scores in natural units. */
 typedef struct F(account) {
-    double greatest; /* score                                            */
-    double shrink;   /* of what was summed before the sink was looked at */
-    double sum;      /* of the weights                                   */
+    double greatest; /* score */
+    double shrink;   /* factor for the sums made before the sink was added */
+    double sum;      /* of the weights */
 } F(account);
 
-/* A score of which the measure of weights would be infinite is the greatest there is in both. */
+/* Converts to natural units. A score that saturated in the units of weights is left as it is. */
 static double F(natural)(double most)
 {
     return most >= (double)MOST || most <= -(double)MOST ? most : most / UNIT;
@@ -23,14 +23,14 @@ static F(account) F(account_of)(double sink, double most, double sum)
     return (F(account)){greatest, shrink, sum * shrink + exp(sink - greatest)};
 }
 
-/* Any NaN becomes one and the same: which of several goes on depends on the order of an instruction's operands, and so
- * on the height of a tile. */
+/* Replaces any NaN by the same one: which of several NaNs propagates depends on the order of an
+ * instruction's operands, and so on the height of a tile. */
 INLINE VECTOR F(one_nan)(VECTOR v)
 {
     return F(choose)(v == v, v, F(splat)((REAL)NAN));
 }
 
-/* Elements first to first + n of a row, at most a vector. */
+/* Stores elements first to first + n of a row, at most a vector. */
 INLINE void F(row_put)(VECTOR v, char *row, int64_t step, int64_t first, int64_t n)
 {
     char *at = row + first * step;

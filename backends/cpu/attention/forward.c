@@ -6,23 +6,23 @@
 #include "share.h"
 #include "split.h"
 
-/* Units that are packed together, and what their rows' tasks share. */
+/* Units that are packed together, and the data shared by the tasks of their rows. */
 typedef struct crew {
     const tni_at_set *set;
     const tni_at_problem *problem;
     const tni_at_layout *layout;
     char *packed; /* of the first unit of the wave */
-    char *tasks;  /* room of each slot */
+    char *tasks;  /* memory of each slot */
     int64_t first;
 } crew;
 
-/* Where a unit's panels are, or its V. */
+/* The panels of a unit; `v` is V itself if it is not packed. */
 typedef struct panels {
     char *k, *v;
-    uint8_t *nonfinite; /* of each panel of keys: whether some values of its are */
+    uint8_t *nonfinite; /* of each panel of keys: whether some of its values are not finite */
 } panels;
 
-/* A slot's room. */
+/* The memory of a slot. */
 typedef struct desk {
     char *q;
     char *room;
@@ -50,7 +50,7 @@ static desk desk_at(const tni_at_layout *l, char *memory)
     return d;
 }
 
-/* Panels `first` to `end` of a unit's keys. */
+/* Packs panels `first` to `end` of a unit's keys. */
 static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, int64_t end,
                         const panels *to, char *room)
 {
@@ -70,7 +70,7 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
         int64_t to_key = least(key + c->set->keys, unit->to);
         tni_at_keys(p, unit, &p->k, from, to_key - from, k + (from - key));
         tni_at_keys(p, unit, &p->v, from, to_key - from, v + (from - key));
-        for (int64_t n = 0; n < from - key; n++) { /* not seen, but before one that is */
+        for (int64_t n = 0; n < from - key; n++) { /* not visible: any key will do */
             k[n] = k[from - key];
             v[n] = v[from - key];
         }
@@ -90,7 +90,7 @@ static bool any_set(const uint8_t *flags, int64_t count)
     return false;
 }
 
-/* The step's rows through the keys of a block that any of them sees. */
+/* Processes the step's rows with the keys of a block that any of them sees. */
 static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, const panels *at,
                        const desk *d)
 {
@@ -121,7 +121,7 @@ static void take_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64
     c->set->take(from, c->problem->q.element, c->problem->at->size, rows, to);
 }
 
-/* Some rows of a unit, whose keys are packed: panels of them are about as high as each other. */
+/* Some rows of a unit whose keys are packed, split into panels of about equal height. */
 typedef struct stack {
     const crew *crew;
     const tni_at_unit *unit;
@@ -132,14 +132,14 @@ typedef struct stack {
     const char *q;
 } stack;
 
-/* Where panel n of a stack begins. */
+/* First row of panel n of a stack. */
 static int64_t panel_row(const stack *k, int64_t n)
 {
     const int64_t whole = k->crew->set->whole;
     return least((k->rows + whole - 1) / whole * n / k->count * whole, k->rows);
 }
 
-/* A step of panel n. */
+/* The step of panel n. */
 static tni_at_step panel_step(const stack *k, int64_t n)
 {
     const tni_at_layout *l = k->crew->layout;
@@ -160,7 +160,7 @@ static tni_at_step panel_step(const stack *k, int64_t n)
                                    .value_row = l->value_row}};
 }
 
-/* All panels through a block of keys. */
+/* Processes all panels with a block of keys. */
 static void through_block(const stack *k, int64_t key)
 {
     for (int64_t n = 0; n < k->count; n++) {
@@ -223,7 +223,7 @@ static void pack_item(void *user, int64_t item, int64_t slot)
                 desk_at(l, c->tasks + slot * l->slot).room);
 }
 
-/* Computes some rows of a unit: the last ones first, as those see the most keys. */
+/* Computes some rows of a unit: the last ones first, because they see the most keys. */
 static void rows_item(void *user, int64_t item, int64_t slot)
 {
     const crew *c = user;
@@ -239,7 +239,7 @@ static void rows_item(void *user, int64_t item, int64_t slot)
     compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
 
-/* A whole unit, whose panels lie behind the desk. */
+/* Computes a whole unit, whose panels are after the desk. */
 static void unit_item(void *user, int64_t item, int64_t slot)
 {
     const crew *c = user;
@@ -281,7 +281,7 @@ uint64_t tni_at_forward_workspace(const tni_at_set *set, const tn_op *op, int32_
     tni_at_problem problem;
     tni_at_layout layout;
     tni_at_read(op, NULL, &problem);
-    uint64_t packed = 0; /* enough for fewer threads too */
+    uint64_t packed = 0; /* also enough for fewer threads */
     for (int32_t n = threads > 1 ? threads : 1; n > 0; n--) {
         if (!tni_at_layout_make(set, &problem, n, &layout))
             return UINT64_MAX;

@@ -4,9 +4,10 @@
 
 #include <math.h>
 
-/* Bytes of the panels of a unit that a task packs for itself, and of all units that are packed together. */
+/* Maximum bytes of the panels of a unit that a task packs for itself, and of all units that are
+ * packed together. */
 enum { ALONE_BYTES = 1 << 20, WAVE_BYTES = 32 << 20 };
-/* Tasks that each thread should have; bytes that a task packs. */
+/* Tasks per thread; bytes that a task packs. */
 enum { TASKS_OF_A_THREAD = 4, PIECE_BYTES = 128 << 10 };
 
 int64_t tni_at_block(const tni_at_set *set, const tni_at_problem *p, int64_t cache)
@@ -39,14 +40,16 @@ void tni_at_state_clear(const tni_at_set *set, int64_t rows, const tni_at_state 
     memset(state->values, 0, (size_t)(rows * state->value_row * set->real));
 }
 
-/* Rows one behind the other are read where they are, when each is a row of Q. */
+/* Q is read in place if its rows are contiguous and follow each other, and each row of the unit is
+ * a row of Q. */
 static bool q_stays(const tni_at_set *set, const tni_at_problem *p)
 {
     return set->in_place && p->sharers == 1 && p->q.element == p->q.size &&
            p->q.row == p->at->size * p->q.size;
 }
 
-/* Values too, in whole vectors, when no weight is 0 but for its score: those need not be finite. */
+/* V is read in place too, in whole vectors, if weights are 0 only because of their scores: then its
+ * values need not be finite. */
 static bool v_stays(const tni_at_set *set, const tni_at_problem *p)
 {
     const tn_attention_op *at = p->at;
@@ -62,7 +65,7 @@ static void lay_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_la
     out->k_panel = set->k_panel(at->size);
     out->k_bytes = panels * out->k_panel;
     out->v_line = set->v_line;
-    out->v_panel = panels * set->keys * set->v_line + 64; /* next to each other they share sets */
+    out->v_panel = panels * set->keys * set->v_line + 64; /* avoids sharing cache sets */
     out->v_bytes = parts(at->value_size, set->columns) * out->v_panel;
     if (v_stays(set, p)) {
         out->v_line = p->v.row;
@@ -87,8 +90,8 @@ static void lay_desk(const tni_at_set *set, const tni_at_problem *p, tni_at_layo
                                    &out->value_row);
 }
 
-/* Rows of a task: many, as keys and values come from farther away than rows; fewer when there are not tasks
- * enough for the threads. */
+/* Rows of a task: many, because keys and values come from farther away than rows; fewer if there
+ * are not enough tasks for the threads. */
 static void cut_rows(const tni_at_set *set, const tni_at_problem *p, int32_t threads,
                      tni_at_layout *out)
 {

@@ -1,24 +1,24 @@
-/* Attention of 16-bit floats: what instruction sets have for it.
+/* Attention of 16-bit floats: the kernels of the instruction sets.
  *
- * AMX, and AVX-512 with dot products of pairs, multiply bf16 as it is: scores and sums are f32, weights are
- * rounded to bf16. All else is widened to f32 and computed as f32 is. */
+ * AMX, and AVX-512 with dot products of pairs, multiply bf16 directly: scores and sums are f32,
+ * weights are rounded to bf16. All others widen to f32 and compute as f32. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_H
 
 #include "backward_kernels.h"
 
-enum { TNI_AT_LOW_SIZE = 512 }; /* most elements of a row that is widened; whole vectors */
+enum { TNI_AT_LOW_SIZE = 512 }; /* maximum elements of a row that is widened; whole vectors */
 
-/* Instead of what a set of f32 has, for rows of another dtype. */
+/* Functions that replace those of a set of f32, for rows of another dtype. */
 typedef struct tni_at_half {
     void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     bool (*pack)(const tni_at_pack *job);
     void (*finish)(const tni_at_step *step);
-    /* Rows of at most TNI_AT_LOW_SIZE elements, `step` bytes apart where they are of 16 bits; of f32 there is room
-     * for whole vectors. */
+    /* Rows of at most TNI_AT_LOW_SIZE elements. The 16-bit elements are `step` bytes apart; the f32
+     * side must have space for whole vectors. */
     void (*widen)(const char *from, int64_t step, int64_t size, float *to);
     void (*narrow)(const float *from, int64_t size, char *to, int64_t step);
-    /* Of attention-backward: as take, and what goes by the same names. */
+    /* For attention-backward: the functions of the same names in tni_at_back_set. */
     void (*turn)(const tni_at_pack *job);
     bool (*lines)(const tni_at_pack *job);
     void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);
@@ -33,7 +33,7 @@ TNI_AT_LOW_DECLARE_(avx2)
 TNI_AT_LOW_DECLARE_(avx512)
 #undef TNI_AT_LOW_DECLARE_
 
-/* What few rows are computed by is not theirs: see rows_low.c. */
+/* They have no kernels for few rows: see rows_low.c. */
 extern const tni_at_set tni_at_bf16_avx512_bf16;
 extern const tni_at_set tni_at_bf16_amx;
 

@@ -1,5 +1,5 @@
-/* Squares multiplied in AMX's registers: two of each factor, four of sums. Registers belong to a thread, which
- * begins and ends with them. */
+/* Multiplies squares in AMX tile registers: two of each factor, four of sums. The registers are per
+ * thread, which must call begin() and end(). */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_AMX_H
 
@@ -18,7 +18,7 @@ static void end(void)
     _tile_release();
 }
 
-/* a has rows of 64 bytes, b lines of 32 pairs. */
+/* `a` has rows of 64 bytes, `b` has lines of 32 pairs. */
 INLINE void multiply_square(const char *a, const char *b)
 {
     settle(b);

@@ -1,5 +1,5 @@
-/* Squares multiplied by dot products of pairs: eight rows of the one factor by two vectors of the other at a time,
- * in registers. A piece of work is all that goes into the same sums. */
+/* Multiplies squares by dot products of pairs: eight rows of one factor by two vectors of the other
+ * at a time, in registers. A piece of work is everything that goes into the same sums. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_DOT_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_DOT_H
 
@@ -7,7 +7,7 @@
 
 enum { HEIGHT = 8 };
 
-/* HEIGHT rows of sums, of the products of squares one behind the other. */
+/* HEIGHT rows of sums, from the products of consecutive squares. */
 INLINE void multiply_rows(const char *a, const char *b, int64_t squares_left, float *to)
 {
     vf sum[HEIGHT][2];

@@ -1,10 +1,10 @@
-/* From what rows of bf16 have come to, to out and lse. */
+/* Epilogue of bf16: from the state of rows to out and lse. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_FINISH_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_FINISH_H
 
 #include "low_items.h"
 
-/* What a row's values are divided by, 0: nothing counts; and its lse. */
+/* Returns the divisor of a row's values, or 0 if no key counts; and its lse. */
 static double divisor(const tni_at_problem *p, double sink, double most, double sum,
                       double *out_lse)
 {
@@ -14,8 +14,7 @@ static double divisor(const tni_at_problem *p, double sink, double most, double 
         return 0;
     if (most == nothing)
         most = 0;
-    else if (most < (double)FLT_MAX &&
-             most > -(double)FLT_MAX) /* else it is the greatest in both */
+    else if (most < (double)FLT_MAX && most > -(double)FLT_MAX) /* else it saturated */
         most /= LOG2_E;
     const double greatest = sink > most ? sink : most, shrink = exp(most - greatest);
     const double all = sink == nothing ? sum : sum * shrink + exp(sink - greatest);
@@ -24,13 +23,13 @@ static double divisor(const tni_at_problem *p, double sink, double most, double 
     return all / shrink;
 }
 
-/* Any NaN becomes one and the same, as in finish.h. */
+/* Replaces any NaN by the same one, as in finish.h. */
 INLINE vf one_nan(vf v)
 {
     return choose_f32(v == v, v, splat_f32(NAN));
 }
 
-/* Sixteen columns of a row, or the first n. */
+/* Writes sixteen columns of a row, or the first n. */
 static void write_columns(const tni_at_side *out, char *row, int64_t column, int64_t n, vf v)
 {
     const vh half = narrow_bf16(v);
@@ -39,7 +38,8 @@ static void write_columns(const tni_at_side *out, char *row, int64_t column, int
         memcpy(row + (column + i) * out->element, from + i * out->size, (size_t)out->size);
 }
 
-/* Sixteen rows or fewer, `by` what their values are multiplied by; below 0: they are 0, whatever their sums are. */
+/* Writes at most sixteen rows, multiplied by `by`; if that is below 0, writes 0 whatever the sums
+ * are. */
 static void write_rows(const tni_at_problem *p, char *const *to, int64_t rows, const float *values,
                        vf by)
 {

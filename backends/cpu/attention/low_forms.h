@@ -1,9 +1,9 @@
-/* Pairs of bf16, for products of 32 by 32 numbers over 32: the first factor has rows of 64 bytes, the second
- * has lines of pairs, of 32 columns each. A square of either is 2 KiB.
+/* Packed pairs of bf16, for products of 32 by 32 numbers over 32: the first factor has rows of 64
+ * bytes, the second has lines of pairs, of 32 columns each. A square of either is 2 KiB.
  *
  *     Q      of 32 rows, for each 32 elements: a line for each two elements, a pair for each row
  *     K      of 32 keys, for each 32 elements: a row for each key
- *     V      of each panel of 32 columns, of 32 keys: a row for each column, turned
+ *     V      of each panel of 32 columns, of 32 keys: a row for each column, transposed
  */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_FORMS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_FORMS_H
@@ -28,7 +28,7 @@ static int64_t k_panel(int64_t size)
     return squares(size) * (PANEL_KEYS / SIDE) * SQUARE_BYTES;
 }
 
-/* 32 elements of a row from `first` on, of which there are n; zeros behind them. */
+/* Loads 32 elements of a row from `first` on, of which n exist; the rest are zeros. */
 INLINE vu read_elements(const char *row, int64_t step, int64_t first, int64_t n)
 {
     if (step == 2)
@@ -40,7 +40,7 @@ INLINE vu read_elements(const char *row, int64_t step, int64_t first, int64_t n)
     return (vu)load_i32(room);
 }
 
-/* Rows become columns. */
+/* Transposes the square. */
 INLINE void turn(vu *x)
 {
     vf y[LANES];
@@ -49,7 +49,7 @@ INLINE void turn(vu *x)
     UNROLLED for (int i = 0; i < LANES; i++) x[i] = (vu)y[i];
 }
 
-/* The pairs of sixteen rows of Q, for 32 elements. */
+/* Packs the pairs of sixteen rows of Q, for 32 elements. */
 INLINE void take_square(const char *const *from, int64_t step, int64_t size, int64_t rows,
                         int64_t first, char *to)
 {
@@ -82,7 +82,7 @@ static void pack_keys(const tni_at_pack *job)
                                            : (vi){0});
 }
 
-/* Sixteen columns of a key; zeros where there is none. */
+/* Loads sixteen columns of a key; zeros for missing ones. */
 INLINE vu read_values(const tni_at_pack *job, int64_t key, int64_t column)
 {
     const int64_t n = job->value_size - column;
@@ -94,7 +94,8 @@ INLINE vu read_values(const tni_at_pack *job, int64_t key, int64_t column)
     return widen_u16((vh)_mm512_castsi512_si256((__m512i)x));
 }
 
-/* Sixteen columns of 32 keys, turned; 0 where a value is not finite. Returns which halves of pairs are not. */
+/* Packs sixteen columns of 32 keys, transposed; values that are not finite become 0. Returns a mask
+ * of the halves of pairs that were not finite. */
 INLINE __mmask32 pack_columns(const tni_at_pack *job, int64_t key, int64_t column, char *to)
 {
     const __m512i exponent = _mm512_set1_epi16(0x7f80);

@@ -1,5 +1,5 @@
-/* 16-bit floats as the kernels of f32 compute with them: rows are widened where they are read, and narrowed where
- * they are written. Before it: ISA. */
+/* 16-bit floats for the kernels of f32: rows are widened as they are read, and narrowed as they are
+ * written. The includer must define ISA. */
 #include "../kernels/block.h"
 #include "low.h"
 #include "sets.h"
@@ -15,7 +15,7 @@ INLINE vf widen(const tn_dtype dtype, const char *from)
     return dtype == TN_BF16 ? widen_bf16(load_u16(from)) : widen_f16(load_u16(from));
 }
 
-/* A row of `size` elements, at most TNI_AT_LOW_SIZE. */
+/* Widens a row of `size` elements, at most TNI_AT_LOW_SIZE. */
 INLINE void widen_row(const tn_dtype dtype, const char *from, int64_t step, int64_t size, float *to)
 {
     const int64_t whole_ones = step == 2 ? size / LANES * LANES : 0;
@@ -27,7 +27,8 @@ INLINE void widen_row(const tn_dtype dtype, const char *from, int64_t step, int6
     }
 }
 
-/* Rows one behind the other; where they are goes to out_at. Returns what lies behind them. */
+/* Widens rows into consecutive memory and stores their addresses in out_at. Returns the end of
+ * them. */
 INLINE float *widen_rows(const tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
                          int64_t rows, float *to, const char **out_at)
 {
@@ -69,7 +70,7 @@ INLINE void narrow_row(const tn_dtype dtype, const float *from, int64_t size, ch
     give_f32(&row, 0, size, from);
 }
 
-/* A row at a time goes to a room, but for out of f32. */
+/* Finishes one row at a time through a buffer, except for an out of f32. */
 static void finish(tn_dtype dtype, const tni_at_step *s)
 {
     _Alignas(64) float room[TNI_AT_LOW_SIZE];
@@ -93,7 +94,8 @@ static void finish(tn_dtype dtype, const tni_at_step *s)
     }
 }
 
-/* Rows of a pack's first kind are turned, those of its second are lines; each goes through the room. */
+/* `turn` transposes the k rows of a pack, `lines` writes its v rows as lines; both widen through
+ * job->room. */
 INLINE void turn(const tn_dtype dtype, const tni_at_pack *job)
 {
     const char *rows[TNI_AT_KEYS_MOST];

@@ -1,17 +1,18 @@
-/* The stations that items go through: scores are multiplied, become weights, and are multiplied with values. The
- * next item's scores and the last item's values are multiplied in pieces between the lines of this one's
- * weights, so that a processor with units of their own for products is busy with both.
+/* The pipeline of items: scores are multiplied, become weights, and are multiplied with values. The
+ * next item's scores and the last item's values are multiplied in pieces between the lines of the
+ * current item's weights, so that a processor with separate units for products keeps both busy.
  *
- * Before it: multiply_scores and multiply_values, of `work`, for a square more. */
+ * The includer must define multiply_scores and multiply_values, each of which does one more square
+ * of `work`. */
 
-enum { LINES = 4 }; /* of weights, between pieces */
+enum { LINES = 4 }; /* of weights, between two pieces */
 
 typedef struct pipe {
     const tni_at_step *s;
     numbers is;
     work work;
-    int64_t row, key; /* where the next item begins */
-    int64_t count;    /* of items that there were   */
+    int64_t row, key; /* start of the next item */
+    int64_t count;    /* of items so far */
 } pipe;
 
 static pipe pipe_of(const tni_at_step *s)
@@ -30,7 +31,7 @@ static bool all_seen(const tni_at_step *s, const item *it)
     return tni_at_all_seen(s->problem, s->unit, s->row + it->row, it->rows, it->key, it->keys);
 }
 
-/* Rows `row` and on of the step, with keys from `key` up to `end`. */
+/* Makes the item of `rows` rows of the step from `row` on, with keys from `key` up to `end`. */
 static void make_item(pipe *p, int64_t row, int64_t rows, int64_t key, int64_t end, item *out)
 {
     const tni_at_step *s = p->s;
@@ -47,7 +48,7 @@ static void make_item(pipe *p, int64_t row, int64_t rows, int64_t key, int64_t e
     out->weights = s->room + 2 * SCORES_BYTES + odd * WEIGHTS_BYTES;
 }
 
-/* The next item of the step; false when there is none. */
+/* Makes the next item of the step; returns false if there is none. */
 static bool next_item(pipe *p, item *out)
 {
     const tni_at_step *s = p->s;
@@ -73,7 +74,7 @@ static uint16_t *weight_at(const item *it, int64_t row, int64_t key)
     return (uint16_t *)(void *)(it->weights + key / 2 * (SIDE * 4) + row * 4 + key % 2 * 2);
 }
 
-/* Weights that dropout does not keep become 0. */
+/* Sets weights that dropout drops to 0. */
 static void drop(const tni_at_step *s, const item *it)
 {
     uint8_t keeps[ITEM_KEYS];
@@ -97,7 +98,7 @@ static bool counts(const tni_at_step *s, const item *it, int64_t row, int64_t ke
     return keeps && bias != -INFINITY;
 }
 
-/* Adds a value that is not finite to a column of the rows that the key counts for. */
+/* Adds a non-finite value to a column, for the rows that the key counts for. */
 static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t column,
                       float value)
 {
@@ -110,8 +111,9 @@ static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t
     }
 }
 
-/* Values that are not finite are 0 in their panels, as they may not meet weights of keys that do not count. Here they
- * go into an item's sums, for the rows that their keys count for. */
+/* Values that are not finite are 0 in their panels, since they must not be multiplied by the
+ * weights of keys that do not count. Here they are added to an item's sums, for the rows that their
+ * keys count for. */
 static void add_nonfinite(const tni_at_step *s, const item *it)
 {
     const tni_at_problem *p = s->problem;
@@ -126,7 +128,7 @@ static void add_nonfinite(const tni_at_step *s, const item *it)
     }
 }
 
-/* A piece more of what is left. */
+/* Does one more piece of the remaining work. */
 INLINE void advance(work *w)
 {
     if (w->next)
@@ -147,7 +149,7 @@ static void finish_work(work *w)
         advance(w);
 }
 
-/* An item's weights, with all of the work done between. */
+/* Computes an item's weights, and all of the work in between. */
 static void weigh(const item *it, const bases *b, work *w)
 {
     const int64_t lines = it->keys / 2, pieces = pieces_of(w) * LINES;
@@ -185,7 +187,8 @@ static void weigh_item(pipe *p, const item *it)
         add_nonfinite(s, it);
 }
 
-/* Subnormal numbers are taken as 0 and become 0, as in products: weights that underflow take no longer. */
+/* Subnormals are flushed to 0, as in the products, so that weights that underflow take no extra
+ * time. */
 static void step(const tni_at_step *s)
 {
     const unsigned mode = _mm_getcsr();

@@ -1,5 +1,6 @@
-/* The set of bf16 as it is. Before it: multiply_scores and multiply_values (low_pipe.h); BEGIN and END, what
- * a thread does before and after its steps, or NULL; SET, its name. */
+/* The set that computes bf16 directly. The includer must define multiply_scores and multiply_values
+ * (low_pipe.h); BEGIN and END, called by a thread before and after its steps, or NULL; SET, its
+ * name. */
 #include "low.h"
 #include "low_finish.h"
 #include "low_pipe.h"

@@ -1,10 +1,10 @@
-/* From scores to weights, of 32 rows at a time: a line of scores has a key's score of each row, so that what a
- * row has come to is a lane of a vector.
+/* From scores to weights, 32 rows at a time: a line of scores has one key's score for each row, so
+ * that the state of a row is a lane of a vector.
  *
- * Scores are in the measure of base 2: a weight is 2^(score - base), within 2^-18 of it, 0 below 2^-126. A row's
- * base is its greatest score when that was last more than SLACK above the base before: it seldom changes, and
- * of few keys it is the greatest, whose weight is 1. Weights are rounded to bf16, to nearest; sums are of
- * weights before that. */
+ * Scores are in base-2 units: a weight is 2^(score - base), within 2^-18 relative to it, and 0
+ * below 2^-126. A row's base is its greatest score at the last time when that exceeded the previous
+ * base by more than SLACK: it seldom changes, and with few keys it is the greatest score, whose
+ * weight is 1. Weights are rounded to nearest bf16; sums are of the weights before rounding. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 
@@ -14,16 +14,16 @@
 #include <float.h>
 
 #define SLACK    8.0f
-#define FURTHEST 0x1p23f /* a rounding of such a score is more than weights are told apart by */
+#define FURTHEST 0x1p23f /* the rounding error of such a score exceeds the precision of weights */
 #define LOG2_E   1.44269504088896340736
 #define NOTHING  splat_f32(-INFINITY)
-#define HALVES   UNROLLED for (int h = 0; h < 2; h++) /* sixteen rows, and sixteen */
+#define HALVES   UNROLLED for (int h = 0; h < 2; h++) /* the two halves of 32 rows */
 
-/* What all rows of a step have in common. */
+/* Constants shared by all rows of a step. */
 typedef struct numbers {
-    float factor;    /* from scores to their measure             */
-    float scale;     /* of products, where scores are natural    */
-    float cap, caps; /* softcap, and 1 / softcap; 0: none        */
+    float factor;    /* from scores to base-2 units */
+    float scale;     /* of products, if scores are natural */
+    float cap, caps; /* softcap, and 1 / softcap; 0: none */
     bool natural;
 } numbers;
 
@@ -37,8 +37,8 @@ static numbers numbers_of(const tni_at_problem *p)
                      .natural = p->natural};
 }
 
-/* What 32 rows see of some keys: those from `from` up to `to`, counted from the first key; and what a mask
- * adds, or NULL. */
+/* The keys visible to 32 rows: from `from` up to `to`, relative to the first key; and the values
+ * that a mask adds, or NULL. */
 typedef struct view {
     vi from[2], to[2];
     const float *bias;
@@ -74,7 +74,7 @@ static void look(const tni_at_step *s, int64_t row, int64_t rows, int64_t key, i
         out->bias = (const float *)s->bias + row * s->bias_row + (key - s->key);
 }
 
-/* What is added to the scores of sixteen rows and keys: a vector for each key. */
+/* Loads the bias of sixteen rows and sixteen keys: a vector for each key. */
 INLINE void read_bias(const view *v, int64_t row, int64_t key, vf *out)
 {
     UNROLLED for (int i = 0; i < LANES; i++) out[i] =
@@ -91,7 +91,7 @@ INLINE vf dress(const numbers *is, vf x)
     return x;
 }
 
-/* Products become scores, -infinity where a row does not see a key. */
+/* Turns products into scores; -infinity where a row does not see a key. */
 static void dress_scores(const numbers *is, const view *v, int64_t keys, float *scores)
 {
     for (int64_t key = 0; key < keys; key += LANES)
@@ -113,7 +113,7 @@ static void dress_scores(const numbers *is, const view *v, int64_t keys, float *
         }
 }
 
-/* The greatest scores of rows; NaNs do not count. */
+/* Finds the greatest scores of rows; NaNs are ignored. */
 INLINE void find_greatest(const float *scores, int64_t keys, vf *out)
 {
     vf most[2][2];
@@ -128,7 +128,7 @@ INLINE void find_greatest(const float *scores, int64_t keys, vf *out)
     HALVES out[h] = greater_f32(most[0][h], most[1][h]);
 }
 
-/* 2^(score - base). The power of the whole part is the instruction's. */
+/* 2^(score - base). scalef applies the integer part of the exponent. */
 INLINE vf weight(vf score, vf factor, vf base)
 {
     const __m512 x = _mm512_fmsub_ps((__m512)score, (__m512)factor, (__m512)base);
@@ -140,7 +140,7 @@ INLINE vf weight(vf score, vf factor, vf base)
     return (vf)_mm512_scalef_ps((__m512)p, x);
 }
 
-/* Scores in their measure, rounded; finite ones stay finite. */
+/* Converts scores to base-2 units, rounded; finite scores stay finite. */
 INLINE vf measure(vf x, vf factor)
 {
     const vf most = splat_f32(FLT_MAX), by = x * factor;
@@ -148,16 +148,15 @@ INLINE vf measure(vf x, vf factor)
     return choose_f32((x > most) | (x < -most), by, within);
 }
 
-/* What weights are counted from, and what shrinks what they were counted from before. */
+/* Bases of the weights, and the factors that rescale sums made with the previous bases. */
 typedef struct bases {
     vf base[2], shrink[2];
-    vf factor[2]; /* what weigh_line multiplies scores by: 1 for rows of measure_far */
-    bool grown;   /* else nothing shrinks */
-    bool
-        far; /* some base is so large that the scores of its row are to be rounded as the base was */
+    vf factor[2]; /* multiplies scores in weigh_line: 1 for rows of measure_far */
+    bool grown;   /* else no rescaling is needed */
+    bool far;     /* some base is so large that its row's scores must be rounded as the base was */
 } bases;
 
-/* `most` has -infinity for rows that have seen nothing. */
+/* `most` is -infinity for rows that have seen nothing. */
 INLINE void raise(float *most, const vf *found, float factor, bases *out)
 {
     const __m512 slack = _mm512_set1_ps(SLACK);
@@ -181,8 +180,8 @@ INLINE void raise(float *most, const vf *found, float factor, bases *out)
     }
 }
 
-/* Brings the scores of rows with a far base to their measure. Other rows keep theirs: what one row sees may not change
- * the rounding of another. */
+/* Converts the scores of rows with a far base to base-2 units. Other rows are unchanged: the scores
+ * of one row must not change the rounding of another. */
 static void measure_far(float *scores, int64_t keys, float factor, const bases *b)
 {
     const vf by = splat_f32(factor);
@@ -195,14 +194,14 @@ static void measure_far(float *scores, int64_t keys, float factor, const bases *
         }
 }
 
-/* Pairs of bf16, a's first. A NaN may be lost: sums have it. */
+/* Packs pairs of bf16, a first. A NaN may be lost; the sums still have it. */
 INLINE vi pair(vf a, vf b)
 {
     const vu low = ((vu)a + 0x8000) >> 16, high = (vu)b + 0x8000;
     return (vi)(low | (high & 0xffff0000));
 }
 
-/* Two keys' scores; the weights go to a line of pairs. */
+/* Turns the scores of two keys into a line of pairs of weights. */
 INLINE void weigh_line(const float *scores, const bases *b, vf *sums, char *to)
 {
     HALVES
@@ -215,7 +214,7 @@ INLINE void weigh_line(const float *scores, const bases *b, vf *sums, char *to)
     }
 }
 
-/* 32 rows of values, a line for each column. */
+/* Rescales 32 rows of values, a line for each column. */
 static void shrink_values(const bases *b, int64_t columns, float *values)
 {
     for (int64_t c = 0; c < columns; c++)

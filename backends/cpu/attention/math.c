@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-/* Rows of a block: no more than this, and no fewer while there is more than one task. Where nothing limits them,
- * their scores take about so many bytes, so that they stay in a cache that is shared. */
+/* Rows of a block: at most ROWS_MOST, and at least ROWS_LEAST while there is more than one task. If
+ * nothing else limits them, their scores take about SCORES_BYTES, so that they stay in a shared
+ * cache. */
 enum { ROWS_MOST = TNI_AT_ROWS_MOST, ROWS_LEAST = 32, SCORES_BYTES = 8 << 20 };
 
 /* Columns of a product that are packed at once. */
@@ -16,16 +17,16 @@ enum { WIDE = 512 };
 /* Elements that are widened or narrowed at once. */
 enum { PIECE = TNI_AT_LOW_SIZE };
 
-/* What an op is computed with: of its dtype. */
+/* The kernels for an op of one dtype. */
 typedef struct tools {
     tni_at_set set;
     tni_mm_set mm;
     const tni_at_half *half; /* NULL: the dtype is f32 or f64 */
     void (*pack_weights)(const tni_mm_pack *job);
-    void (*pack_keys)(const tni_mm_pack *job); /* and values                          */
-    tn_dtype scores;                           /* that they are kept in               */
+    void (*pack_keys)(const tni_mm_pack *job); /* for keys and values */
+    tn_dtype scores;                           /* dtype of the stored scores */
     bool narrow;
-    bool raw; /* rows of Q are copied as they are, and panels have 16 bits */
+    bool raw; /* rows of Q are copied unchanged, and panels have 16-bit elements */
 } tools;
 
 static tools tools_of(const tni_at_math_row *row, const tn_op *op)
@@ -56,11 +57,11 @@ static tools tools_of(const tni_at_math_row *row, const tn_op *op)
     return t;
 }
 
-/* What a task has, in bytes. */
+/* The memory of a task, in bytes. */
 typedef struct scheme {
     int64_t rows, tasks;
     int64_t columns;   /* elements of a row of scores */
-    int64_t score_row; /* bytes of it                 */
+    int64_t score_row; /* bytes of such a row */
     int64_t q_row, q;
     int64_t most, sums, value_row, state;
     int64_t scores, line, bias;
@@ -90,7 +91,7 @@ static void lay(const tools *t, const tni_at_problem *p, int64_t rows, scheme *o
                 line(out->apart);
 }
 
-/* The most rows, up to `rows`, whose task has no more bytes; 1 at least. */
+/* Chooses the most rows, up to `rows`, whose task needs at most `bytes` bytes; at least 1. */
 static void fit(const tools *t, const tni_at_problem *p, int64_t rows, uint64_t bytes, scheme *out)
 {
     int64_t less = 1, more = rows + 1;
@@ -105,7 +106,7 @@ static void fit(const tools *t, const tni_at_problem *p, int64_t rows, uint64_t 
     lay(t, p, less, out);
 }
 
-/* False when the bytes cannot be counted. */
+/* Returns false if the number of bytes overflows. */
 static bool scheme_make(const tools *t, const tni_at_problem *p, int32_t threads, uint64_t limit,
                         scheme *out)
 {
@@ -140,7 +141,7 @@ void tni_at_math_measure(const tni_at_math_row *row, const tn_op *op, int32_t th
         *out = (tni_at_math_size){plan.rows, plan.tasks, (uint64_t)(plan.tasks * plan.task)};
 }
 
-/* A task's memory. */
+/* The memory of a task. */
 typedef struct desk {
     char *q, *scores, *line, *bias, *a, *b, *apart;
     tni_at_state state;
@@ -169,7 +170,7 @@ typedef struct crew {
     int64_t blocks; /* of a unit */
 } crew;
 
-/* Some rows of a unit, with keys `from` to `to`, of which the first is at a multiple of a chunk. */
+/* Some rows of a unit, with keys `from` to `to`; `from` is a multiple of a chunk. */
 typedef struct block {
     const crew *crew;
     const tni_at_unit *unit;
@@ -177,7 +178,7 @@ typedef struct block {
     desk desk;
 } block;
 
-/* One factor: bytes from line to line, and along what is summed over. */
+/* One factor: strides in bytes from line to line, and along the summed dimension. */
 typedef struct factor {
     const char *at;
     int64_t across, along;
@@ -191,7 +192,7 @@ typedef struct product {
     int64_t out_row; /* elements */
     tn_dtype out_dtype;
     double alpha;
-    bool clean; /* what is not finite of B counts as 0 */
+    bool clean; /* non-finite elements of B count as 0 */
 } product;
 
 static void pack(const factor *f, int64_t line, int64_t lines, int64_t step, int64_t depth,
@@ -212,7 +213,7 @@ static bool is_finite(const tools *t, const char *at)
     return isfinite(tni_at_number(t->set.real == sizeof(float) ? TN_F32 : TN_F64, at));
 }
 
-/* A panel's numbers that are not finite become 0. */
+/* Replaces the non-finite numbers of a panel by 0. */
 static void clean(const tools *t, char *at, int64_t count)
 {
     const tn_dtype dtype = t->raw ? TN_BF16 : t->set.real == sizeof(float) ? TN_F32 : TN_F64;
@@ -223,7 +224,7 @@ static void clean(const tools *t, char *at, int64_t count)
     }
 }
 
-/* Columns `column` and on, and a chunk of the sums. */
+/* Multiplies columns from `column` on, for one chunk of the sums. */
 static void multiply_chunk(const block *b, const product *x, const tni_mm_finish *finish,
                            int64_t column, int64_t step)
 {
@@ -270,7 +271,7 @@ static void multiply(const block *b, const product *x)
             multiply_chunk(b, x, &finish, column, step);
 }
 
-/* Rows of Q, one behind the other. */
+/* Copies the rows of Q to consecutive memory. */
 static void take_rows(const block *b)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -286,7 +287,7 @@ static void take_rows(const block *b)
         t->set.take(rows, p->q.element, p->at->size, b->rows, b->desk.q);
 }
 
-/* Narrow scores have their scale before they are rounded. */
+/* Narrow scores are scaled before they are rounded. */
 static void form_scores(const block *b)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -305,7 +306,7 @@ static void form_scores(const block *b)
     multiply(b, &x);
 }
 
-/* Weights that dropout does not keep become 0. */
+/* Sets weights that dropout drops to 0. */
 static void drop(const block *b, int64_t r, char *weights)
 {
     const int64_t real = b->crew->tools->set.real, keys = b->to - b->from;
@@ -319,7 +320,7 @@ static void drop(const block *b, int64_t r, char *weights)
     }
 }
 
-/* A row's scores become weights, where they lie. */
+/* Turns a row's scores into weights, in place. */
 static void weigh(const block *b, int64_t r)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -370,7 +371,7 @@ static bool counts(const block *b, int64_t r, int64_t j)
     return keeps && bias != -(double)INFINITY;
 }
 
-/* Adds a value of key j that is not finite to a column of the rows that the key counts for. */
+/* Adds a non-finite value of key j to a column, for the rows that the key counts for. */
 static void add_value(const block *b, int64_t j, int64_t column, double value)
 {
     const tools *t = b->crew->tools;
@@ -387,7 +388,7 @@ static void add_value(const block *b, int64_t j, int64_t column, double value)
     }
 }
 
-/* Adds what is not finite of key j's values. */
+/* Adds the non-finite values of key j. */
 static void add_nonfinite(const block *b, int64_t j)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -399,8 +400,8 @@ static void add_nonfinite(const block *b, int64_t j)
     }
 }
 
-/* Values that are not finite may not meet weights of keys that do not count for a row, which are 0. They are seldom
- * there: where a sum is not finite, the others are summed again without them. */
+/* Non-finite values must not be multiplied by the 0 weights of keys that do not count for a row.
+ * They are rare: if a sum is not finite, the finite values are summed again without them. */
 static void sum_values(const block *b)
 {
     const tni_at_problem *p = b->crew->problem;
@@ -423,7 +424,7 @@ static void sum_values(const block *b)
         add_nonfinite(b, j);
 }
 
-/* The last rows first, as those see the most keys. */
+/* Computes the last rows first, because they see the most keys. */
 static void block_item(void *user, int64_t item, int64_t slot)
 {
     const crew *c = user;

@@ -1,6 +1,6 @@
-/* Of a family: rows of Q, K and V to the forms that tiles read. */
+/* Of a family: packs rows of Q, K and V into the forms that tiles read. */
 
-/* The first n elements, fewer than a vector, of what need not be aligned; and zeros. */
+/* Loads the first n elements, fewer than a vector, from any alignment; the rest are zeros. */
 INLINE VECTOR F(part_load)(const char *from, int64_t n)
 {
 #if LANES == 4
@@ -21,7 +21,7 @@ INLINE void F(part_store)(char *to, int64_t n, VECTOR v)
 #endif
 }
 
-/* A row's elements first to first + n, and zeros. */
+/* Loads a row's elements first to first + n, padded with zeros. */
 INLINE VECTOR F(row_part)(const char *row, int64_t step, int64_t first, int64_t n)
 {
     if (step == (int64_t)sizeof(REAL)) {
@@ -34,7 +34,7 @@ INLINE VECTOR F(row_part)(const char *row, int64_t step, int64_t first, int64_t 
     return v;
 }
 
-/* WIDTH keys by WIDTH elements, turned. */
+/* Packs WIDTH keys by WIDTH elements, transposed. */
 INLINE void F(pack_square)(const tni_at_pack *job, int64_t key, int64_t d, REAL *to)
 {
     const int64_t n = job->size - d;
@@ -49,7 +49,8 @@ INLINE void F(pack_square)(const tni_at_pack *job, int64_t key, int64_t d, REAL 
     }
 }
 
-/* V's panels of columns: one line of each key. Returns NaNs where a value was not finite. */
+/* Packs one line of each of V's panels of columns, for a key. `odd` becomes NaN where a value is
+ * not finite. */
 INLINE VECTOR F(pack_line)(const tni_at_pack *job, int64_t key, VECTOR odd)
 {
     for (int64_t c = 0; c < job->value_size; c += COLUMNS) {
@@ -67,7 +68,7 @@ INLINE VECTOR F(pack_line)(const tni_at_pack *job, int64_t key, VECTOR odd)
     return odd;
 }
 
-/* A panel of K, turned. */
+/* Packs a panel of K, transposed. */
 static void F(pack_turned)(const tni_at_pack *job)
 {
     REAL *to = (REAL *)(void *)job->k_to;
@@ -77,7 +78,7 @@ static void F(pack_turned)(const tni_at_pack *job)
     }
 }
 
-/* Of V, its lines. False when not all of it is finite. */
+/* Packs the lines of V. Returns false if not all of it is finite. */
 static bool F(pack_lines)(const tni_at_pack *job)
 {
     VECTOR odd = {0};

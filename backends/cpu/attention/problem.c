@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Bytes from one place of a dimension to the next; 0 where there is no next one, whatever its stride. */
+/* Bytes from one index of a dimension to the next; 0 if the dimension has only one, whatever its
+ * stride. */
 static int64_t step_of(const tn_layout *layout, int32_t dimension, int64_t size)
 {
     if (layout->shape[dimension] <= 1)
@@ -85,7 +86,7 @@ void tni_at_keys(const tni_at_problem *p, const tni_at_unit *unit, const tni_at_
     }
 }
 
-/* Both ends of what a query sees grow with its number. */
+/* Both ends of the range of keys that a query sees grow with the query's index. */
 void tni_at_reach(const tni_at_problem *p, const tni_at_unit *unit, int64_t row, int64_t rows,
                   int64_t *out_from, int64_t *out_to)
 {
@@ -115,7 +116,7 @@ bool tni_at_all_seen(const tni_at_problem *p, const tni_at_unit *unit, int64_t r
     return last <= key && first + count >= key + keys && key + keys <= unit->in.keys;
 }
 
-/* The number that 16 bits are: exactly, by the distance of the exponents. */
+/* Widens f16 exactly, by the difference of the exponent biases. */
 static float wide_f16(uint16_t half)
 {
     uint32_t bits = (uint32_t)(half & 0x7fff) << 13;

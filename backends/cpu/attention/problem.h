@@ -1,8 +1,9 @@
-/* A run of attention as kernels of all instruction sets and dtypes read it: where rows lie, what is seen, what
- * masks add, which weights dropout keeps.
+/* A run of attention as the kernels of all instruction sets and dtypes read it: addresses of rows,
+ * visible keys, mask values, and the weights that dropout keeps.
  *
- * A unit is what shares keys and values: one group of one sequence. Its rows are the queries of all its heads,
- * those of one query together: row r is query r / sharers of head group * sharers + r % sharers.
+ * A unit is a set of rows that share keys and values: one group of one sequence. Its rows are the
+ * queries of all its heads, grouped by query: row r is query r / sharers of head group * sharers +
+ * r % sharers.
  *
  * Thread-safety: functions of their arguments, from any thread. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_PROBLEM_H
@@ -15,7 +16,7 @@
 /* An operand; strides are in bytes. */
 typedef struct tni_at_side {
     char *data;
-    tn_dtype dtype; /* 0: there is none */
+    tn_dtype dtype; /* 0: absent */
     int64_t size;   /* bytes of an element */
     int64_t batch, head, row, element;
 } tni_at_side;
@@ -27,21 +28,21 @@ typedef struct tni_at_problem {
     tni_at_side dout, dq, dk, dv; /* of attention-backward */
     int64_t sharers;              /* heads of a group */
     int64_t units;
-    bool packed;  /* sequences lie one behind the other, each with queries of its own number */
-    bool natural; /* scores are not just products by a positive number: softcap, a mask of floats */
+    bool packed;  /* sequences are concatenated, each with its own number of queries */
+    bool natural; /* scores are more than scaled products: softcap, float mask */
 } tni_at_problem;
 
 typedef struct tni_at_unit {
     tn_sequence in;
     int64_t b, group;
     int64_t rows;
-    int64_t from, to; /* keys that any row sees by its place */
+    int64_t from, to; /* keys that any row sees by position */
 } tni_at_unit;
 
-/* Of the op alone, `run` being NULL, no side has data. */
+/* If `run` is NULL, only the op is read, and no side has data. */
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out);
 
-/* What tn_attention_check passed. */
+/* The run must have passed tn_attention_check. */
 void tni_at_unit_read(const tni_at_problem *problem, int64_t index, tni_at_unit *out);
 
 static inline int64_t tni_at_query_of(const tni_at_problem *problem, int64_t row)
@@ -55,7 +56,7 @@ static inline int64_t tni_at_head_of(const tni_at_problem *problem, const tni_at
     return unit->group * problem->sharers + row % problem->sharers;
 }
 
-/* The first element of a row of q, out, dout, dq, or a row's element of lse. */
+/* Address of the first element of a row of q, out, dout or dq, or of a row's element of lse. */
 static inline char *tni_at_row(const tni_at_problem *problem, const tni_at_unit *unit,
                                const tni_at_side *side, int64_t row)
 {
@@ -64,37 +65,37 @@ static inline char *tni_at_row(const tni_at_problem *problem, const tni_at_unit 
            (unit->in.first_query + tni_at_query_of(problem, row)) * side->row;
 }
 
-/* The first element of key j's row of k, v, dk or dv. */
+/* Address of the first element of key j's row of k, v, dk or dv. */
 char *tni_at_key(const tni_at_problem *problem, const tni_at_unit *unit, const tni_at_side *side,
                  int64_t j);
 
-/* The same of `count` keys, which are seen by some place. */
+/* Addresses of `count` keys, which must be visible to some row by position. */
 void tni_at_keys(const tni_at_problem *problem, const tni_at_unit *unit, const tni_at_side *side,
                  int64_t j, int64_t count, const char **out);
 
-/* The keys that any of some rows sees by its place; none: *out_from == *out_to. */
+/* The keys that any of some rows sees by position; if none, *out_from == *out_to. */
 void tni_at_reach(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row, int64_t rows,
                   int64_t *out_from, int64_t *out_to);
 
-/* Whether each of some rows sees each of some keys by its place. */
+/* Whether each of some rows sees each of some keys by position. */
 bool tni_at_all_seen(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row,
                      int64_t rows, int64_t key, int64_t keys);
 
-/* What is added to the scores of a row and `count` keys: -infinity where a key is not seen, by its place,
- * by a mask or as it is behind the last one. A mask is read only where places are seen. */
+/* Writes the bias of a row and `count` keys: -infinity if a key is not visible because of its
+ * position, a mask, or the end of the keys. A mask is read only at visible positions. */
 void tni_at_bias_f32(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row,
                      int64_t key, int64_t count, float *out);
 void tni_at_bias_f64(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row,
                      int64_t key, int64_t count, double *out);
 
-/* Whether a row's weight of key j is kept, for `count` keys; the core's rule, faster. */
+/* Writes, for `count` keys, whether dropout keeps a row's weight; the core's rule, but faster. */
 void tni_at_keeps(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row, int64_t key,
                   int64_t count, uint8_t *out);
 
-/* A number of f16, bf16, f32 or f64, which need not be aligned. */
+/* Reads a number of f16, bf16, f32 or f64, of any alignment. */
 double tni_at_number(tn_dtype dtype, const char *at);
 
-/* A head's sink, -infinity without one. */
+/* A head's sink; -infinity if there is none. */
 double tni_at_sink(const tni_at_problem *problem, int64_t head);
 
 #endif

@@ -1,5 +1,5 @@
-/* All that a file of one instruction set and one dtype consists of. Before it: ISA, and either ATTENTION_F32 or
- * ATTENTION_F64. */
+/* The whole content of a file for one instruction set and one dtype. The includer must define ISA,
+ * and either ATTENTION_F32 or ATTENTION_F64. */
 #include "../matmul/transpose.h"
 #include "kernels.h"
 #include "sets.h"

@@ -1,4 +1,5 @@
-/* The module's own attention and attention-backward of f32 and f64: a row for each instruction set. */
+/* The module's own attention and attention-backward of f32 and f64: a kernel row for each
+ * instruction set. */
 #include "../cpu.h"
 #include "backward.h"
 #include "forward.h"
@@ -7,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Powers of two that scale and softcap may have, and one by them. */
+/* Maximum magnitude of the binary exponents of scale and softcap. */
 enum { POWER_F32 = 100, POWER_F64 = 900 };
 
 static const tni_at_set *set_for(const tn_op *op, const tni_at_set *f32, const tni_at_set *f64)
@@ -59,7 +60,7 @@ tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 
 static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
 
-/*  Instruction set, what it needs, operations/us and bytes/us of one core. */
+/* Instruction set, its CPU requirements, operations/us and bytes/us of one core. */
 #define RUNS(isa)                                                                                 \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                  \
     {                                                                                             \

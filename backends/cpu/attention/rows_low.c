@@ -1,18 +1,18 @@
-/* The module's own attention of bf16 and f16: a row for each instruction set.
+/* The module's own attention of bf16 and f16: a kernel row for each instruction set.
  *
- * bf16 of avx512_bf16 and amx is multiplied by instructions that take subnormal numbers as 0 and give 0 for
- * them; weights are rounded to bf16, within 2^-18 of what they should be before. All else is computed as f32. */
+ * The bf16 instructions of avx512_bf16 and amx flush subnormals to 0; weights have a relative error
+ * of up to 2^-18 before they are rounded to bf16. Everything else is computed as f32. */
 #include "rows_low.h"
 #include "forward.h"
 #include "sets.h"
 
-/* A row, and what its functions work with. */
+/* The kernel row with the data of its functions. */
 static const tni_at_low_row *low_of(const tn_kernel_row *row)
 {
     return (const tni_at_low_row *)row;
 }
 
-/* What few rows are computed by, or all: a set of f32 that widens. */
+/* The set for few rows, or for all rows: a set of f32 that widens. */
 static void widened(const tni_at_low_row *row, tni_at_set *out)
 {
     *out = *row->base;
@@ -25,7 +25,7 @@ static void widened(const tni_at_low_row *row, tni_at_set *out)
     out->room_more = out->keys * (int64_t)sizeof(float);
 }
 
-/* The row's set; `thin` is for what it points to. */
+/* The set of the row, which may point to `thin`. */
 static void set_of(const tn_kernel_row *row, tni_at_set *thin, tni_at_set *out)
 {
     const tni_at_low_row *low = low_of(row);
@@ -46,7 +46,7 @@ static tn_status refuse(tn_refusal *why, const char *what, int32_t code, int64_t
     return TN_UNSUPPORTED;
 }
 
-/* Of a row of Q and K, or of V. */
+/* Checks the size of a row of Q and K, or of V. */
 static tn_status admit_size(int64_t size, const char *what, tn_refusal *why)
 {
     if (size >= 1 && size <= TNI_AT_LOW_SIZE)
@@ -93,8 +93,8 @@ static tn_status run(const tn_run *run, tn_error *err)
 static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
 static const tn_dtype dtypes_f16[] = {TN_F16, 0};
 
-/*  Dtype, instruction set, what it needs, its own set, that of f32 and what stands instead of its; operations
- *  and bytes a core does in a microsecond. */
+/* Dtype, instruction set, its CPU requirements, its own set, the set of f32 and the replacements in
+ * it; operations and bytes per microsecond of a core. */
 #define ROW(type, isa, needs, its_set, its_base, its_half, flops, bytes) \
     const tni_at_low_row tni_at_low_##type##_##isa = {                   \
         .row = {.struct_size = sizeof(tn_kernel_row),                    \

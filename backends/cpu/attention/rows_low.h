@@ -1,25 +1,25 @@
-/* The rows of attention and attention-backward of bf16 and f16. */
+/* Kernel rows of attention and attention-backward of bf16 and f16. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
 #define TENON_BACKENDS_CPU_ATTENTION_ROWS_LOW_H
 
 #include "low.h"
 
 typedef struct tni_at_low_row {
-    tn_kernel_row row;     /* first: it is what its functions are given          */
-    const tni_at_set *own; /* NULL: all is widened                               */
+    tn_kernel_row row;     /* must be first: the functions get a pointer to it */
+    const tni_at_set *own; /* NULL: all is widened */
     const tni_at_set *base;
-    const tni_at_half *half; /* instead of base's, for what is widened, or few rows */
+    const tni_at_half *half; /* replaces functions of base, if widened or for few rows */
 } tni_at_low_row;
 
-/* One of attention-backward: all is widened. */
+/* A row of attention-backward: always widened. */
 typedef struct tni_at_low_back_row {
-    tn_kernel_row row; /* first, likewise */
+    tn_kernel_row row; /* must be first */
     const tni_at_back_set *base;
     const tni_at_half *half;
 } tni_at_low_back_row;
 
-/*  Every row of this build, the preferred ones first: dtype, instruction set. Of attention-backward, those that
- *  widen. */
+/* Every row of this build, the preferred ones first: dtype, instruction set. For
+ * attention-backward, only those that widen. */
 #define TNI_AT_LOW_BACK_LIST(X) \
     TNI_AT_LOW_AVX512(X)        \
     TNI_AT_LOW_AVX2(X)          \

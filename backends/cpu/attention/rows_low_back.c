@@ -1,6 +1,6 @@
-/* The module's own attention-backward of bf16 and f16: a row for each instruction set. Operands are widened to f32
- * where they are packed, gradients are summed in f32 and rounded once, so that they have the same bits on any number
- * of threads, as those of f32 have. */
+/* The module's own attention-backward of bf16 and f16: a kernel row for each instruction set.
+ * Operands are widened to f32 when they are packed; gradients are summed in f32 and rounded once,
+ * so that they have the same bits for any number of threads, as in f32. */
 #include "backward.h"
 #include "rows_low.h"
 #include "sets.h"
@@ -22,7 +22,7 @@ static void set_of(const tn_kernel_row *row, tni_at_back_set *out)
     out->room_more = out->columns * (int64_t)sizeof(float);
 }
 
-/* What the way there is admitted by, and its gradients are of the operands' dtype. */
+/* The conditions of the forward pass, and gradients must have the operands' dtype. */
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"dout", "dq", "dk", "dv"};
@@ -60,7 +60,7 @@ static tn_status run(const tn_run *run, tn_error *err)
 static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
 static const tn_dtype dtypes_f16[] = {TN_F16, 0};
 
-/*  Dtype, instruction set, what it needs, operations and bytes a core does in a microsecond. */
+/* Dtype, instruction set, its CPU requirements, operations and bytes per microsecond of a core. */
 #define ROW(type, isa, needs, flops, bytes)                             \
     const tni_at_low_back_row tni_at_low_back_##type##_##isa = {        \
         .row = {.struct_size = sizeof(tn_kernel_row),                   \

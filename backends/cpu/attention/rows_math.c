@@ -1,5 +1,5 @@
-/* The rows of attention that form scores. They go by `math`; those of the word math16 keep scores and weights in
- * the operands' 16 bits, which a setting has to permit. */
+/* Kernel rows of attention that form the scores. Their backend is `math`; those named math16 keep
+ * scores and weights in the operands' 16 bits, which a setting must permit. */
 #include "math.h"
 #include "sets.h"
 
@@ -11,7 +11,7 @@ static const tni_at_math_row *math_of(const tn_kernel_row *row)
     return (const tni_at_math_row *)row;
 }
 
-/* Bytes that a call may use. */
+/* Maximum workspace bytes of a call. */
 static uint64_t limit_of(const tn_query *query)
 {
     int64_t limit = -1;
@@ -25,7 +25,7 @@ static void measure(const tn_kernel_row *row, const tn_query *query, tni_at_math
     tni_at_math_measure(math_of(row), query->op, query->threads, limit_of(query), out);
 }
 
-/* Where it admits, `why` says how much it forms at once. */
+/* If it admits, `why` says how many rows it forms at once. */
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_dtype dtype = query->op->operand[TN_ATTENTION_Q].dtype;
@@ -64,8 +64,8 @@ static const tn_dtype dtypes_math16[] = {TN_BF16, TN_F16, 0};
 #define NUMERICS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 #define HONOURS  ((TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE) & ~TN_ATTENTION_USES_PAGES)
 
-/*  Word, dtypes, numerics, instruction set, what it needs; operations and bytes a core does in a microsecond; the
- *  instruction set of all but the products, and what is there besides. */
+/* Word, dtypes, numerics, instruction set, its CPU requirements; operations and bytes per
+ * microsecond of a core; the instruction set of everything but the products, and further fields. */
 #define ROW(word, types, numbers, isa, needs, flops, bytes, base, ...) \
     const tni_at_math_row tni_at_##word##_##isa = {                    \
         .row = {.struct_size = sizeof(tn_kernel_row),                  \
@@ -94,7 +94,8 @@ static const tn_dtype dtypes_math16[] = {TN_BF16, TN_F16, 0};
         .packs_bf16 = &tni_mm_bf16_##base,                             \
         .packs_f16 = &tni_mm_f16_##base,                               \
         __VA_ARGS__};
-/* Narrow scores are narrowed and widened again, which takes longer than it saves where the products gain nothing. */
+/* Narrow scores must be narrowed and widened again, which costs more than it saves unless the
+ * products are faster. */
 #define ROWS(isa, needs, flops, bytes)                                                       \
     ROW(math, dtypes_math, NUMERICS, isa, needs, flops, bytes, isa, .narrow = false)         \
     ROW(math16, dtypes_math16, NUMERICS | TN_NUM_REDUCED_REDUCTION, isa, needs, (flops)*0.9, \

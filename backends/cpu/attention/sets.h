@@ -1,10 +1,11 @@
-/* The sets there are, each where its instruction set is. */
+/* The sets of all instruction sets of this build. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_SETS_H
 #define TENON_BACKENDS_CPU_ATTENTION_SETS_H
 
 #include "backward_kernels.h"
 
-/* What rows honour: all, but that only those of 16-bit floats have an out of another dtype. */
+/* Features that the rows support: all, but only rows of 16-bit floats support an out of another
+ * dtype. */
 #define TNI_AT_HONOURS_BACK                                                             \
     (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |   \
      TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT | \
@@ -13,17 +14,18 @@
     (TNI_AT_HONOURS_BACK | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE | \
      TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES)
 
-/* What shapes may change without another choice of rows. */
+/* Dimensions that may change without choosing a row again. */
 #define TNI_AT_DIMS                                                               \
     (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
      TN_ATTENTION_DIM_KEYS)
 
-/* Whether the op's operands are of the dtypes that go together, of f32 and f64, and of 16 bits. Masks, sinks and
- * tables are read as they are. */
+/* Check that the op's operands have a supported combination of dtypes: f32 and f64, or 16 bits.
+ * Masks, sinks and tables may have any dtype. */
 tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 
-/* Whether numbers of f32, of f64 for f64, hold what scale and softcap make of scores; both ask it. */
+/* Checks that f32 (f64 for f64) can represent scores with this scale and softcap. Both functions
+ * above call it. */
 tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why);
 
 #define TNI_AT_DECLARE_(isa)                            \

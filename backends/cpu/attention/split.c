@@ -4,22 +4,25 @@
 #include "layout.h"
 #include "share.h"
 
-/* Keys of a part at least, and parts of a unit at most; bytes of the states that are kept together. */
+/* Minimum keys of a part, and maximum parts of a unit; maximum bytes of the states that are kept at
+ * the same time. */
 enum { PART_KEYS = 1024, PARTS_MOST = 64, STATES_BYTES = 16 << 20 };
 
-/* What threads share: the states of a wave of units, part by part, and a room for each part's thread. */
+/* Data shared by threads: the states of a wave of units, part by part, and memory for each part's
+ * thread. */
 typedef struct crowd {
     const tni_at_set *set;
     const tni_at_problem *problem;
     int64_t block;
-    int64_t rows;                                     /* most of a unit */
-    int64_t parts;                                    /* most of a unit */
+    int64_t rows;                                     /* maximum of a unit */
+    int64_t parts;                                    /* maximum of a unit */
     int64_t most_bytes, sums_bytes, value_row, state; /* of the state of a part */
     int64_t q_row, room, desk;                        /* of a part's queries, room and bias */
-    int64_t first, wave;                              /* unit of the wave, and units of one */
+    int64_t first, wave; /* first unit of the wave, and units of a wave */
 } crowd;
 
-/* Of so many keys: a function of them alone, so that threads change nothing. */
+/* Keys of a part: depends only on the number of keys, so that the number of threads does not change
+ * the result. */
 static int64_t part_keys(int64_t keys)
 {
     int64_t even = parts(parts(keys, PARTS_MOST), 64) * 64;
@@ -70,7 +73,7 @@ static tni_at_state state_at(const crowd *c, char *memory)
                           .value_row = c->value_row};
 }
 
-/* The step's rows through keys `from` to `to`, at most a block. */
+/* Processes the step's rows with keys `from` to `to`, at most a block. */
 static void keys_step(const crowd *c, tni_at_step *s, int64_t from, int64_t to, char *bias)
 {
     const tni_at_problem *p = c->problem;
@@ -92,7 +95,7 @@ static void keys_step(const crowd *c, tni_at_step *s, int64_t from, int64_t to, 
     c->set->few_step(s);
 }
 
-/* One part of a unit's keys. */
+/* Processes one part of a unit's keys. */
 static void part_item(void *user, int64_t item, int64_t slot)
 {
     const crowd *c = user;

@@ -1,5 +1,5 @@
-/* attention of units with few rows, as when one token after the other is made: keys and values are read where
- * they are, once; many keys are split, and what rows come to over each part is merged in the order of keys. */
+/* attention of units with few rows, as in token-by-token decoding: keys and values are read once,
+ * in place; many keys are split, and the states of the parts are merged in the order of keys. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_SPLIT_H
 #define TENON_BACKENDS_CPU_ATTENTION_SPLIT_H
 
@@ -7,7 +7,7 @@
 
 uint64_t tni_at_split_workspace(const tni_at_set *set, const tni_at_problem *problem);
 
-/* Computes the units that are not packed (layout.h). `block` is as in a layout. */
+/* Computes the units that are not packed (layout.h). `block` is as in tni_at_layout. */
 void tni_at_split(const tni_at_set *set, const tni_at_problem *problem, int64_t block);
 
 #endif

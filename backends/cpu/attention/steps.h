@@ -1,12 +1,12 @@
-/* Of a family: steps of rows through packed keys. */
+/* Of a family: steps of rows with packed keys. */
 
-enum { F(SCORE_ROW) = TNI_AT_BLOCK_MOST + WIDTH }; /* so that rows do not share sets of the cache */
+enum { F(SCORE_ROW) = TNI_AT_BLOCK_MOST + WIDTH }; /* rows do not share cache sets */
 
-/* What all rows of a step have in common. */
+/* Constants shared by all rows of a step. */
 typedef struct F(numbers) {
-    REAL factor;    /* from scores to the measure of weights       */
-    REAL scale;     /* of the products, where scores are natural   */
-    REAL cap, caps; /* softcap, and 1 / softcap; 0: none        */
+    REAL factor;    /* from scores to the units of weights */
+    REAL scale;     /* of the products, if scores are natural */
+    REAL cap, caps; /* softcap, and 1 / softcap; 0: none */
     bool natural;
 } F(numbers);
 #define NUMBERS F(numbers)
@@ -21,7 +21,7 @@ static NUMBERS F(numbers_of)(const tni_at_problem *p)
                      .natural = p->natural};
 }
 
-/* Products become scores, -infinity where they do not count. */
+/* Turns products into scores; -infinity where they do not count. */
 INLINE VECTOR F(dress)(const NUMBERS *is, VECTOR x, const REAL *bias)
 {
     const VECTOR nothing = F(splat)(-(REAL)INFINITY);
@@ -36,7 +36,7 @@ INLINE VECTOR F(dress)(const NUMBERS *is, VECTOR x, const REAL *bias)
     return x;
 }
 
-/* A row's scores, and the greatest of them. */
+/* Computes a row's scores, and returns the greatest of them. */
 static REAL F(dress_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int64_t keys)
 {
     VECTOR most = F(splat)(-(REAL)INFINITY);
@@ -58,12 +58,12 @@ static REAL F(greatest)(const REAL *scores, int64_t keys)
     return F(most)(F(greater)(b, a));
 }
 
-/* From here on neighbours in the measure of weights are 1 and more apart, so that rounding the greatest score moves its
- * weight; and the greatest number there is. */
+/* FAR: from here on, adjacent numbers in the units of weights are at least 1 apart, so that
+ * rounding the greatest score changes its weight. MOST: the greatest finite number. */
 #define FAR  (sizeof(REAL) == sizeof(float) ? (REAL)0x1p23 : (REAL)0x1p52)
 #define MOST (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MAX : (REAL)DBL_MAX)
 
-/* Scores in the measure of weights, rounded; finite ones stay finite. */
+/* Converts scores to the units of weights, rounded; finite scores stay finite. */
 INLINE VECTOR F(measure)(VECTOR x, REAL factor)
 {
     const VECTOR most = F(splat)(MOST), by = x * F(splat)(factor);
@@ -79,8 +79,9 @@ static REAL F(measure_one)(REAL x, REAL factor)
     return by > MOST ? MOST : by < -MOST ? -MOST : by;
 }
 
-/* What weigh_row multiplies scores by: `factor`. Where what it subtracts is far from 0 they are brought to the measure
- * of weights before, so that the greatest one's weight is 1 whatever it was rounded to. */
+/* Returns the factor for the scores in weigh_row: `factor`. If `base` is far from 0, scores are
+ * first converted to the units of weights, and the factor is 1: so the greatest one has weight 1
+ * whatever it was rounded to. */
 static REAL F(factor_for)(REAL *scores, int64_t keys, REAL factor, REAL base)
 {
     if (base < FAR && base > -FAR)
@@ -90,8 +91,8 @@ static REAL F(factor_for)(REAL *scores, int64_t keys, REAL factor, REAL base)
     return 1;
 }
 
-/* The greatest score is raised to `found`, in the measure of weights. Returns what is subtracted from
- * scores: the greatest one, 0 when there is none. */
+/* Raises the greatest score to `found`, in the units of weights. Returns the base that is
+ * subtracted from scores: the greatest score, or 0 if there is none. */
 INLINE REAL F(raise)(REAL *most, REAL found)
 {
     const REAL nothing = -(REAL)INFINITY;
@@ -99,7 +100,7 @@ INLINE REAL F(raise)(REAL *most, REAL found)
     return *most == nothing ? 0 : *most;
 }
 
-/* Scores become weights; those of a row are added to its sums. */
+/* Turns a row's scores into weights, and adds them to its sums. */
 static void F(weigh_row)(REAL *scores, int64_t keys, REAL factor, REAL base, REAL shrink,
                          REAL *sums)
 {
@@ -116,7 +117,8 @@ static void F(weigh_row)(REAL *scores, int64_t keys, REAL factor, REAL base, REA
     F(store)(sums, F(fma)(F(load)(sums), F(splat)(shrink), a + b));
 }
 
-/* A row's greatest score is raised to that of some more. Returns what is subtracted from them. */
+/* Raises a row's greatest score to that of more keys. Returns the base that is subtracted from the
+ * scores. */
 static REAL F(raise_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int64_t keys,
                          REAL *most)
 {
@@ -125,7 +127,7 @@ static REAL F(raise_row)(const NUMBERS *is, REAL *scores, const REAL *bias, int6
     return F(raise)(most, F(measure_one)(found, is->factor));
 }
 
-/* All scores of a row at once. */
+/* Weighs all scores of a row at once. */
 static void F(weigh_whole)(const tni_at_problem *p, void *scores, const void *bias, int64_t keys,
                            void *most, void *sums)
 {
@@ -134,7 +136,7 @@ static void F(weigh_whole)(const tni_at_problem *p, void *scores, const void *bi
     F(weigh_row)(scores, keys, F(factor_for)(scores, keys, is.factor, base), base, 0, sums);
 }
 
-/* Of all rows; `shrink` has whole vectors. */
+/* Weighs all rows; `shrink` has whole vectors. */
 static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL *shrink)
 {
     REAL *most = s->state.most, *sums = s->state.sums;
@@ -154,7 +156,7 @@ static void F(weigh)(const tni_at_step *s, const NUMBERS *is, REAL *scores, REAL
     }
 }
 
-/* Weights that dropout does not keep become 0. */
+/* Sets weights that dropout drops to 0. */
 static void F(drop)(const tni_at_step *s, REAL *scores)
 {
     uint8_t keeps[TNI_AT_BLOCK_MOST];
@@ -166,8 +168,8 @@ static void F(drop)(const tni_at_step *s, REAL *scores)
     }
 }
 
-/* Whether each key of the step counts for a row: it is seen, and dropout keeps its weight. What a key holds that does
- * not count is no part of the row, not even by a weight of 0. */
+/* Finds whether each key of the step counts for a row: it is visible, and dropout keeps its weight.
+ * A key that does not count must not affect the row, not even with a weight of 0. */
 static void F(find_counted)(const tni_at_step *s, int64_t r, uint8_t *out)
 {
     const REAL *bias = s->bias ? (const REAL *)s->bias + r * s->bias_row : NULL;
@@ -179,7 +181,8 @@ static void F(find_counted)(const tni_at_step *s, int64_t r, uint8_t *out)
         out[j] = out[j] && bias[j] != -(REAL)INFINITY;
 }
 
-/* Values of rows `row` to row + rows - 1, by weights of keys `from` to `to` of the step. */
+/* Adds the values of rows `row` to row + rows - 1, with the weights of keys `from` to `to` of the
+ * step. */
 static void F(add_run)(const tni_at_step *s, const REAL *scores, const REAL *shrink, int64_t row,
                        int64_t rows, int64_t from, int64_t to)
 {
@@ -198,7 +201,7 @@ static void F(add_run)(const tni_at_step *s, const REAL *scores, const REAL *shr
     }
 }
 
-/* Keys of the step that are there. */
+/* Number of keys of the step that exist. */
 static int64_t F(keys_there)(const tni_at_step *s)
 {
     return s->key + s->keys < s->unit->to ? s->keys : s->unit->to - s->key;
@@ -209,8 +212,8 @@ static void F(add_values)(const tni_at_step *s, const REAL *scores, const REAL *
     F(add_run)(s, scores, shrink, 0, s->rows, 0, F(keys_there)(s));
 }
 
-/* The same, to the bit, where some values are not finite: each row by itself, from one run of keys that count to the
- * next. */
+/* As add_values, with the same bits, if some values are not finite: each row separately, one run of
+ * keys that count after the other. */
 static void F(add_counted)(const tni_at_step *s, const REAL *scores, const REAL *shrink)
 {
     const REAL one = 1;

@@ -1,16 +1,17 @@
-/* Of a family: products of panels, in registers. A's rows are as they are, B is a panel of COLUMNS columns, and
- * a tile is up to TILE_ROWS rows of A by one or two vectors of B. */
+/* Of a family: micro-kernels for products of panels. Rows of A are read in place, B is a panel of
+ * COLUMNS columns, and a tile is up to TILE_ROWS rows of A by one or two vectors of B. */
 
-/* The sums, of which `rows` by `vectors` are used: both are constants wherever they are arguments. */
+/* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
+ * arguments. */
 typedef VECTOR F(tile_sums)[TILE_ROWS][2];
 
 #define EACH_SUM UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++)
 
-/* A value that the compiler knows nothing of, so that it does not work out one address from another, step
- * by step. */
+/* Hides a value from the compiler, so that it does not derive one address from another, step by
+ * step. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
-/* Steps ahead of which B is fetched: it comes from the second cache. */
+/* Prefetch distance of B in steps: it comes from the second-level cache. */
 enum { F(B_AHEAD) = 16 };
 
 /* Four rows of A share a pointer. */
@@ -46,7 +47,7 @@ SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t
     }
 }
 
-/* The same of an A whose rows are together and whose steps are a_row apart. */
+/* As tile_add, for a transposed A: its rows are contiguous and its steps are a_row apart. */
 SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int64_t depth,
                                 F(tile_sums) sum, const int rows, const int vectors)
 {
@@ -63,11 +64,11 @@ SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int
     }
 }
 
-/* A job of any kind: what the sums go to; of values, by what they are shrunk before. */
+/* Arguments of all tile functions; `shrink`, for values, is the factor of the previous sums. */
 typedef struct F(tile) {
     const REAL *a, *b;
     int64_t a_row, depth;
-    int64_t b_step; /* of values: elements from one step's to the next's */
+    int64_t b_step; /* for values: elements from one step to the next */
     REAL *to;
     int64_t to_row;
     const REAL *shrink;
@@ -101,7 +102,7 @@ SPECIAL void F(tile_values)(const F(tile) * t, const int rows, const int vectors
         F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
     }
 }
-/* Adds to what is there. */
+/* Adds to the previous contents. */
 SPECIAL void F(tile_turned)(const F(tile) * t, const int rows, const int vectors)
 {
     F(tile_sums) sum;

@@ -1,7 +1,7 @@
 /* Of a family: weights of scores.
  *
- * Scores times `factor` are in a measure of their own, in which a weight is 2 to the power of the difference to
- * the greatest. */
+ * Scores times `factor` are in base-2 units, in which a weight is 2 to the power of the difference
+ * to the greatest score. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 
@@ -10,7 +10,7 @@
 
 #include <float.h>
 
-/* 2^x of x <= 1, within 2.1 ulp with fma and 2.3 without; 0 below -126, a NaN stays one. */
+/* 2^x for x <= 1, within 2.1 ulp with fma and 2.3 without; 0 below -126; NaN is propagated. */
 INLINE vf weight_f32(vf x)
 {
     const vf round = splat_f32(0x1.8p23f);
@@ -29,7 +29,7 @@ INLINE vf weight_f32(vf x)
 #endif
 }
 
-/* The same, within 1 ulp with fma and 1.3 without; 0 below -1022. */
+/* As weight_f32, within 1 ulp with fma and 1.3 without; 0 below -1022. */
 INLINE vd weight_f64(vd x)
 {
     static const double of[] = {0x1.e9d3fe3952179p-32, 0x1.e6063f7217bc6p-28, 0x1.b524fae627834p-24,
