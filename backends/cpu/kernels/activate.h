@@ -1,4 +1,4 @@
-/* Of a family, after math.h: what the activation of a product makes of its sums. */
+/* Of a family, after math.h: applies the activation of a product to its sums. */
 
 INLINE VECTOR F(activated)(int32_t activation, VECTOR v)
 {
@@ -12,7 +12,7 @@ INLINE VECTOR F(activated)(int32_t activation, VECTOR v)
     }
 }
 
-/* Of n elements, where whole vectors may be used. */
+/* Applies it to n elements; whole vectors may be read and written. */
 static void F(activate)(int32_t activation, REAL *x, int64_t n)
 {
     for (int64_t i = 0; i < n && activation != TN_ACT_NONE; i += WIDTH)

@@ -1,10 +1,10 @@
-/* AMX's registers: four of sums, which two of A and two of B are multiplied into. They belong to a thread. */
+/* AMX tile registers: four of sums, computed from two of A and two of B. They are per thread. */
 #ifndef TENON_BACKENDS_CPU_KERNELS_AMX_H
 #define TENON_BACKENDS_CPU_KERNELS_AMX_H
 
 #include "vector.h"
 
-/* Numbers of registers, which instructions want as literals. */
+/* Register numbers. Instructions require literals. */
 #define SUM_00 0
 #define SUM_01 1
 #define SUM_10 2
@@ -16,13 +16,15 @@
 
 enum { AMX_REGISTERS = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
 
-/* The compiler does not know that registers are loaded from memory and stored there: what is there is so now. */
+/* A compiler barrier: the compiler does not know that tile registers are loaded from memory and
+ * stored to it. */
 INLINE void settle(const void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-/* Until _tile_release: registers of whole rows, of sums and A at most `rows` of them. */
+/* Configures the registers, until _tile_release: whole rows; those of sums and A have at most
+ * `rows` rows. */
 INLINE void amx_begin(int64_t rows)
 {
     struct {

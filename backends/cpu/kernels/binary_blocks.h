@@ -1,6 +1,6 @@
 /* Of a family: see family_f32.h. */
 
-/* max and min of a NaN are a NaN: of the first, or of the second through the sum. */
+/* max and min return NaN if either operand is NaN; the sum propagates it. */
 INLINE VECTOR F(max_or_nan)(VECTOR a, VECTOR b)
 {
     return F(choose)(F(is_nan)(a) | F(is_nan)(b), a + b, F(greater)(a, b));

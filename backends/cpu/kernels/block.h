@@ -1,6 +1,6 @@
-/* Elements of any dtype and stride as blocks of f32, or of f64: what a kernel computes with is always
- * together, and a multiple of a whole vector may be read and written. Where an operand is so already, a
- * block is the operand itself. */
+/* Converts elements of any dtype and stride to blocks of f32, or of f64: the data that a kernel
+ * computes with is always contiguous and padded to whole vectors. If an operand already has this
+ * form, a block is the operand itself. */
 #ifndef TENON_BACKENDS_CPU_BLOCK_H
 #define TENON_BACKENDS_CPU_BLOCK_H
 
@@ -8,14 +8,14 @@
 
 enum { BLOCK = 1024 }; /* elements; a multiple of GROUP */
 
-/* A row of an operand: its first element. */
+/* A row of an operand. */
 typedef struct strand {
     char *data;
     tn_dtype dtype;
     int32_t size;   /* bytes of an element */
-    int64_t stride; /* in elements         */
-    int64_t next;   /* bytes to the row or the block that comes next; or 0 */
-    bool stream;    /* is written past the caches */
+    int64_t stride; /* in elements */
+    int64_t next;   /* prefetch distance in bytes, to the next row or block; or 0 */
+    bool stream;    /* written with non-temporal stores */
 } strand;
 
 INLINE strand strand_of(const tn_layout *layout, char *data, int64_t stride)
@@ -28,7 +28,7 @@ INLINE char *strand_at(const strand *s, int64_t at)
     return s->data + at * s->stride * s->size;
 }
 
-/* Whether `n` elements may be used where they are. */
+/* Whether `n` elements may be used in place. */
 INLINE bool is_block(const strand *s, int64_t n)
 {
     return s->stride == 1 && n % LANES == 0;
@@ -63,7 +63,7 @@ static inline void move_strided(char *to, int64_t to_stride, const char *from, i
     }
 }
 
-/* Past the caches but for what is no whole line. */
+/* Copies with non-temporal stores, except for incomplete cache lines. */
 static inline void stream_bytes(char *to, const char *from, int64_t bytes)
 {
     int64_t head = (int64_t)(-(uintptr_t)to & 63), i = head < bytes ? head : bytes;
@@ -73,13 +73,14 @@ static inline void stream_bytes(char *to, const char *from, int64_t bytes)
     memcpy(to + i, from + i, (size_t)(bytes - i));
 }
 
-/* Whether vectors may be written from element `at` on past the caches. */
+/* Whether vectors may be written from element `at` on with non-temporal stores. */
 INLINE bool may_stream(const strand *s, int64_t at)
 {
     return s->stream && (uintptr_t)strand_at(s, at) % sizeof(vf) == 0;
 }
 
-/* `n` <= BLOCK elements, together: where they are, or in `room`, with zeros up to a whole vector. */
+/* Returns `n` <= BLOCK contiguous elements: in place, or in `room`, with zeros up to a whole
+ * vector. */
 static inline const void *gather(const strand *s, int64_t at, int64_t n, void *room)
 {
     const char *from = strand_at(s, at);
@@ -100,7 +101,7 @@ static inline const void *gather(const strand *s, int64_t at, int64_t n, void *r
         store_f32(room + i, expression);     \
     }
 
-/* Elements at..at+n as f32; `room` has BLOCK of them. */
+/* Returns elements at..at+n as f32; `room` must have space for BLOCK of them. */
 static inline const float *take_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     _Alignas(64) char raw[BLOCK * 4];
@@ -119,14 +120,14 @@ static inline const float *take_f32(const strand *s, int64_t at, int64_t n, floa
     return room;
 }
 
-/* Where elements at..at+n may be written as f32 before they are given. */
+/* Returns where elements at..at+n may be written as f32 before give_f32. */
 static inline float *room_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     return s->dtype == TN_F32 && is_block(s, n) && !s->stream ? (float *)(void *)strand_at(s, at)
                                                               : room;
 }
 
-/* Elements that are together, to where they belong. */
+/* Writes contiguous elements to their destination. */
 static inline void put_back(const strand *s, int64_t at, int64_t n, const void *from)
 {
     char *target = strand_at(s, at);
@@ -136,7 +137,7 @@ static inline void put_back(const strand *s, int64_t at, int64_t n, const void *
         move_strided(target, s->stride, from, 1, n, s->size);
 }
 
-/* From f32, of which what lies `next` bytes further is fetched; the last vector may be half of a pair. */
+/* Narrows from f32 and prefetches `next` bytes ahead; the last vector may be half of a pair. */
 INLINE void narrow_block(tn_dtype dtype, char *to, const float *from, int64_t n, int64_t next,
                          bool stream)
 {
@@ -159,7 +160,8 @@ INLINE void narrow_block(tn_dtype dtype, char *to, const float *from, int64_t n,
     for (int64_t i = 0; i < n; i += LANES) \
     store(to + i * (size), expression)
 
-/* Elements at..at+n from f32, which a whole vector may be read of; what lies `next` bytes further is fetched. */
+/* Writes elements at..at+n from f32, of which whole vectors may be read; prefetches `next` bytes
+ * ahead. */
 static inline void give_fetching(const strand *s, int64_t at, int64_t n, const float *from,
                                  int64_t next)
 {
@@ -191,7 +193,7 @@ static inline void give_f32(const strand *s, int64_t at, int64_t n, const float 
     give_fetching(s, at, n, from, 0);
 }
 
-/* The same for f64, which only f64 is computed in. */
+/* The same for f64; only f64 operands are computed in f64. */
 static inline const double *take_f64(const strand *s, int64_t at, int64_t n, double *room)
 {
     return gather(s, at, n, room);
@@ -209,7 +211,7 @@ static inline void give_f64(const strand *s, int64_t at, int64_t n, const double
         put_back(s, at, n, from);
 }
 
-/* Elements at..at+n, and `value` from there up to a whole vector. */
+/* Returns elements at..at+n, padded with `value` up to a whole vector. */
 #define TAKE_PADDED(real, name, width)                                                       \
     static inline const real *take_padded_##name(const strand *s, int64_t at, int64_t n,     \
                                                  real *room, real value)                     \

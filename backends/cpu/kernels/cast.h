@@ -1,5 +1,5 @@
-/* Casts between f32, f16, bf16, i8 and u8 in any pair, from them to i32 and f64, and from i32 and f64 to
- * f32: those that f32 lies between without a second rounding. */
+/* Casts between f32, f16, bf16, i8 and u8 in any pair, from them to i32 and f64, and from i32 and
+ * f64 to f32: the casts that can go through f32 without a second rounding. */
 #include "../rows.h"
 #include "each.h"
 

@@ -1,18 +1,18 @@
-/* The loop of an op over its elements or rows, on the host's threads when there is much to do. */
+/* The loop of an op over its elements or rows, on the host's threads if there is enough work. */
 #ifndef TENON_BACKENDS_CPU_EACH_H
 #define TENON_BACKENDS_CPU_EACH_H
 
 #include "block.h"
 #include "tenon/module/walk.h"
 
-enum { PIECE = 16384, TASK = 65536 }; /* elements that are worth a call, a task */
-enum { STREAM_BYTES = 32 << 20 };     /* what no cache holds until it is read again */
-enum { PARALLEL_BYTES = 256 * 1024 }; /* below, one thread is faster             */
-enum { FETCH_BYTES = 128 * 1024 };    /* of a row that is fetched while another is computed with */
+enum { PIECE = 16384, TASK = 65536 }; /* elements of a call, of a task */
+enum { STREAM_BYTES = 32 << 20 };     /* output too large to stay in any cache */
+enum { PARALLEL_BYTES = 256 * 1024 }; /* below, one thread is faster */
+enum { FETCH_BYTES = 128 * 1024 };    /* maximum size of a row that is prefetched */
 
 struct loop;
 
-/* Computes `n` items, the first of which is number `at` of its step: operand i's begin at data[i] and are
+/* Computes `n` items from number `at` of its step on: those of operand i begin at data[i] and are
  * walk.stride[i] apart. */
 typedef void loop_body(const struct loop *loop, char *const *data, int64_t at, int64_t n);
 
@@ -22,14 +22,14 @@ typedef struct loop {
     loop_body *body;
     tn_walk walk; /* over items: operands[0] first */
     char *base[TN_OP_OPERANDS_MAX];
-    int32_t size[TN_OP_OPERANDS_MAX]; /* bytes of an element                                  */
-    int64_t weight;                   /* elements of an item                                  */
-    int64_t piece;                    /* items of a call at most; fixed, whatever the threads */
-    int64_t across;                   /* pieces of a step                                     */
-    int64_t group;                    /* pieces of a task                                     */
+    int32_t size[TN_OP_OPERANDS_MAX]; /* bytes of an element */
+    int64_t weight;                   /* elements of an item */
+    int64_t piece;                    /* maximum items of a call; does not depend on threads */
+    int64_t across;                   /* pieces of a step */
+    int64_t group;                    /* pieces of a task */
     int64_t pieces;
-    bool stream;      /* out is large: past the caches */
-    const void *more; /* the body's own */
+    bool stream;      /* out is large: non-temporal stores */
+    const void *more; /* data of the body */
 } loop;
 
 static inline void loop_task(void *user, int64_t index)
@@ -56,7 +56,7 @@ static inline void loop_task(void *user, int64_t index)
         stream_end();
 }
 
-/* A row of out, or a part of one: n elements from `data` on. */
+/* A row of out, or a part of one, starting at `data`. */
 INLINE strand strand_out(const loop *it, char *data, int64_t stride)
 {
     strand s = strand_of(&it->op->operand[TN_EACH_OUT], data, stride);
@@ -64,7 +64,7 @@ INLINE strand strand_out(const loop *it, char *data, int64_t stride)
     return s;
 }
 
-/* A row of in, before one that lies as many bytes further. */
+/* A row of in; the next row, `next` bytes further, is prefetched. */
 INLINE strand strand_row(const tn_layout *in, char *data, int64_t size, int64_t next)
 {
     strand s = strand_of(in, data, in->stride[in->rank - 1]);
@@ -72,7 +72,7 @@ INLINE strand strand_row(const tn_layout *in, char *data, int64_t size, int64_t 
     return s;
 }
 
-/* A part of an operand that is computed with in blocks. */
+/* A part of an operand that is computed in blocks. */
 INLINE strand strand_in(const loop *it, const tn_layout *layout, char *data, int64_t stride)
 {
     strand s = strand_of(layout, data, stride);
@@ -80,7 +80,7 @@ INLINE strand strand_in(const loop *it, const tn_layout *layout, char *data, int
     return s;
 }
 
-/* How the walk is cut: an item is `weight` elements, and at least `least` items go into a call. */
+/* Splits the walk: an item is `weight` elements, and a call gets at least `least` items. */
 static inline void loop_cut(loop *it, int64_t weight, int64_t least)
 {
     it->weight = weight > 0 ? weight : 1;
@@ -92,7 +92,7 @@ static inline void loop_cut(loop *it, int64_t weight, int64_t least)
     it->group = TASK / length > 0 ? TASK / length : 1;
 }
 
-/* Over the dimensions before the last `kept` ones of the operands named. */
+/* Prepares a loop over the dimensions before the last `kept` ones of the given operands. */
 static inline void loop_prepare(loop *it, const tn_run *run, const int32_t *operands, int32_t count,
                                 int32_t kept, int64_t weight)
 {
@@ -122,7 +122,7 @@ static inline void loop_run(loop *it)
         loop_task(it, 0);
 }
 
-/* The name of the one function that a file of an instruction set has for others. */
+/* The name of the one function that a file of an instruction set exports. */
 #define ISA_NAME__(op, isa) tni_cpu_##op##_##isa
 #define ISA_NAME_(op, isa)  ISA_NAME__(op, isa)
 #define ISA_NAME(op)        ISA_NAME_(op, ISA)

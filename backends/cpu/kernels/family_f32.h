@@ -1,7 +1,8 @@
-/* What follows computes in f32: REAL is the number, VECTOR a vector of WIDTH of them, PAIR two of those, ROOM as many
- * as 4 KiB hold, which locals of loops over single elements have, and F(name) the family's function of that name. FOR_DTYPE calls an inline function with the dtype of
- * elements in memory, or FOR_FORM their form (pairs.h), as a first argument that the compiler knows. Ended
- * by family_end.h. */
+/* The following code computes in f32: REAL is the number type, VECTOR a vector of WIDTH of them,
+ * PAIR two vectors, ROOM the number of elements in 4 KiB, used for local buffers in loops over
+ * single elements, and F(name) the family's function of that name. FOR_DTYPE calls an inline
+ * function with the dtype of elements in memory (FOR_FORM with their form, see pairs.h) as a first
+ * argument that is a compile-time constant. Ended by family_end.h. */
 #define REAL    float
 #define VECTOR  vf
 #define PAIR    pair_f32

@@ -1,7 +1,7 @@
 #include "../rows.h"
 #include "each.h"
 
-enum { PATTERN = 64 }; /* bytes: a multiple of every element's size */
+enum { PATTERN = 64 }; /* bytes: a multiple of every element size */
 
 static void fill_body(const loop *it, char *const *data, int64_t at, int64_t n)
 {
@@ -19,7 +19,7 @@ static void fill_body(const loop *it, char *const *data, int64_t at, int64_t n)
     memcpy(data[0] + i, pattern, (size_t)(bytes - i));
 }
 
-/* A number as an integer's bits: cut towards zero, or the nearest there is; 0 for a NaN. */
+/* Converts a number to an integer's bits: truncates towards zero, saturates; NaN becomes 0. */
 static uint64_t whole_bits(double x, int32_t bits, bool is_signed)
 {
     double limit = ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -limit : 0;
@@ -32,7 +32,8 @@ static uint64_t whole_bits(double x, int32_t bits, bool is_signed)
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-/* f32 that rounds further as the number itself would: cut, and odd where something was cut off. */
+/* Rounds to f32 so that a further rounding gives the correct result (round to odd): truncates, and
+ * sets the lowest bit if the result is inexact. */
 static float cut_to_odd(double x)
 {
     float near = (float)x;
@@ -40,13 +41,13 @@ static float cut_to_odd(double x)
     if (x != x || (double)near == x)
         return near;
     memcpy(&bits, &near, sizeof bits);
-    bits -= fabs((double)near) > fabs(x); /* towards zero; from infinity to the greatest */
+    bits -= fabs((double)near) > fabs(x); /* towards zero; infinity becomes the greatest number */
     bits |= 1;
     memcpy(&near, &bits, sizeof bits);
     return near;
 }
 
-/* One element of the value. */
+/* Writes one element of the value. */
 static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
 {
     float parts[] = {(float)op->value, (float)op->imaginary};
@@ -64,7 +65,7 @@ static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
     case TN_C128: memcpy(to, wide, 16); break;
     case TN_BF16:
     case TN_F16: memcpy(to, &half, 2); break;
-    default: memcpy(to, &whole_number, bits / 8); /* the low bytes come first */
+    default: memcpy(to, &whole_number, bits / 8); /* little-endian: the low bytes come first */
     }
 }
 

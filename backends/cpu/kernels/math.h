@@ -1,17 +1,18 @@
-/* Functions of f32 vectors, and of f64 ones by the C library. Errors are in units in the last place
- * (ulp) of the result, seen over all floats with fma; two roundings instead of one add at most 1.
+/* Functions of f32 vectors, and of f64 vectors with the C library. Errors are in units in the last
+ * place (ulp) of the result, measured over all floats with fma; without fma (two roundings) they
+ * grow by at most 1.
  *
  *     exp 1.1 · log 1.0 · tanh 1.5 · sigmoid 2.5 · silu 3.5 · Phi 8 · gelu 10 · gelu-tanh 4 + 6 |u|
  *
- * and below 2^-126 as many times 2^-149, for a product with x times |x|.
+ * Below 2^-126, the same numbers are in units of 2^-149; for a product with x, times |x|.
  *
- * NaNs come out as NaNs; infinities, overflow and subnormal numbers as the functions demand. */
+ * NaNs are propagated; infinities, overflow and subnormals are handled as the functions require. */
 #ifndef TENON_BACKENDS_CPU_MATH_H
 #define TENON_BACKENDS_CPU_MATH_H
 
 #include "vector.h"
 
-/* x times 2^n; n is whole, |n| <= 250. */
+/* x times 2^n; n is an integer, |n| <= 250. */
 INLINE vf scale_f32(vf x, vf n)
 {
 #if defined(__AVX512F__)
@@ -23,8 +24,8 @@ INLINE vf scale_f32(vf x, vf n)
 #endif
 }
 
-/* The lanes where exp is something: below -104 it is less than any float. The others are left out, as a
- * result that underflows takes as long as a hundred that do not. */
+/* The lanes where exp is not 0: below -104 it is less than any float. The other lanes are masked,
+ * since a result that underflows takes as long as a hundred that do not. */
 #if defined(__AVX512F__)
 typedef __mmask16 exp_lanes;
 #else
@@ -40,7 +41,7 @@ INLINE exp_lanes exp_some(vf x)
 #endif
 }
 
-/* What is computed with: 0 in the others, where it matters. */
+/* The argument, with 0 in the masked lanes if that matters. */
 INLINE vf exp_kept(vf x, exp_lanes some)
 {
 #if defined(__AVX512F__)
@@ -60,14 +61,14 @@ INLINE vf exp_scaled(vf x, vf n, exp_lanes some)
 #endif
 }
 
-/* n of x = n ln 2 + r, whole. */
+/* The integer n of x = n ln 2 + r. */
 INLINE vf exp_whole(vf x)
 {
     const vf round = splat_f32(0x1.8p23f);
     return fma_f32(x, splat_f32(1.44269504f), round) - round;
 }
 
-/* ln 2 is in two parts, the first with few bits so that its products are exact. */
+/* ln 2 is split into two parts; the first has few bits, so that its products are exact. */
 INLINE vf exp_rest(vf x, vf n)
 {
     vf r = fma_f32(n, splat_f32(-0x1.62e4p-1f), x);
@@ -83,7 +84,7 @@ INLINE vf exp_near(vf r)
     return fma_f32(p, r * r, r) + 1.0f;
 }
 
-/* From 89 on it is infinite. A NaN stays one through the order of operands. */
+/* Infinite from 89 on. The order of operands propagates a NaN. */
 INLINE vf exp_f32(vf x)
 {
     exp_lanes some = exp_some(x);
@@ -91,8 +92,9 @@ INLINE vf exp_f32(vf x)
     return exp_scaled(exp_near(exp_rest(bounded, n)), n, some);
 }
 
-/* Of x <= 0, within 2.2 + |x| / 16 ulp: for differences, whose errors grow with x as well. Where scaling is
- * no operation, 2^n is made of the bits that rounding leaves, and 2^64 times as large so that it is normal. */
+/* For x <= 0, within 2.2 + |x| / 16 ulp: for differences, whose errors also grow with x. Without a
+ * scaling instruction, 2^n is made from the bits that rounding leaves, 2^64 times too large so that
+ * it is normal. */
 INLINE vf exp_below_f32(vf x)
 {
     exp_lanes some = exp_some(x);
@@ -115,7 +117,7 @@ INLINE vf exp_below_f32(vf x)
 #endif
 }
 
-/* Of x + low, |low| << 1, |x| <= 120. */
+/* exp(x + low), |low| << 1, |x| <= 120. */
 INLINE vf exp_parts(vf x, vf low)
 {
     vf n = exp_whole(x);
@@ -158,7 +160,7 @@ INLINE vf tanh_f32(vf x)
     return choose_below_f32(y, splat_f32(0.625f), p, (vf)((vu)far | sign));
 }
 
-/* 1 / x within 1 ulp, for 1 <= x <= 16; a division takes longer than all that surrounds it. */
+/* 1 / x within 1 ulp, for 1 <= x <= 16; a division would take longer than everything around it. */
 INLINE vf reciprocal_f32(vf x)
 {
 #if defined(__AVX512F__)
@@ -170,18 +172,18 @@ INLINE vf reciprocal_f32(vf x)
 #endif
 }
 
-/* By what is below 1 of exp(x) and exp(-x), so that it is exact where it is small. */
+/* Uses the smaller of exp(x) and exp(-x), so that small results are accurate. */
 INLINE vf sigmoid_f32(vf x)
 {
     vf e = exp_f32((vf)((vu)x | 0x80000000));
     return choose_below_f32(x, (vf){0}, e, splat_f32(1)) / (1.0f + e);
 }
 
-/* The normal distribution: (1 + erf(x / sqrt 2)) / 2. Its tail is exp(-y y / 2) times a polynomial in
- * t = 1 / (1 + y / 4); y y is kept in two parts, the greater of them exact. */
+/* The normal distribution: (1 + erf(x / sqrt 2)) / 2. Its tail is exp(-y y / 2) times a polynomial
+ * in t = 1 / (1 + y / 4); y y is kept in two parts, the greater of which is exact. */
 INLINE vf phi_f32(vf x)
 {
-    vf y = lesser_f32(splat_f32(15), size_of_f32(x)); /* a NaN stays one */
+    vf y = lesser_f32(splat_f32(15), size_of_f32(x)); /* propagates NaN */
     vf high = (vf)((vu)y & 0xfffff000), square = high * high;
     vf low = (y - high) * (y + high);
     vf t = reciprocal_f32(fma_f32(y, splat_f32(0.25f), splat_f32(1)));
@@ -203,7 +205,7 @@ INLINE vf gelu_f32(vf x)
     return x * phi_f32(x);
 }
 
-/* (1 + tanh u) / 2 is the sigmoid of 2 u, where errors of u become |u| times as large. */
+/* (1 + tanh u) / 2 is the sigmoid of 2 u, where errors of u are multiplied by |u|. */
 INLINE vf gelu_tanh_f32(vf x)
 {
     return x * sigmoid_f32(1.59576912f * fma_f32(x * x * x, splat_f32(0.044715f), x));
@@ -214,7 +216,7 @@ INLINE vf silu_f32(vf x)
     return x * sigmoid_f32(x);
 }
 
-/* By the C library, lane by lane. */
+/* With the C library, lane by lane. */
 #define EACH_LANE(name, expression)         \
     INLINE vd name##_f64(vd v)              \
     {                                       \

@@ -1,11 +1,11 @@
-/* Two results of attention over different keys as one, a row at a time: their mean by the weights
+/* Merges two results of attention over different keys, a row at a time: their mean with the weights
  * exp(lse - the greater lse). A part that saw no key, whose lse is -infinity, is not read. */
 #include "../rows.h"
 #include "each.h"
 
 #include <math.h>
 
-/* What a part has of a row. */
+/* The share of a part in a row. */
 typedef struct merge_share {
     bool is_read;
     double factor;
@@ -23,7 +23,7 @@ typedef struct merge_share {
 
 #include "family_end.h"
 
-/* In the order in which the loop has them; lse, which may be absent, is the last. */
+/* In the order of the loop; lse, which may be absent, is the last. */
 static const int32_t merge_operands[] = {TN_MERGE_OUT,    TN_MERGE_IN,        TN_MERGE_OTHER,
                                          TN_MERGE_LSE_IN, TN_MERGE_LSE_OTHER, TN_MERGE_LSE};
 enum { MERGE_WHOLE = 3, MERGE_LSE_IN = 3, MERGE_LSE = 5 };
@@ -47,7 +47,7 @@ static void write_lse(tn_dtype dtype, double lse, char *to)
            dtype == TN_F64 ? sizeof lse : sizeof narrow);
 }
 
-/* What each part has of a row, and its lse. */
+/* Computes the share of each part in a row; returns the lse of the row. */
 static double share_row(double a, double b, merge_share *out)
 {
     const double nothing = -(double)INFINITY, greater = b > a ? b : a;

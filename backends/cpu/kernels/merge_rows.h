@@ -1,6 +1,6 @@
 /* Of a family: see family_f32.h. */
 
-/* out = the sum of parts, each times its factor, of those that are to be read; `s` has out, in, other. */
+/* out = the sum of the parts that are read, each times its factor; `s` has out, in, other. */
 static void F(merge_row)(const strand *s, const merge_share *share, int64_t size)
 {
     _Alignas(64) REAL rooms[3][ROOM];

@@ -1,5 +1,5 @@
-/* Layer norm and RMS norm, a row at a time: the mean, the variance about it, the quotients. Sums of a
- * block are made in lanes, those of blocks in f64; a row's result depends on that row alone. */
+/* Layer norm and RMS norm, a row at a time: the mean, the variance, the normalized values. Sums of
+ * a block are made in lanes, those of blocks in f64; a row's result depends only on that row. */
 #include "../rows.h"
 #include "each.h"
 #include "pieces.h"
@@ -16,7 +16,7 @@
 
 #include "family_end.h"
 
-/* Weight and bias have a stride of 0 but in the last dimension: each is one row. */
+/* Weight and bias have stride 0 except in the last dimension: each is one row. */
 static void norm_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {
     (void)first;

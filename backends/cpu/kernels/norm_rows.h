@@ -23,7 +23,7 @@ static double F(row_sum)(const strand *x, int64_t size)
     return total_f64(sum);
 }
 
-/* Of (x - mean) squared. */
+/* Sum of (x - mean) squared. */
 INLINE vd F(square_piece)(tn_dtype dtype, const char *from, int64_t n, REAL mean)
 {
     const int32_t each = size_of_dtype(dtype);
@@ -51,7 +51,7 @@ static double F(row_squares)(const strand *x, int64_t size, REAL mean)
     return total_f64(sum);
 }
 
-/* What a row is turned with; weight and bias are NULL where there are none. */
+/* Parameters of the normalization of a row; weight and bias are NULL if absent. */
 typedef struct F(turning) {
     REAL mean, factor;
     const REAL *weight, *bias; /* of a piece */

@@ -1,11 +1,12 @@
-/* Pairs of vectors, and elements of f32, f16 or bf16 turned to f32 and back in registers, a pair at a time;
- * f64 in the same words. A dtype is known to the compiler wherever it is an argument here. */
+/* Pairs of vectors, and conversion of f32, f16 or bf16 elements to f32 and back in registers, a
+ * pair at a time; f64 with the same names. A dtype argument is always a compile-time constant
+ * here. */
 #ifndef TENON_BACKENDS_CPU_PAIRS_H
 #define TENON_BACKENDS_CPU_PAIRS_H
 
 #include "vector.h"
 
-enum { GROUP = 2 * LANES }; /* elements: a pair of f32, two of f64 */
+enum { GROUP = 2 * LANES }; /* elements: a pair of f32, two pairs of f64 */
 
 typedef struct pair_f32 {
     vf a, b;
@@ -15,8 +16,8 @@ typedef struct pair_f64 {
     vd a, b;
 } pair_f64;
 
-/* bf16 in another order: of a pair, a are the elements at even places, b those at odd ones. It costs less,
- * and is for what does not ask where in a row an element is. */
+/* bf16 in another order: in a pair, a has the elements at even positions, b those at odd ones. It
+ * is cheaper, and is for computations that do not depend on an element's position. */
 #define SPLIT_BF16 (TN_BF16 | (tn_dtype)1 << 31)
 
 /* Bytes of an element. */
@@ -25,14 +26,14 @@ INLINE int32_t size_of_dtype(tn_dtype dtype)
     return (int32_t)(dtype >> 8 & 255) / 8;
 }
 
-/* Fetches what lies `next` bytes further: while there is something to compute, so that reading it does not
- * wait. It may lie anywhere. */
+/* Prefetches from `next` bytes ahead, while there is something to compute, so that the later read
+ * does not wait. Any address is allowed. */
 INLINE void fetch(const void *at, int64_t next)
 {
     __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)next), 0, 3);
 }
 
-/* The same for a pair of elements that are `size` bytes wide. */
+/* Prefetches for a pair of elements that are `size` bytes wide. */
 INLINE void fetch_pair(const void *at, int64_t next, int32_t size)
 {
     for (int32_t i = 0; i < GROUP * size; i += 64)
@@ -57,7 +58,7 @@ INLINE pair_f64 load_pair_f64(tn_dtype dtype, const char *from)
     return (pair_f64){load_f64(from), load_f64(from + sizeof(vd))};
 }
 
-/* Past the caches if `stream`: then `to` is aligned to a vector. */
+/* Uses a non-temporal store if `stream`: then `to` must be aligned to a vector. */
 INLINE void save_vector(char *to, vu v, bool stream)
 {
     if (stream)
@@ -82,7 +83,7 @@ INLINE void save_pair_f64(tn_dtype dtype, char *to, pair_f64 v, bool stream)
     save_vector(to + sizeof v.a, (vu)v.b, stream);
 }
 
-/* The first n lanes, and `value` from there on. */
+/* The first n lanes, and `value` in the others. */
 INLINE vf first_lanes_f32(vf v, int64_t n, float value)
 {
     static const int32_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -1,20 +1,21 @@
-/* Copies of any strides. Where out and in are together in different dimensions, squares of a vector a side
- * are turned in registers, along a strip of a few lines of out, so that in is read from one end to the
- * other and whole lines are written. */
+/* Copies with any strides. If out and in are contiguous in different dimensions, squares of a
+ * vector's width are transposed in registers, along a strip of a few cache lines of out, so that in
+ * is read sequentially and whole lines are written. */
 #include "../rows.h"
 #include "each.h"
 
-/* Columns of out: as many rows of in are read at once. */
+/* Columns of a strip of out: this many rows of in are read at once. */
 INLINE int64_t strip_columns(int32_t size)
 {
     return size <= 2 ? 64 : 32;
 }
 
-/* A plane of one size of elements: `rows` are together in in, `columns` in out; strides in bytes. */
+/* A plane of elements of one size: `rows` is the dimension that is contiguous in in, `columns` the
+ * one in out; strides are in bytes. */
 typedef struct plane {
     int64_t rows, columns;
     int64_t in_stride, out_stride;
-    bool stream; /* lines of out are aligned, and go past the caches */
+    bool stream; /* lines of out are aligned; non-temporal stores */
 } plane;
 
 #if defined(__clang__)
@@ -29,8 +30,9 @@ typedef struct plane {
 #define MIX(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
 
-/* Lane j of two vectors of N lanes that are mixed: of each g lanes, the first halves of both in turn, or the
- * second ones; or in blocks of g, those at even places of both, or at odd ones. */
+/* Index of lane j when two vectors of N lanes are mixed. FIRST, SECOND: within each g lanes, the
+ * first (second) halves of both, interleaved. EVEN, ODD: in blocks of g lanes, the blocks at even
+ * (odd) positions of both. */
 #define FIRST(N, g, j)     ((j) / (g) * (g) + (j) % (g) / 2 + (j) % 2 * (N))
 #define SECOND(N, g, j)    (FIRST(N, g, j) + (g) / 2)
 #define EVEN(N, g, j)      ((j) / (g) % 2 ? (N) + (j) - (g) : (j))
@@ -70,7 +72,7 @@ MIXERS(32, 16, 8)
 MIXERS(16, 8, 4)
 #endif
 
-/* Turns blocks of some bytes: every four of them, of rows that are `apart`. */
+/* Transposes blocks of some bytes, two by two, in rows that are `apart` rows apart. */
 #define SWAP(bytes, apart, count)                                          \
     UNROLLED for (int i = 0; i < (count) - (apart); i++) if (!(i & apart)) \
     {                                                                      \
@@ -79,7 +81,7 @@ MIXERS(16, 8, 4)
         x[i + apart] = odd_##bytes(a, b);                                  \
     }
 
-/* A square of words of 4 bytes, by quarters of 16 bytes first. */
+/* Transposes a square of 4-byte words, first within quarters of 16 bytes. */
 INLINE void turn_words(vu *x)
 {
     UNROLLED for (int i = 0; i < LANES; i += 4)
@@ -97,7 +99,8 @@ INLINE void turn_words(vu *x)
 
 INLINE void turn_doubles(vu *x){SWAP(8, 1, DOUBLES) SWAP(16, 2, DOUBLES) SWAP(32, 4, DOUBLES)}
 
-/* Words of `parts` elements, of as many rows: those of part `which` of each quarter. */
+/* Combines elements of `parts` rows into 4-byte words of `parts` elements: those of part `which` of
+ * each quarter. */
 INLINE vu words_of(int parts, int which, const char *in, int64_t in_stride)
 {
     vu x[4];
@@ -112,7 +115,7 @@ INLINE vu words_of(int parts, int which, const char *in, int64_t in_stride)
     return x[0];
 }
 
-/* A square of elements of which `parts` are a word of 4 bytes, a vector a side. */
+/* Transposes a square of a vector's width; `parts` elements make a 4-byte word. */
 INLINE void square(int parts, char *out, int64_t out_stride, const char *in, int64_t in_stride,
                    bool stream)
 {
@@ -140,8 +143,8 @@ INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_s
 #define SQUARE_2(...) square(2, __VA_ARGS__)
 #define SQUARE_1(...) square(4, __VA_ARGS__)
 
-/* Squares of whole lines: where a vector is no line they are made beside out, and written one line after
- * the other. What no line fits in goes by elements. */
+/* Squares of whole cache lines. If a vector is shorter than a line, they are made in a buffer and
+ * written one line after the other. The tails that fill no line are copied by elements. */
 #define TURN(bytes)                                                                                \
     static void lines_##bytes(char *out, const char *in, const plane *p)                           \
     {                                                                                              \
@@ -221,7 +224,7 @@ static void copy_body(const loop *it, char *const *data, int64_t at, int64_t n)
     move_strided(data[0], it->walk.stride[0], data[1], it->walk.stride[1], n, it->size[0]);
 }
 
-/* The outer dimension in which in is together, when out is in the inner one; else -1. */
+/* The outer dimension in which in is contiguous, if out is contiguous in the inner one; else -1. */
 static int32_t turned_dimension(const tn_walk *walk)
 {
     if (walk->stride[0] != 1 || walk->stride[1] == 1 || walk->stride[1] == 0)
@@ -233,7 +236,8 @@ static int32_t turned_dimension(const tn_walk *walk)
     return -1;
 }
 
-/* Takes dimension `d` and the inner one out of the walk as a plane, whose strips become the inner one. */
+/* Removes dimension `d` and the inner one from the walk and makes a plane of them; its strips
+ * become the inner one. */
 static void make_plane(loop *it, int32_t d, plane *out)
 {
     tn_walk *walk = &it->walk;

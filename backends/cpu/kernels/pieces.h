@@ -1,11 +1,11 @@
-/* Rows in pieces that are computed with as they are read: whole pairs, where they lie if they are together;
- * and a rest of less than GROUP elements, in a room. */
+/* Splits rows into pieces that are computed as they are read: whole pairs, in place if they are
+ * contiguous; and a tail of less than GROUP elements, in a buffer. */
 #ifndef TENON_BACKENDS_CPU_PIECES_H
 #define TENON_BACKENDS_CPU_PIECES_H
 
 #include "block.h"
 
-/* How many elements make the next piece: BLOCK at most. */
+/* Number of elements of the next piece: at most BLOCK. */
 INLINE int64_t piece_of(int64_t left)
 {
     return left >= BLOCK ? BLOCK : left >= GROUP ? left / GROUP * GROUP : left;
@@ -16,13 +16,14 @@ INLINE bool is_piece(const strand *s, int64_t n)
     return s->stride == 1 && n >= GROUP;
 }
 
-/* The dtype to read a piece by where order does not matter. A rest ends between places, and is not split. */
+/* The dtype for reading a piece if order does not matter. The tail is not split, since it may end
+ * between two positions. */
 INLINE tn_dtype form_of(tn_dtype dtype, int64_t n)
 {
     return dtype == TN_BF16 && n >= GROUP ? SPLIT_BF16 : dtype;
 }
 
-/* A piece as it is in memory, or in `raw`: together, and with zeros up to GROUP. */
+/* Returns a piece in memory order, in place or in `raw`: contiguous, and with zeros up to GROUP. */
 static inline const char *gather_piece(const strand *s, int64_t at, int64_t n, char *raw)
 {
     const char *from = strand_at(s, at);
@@ -38,7 +39,7 @@ static inline const char *gather_piece(const strand *s, int64_t at, int64_t n, c
     return raw;
 }
 
-/* A piece as numbers, with zeros up to GROUP: weights. */
+/* Returns a piece as numbers, with zeros up to GROUP; for weights. */
 static inline const float *take_piece_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     _Alignas(64) char raw[GROUP * 8];
@@ -55,13 +56,14 @@ static inline const double *take_piece_f64(const strand *s, int64_t at, int64_t 
     return (const double *)(const void *)gather_piece(s, at, n, (char *)room);
 }
 
-/* Whether pairs may be written to where a piece belongs past the caches. */
+/* Whether pairs may be written directly to a piece's destination with non-temporal stores. */
 INLINE bool is_streamed(const strand *s, int64_t at, int64_t n)
 {
     return is_piece(s, n) && may_stream(s, at);
 }
 
-/* Where pairs of a piece may be written: where it belongs, or in `raw`, to be put back. */
+/* Returns where pairs of a piece may be written: its destination, or `raw`, to be copied with
+ * put_back. */
 INLINE char *piece_room(const strand *s, int64_t at, int64_t n, char *raw)
 {
     return is_piece(s, n) && s->stream == may_stream(s, at) ? strand_at(s, at) : raw;

@@ -1,12 +1,12 @@
-/* Reductions. What one element of out is made of is cut into parts of fixed sizes, summed in lanes and
- * put together in f64 in one order: the same bits for any number of threads. Where elements of out lie
- * beside each other in in, whole blocks of them are reduced at once. */
+/* Reductions. The input of one element of out is split into parts of fixed sizes, which are summed
+ * in lanes and combined in f64 in a fixed order: the same bits for any number of threads. If
+ * elements of out are adjacent in in, whole blocks of them are reduced at once. */
 #include "../rows.h"
 #include "each.h"
 
-enum { PARTS_MAX = 1024, FLUSH = 64 }; /* columns: so many rows are summed in lanes */
+enum { PARTS_MAX = 1024, FLUSH = 64 }; /* FLUSH: rows summed in lanes, for columns */
 
-/* What is reduced to one element: a loop of its own below the loop over out. */
+/* The inner loop over the input of one element, below the loop over out. */
 typedef struct below {
     loop parts;
     int64_t count; /* of parts */
@@ -43,7 +43,7 @@ static double finished(const struct below *all, double value);
 
 #include "family_end.h"
 
-/* One part; its results are one after the other behind `more`. */
+/* One element's reduction; `results` has one number for each part. */
 typedef struct part {
     const below *all;
     char *in;
@@ -91,7 +91,7 @@ static double reduce_one(const below *all, char *in)
     return value;
 }
 
-/* A mean of nothing is 0 / 0. */
+/* The mean of nothing is 0 / 0. */
 static double finished(const below *all, double value)
 {
     const tn_each_op *op = &all->parts.op->as.each;
@@ -131,7 +131,7 @@ static void columns_body(const loop *it, char *const *data, int64_t first, int64
     }
 }
 
-/* The loop over what is reduced. */
+/* Prepares the loop over the reduced dimensions. */
 static void prepare_below(below *all, const tn_run *run)
 {
     static const int32_t operands[] = {TN_EACH_IN};

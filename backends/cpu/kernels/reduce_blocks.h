@@ -10,7 +10,7 @@ INLINE double F(lanes)(int32_t kind, VECTOR v)
     return value;
 }
 
-/* Two vectors, element by element; max and min of a NaN are a NaN. */
+/* Combines two vectors element by element; max and min propagate NaN. */
 INLINE VECTOR F(both)(int32_t kind, VECTOR a, VECTOR b)
 {
     switch (kind) {
@@ -50,7 +50,7 @@ static double F(reduce_row)(const strand *s, int64_t size, int32_t kind)
     return value;
 }
 
-/* n <= BLOCK elements of out, whose parts lie beside each other in in. */
+/* Reduces to n <= BLOCK elements of out, whose inputs are adjacent in in. */
 static void F(reduce_columns)(const loop *it, const below *all, char *in, char *out, int64_t n)
 {
     _Alignas(64) REAL room[BLOCK], lanes[BLOCK];

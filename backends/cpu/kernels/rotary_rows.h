@@ -1,6 +1,6 @@
 /* Of a family: see family_f32.h. */
 
-/* What of a row is x, or y, of the pairs. */
+/* The x, or the y, elements of the pairs of a row. */
 INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)
 {
     bool pairs = op->kind == TN_ROTARY_PAIRS;

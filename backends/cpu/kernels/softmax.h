@@ -1,15 +1,17 @@
-/* Softmax and its logarithm, a row at a time: the greatest, the sum of exponentials, the quotients. Sums
- * of a block are made in lanes, those of blocks in f64; a row's result depends on that row alone. */
+/* Softmax and log-softmax, a row at a time: the maximum, the sum of exponentials, the quotients.
+ * Sums of a block are made in lanes, those of blocks in f64; a row's result depends only on that
+ * row. */
 #include "../rows.h"
 #include "each.h"
 #include "math.h"
 #include "pieces.h"
 
-/* Exponentials of rows that fit are kept between the passes, of longer ones in y if it is f32 and near; else
- * they are computed again. */
+/* Exponentials of rows that fit are kept between the passes; those of longer rows are kept in y if
+ * it has the computing type, is contiguous and is not streamed; else they are computed again. */
 #define ROW_ROOM(real) ((int64_t)(16384 / sizeof(real)))
 
-/* The greatest of the bits of f16 or bf16, with `flip` of them turned, as whole numbers. */
+/* The greatest of the bits of f16 or bf16, compared as integers after inverting the bits in
+ * `flip`. */
 static int16_t max_bits(const strand *x, int64_t size, int16_t flip)
 {
     static const int16_t places[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
@@ -31,8 +33,8 @@ static int16_t max_bits(const strand *x, int64_t size, int16_t flip)
     return most_i16(most) ^ flip;
 }
 
-/* Positive numbers are ordered as their bits are, negative ones the other way round. A NaN is greater than
- * any number, or less. */
+/* Positive numbers are ordered like their bits, negative ones in reverse. A NaN is greater than any
+ * number, or less. */
 static float max_halves(const strand *x, int64_t size)
 {
     int16_t bits = max_bits(x, size, 0);
@@ -40,8 +42,8 @@ static float max_halves(const strand *x, int64_t size)
     return (x->dtype == TN_BF16 ? widen_bf16(max) : widen_f16(max))[0];
 }
 
-/* Shares are not exact, so that those in the middle between two of bf16 may go to either: to the greater
- * one. A NaN is one of x, of which no bits are lost, or the processor's. */
+/* Shares are inexact anyway, so ties between two bf16 numbers may be rounded either way: here up. A
+ * NaN is either from x, whose bits are preserved, or the processor's default. */
 INLINE void save_share_f32(tn_dtype dtype, char *to, pair_f32 v, float factor, bool stream)
 {
     v.a *= factor;

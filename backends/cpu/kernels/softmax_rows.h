@@ -18,18 +18,19 @@ static REAL F(row_max)(const strand *x, int64_t size)
     return F(most)(F(greater)(most.a, most.b));
 }
 
-/* A row's exponentials, between the passes. */
+/* The exponentials of a row, between the passes. */
 typedef struct F(shares) {
     const strand *x, *y;
     int64_t size;
     REAL max;
-    REAL *room; /* ROW_ROOM of them */
+    REAL *room; /* ROW_ROOM elements */
     bool split; /* x and y are both bf16 */
-    bool again; /* they are not kept */
+    bool again; /* not kept: computed again */
 } F(shares);
 #define SHARES F(shares)
 
-/* Where those of a piece are kept, or computed again. The rest has the room when the others are in y. */
+/* Where the exponentials of a piece are kept, or computed again. The tail uses `room` if the others
+ * are in y. */
 static REAL *F(kept)(const SHARES *it, int64_t at, int64_t n)
 {
     if (it->size <= ROW_ROOM(REAL))
@@ -42,7 +43,7 @@ INLINE tn_dtype F(form)(const SHARES *it, const strand *s, int64_t n)
     return it->split ? form_of(s->dtype, n) : s->dtype;
 }
 
-/* exp(x - max) to `to`; their sum. */
+/* Writes exp(x - max) to `to`; returns their sum. */
 INLINE vd F(exp_piece)(tn_dtype dtype, const char *from, int64_t n, REAL max, REAL *to,
                        int64_t next)
 {

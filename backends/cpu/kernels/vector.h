@@ -1,8 +1,8 @@
 /* Vectors of the instruction set that a file is compiled for: arithmetic and comparisons are the
- * compiler's own, on its vector types; what those lack is here. `vf` has LANES floats, `vd` half as
- * many doubles; a comparison gives all bits or none of each lane.
+ * compiler's own, on its vector types; missing operations are here. `vf` has LANES floats, `vd`
+ * half as many doubles; a comparison sets all bits or none of each lane.
  *
- * Everything is static, as objects of several instruction sets are linked into one library. */
+ * Everything is static, since objects of several instruction sets are linked into one library. */
 #ifndef TENON_BACKENDS_CPU_VECTOR_H
 #define TENON_BACKENDS_CPU_VECTOR_H
 
@@ -66,8 +66,8 @@ LOAD(vc, u8)
 LOAD(vg, few)
 #undef LOAD
 
-/* Writes a vector past the caches, where the processor can; `to` is aligned to it. Other threads see it
- * after stream_end. */
+/* Non-temporal store of a vector, if the processor has it; `to` must be aligned to it. Other
+ * threads see it after stream_end. */
 INLINE void stream_vector(char *to, vu v)
 {
 #if defined(__AVX512F__)
@@ -81,8 +81,9 @@ INLINE void stream_vector(char *to, vu v)
 #endif
 }
 
-/* Writes a line of 64 bytes past the caches, where the processor can; `to` is aligned to it. In pieces that
- * were stored as such a moment ago, as no others are forwarded. Other threads see it after stream_end. */
+/* Non-temporal store of a line of 64 bytes, if the processor has it; `to` must be aligned to it.
+ * Copied in pieces of the size in which they were just stored, because only those are forwarded.
+ * Other threads see it after stream_end. */
 INLINE void stream_line(char *to, const char *from)
 {
 #if defined(__SSE2__)
@@ -101,8 +102,8 @@ INLINE void stream_end(void)
 #endif
 }
 
-/* Bytes, an even number of them, and zeros up to `room`, which is whole vectors: as vectors, so that what
- * reads them next does not wait. */
+/* Copies an even number of bytes, followed by zeros up to `room`, which is whole vectors. Written
+ * as vectors, so that loads that follow are forwarded without waiting. */
 INLINE void copy_padded(char *to, const char *from, int64_t bytes, int64_t room)
 {
 #if defined(__AVX512F__)
@@ -163,7 +164,7 @@ INLINE vd choose_f64(vl mask, vd a, vd b)
     return (vd)(((vl)a & mask) | ((vl)b & ~mask));
 }
 
-/* One rounding where the instruction set has it, else two. */
+/* One rounding if the instruction set has fma, else two. */
 INLINE vf fma_f32(vf a, vf b, vf c)
 {
 #if defined(__AVX512F__)
@@ -238,7 +239,7 @@ INLINE vl is_nan_f64(vd x)
     return ((vl)x & INT64_MAX) > 0x7ff0000000000000;
 }
 
-/* b where a is a NaN or both are the same. */
+/* b if a is NaN or if both are equal. */
 INLINE vf greater_f32(vf a, vf b)
 {
 #if defined(__AVX512F__)
@@ -289,7 +290,7 @@ INLINE vd lesser_f64(vd a, vd b)
     return choose_f64(a < b, a, b);
 }
 
-/* Of the vector's lanes, in one order. */
+/* The sum of the lanes, in a fixed order. */
 INLINE double total_f64(vd v)
 {
 #if defined(__AVX512F__)
@@ -304,7 +305,7 @@ INLINE double total_f64(vd v)
 #endif
 }
 
-/* As f64, each lane of the first half with one of the second. */
+/* As f64; each lane of the first half is added to one of the second. */
 INLINE vd wide_f32(vf v)
 {
     vg halves[2];
@@ -317,7 +318,7 @@ INLINE vd wide_f64(vd v)
     return v;
 }
 
-/* The greatest lane, if none is a NaN. */
+/* The greatest lane, if none is NaN. */
 #define MOST(real, vector, name)                                                    \
     INLINE real most_##name(vector v)                                               \
     {                                                                               \
@@ -345,7 +346,7 @@ MOST(double, vd, f64)
 #endif
 #undef MOST
 
-/* Whole numbers of 16 and 8 bits to 32 and back, where the high bits are lost. */
+/* Integers of 16 and 8 bits to 32 and back; narrowing drops the high bits. */
 #if defined(__AVX512F__)
 INLINE vu widen_u16(vh v)
 {
@@ -433,7 +434,8 @@ INLINE vf widen_bf16(vh v)
     return (vf)(widen_u16(v) << 16);
 }
 
-/* To nearest even; a NaN stays one. The result is in the high halves; what the low ones have is not said. */
+/* Rounds to nearest even; NaN is propagated. The result is in the high halves; the low halves are
+ * undefined. */
 INLINE vu round_bf16(vf v)
 {
     vu bits = (vu)v;
@@ -454,13 +456,13 @@ INLINE vh narrow_bf16(vf v)
     return narrow_u16(round_bf16(v) >> 16);
 }
 
-/* The high halves of two vectors' lanes, in turn. */
+/* The high halves of the lanes of two vectors, interleaved. */
 INLINE vu split_high(vu a, vu b)
 {
     return a >> 16 | (b & 0xffff0000);
 }
 
-/* The same, a's first. */
+/* The high halves of the lanes of a, followed by those of b. */
 INLINE vu join_high(vu a, vu b)
 {
 #if defined(__AVX512F__)
@@ -481,7 +483,7 @@ INLINE vu join_high(vu a, vu b)
 #endif
 }
 
-/* Two half vectors as a whole one. */
+/* Joins two half vectors. */
 INLINE vu join_u16(vh a, vh b)
 {
 #if defined(__AVX512F__)
@@ -496,7 +498,7 @@ INLINE vu join_u16(vh a, vh b)
 #endif
 }
 
-/* By the exponent's distance as a product, which is exact, for subnormal numbers too. */
+/* Multiplies by the difference of the exponent biases, which is exact, also for subnormals. */
 INLINE vf widen_f16(vh v)
 {
 #if defined(__AVX512F__)
@@ -514,7 +516,7 @@ INLINE vf widen_f16(vh v)
 INLINE vh narrow_f16(vf v)
 {
 #if defined(__AVX512F__)
-    /* Without a mask it is a macro that warns where nothing is optimised. */
+    /* The variant without a mask is a macro that warns in builds without optimization. */
     return (vh)_mm512_maskz_cvtps_ph((__mmask16)0xffff, (__m512)v, _MM_FROUND_TO_NEAREST_INT);
 #elif defined(__AVX2__)
     return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
@@ -531,13 +533,13 @@ INLINE vh narrow_f16(vf v)
 #endif
 }
 
-/* To nearest even, for numbers below 2^22. */
+/* Rounds to nearest even, for magnitudes below 2^22. */
 INLINE vf round_f32(vf x)
 {
     return (x + 0x1.8p23f) - 0x1.8p23f;
 }
 
-/* Cut towards zero; 0 for a NaN, and the nearest of what lies beyond. */
+/* Truncates towards zero; NaN becomes 0, and out-of-range values saturate. */
 INLINE vi clamp_to_int(vf x, float low, float high)
 {
     vf bounded = greater_f32(lesser_f32(x, splat_f32(high)), splat_f32(low));
