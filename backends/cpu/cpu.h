@@ -1,11 +1,11 @@
-/* The module `cpu` from inside: the processor as a platform of one device, whose memory is the
- * host's. */
+/* Internal declarations of the module `cpu`: the processor as a platform of one device, whose
+ * memory is the host's. */
 #ifndef TENON_BACKENDS_CPU_H
 #define TENON_BACKENDS_CPU_H
 
 #include "tenon/module/platform.h"
 
-/* The system's of three lists of files. */
+/* Selects one of three lists of files by operating system. */
 #if defined(_WIN32)
 #define TNI_CPU_FILES(windows, apple, elf) windows
 #elif defined(__APPLE__)
@@ -14,7 +14,8 @@
 #define TNI_CPU_FILES(windows, apple, elf) elf
 #endif
 
-/* hwloc 2, whose structs are the same in all of its releases; as for tn_host.library_bind. */
+/* hwloc 2, whose structs are the same in all of its releases; the format is that of
+ * tn_host.library_bind. */
 #define TNI_CPU_HWLOC_FILES TNI_CPU_FILES("libhwloc-15.dll", "libhwloc.15.dylib", "libhwloc.so.15")
 
 extern const tn_platform_row tni_cpu_module_platform;
@@ -26,18 +27,20 @@ extern const struct tn_library_row tni_cpu_module_mkl;
 extern const struct tn_library_row tni_cpu_module_mkldnn;
 extern const struct tn_library_row tni_cpu_module_openblas;
 
-/* Fills a table of functions, `size` bytes that are else 0 and stay as long as the process. */
+/* Allocates and fills a table of functions of `size` bytes, otherwise zeroed. The table is kept
+ * until the process ends. */
 tn_status tni_cpu_module_bind(const tn_host *host, const struct tn_library_row *row,
                               const tn_symbol *symbols, size_t count, size_t size, void **out_self,
                               tn_error *err);
 
-/* As tn_library_row.version numbers what has parts alone; -1 when it does not fit. */
+/* The number that tn_library_row.version uses for a version with only these parts; -1 if it does
+ * not fit. */
 int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patch);
 
-/* The same of a text that begins with them: "0.3.21", "1.1"; -1 for what does not. */
+/* The same for a text that begins with them: "0.3.21", "1.1"; -1 for any other text. */
 int64_t tni_cpu_module_version_parse(const char *text);
 
-/* Kernels, in the order of a list that ends with NULL. */
+/* All kernels; the list ends with NULL. */
 struct tn_kernel_row;
 extern const struct tn_kernel_row *const tni_cpu_module_kernels[];
 extern const struct tn_kernel_row tni_cpu_module_matmul_blis;
@@ -57,8 +60,8 @@ extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx2;
 extern const struct tn_kernel_row tni_cpu_module_attention_avx512;
 extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx512;
 
-/* Tells the sink how hwloc sees the machine; opens hwloc for it. TN_UNAVAILABLE, with the reason,
- * when hwloc is not to be had. */
+/* Passes the machine's topology, as seen by hwloc, to the sink; opens hwloc for it. Fails with
+ * TN_UNAVAILABLE, and the reason, if hwloc is not available. */
 tn_status tni_cpu_module_topology(const tn_host *host, const tn_topology_sink *sink, tn_error *err);
 
 #endif

@@ -29,13 +29,14 @@ static _Atomic bool closed;
 static _Atomic uintptr_t closer;
 static unsigned closings;
 
-/* What a thread has for itself: the number of its counter, and how deep it is inside. Kept by a key, as the loader sets
- * little aside for thread-local variables of libraries. Without one, all threads share a counter, and fork() also waits
- * for the thread that calls it. */
+/* State of a thread: the number of its counter, and its nesting depth inside. Stored under a
+ * thread-specific key, since the loader reserves little space for thread-local variables of
+ * libraries. Without a key, all threads share a counter, and fork() also waits for the thread that
+ * calls it. */
 typedef union own {
     void *kept;
     struct {
-        uint16_t counter; /* from 1; 0: none is assigned yet */
+        uint16_t counter; /* from 1; 0: not assigned yet */
         uint16_t depth;
     };
 } own;
@@ -68,7 +69,8 @@ static void wait_until_left(const struct counter *at, unsigned expected)
     }
 }
 
-/* The two run once for each library that was opened; the first and the last of a fork count. */
+/* These two functions run once for each library that was opened; only the first and the last call
+ * of a fork have effect. */
 static void close_gate(void)
 {
     const uintptr_t self = (uintptr_t)pthread_self();
@@ -110,7 +112,8 @@ static void wait_until_open(void)
     (void)pthread_mutex_unlock(&gate);
 }
 
-/* Either this thread sees that the gate is closed, or the one that closes it sees this thread's count. */
+/* Either this thread sees that the gate is closed, or the thread that closes it sees this thread's
+ * count. */
 void tni_fork_gate_enter(void)
 {
     own mine = own_get();

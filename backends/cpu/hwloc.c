@@ -1,23 +1,23 @@
-/* How the machine is built, as hwloc tells it. hwloc is compiled against by its header alone and
- * opened when a topology is asked for, never before.
+/* The topology of the machine, as reported by hwloc. Only hwloc's header is needed to compile; the
+ * library is opened when a topology is requested, never before.
  *
- * What hwloc 2.9 and 2.10 were seen to do, and what is done about it:
- *   - it moves the calling thread to every processor to ask that: a flag forbids it;
- *   - it reads HWLOC_* variables, by which a user may show it another machine (HWLOC_XMLFILE,
- *     HWLOC_SYNTHETIC, HWLOC_FSROOT): that one is refused unless HWLOC_THISSYSTEM=1 vouches for it;
+ * Observed behavior of hwloc 2.9 and 2.10, and how it is handled:
+ *   - it moves the calling thread to every processor to query it: a flag forbids this;
+ *   - it reads HWLOC_* variables, with which a user can substitute another machine (HWLOC_XMLFILE,
+ *     HWLOC_SYNTHETIC, HWLOC_FSROOT): that is refused unless HWLOC_THISSYSTEM=1 is set;
  *   - it opens its plugins for devices, and the libraries they are linked to, and closes them with
- *     the topology: devices are filtered out, as they are by default, so that no plugin looks for
- *     any;
- *   - it prints to stderr, whatever the variables say, where Linux tells no topology below /sys: it
- *     is not asked there;
- *   - 2.10 takes the capacity of processor n for that of the n-th one: where numbers have gaps, as
- *     when some are offline, its kinds of cores are not told, by whatever version, as the versions
- *     that do so have the same number of the interface;
- *   - it prints to stderr what the system says that contradicts itself: only the user's
+ *     the topology: devices are filtered out, which is also the default, so that no plugin looks
+ *     for any;
+ *   - it prints to stderr, whatever the variables say, if Linux reports no topology below /sys: it
+ *     is not used there;
+ *   - 2.10 uses the capacity of processor n for the n-th one: if the numbers have gaps, for example
+ *     because some are offline, its kinds of cores are not reported. This holds for every version,
+ *     since the affected ones have the same API version;
+ *   - it prints to stderr if the system's data contradict each other: only the user's
  *     HWLOC_HIDE_ERRORS=2 prevents that. */
 #include "cpu.h"
 
-#if defined(TENON_HAVE_HWLOC) /* a header of 2.5 or later */
+#if defined(TENON_HAVE_HWLOC) /* needs a header of 2.5 or later */
 
 #include <hwloc.h>
 #include <stdbool.h>
@@ -65,14 +65,14 @@ static const tn_symbol symbols[] = {
 HWLOC_LIST(CHECK)
 #undef CHECK
 
-/* A walk over hwloc's tree. After a failure it goes on, but tells nothing. */
+/* A walk over hwloc's tree. After a failure it continues without reporting. */
 struct walk {
     const struct library *hwloc;
     const tn_topology_sink *sink;
     hwloc_topology_t topology;
-    hwloc_const_cpuset_t allowed; /* by control groups   */
+    hwloc_const_cpuset_t allowed; /* by control groups */
     hwloc_bitmap_t bound;         /* the thread's; NULL: unknown */
-    int kinds;                    /* of cores, in the order of their speed; 0: unknown */
+    int kinds;                    /* of cores, in order of speed; 0: unknown */
     int32_t count;
     tn_status status;
     tn_error *err;
@@ -113,7 +113,8 @@ static int32_t speed_class(const struct walk *walk, hwloc_obj_t core)
     return kind < 0 || kind >= walk->kinds ? -1 : walk->kinds - 1 - kind;
 }
 
-/* What hwloc knows and Tenon does not, like groups, is not told: what it holds is. */
+/* Returns false for objects that hwloc has and Tenon has not, such as groups: they are skipped,
+ * their contents are not. */
 static bool describe(const struct walk *walk, hwloc_obj_t from, tn_topology_object *out)
 {
     *out = (tn_topology_object){.number = number_of(from), .speed_class = -1};
@@ -147,7 +148,7 @@ static bool describe(const struct walk *walk, hwloc_obj_t from, tn_topology_obje
     }
 }
 
-/* Memory hangs beside the tree, perhaps below a cache of its own. */
+/* Memory is attached beside the tree, possibly below a memory-side cache. */
 static int32_t tell_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
 {
     while (memory && memory->type != HWLOC_OBJ_NUMANODE)
@@ -161,8 +162,8 @@ static int32_t tell_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
     return tell(walk, &node, parent);
 }
 
-/* The first node of an object holds what the object holds, so that a thread's node is above it;
- * further ones, of other kinds of memory, stand beside it. */
+/* The first node of an object becomes the parent of the object's children, so that a thread's node
+ * is above it; further nodes, of other kinds of memory, are siblings of the first. */
 static void visit(struct walk *walk, hwloc_obj_t from, int32_t parent)
 {
     tn_topology_object object;
@@ -189,7 +190,7 @@ static bool has_gaps(const struct library *hwloc, hwloc_const_cpuset_t processor
     return hwloc->bitmap_last(processors) + 1 != hwloc->bitmap_weight(processors);
 }
 
-/* 0 unless hwloc knows which kinds are faster, and is right. */
+/* 0 unless hwloc knows which kinds are faster, and its data are reliable. */
 static int ranked_kinds(const struct library *hwloc, hwloc_topology_t topology, hwloc_obj_t root)
 {
     int efficiency = -1;
@@ -231,7 +232,7 @@ static tn_status unusable(const char *what, tn_error *err)
     return tn_fail(err, TN_UNAVAILABLE, 0, "cpu: topology", "%s", what);
 }
 
-/* Whether hwloc can read this system without a word. */
+/* Checks that hwloc can read this system without printing. */
 static tn_status check_system(const tn_host *host, tn_error *err)
 {
 #if defined(__linux__)
@@ -246,7 +247,7 @@ static tn_status check_system(const tn_host *host, tn_error *err)
 #endif
 }
 
-/* Threads that this process may not use are shown too. */
+/* Threads that this process may not use are included. */
 static tn_status load(const struct library *hwloc, hwloc_topology_t topology, tn_error *err)
 {
     unsigned long flags =

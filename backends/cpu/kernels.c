@@ -1,4 +1,4 @@
-/* The kernels of the module, and what is the same for all instruction sets of one op. */
+/* The kernels of the module, and the parts that all instruction sets of an op share. */
 #include "attention/math.h"
 #include "attention/rows_low.h"
 #include "cpu.h"
@@ -48,7 +48,7 @@ static const char *name_of(int32_t op, int32_t operand)
     return names[which][operand];
 }
 
-/* What computes with reals: all f64, or none. */
+/* For ops on reals: all operands must be f64, or none. */
 static tn_status admit_reals(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
@@ -62,7 +62,7 @@ static tn_status admit_reals(const tn_kernel_row *row, const tn_query *query, tn
     return TN_OK;
 }
 
-/* Products leave the range of f64 where sums do not. */
+/* Products can exceed the range of f64 where sums do not. */
 static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     int32_t kind = query->op->as.each.kind;
@@ -74,7 +74,7 @@ static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, t
     return TN_UNSUPPORTED;
 }
 
-/* The rest of a row is copied as it is. */
+/* The rest of a row is copied unchanged, so out must have the dtype of in. */
 static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_layout *operand = query->op->operand;
@@ -83,7 +83,7 @@ static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, t
                      : refuse(why, "out", in, out, "out is of in's dtype");
 }
 
-/* Only what f32 lies between without a second rounding. */
+/* Only casts that can go through f32 without a second rounding. */
 static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_layout *operand = query->op->operand;
@@ -109,7 +109,8 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
 #define SHAPED (TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE)
 #define MIXED  (SHAPED | TN_EACH_USES_OUT_DTYPE)
 
-/*  Op, function, word, dtypes, numerics, what it honours, admit, multiplier of the set's bytes/us. */
+/* Op, function, word, dtypes, numerics, supported features, admit, multiplier of the set's
+ * bytes/us. */
 #define OP_LIST(X, isa, needs, bytes)                                                             \
     X(PERMUTE, permute, "permute", copyable, EXACT, SHAPED, admit_permute, isa, needs,            \
       bytes * 0.9)                                                                                \

@@ -1,6 +1,6 @@
-/* What the rows of vendors' libraries share, and the smallest of them. Declarations of vendors' functions are
- * the module's own, here and in the libraries' folders; each names what of the vendor's header it stands
- * for. */
+/* The code shared by the rows of vendors' libraries, and the smallest row. Vendors' functions are
+ * declared by the module itself, here and in the libraries' folders; each declaration names the
+ * part of the vendor's header it replaces. */
 #include "cpu.h"
 #include "tenon/module/library.h"
 

@@ -1,5 +1,5 @@
-/* The module `cpu`: built in, always there. It offers the platform, vendors' libraries for it and the
- * kernels that make it fast; `ref` has those that make it whole. */
+/* The module `cpu`: built in, always available. It provides the platform, vendors' libraries for it
+ * and the fast kernels; `ref` has the kernels that make it complete. */
 #include "cpu.h"
 #include "tenon/module/library.h"
 

@@ -1,9 +1,9 @@
 #include "cpu.h"
 
-/* A line of the processors' caches, and a whole vector of any of them. */
+/* A cache line, and a whole vector, of any supported processor. */
 enum { ALIGNMENT = 64 };
 
-/* `self` is the host's table, which is only ever read: there is nothing else to keep. */
+/* `self` is the host's table, which is only read: there is no other state. */
 static const tn_host *host_of(const void *self)
 {
     return self;
@@ -44,9 +44,9 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I8,  TN_I1
                                   TN_U8,  TN_U16, TN_U32,  TN_U64, TN_C64, TN_C128, TN_BOOL};
 TN_STATIC_ASSERT(sizeof dtypes / sizeof dtypes[0] < TN_DEVICE_DTYPES_MAX, "0 ends the list");
 
-/* Memory is what this process may have of the host's. Nothing is pinned for a device that computes
- * in host memory itself. A node is named where there is one only, which the system calls 0. Triton
- * compiles for processors too. */
+/* Memory is the part of the host's that this process may use. Nothing is pinned for a device that
+ * computes in host memory itself. The NUMA node is reported only if there is exactly one, which the
+ * system calls 0. Triton compiles for processors too. */
 static tn_status device_properties(void *self, int32_t device, tn_device_properties *out,
                                    tn_error *err)
 {
@@ -92,7 +92,7 @@ static tn_status check_device(const char *where, int32_t device, tn_error *err)
                                  "no device cpu:%d; there is cpu:0", (int)device);
 }
 
-/* With what there is, if that can still be found out. */
+/* Also reports the available memory, if it can be found out. */
 static tn_status no_memory(const tn_host *host, uint64_t bytes, tn_error *err)
 {
     char left[64] = "";
@@ -125,7 +125,8 @@ static void memory_free(void *self, int32_t device, void *memory)
     host->release(host->self, memory);
 }
 
-/* Bytes from the beginning of the first row to the end of the last; 0 when they are too many. */
+/* Bytes from the start of the first row to the end of the last; 0 on overflow or if a row exceeds
+ * the pitch. */
 static uint64_t span(const tn_copy_job *job, uint64_t pitch)
 {
     uint64_t more = job->rows - 1;
@@ -147,7 +148,7 @@ static tn_status check_job(const char *where, const tn_copy_job *job, tn_error *
                  : TN_OK;
 }
 
-/* What both sides are is the host's memory. */
+/* Both sides are host memory. */
 static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
 {
     static const char where[] = "cpu: copy";

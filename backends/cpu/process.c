@@ -45,8 +45,8 @@ bool tni_cpu_process_has(const char *files)
     return false;
 }
 
-/* A list of variables. None is freed: a reader may be anywhere in it, and it is the process's, not the
- * module's to account for. */
+/* A list of environment variables. None is freed: a reader may be anywhere in it. It belongs to the
+ * process, so the module does not account for it. */
 typedef struct variables {
     struct variables *before;
     char *entries[]; /* NULL-ended */
@@ -76,8 +76,8 @@ static void keep(variables *list)
         ;
 }
 
-/* Of the list that there is now, which may be another one, if someone added to it: what others changed stays.
- * The last entry takes the place, so that a reader misses none. */
+/* Removes the entry from the current list, which may be another one if someone added to it: changes
+ * by others are kept. The last entry moves to the free place, so that a reader misses none. */
 static void take_out(const char *entry)
 {
     char **list = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);

@@ -16,7 +16,7 @@ int32_t tni_cpu_processors(void)
     return all > 0 ? (int32_t)all : 1;
 }
 
-/* Threads that wait for each other's coming: each has the lock once, when all have been asked for. */
+/* The thread waits until all threads were created: the creator holds the lock until then. */
 static void *wait_for_end(void *gate)
 {
     (void)pthread_mutex_lock(gate);
@@ -40,7 +40,7 @@ int32_t tni_cpu_threads_possible(int32_t wanted)
     return made == count ? wanted : made;
 }
 
-/* Addresses in use, by the first number of the kernel's own count in pages; 0 when it cannot be read. */
+/* Address space in use in bytes, from the kernel's count of pages; 0 if it cannot be read. */
 static int64_t addresses_used(void)
 {
     char line[128] = "";

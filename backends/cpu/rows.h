@@ -1,4 +1,4 @@
-/* The functions that the rows of instruction sets run: one for each op and set, as built. */
+/* The run functions of the kernel rows: one for each op and instruction set, as built. */
 #ifndef TENON_BACKENDS_CPU_ROWS_H
 #define TENON_BACKENDS_CPU_ROWS_H
 
