@@ -1,4 +1,4 @@
-/* BLIS from inside. */
+/* Internal declarations for BLIS. */
 #ifndef TENON_BACKENDS_CPU_BLIS_H
 #define TENON_BACKENDS_CPU_BLIS_H
 
@@ -8,18 +8,18 @@
 typedef struct tni_blis {
     tni_cblas blas;
     const char *(*get_version)(void);
-    int64_t (*get_int_size)(void);      /* bits of the numbers of its own interface, */
-    int64_t (*get_blas_int_size)(void); /* and of BLAS's                             */
+    int64_t (*get_int_size)(void);      /* bits of the integers of its own interface */
+    int64_t (*get_blas_int_size)(void); /* and of the BLAS interface */
     void (*init)(void);
-    int (*query_arch)(void);          /* after init; which set of kernels it took */
-    const char *(*name_of)(int arch); /* "skx"; the last one is "generic"         */
-    int64_t (*get_threads)(void);     /* -1: not said, which is one              */
+    int (*query_arch)(void);          /* after init: the set of kernels it chose */
+    const char *(*name_of)(int arch); /* "skx"; the last one is "generic" */
+    int64_t (*get_threads)(void);     /* -1: not set, which means one */
     void (*set_threads)(int64_t threads);
 } tni_blis;
 
-/* Starts it, with the kernels for AVX-512 where this processor has that: BLIS itself takes them only for
- * processors whose name tells how many units for them there are, which that of a virtual one does not. For
- * a library that nobody else uses yet. */
+/* Starts BLIS, with the AVX-512 kernels if this processor supports them: BLIS itself chooses them
+ * only if the processor's name tells how many AVX-512 units it has, which the name of a virtual
+ * processor does not. Only for a library that nobody else uses yet. */
 void tni_blis_start(const tn_host *host, tni_blis *self);
 
 #endif

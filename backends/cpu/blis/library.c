@@ -36,7 +36,7 @@ static void set_threads(const void *library, int threads)
     ((const tni_blis *)library)->set_threads(threads);
 }
 
-/* Before 1.0 the number of threads was one for the process. */
+/* Before 1.0, the number of threads was shared by the process. */
 static void begin_hold(tni_blis *self)
 {
     self->blas.hold = (tni_hold){.get = get_threads,
@@ -95,8 +95,9 @@ const tn_library_row tni_cpu_module_blis = {
     .version = version,
 };
 
-/* Sums are made in one order for each op. Not those of complex numbers: the thread that started BLIS
- * 0.9 computes them by another method than the others. */
+/* Sums are made in a fixed order for each op. This does not hold for complex numbers, which are not
+ * supported: the thread that started BLIS 0.9 computes them by another method than the other
+ * threads. */
 const tn_kernel_row tni_cpu_module_matmul_blis = {
     .name = "cpu.matmul.blis",
     .library = "blis",

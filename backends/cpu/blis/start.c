@@ -5,10 +5,11 @@
 #include <link.h>
 #endif
 
-/* More kinds of processors than any release of BLIS knows. */
+/* More architectures than any release of BLIS has. */
 enum { MOST_ARCHITECTURES = 128 };
 
-/* The number of a set of kernels that this release has a name for, built or not; -1 for none. */
+/* The number of a set of kernels that this release has a name for, whether it is built or not; -1
+ * if there is none. */
 static int number_of(const tni_blis *self, const char *name)
 {
     for (int i = 0; i < MOST_ARCHITECTURES; i++) {
@@ -23,12 +24,12 @@ static int number_of(const tni_blis *self, const char *name)
 
 #if defined(__linux__) && defined(__x86_64__)
 
-/* Told a set that it was not built with, BLIS ends the process, and it has no function that tells which it
- * was built with. But all that uses 512-bit registers in it are the kernels for them. */
+/* If BLIS is told to use a set that it was not built with, it ends the process, and no function
+ * reports the sets it was built with. But only its AVX-512 kernels use 512-bit registers. */
 enum { ENOUGH = 64 };
 
-/* vfmadd231ps of 512-bit registers, by Intel's manual: an EVEX prefix with its map, operand size and length,
- * and the opcode. */
+/* vfmadd231ps of 512-bit registers, from Intel's manual: an EVEX prefix with its map, operand size
+ * and length, and the opcode. */
 static bool is_fma_512(const unsigned char *at)
 {
     return at[0] == 0x62 && (at[1] & 0x0F) == 0x02 && (at[2] & 0x87) == 0x05 &&
@@ -54,7 +55,7 @@ typedef struct hunt {
     bool found;
 } hunt;
 
-/* Of the one segment that has the address; ends the walk there. */
+/* Searches the one segment that contains the address; ends the iteration there. */
 static int look(struct dl_phdr_info *info, size_t size, void *user)
 {
     hunt *h = user;
@@ -95,7 +96,8 @@ static void init(void *user)
     ((const tni_blis *)user)->init();
 }
 
-/* AMD's own BLIS, which knows its processors and takes care of them, has names that this one lacks. */
+/* Does nothing for AMD's own BLIS, which handles its processors itself; it has names that this one
+ * lacks. */
 static int wished(const tn_host *host, const tni_blis *self)
 {
     tn_machine_facts facts;
@@ -108,7 +110,7 @@ static int wished(const tn_host *host, const tni_blis *self)
 
 void tni_blis_start(const tn_host *host, tni_blis *self)
 {
-    static char variable[32]; /* in the list of variables as long as that is in use */
+    static char variable[32]; /* stays in the environment's list as long as that is used */
     int arch = wished(host, self);
     if (arch >= 0)
         snprintf(variable, sizeof variable, "BLIS_ARCH_TYPE=%d", arch);

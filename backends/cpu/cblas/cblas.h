@@ -1,12 +1,13 @@
-/* Libraries that have BLAS's C interface: what of them is used, and matmul by it. A library is a folder with
- * its functions beside these, and its row. */
+/* Libraries with the C interface of BLAS: the functions that are used, and matmul with them. Each
+ * library has a folder with its further functions and its row. */
 #ifndef TENON_BACKENDS_CPU_CBLAS_H
 #define TENON_BACKENDS_CPU_CBLAS_H
 
 #include "../hold.h"
 #include "tenon/module/kernel.h"
 
-/* CBLAS_ORDER and CBLAS_TRANSPOSE of cblas.h. Numbers have 32 bits in the libraries that are opened. */
+/* CBLAS_ORDER and CBLAS_TRANSPOSE of cblas.h. Integers have 32 bits in the libraries that are
+ * opened. */
 enum { TNI_CBLAS_ROWS = 101 };
 enum { TNI_CBLAS_PLAIN = 111, TNI_CBLAS_TRANSPOSED = 112 };
 
@@ -17,18 +18,18 @@ enum { TNI_CBLAS_PLAIN = 111, TNI_CBLAS_TRANSPOSED = 112 };
     (int order, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, \
      const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc)
 
-/* What a library's `open` gives begins with this. */
+/* The `self` of a library must begin with this struct. */
 typedef struct tni_cblas {
     void(*sgemm) TNI_CBLAS_REAL(float);
     void(*dgemm) TNI_CBLAS_REAL(double);
     void(*cgemm) TNI_CBLAS_COMPLEX;
     void(*zgemm) TNI_CBLAS_COMPLEX;
     tni_hold hold;
-    double alone;         /* products of so many multiplications get one thread unasked */
-    int64_t tiles_wished; /* of a large product */
+    double alone; /* maximum multiplications that the library computes on one thread by itself */
+    int64_t tiles_wished; /* number of tiles for a large product */
 } tni_cblas;
 
-/* For a list of symbols of a struct whose member `blas` this is. */
+/* For the symbol list of a struct that has this one as its member `blas`. */
 #define TNI_CBLAS_SYMBOLS(type)                                                               \
     {"cblas_sgemm", offsetof(type, blas.sgemm)}, {"cblas_dgemm", offsetof(type, blas.dgemm)}, \
         {"cblas_cgemm", offsetof(type, blas.cgemm)},                                          \
@@ -36,7 +37,8 @@ typedef struct tni_cblas {
         "cblas_zgemm", offsetof(type, blas.zgemm)                                             \
     }
 
-/* The rest of a row: its name, library, version, dtypes, numerics and figures are set beside it. */
+/* The common fields of a row. The row sets its name, library, version, dtypes, numerics and figures
+ * itself. */
 #define TNI_CBLAS_ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cpu", .op = TN_OP_MATMUL,            \
     .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE | \
@@ -45,7 +47,7 @@ typedef struct tni_cblas {
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
     .admit = tni_cblas_admit, .run = tni_cblas_run, .cost = tni_cblas_cost
 
-extern const tn_dtype tni_cblas_dtypes[], tni_cblas_reals[]; /* with complex ones, without */
+extern const tn_dtype tni_cblas_dtypes[], tni_cblas_reals[]; /* with and without complex dtypes */
 tn_status tni_cblas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status tni_cblas_run(const tn_run *run, tn_error *err);
 double tni_cblas_cost(const tn_kernel_row *row, const tn_query *query);

@@ -1,19 +1,19 @@
-/* What a library that knows gemm is predicted to take. The shapes and constants are those of OpenBLAS 0.3: on x86 its
- * small products go another way than its large ones, on Arm all go one way. The other libraries differ by what a call
- * costs, and by the figure of operations that their rows state. */
+/* Predicted time of a gemm library. The shapes and constants are those of OpenBLAS 0.3: on x86 it
+ * has separate code for small products, on Arm one code for all. The other libraries differ by the
+ * cost of a call, and by the operations per microsecond that their rows state. */
 #include "../matmul/cost.h"
 #include "cblas.h"
 #include "side.h"
 
 #include <math.h>
 
-/* What a product looks like to a library. */
+/* The shape of a product, as relevant to a library. */
 typedef struct shape {
     double m, n, k;
-    double down, across, along; /* vectors of each                                             */
-    double rest;                /* elements of k that do not fill one                          */
-    double groups;              /* of rows: of four, then of two, then one: each waits by itself */
-    bool turned;                /* B lies along k                                              */
+    double down, across, along; /* vectors of m, n and k */
+    double rest;                /* elements of k that do not fill a vector */
+    double groups;              /* of rows: of four, then two, then one; each has its own latency */
+    bool turned;                /* B is contiguous along k */
     tni_mm_traffic traffic;
 } shape;
 
@@ -40,7 +40,8 @@ static void look(const tn_query *query, const tni_mm_product *p, shape *out)
     tni_mm_traffic_of(p, &out->traffic);
 }
 
-/* A single column: every row of A is read, and what does not fill a vector at its end one by one. */
+/* A single column: every row of A is read, and its tail that does not fill a vector element by
+ * element. */
 static double column(const shape *s, const tni_mm_product *p)
 {
     enum { LINE = 64 };
@@ -49,8 +50,8 @@ static double column(const shape *s, const tni_mm_product *p)
            (s->m * s->k > 1e6 ? 4 : 2.5) * s->traffic.read;
 }
 
-/* Few columns along much of k, row beside row: four of them at once, then two, then one. A large A is gone
- * from the nearest cache when it is read again. */
+/* Few columns and a large k, several rows at once: four columns at a time, then two, then one. A
+ * large A has left the first-level cache when it is read again. */
 static double few_columns(const shape *s, const tni_mm_product *p)
 {
     enum { STAY = 4000 };
@@ -78,7 +79,7 @@ static double small(const shape *s, const tni_mm_product *p)
     const bool wide = s->across > 2;
     const double b = p->m <= LOW && p->n * p->k > LINES_OF_B * LINE / p->a.size
                          ? 0.5 * s->groups * s->n * s->k * (double)p->a.size / LINE
-                         : 0; /* few rows wait for B, which the nearest cache does not hold */
+                         : 0; /* few rows wait for B if it exceeds the first-level cache */
     const double step = wide ? (p->m <= LOW ? 0.85 : 0.67) : p->a.size == 8 ? 1.5 : 1.2;
     return b + step * s->groups * s->k * s->across +
            (s->across > 1 ? 1.1 : 0.45) * s->m * s->across + (wide ? 0.65 : 0.4) * s->traffic.near +
@@ -96,7 +97,7 @@ static double large(const shape *s, const tni_mm_product *p)
            3 * s->traffic.read + 3.5 * s->traffic.written;
 }
 
-/* On Arm both operands of every product are packed, a single column too. */
+/* On Arm, both operands of every product are packed, even for a single column. */
 static double any_arm(const shape *s, const tni_mm_product *p)
 {
     enum { ROWS = 4 };
@@ -111,13 +112,14 @@ static bool is_arm(const tn_query *query)
     return (query->cpu_features & TN_CPU_BIT(NEON)) != 0;
 }
 
-/* What a call costs beside its multiplications. */
+/* Cost of a call besides its multiplications. */
 static double call_of(const tn_query *query)
 {
     return is_arm(query) ? 300 : 140;
 }
 
-/* Nanoseconds of one matrix on x86. What lies along k goes the short way only where dot products are worth it. */
+/* Nanoseconds of one matrix on x86. If B is contiguous along k, the small-product code is used only
+ * if dot products pay off. */
 static double any_x86(const shape *s, const tni_mm_product *p)
 {
     const double products = s->m * s->n * s->k;
@@ -128,7 +130,7 @@ static double any_x86(const shape *s, const tni_mm_product *p)
     return large(s, p);
 }
 
-/* As tiles.c cuts it: tasks of 2^21 multiplications, of at least 64 rows and columns. */
+/* As cut by tiles.c: tasks of 2^21 multiplications, of at least 64 rows and columns. */
 static double tasks_of(const tni_mm_product *p)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k;
@@ -138,7 +140,8 @@ static double tasks_of(const tni_mm_product *p)
     return (wished < most ? wished : most) * (whole > 1 ? whole : 1);
 }
 
-/* Tiles of one product pack what they share each for itself, through memory that threads share, too. */
+/* Tiles of one product each pack the data they share, and also load it again from the shared
+ * memory. */
 static double repeated_us(const shape *s, const tni_mm_product *p, int32_t threads)
 {
     const double tasks = tasks_of(p) / (double)p->matrices;

@@ -15,7 +15,7 @@
 
 #include "../kernels/family_end.h"
 
-/* A complex bias; its parts follow each other. */
+/* Adds a complex bias; the real and imaginary parts alternate. */
 #define ADD_COMPLEX(name, real)                                               \
     static void name(const tni_finish_job *job, int64_t row)                  \
     {                                                                         \

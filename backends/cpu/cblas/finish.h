@@ -1,11 +1,11 @@
-/* What a matmul does to out when its products are summed, while a tile of it is in the cache. */
+/* The epilogue of a matmul, applied while a tile of out is in the cache. */
 #ifndef TENON_BACKENDS_CPU_CBLAS_FINISH_H
 #define TENON_BACKENDS_CPU_CBLAS_FINISH_H
 
 #include "tenon/module/kernel.h"
 
-/* out = activation(out + bias). Out's columns are together; strides are in elements. An activation is
- * asked for f32 and f64 alone. */
+/* out = activation(out + bias). Rows of out must be contiguous; strides are in elements. An
+ * activation is supported only for f32 and f64. */
 typedef struct tni_finish_job {
     tn_dtype dtype;
     int32_t activation;

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-/* False for what cannot be said; `leading` is then what is at fault. */
+/* Returns false if the layout cannot be expressed; `leading` is then the offending value. */
 static bool lay(const tni_mm_side *it, int64_t rows, int64_t columns, tni_side *out)
 {
     bool empty = rows == 0 || columns == 0;

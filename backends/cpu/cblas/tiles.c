@@ -3,7 +3,7 @@
 #include "../process.h"
 #include "../sizes.h"
 
-/* Multiplications that are worth a task of their own. */
+/* Minimum multiplications of a task. */
 #define GRAIN 0x1p21
 
 enum { TILE_LEAST = 64, TILE_MOST = 1 << 30 };
@@ -33,13 +33,13 @@ static double depth_of(const tni_mm_product *product)
     return (double)(product->k > 0 ? product->k : 1);
 }
 
-/* What is left to split of each matrix, where there are many. */
+/* Number of tiles per matrix, if there are several matrices. */
 static int64_t share(int64_t wished, const tni_mm_product *product)
 {
     return tiles_of(wished, product->matrices);
 }
 
-/* Whole matrices, several of them a task where one is not worth it. */
+/* Starts with whole matrices; several of them form a task if one is too small. */
 static void begin(const tni_mm_product *p, tni_tiles *out)
 {
     double work = (double)p->m * (double)p->n * (double)p->k;

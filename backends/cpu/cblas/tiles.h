@@ -1,5 +1,5 @@
-/* How a library's share of a matmul is split: into tiles of out that depend on the op and the machine alone,
- * so that sums do too, whatever the number of threads. */
+/* Splits a matmul for a library into tiles of out. The tiles depend only on the op and the machine,
+ * so that sums do not depend on the number of threads. */
 #ifndef TENON_BACKENDS_CPU_CBLAS_TILES_H
 #define TENON_BACKENDS_CPU_CBLAS_TILES_H
 
@@ -7,10 +7,10 @@
 
 typedef struct tni_tiles {
     int64_t m, n, matrices;
-    int64_t rows, columns; /* of one tile                          */
-    int64_t across;        /* tiles beside each other              */
-    int64_t count;         /* of one matrix                        */
-    int64_t group;         /* whole matrices of one task, where matrices are not split */
+    int64_t rows, columns; /* of one tile */
+    int64_t across;        /* tiles side by side */
+    int64_t count;         /* of one matrix */
+    int64_t group;         /* whole matrices of one task, if matrices are not split */
 } tni_tiles;
 
 /* One tile of a matrix of the batch. */
@@ -20,17 +20,17 @@ typedef struct tni_tile {
     int64_t rows, columns;
 } tni_tile;
 
-/* How many tiles a large product should have on this machine: two for each of its processors, as every tile
- * is packed anew. */
+/* Number of tiles that a large product should have on this machine: two for each of its processors,
+ * and not more, because operands are packed again for every tile. */
 int64_t tni_tiles_wished(const tn_host *host);
 
-/* Tiles of both dimensions. Small products are not split. */
+/* Splits both dimensions. Small products are not split. */
 void tni_tiles_cut(const tni_mm_product *product, int64_t wished, tni_tiles *out);
 
-/* Tiles of whole rows; none has a single row but where out has. */
+/* Splits into whole rows; no tile has a single row unless out has only one. */
 void tni_tiles_cut_rows(const tni_mm_product *product, int64_t wished, tni_tiles *out);
 
-/* Calls task(user, i) for every task there is, on the pool where that helps. */
+/* Calls task(user, i) for every task, on the thread pool if that helps. */
 void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user);
 
 /* Calls see(user, tile) for every tile of a task. */

@@ -1,4 +1,4 @@
-/* Intel's MKL through its one library, mkl_rt, which opens what it needs of the others. */
+/* Intel's MKL through its single library mkl_rt, which opens the others as needed. */
 #include "tenon/module/library.h"
 #include "../cblas/cblas.h"
 #include "../cblas/tiles.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* mkl_service.h, mkl_types.h. */
+/* From mkl_service.h and mkl_types.h. */
 typedef struct version_parts { /* MKLVersion */
     int major, minor, update;
     char *product_status, *build, *processor, *platform;
@@ -19,9 +19,9 @@ enum { THREADS_NONE = 1 };                   /* MKL_THREADING_SEQUENTIAL */
 typedef struct mkl {
     tni_cblas blas;
     void (*get_version)(version_parts *out);
-    int (*verbose)(int enable);            /* -1 when it refuses */
-    int (*set_threads_local)(int threads); /* the calling thread's; what it was, 0 for none */
-    int (*set_interface)(int layer);       /* both before its first product; the layer there is */
+    int (*verbose)(int enable);            /* returns -1 if it refuses */
+    int (*set_threads_local)(int threads); /* for this thread; returns the old one, or 0 */
+    int (*set_interface)(int layer);       /* both: before any product; return the layer */
     int (*set_threading)(int layer);
 } mkl;
 
@@ -59,8 +59,8 @@ static tn_status check_interface(const mkl *self, tn_error *err)
                    "MKL's numbers have 64 bits in this process (ILP64), and cannot have 32 too");
 }
 
-/* Its run-time library ends the process at the first product for which it finds no OpenMP run-time, and
- * Intel's ends it when LLVM's is there too. */
+/* mkl_rt ends the process at the first product if it finds no OpenMP runtime, and Intel's OpenMP
+ * ends it if LLVM's is also loaded. */
 static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
 {
     tn_error why = {0};
@@ -76,8 +76,9 @@ static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
                   : TN_OK;
 }
 
-/* Nothing is lost without threads of MKL's own: it gets none where nobody else uses it yet, and where it would
- * not find its OpenMP. Only who asks for that by name is refused when it cannot be had. */
+/* MKL's own threads are not needed: they are disabled if nobody else uses MKL yet, or if it would
+ * not find its OpenMP. Fails only if the user asks for Intel's OpenMP by name and it is not
+ * available. */
 static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
 {
     if (says("MKL_THREADING_LAYER", "INTEL", "intel"))
@@ -89,7 +90,7 @@ static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_us
     return TN_OK;
 }
 
-/* Both of one call: it tells what it was by changing it. */
+/* Both use one function of MKL, which returns the previous number when it sets a new one. */
 static int get_threads(const void *library)
 {
     return ((const mkl *)library)->set_threads_local(1);
@@ -136,7 +137,7 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
     return TN_OK;
 }
 
-/* Level 0 is what the environment says. */
+/* Level 0 means the level from the environment. */
 static tn_status verbose(void *self, int32_t level, tn_error *err)
 {
     bool talks = level > 0 || tni_cpu_variable_level("MKL_VERBOSE") > 0;
@@ -159,7 +160,8 @@ const tn_library_row tni_cpu_module_mkl = {
     .verbose = verbose,
 };
 
-/* It promises the same bits again only for operands that lie the same way, so that nothing is promised here. */
+/* MKL guarantees the same bits only for operands with the same alignment and layout, so no
+ * guarantee is declared here. */
 const tn_kernel_row tni_cpu_module_matmul_mkl = {
     .name = "cpu.matmul.mkl",
     .library = "mkl",

@@ -1,5 +1,5 @@
-/* What oneDNN is predicted to take: a call of it costs the most, then what it packs of operands that do not fill
- * its tiles. Of what it compiles for a shape, the row's figures say how fast it is at best. */
+/* Predicted time of oneDNN: mainly the cost of a call, then packing of operands that do not fill
+ * its tiles. The row's figures state the peak speed of the code that it compiles for a shape. */
 #include "../matmul/cost.h"
 #include "../cblas/side.h"
 #include "matmul.h"

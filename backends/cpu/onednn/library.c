@@ -61,7 +61,7 @@ static const tni_dnnl_shim *shim_of(const tni_dnnl *self, int major)
     return major == 2 && second ? &tni_dnnl_shim_2 : major == 3 && third ? &tni_dnnl_shim_3 : NULL;
 }
 
-/* Why this build of oneDNN cannot be used; or NULL. */
+/* Returns why this build of oneDNN cannot be used, or NULL. */
 static const char *unfit(const tni_dnnl *self, const tni_dnnl_version *version)
 {
     if (!self->shim)
@@ -132,7 +132,7 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
     return TN_OK;
 }
 
-/* Level 0 is what the environment says. */
+/* Level 0 means the level from the environment. */
 static tn_status verbose(void *self, int32_t level, tn_error *err)
 {
     int32_t said = tni_cpu_variable_level("ONEDNN_VERBOSE");

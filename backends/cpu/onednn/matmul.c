@@ -5,14 +5,15 @@
 
 #include <stdatomic.h>
 
-/* Threads that compute with one plan at once and find their seats ready; others make theirs anew. */
+/* Number of seats kept by a plan, one for each concurrent thread; further threads create theirs for
+ * each run. */
 enum { SEATS = 32 };
 
-/* Tiles are of two shapes, as the last one may have fewer rows. */
+/* There are two tile shapes, since the last tile may have fewer rows. */
 enum { WHOLE = 0, LAST = 1, SHAPES };
 
 typedef struct ready {
-    void *b; /* packed; NULL: it is where a run says */
+    void *b; /* packed; NULL: B is the run's operand */
     tni_tiles tiles;
     size_t shapes;
     tni_dnnl_primitive primitive[SHAPES];
@@ -36,7 +37,7 @@ static int dtype_of(tn_dtype dtype)
     }
 }
 
-/* Strides that say how single rows and columns lie, too. */
+/* Strides that also describe single rows and columns. */
 static void stride(const tni_side *side, int64_t out[2])
 {
     out[side->by_columns] = side->leading;
@@ -76,7 +77,7 @@ void tni_dnnl_pack_release(const tn_run *run, void *packed)
     tni_dnnl_plan_release(run, packed);
 }
 
-/* What a run computes with: primitives for B as it lies, or as it was packed. */
+/* The primitives of a run: for B in its own layout, or packed. */
 static ready *ready_of(const tn_run *run)
 {
     return run->packed ? (ready *)(uintptr_t)run->packed : run->plan;
@@ -91,7 +92,7 @@ static tn_status make_primitives(const tn_run *run, bool packed, ready *to, tn_e
     if (status)
         return tn_fail(err, status, 0, run->row->name, "its strides are not admitted");
     if (product.m == 0 || product.n == 0)
-        return TN_OK; /* which is never run */
+        return TN_OK; /* never run */
     tni_tiles_cut_rows(&product, ((const tni_dnnl *)run->library)->tiles_wished, &to->tiles);
     int64_t rest = product.m % to->tiles.rows;
     for (size_t i = 0; i < SHAPES && !status; i++) {
@@ -124,7 +125,7 @@ static tn_status make_ready(const tn_run *run, bool packed, ready **out, tn_erro
     return TN_OK;
 }
 
-/* Only what oneDNN compiles is kept: operands come anew with every run. */
+/* Keeps only the code that oneDNN compiles: operands are new in every run. */
 tn_status tni_dnnl_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     ready *made = NULL;
@@ -155,7 +156,8 @@ static tn_status reorder(const tn_run *run, ready *to, uint64_t *out_bytes, tn_e
     return code ? tni_dnnl_fail(code, run->row->name, "to pack B", err) : TN_OK;
 }
 
-/* Of one matrix B that is the op's: of a product that is turned, A is. */
+/* Packs B, which must be one matrix and the op's own B; in a transposed product it is the op's A,
+ * which is refused. */
 tn_status tni_dnnl_pack(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     tni_mm_product product;
@@ -197,7 +199,8 @@ static void give_seat(const tn_run *run, tni_dnnl_seat *seat)
     tni_dnnl_seat_release(run->library, run->host, seat);
 }
 
-/* oneDNN's own makes a 0 of a NaN. What is rounded already stays so. */
+/* Done here, because oneDNN's relu turns NaN into 0. Works on rounded results, which stay
+ * rounded. */
 static void relu_row(tn_dtype dtype, void *out, int64_t count)
 {
     float *wide = out;

@@ -1,4 +1,4 @@
-/* matmul by oneDNN: the functions of its rows. */
+/* matmul with oneDNN: the functions of its rows. */
 #ifndef TENON_BACKENDS_CPU_ONEDNN_MATMUL_H
 #define TENON_BACKENDS_CPU_ONEDNN_MATMUL_H
 

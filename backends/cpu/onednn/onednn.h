@@ -1,20 +1,21 @@
-/* oneDNN 2 and 3 from inside. Their C interfaces differ in how a product is described; what differs is in
- * shim_2.c and shim_3.c, behind one table. Declarations are this module's own, by the names of dnnl.h and
- * dnnl_types.h. All functions return a dnnl_status_t, 0 for success, where nothing else is said. */
+/* Internal declarations for oneDNN 2 and 3. Their C interfaces differ in how a product is
+ * described; the differences are in shim_2.c and shim_3.c, behind one table. Declarations are this
+ * module's own, with the names of dnnl.h and dnnl_types.h. Unless stated otherwise, functions
+ * return a dnnl_status_t, 0 for success. */
 #ifndef TENON_BACKENDS_CPU_ONEDNN_H
 #define TENON_BACKENDS_CPU_ONEDNN_H
 
 #include "../hold.h"
 #include "tenon/module/library.h"
 
-/* Numbers that both have. */
+/* Constants that both versions share. */
 enum { TNI_DNNL_OK = 0, TNI_DNNL_NO_MEMORY = 1, TNI_DNNL_UNIMPLEMENTED = 3 };
 enum { TNI_DNNL_BF16 = 2, TNI_DNNL_F32, TNI_DNNL_S32, TNI_DNNL_S8 };
 enum { TNI_DNNL_ARG_A = 1, TNI_DNNL_ARG_OUT = 17, TNI_DNNL_ARG_B = 33, TNI_DNNL_ARG_BIAS = 41 };
 enum { TNI_DNNL_ARG_SCRATCH = 80, TNI_DNNL_ARG_FROM = 1, TNI_DNNL_ARG_TO = 17 };
 enum { TNI_DNNL_TAG_ANY = 1 };
 
-/* The beginning of dnnl_version_t, with what its threads are: DNNL_RUNTIME_... */
+/* The beginning of dnnl_version_t; `threads` is its threading runtime, DNNL_RUNTIME_... */
 typedef struct tni_dnnl_version {
     int major, minor, patch;
     const char *hash;
@@ -24,7 +25,7 @@ enum {
     TNI_DNNL_SEQUENTIAL = 1,
     TNI_DNNL_OPENMP = 2,
     TNI_DNNL_TBB = 4,
-    TNI_DNNL_POOL = 8, /* the caller's; without one sequential */
+    TNI_DNNL_POOL = 8, /* the caller's thread pool; sequential without one */
     TNI_DNNL_SYCL = 512
 };
 
@@ -34,7 +35,8 @@ typedef struct tni_dnnl_argument {
     void *memory;
 } tni_dnnl_argument;
 
-/* dnnl_memory_desc_t: of 2 a struct, whose 696 bytes are in `room`; of 3 an object. */
+/* dnnl_memory_desc_t: in version 2 a struct of 696 bytes, stored in `room`; in version 3 an
+ * object. */
 typedef struct tni_dnnl_layout {
     void *at; /* NULL: none */
     int64_t room[128];
@@ -45,16 +47,16 @@ typedef int64_t tni_dnnl_dims[12];
 
 struct tni_dnnl;
 
-/* What the versions do each in their way. */
+/* Functions that differ between the versions. */
 typedef struct tni_dnnl_shim {
     int (*lay)(const struct tni_dnnl *dnnl, const tni_dnnl_dims shape, const tni_dnnl_dims strides,
                int dtype, tni_dnnl_layout *out);
     void (*release)(const struct tni_dnnl *dnnl, tni_dnnl_layout *layout);
-    /* One that oneDNN chooses; and a copy of one that a description has. */
+    /* Creates a layout that oneDNN chooses; copies the layout of a description. */
     int (*leave)(const struct tni_dnnl *dnnl, const tni_dnnl_dims shape, int dtype,
                  tni_dnnl_layout *out);
     int (*copy)(const struct tni_dnnl *dnnl, const void *layout, tni_dnnl_layout *out);
-    /* *out is a dnnl_primitive_desc_t. A bias that is not there is NULL. */
+    /* *out is a dnnl_primitive_desc_t. `bias` is NULL if there is none. */
     int (*describe)(const struct tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dnnl_layout *b,
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
                     const void *attributes, void **out);
@@ -65,7 +67,7 @@ extern const tni_dnnl_shim tni_dnnl_shim_2, tni_dnnl_shim_3;
 typedef struct tni_dnnl {
     const tni_dnnl_version *(*version)(void);
     int (*set_verbose)(int level);
-    int (*omp_get_max_threads)(void); /* of the run-time it is linked to; else NULL */
+    int (*omp_get_max_threads)(void); /* of the OpenMP runtime it is linked to; else NULL */
     void (*omp_set_num_threads)(int threads);
 
     int (*engine_create)(void **out, int kind, size_t index);
@@ -79,7 +81,7 @@ typedef struct tni_dnnl {
     int (*attributes_destroy)(void *attributes);
     int (*attributes_set_scratchpad)(void *attributes, int mode);
     int (*attributes_set_post_ops)(void *attributes, const void *post_ops);
-    int (*attributes_set_fpmath)(void *attributes, int mode); /* from 2.6 on; else NULL */
+    int (*attributes_set_fpmath)(void *attributes, int mode); /* since 2.6; else NULL */
     int (*post_ops_create)(void **out);
     int (*post_ops_destroy)(void *post_ops);
     int (*description_query)(const void *description, int what, int index, void *out);
@@ -116,10 +118,10 @@ typedef struct tni_dnnl {
     const tni_dnnl_shim *shim;
     void *engine;
     tni_hold hold;
-    int64_t tiles_wished; /* of a large product */
+    int64_t tiles_wished; /* number of tiles for a large product */
 } tni_dnnl;
 
-/* A failed call of oneDNN as an error. */
+/* Converts a failed call of oneDNN to an error. */
 tn_status tni_dnnl_fail(int code, const char *where, const char *what, tn_error *err);
 
 #endif

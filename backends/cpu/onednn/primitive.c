@@ -75,7 +75,7 @@ static bool is_reference(const tni_dnnl *dnnl, const void *description)
     return !code && name && strncmp(name, "ref", 3) == 0;
 }
 
-/* What oneDNN has chosen for B. */
+/* Copies the layout that oneDNN chose for B. */
 static int learn_b(const tni_dnnl *dnnl, tni_dnnl_primitive *to)
 {
     const void *chosen = dnnl->description_layout(to->description, QUERY_WEIGHTS, 0);

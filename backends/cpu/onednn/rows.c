@@ -1,4 +1,4 @@
-/* What oneDNN is asked to compute: a row for each kind of numbers, as each has a speed of its own. */
+/* Kernel rows of oneDNN: one for each kind of numbers, because each has its own speed. */
 #include "../cblas/side.h"
 #include "../cpu.h"
 #include "matmul.h"
@@ -12,7 +12,7 @@ static tn_status refuse(tn_refusal *why, int32_t code, const char *what, int64_t
     return TN_UNSUPPORTED;
 }
 
-/* Else it adds pairs of products in 16 bits, which are too few for some. */
+/* Without these instructions it adds pairs of products in 16 bits, which can overflow. */
 static tn_status admit_i8(const tn_query *query, tn_refusal *why)
 {
     const uint64_t dots = TN_CPU_BIT(AVX512_VNNI) | TN_CPU_BIT(AVX_VNNI);
@@ -22,7 +22,7 @@ static tn_status admit_i8(const tn_query *query, tn_refusal *why)
                   "without avx512-vnni or avx-vnni its sums of i8 are not exact");
 }
 
-/* A bias is a number for each column, one after the other. */
+/* A bias must have one number for each column, contiguous. */
 static tn_status admit_bias(const tni_mm_product *p, tn_refusal *why)
 {
     if (!p->bias.dtype || (p->bias.row == 0 && (p->bias.column == 1 || p->n == 1)))
@@ -31,7 +31,7 @@ static tn_status admit_bias(const tni_mm_product *p, tn_refusal *why)
                   "a bias is one number for each column of out, dense");
 }
 
-/* The stride of a single row or column; 1 for what is none. */
+/* The stride of a single row or column; 1 for other matrices. */
 static int64_t stride_of_vector(const tni_side *side, int64_t rows, int64_t columns)
 {
     bool across = rows == 1 && columns > 1 && side->by_columns;
@@ -39,7 +39,7 @@ static int64_t stride_of_vector(const tni_side *side, int64_t rows, int64_t colu
     return across || down ? side->leading : 1;
 }
 
-/* A product with a vector: oneDNN 3.7.2 takes any vector of it for dense. */
+/* A product with a vector: oneDNN 3.7.2 treats every vector of it as dense. */
 static tn_status admit_vectors(const tni_mm_product *p, const tni_sides *sides, tn_refusal *why)
 {
     static const char *const names[] = {"a.stride", "b.stride", "out.stride"};
@@ -55,8 +55,8 @@ static tn_status admit_vectors(const tni_mm_product *p, const tni_sides *sides, 
     return TN_OK;
 }
 
-/* From 3.7 on, tiles of bf16 are filled up with what follows in memory, times 0: a NaN of the next row is a
- * NaN then. */
+/* Since 3.7, bf16 tiles are padded with the memory that follows, times 0: a NaN in the next row
+ * then becomes a NaN in the result. */
 static tn_status admit_depth(const tn_kernel_row *row, const tni_mm_product *p, tn_refusal *why)
 {
     enum { TILE = 32 };
@@ -83,7 +83,7 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return status ? status : admit_bias(&product, why);
 }
 
-/* f16 is not among them: what oneDNN has for it, and for few ways to lie, is no faster than f32. */
+/* No f16: oneDNN supports it only in a few layouts, and it is not faster than f32. */
 static const tn_dtype f32[] = {TN_F32, 0}, bf16[] = {TN_BF16, 0}, i8[] = {TN_I8, 0};
 
 enum {
@@ -97,7 +97,7 @@ enum {
     .plan_release = tni_dnnl_plan_release, .run = tni_dnnl_run, .cost = tni_dnnl_cost, \
     .pack = tni_dnnl_pack, .pack_release = tni_dnnl_pack_release
 
-/* Sums are made in one order for each op, as each tile is computed by one thread. */
+/* Sums are made in a fixed order for each op, because each tile is computed by one thread. */
 const tn_kernel_row tni_cpu_module_matmul_onednn = {
     .name = "cpu.matmul.onednn",
     .dtypes = f32,

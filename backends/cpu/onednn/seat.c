@@ -8,7 +8,7 @@ struct tni_dnnl_seat {
     void *stream;
     void *scratch;
     size_t count;
-    void *memory[][MEMORIES]; /* of each primitive, in the order of the operands; NULL for none */
+    void *memory[][MEMORIES]; /* of each primitive, in the order of the operands; or NULL */
 };
 
 static int make_memories(const tni_dnnl *dnnl, const tni_dnnl_primitive *p, void *scratch,
@@ -77,7 +77,7 @@ void tni_dnnl_seat_release(const tni_dnnl *dnnl, const tn_host *host, tni_dnnl_s
     host->release(host->self, seat);
 }
 
-/* oneDNN is done when it returns: streams of processors compute on the thread that asks. */
+/* oneDNN has finished when it returns: CPU streams compute on the calling thread. */
 int tni_dnnl_seat_compute(const tni_dnnl *dnnl, tni_dnnl_seat *seat,
                           const tni_dnnl_primitive *primitive, size_t index, void *const data[4])
 {

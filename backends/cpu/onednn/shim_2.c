@@ -37,7 +37,7 @@ static int describe(const tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dn
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
                     const void *attributes, void **out)
 {
-    int64_t matmul[512]; /* dnnl_matmul_desc_t, whose bytes are 2800 */
+    int64_t matmul[512]; /* dnnl_matmul_desc_t, which has 2800 bytes */
     int code = dnnl->of_2.matmul_init(matmul, a->room, b->room, bias ? bias->room : NULL,
                                       out_layout->room);
     return code ? code : dnnl->of_2.description_create(out, matmul, attributes, dnnl->engine, NULL);

@@ -1,10 +1,11 @@
 #include "../process.h"
 #include "openblas.h"
 
-/* What kernels use at most, in the order of their speed. */
+/* The best instructions that kernels use, in order of speed. */
 enum { WITH_SSE = 0, WITH_AVX, WITH_AVX2, WITH_AVX512 };
 
-/* Of those that are not named nothing is known, and they are left alone. */
+/* Returns the speed of a core's kernels. Unlisted cores are unknown; the result is such that they
+ * are left unchanged. */
 static int speed_of(const char *core)
 {
     static const struct {
@@ -23,7 +24,8 @@ static int speed_of(const char *core)
     return WITH_AVX512;
 }
 
-/* The variable for the best kernels that it has and this processor can run, faster than `speed`; or NULL. */
+/* Returns the variable for the best kernels that OpenBLAS has, that this processor can run and that
+ * are faster than `speed`; or NULL. */
 static const char *better_than(int speed, const tni_openblas *self, const tn_machine_facts *facts)
 {
     const struct {

@@ -4,8 +4,8 @@
 #include "../room.h"
 #include "openblas.h"
 
-/* Products of at most so many multiplications get one thread from any OpenBLAS, unasked: below the
- * threshold of its gemv, which newer ones take for a single row or column. */
+/* Every OpenBLAS computes products of at most this many multiplications on one thread by itself:
+ * below the threshold of its gemv, which newer versions use for a single row or column. */
 enum { ALWAYS_ALONE = 8192 };
 
 #define SLOT(name, field)                   \
@@ -36,7 +36,7 @@ static const char *config_of(const tni_openblas *self)
     return config ? config : "";
 }
 
-/* Why this build of OpenBLAS cannot be used; or NULL. */
+/* Returns why this build of OpenBLAS cannot be used, or NULL. */
 static const char *unfit(const tni_openblas *self)
 {
     const char *config = config_of(self);
@@ -80,8 +80,7 @@ static void set_openmp(const void *library, int threads)
     ((const tni_openblas *)library)->omp_set_num_threads(threads);
 }
 
-/* Its pool has one number of threads for the process, OpenMP one for each
- * thread. */
+/* Its own pool has one number of threads for the process, OpenMP has one for each thread. */
 static void begin_hold(tni_openblas *self)
 {
     tni_hold *hold = &self->blas.hold;
@@ -94,8 +93,9 @@ static void begin_hold(tni_openblas *self)
     self->blas.alone = ALWAYS_ALONE;
 }
 
-/* It ends the process when it cannot make a thread for each processor, and asks for ever for a buffer that it
- * cannot have: one for each of its threads, and one for each that calls it. So both are tried first. */
+/* OpenBLAS ends the process if it cannot create a thread for each processor, and retries forever if
+ * it cannot get a buffer: one for each of its threads, and one for each calling thread. So both
+ * limits are checked first. */
 static tn_status afford(bool in_use, tn_error *err)
 {
     enum { BUFFER_MIB = 128, THREADS_MAX = 128 };
@@ -157,8 +157,8 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
     return TN_OK;
 }
 
-/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", with the processor that its kernels
- * are for; before 0.3 without its name. */
+/* "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", with the processor that its
+ * kernels are for; versions before 0.3 omit "OpenBLAS". */
 static tn_status version(void *self, int64_t *out_number, char *out_text, size_t size,
                          tn_error *err)
 {
@@ -185,8 +185,8 @@ const tn_library_row tni_cpu_module_openblas = {
     .version = version,
 };
 
-/* Sums are made in one order for each op, whatever the threads, but rows may be summed otherwise at
- * the end of a tile than within. */
+/* Sums are made in a fixed order for each op, for any number of threads, but rows at the end of a
+ * tile may be summed in another order than rows within it. */
 const tn_kernel_row tni_cpu_module_matmul_openblas = {
     .name = "cpu.matmul.openblas",
     .library = "openblas",

@@ -9,8 +9,8 @@ static void finish_sums(const tni_mm_finish *f, float *sums, int64_t sums_row, i
 
 #include "../../matmul/lowp_amx.h"
 
-/* Whether out is no more than the sums, rounded. They are never subnormal, which the instruction would take
- * as 0. */
+/* Whether out is just the rounded sums. The sums are never subnormal, so it does not matter that
+ * the instruction flushes subnormals to 0. */
 static bool is_rounding(const tni_mm_finish *f)
 {
     return f->out_dtype == TN_BF16 && f->out_column == 1 && !f->bias_dtype &&
