@@ -1,6 +1,7 @@
-/* attention: the scores of some queries with all keys that they see, their exponentials beside the greatest,
- * and the values by these. Of f64 it is computed in long double, of other floats in double; each row is
- * summed from the first key to the last, by one thread. */
+/* attention: computes the scores of some queries with all keys that they see, the exponentials
+ * relative to the greatest score, and the sums of the values weighted by these. Computed in long
+ * double for f64, in double for other floats; each row is summed from the first key to the last, by
+ * one thread. */
 #include "attention.h"
 
 static int64_t longer_row(const tn_attention_op *at)

@@ -1,5 +1,6 @@
-/* What attention and attention-backward share. Both go block by block: some rows of queries, or of keys, of
- * one head of one sequence. What a block reads of the other side is read once for all its rows. */
+/* Code shared by attention and attention-backward. Both work in blocks: some rows of queries, or of
+ * keys, of one head of one sequence. A block reads the data of the other side once for all its
+ * rows. */
 #ifndef TNI_REF_ATTENTION_H
 #define TNI_REF_ATTENTION_H
 
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Most rows of a block, and most keys that are looked at together. */
+/* Maximum rows of a block, and maximum keys that are examined together. */
 enum { TNI_REF_BLOCK_ROWS = 16, TNI_REF_VIEW_KEYS = 64 };
 
 typedef struct tni_ref_attention_job {
@@ -17,11 +18,11 @@ typedef struct tni_ref_attention_job {
     const tn_op *op;
     const tn_attention_op *at;
     const tni_ref_element *element[TN_OP_OPERANDS_MAX];
-    int64_t query_blocks; /* of one head                              */
-    int64_t key_blocks;   /* of one group, where those are computed   */
-    int64_t blocks;       /* in all                                   */
-    int64_t tasks;        /* that share them                          */
-    size_t bytes;         /* of room that a task needs                */
+    int64_t query_blocks; /* of one head */
+    int64_t key_blocks;   /* of one group; for attention-backward */
+    int64_t blocks;       /* total */
+    int64_t tasks;        /* that share the blocks */
+    size_t bytes;         /* of memory that a task needs */
     char *room;
     void (*compute)(const struct tni_ref_attention_job *job, int64_t block, char *room);
 } tni_ref_attention_job;
@@ -30,16 +31,16 @@ typedef struct tni_ref_attention_job {
 typedef struct tni_ref_head {
     tn_sequence in;
     int64_t b, h;
-    int64_t group; /* of K and V that it reads */
+    int64_t group; /* of K and V that the head reads */
 } tni_ref_head;
 
-/* Which of some keys a query sees, and what a mask adds to their scores. */
+/* Which of some keys a query sees, and the mask values added to their scores. */
 typedef struct tni_ref_view {
     bool sees[TNI_REF_VIEW_KEYS];
     double added[TNI_REF_VIEW_KEYS];
 } tni_ref_view;
 
-/* Of so many rows in all: how many a block has, and how many blocks there are. */
+/* For `all` rows: the number of rows of a block, and the number of blocks. */
 static inline int64_t tni_ref_block_rows(int64_t all)
 {
     return all < TNI_REF_BLOCK_ROWS ? all : TNI_REF_BLOCK_ROWS;
@@ -50,7 +51,7 @@ static inline int64_t tni_ref_block_count(int64_t all)
     return all / TNI_REF_BLOCK_ROWS + (all % TNI_REF_BLOCK_ROWS > 0);
 }
 
-/* All but the blocks. */
+/* Initializes a job, except for the blocks. */
 tni_ref_attention_job tni_ref_attention_begin(const tn_run *run);
 
 tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_t h);
@@ -65,25 +66,25 @@ void tni_ref_row_read(const tni_ref_attention_job *job, int32_t operand, const c
 void tni_ref_row_write(const tni_ref_attention_job *job, int32_t operand, const double *values,
                        char *row);
 
-/* Of `rows` queries from `first` on: the keys that any of them sees by its place. */
+/* Finds the keys that any of `rows` queries, from `first` on, sees by position. */
 void tni_ref_reach(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t first,
                    int64_t rows, int64_t *out_from, int64_t *out_to);
 
-/* Looks at up to TNI_REF_VIEW_KEYS keys, `first` and on, for query i. False when it sees none of them.
- * Masks are read where places are seen only. */
+/* Examines up to TNI_REF_VIEW_KEYS keys, from `first` on, for query i. Returns false if it sees
+ * none of them. Masks are read only at visible positions. */
 bool tni_ref_look(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
                   int64_t first, int64_t count, tni_ref_view *out);
 
-/* A task's room is some arrays one behind the other. The first counts bytes with one more, SIZE_MAX for
- * more than there can be; the second hands it out. */
+/* The memory of a task consists of consecutive arrays. The first function returns the number of
+ * bytes with one more array, SIZE_MAX on overflow; the second one returns the next array. */
 size_t tni_ref_room_with(size_t bytes, int64_t rows, int64_t columns, size_t size);
 void *tni_ref_room_take(char **room, int64_t rows, int64_t columns, size_t size);
 
-/* Computes all blocks, on threads that have room each. Before anything is written, sequences and pages are
- * checked and the room is had. */
+/* Computes all blocks, on threads that have their own memory. Before anything is written, sequences
+ * and pages are checked and the memory is allocated. */
 tn_status tni_ref_attention_compute(tni_ref_attention_job *job, tn_error *err);
 
-/* What both honour, and the dimensions of which one plan serves all. */
+/* The features that both support, and the dimensions that may change without a new plan. */
 #define TNI_REF_ATTENTION_USES                                                                \
     (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |         \
      TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT |       \

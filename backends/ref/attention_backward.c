@@ -1,6 +1,6 @@
-/* attention-backward: dq by rows of queries, dk and dv by rows of keys, so that each is summed by one thread
- * in one order. Scores are made twice for that. Of f64 it is computed in long double, of other floats in
- * double. */
+/* attention-backward: dq by rows of queries, dk and dv by rows of keys, so that each is summed by
+ * one thread in a fixed order. Scores are therefore computed twice. Computed in long double for
+ * f64, in double for other floats. */
 #include "attention.h"
 
 #include "real_double.h"

@@ -1,7 +1,7 @@
-/* What blocks of attention are made of: rows of operands, what is seen, room for the tasks. */
+/* Parts of attention blocks: rows of operands, visibility, memory for the tasks. */
 #include "attention.h"
 
-/* Products that are worth handing to another thread, and the alignment of arrays. */
+/* Minimum products of a task, and the alignment of arrays. */
 enum { GRAIN = 16384, ALIGNMENT = 64 };
 
 tni_ref_attention_job tni_ref_attention_begin(const tn_run *run)
@@ -18,11 +18,11 @@ tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_
     tni_ref_head head = {.b = b, .h = h};
     if (at->heads > 0)
         head.group = h / (at->heads / at->groups);
-    (void)tn_attention_sequence(job->run, b, &head.in, NULL); /* checked before */
+    (void)tn_attention_sequence(job->run, b, &head.in, NULL); /* already checked */
     return head;
 }
 
-/* NULL of an operand without elements, whose rows are empty. */
+/* Returns NULL for an operand without elements, whose rows are empty. */
 static char *row_at(const tni_ref_attention_job *job, int32_t operand, int64_t batch, int64_t head,
                     int64_t row)
 {
@@ -45,7 +45,7 @@ char *tni_ref_key_row(const tni_ref_attention_job *job, const tni_ref_head *head
     int64_t batch = head->in.batch;
     if (page == 0)
         return row_at(job, operand, batch, head->group, head->in.first_key + j);
-    (void)tn_attention_page(job->run, head->b, j / page, &batch, NULL); /* checked before */
+    (void)tn_attention_page(job->run, head->b, j / page, &batch, NULL); /* already checked */
     return row_at(job, operand, batch, head->group, j % page);
 }
 
@@ -110,7 +110,7 @@ bool tni_ref_look(const tni_ref_attention_job *job, const tni_ref_head *head, in
 
 size_t tni_ref_room_with(size_t bytes, int64_t rows, int64_t columns, size_t size)
 {
-    size_t all = (size_t)rows * size; /* of a block: few */
+    size_t all = (size_t)rows * size; /* no overflow: a block has few rows */
     if (bytes > SIZE_MAX / 2 || (all > 0 && (uint64_t)columns > SIZE_MAX / 4 / all))
         return SIZE_MAX;
     all *= (size_t)columns;
@@ -124,7 +124,7 @@ void *tni_ref_room_take(char **room, int64_t rows, int64_t columns, size_t size)
     return taken;
 }
 
-/* As many as there are threads, unless so many are not worth it. */
+/* The number of threads, or fewer if there is not enough work. */
 static int64_t tasks_of(const tni_ref_attention_job *job)
 {
     const tn_attention_op *at = job->at;
@@ -150,7 +150,7 @@ tn_status tni_ref_attention_compute(tni_ref_attention_job *job, tn_error *err)
     if (status || job->blocks == 0)
         return status;
     job->tasks = tasks_of(job);
-    if (job->bytes <= SIZE_MAX / 2 / (size_t)job->tasks) /* which may be none */
+    if (job->bytes <= SIZE_MAX / 2 / (size_t)job->tasks) /* the bytes may be 0 */
         job->room = host->alloc(host->self, job->bytes * (size_t)job->tasks + 1, ALIGNMENT);
     if (!job->room)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, job->run->row->name,

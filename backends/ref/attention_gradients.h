@@ -1,5 +1,5 @@
-/* attention-backward of one block, in REAL. With `weight` made anew from lse, and `kept` 1 / (1 - dropout),
- * or 0 for what was dropped:
+/* attention-backward of one block, in REAL. `weight` is recomputed from lse, and `kept` is 1 / (1 -
+ * dropout), or 0 for dropped weights:
  *
  *     slope = scale weight (kept dout . v - dout . out), times that of the softcap
  *     dq = sum of slope k        dk = sum of slope q        dv = sum of kept weight dout
@@ -10,7 +10,7 @@
 #define KEY    OF(key)
 #define ARRAYS OF(arrays)
 
-/* A query, and a key: rows of theirs. */
+/* A query and a key, with their rows. */
 struct QUERY {
     REAL delta; /* dout . out */
     double lse;
@@ -23,7 +23,8 @@ struct KEY {
     double *k, *v;
 };
 
-/* A task's arrays: rows of the block's own side with what becomes of them, and rows of the other one. */
+/* Arrays of a task: rows of the block's own side with their gradients, and rows of the other
+ * side. */
 struct ARRAYS {
     double *q_or_k, *dout_or_v;
     REAL *dq_or_dk, *dv;
@@ -59,7 +60,7 @@ static struct ARRAYS OF(take)(const tn_attention_op *at, char *room)
     return a;
 }
 
-/* `line` is a row to read out to. */
+/* `line` is a buffer for the row of out. */
 static void OF(read_query)(const tni_ref_attention_job *job, const tni_ref_head *head,
                            struct QUERY *query, double *line)
 {
@@ -76,7 +77,7 @@ static void OF(read_query)(const tni_ref_attention_job *job, const tni_ref_head 
     query->delta = OF(dot)(query->dout, line, job->at->value_size);
 }
 
-/* A query that saw no key, or whose scores were all -infinity, has part in no gradient. */
+/* A query that saw no key, or whose scores were all -infinity, contributes to no gradient. */
 static bool OF(saw_nothing)(const struct QUERY *query)
 {
     return query->lse == -(double)INFINITY;
@@ -99,8 +100,8 @@ static void OF(write_row)(const tni_ref_attention_job *job, int32_t operand, con
     tni_ref_row_write(job, operand, line, row);
 }
 
-/* What a query and a key that it sees are to each other; *out_weight is what the value had, with dropout, and *out_kept
- * whether it had any. */
+/* Returns the slope of a query and a key that it sees. *out_weight is the weight of the value, with
+ * dropout; *out_kept is false if dropout dropped it. */
 static REAL OF(slope)(const tni_ref_attention_job *job, const tni_ref_head *head,
                       const struct QUERY *query, const struct KEY *key, double added,
                       REAL *out_weight, bool *out_kept)
@@ -122,7 +123,7 @@ static REAL OF(slope)(const tni_ref_attention_job *job, const tni_ref_head *head
     return at->scale * bend * weight * (along - query->delta);
 }
 
-/* Some keys for all queries of a block. */
+/* Adds some keys to all queries of a block. */
 static void OF(add_keys)(const tni_ref_attention_job *job, const tni_ref_head *head,
                          const struct QUERY *queries, int64_t rows, int64_t first, int64_t count,
                          struct ARRAYS *a)
@@ -147,7 +148,7 @@ static void OF(add_keys)(const tni_ref_attention_job *job, const tni_ref_head *h
     }
 }
 
-/* dq of a block of queries. */
+/* Computes dq of a block of queries. */
 static void OF(compute_queries)(const tni_ref_attention_job *job, int64_t block, char *room)
 {
     const tn_attention_op *at = job->at;
@@ -174,7 +175,7 @@ static void OF(compute_queries)(const tni_ref_attention_job *job, int64_t block,
     }
 }
 
-/* One query for all keys of a block. */
+/* Adds one query to all keys of a block. */
 static void OF(add_query)(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
                           const struct KEY *keys, int64_t rows, struct ARRAYS *a)
 {
@@ -196,7 +197,7 @@ static void OF(add_query)(const tni_ref_attention_job *job, const tni_ref_head *
     }
 }
 
-/* dk and dv of a block of keys, which all heads of their group read. */
+/* Computes dk and dv of a block of keys, which all heads of their group read. */
 static void OF(compute_keys)(const tni_ref_attention_job *job, int64_t block, char *room)
 {
     const tn_attention_op *at = job->at;
@@ -206,7 +207,7 @@ static void OF(compute_keys)(const tni_ref_attention_job *job, int64_t block, ch
     const int64_t rows = tni_ref_block_rows(at->keys - first);
     tni_ref_head head = tni_ref_head_of(job, b, h);
     struct ARRAYS a = OF(take)(at, room);
-    head.group = number % at->groups; /* which may be no head's */
+    head.group = number % at->groups; /* a group may have no heads */
     struct KEY keys[TNI_REF_BLOCK_ROWS];
     for (int64_t r = 0; r < rows; r++) {
         keys[r] =

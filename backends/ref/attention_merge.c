@@ -1,6 +1,6 @@
-/* attention-merge: a row is the mean of two by the weights exp(lse - the greater lse), and its lse is the
- * greater one and the logarithm of their sum. A part that saw no key, whose lse is -infinity, is not read.
- * Computed in long double, each row by itself. */
+/* attention-merge: a row is the mean of two rows with the weights exp(lse - the greater lse), and
+ * its lse is the greater lse plus the logarithm of the sum of the weights. A part that saw no key,
+ * whose lse is -infinity, is not read. Computed in long double, each row separately. */
 #include "each.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static long double read_lse(const job *j, int32_t operand, int64_t row)
     return value;
 }
 
-/* Adds a part's values by weight to `count` of a row's sums, from element `first` on. */
+/* Adds a part's values times `weight` to `count` of a row's sums, from element `first` on. */
 static void add_part(const job *j, int32_t operand, int64_t row, int64_t first, int64_t count,
                      long double weight, long double *sum)
 {

@@ -6,16 +6,16 @@
 struct BLOCK {
     const tni_ref_attention_job *job;
     tni_ref_head head;
-    int64_t first, rows; /* queries                                 */
-    int64_t from, to;    /* keys that any of them sees by its place */
-    double *query;       /* rows of Q                               */
-    double *line;        /* a row of K, V or OUT                    */
-    REAL *score;         /* rows; weights later                     */
-    bool *sees;          /* rows                                    */
-    REAL *sum;           /* rows of weighted values                 */
+    int64_t first, rows; /* queries */
+    int64_t from, to;    /* keys that any of them sees by position */
+    double *query;       /* rows of Q */
+    double *line;        /* a row of K, V or OUT */
+    REAL *score;         /* rows; later the weights */
+    bool *sees;          /* rows */
+    REAL *sum;           /* rows of weighted values */
 };
 
-/* Reads the queries and finds out what they see. */
+/* Reads the queries and finds the keys that they see. */
 static void OF(look)(struct BLOCK *b)
 {
     const tni_ref_attention_job *job = b->job;
@@ -36,7 +36,7 @@ static void OF(look)(struct BLOCK *b)
     }
 }
 
-/* Reads a row of K or V; false, with nothing read, when no query of the block sees that key. */
+/* Reads a row of K or V; returns false, without reading, if no query of the block sees that key. */
 static bool OF(read_key)(const struct BLOCK *b, int32_t operand, int64_t j)
 {
     bool seen = false;
@@ -64,7 +64,7 @@ static void OF(score_keys)(struct BLOCK *b)
     }
 }
 
-/* The head's sink, -infinity without one. */
+/* The head's sink; -infinity if there is none. */
 static double OF(sink)(const struct BLOCK *b)
 {
     const tni_ref_element *element = b->job->element[TN_ATTENTION_SINKS];
@@ -76,8 +76,8 @@ static double OF(sink)(const struct BLOCK *b)
     return value;
 }
 
-/* Makes weights of a row's scores. Returns what their sums are to be divided by; 0: the row sees no key, or all its
- * scores are -infinity. */
+/* Turns a row's scores into weights. Returns the divisor of the weighted sums; 0 if the row sees no
+ * key, or all its scores are -infinity. */
 static REAL OF(weigh)(struct BLOCK *b, int64_t r, REAL *out_lse)
 {
     const tn_attention_op *at = b->job->at;
@@ -90,7 +90,7 @@ static REAL OF(weigh)(struct BLOCK *b, int64_t r, REAL *out_lse)
     *out_lse = sink;
     if (!any)
         return 0;
-    if (greatest == -(REAL)INFINITY) /* all others are NaNs */
+    if (greatest == -(REAL)INFINITY) /* all others are NaN */
         greatest = 0;
     for (int64_t j = b->from; j < b->to; j++) {
         score[j] = sees[j] ? MATH(exp)(score[j] - greatest) : 0;
@@ -130,7 +130,7 @@ static void OF(write_row)(const struct BLOCK *b, int64_t r, REAL divisor, REAL l
                           tni_ref_query_row(b->job, &b->head, TN_ATTENTION_LSE, i));
 }
 
-/* The bytes of what `take` takes. */
+/* Bytes of the arrays of `take`. */
 static size_t OF(room)(const tn_attention_op *at)
 {
     const int64_t rows = tni_ref_block_rows(at->queries);
@@ -161,7 +161,7 @@ static void OF(compute)(const tni_ref_attention_job *job, int64_t block, char *r
     REAL divisor[TNI_REF_BLOCK_ROWS], lse[TNI_REF_BLOCK_ROWS];
     b.first = block % job->query_blocks * TNI_REF_BLOCK_ROWS;
     b.rows = tni_ref_block_rows(b.head.in.queries - b.first);
-    if (b.rows <= 0) /* a sequence that is shorter than others */
+    if (b.rows <= 0) /* a sequence shorter than others */
         return;
     OF(take)(&b, room);
     OF(look)(&b);

@@ -1,5 +1,5 @@
-/* binary. Of f32 and narrower floats, what is computed in double and rounded is what f32 would give: a
- * double has more than twice its digits. */
+/* binary. For f32 and narrower floats, the rounded double result equals the result of f32
+ * arithmetic: a double has more than twice its digits. */
 #include "each.h"
 #include "wide.h"
 
@@ -25,7 +25,7 @@ static int64_t combine_whole(int32_t kind, int64_t a, int64_t b, bool is_signed)
     }
 }
 
-/* As IEEE 754-2019: a NaN if one is, and -0 is less than 0. */
+/* As IEEE 754-2019: NaN if either operand is, and -0 is less than 0. */
 static double less_of(double a, double b)
 {
     if (tni_ref_is_nan(a) || tni_ref_is_nan(b))
@@ -47,14 +47,14 @@ static double combine(int32_t kind, double a, double b)
     }
 }
 
-/* x x' + y y', rounded once, but for the last bits. */
+/* x x' + y y', rounded once, except for the last bits. */
 static double dot(double x, double x2, double y, double y2)
 {
     return tni_ref_wide_round(
         tni_ref_wide_plus(tni_ref_wide_product(x, x2), tni_ref_wide_product(y, y2)));
 }
 
-/* The divisor is scaled to about 1, so that its square neither overflows nor vanishes. */
+/* The divisor is scaled to about 1, so that its square neither overflows nor underflows. */
 static void divide_complex(double *a, double re, double im)
 {
     const double size = fmax(fabs(re), fabs(im));

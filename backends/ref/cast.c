@@ -1,9 +1,9 @@
-/* cast: by way of doubles, which all but whole numbers of 64 bits are exactly, so that there is one
- * rounding. */
+/* cast: goes through doubles, which represent everything exactly except 64-bit integers, so that
+ * there is one rounding. */
 #include "each.h"
 #include "number.h"
 
-/* Whole numbers to whole numbers: what is too great becomes the greatest or least. */
+/* Integers to integers: out-of-range values saturate. */
 typedef struct bounds {
     int64_t least;
     uint64_t greatest;
@@ -35,8 +35,9 @@ static void cast_whole(const tni_ref_each *each, const char *from, char *to, int
     each->out->put(value, count, to, tni_ref_along(each, TN_EACH_OUT));
 }
 
-/* The nearest double that is odd in its last bit, unless the number is one exactly: what is rounded from
- * it to a narrower float is as if rounded from the number. */
+/* Rounds to odd: if the number is not exactly a double, the result is the truncated double with its
+ * last bit set, so that a further rounding to a narrower float gives the same result as rounding
+ * the number directly. */
 static double to_odd(int64_t value, bool is_signed)
 {
     bool negative = is_signed && value < 0;
@@ -58,7 +59,7 @@ static void read_odd(const tni_ref_element *in, const char *from, int64_t step, 
         to[i] = to_odd(value[i], in->sort == TNI_REF_SIGNED);
 }
 
-/* Real parts alone, in place; as bool, a number is not zero when one of its parts is not. */
+/* Keeps only the real parts, in place; as bool, a number is nonzero if one of its parts is. */
 static void drop_imaginary(int64_t count, bool as_bool, double *value)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -75,7 +76,7 @@ static void add_imaginary(int64_t count, double *value)
     }
 }
 
-/* As many parts as out has. */
+/* Reads as many parts as out has. */
 static void read_parts(const tni_ref_each *each, const char *from, int64_t count, double *to)
 {
     const tni_ref_element *in = each->in, *out = each->out;

@@ -1,7 +1,7 @@
-/* permute and fill: elements are moved as the bytes they are. */
+/* permute and fill: elements are copied as bytes. */
 #include "each.h"
 
-/* One size of elements; a copy of a constant number of bytes is one move. */
+/* One element size; a copy of a constant number of bytes is one move. */
 #define COPY(bytes)                                                                          \
     static void copy_##bytes(const char *from, int64_t from_step, char *to, int64_t to_step, \
                              int64_t count)                                                  \
@@ -66,7 +66,7 @@ const tn_kernel_row tni_ref_permute = {
     .run = run_permute,
 };
 
-/* The element's bytes stand behind what all jobs share. */
+/* The element's bytes follow the fields that all jobs share. */
 typedef struct filling {
     tni_ref_each each;
     char element[16];

@@ -1,4 +1,4 @@
-/* What the kernels on elements and on rows share. */
+/* Code shared by the kernels on elements and on rows. */
 #ifndef TNI_REF_EACH_H
 #define TNI_REF_EACH_H
 
@@ -9,10 +9,10 @@
 typedef struct tni_ref_each {
     const tn_op *op;
     const tn_each_op *each;
-    const tni_ref_element *in; /* of no dtype where absent, as below */
+    const tni_ref_element *in; /* dtype 0 if absent, as below */
     const tni_ref_element *out;
     const tni_ref_element *other;  /* or weight, or cos */
-    const tni_ref_element *fourth; /* bias, or sin      */
+    const tni_ref_element *fourth; /* bias, or sin */
     tni_ref_walk walk;
 } tni_ref_each;
 
@@ -21,7 +21,7 @@ static inline const tni_ref_element *tni_ref_operand_element(const tn_op *op, in
     return tni_ref_element_of(operand < op->count ? op->operand[operand].dtype : TN_DTYPE_NONE);
 }
 
-/* All but the walk. */
+/* Initializes everything but the walk. */
 static inline tni_ref_each tni_ref_each_of(const tn_op *op)
 {
     return (tni_ref_each){
@@ -34,13 +34,13 @@ static inline tni_ref_each tni_ref_each_of(const tn_op *op)
     };
 }
 
-/* Bytes between neighbours of an operand's row. */
+/* Bytes between neighboring elements of an operand's row. */
 static inline int64_t tni_ref_along(const tni_ref_each *each, int32_t operand)
 {
     return each->walk.along[operand];
 }
 
-/* Runs an op that goes element by element. */
+/* Runs an elementwise op. */
 static inline tn_status tni_ref_each_run(const tn_run *run, tni_ref_piece_fn *piece)
 {
     tni_ref_each each = tni_ref_each_of(run->op);
@@ -49,7 +49,7 @@ static inline tn_status tni_ref_each_run(const tn_run *run, tni_ref_piece_fn *pi
     return TN_OK;
 }
 
-/* Runs an op that goes row by row along the last dimension. */
+/* Runs an op on rows along the last dimension. */
 static inline tn_status tni_ref_rows_run(const tn_run *run, tni_ref_piece_fn *row)
 {
     tni_ref_each each = tni_ref_each_of(run->op);
@@ -58,15 +58,15 @@ static inline tn_status tni_ref_rows_run(const tn_run *run, tni_ref_piece_fn *ro
     return TN_OK;
 }
 
-/* Whether an operand is absent or one of f64, f32, bf16, f16; what the ops on rows compute with. */
+/* Checks that each operand is absent or f64, f32, bf16 or f16; for the ops on rows. */
 tn_status tni_ref_admit_floats(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 
-/* All dtypes; all that are numbers; those of f64, f32, bf16, f16. 0-ended. */
+/* All dtypes; all numeric ones; f64, f32, bf16, f16. Each list ends with 0. */
 extern const tn_dtype tni_ref_all_dtypes[];
 extern const tn_dtype tni_ref_number_dtypes[];
 extern const tn_dtype tni_ref_float_dtypes[];
 
-/* A row of an op on elements; the rest of its fields follow. */
+/* A row of an op on elements; further fields must follow. */
 #define TNI_REF_EACH_ROW(word, NAME)                                                     \
     .struct_size = sizeof(tn_kernel_row), .name = "cpu." word ".ref", .platform = "cpu", \
     .backend = "ref", .op = TN_OP_##NAME, .version = 1, .free_dims = TN_EACH_DIM_ALL,    \

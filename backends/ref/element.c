@@ -2,7 +2,7 @@
 
 #include "number.h"
 
-/* A function for every dtype: `value` is what an element `v` becomes. */
+/* A function for every dtype: `value` is the conversion of an element `v`. */
 #define READ(NAME, type, value)                                                        \
     static void read_##NAME(const char *from, int64_t step, int64_t count, double *to) \
     {                                                                                  \
@@ -102,7 +102,7 @@ COMPLEX(TN_C128, double)
 #define FLOAT_ROW(NAME, bytes)       ROW(NAME, TNI_REF_FLOAT, 1, bytes, NULL, NULL)
 #define COMPLEX_ROW(NAME, bytes)     ROW(NAME, TNI_REF_COMPLEX, 2, bytes, NULL, NULL)
 
-/* The last one is none. */
+/* The last entry means no dtype. */
 static const tni_ref_element elements[] = {
     FLOAT_ROW(TN_F32, 4),
     FLOAT_ROW(TN_F64, 8),

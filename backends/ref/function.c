@@ -7,8 +7,8 @@
 static const long double root_half = 0.707106781186547524400844362104849039L;
 static const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
 
-/* Both halves of the formulas are written so that nothing cancels: erfc for 1 + erf, and
- * 2 / (1 + exp(-2 u)) for 1 + tanh u. */
+/* The formulas are written so that nothing cancels: erfc for 1 + erf, and 2 / (1 + exp(-2 u)) for 1
+ * + tanh u. */
 #define FUNCTION(name, type)                                                                     \
     type name(int32_t kind, type x)                                                              \
     {                                                                                            \
@@ -56,7 +56,7 @@ bool tni_ref_is_libm(int32_t kind)
 
 tn_status tni_ref_admit_function(const tn_query *query, int32_t kind, tn_refusal *why)
 {
-    enum { CROSS_DEVICE = 3 }; /* the word's number */
+    enum { CROSS_DEVICE = 3 }; /* the number of that value */
     int64_t determinism = 0;
     if (!tni_ref_is_libm(kind) || query->setting(query, "determinism", &determinism) ||
         determinism != CROSS_DEVICE)

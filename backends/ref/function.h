@@ -13,10 +13,10 @@ long double tni_ref_function_long(int32_t kind, long double x);
 /* The TN_UNARY_... of an activation; -1 for none. */
 int32_t tni_ref_activation(int32_t activation);
 
-/* Whether the function is libm's, so that its last bit is the machine's. */
+/* Returns whether the function is libm's, so that its last bit depends on the machine. */
 bool tni_ref_is_libm(int32_t kind);
 
-/* Refuses what is libm's where results are to be the same on every device. */
+/* Refuses libm's functions if results must be the same on every device. */
 tn_status tni_ref_admit_function(const tn_query *query, int32_t kind, tn_refusal *why);
 
 #endif

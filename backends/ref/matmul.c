@@ -1,7 +1,7 @@
-/* matmul, tile by tile. A tile's operands are read as doubles, whatever they are, so that there is one
- * inner loop for all dtypes: products of f32, narrower floats and whole numbers of 8 bits are exact in
- * double, those of f64 are kept in two. A complex product is a real one of twice the depth and columns:
- * (x, y) times ((x', y'), (-y', x')).
+/* matmul, tile by tile. A tile's operands are read as doubles, whatever their dtype, so that there
+ * is one inner loop for all dtypes: products of f32, narrower floats and 8-bit integers are exact
+ * in double, those of f64 are kept in two doubles. A complex product is a real one of twice the
+ * depth and columns: (x, y) times ((x', y'), (-y', x')).
  *
  * Every output is summed from the first product to the last, by one thread. */
 #include "element.h"
@@ -18,19 +18,19 @@ typedef struct job {
     const tn_op *op;
     const tn_matmul_op *matmul;
     const tni_ref_element *element[TN_MATMUL_OPERANDS];
-    int64_t row[TN_MATMUL_OPERANDS];    /* bytes from one row to the next    */
+    int64_t row[TN_MATMUL_OPERANDS];    /* bytes from one row to the next */
     int64_t column[TN_MATMUL_OPERANDS]; /* bytes from one column to the next */
-    int64_t tiles_down, tiles_across;   /* of one matrix                     */
-    int64_t width;                      /* columns of a tile                 */
-    int32_t parts;                      /* 2 for complex numbers             */
-    int32_t function;                   /* TN_UNARY_..., or -1               */
+    int64_t tiles_down, tiles_across;   /* of one matrix */
+    int64_t width;                      /* columns of a tile */
+    int32_t parts;                      /* 2 for complex numbers */
+    int32_t function;                   /* TN_UNARY_..., or -1 */
     bool wide;
 } job;
 
-/* What one tile covers, and where its operands begin. */
+/* The extent of one tile, and the start of its operands. */
 typedef struct place {
     char *at
-        [TN_MATMUL_OPERANDS]; /* A's first row, B's first column, of the others the place in out */
+        [TN_MATMUL_OPERANDS]; /* A's first row, B's first column; for the others, the tile in out */
     int64_t rows, columns;
 } place;
 
@@ -78,7 +78,7 @@ static int64_t whole_blocks(int64_t count)
     return (count + TNI_REF_BLOCK - 1) / TNI_REF_BLOCK * TNI_REF_BLOCK;
 }
 
-/* `depth` counts elements; rows that only fill a block are 0. */
+/* `depth` counts elements; rows that pad a block are 0. */
 static void lay_a(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
 {
     const int64_t step = j->column[TN_MATMUL_A];
@@ -129,7 +129,7 @@ static void sum_tile(const job *j, const place *at, tni_ref_tile *tile)
     }
 }
 
-/* One row's values of an operand that is added; 0 where it is not read. */
+/* Reads one row of an operand that is added; 0 if not `wanted`. */
 static void read_row(const job *j, const place *at, int32_t operand, int64_t row, bool wanted,
                      double *out)
 {
@@ -144,7 +144,7 @@ static double wrap_i32(double whole)
     return (double)(int32_t)(uint32_t)(int64_t)whole;
 }
 
-/* Of a row of the tile. */
+/* Multiplies a row of the tile by the scales. */
 static void apply_scales(const job *j, const place *at, int64_t row, double *sum)
 {
     for (int32_t o = TN_MATMUL_SCALE_A; o <= TN_MATMUL_SCALE_B; o++) {
@@ -189,7 +189,7 @@ static void finish_wide(const job *j, int64_t count, const double *out, const do
     }
 }
 
-/* Whole numbers wrap; all else is rounded once. */
+/* Integers wrap; everything else is rounded once. */
 static void write_row(const job *j, const double *value, int64_t count, char *to)
 {
     const tni_ref_element *out = j->element[TN_MATMUL_OUT];
@@ -270,7 +270,7 @@ static bool is_f8(tn_dtype dtype)
     return dtype == TN_F8_E4M3FN || dtype == TN_F8_E5M2;
 }
 
-/* What goes with A of one sort: as dtypes of B, out, bias and of the sums. */
+/* Whether a dtype is allowed with A's dtype: for B, out, bias, scales, and for the accumulator. */
 static bool goes_with(const tn_op *op, int32_t operand, tn_dtype dtype)
 {
     const tni_ref_element *a = tni_ref_element_of(op->operand[TN_MATMUL_A].dtype);

@@ -30,7 +30,8 @@ void tni_ref_tile_add(tni_ref_tile *tile, int64_t rows, int64_t columns, int64_t
     }
 }
 
-/* One row of BLOCK sums. Each product is a * b and what its rounding left, each addition likewise. */
+/* One row of BLOCK sums. Each product is a * b plus its rounding error; the same for each
+ * addition. */
 static void add_line_wide(const double *a, const double *b, int64_t depth, double *sums,
                           double *rests)
 {

@@ -1,5 +1,5 @@
-/* The module `ref`: plain C, built in, always there. It holds the oracle of every op, the one that all
- * other kernels are checked against and the last resort of the cpu platform. */
+/* The module `ref`: plain C, built in, always available. It has the reference kernel of every op,
+ * against which all other kernels are checked, and which is the fallback of the cpu platform. */
 #include "ref.h"
 
 static const tn_kernel_row *const kernels[] = {&tni_ref_matmul,

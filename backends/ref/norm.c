@@ -1,5 +1,5 @@
-/* norm, layer and rms. What is summed is summed in twice the precision of f64; of f64, all else is computed
- * in that too, of other floats in double. */
+/* norm, layer and rms. Sums are made in twice the precision of f64. For f64, everything else is
+ * also computed in that precision; for other floats, in double. */
 #include "each.h"
 #include "wide.h"
 
@@ -29,7 +29,7 @@ static tni_ref_wide from_mean(const row *r, double x)
     return tni_ref_wide_tidy(tni_ref_wide_add((tni_ref_wide){-r->mean.hi, -r->mean.lo}, x));
 }
 
-/* What the row's elements, or the squares of their distances from the mean, are on average. */
+/* The average of the row's elements, or of the squares of their distances from the mean. */
 static tni_ref_wide average(const row *r, bool squares)
 {
     tni_ref_wide sum = {0, 0};

@@ -1,7 +1,8 @@
-/* Floats narrower than f32, as numbers: each format is a row of figures, and two functions read and write
- * all of them. Every value of a format is a double exactly; the way back rounds once, to nearest even.
+/* Conversion of floats narrower than f32: each format is a row of parameters, and two functions
+ * read and write all of them. Every value of a format is exactly a double; conversion from double
+ * rounds once, to nearest even.
  *
- * A NaN stays a NaN. What is too great becomes infinity where the format has one, and a NaN where it has
+ * NaN is propagated. Out-of-range values become infinity if the format has one, and NaN if it has
  * none (f8_e4m3fn and the fnuz formats): no cast saturates. */
 #ifndef TNI_REF_NUMBER_H
 #define TNI_REF_NUMBER_H
@@ -12,15 +13,15 @@
 #include <string.h>
 
 typedef struct tni_ref_format {
-    int32_t mantissa;  /* its bits                                                  */
-    int32_t bias;      /* of the exponent                                           */
-    uint32_t sign;     /* the sign's bit; codes below it are those of numbers from 0 up */
-    uint32_t greatest; /* code of the greatest finite number                        */
-    uint32_t beyond;   /* code of what is greater: infinity, or a NaN               */
+    int32_t mantissa;  /* bits of the mantissa */
+    int32_t bias;      /* of the exponent */
+    uint32_t sign;     /* the sign bit; codes below it are the numbers from 0 up */
+    uint32_t greatest; /* code of the greatest finite number */
+    uint32_t beyond;   /* code of greater numbers: infinity, or NaN */
     uint32_t nan;
-    bool infinite;    /* `beyond` is infinity                                      */
-    bool signed_zero; /* without one, the sign's bit alone is the NaN              */
-    double least;     /* the least number above 0                                  */
+    bool infinite;    /* `beyond` is infinity */
+    bool signed_zero; /* if false, the sign bit alone is the NaN */
+    double least;     /* the least number above 0 */
 } tni_ref_format;
 
 static const tni_ref_format tni_ref_f16 = {10,     15,   0x8000, 0x7BFF, 0x7C00,
@@ -48,7 +49,8 @@ static inline double tni_ref_from_bits(uint64_t bits)
     return value;
 }
 
-/* Of double alone: what <math.h> has for all types warns of conversions in some libraries. */
+/* Only for double: the type-generic macros of <math.h> cause conversion warnings in some
+ * libraries. */
 static inline bool tni_ref_is_finite(double value)
 {
     return (tni_ref_bits(value) >> 52 & 0x7FF) != 0x7FF;
@@ -75,14 +77,14 @@ static inline double tni_ref_small_value(const tni_ref_format *format, uint32_t 
     return tni_ref_from_bits(tni_ref_bits(value) | (uint64_t)(code >= format->sign) << 63);
 }
 
-/* bits >> shift, to nearest even. */
+/* bits >> shift, rounded to nearest even. */
 static inline uint64_t tni_ref_shift_even(uint64_t bits, int32_t shift)
 {
     const uint64_t odd = bits >> shift & 1;
     return (bits + (UINT64_C(1) << (shift - 1)) - 1 + odd) >> shift;
 }
 
-/* The code of a number that is at least 0, or a NaN; the latter and infinity are above all others. */
+/* The code of a non-negative number or NaN; the codes of NaN and infinity are above all others. */
 static inline uint64_t tni_ref_small_magnitude(const tni_ref_format *format, uint64_t bits)
 {
     int32_t offset = 1023 - format->bias, exponent = (int32_t)(bits >> 52);
@@ -111,7 +113,7 @@ static inline uint32_t tni_ref_small_code(const tni_ref_format *format, double v
     return sign | (uint32_t)magnitude;
 }
 
-/* Cut towards zero; what is too great becomes the greatest or least, a NaN becomes 0. */
+/* Truncates towards zero; out-of-range values saturate, NaN becomes 0. */
 static inline int64_t tni_ref_to_signed(double value, int64_t least, int64_t greatest)
 {
     double whole = trunc(value);
@@ -125,7 +127,7 @@ static inline int64_t tni_ref_to_signed(double value, int64_t least, int64_t gre
 static inline uint64_t tni_ref_to_unsigned(double value, uint64_t greatest)
 {
     double whole = trunc(value);
-    if (!(whole > 0)) /* a NaN too */
+    if (!(whole > 0)) /* also NaN */
         return 0;
     return whole >= (double)greatest ? greatest : (uint64_t)whole;
 }

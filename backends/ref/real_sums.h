@@ -1,5 +1,5 @@
-/* Sums of products in REAL. The first has four next to each other, for the processor's sake, in an order
- * that is one for all of them. */
+/* Sums of products in REAL. `dot` uses four accumulators, for instruction-level parallelism, in a
+ * fixed order. */
 static REAL OF(dot)(const double *a, const double *b, int64_t count)
 {
     REAL sum[4] = {0};

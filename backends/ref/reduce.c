@@ -1,21 +1,21 @@
-/* reduce: each output by one thread, from the first element to the last; floats in twice the precision
- * of f64. */
+/* reduce: each output is computed by one thread, from the first element to the last; floats in
+ * twice the precision of f64. */
 #include "each.h"
 #include "wide.h"
 
 typedef struct job {
     tni_ref_each each;
-    tni_ref_walk within; /* over what goes into one output */
+    tni_ref_walk within; /* over the input of one output */
 } job;
 
-/* What one output has become so far. */
+/* The intermediate state of one output. */
 typedef struct state {
     const job *job;
     bool begun;           /* max and min have an element */
-    int64_t whole;        /* whole numbers to whole numbers */
+    int64_t whole;        /* integers to integers */
     double extreme;       /* max and min of floats */
     tni_ref_wide part[2]; /* sums and products of floats */
-    int64_t exponent;     /* of 2, that products are to be scaled by */
+    int64_t exponent;     /* binary exponent of the product, applied at the end */
 } state;
 
 static void take_in_whole(state *s, int64_t value)
@@ -31,7 +31,7 @@ static void take_in_whole(state *s, int64_t value)
     s->begun = true;
 }
 
-/* A number of 64 bits is the sum of two doubles. */
+/* A 64-bit integer is the sum of two doubles. */
 static void add_whole(state *s, int64_t value)
 {
     const bool is_signed = s->job->each.in->sort == TNI_REF_SIGNED;
@@ -41,7 +41,7 @@ static void add_whole(state *s, int64_t value)
     s->part[0] = tni_ref_wide_add(s->part[0], (double)low);
 }
 
-/* Once a NaN, always one: nothing is greater or less. */
+/* NaN is kept: nothing compares greater or less. */
 static void take_in_extreme(state *s, double value)
 {
     const bool max = s->job->each.each->kind == TN_REDUCE_MAX;
@@ -50,7 +50,7 @@ static void take_in_extreme(state *s, double value)
     s->begun = true;
 }
 
-/* The exponent of the greater of two numbers; 0 when there is none. */
+/* The exponent of the greater of two magnitudes; 0 if both are 0 or one is not finite. */
 static int exponent_of(double a, double b)
 {
     const double size = fmax(fabs(a), fabs(b));
@@ -62,7 +62,8 @@ static tni_ref_wide shifted(tni_ref_wide value, int exponent)
     return (tni_ref_wide){scalbn(value.hi, exponent), scalbn(value.lo, exponent)};
 }
 
-/* Both factors and the product stay near 1, so that only the result can be too great or too small. */
+/* Both factors and the product are kept near 1, so that only the final result can overflow or
+ * underflow. */
 static void multiply(state *s, const double *value, int32_t parts)
 {
     const int exponent = exponent_of(value[0], parts == 2 ? value[1] : 0);
@@ -82,7 +83,7 @@ static void multiply(state *s, const double *value, int32_t parts)
     s->exponent += exponent + above;
 }
 
-/* One part of `count` numbers. */
+/* Adds one part of `count` numbers. */
 static void add(state *s, const double *value, int32_t part, int32_t parts, int64_t count)
 {
     tni_ref_wide sum = s->part[part];
@@ -128,7 +129,7 @@ static void give(const state *s, char *to)
 {
     const tni_ref_each *each = &s->job->each;
     const int32_t kind = each->each->kind;
-    const int64_t most = 4096; /* beyond it all is 0 or infinite */
+    const int64_t most = 4096; /* beyond it, everything is 0 or infinite */
     const int scale = (int)(s->exponent > most ? most : s->exponent < -most ? -most : s->exponent);
     double value[2];
     if (tni_ref_is_whole(each->in) && tni_ref_is_whole(each->out)) {
@@ -157,7 +158,7 @@ static void reduce_one(void *user, char *const *at, int64_t count)
     give(&s, at[TN_EACH_OUT]);
 }
 
-/* The dimensions that are taken together, as an op of their own. */
+/* Describes the reduced dimensions as a separate op. */
 static void describe_within(const tn_op *op, int32_t axes, tni_ref_walk *out)
 {
     tn_op within = {.struct_size = sizeof within, .kind = TN_OP_PERMUTE, .count = 2};

@@ -1,4 +1,4 @@
-/* The module `ref`: its rows and what they share. */
+/* The module `ref`: its kernel rows and their shared code. */
 #ifndef TNI_REF_REF_H
 #define TNI_REF_REF_H
 
@@ -20,17 +20,17 @@ extern const tn_kernel_row tni_ref_attention;
 extern const tn_kernel_row tni_ref_attention_backward;
 extern const tn_kernel_row tni_ref_attention_merge;
 
-/* Each output is computed by one thread, in one order. */
+/* Each output is computed by one thread, in a fixed order. */
 #define TNI_REF_REPEATS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 
-/* Of what is made of IEEE 754's own operations, in one order. */
+/* For kernels that use only IEEE 754 basic operations, in a fixed order. */
 #if FLT_EVAL_METHOD == 0
 #define TNI_REF_EVERYWHERE (TNI_REF_REPEATS | TN_NUM_CROSS_DEVICE)
 #else
 #define TNI_REF_EVERYWHERE TNI_REF_REPEATS
 #endif
 
-/* tn_refuse with a text of what would help. */
+/* tn_refuse with a text that says what to do. */
 static inline tn_status tni_ref_refuse(tn_refusal *why, int32_t code, const char *what,
                                        int64_t needed, int64_t found, const char *text)
 {

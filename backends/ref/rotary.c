@@ -1,9 +1,9 @@
-/* rotary: pairs of a row are turned, a piece of them at a time; both of a pair are read before either is
- * written. */
+/* rotary: rotates the pairs of a row, a piece at a time; both elements of a pair are read before
+ * either is written. */
 #include "each.h"
 #include "wide.h"
 
-/* x c + y s. Of f32 and narrower floats, the products are exact. */
+/* x c + y s. For f32 and narrower floats, the products are exact. */
 static double dot(bool precise, double x, double c, double y, double s)
 {
     if (!precise)
@@ -12,7 +12,7 @@ static double dot(bool precise, double x, double c, double y, double s)
         tni_ref_wide_plus(tni_ref_wide_product(x, c), tni_ref_wide_product(y, s)));
 }
 
-/* Where the pairs' elements lie, in elements of the row: x at i * step, y a distance behind it. */
+/* Positions of the pairs, in elements of the row: x at i * step, y `distance` after it. */
 typedef struct pairs {
     int64_t step;
     int64_t distance;

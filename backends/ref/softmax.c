@@ -1,5 +1,5 @@
-/* softmax: three times over a row, for its greatest, the sum and the results, each element read before it is
- * written. Of f64 the exponentials are long doubles, kept in two doubles each. */
+/* softmax: three passes over a row, for the maximum, the sum and the results; each element is read
+ * before it is written. For f64, the exponentials are long doubles, each kept in two doubles. */
 #include "each.h"
 #include "wide.h"
 
@@ -28,7 +28,7 @@ static tni_ref_wide exponential(const row *r, double x)
     return (tni_ref_wide){(double)y, (double)(y - (long double)(double)y)};
 }
 
-/* Passes over NaNs: the sum becomes one. */
+/* Ignores NaNs: the sum becomes NaN. */
 static void find_greatest(row *r)
 {
     double x[TNI_REF_PIECE], greatest = -(double)INFINITY;

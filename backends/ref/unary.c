@@ -19,7 +19,7 @@ static void compute_whole(const tni_ref_each *each, const char *from, char *to, 
     each->out->put(value, count, to, tni_ref_along(each, TN_EACH_OUT));
 }
 
-/* abs gives one number for two; neg is that of both. */
+/* abs gives one number for two; neg negates both parts. */
 static void compute_complex(const tni_ref_each *each, int64_t count, double *value)
 {
     const bool exact = each->in->dtype == TN_C64;

@@ -2,14 +2,14 @@
 
 #include "element.h"
 
-/* Elements that are worth handing to another thread. */
+/* Minimum elements of a task. */
 enum { GRAIN = 16384 };
 
 typedef struct share {
     tni_ref_share_fn *task;
     void *user;
     int64_t count;
-    int64_t turns; /* of one task */
+    int64_t turns; /* iterations of one task */
 } share;
 
 static void share_task(void *user, int64_t index)
@@ -36,7 +36,7 @@ static int64_t step_of(const tn_op *op, int32_t operand, int32_t dimension)
     return layout->dtype ? layout->stride[dimension] * tni_ref_element_of(layout->dtype)->bytes : 0;
 }
 
-/* Whether the dimension goes on where the outermost one so far ends, for every operand. */
+/* Whether the dimension continues the outermost one so far, for every operand. */
 static int continues(const tni_ref_walk *walk, const int64_t *step)
 {
     int32_t last = walk->rank - 1;
@@ -65,7 +65,7 @@ static void add_dimension(const tn_op *op, int32_t dimension, tni_ref_walk *walk
     walk->rank++;
 }
 
-/* Takes the innermost dimension as the rows' own. */
+/* Makes the innermost dimension the row. */
 static void take_innermost(tni_ref_walk *walk)
 {
     walk->size = walk->shape[0];
@@ -100,7 +100,7 @@ void tni_ref_walk_rows(const tn_op *op, int32_t last, int64_t work, tni_ref_walk
         out->along[o] = step_of(op, o, rank - 1);
 }
 
-/* Where a walk stands. */
+/* The position of a walk. */
 typedef struct cursor {
     int64_t piece;
     int64_t at[TN_OP_RANK_MAX];

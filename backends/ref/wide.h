@@ -1,9 +1,9 @@
-/* Numbers of twice the precision of f64: the unrounded sum of two doubles. What f64 is summed in, as long
- * double is not the same on all machines, and these have the same bits on every one that computes as
- * IEEE 754 says, without contracting.
+/* Numbers of twice the precision of f64: the unrounded sum of two doubles. f64 is summed in them,
+ * because long double differs between machines; these have the same bits on every machine that
+ * computes according to IEEE 754, without contraction.
  *
- * `hi` alone is what plain arithmetic in doubles gives, so infinities and NaNs are as they are there; then
- * and where a product's parts overflow, `lo` means nothing. */
+ * `hi` alone is the result of plain double arithmetic, so infinities and NaNs are as there; in that
+ * case, and if the parts of a product overflow, `lo` is meaningless. */
 #ifndef TNI_REF_WIDE_H
 #define TNI_REF_WIDE_H
 
@@ -14,13 +14,14 @@ typedef struct tni_ref_wide {
     double lo;
 } tni_ref_wide;
 
-/* Parts of at most 26 bits each, so that products of parts are exact. Their sum is the value. */
+/* Splits into parts of at most 26 bits each, so that products of parts are exact. Their sum is the
+ * value. */
 static inline void tni_ref_split(double value, double *out_high, double *out_low)
 {
     const uint64_t half = UINT64_C(1) << 26, rest = 2 * half - 1;
     uint64_t bits = tni_ref_bits(value);
     double high = tni_ref_from_bits((bits + half) & ~rest);
-    if (!tni_ref_is_finite(high)) /* rounded up out of what there is */
+    if (!tni_ref_is_finite(high)) /* rounding up overflowed */
         high = tni_ref_from_bits(bits & ~rest);
     *out_high = tni_ref_is_finite(value) ? high : value;
     *out_low = tni_ref_is_finite(value) ? value - high : 0;
@@ -60,7 +61,7 @@ static inline double tni_ref_wide_round(tni_ref_wide a)
     return tni_ref_is_finite(a.hi) && tni_ref_is_finite(a.lo) ? a.hi + a.lo : a.hi;
 }
 
-/* The same number with `hi` nearest to it. */
+/* The same number with `hi` rounded to nearest. */
 static inline tni_ref_wide tni_ref_wide_tidy(tni_ref_wide a)
 {
     if (!tni_ref_is_finite(a.hi) || !tni_ref_is_finite(a.lo))
@@ -68,7 +69,7 @@ static inline tni_ref_wide tni_ref_wide_tidy(tni_ref_wide a)
     return tni_ref_wide_add((tni_ref_wide){a.hi, 0}, a.lo);
 }
 
-/* Both are tidy, here and below. */
+/* Operands must be tidy, here and below. */
 static inline tni_ref_wide tni_ref_wide_times(tni_ref_wide a, tni_ref_wide b)
 {
     tni_ref_wide product = tni_ref_wide_product(a.hi, b.hi);
