@@ -113,7 +113,7 @@ static int32_t speed_class(const struct walk *walk, hwloc_obj_t core)
     return kind < 0 || kind >= walk->kinds ? -1 : walk->kinds - 1 - kind;
 }
 
-/* Returns false for objects that hwloc has and Tenon has not, such as groups: they are skipped,
+/* Returns false for objects that Tenon does not have, such as groups: they are skipped,
  * their contents are not. */
 static bool describe(const struct walk *walk, hwloc_obj_t from, tn_topology_object *out)
 {

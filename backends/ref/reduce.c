@@ -50,7 +50,7 @@ static void take_in_extreme(state *s, double value)
     s->begun = true;
 }
 
-/* The exponent of the greater of two magnitudes; 0 if both are 0 or one is not finite. */
+/* The exponent of the greater of two magnitudes; 0 if that is 0 or not finite. */
 static int exponent_of(double a, double b)
 {
     const double size = fmax(fabs(a), fabs(b));

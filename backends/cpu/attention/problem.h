@@ -29,7 +29,7 @@ typedef struct tni_at_problem {
     int64_t sharers;              /* heads of a group */
     int64_t units;
     bool packed;  /* sequences are concatenated, each with its own number of queries */
-    bool natural; /* scores are more than scaled products: softcap, float mask */
+    bool natural; /* scores are not just products times a positive number: softcap, float mask */
 } tni_at_problem;
 
 typedef struct tni_at_unit {

@@ -4,8 +4,8 @@
  *
  *     UNIT           the kind of unit: BYTES or PAIRS
  *     MULTIPLY       the instruction
- *     DEPTH          products of a chunk, such that a panel of B has 32 KiB and stays in the first-level
- *                    cache while A streams through
+ *     DEPTH          products of a chunk: a panel of B has 32 KiB and stays in the first-level
+ *                    cache, while A streams through
  *     finish_sums    the epilogue, as finish_i32 of lowp_i32.h
  *
  * The registers are per thread: each block configures and releases them. */

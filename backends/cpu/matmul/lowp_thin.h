@@ -7,7 +7,7 @@
  *     X_UNIT       bytes of a unit of A, as written by `lay`
  *     SUMS         a vector of sums
  *     CHUNK        products that are summed before the result is added to the previous chunks
- *     TURN_OVER    bits of B's units to invert; unless 0, rows of A end with the initial value of the sums
+ *     TURN_OVER    bits of B's units to invert; unless 0, rows of A end with the initial sums
  *     T(multiply)(s, y, x)    s plus the products of units y, of B, and the one unit at x, of A
  *
  * `rows` is a constant. */

@@ -8,7 +8,7 @@
 /* Bytes of B that each thread packs at once; less on a core with a smaller cache, and with many
  * threads, since two of them may share a core. */
 enum { B_BYTES = 1 << 20, B_BYTES_OF_MANY = 512 << 10, FEW_THREADS = 4 };
-/* A claim takes the remaining strips of a group divided by this number for each of its threads. */
+/* A claim takes 1 / (PARTS_OF_A_THREAD x threads of the group) of the remaining strips. */
 enum { GROUPS_MOST = 32, PARTS_OF_A_THREAD = 4 };
 
 /* Time to pack a byte, and the maximum fraction of the multiplication time that may be spent on
