@@ -1,4 +1,5 @@
-/* The device's context: made at the first use, current during a call, and what is kept of its fault. */
+/* The device's primary context: created at first use, made current for each call; also keeps the
+ * device's first fault. */
 #include "cuda.h"
 
 static void lock_fault(cuda_device *device)
@@ -52,7 +53,7 @@ tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, 
     return status;
 }
 
-/* Any call that needs the context fails in one that has a fault. */
+/* In a context that has a fault, any call that needs the context fails. */
 cu_result cuda_ask(const cuda_scope *scope)
 {
     size_t available, total;
@@ -80,7 +81,8 @@ tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, t
     return status;
 }
 
-/* Makes the context and what calls on it need; it is current until the caller pops it. */
+/* Creates the context and the resources that calls on it need. Leaves the caller's current context
+ * unchanged. */
 static cu_result open_context(cuda *self, cuda_device *device, const char **out_call)
 {
     const cuda_driver *driver = &self->driver;
@@ -171,7 +173,7 @@ void cuda_leave(const cuda_scope *scope)
         (void)scope->self->driver.context_pop(&popped);
 }
 
-/* What leaves the device's context current: it is what the caller asked for. */
+/* Leaves the device's context current, as the caller requested. */
 tn_status cuda_device_enter(void *any, int32_t index, void **out_previous, tn_error *err)
 {
     cuda_scope scope;
@@ -192,7 +194,7 @@ tn_status cuda_device_activate(void *any, int32_t index, tn_error *err)
     return cuda_device_enter(any, index, &previous, err);
 }
 
-/* Not by the driver's stack: what is made current inside may change that. */
+/* Does not use the driver's context stack: code between enter and leave may have changed it. */
 void cuda_device_leave(void *any, void *previous)
 {
     const cuda *self = any;
@@ -201,7 +203,7 @@ void cuda_device_leave(void *any, void *previous)
         (void)self->driver.context_set(previous);
 }
 
-/* By us, or by the program: that it is there is what counts. */
+/* Returns 1 if the primary context exists, whether we or the program created it. */
 int32_t cuda_device_is_initialized(void *any, int32_t index)
 {
     cuda *self = any;
@@ -225,7 +227,7 @@ tn_status cuda_device_synchronize(void *any, int32_t index, tn_error *err)
                               err);
 }
 
-/* Whatever was made in the old context went with it, and what others were let into. */
+/* Clears everything that belonged to the old context, including peer access to and from other devices. */
 static void forget(cuda *self, cuda_device *device)
 {
     for (int32_t i = 0; i < self->count; i++)
@@ -237,8 +239,8 @@ static void forget(cuda *self, cuda_device *device)
     atomic_fetch_add(&device->life, 1);
 }
 
-/* The primary context is the process's: resetting it takes along what the program's other libraries have
- * on the device, which the fault has voided already. */
+/* The primary context is shared by the whole process: the reset also destroys what other libraries of
+ * the program have on the device. A fault has made that unusable already. */
 tn_status cuda_device_reset(void *any, int32_t index, tn_error *err)
 {
     cuda *self = any;

@@ -1,4 +1,4 @@
-/* Copies between a device and the host, within one and between two; and filling. */
+/* Copies between a device and the host, within one device and between two devices; and fills. */
 #include "cuda.h"
 
 static cu_deviceptr at(const void *memory)
@@ -34,7 +34,7 @@ static cu_result copy_rows(const cuda_driver *driver, const tn_copy_job *job)
     return driver->copy_rows(&copy, job->stream);
 }
 
-/* Rows farther apart than the driver's copies can step: one by one. */
+/* Copies row by row, for a pitch that exceeds the maximum of the driver's 2D copies. */
 static cu_result copy_each(const cuda_driver *driver, const tn_copy_job *job)
 {
     tn_copy_job one = *job;
@@ -96,8 +96,8 @@ static cu_result copy_peer(const cuda_scope *to, const cuda_scope *from, const t
                                                     atomic_load(&from->device->context));
 }
 
-/* Both devices are opened, and the one that is copied to is let into the other's memory where it reaches it;
- * the driver goes through the host where it does not. */
+/* Opens both devices and enables peer access from the destination to the source where the hardware supports
+ * it. Otherwise the driver copies through the host. */
 static tn_status copy_between(cuda *self, const tn_copy_job *job, tn_error *err)
 {
     cuda_scope from, to;
@@ -132,7 +132,8 @@ tn_status cuda_copy(void *any, const tn_copy_job *job, tn_error *err)
     return cuda_done(&scope, code, "cuMemcpyAsync", err);
 }
 
-/* The driver's fills have four bytes at most: eight are laid once and then copied, each time twice as many. */
+/* The driver's fills support patterns of at most four bytes: writes an 8-byte pattern once, then copies it,
+ * doubling the filled size each time. */
 static cu_result fill_eight(const cuda_driver *driver, const tn_fill_job *job)
 {
     cu_deviceptr to = at(job->to);

@@ -1,14 +1,14 @@
-/* The module `cuda`: NVIDIA's GPUs through the driver's interface.
+/* The module `cuda`: NVIDIA's GPUs through the driver API.
  *
- * Looking for devices initialises nothing where the kernel module's list or the management library serves: the
- * driver starts when a device is first used. Each device has its primary context, the one that the runtime library and with it
- * most programs use. Every call of the row makes it current and restores what the caller had, so that a
- * program's own contexts are never in the way.
+ * Discovery does not initialise the driver if the kernel module's list or NVML (the management library) suffices:
+ * the driver starts when a device is first used. Each device uses its primary context, which the runtime library
+ * and therefore most programs use. Every call of the platform's table makes it current and restores the caller's
+ * context, so a program's own contexts are never affected.
  *
- * A fault of the device voids its whole context: the first one is kept, and every later call says it again.
+ * A device fault invalidates the whole context: the first fault is kept, and every later call reports it again.
  *
- * Thread-safety: Safe. Locks are held while something is made for the first time, never while something is
- * copied or waited for. */
+ * Thread-safety: Safe. Locks are held while something is created for the first time, never during a copy or a
+ * wait. */
 #ifndef CUDA_CUDA_H
 #define CUDA_CUDA_H
 
@@ -23,38 +23,37 @@
 #include <threads.h>
 
 typedef struct cuda_device {
-    cuda_found found;      /* who it is; its numbers are read through cuda_describe */
-    atomic_bool described; /* then its numbers are there, and do not change */
+    cuda_found found;      /* identity; numbers must be read through cuda_describe */
+    atomic_bool described; /* if true, the numbers in `found` are valid and constant */
     int32_t index;
-    cu_device handle; /* once the driver has started */
+    cu_device handle; /* -1 until the driver has started */
 
-    mtx_t lock;                  /* of making what is below */
+    mtx_t lock;                  /* protects the creation of the fields below */
     _Atomic(cu_context) context; /* NULL until the first use */
     _Atomic(cu_stream) alloc_stream;
-    _Atomic(cu_pool) pool; /* NULL where the driver has none */
-    _Atomic int least,
-        greatest;           /* priorities of streams: the numerically lower is the more urgent */
-    _Atomic uint64_t peers; /* bits of devices whose memory it has been let into */
+    _Atomic(cu_pool) pool;       /* NULL if the driver has no memory pools */
+    _Atomic int least, greatest; /* stream priorities: a lower number is more urgent */
+    _Atomic uint64_t peers;      /* bit mask of devices whose memory it has access to */
 
-    _Atomic uint32_t life;                 /* goes up when it is reset */
-    mtx_t kernels_lock;                    /* of compiling and loading */
-    _Atomic(struct cuda_kernel *) kernels; /* that are loaded; compile/code.c */
+    _Atomic uint32_t life;                 /* epoch: incremented at each reset */
+    mtx_t kernels_lock;                    /* protects compiling and loading */
+    _Atomic(struct cuda_kernel *) kernels; /* loaded kernels; see compile/code.c */
 
     atomic_bool faulted;
-    atomic_flag fault_guard; /* of the first fault */
+    atomic_flag fault_guard; /* spin lock for `fault` */
     tn_error fault;
 } cuda_device;
 
 typedef struct cuda {
     const tn_host *host;
-    const char *root; /* stands before the paths of the system's files; "" but in tests */
+    const char *root; /* prefix of the paths of system files; "" except in tests */
     cuda_driver driver;
-    atomic_bool sought_nvml; /* then what is below, and what it says of devices, does not change */
+    atomic_bool sought_nvml; /* if true, the NVML fields here and in devices are constant */
     bool has_nvml;
     cuda_nvml nvml;
     int32_t driver_version; /* 13000 is CUDA 13.0 */
     int32_t count;
-    mtx_t lock; /* of starting the driver, and of seeking the compiler */
+    mtx_t lock; /* protects starting the driver and searching for the compiler */
     atomic_bool started;
     bool sought_compiler;
     void *compiler; /* cuda_compiler */
@@ -63,77 +62,79 @@ typedef struct cuda {
 
 /* discover.c */
 tn_status cuda_probe(const tn_host *host, void **out_self, int32_t *out_devices, tn_error *err);
-/* The same with the system's files below `root`, which stays the caller's and there. */
+/* Same as cuda_probe, with the system's files below `root`. The caller owns `root` and must keep it alive. */
 tn_status cuda_probe_at(const tn_host *host, const char *root, void **out_self,
                         int32_t *out_devices, tn_error *err);
-/* Starts the driver, once, and finds its number of every device. */
+/* Starts the driver, once, and finds the driver's handle of every device. */
 tn_status cuda_start(cuda *self, tn_error *err);
-/* TN_UNAVAILABLE for a device that a driver which has started does not show. */
+/* Fails with TN_UNAVAILABLE if the driver has started and does not show the device. */
 tn_status cuda_find_handle(const cuda_device *device, tn_error *err);
 
 /* describe.c */
 
-/* A device with its numbers, which are asked for where they are not there yet: of the management library, or where
- * that one does not serve or the driver has started, of the driver, whose words a failure has. */
+/* Returns a device with its numbers. If they are not known yet, queries NVML or, if NVML does not work or the
+ * driver has started, the driver. On failure `err` has the driver's message. */
 tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err);
-/* The management library, opened now where others served to count; NULL where it is not or does not serve. What
- * it knows of devices is in their `found` from then on. */
+/* Returns NVML, opening it now if discovery did not need it; NULL if it is absent or does not work. Also adds
+ * what NVML knows about devices to their `found`. */
 const cuda_nvml *cuda_management(cuda *self);
-/* Opens it and lists what it has: an empty list where it is not there or does not serve; *out_code is its result. */
+/* Opens NVML and lists its devices: an empty list if it is absent or does not work. *out_code is NVML's result. */
 void cuda_open_management(cuda *self, cuda_listing *out, nvml_result *out_code);
-/* Which device it is to the driver, and no more; and its numbers. */
+/* cuda_identify reads only the identity of a device from the driver, cuda_measure reads its numbers. */
 void cuda_identify(const cuda_driver *driver, cu_device device, cuda_found *out);
 void cuda_measure(const cuda_driver *driver, cu_device device, cuda_found *out);
-/* Whether the driver's device is the one of a list. */
+/* Returns whether the driver's device `has` is the listed device `described`. */
 bool cuda_is_same(const cuda_found *described, const cuda_found *has);
-/* The machine's number of a device that the driver numbers otherwise, and numbers that it lacks. A MIG instance has
- * the number of the device it is part of, whose memory and clocks are not its own. */
+/* Fills in from the list the machine-wide index of a device, which can differ from the driver's index, and missing
+ * numbers. A MIG instance gets the index of its parent device, but not the parent's memory and clocks. */
 void cuda_join(const cuda_listing *list, cuda_device *device);
 
 /* properties.c */
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out,
                                  tn_error *err);
-/* The name of its architecture for compilers: "sm_90a". Of a device that is described. */
+/* Writes the architecture's name as compilers spell it: "sm_90a". The device must be described. */
 void cuda_architecture(const cuda_found *found, char *out, size_t size);
 tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err);
 tn_status cuda_device_link(void *any, int32_t from, int32_t to, int32_t *out_link, tn_error *err);
 
 /* context.c */
 
-/* Where a call is: a device whose context is current until cuda_leave. */
+/* Scope of a call: the device's context is current until cuda_leave. */
 typedef struct cuda_scope {
     cuda *self;
     cuda_device *device;
-    cu_context before; /* current, or NULL */
-    bool pushed;       /* that was another one */
-    bool relaxed;      /* and `mode` is what the thread had */
+    cu_context before; /* the previous current context, or NULL */
+    bool pushed;       /* `before` was a different context */
+    bool relaxed;      /* the thread's capture mode was changed; `mode` is the old one */
     cu_capture_mode mode;
 } cuda_scope;
 
-/* Starts the driver and makes the device's context if need be, and makes it current. TN_DEVICE_LOST with
- * the first cause for a device that has faulted. */
+/* Starts the driver and creates the device's context if necessary, and makes it current. Fails with
+ * TN_DEVICE_LOST and the first cause if the device has faulted. */
 tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err);
 void cuda_leave(const cuda_scope *scope);
 
-/* Until the scope is left, calls that a capture of the program's forbids its thread, or the whole process, do it
- * no harm: for what concerns no stream, or none that is captured. */
+/* Until the scope is left, relaxes the thread's capture mode, so that calls which a capture forbids to its
+ * thread or to the whole process do not invalidate a capture of the program. For calls that use no stream, or no
+ * captured one. */
 void cuda_relax(cuda_scope *scope);
 
-/* The status of a driver's result on the device of the scope; keeps a fault that stays. */
+/* Converts a driver result on the scope's device to a status; records a sticky fault. */
 tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
-/* What the device has to say for itself: its fault, if it has one. Harms no capture. */
+/* Returns the device's fault, if it has one. Does not disturb captures. */
 cu_result cuda_ask(const cuda_scope *scope);
 
-/* The status of a library's call: a device that has failed is what the library fails for, and the driver knows the
- * cause. */
+/* Returns `status`, that of a library call. If the call failed because the device has faulted, records and reports
+ * the driver's fault instead. */
 tn_status cuda_blame(const cuda_scope *scope, tn_status status, const char *call, tn_error *err);
 
-/* As cuda_check, for a call that has to do with another device, too: a fault is kept if this one says that it has it. */
+/* Same as cuda_check, for a call that also involves another device: records a fault only if this device confirms
+ * it. */
 tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char *call,
                             tn_error *err);
 
-/* As cuda_check, and the scope is left: for a call's last word. */
+/* Same as cuda_check, then leaves the scope: for the last driver call. */
 tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
 tn_status cuda_device_activate(void *any, int32_t index, tn_error *err);
@@ -145,9 +146,9 @@ tn_status cuda_device_synchronize(void *any, int32_t index, tn_error *err);
 
 /* memory.c */
 
-/* Makes what allocation needs; the context is current and the device's lock held. */
+/* Creates what allocation needs. The context must be current and the device's lock held. */
 cu_result cuda_memory_open(cuda *self, cuda_device *device);
-/* Lets `device` into the memory of `other`, as far as the two reach each other. */
+/* Gives the scope's device access to the memory of `other`, if the hardware supports it. */
 void cuda_memory_share(const cuda_scope *scope, cuda_device *other);
 tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err);
 void cuda_memory_free(void *any, int32_t index, void *memory);

@@ -1,4 +1,4 @@
-/* What a device is, beyond its name: by the management library while the driver has not started, else by the driver. */
+/* Numbers of a device: from NVML while the driver has not started, otherwise from the driver. */
 #include "cuda.h"
 
 static void write_uuid(const cu_uuid *uuid, bool is_split, char out[48])
@@ -32,7 +32,7 @@ void cuda_identify(const cuda_driver *driver, cu_device device, cuda_found *out)
         *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
 }
 
-/* The driver counts a memory clock's cycles in kHz, each of which has two transfers. */
+/* The driver reports the memory clock in kHz; there are two transfers per cycle. */
 void cuda_measure(const cuda_driver *driver, cu_device device, cuda_found *out)
 {
     size_t bytes = 0;
@@ -52,7 +52,7 @@ bool cuda_is_same(const cuda_found *described, const cuda_found *has)
                                           : strcmp(described->bus, has->bus) == 0;
 }
 
-/* What the management library says of a whole device. */
+/* Copies the numbers that NVML reports for a whole device. */
 static void take_numbers(const cuda_found *from, cuda_device *to)
 {
     to->found.major = from->major;
@@ -69,7 +69,7 @@ void cuda_join(const cuda_listing *list, cuda_device *device)
         const cuda_found *listed = &list->all[i];
         if (!cuda_is_same(listed, found))
             continue;
-        if (found->physical < 0) /* it may be read meanwhile */
+        if (found->physical < 0) /* another thread may be reading it */
             found->physical = listed->physical;
         found->nvml = found->is_split ? NULL : listed->nvml;
         if (!atomic_load(&device->described) && !listed->is_split)
@@ -107,7 +107,7 @@ static bool is_described(const cuda_device *device)
     return atomic_load_explicit(&device->described, memory_order_acquire);
 }
 
-/* A driver that starts describes every device that it shows. */
+/* Starting the driver describes every device that it shows. */
 tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
 {
     cuda_device *device = &self->devices[index];

@@ -1,5 +1,5 @@
-/* Looking for devices: by the kernel module's list, which takes no library, by the management library, which
- * initialises nothing and leaves a process that forks well, and by the driver where that one alone knows. */
+/* Discovery: by the kernel module's list, which needs no library; by NVML, which does not initialise the
+ * driver, so that the process can still fork; and by the driver, if only it knows. */
 #include "cuda.h"
 #include "proc.h"
 #include "verdict.h"
@@ -15,7 +15,7 @@ static void set_device(cuda *self, int32_t index, const cuda_found *found, bool 
     atomic_store(&device->described, described);
 }
 
-/* True when the list is all there is to know. */
+/* Returns true if the list was sufficient and devices were set. */
 static bool find_by_list(cuda *self, const cuda_listing *list)
 {
     int32_t visible[CUDA_MOST], seen = 0;
@@ -29,8 +29,8 @@ static bool find_by_list(cuda *self, const cuda_listing *list)
     return true;
 }
 
-/* Starts the driver; *out_count is how many devices it shows. `known` is how many others have shown, which they
- * could not without device files. On failure *out_remedy is what helps. */
+/* Starts the driver; *out_count is the number of devices it shows. `known` is how many devices other sources
+ * have shown: more than 0 implies that device files exist. On failure sets *out_remedy. */
 static tn_status init_driver(const cuda *self, int32_t known, int *out_count,
                              const char **out_remedy, tn_error *err)
 {
@@ -49,7 +49,7 @@ static tn_status init_driver(const cuda *self, int32_t known, int *out_count,
                                err);
 }
 
-/* Without the management library: in the order of the bus, where no device is hidden or split. */
+/* Without NVML: numbers devices by bus address, if no device is hidden or split. */
 static void number_by_bus(cuda *self)
 {
     bool known = !getenv("CUDA_VISIBLE_DEVICES");
@@ -63,7 +63,7 @@ static void number_by_bus(cuda *self)
     }
 }
 
-/* Without the management library, or where it does not know: the driver's own devices, in its order. */
+/* If NVML is absent or not sufficient: takes the driver's devices, in its order. */
 static tn_status find_by_driver(cuda *self, const cuda_listing *list, const char **out_remedy,
                                 tn_error *err)
 {
@@ -90,7 +90,7 @@ static tn_status find_by_driver(cuda *self, const cuda_listing *list, const char
     return status;
 }
 
-/* One that the driver does not show keeps the number -1: others are none the worse for it. */
+/* A device that the driver does not show keeps the handle -1; other devices are not affected. */
 static void match(cuda *self, cuda_device *device, int count)
 {
     const cuda_driver *driver = &self->driver;
@@ -131,7 +131,7 @@ tn_status cuda_start(cuda *self, tn_error *err)
     mtx_lock(&self->lock);
     if (!atomic_load(&self->started)) {
         status = init_driver(self, self->count, &count, &remedy, &why);
-        if (status) /* a call that fails has no other place for what helps */
+        if (status) /* a call has no separate place for the remedy */
             tn_fail(err, status, why.native_code, why.where, "%s; %s", why.message, remedy);
         for (int32_t i = 0; !status && i < self->count; i++)
             match(self, &self->devices[i], count);
@@ -142,14 +142,14 @@ tn_status cuda_start(cuda *self, tn_error *err)
     return status;
 }
 
-/* By the program, before it came here: then the driver counts at once. */
+/* Returns whether the program has started the driver already: only then can it count devices. */
 static bool has_started(const cuda_driver *driver)
 {
     int count = 0;
     return driver->device_count(&count) == CUDA_SUCCESS && count > 0;
 }
 
-/* Where the library lies is what tells its version. */
+/* The library's path is needed because its file name contains the version. */
 static bool list_by_proc(const cuda *self, cuda_listing *out)
 {
     const tn_host *host = self->host;
@@ -161,7 +161,7 @@ static bool list_by_proc(const cuda *self, cuda_listing *out)
            is_here && cuda_proc_list(self->root, library, out);
 }
 
-/* Everything but the host's memory for it, which the caller has. */
+/* Does everything except allocating and freeing `self`, which the caller does. */
 static tn_status look(cuda *self, const char **out_remedy, tn_error *err)
 {
     nvml_result code = NVML_SUCCESS;

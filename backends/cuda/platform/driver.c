@@ -1,4 +1,4 @@
-/* The driver's library: opened, its functions bound, its results put into words. */
+/* The driver library: opening it, binding its functions, and translating its results. */
 #include "driver.h"
 
 static const tn_symbol symbols[] = {
@@ -13,7 +13,7 @@ enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
 static const char library[] = CUDA_DRIVER_FILES;
 
-/* An old driver lacks functions: its version, which it can tell, says more than their names. */
+/* Binds this function alone: an old driver lacks others, and its version explains more than their names. */
 tn_status cuda_driver_version(const tn_host *host, int *out, tn_error *err)
 {
     struct {
@@ -44,12 +44,12 @@ tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_v
     return status;
 }
 
-/* Results of newer drivers, which older headers do not name. */
+/* Results of newer drivers that older headers do not define. */
 enum {
     CONTAINED = 226,
     TENSOR_MEMORY_LEAK = 721,
     MPS_CLIENT_TERMINATED = 810,
-    CAPTURE_FIRST = 900, /* to CAPTURE_LAST: what spoils a recording */
+    CAPTURE_FIRST = 900, /* to CAPTURE_LAST: errors that invalidate a capture */
     CAPTURE_LAST = 908,
     EXTERNAL_DEVICE = 911
 };

@@ -1,5 +1,5 @@
-/* NVIDIA's driver interface in our own declarations: types, numbers and a table of its functions, which are
- * found in libcuda.so.1 when the platform is probed. tests/cuda/headers.c compares all of it with NVIDIA's
+/* Our own declarations of NVIDIA's driver API: types, constants and a table of functions, which are bound
+ * from libcuda.so.1 when the platform is probed. tests/cuda/headers.c compares all of it with NVIDIA's
  * header where that is installed.
  *
  * Thread-safety: types; a table is constant once bound. */
@@ -15,7 +15,7 @@ enum {
 #undef CUDA_NUMBER_
 };
 
-/* The vendor's enums are unsigned ints to callers, its handles pointers to what only it knows. */
+/* For callers, the vendor's enums are unsigned ints and its handles opaque pointers. */
 typedef unsigned cu_result;
 typedef int cu_device;
 typedef unsigned cu_device_attribute;
@@ -101,23 +101,25 @@ typedef struct cuda_driver {
 #undef CUDA_CALL_
 } cuda_driver;
 
-/* The driver must be at least this: the first with pools of memory in the order of streams. */
+/* The minimum driver version: the first with stream-ordered memory pools. */
 enum { CUDA_DRIVER_LEAST = 11020 };
 
 #define CUDA_DRIVER_FILES "libcuda.so.1"
 
-/* The latest CUDA that the driver serves, 13000 for 13.0; 0 where it does not say. Initialises nothing. */
+/* Writes the latest CUDA version that the driver supports, 13000 for 13.0; 0 if unknown. Initialises
+ * nothing. */
 tn_status cuda_driver_version(const tn_host *host, int *out, tn_error *err);
 
-/* Opens libcuda.so.1 and initialises nothing. TN_UNAVAILABLE without it, TN_INCOMPATIBLE for one that is
- * too old, with both versions. */
+/* Opens libcuda.so.1; initialises nothing. Fails with TN_UNAVAILABLE if it is absent, with
+ * TN_INCOMPATIBLE and both versions if it is too old. */
 tn_status cuda_driver_bind(const tn_host *host, cuda_driver *out, int32_t *out_version,
                            tn_error *err);
 
-/* Whether a fault is of the whole context and stays: everything on the device is void. */
+/* Returns whether an error is sticky: it affects the whole context, and everything on the device is invalid. */
 int cuda_is_sticky(cu_result code);
 
-/* The status of a result, and in `err` the call, the result's name and number, and the driver's words. */
+/* cuda_driver_status converts a result to a status. cuda_driver_fail also sets `err`: the call, the
+ * result's name and number, and the driver's message. */
 tn_status cuda_driver_status(cu_result code);
 tn_status cuda_driver_fail(const cuda_driver *driver, cu_result code, const char *call,
                            tn_error *err);

@@ -1,7 +1,7 @@
-/* What the module uses of NVIDIA's driver interface, as two lists: numbers and functions. They name types
- * and declare none, so that a test can read them beside NVIDIA's own header and compare.
+/* The parts of NVIDIA's driver API that the module uses, as two lists: constants and functions. They name
+ * types and declare none, so that a test can include them together with NVIDIA's own header and compare.
  *
- * Functions that were given a second version are named with it, as the loader knows them. */
+ * Functions with a second version are listed under their versioned name, as the loader knows them. */
 #ifndef CUDA_DRIVER_LIST_H
 #define CUDA_DRIVER_LIST_H
 
@@ -77,7 +77,7 @@
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                             \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
-/*  Field of the table, the loader's name, parameters. All give a cu_result. */
+/*  Field of the table, symbol name, parameters. All return a cu_result. */
 #define CUDA_CALL_LIST(X)                                                                          \
     X(init, cuInit, (unsigned flags))                                                              \
     X(version, cuDriverGetVersion, (int *out))                                                     \
@@ -153,7 +153,7 @@
        unsigned block_y, unsigned block_z, unsigned shared_bytes, cu_stream stream, void **values, \
        void **extra))
 
-/* What only newer drivers have: the table's field is NULL without it. */
+/* Functions that only newer drivers have: the table's field is NULL otherwise. */
 #define CUDA_LATER_CALL_LIST(X)                                                                 \
     X(device_uuid, cuDeviceGetUuid_v2, (cu_uuid * out, cu_device device))                       \
     X(pool_create, cuMemPoolCreate, (cu_pool * out, const cu_pool_properties *properties))      \

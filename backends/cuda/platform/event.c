@@ -27,7 +27,7 @@ tn_status cuda_event_create(void *any, int32_t index, const tn_event_spec *spec,
     return status;
 }
 
-/* The driver keeps what queued records and waits still need. */
+/* The driver keeps the event alive as long as queued records and waits need it. */
 void cuda_event_destroy(void *any, int32_t index, void *event)
 {
     cuda_scope scope;

@@ -1,7 +1,7 @@
-/* Graphs: the driver records what is queued on a stream and makes one thing of it.
+/* Graphs: the driver captures the work queued on a stream and turns it into one executable graph.
  *
- * The recording is relaxed: memory is taken from the pool and code is loaded meanwhile, on a stream of our
- * own, and what must not be is refused before it comes here. */
+ * The capture mode is relaxed: during a capture, memory is allocated from the pool and code is loaded, on
+ * a stream of our own. Calls that are not allowed are rejected before they reach this file. */
 #include "cuda.h"
 
 tn_status cuda_graph_begin(void *any, int32_t index, void *stream, tn_error *err)
@@ -22,7 +22,7 @@ tn_status cuda_graph_begin(void *any, int32_t index, void *stream, tn_error *err
                      "cuStreamBeginCapture_v2", err);
 }
 
-/* The graph itself is needed no longer once there is one that runs. */
+/* The captured graph is no longer needed after it has been instantiated. */
 tn_status cuda_graph_end(void *any, int32_t index, void *stream, void **out_graph, tn_error *err)
 {
     cuda_scope scope;
@@ -54,7 +54,7 @@ tn_status cuda_graph_run(void *any, int32_t index, void *graph, void *stream, tn
                               "cuGraphLaunch", err);
 }
 
-/* The driver lets a run that goes on end. */
+/* The driver lets a running launch finish. */
 void cuda_graph_destroy(void *any, int32_t index, void *graph)
 {
     cuda_scope scope;

@@ -1,4 +1,4 @@
-/* The two libraries that devices are found and driven by, as `tenon libraries` lists them. */
+/* The driver and NVML as rows of `tenon libraries`. */
 #include "cuda.h"
 
 static tn_status open_driver(const tn_host *host, void **out_self, tn_error *err)
@@ -48,7 +48,7 @@ static tn_status open_nvml(const tn_host *host, void **out_self, tn_error *err)
     return status;
 }
 
-/* Which it says before it is started, too. */
+/* NVML reports its version even before it is initialised. */
 static tn_status version_of_nvml(void *any, int64_t *out_number, char *out_text, size_t size,
                                  tn_error *err)
 {

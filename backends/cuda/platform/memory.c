@@ -1,10 +1,11 @@
-/* Memory: from a pool of the driver's in the order of a stream, pinned memory of the host, and how it stands.
+/* Memory: stream-ordered allocation from a driver pool, pinned host memory, and memory statistics.
  *
- * What is to be there for every stream is ordered on a stream of our own that has nothing else to do, and is waited
- * for. What is freed without a stream may be used no longer by anything queued, so freeing is in order, too. */
+ * An allocation that must be valid on every stream is made on an otherwise idle stream of our own, which is then
+ * synchronised. Memory that is freed without a stream must not be used by any queued work, so freeing it on that
+ * stream is ordered correctly, too. */
 #include "cuda.h"
 
-/* Where a driver has no pools, plain allocation serves. */
+/* Without driver pools, plain allocation is used: see cuda_memory_open. */
 static cu_result open_pool(cuda *self, cuda_device *device)
 {
     const cuda_driver *driver = &self->driver;
@@ -55,7 +56,7 @@ static cu_result take(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
     return code ? code : driver->stream_synchronize(stream);
 }
 
-/* Gives back what the pool keeps, when all that was freed has come to it. */
+/* Returns the pool's unused memory to the system, after all pending frees on our stream are complete. */
 static cu_result trim(const cuda_scope *scope, cu_pool pool)
 {
     const cuda_driver *driver = &scope->self->driver;
@@ -63,7 +64,7 @@ static cu_result trim(const cuda_scope *scope, cu_pool pool)
     return code ? code : driver->pool_trim(pool, 0);
 }
 
-/* What the pool keeps is given back and asked for once more. */
+/* Allocates; if out of memory, trims the pool and retries once. */
 static cu_result take_twice(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 {
     cu_pool pool = atomic_load(&scope->device->pool);
@@ -111,7 +112,7 @@ static cu_result take_on(const cuda_scope *scope, size_t bytes, cu_stream stream
     return pool ? driver->pool_alloc(out, bytes, pool, stream) : driver->memory_alloc(out, bytes);
 }
 
-/* When there is none otherwise, what was freed in the stream's order is waited for: the pool can have it back then. */
+/* Allocates; if out of memory, waits for the stream's pending frees, trims the pool and retries once. */
 static cu_result take_on_twice(const cuda_scope *scope, size_t bytes, cu_stream stream,
                                cu_deviceptr *out)
 {
@@ -142,7 +143,7 @@ tn_status cuda_memory_alloc_on(void *any, int32_t index, void *stream, uint64_t 
     return status;
 }
 
-/* Without a pool nothing but waiting keeps what is queued in order. */
+/* Without a pool, only synchronising the stream keeps the free after the queued work. */
 tn_status cuda_memory_free_on(void *any, int32_t index, void *stream, void *memory, tn_error *err)
 {
     cuda_scope scope;
@@ -158,7 +159,7 @@ tn_status cuda_memory_free_on(void *any, int32_t index, void *stream, void *memo
     return cuda_done(&scope, code ? code : driver->memory_free(at), "cuMemFree_v2", err);
 }
 
-/* A device that is not open has no pool, and is not opened for this. */
+/* A device that is not open has no pool, and is not opened for this call. */
 void cuda_memory_trim(void *any, int32_t index)
 {
     cuda *self = any;
@@ -170,7 +171,7 @@ void cuda_memory_trim(void *any, int32_t index)
     (void)cuda_done(&scope, trim(&scope, pool), "cuMemPoolTrimTo", NULL);
 }
 
-/* Both become nodes of the graph. */
+/* The allocation and the free below become nodes of the graph. */
 tn_status cuda_capture_alloc(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
                              tn_error *err)
 {
@@ -254,7 +255,7 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
     cuda_leave(&aside);
 }
 
-/* Without a context, whose making would take memory itself. */
+/* Does not create a context, because that would use memory itself. */
 static tn_status tell_from_outside(cuda *self, int32_t index, tn_device_memory *out, tn_error *err)
 {
     const cuda_nvml *nvml = cuda_management(self);
@@ -274,7 +275,7 @@ static tn_status tell_from_outside(cuda *self, int32_t index, tn_device_memory *
     return TN_OK;
 }
 
-/* What the pool has and does not use is there to be had, too. */
+/* Memory that the pool has reserved and does not use counts as available. */
 static cu_result tell_from_inside(const cuda_scope *scope, tn_device_memory *out)
 {
     const cuda_driver *driver = &scope->self->driver;

@@ -1,4 +1,4 @@
-/* Counting and naming devices by the management library. */
+/* Counts and identifies devices through NVML. */
 #include "nvml.h"
 
 static const tn_symbol symbols[] = {
@@ -52,7 +52,7 @@ int32_t cuda_cores_of(int32_t major, int32_t minor)
     }
 }
 
-/* "00000000:3B:00.0" as others write it: "0000:3b:00.0". */
+/* Writes "00000000:3B:00.0" in the common form "0000:3b:00.0". */
 static void read_bus(const nvml_pci *pci, char out[32])
 {
     snprintf(out, 32, "%04x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
@@ -76,7 +76,7 @@ static int64_t read_multi_processors(const cuda_nvml *nvml, const cuda_found *of
     return in_one ? read_number(nvml->cores, of->nvml) / in_one : 0;
 }
 
-/* The memory's clock counts one of the two transfers that each of its cycles has. */
+/* The reported memory clock counts cycles; there are two transfers per cycle. */
 void cuda_nvml_rates(const cuda_nvml *nvml, void *device, int64_t *out_khz, int64_t *out_bandwidth)
 {
     *out_khz = read_mhz(nvml, device, NVML_CLOCK_SM) * 1000;

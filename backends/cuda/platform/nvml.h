@@ -1,5 +1,5 @@
-/* NVIDIA's management library, where it is: it counts and names devices without initialising the driver, so
- * that whoever only looks pays little and can still fork. Our own declarations.
+/* NVIDIA's management library (NVML), if present: it counts and identifies devices without initialising the
+ * driver, so that listing devices is cheap and the process can still fork. Our own declarations.
  *
  * Thread-safety: the library's functions are safe; a table is constant once bound. */
 #ifndef CUDA_NVML_H
@@ -14,7 +14,7 @@ enum {
 #undef NVML_NUMBER_
 };
 
-/* The library's enums are unsigned ints to callers. */
+/* For callers, the library's enums are unsigned ints. */
 typedef unsigned nvml_result;
 typedef unsigned nvml_clock;
 typedef unsigned nvml_link_kind;
@@ -39,7 +39,7 @@ typedef struct cuda_nvml {
 
 #define CUDA_NVML_FILES "libnvidia-ml.so.1"
 
-/* What was found out about a device without its driver. Numbers are 0 when they are unknown. */
+/* What is known about a device. Numbers are 0 when unknown. */
 typedef struct cuda_found {
     char name[128];
     char uuid[48];
@@ -49,27 +49,26 @@ typedef struct cuda_found {
     int64_t multi_processors;
     int64_t clock_khz;
     int64_t bandwidth;
-    int32_t physical; /* NVML's number; -1 unknown */
-    int32_t is_split; /* into MIG instances, which NVML counts otherwise than the driver */
-    void *nvml;       /* its handle there; NULL without */
+    int32_t physical; /* NVML's index; -1 if unknown */
+    int32_t is_split; /* into MIG instances, which NVML counts differently from the driver */
+    void *nvml;       /* NVML's handle, or NULL */
 } cuda_found;
 
-/* Opens the library, and initialises nothing. */
+/* Opens the library; does not initialise it. */
 tn_status cuda_nvml_bind(const tn_host *host, cuda_nvml *out, tn_error *err);
 
-/* Opens and initialises the library. TN_UNAVAILABLE without it or where it serves nothing (Jetson), with
- * what it said; *out_code is its result, 0 when there is no library. */
+/* Opens and initialises the library. Fails with TN_UNAVAILABLE and its result if it is absent or does
+ * not work (Jetson); *out_code is its result, 0 if there is no library. */
 tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_code, tn_error *err);
 
-/* The highest clock and the memory's bandwidth of a device; 0 for what it does not tell. It takes milliseconds
- * to. */
+/* Writes the maximum clock and the memory bandwidth of a device; 0 if unknown. Takes milliseconds. */
 void cuda_nvml_rates(const cuda_nvml *nvml, void *device, int64_t *out_khz, int64_t *out_bandwidth);
 
-/* Every device it sees, at most `most`. */
+/* Lists every device that NVML sees, at most `most`. */
 tn_status cuda_nvml_list(const cuda_nvml *nvml, cuda_found *out, int32_t most, int32_t *out_count,
                          tn_error *err);
 
-/* Cores of one multiprocessor of that capability; 0 for one that is not known here. */
+/* Returns the cores per multiprocessor for that compute capability; 0 if unknown here. */
 int32_t cuda_cores_of(int32_t major, int32_t minor);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the module uses of NVIDIA's management library, as lists: numbers and functions. They name types and declare
- * none, so that a test can read them beside NVIDIA's own header and compare. */
+/* The parts of NVML that the module uses, as lists: constants and functions. They name types and declare none, so
+ * that a test can include them together with NVIDIA's own header and compare. */
 #ifndef CUDA_NVML_LIST_H
 #define CUDA_NVML_LIST_H
 
@@ -15,7 +15,7 @@
     X(NVML_P2P_CAPS_INDEX_NVLINK, 2)          \
     X(NVML_P2P_STATUS_OK, 0)
 
-/*  Field, name, parameters. All give an nvml_result. */
+/*  Field, symbol name, parameters. All return an nvml_result. */
 #define NVML_CALL_LIST(X)                                                        \
     X(init, nvmlInit_v2, (void))                                                 \
     X(count, nvmlDeviceGetCount_v2, (unsigned *out))                             \
@@ -26,7 +26,7 @@
     X(memory, nvmlDeviceGetMemoryInfo, (nvml_device device, nvml_memory * out))  \
     X(capability, nvmlDeviceGetCudaComputeCapability, (nvml_device device, int *major, int *minor))
 
-/* What only newer ones have: the table's field is NULL without it. */
+/* Functions that only newer versions have: the table's field is NULL otherwise. */
 #define NVML_LATER_CALL_LIST(X)                                                                \
     X(own_version, nvmlSystemGetNVMLVersion, (char *out, unsigned size))                       \
     X(mig, nvmlDeviceGetMigMode, (nvml_device device, unsigned *now, unsigned *pending))       \

@@ -14,10 +14,10 @@
 
 enum { ROOM = 512, TEXT = 4096 };
 
-/* What stands in a device's file, as far as it is needed. */
+/* The needed part of a device's information file. */
 typedef struct entry {
     cuda_found found;
-    uint64_t place; /* on the bus */
+    uint64_t place; /* bus address, for sorting */
 } entry;
 
 typedef struct entries {
@@ -30,7 +30,7 @@ static bool path_of(const char *root, const char *path, const char *more, char o
     return snprintf(out, ROOM, "%s%s%s", root, path, more) < ROOM;
 }
 
-/* By whatever forbids it: the file's mode, or the group of processes that a scheduler or a container puts it in. */
+/* Checks access rights, whatever restricts them: the file's mode, or a cgroup set by a scheduler or container. */
 static bool may_use(const char *root, const char *path)
 {
     char whole[ROOM];
@@ -55,7 +55,7 @@ static bool read_text(const char *path, char out[TEXT])
     return size > 0;
 }
 
-/* What stands behind "key:" at the beginning of a line, without blanks around it. */
+/* Copies the value after "key:" at the beginning of a line, without surrounding blanks. */
 static bool value_of(const char *text, const char *key, char *out, size_t size)
 {
     const size_t length = strlen(key);
@@ -76,7 +76,8 @@ static bool value_of(const char *text, const char *key, char *out, size_t size)
     return false;
 }
 
-/* Whether the library's file is of the version that the module says of itself: "…/libcuda.so.580.159.04". */
+/* Returns whether the library file has the version that the kernel module reports:
+ * "…/libcuda.so.580.159.04". */
 static bool is_of_version(const char *root, const char *library)
 {
     char path[ROOM], text[TEXT], real[PATH_MAX], says[ROOM];
@@ -96,7 +97,7 @@ static bool is_of_version(const char *root, const char *library)
     return false;
 }
 
-/* "0000:3b:00.0", of which the function is 0 for a device that computes. */
+/* Parses "0000:3b:00.0". The function must be 0, as it is for compute devices. */
 static bool read_place(const char *text, entry *out)
 {
     unsigned long part[4];
@@ -115,7 +116,7 @@ static bool read_place(const char *text, entry *out)
                     part[2]) < (int)sizeof out->found.bus;
 }
 
-/* Which device it is; false when that is not all told. */
+/* Reads a device's identity; returns false if it is incomplete. */
 static bool read_entry(const char *text, entry *out)
 {
     char place[64];
@@ -127,7 +128,8 @@ static bool read_entry(const char *text, entry *out)
            strncmp(out->found.uuid, "GPU-", 4) == 0 && !strchr(out->found.uuid, '?');
 }
 
-/* Whether it has MIG instances, each of which has a folder. One in that mode that has none does not show it here. */
+/* Returns whether the device has MIG instances; each has a folder. A device in MIG mode without instances is not
+ * detected here. */
 static bool is_split(const char *root, unsigned minor)
 {
     char below[64], path[ROOM];
@@ -141,7 +143,7 @@ static bool is_split(const char *root, unsigned minor)
     return split;
 }
 
-/* Adds a device, in its place. */
+/* Inserts a device, sorted by bus address. */
 static void insert(const entry *one, entries *to)
 {
     int32_t at = to->count++;
@@ -150,7 +152,7 @@ static void insert(const entry *one, entries *to)
     to->all[at] = *one;
 }
 
-/* Adds it if this process may use it; false when nobody can say here. */
+/* Adds the device if this process may use it. Returns false if that cannot be determined here. */
 static bool take(const char *root, const char *text, entries *to)
 {
     char word[64], node[32], *end = NULL;

@@ -1,15 +1,14 @@
-/* What a device is: at once who it is, and its numbers where they are known already; the others when someone asks. They
- * are from the management library and the table of capabilities where the driver has not started, from the driver
- * where it has. */
+/* Device properties: identity and already known numbers at once, other numbers on request. While the driver has not
+ * started, numbers come from NVML and the table of compute capabilities; after that, from the driver. */
 #include "cuda.h"
 
-/* What every device of a capability has, by NVIDIA's programming guide. */
+/* Properties of every device of a compute capability, from NVIDIA's programming guide. */
 typedef struct generation {
     int32_t major, minor;
-    int32_t threads;      /* that one multiprocessor holds          */
-    int32_t shared;       /* KiB of shared memory it has            */
-    int32_t shared_block; /* KiB that one block may ask for         */
-    const char *suffix;   /* of its architecture, where it has more */
+    int32_t threads;      /* maximum resident threads per multiprocessor */
+    int32_t shared;       /* KiB of shared memory per multiprocessor */
+    int32_t shared_block; /* maximum KiB of shared memory per block */
+    const char *suffix;   /* of the architecture's name, if it has one */
 } generation;
 
 static const generation generations[] = {
@@ -68,7 +67,7 @@ static int64_t ask(const cuda *self, const cuda_device *device, cu_device_attrib
     return code == CUDA_SUCCESS ? value : 0;
 }
 
-/* What the driver says counts more than the table. */
+/* The driver's values override the table's. */
 static void tell_driver(const cuda *self, const cuda_device *device, tn_device_properties *out)
 {
 #define ASK(which) ask(self, device, CU_DEVICE_ATTRIBUTE_##which)
@@ -84,7 +83,7 @@ static void tell_driver(const cuda *self, const cuda_device *device, tn_device_p
 #undef ASK
 }
 
-/* The first is what people take by default. */
+/* The first dtype is the default. */
 static void tell_dtypes(const cuda_found *found, tn_dtype *out)
 {
     static const tn_dtype always[] = {TN_F16, TN_F32, TN_F64, TN_I8,  TN_I16,  TN_I32, TN_I64,
@@ -100,7 +99,7 @@ static void tell_dtypes(const cuda_found *found, tn_dtype *out)
     }
 }
 
-/* The system's number of the node of memory next to the device; -1 when it does not say. */
+/* Returns the NUMA node next to the device; -1 if unknown. */
 static int32_t node_of(const char *bus)
 {
     char path[96];
@@ -162,8 +161,7 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     return TN_OK;
 }
 
-/* The driver tells rates at once where it has started, and the machine's numbers the management library and the kernel
- * module alone. */
+/* A started driver reports the rates itself; the machine-wide index is known only to NVML and the kernel module. */
 tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *out, tn_error *err)
 {
     const uint64_t rates = TN_DEVICE_KNOWS(clock_khz) | TN_DEVICE_KNOWS(memory_bandwidth);

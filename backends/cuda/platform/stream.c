@@ -1,8 +1,9 @@
-/* Streams. NULL is the context's default stream, in the driver's older sense; a program that wants a
- * thread's own wraps the handle that the driver has for it. Our own do not wait for the default one. */
+/* Streams. NULL is the context's legacy default stream; a program that wants the per-thread default
+ * stream wraps the driver's handle for it. Our own streams do not synchronise with the default
+ * stream. */
 #include "cuda.h"
 
-/* The driver's numbers fall as urgency grows, and a device may have one degree only. */
+/* The driver's numbers decrease with urgency, and a device may have a single priority. */
 static int priority_of(const cuda_device *device, int32_t priority)
 {
     int least = atomic_load(&device->least);
@@ -28,7 +29,7 @@ tn_status cuda_stream_create(void *any, int32_t index, const tn_stream_spec *spe
     return status;
 }
 
-/* The driver lets what is queued run to its end. */
+/* The driver lets queued work finish. */
 void cuda_stream_destroy(void *any, int32_t index, void *stream)
 {
     cuda_scope scope;
@@ -65,7 +66,7 @@ tn_status cuda_stream_synchronize(void *any, int32_t index, void *stream, tn_err
                      err);
 }
 
-/* The event may be another device's, and so may a fault that comes out. */
+/* The event may belong to another device, and so may a fault that is reported. */
 tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, tn_error *err)
 {
     cuda_scope scope;
@@ -78,7 +79,7 @@ tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, 
     return status;
 }
 
-/* The default stream says so when another one is captured that it would wait for. */
+/* The default stream reports CAPTURE_IMPLICIT if a stream that it synchronises with is being captured. */
 int32_t cuda_stream_is_captured(void *any, int32_t index, void *stream)
 {
     cuda_scope scope;

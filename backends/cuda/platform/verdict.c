@@ -6,7 +6,7 @@ static int32_t is_there(const char *root, const char *path)
 {
     char whole[512];
     snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *file = fopen(whole, "rb"); /* a folder opens too; what may not be opened serves no one */
+    FILE *file = fopen(whole, "rb"); /* also opens folders; a file we may not open is of no use */
     if (file)
         fclose(file);
     return file != NULL;
@@ -22,7 +22,7 @@ void cuda_look_around(const char *root, cuda_surroundings *out)
                                                      : "/dev/nvidiactl");
 }
 
-/* What a machine is, as the columns of `remedies`. The bare ones have no device files. */
+/* The kinds of machines, as columns of `remedies`. The BARE_ ones have no device files. */
 enum { HOST, BARE_HOST, WSL, BARE_WSL, JETSON, BARE_JETSON, PLACES };
 
 static int place_of(const cuda_surroundings *around)
@@ -31,7 +31,7 @@ static int place_of(const cuda_surroundings *around)
     return place + !around->has_nodes;
 }
 
-/* The same, for messages of causes that device files have to do with. */
+/* Suffixes for messages about causes that involve device files. */
 static const char *const places[PLACES] = {
     [HOST] = "",
     [BARE_HOST] = "; /dev/nvidiactl cannot be opened",
@@ -54,8 +54,8 @@ typedef enum verdict_cause {
     CAUSES
 } verdict_cause;
 
-/* What helps against each cause. A machine without words of its own has those of its kind with device files, or
- * of a host. "" stands for what the platform's row says. */
+/* Remedies for each cause. If a kind of machine has no entry, the entry of the same kind with device files
+ * applies, or else that of HOST. "" means the remedy of the platform's row. */
 static const char *const remedies[CAUSES][PLACES] = {
     [NO_LIBRARY] = {[HOST] =
                         "install libcuda.so.1 of the version that the kernel's module has, or in a "
@@ -116,7 +116,7 @@ tn_status cuda_verdict_nvml(nvml_result code, const cuda_surroundings *around,
     switch (code) {
     case NVML_ERROR_DRIVER_NOT_LOADED:
         if (around->is_jetson || around->is_wsl)
-            return TN_OK; /* the driver there is not what the management library looks for */
+            return TN_OK; /* NVML looks for a different driver than the one used there */
         *out_remedy = remedy_of(NO_DEVICE, around);
         return tn_fail(err, TN_UNAVAILABLE, (int32_t)code, "nvmlInit_v2",
                        "NVIDIA's kernel module is not loaded%s", places[place_of(around)]);
@@ -132,7 +132,7 @@ tn_status cuda_verdict_nvml(nvml_result code, const cuda_surroundings *around,
     }
 }
 
-/* What cuInit gives, in words. */
+/* Messages for the results of cuInit. */
 static const struct {
     cu_result code;
     tn_status status;

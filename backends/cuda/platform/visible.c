@@ -3,7 +3,7 @@
 static const char numerals[] = "0123456789";
 static const char blanks[] = " \t";
 
-/* One entry of the list, without blanks around it. */
+/* One entry of the list, without surrounding blanks. */
 typedef struct entry {
     const char *text;
     size_t length;
@@ -26,7 +26,7 @@ static int begins_with(const entry *e, const char *word)
     return e->length >= length && strncmp(e->text, word, length) == 0;
 }
 
-/* As C's atoi reads one: what stands behind its digits does not count. */
+/* Parses like C's atoi: ignores text after the digits. */
 static int read_number(const entry *e, int32_t *out)
 {
     size_t at = e->length > 0 && e->text[0] == '+', digits = at;
@@ -39,7 +39,7 @@ static int read_number(const entry *e, int32_t *out)
     return digits > at;
 }
 
-/* The one device whose UUID begins so; -1 for none and for several. */
+/* Returns the only device whose UUID has this prefix; -1 for none or several. */
 static int32_t find_uuid(const cuda_found *all, int32_t count, const entry *e)
 {
     int32_t found = -1;
@@ -53,7 +53,7 @@ static int32_t find_uuid(const cuda_found *all, int32_t count, const entry *e)
     return found;
 }
 
-/* Equal devices are in the order of the bus whatever the driver is told. */
+/* Identical devices are always in bus order, whatever CUDA_DEVICE_ORDER is. */
 static int is_in_bus_order(const cuda_found *all, int32_t count, const char *order)
 {
     int same = 1;
