@@ -10,12 +10,12 @@ struct cuda_kernel {
     int32_t unit;
     char function_name[NAME_ROOM];
     char options[OPTIONS_ROOM];
-    void *image; /* kept, as a device that is reset forgets it */
+    void *image; /* kept, because a reset unloads it from the device */
     _Atomic(cu_function) function;
-    _Atomic uint32_t life; /* of the device, when it was loaded */
+    _Atomic uint32_t life; /* the device's epoch at loading */
 };
 
-/* All that the machine code depends on. */
+/* The key contains everything that the machine code depends on. */
 static tn_status make_key(const cuda_nvrtc *nvrtc, const char *architecture,
                           const cuda_case *wanted, const char *text, char **out, size_t *out_size,
                           tn_error *err)
@@ -64,7 +64,7 @@ const cuda_nvrtc *cuda_compiler(cuda *self)
     return found;
 }
 
-/* A copy of what was compiled ahead. */
+/* Copies code that was compiled ahead. */
 static tn_status copy_ready(const tn_host *host, const void *code, size_t size, void **out,
                             tn_error *err)
 {
@@ -111,7 +111,7 @@ static cuda_kernel *find(const cuda_device *device, const cuda_case *wanted)
     return kernel;
 }
 
-/* With the lock of kernels held and the context current. */
+/* Must be called with kernels_lock held and the context current. */
 static tn_status load(const cuda_scope *scope, cuda_kernel *kernel, tn_error *err)
 {
     const cuda_driver *driver = &scope->self->driver;
@@ -135,7 +135,7 @@ static tn_status load(const cuda_scope *scope, cuda_kernel *kernel, tn_error *er
     return TN_OK;
 }
 
-/* A compiler that is newer than the driver makes code that the driver may not know. */
+/* A compiler newer than the driver may produce code that the driver does not support. */
 static tn_status blame(const cuda_nvrtc *nvrtc, int32_t serves, const tn_error *said, tn_error *err)
 {
     if (said->status != TN_INCOMPATIBLE || nvrtc->major * 1000 + nvrtc->minor * 10 <= serves)
@@ -147,7 +147,7 @@ static tn_status blame(const cuda_nvrtc *nvrtc, int32_t serves, const tn_error *
                    (int)serves % 1000 / 10, (int)serves / 1000);
 }
 
-/* With the lock held. */
+/* Must be called with kernels_lock held. */
 static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cuda_case *wanted,
                      cuda_kernel **out, tn_error *err)
 {
@@ -202,7 +202,8 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     return status;
 }
 
-/* Within the launch's scope: what that one queues may be captured, and loading may not. */
+/* Runs within the launch's scope, but relaxes the capture mode itself: the launch may be captured,
+ * loading must not be. */
 static tn_status load_again(const cuda_scope *scope, cuda_kernel *kernel, tn_error *err)
 {
     cuda_scope aside = {.self = scope->self, .device = scope->device};

@@ -7,20 +7,20 @@
 
 enum { PATH_ROOM = 256, FIRST_PYTHON = 8, LAST_PYTHON = 20 };
 
-/* A search under way. */
+/* The state of a search. */
 typedef struct search {
     const tn_host *host;
     const cuda_sought *sought;
     const tn_symbol *symbols;
     size_t count;
     void *table;
-    const char *files; /* of those that are sought, the ones that go with what the process has */
-    bool looks;        /* nothing is opened */
+    const char *files; /* the part of sought->files that fits what is loaded */
+    bool looks;        /* only look: nothing is opened */
     bool found;
-    char taken[PATH_ROOM];   /* "" where the system does not tell */
-    char passed[PATH_ROOM];  /* the first few files that were not taken, each once */
-    char broken[PATH_ROOM];  /* what was said of the loader's, where that did not open */
-    char fitting[PATH_ROOM]; /* files of the major that is in this process */
+    char taken[PATH_ROOM];   /* "" if the system does not report the path */
+    char passed[PATH_ROOM];  /* the first few rejected files, without duplicates */
+    char broken[PATH_ROOM];  /* the error for the loader's file, if it did not open */
+    char fitting[PATH_ROOM]; /* file names of the major version that is loaded in this process */
 } search;
 
 static bool exists(const char *path)
@@ -31,7 +31,7 @@ static bool exists(const char *path)
     return file != NULL;
 }
 
-/* The next of "a|b|c" or, with ':', of a variable; false at the end or when it is too long. */
+/* Copies the next item of "a|b|c" or, with ':', of a path variable; false if it is empty or too long. */
 static bool next(const char **at, char separator, char out[PATH_ROOM])
 {
     const char stop[] = {separator, '\0'};
@@ -45,7 +45,8 @@ static bool next(const char **at, char separator, char out[PATH_ROOM])
     return fits;
 }
 
-/* The first of "a|b|c" that is in this process: where it lies. One whose path does not fit is not known. */
+/* Finds the first of "a|b|c" that is loaded in this process and writes its path. A path that does not fit
+ * counts as not found. */
 static bool find_resident(const search *s, const char *names, char out[PATH_ROOM])
 {
     const tn_host *host = s->host;
@@ -55,7 +56,7 @@ static bool find_resident(const search *s, const char *names, char out[PATH_ROOM
            strlen(out) < PATH_ROOM - 1;
 }
 
-/* One file: opens it, or sees that it is whole where nothing is to be opened. */
+/* Tries one file: opens it or, if s->looks, only checks that it is valid. */
 static tn_status take(const search *s, const char *files, tn_error *err)
 {
     const tn_host *host = s->host;
@@ -67,7 +68,7 @@ static tn_status take(const search *s, const char *files, tn_error *err)
     return status == TN_NOT_FOUND ? TN_UNAVAILABLE : status;
 }
 
-/* The file that links lead to. */
+/* Resolves symbolic links. */
 static bool follow(const char *path, char out[PATH_MAX])
 {
 #if defined(_WIN32)
@@ -83,7 +84,7 @@ static bool is_taken(const search *s, const char *real)
     return s->taken[0] && follow(s->taken, taken) && strcmp(real, taken) == 0;
 }
 
-/* Adds a file to those that were passed over, as long as there is room. */
+/* Adds a file to the rejected ones, as long as there is room. */
 static void pass_over(search *s, const char *real)
 {
     size_t used = strlen(s->passed);
@@ -127,7 +128,7 @@ static void look_in_toolkit(search *s, const char *toolkit)
     look_in(s, folder);
 }
 
-/* All packages of one Python below `nvidia`. */
+/* Searches all packages of one Python installation below `nvidia`. */
 static void look_in_packages(search *s, const char *nvidia)
 {
     char folder[3 * PATH_ROOM], package[PATH_ROOM];
@@ -141,7 +142,7 @@ static void look_in_packages(search *s, const char *nvidia)
     }
 }
 
-/* What Pythons with this prefix have. */
+/* Searches the Python installations with this prefix. */
 static void look_in_prefix(search *s, const char *prefix)
 {
     char folder[PATH_ROOM + 64];
@@ -157,7 +158,7 @@ static void look_in_prefix(search *s, const char *prefix)
     look_in_packages(s, folder);
 }
 
-/* The Pythons that can be called by name. */
+/* Searches the Python installations on PATH. */
 static void look_in_path(search *s, const char *path)
 {
     char folder[PATH_ROOM], python[PATH_ROOM + 16];
@@ -182,7 +183,8 @@ static void look_at_home(search *s, const char *home)
     look_in_prefix(s, prefix);
 }
 
-/* Beside what the process has of the same version. Its path is *out_kin, "" for none. */
+/* Searches next to a related library of the same version that is loaded. Writes its path to
+ * out_kin, "" for none. */
 static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
 {
     char kin[PATH_ROOM], folder[PATH_ROOM];
@@ -196,7 +198,7 @@ static void look_beside(search *s, const char *names, char out_kin[PATH_ROOM])
         tn_text_fit(out_kin, PATH_ROOM, kin);
 }
 
-/* A file of the loader's that does not open, and what was said of it. */
+/* Records a file of the loader that does not open, and the error. */
 static void pass_over_loaders(search *s, const char *names, const tn_error *said)
 {
     const tn_host *host = s->host;
@@ -210,7 +212,7 @@ static void pass_over_loaders(search *s, const char *names, const tn_error *said
     tn_text_fit(s->broken, sizeof s->broken, said->message);
 }
 
-/* By the loader, which takes what the process has before any file. */
+/* Searches with the loader, which prefers a library that is already loaded to any file. */
 static tn_status look_by_loader(search *s, const char *names, tn_error *err)
 {
     const tn_host *host = s->host;
@@ -238,7 +240,7 @@ static void look_elsewhere(search *s)
     look_at_home(s, getenv("HOME"));
 }
 
-/* From where, what lies elsewhere, and how that would be taken instead. */
+/* Reports where the library was found, which files were passed over, and how to choose one of those instead. */
 static void tell(const search *s, const char *how, const char *where, bool by_loader, tn_error *err)
 {
     const char *over = s->passed[0] ? "; passed over: " : "";
@@ -248,7 +250,7 @@ static void tell(const search *s, const char *how, const char *where, bool by_lo
                   s->broken[0] ? "; of the loader's: " : "", s->broken);
 }
 
-/* The number behind ".so.", and how long it is; NULL for none. */
+/* Returns the digits after ".so." and their count; NULL if there is no ".so.". */
 static const char *major_of(const char *path, size_t *out_length)
 {
     static const char before[] = ".so.";
@@ -258,7 +260,8 @@ static const char *major_of(const char *path, size_t *out_length)
     return at;
 }
 
-/* Of the files those that are of the major of a kin that the process has. False when none is. */
+/* Restricts the files to the major version of a related library that is loaded. Returns false if
+ * none matches. */
 static bool fit_to_kin(search *s, const char *kin)
 {
     char name[PATH_ROOM];
@@ -285,7 +288,7 @@ static tn_status fail_of_majors(const search *s, const char *kin, tn_error *err)
         kin, s->sought->files);
 }
 
-/* All places, in their order; *s says what was taken. */
+/* Searches all places in order; *s says what was taken. */
 static tn_status seek(search *s, tn_error *err)
 {
     char there[PATH_ROOM], kin[PATH_ROOM], with[PATH_ROOM];

@@ -1,5 +1,5 @@
-/* Where NVIDIA's libraries lie: in the process already, where the loader looks, in toolkits, and in the `nvidia`
- * folders of Python's packages. Thread-safety: Safe. */
+/* Finds NVIDIA's libraries: already loaded in the process, on the loader's path, in toolkits, and in the
+ * `nvidia` folders of Python packages. Thread-safety: Safe. */
 #ifndef CUDA_FIND_H
 #define CUDA_FIND_H
 
@@ -8,21 +8,20 @@
 #include <stdbool.h>
 
 typedef struct cuda_sought {
-    const char *files;    /* by preference: "libnvrtc.so.13|libnvrtc.so.12" */
+    const char *files;    /* in order of preference: "libnvrtc.so.13|libnvrtc.so.12" */
     const char *packages; /* folders below Python's `nvidia`: "cu13|cuda_nvrtc" */
-    const char
-        *kin; /* others of the same version that lie in its folder: "libcudnn.so.9"; or NULL */
-    bool
-        by_major; /* the kin's file names have its own major: with one of another it is not taken */
+    const char *kin;      /* related, same version and folder: "libcudnn.so.9"; or NULL */
+    bool by_major;        /* must have the same major version in its file name as a loaded `kin` */
 } cuda_sought;
 
-/* Binds as host->library_bind does: what the process has already, else what lies beside the kin that it has, as two
- * versions of one library do not go together; else the loader's own, else the first file that opens. When it
- * succeeds, `err` says from where, and what else is there and was passed over. */
+/* Binds like host->library_bind. Takes, in this order: what the process has loaded; what is next to a loaded `kin`,
+ * because two versions of one library are not compatible; what the loader finds; the first file that opens. On
+ * success `err` says where it was found, and which other files were passed over. */
 tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const tn_symbol *symbols,
                          size_t count, void *table, tn_error *err);
 
-/* Where that would find it, as far as files tell: a tn_library_row's `look`. Opens nothing. */
+/* Reports where cuda_find_bind would find it, judging by files only: the `look` of a
+ * tn_library_row. Opens nothing. */
 tn_status cuda_find_look(const tn_host *host, const cuda_sought *sought, char *out_path,
                          size_t size, tn_error *err);
 

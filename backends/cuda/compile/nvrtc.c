@@ -16,7 +16,7 @@ static const char files[] = "libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2";
 
 static const cuda_sought sought = {files, "cu13|cuda_nvrtc", NULL, false};
 
-/* What was compiled ahead serves alone. */
+/* Without the compiler, only the kernels that were compiled ahead are available. */
 static tn_status open_without(const tn_host *host, cuda_nvrtc *self, void **out_self, tn_error *err)
 {
     self->host = host;
@@ -76,7 +76,7 @@ const tn_library_row cuda_nvrtc_row = {
     .look = look,
 };
 
-/* "file(12): error: words\n  the line\n      ^\n" as "file(12): error: words: the ^line". */
+/* Converts "file(12): error: words\n the line\n ^\n" to "file(12): error: words: the ^line". */
 void cuda_nvrtc_first_error(const char *log, char *out, size_t size)
 {
     const char *error = strstr(log, "error");
@@ -96,7 +96,7 @@ void cuda_nvrtc_first_error(const char *log, char *out, size_t size)
                  source + blank, (int)(source_length - column), source + column);
 }
 
-/* Splits a text of lines in place; gives how many there are. */
+/* Splits a text into lines in place; returns their count. */
 static int split(char *text, const char **out, int most)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* What the module uses of NVIDIA's compiler, as lists: numbers and functions. They name types and declare none, so that a test
- * can read them beside NVIDIA's own header and compare. */
+/* The parts of NVRTC that the module uses, as lists: constants and functions. They name types and declare none, so
+ * that a test can include them together with NVIDIA's own header and compare. */
 #ifndef CUDA_NVRTC_LIST_H
 #define CUDA_NVRTC_LIST_H
 
@@ -8,7 +8,7 @@
     X(NVRTC_ERROR_INVALID_OPTION, 5) \
     X(NVRTC_ERROR_COMPILATION, 6)
 
-/*  Field, name, parameters. All give an nvrtc_result. */
+/*  Field, symbol name, parameters. All return an nvrtc_result. */
 #define NVRTC_CALL_LIST(X)                                                     \
     X(version, nvrtcVersion, (int *major, int *minor))                         \
     X(create, nvrtcCreateProgram,                                              \

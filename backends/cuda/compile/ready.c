@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* ready/data.c, or ready/none.c. */
+/* Defined by ready/data.c or ready/none.c. */
 extern const unsigned char cuda_ready_data[];
 
 static size_t padded(size_t bytes)
@@ -30,7 +30,8 @@ static const cuda_ready *after(const cuda_ready *entry)
     return (const cuda_ready *)(const void *)(code_of(entry) + padded(entry->code_bytes));
 }
 
-/* The capability of "sm_86", and 1 when a letter follows, which binds code to that very one. */
+/* Returns the capability in "sm_86". *out_bound is 1 if a letter follows, which binds code to
+ * exactly that one. */
 static long capability(const char *architecture, int *out_bound)
 {
     char *end;

@@ -107,7 +107,7 @@ char *cuda_unit_text(const tn_host *host, int32_t unit)
     return out;
 }
 
-/* As much of C's and our headers as the definition of random numbers asks for. */
+/* The parts of C's and our headers that the definition of random numbers needs. */
 const char *const cuda_header_names[] = {"abi.h", "float.h", "tenon/module/philox.h"};
 const char *const cuda_header_texts[] = {
     "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\n"
@@ -116,6 +116,6 @@ const char *const cuda_header_texts[] = {
     "#define UINT32_C(x) x##u\n#define UINT64_C(x) x##ull\n"
     "#define TN_BEGIN_DECLS\n#define TN_END_DECLS\n"
     "#define TN_STATIC_ASSERT(condition, text) static_assert(condition, text)\n",
-    "#define FLT_EVAL_METHOD 0\n", "", /* stands before what includes it */
+    "#define FLT_EVAL_METHOD 0\n", "", /* already placed before the text that includes it */
 };
 const int32_t cuda_headers = 3;

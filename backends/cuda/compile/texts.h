@@ -1,4 +1,4 @@
-/* The kernels' texts, which are a part of the module, and what each unit is made of. */
+/* The kernels' source texts, which are embedded in the module, and the parts of each unit. */
 #ifndef CUDA_TEXTS_H
 #define CUDA_TEXTS_H
 
@@ -26,11 +26,11 @@ enum {
 /* The unit's name: "each.cu". */
 const char *cuda_unit_name(int32_t unit);
 
-/* All of the unit's text, ended, each part with its own name and lines; host->release it. NULL for want of
- * memory. */
+/* Returns the unit's whole text, terminated by '\0'; #line directives keep each part's name and line
+ * numbers. The caller must host->release it. NULL if out of memory. */
 char *cuda_unit_text(const tn_host *host, int32_t unit);
 
-/* What the units include, beside what they are made of. */
+/* Headers that the units include, in addition to their parts. */
 extern const char *const cuda_header_names[];
 extern const char *const cuda_header_texts[];
 extern const int32_t cuda_headers;

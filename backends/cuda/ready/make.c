@@ -2,9 +2,9 @@
  *
  *     cuda-ready NVRTC ARCHITECTURE FILE
  *
- * writes those of a list of common problems for an architecture to a file that becomes part of the module
- * (compile/ready.h). Which cases those are the rows themselves say: each plans a problem, on a device that is
- * made up, and what it asks for is compiled. */
+ * writes the kernels of a list of common problems for an architecture to a file that becomes part of the
+ * module (compile/ready.h). The kernel rows themselves determine the variants: each row plans a problem on a
+ * fictitious device, and the kernels that it requests are compiled. */
 #include "../compile/ready.h"
 #include "../kernels/attention.h"
 #include "../kernels/finish.h"
@@ -74,7 +74,7 @@ static void write_padded(const void *bytes, size_t size)
         fail("writing", "no room");
 }
 
-/* In place of platform/describe.c. */
+/* Replaces platform/describe.c. */
 tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
 {
     static const cuda_found made_up = {.multi_processors = 128};
@@ -83,7 +83,7 @@ tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found,
     return TN_OK;
 }
 
-/* What the rows call for their kernels, in place of compile/code.c: nothing is loaded. */
+/* Replaces compile/code.c, which rows call for their kernels: nothing is loaded. */
 static char seen[256][512];
 
 tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
@@ -235,14 +235,14 @@ static void ready_case(const cuda_case *wanted)
         fail(wanted->function, err.message);
 }
 
-/* What attention with dropout needs, whichever library computes it. */
+/* The kernel that attention with dropout needs, whichever library computes it. */
 static void ready_dropout(void)
 {
     const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
     ready_case(&wanted);
 }
 
-/* What goes after products of a library's. */
+/* Kernels for the epilogue after a library's matrix products. */
 static void ready_following(tn_op *op)
 {
     static const int32_t activations[] = {TN_ACT_GELU, TN_ACT_GELU_TANH, TN_ACT_SILU};
@@ -255,7 +255,7 @@ static void ready_following(tn_op *op)
     }
 }
 
-/* A bias after complex products. */
+/* Kernels that add a bias after complex products. */
 static void ready_complex(tn_dtype dtype)
 {
     const tn_op op = {.operand[TN_MATMUL_OUT].dtype = dtype};
@@ -265,7 +265,7 @@ static void ready_complex(tn_dtype dtype)
     ready_case(&wanted);
 }
 
-/* One kernel for all sizes and ways to lie. */
+/* One kernel serves all sizes and strides. */
 static void ready_products(tn_dtype dtype)
 {
     enum { SIDE = 64 };
@@ -288,7 +288,7 @@ static tn_layout dense_heads(tn_dtype dtype, int64_t size)
                        .stride = {LENGTH * size, LENGTH * size, size, 1}};
 }
 
-/* One plan has the kernels for every length; a library leaves sequences without keys to us. */
+/* One plan contains the kernels for every length. Libraries leave sequences without keys to our own kernel. */
 static void ready_attention(tn_dtype dtype)
 {
     enum { SIZE = 128 };
@@ -302,7 +302,7 @@ static void ready_attention(tn_dtype dtype)
     char options[CUDA_ATTENTION_OPTIONS];
     cuda_case empty;
     cuda_attention_empty_case(&op, options, &empty);
-    if (dtype != TN_F32) /* which no library takes */
+    if (dtype != TN_F32) /* which no library supports */
         ready_case(&empty);
 }
 

@@ -1,3 +1,3 @@
-/* No kernels were compiled ahead: an end and nothing before it. */
+/* No kernels were compiled ahead: only the terminating entry. */
 extern const _Alignas(16) unsigned char cuda_ready_data[64];
 const _Alignas(16) unsigned char cuda_ready_data[64] = {0};
