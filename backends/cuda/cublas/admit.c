@@ -45,8 +45,8 @@ tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, 
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* pytorch/pytorch pull request 194497: a kernel may be chosen that reads the bias 16 bytes at once, of whose alignment
- * cuBLASLt is told nothing. */
+/* pytorch/pytorch pull request 194497: cuBLASLt may choose a kernel that reads the bias 16 bytes at a time, and it
+ * cannot be told the alignment of the bias. */
 static tn_status admit_bias(const tn_op *op, tn_refusal *why)
 {
     enum { AT_ONCE = 16 };
@@ -57,7 +57,7 @@ static tn_status admit_bias(const tn_op *op, tn_refusal *why)
                              "its kernels may read a bias 16 bytes at once");
 }
 
-/* Of what is finished after it, the library is told of the product alone. */
+/* If a separate kernel computes the epilogue (lt_is_finished), the library is given only the product. */
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const bool finished = lt_is_finished(query->op);
@@ -73,12 +73,13 @@ tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_re
     return status ? status : lt_admit_following(row, query->op, why);
 }
 
-/* Products of 8 bits are of rows of A and columns of B that lie together, so many numbers at a time. */
+/* For 8-bit products, rows of A and columns of B must be contiguous, and sizes, strides and alignment
+ * multiples of `together` elements. */
 static tn_status admit_together(const tn_query *query, int64_t together, tn_refusal *why)
 {
     lt_shape shape;
     tn_status status = lt_shape_of(query->op, &shape, why);
-    if (status || lt_is_empty(query->op)) /* which nobody reads */
+    if (status || lt_is_empty(query->op)) /* nothing is read then */
         return status;
     if (!shape.matrix[shape.left].turned || shape.matrix[shape.right].turned)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "b.stride", 1, 0,
@@ -115,13 +116,13 @@ bool cuda_blas_scales_each(const tn_op *op)
            (b->dtype && b->shape[n] > 1 && b->stride[n] != 0);
 }
 
-/* Whether an operand of scales is a dense vector along the dimension, or of one number. */
+/* Returns whether an operand of scales is a dense vector along the dimension, or a single number. */
 static bool is_vector(const tn_layout *layout, int32_t along)
 {
     return layout->dtype && (layout->shape[along] <= 1 || layout->stride[along] == 1);
 }
 
-/* One for each row of A and each column of B. */
+/* Scales for each row of A and each column of B. */
 static tn_status admit_vectors(const tn_query *query, tn_refusal *why)
 {
     enum { SINCE = 120900, HOPPER = 9, ALIGNED = 16 };
@@ -161,7 +162,7 @@ static tn_status admit_scales(const tn_query *query, tn_refusal *why)
     return cuda_blas_scales_each(op) ? admit_vectors(query, why) : TN_OK;
 }
 
-/* The bias of out of f32 would be one of bf16. */
+/* With an f32 output, the library would read the bias as bf16. */
 static tn_status admit_f8_types(const tn_op *op, tn_refusal *why)
 {
     const tn_dtype a = op->operand[TN_MATMUL_A].dtype, b = op->operand[TN_MATMUL_B].dtype;

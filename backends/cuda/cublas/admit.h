@@ -1,4 +1,4 @@
-/* What both libraries can be told of a product, and what their rows have in common. */
+/* Checks of what cuBLAS and cuBLASLt support, and definitions that their rows share. */
 #ifndef CUDA_CUBLAS_ADMIT_H
 #define CUDA_CUBLAS_ADMIT_H
 
@@ -6,16 +6,16 @@
 
 #include <stdbool.h>
 
-/* All but the shape, and with that. */
+/* cuda_blas_admit_kind checks everything except the shape; the others check the shape, too. */
 tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_int8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 
-/* Whether rows of A or columns of B have a scale each. */
+/* Returns whether there is a scale for each row of A or column of B. */
 bool cuda_blas_scales_each(const tn_op *op);
 
-/* 0-ended. */
+/* Terminated by 0. */
 extern const tn_dtype cuda_blas_wide[], cuda_blas_f32[], cuda_blas_f16[], cuda_blas_half[],
     cuda_blas_i8[], cuda_blas_f8[];
 

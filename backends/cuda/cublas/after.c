@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* The library's gelu of f64 is as exact as one of f32, and that of 16 bits is made of rounded sums (seen with 13.0). */
+/* The library's f64 gelu has only f32 accuracy, and its 16-bit gelu is computed from rounded sums (seen with
+ * 13.0). */
 static bool is_the_librarys(const tn_op *op)
 {
     const int32_t act = op->as.matmul.activation;
@@ -19,7 +20,7 @@ static bool is_narrow(const tn_op *op)
     return out == TN_F16 || out == TN_BF16;
 }
 
-/* To complex products the library adds no bias; the op has no activation of them. */
+/* The library cannot add a bias to complex products; the op has no activation for them. */
 static bool has_complex_bias(const tn_op *op)
 {
     const tn_dtype bias = op->operand[TN_MATMUL_BIAS].dtype;
@@ -32,7 +33,7 @@ bool lt_is_finished(const tn_op *op)
            (!is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32));
 }
 
-/* Dense, in out's order of rows and columns. */
+/* A dense f32 layout, with out's order of rows and columns. */
 static tn_layout dense_as(const tn_op *op)
 {
     const tn_matmul_op *mm = &op->as.matmul;

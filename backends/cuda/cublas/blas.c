@@ -33,7 +33,7 @@ static tn_status open_blas(const tn_host *host, void **out_self, tn_error *err)
     return status;
 }
 
-/* Numbered as cuBLASLt's: 13.0.2 is 130002. */
+/* The same numbering as cuBLASLt: 13.0.2 is 130002. */
 static tn_status version_of(void *any, int64_t *out_number, char *out_text, size_t size,
                             tn_error *err)
 {
@@ -65,7 +65,8 @@ const tn_library_row cuda_blas_row = {
     .look = look,
 };
 
-/* What never changes of a handle: alpha and beta are the host's, and nothing is added up in any order. */
+/* Sets the constant options of a handle: alpha and beta are in host memory, and atomics are off, so that
+ * sums have a fixed order. */
 static tn_status make_handle(void *any, const cuda_scope *scope, void **out, tn_error *err)
 {
     const cuda_blas *self = any;

@@ -1,7 +1,7 @@
-/* cuBLAS, NVIDIA's matrix products: our own declarations of what is used of it.
+/* cuBLAS, NVIDIA's matrix products: our own declarations of the parts that are used.
  *
- * A handle is one for each device. It remembers the stream, the memory and the mode of the next call, so that
- * one thread at a time has its turn with it: from telling it these to having queued the product.
+ * There is one handle for each device. It stores the stream, the workspace and the mode of the next call, so
+ * only one thread at a time may use it: from setting these until the product is queued.
  *
  * Thread-safety: Safe. */
 #ifndef CUDA_CUBLAS_BLAS_H
@@ -20,19 +20,19 @@ enum {
 #undef BLAS_NUMBER_
 };
 
-/* What the library's `open` gives. */
+/* The object that the library's `open` returns. */
 typedef struct cuda_blas {
     cuda_handles handles;
 #define BLAS_CALL_(field, name, result, parameters) result(*field) parameters;
     BLAS_CALL_LIST(BLAS_CALL_)
-    BLAS_LATER_LIST(BLAS_CALL_) /* NULL where it is not there */
+    BLAS_LATER_LIST(BLAS_CALL_) /* NULL if absent */
 #undef BLAS_CALL_
     mtx_t turn[CUDA_MOST];
 } cuda_blas;
 
 extern const tn_library_row cuda_blas_row;
 
-/* The handle of the scope's device, which is current. */
+/* Returns the handle of the scope's device, which must be current. */
 tn_status cuda_blas_handle(cuda_blas *self, const cuda_scope *scope, blas_handle *out,
                            tn_error *err);
 

@@ -1,9 +1,9 @@
-/* What is used of cuBLAS beside what lt_list.h has of both: numbers and functions, as lists that a test reads
- * with the vendor's types too. */
+/* The parts of cuBLAS that are used in addition to lt_list.h: constants and functions, as lists that a test
+ * also reads with the vendor's types. */
 #ifndef CUDA_CUBLAS_BLAS_LIST_H
 #define CUDA_CUBLAS_BLAS_LIST_H
 
-/*  Our name, the vendor's, its number; checked against the vendor's header where that is installed. */
+/*  Our name, the vendor's name, its value; checked against the vendor's header where that is installed. */
 #define BLAS_NUMBER_LIST(X)                                                      \
     X(BLAS_MAJOR, MAJOR_VERSION, 0)                                              \
     X(BLAS_MINOR, MINOR_VERSION, 1)                                              \
@@ -15,7 +15,7 @@
     X(BLAS_MATH_WIDE_SUMS, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, 16) \
     X(BLAS_ALGO_USUAL, CUBLAS_GEMM_DEFAULT, -1)
 
-/*  Field, name, result, parameters. */
+/*  Field, symbol name, result, parameters. */
 #define BLAS_CALL_LIST(X)                                                                         \
     X(property, cublasGetProperty, lt_status, (blas_property which, int *out))                    \
     X(create, cublasCreate_v2, lt_status, (blas_handle * out))                                    \
@@ -38,7 +38,7 @@
        void *c, lt_type type_c, int leading_c, long long stride_c, int count, lt_compute compute, \
        blas_algo algo))
 
-/*  The same of what came later, with 12.5, and may not be there. */
+/*  The same for functions that came with 12.5 and may be absent. */
 #define BLAS_LATER_LIST(X)                                                                    \
     X(grouped, cublasGemmGroupedBatchedEx, lt_status,                                         \
       (blas_handle handle, const blas_operation of_a[], const blas_operation of_b[],          \

@@ -4,11 +4,11 @@
 #include "admit.h"
 #include "shape.h"
 
-/* With less than this, NVIDIA says, some products find no memory. */
+/* According to NVIDIA, some products run out of memory with less. */
 enum { ROOM_LEAST = 16 << 10 };
 static const char room_setting[] = "cuda.cublas_workspace_size";
 
-/* As much as NVIDIA recommends. */
+/* Uses NVIDIA's recommended size. */
 uint64_t cuda_gemm_room(const tn_query *query, uint64_t behind)
 {
     const cuda_blas_memory memory = {
@@ -35,7 +35,7 @@ static tn_status admit_room(const tn_query *query, tn_refusal *why)
                        "with less some of its products find no memory");
 }
 
-/* How many batches, each of one stride, there are along the outer dimensions. */
+/* Returns the number of strided batches along the outer dimensions. */
 static int64_t batches_of(const tn_op *op, const lt_shape *shape)
 {
     int64_t count = 1;
@@ -79,7 +79,7 @@ static blas_math math_of(const tn_kernel_row *row)
                                                                         : BLAS_MATH_WIDE_SUMS;
 }
 
-/* The handle is made here, as none can be while a graph is recorded. */
+/* Creates the handle here, because that is not possible during a capture. */
 tn_status cuda_gemm_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     cuda_scope scope;
@@ -106,7 +106,7 @@ void cuda_gemm_plan_release(const tn_run *run, void *plan)
     run->host->release(run->host->self, plan);
 }
 
-/* What an operand has at a place of the outer dimensions. */
+/* Returns an operand's data at a position in the outer dimensions. */
 static char *data_at(const tn_run *run, int32_t operand, const lt_place *place)
 {
     return (char *)tn_operand(run, operand) +
@@ -123,7 +123,7 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
     const cuda_blas_factor beta = cuda_blas_factor_of(plan->sums.scale, mm->beta);
     const lt_place *place = user;
     lt_shape shape;
-    (void)lt_shape_split(run->op, &shape, NULL); /* which has admitted it */
+    (void)lt_shape_split(run->op, &shape, NULL); /* admitted before, so it cannot fail */
     const lt_matrix *l = &shape.matrix[shape.left], *r = &shape.matrix[shape.right];
     const lt_matrix *to = &shape.matrix[TN_MATMUL_OUT];
     const blas_operation of_l = l->turned ? LT_OP_T : LT_OP_N, of_r = r->turned ? LT_OP_T : LT_OP_N;
@@ -143,7 +143,7 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
                               plan->sums.compute, BLAS_ALGO_USUAL);
 }
 
-/* Setting the stream gives a handle its own memory back: the run's is set after it. */
+/* Setting the stream resets a handle's workspace to its own, so the run's workspace must be set afterwards. */
 static lt_status take_turn(const tn_run *run, blas_handle handle, cuda_gemm_multiply *queue,
                            const void *user, const char **call)
 {
@@ -195,7 +195,8 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     return status;
 }
 
-/* Of a batch without one stride each call has its price; of others the three figures say it. */
+/* For a batch without a single stride, each call adds its overhead; for others, 0 means that the
+ * row's figures apply. */
 static double cost(const tn_kernel_row *row, const tn_query *query)
 {
     lt_shape shape;
@@ -205,8 +206,8 @@ static double cost(const tn_kernel_row *row, const tn_query *query)
            cuda_blas_work_us(row, query->op);
 }
 
-/* Its figures are those of cuBLASLt, a little less so that it comes after it: on an H200 it takes the same kernels mostly. A
- * call is dearer by what it chooses each time. */
+/* The figures are slightly lower than cuBLASLt's, so that this row ranks after it: on an H200 it mostly uses the
+ * same kernels. Its calls cost more, because it selects an algorithm each time. */
 #define ROW                                                                                 \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",          \
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 10.5,           \
@@ -233,7 +234,7 @@ const tn_kernel_row cuda_blas_tf32_row = {
     ROW,
 };
 
-/* beta c may be added to a product that is rounded already (seen with 13.1). */
+/* beta c may be added to an already rounded product (seen with 13.1). */
 const tn_kernel_row cuda_blas_half_row = {
     .name = "cuda.matmul.cublas.half",
     .dtypes = cuda_blas_half,
@@ -253,7 +254,7 @@ const tn_kernel_row cuda_blas_half_reduced_row = {
     ROW,
 };
 
-/* Without alpha and beta, which it would have in f16. */
+/* Without alpha and beta, which would be in f16. */
 const tn_kernel_row cuda_blas_f16_sums_row = {
     .name = "cuda.matmul.cublas.f16-sums",
     .dtypes = cuda_blas_f16,

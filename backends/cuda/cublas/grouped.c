@@ -1,22 +1,22 @@
-/* Products of several sizes by one call of cuBLAS's. Addresses of their operands are read on the device: they lie at
- * the end of the runs' workspace. */
+/* Products of several sizes with one call of cuBLAS. The library reads the operands' addresses on the device: they
+ * are at the end of the run's workspace. */
 #include "../kernels/layout.h"
 #include "../kernels/matmul.h"
 #include "admit.h"
 #include "gemm.h"
 #include "shape.h"
 
-/* So many by one call: a copy of less than 64 KiB is done with the host's memory when it returns. And room for the
- * addresses, which are to be aligned. */
+/* MOST is the maximum number of products per call: a copy of less than 64 KiB has finished reading host memory
+ * when it returns. ROOM is the space for the addresses, including alignment. */
 enum { MOST = 2048, ROOM = (3 * MOST + 1) * sizeof(void *) };
 
-/* What a call is told, by group. */
+/* The arguments of a call, per group. */
 typedef struct told {
     blas_operation of_left[MOST], of_right[MOST];
     int m[MOST], n[MOST], k[MOST], lead_left[MOST], lead_right[MOST], lead_out[MOST], one[MOST];
-    double alpha[MOST], beta[MOST];  /* room for either: of f32 the first half */
-    const void *addresses[3 * MOST]; /* of the left ones, the right ones, out */
-    const void *const *there;        /* the same, on the device */
+    double alpha[MOST], beta[MOST];  /* space for f64; with f32 only the first half is used */
+    const void *addresses[3 * MOST]; /* of the left operands, the right operands, out */
+    const void *const *there;        /* the same, in device memory */
     size_t count;
 } told;
 
@@ -54,7 +54,7 @@ static void tell(const tn_run *run, told *to, size_t i)
     const cuda_blas_factor beta = cuda_blas_factor_of(scale, mm->beta);
     const size_t bytes = scale == LT_R_64F ? sizeof(double) : sizeof(float);
     lt_shape shape;
-    (void)lt_shape_of(run->op, &shape, NULL); /* which has admitted it */
+    (void)lt_shape_of(run->op, &shape, NULL); /* admitted before, so it cannot fail */
     const lt_matrix *l = &shape.matrix[shape.left], *r = &shape.matrix[shape.right];
     const lt_matrix *out = &shape.matrix[TN_MATMUL_OUT];
     to->of_left[i] = l->turned ? LT_OP_T : LT_OP_N;
@@ -86,7 +86,7 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
                          (int)t->count, t->one, compute);
 }
 
-/* The addresses lie behind what the library has. */
+/* The addresses come after the library's workspace. */
 static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, tn_error *err)
 {
     tn_run first = runs[0];
@@ -104,7 +104,8 @@ static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, 
     return status ? status : cuda_gemm_turn(&first, scope, multiply, t, err);
 }
 
-/* Of `all` products, some from `first` on failed together: cuBLAS does not say which it does not take. */
+/* Reports that `some` of `all` products, starting at `first`, failed together: cuBLAS does not say which
+ * one it rejects. */
 static tn_status tell_some(const tn_error *said, size_t first, size_t some, size_t all,
                            tn_error *err)
 {
@@ -114,7 +115,7 @@ static tn_status tell_some(const tn_error *said, size_t first, size_t some, size
                    "a call for %zu of them, behind %zu: %s", some, first, said->message);
 }
 
-/* What fails is all of a call, and none of its products, unless that is one. */
+/* A failure concerns all products of a call; no single one is blamed unless the call has only one. */
 static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, tn_error *err)
 {
     const tn_host *host = runs->host;
@@ -146,7 +147,7 @@ static tn_status run_one(const tn_run *run, tn_error *err)
     return run_many(run, 1, &failed, err);
 }
 
-/* Not timed on an H200 yet: a call is dear, and each of many has a part of it. */
+/* Not yet timed on an H200: a call is expensive, but the products share its cost. */
 #define ROW                                                                                    \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cublas",             \
     .op = TN_OP_MATMUL, .version = 1, .bytes_per_us = 3e6, .overhead_us = 2,                   \

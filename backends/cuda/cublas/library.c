@@ -16,7 +16,7 @@ static tn_status open_lt(const tn_host *host, void **out_self, tn_error *err)
     return cuda_blas_open(host, &form, out_self, err);
 }
 
-/* 130002 is 13.0.2; 120903, as 12 wrote it, 12.9.3. */
+/* 130002 is 13.0.2; 120903, in the numbering of 12, is 12.9.3. */
 static tn_status version_of(void *any, int64_t *out_number, char *out_text, size_t size,
                             tn_error *err)
 {

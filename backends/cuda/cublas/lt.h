@@ -1,5 +1,6 @@
-/* cuBLASLt, NVIDIA's matrix products with what follows them: our own declarations of what is used of it.
- * Thread-safety: the library's functions are safe, a handle too; a descriptor is not while it is changed. */
+/* cuBLASLt, NVIDIA's matrix products with epilogues: our own declarations of the parts that are used.
+ * Thread-safety: the library's functions are safe, and so is a handle; a descriptor is not while it is
+ * modified. */
 #ifndef CUDA_CUBLAS_LT_H
 #define CUDA_CUBLAS_LT_H
 
@@ -21,7 +22,7 @@ typedef struct lt_found {
     int reserved[4];
 } lt_found;
 
-/* What the library's `open` gives. A handle serves one device. */
+/* The object that the library's `open` returns. A handle serves one device. */
 typedef struct cuda_lt {
     cuda_handles handles;
 #define LT_CALL_(field, name, result, parameters) result(*field) parameters;
@@ -31,10 +32,10 @@ typedef struct cuda_lt {
 
 extern const tn_library_row cuda_lt_row;
 
-/* The handle of the scope's device, which is current. */
+/* Returns the handle of the scope's device, which must be current. */
 tn_status cuda_lt_handle(cuda_lt *self, const cuda_scope *scope, lt_handle *out, tn_error *err);
 
-/* The status of one of the library's results. */
+/* Converts a result of the library to a status. */
 tn_status cuda_lt_check(lt_status code, const char *call, tn_error *err);
 
 #endif

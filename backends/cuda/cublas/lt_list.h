@@ -1,8 +1,9 @@
-/* What is used of cuBLASLt: numbers and functions, as lists that a test reads with the vendor's types too. */
+/* The parts of cuBLASLt that are used: constants and functions, as lists that a test also reads with the
+ * vendor's types. */
 #ifndef CUDA_CUBLAS_LT_LIST_H
 #define CUDA_CUBLAS_LT_LIST_H
 
-/*  Our name, the vendor's, its number; checked against the vendor's header where that is installed. */
+/*  Our name, the vendor's name, its value; checked against the vendor's header where that is installed. */
 #define LT_NUMBER_LIST(X)                                                     \
     X(LT_SUCCESS, CUBLAS_STATUS_SUCCESS, 0)                                   \
     X(LT_NOT_INITIALIZED, CUBLAS_STATUS_NOT_INITIALIZED, 1)                   \
@@ -53,7 +54,7 @@
     X(LT_REDUCE_IN_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2)   \
     X(LT_REDUCE_ANYHOW, CUBLASLT_REDUCTION_SCHEME_MASK, 7)
 
-/*  Field, name, result, parameters. */
+/*  Field, symbol name, result, parameters. */
 #define LT_CALL_LIST(X)                                                                           \
     X(version, cublasLtGetVersion, size_t, (void))                                                \
     X(create, cublasLtCreate, lt_status, (lt_handle * out))                                       \

@@ -9,16 +9,16 @@ typedef struct lt_ready {
     lt_shape shape;
     lt_layout layout[3]; /* of A, B, out */
     lt_algo algo;
-    uint64_t workspace; /* that the algorithm may use */
-    uint64_t behind;    /* bytes of sums, which it lies behind, where out has not their dtype */
-    bool finishes;      /* by `finish`, after the library's product */
+    uint64_t workspace; /* bytes that the algorithm may use */
+    uint64_t behind;    /* bytes of sums before that, if the sums are not stored in out */
+    bool finishes;      /* the epilogue runs as `finish`, after the library's product */
     cuda_finish finish;
     cuda_blas_sums sums;
     int epilogue;
-    bool points; /* to a bias or scales */
+    bool points; /* the descriptor contains pointers to a bias or scales */
     bool scales_each;
-    /* What has no pointers is shared by all runs. One with some is changed by each: who finds it taken makes
-     * another. */
+    /* A descriptor without pointers is shared by all runs. One with pointers is modified by each run: a run
+     * that finds it in use creates another. */
     _Atomic(lt_desc) desc;
 } lt_ready;
 
@@ -67,7 +67,8 @@ static lt_status make_layout(const cuda_lt *lt, const lt_ready *plan, tn_dtype d
     return code;
 }
 
-/* How parts of a sum may be put together, by what the row declares. Of wide numbers every way is as exact. */
+/* Returns the allowed reduction schemes of split sums, according to the row's numerics. For other than 16-bit
+ * dtypes, every scheme is equally accurate. */
 static uint32_t schemes_of(const tn_kernel_row *row, const tn_op *op)
 {
     const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
@@ -76,7 +77,7 @@ static uint32_t schemes_of(const tn_kernel_row *row, const tn_op *op)
     return row->numerics & TN_NUM_SPLIT_SUMS ? LT_REDUCE_IN_COMPUTE_TYPE : LT_REDUCE_NOT;
 }
 
-/* What the algorithm may count on: alignments, memory, how parts of a sum are put together. */
+/* What the algorithm may rely on: alignments, workspace, reduction schemes. */
 static lt_status make_preference(const cuda_lt *lt, const tn_run *run, const lt_ready *plan,
                                  lt_preference *out)
 {
@@ -96,7 +97,7 @@ static lt_status make_preference(const cuda_lt *lt, const tn_run *run, const lt_
     return code;
 }
 
-/* One of the heuristics' answers, as the row says. */
+/* Takes one of the heuristics' answers, as given by the row. */
 static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, lt_ready *plan,
                         tn_error *err)
 {
@@ -115,21 +116,21 @@ static tn_status choose(const cuda_lt *lt, const tn_run *run, lt_handle handle, 
     const lt_found *taken = &found[count > answer ? answer : count > 0 ? count - 1 : 0];
     if (!code)
         code = count > 0 ? taken->state : LT_NOT_SUPPORTED;
-    if (code == LT_INVALID_VALUE) /* what it finds wrong with a product, it does not take */
+    if (code == LT_INVALID_VALUE) /* a product that it finds invalid is not supported */
         code = LT_NOT_SUPPORTED;
     plan->algo = taken->algo;
     return cuda_lt_check(code, "cublasLtMatmulAlgoGetHeuristic", err);
 }
 
-/* Before a run there are no operands. The heuristics read none, but want to be shown a place for each, as aligned
- * as it will be: without one they refuse scales for each row. */
+/* During planning there are no operands. The heuristics do not read them, but need an address for each with the
+ * correct alignment: without it they reject scales for each row. */
 static void *stand_in(const tn_run *run, int32_t operand)
 {
     static _Alignas(2 * TN_OP_ALIGNMENT_MAX) char place[2 * TN_OP_ALIGNMENT_MAX];
     return place + run->op->operand[operand].alignment;
 }
 
-/* Bias and scales, where the op has them, are where `at` says. */
+/* Sets the pointers to bias and scales, if the op has them, to the addresses that `at` returns. */
 static lt_status point(const tn_run *run, const lt_ready *plan, lt_desc desc,
                        void *(*at)(const tn_run *run, int32_t operand))
 {
@@ -191,7 +192,7 @@ void lt_plan_release(const tn_run *run, void *any)
     run->host->release(run->host->self, plan);
 }
 
-/* More than there is anywhere is refused as such. */
+/* Clamps to 2^62, which is always rejected as too much memory. */
 static uint64_t sums_bytes(const tn_op *op)
 {
     const double bytes = lt_sums_bytes(op), most = (double)((uint64_t)1 << 62);
@@ -209,7 +210,7 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
     return cuda_blas_room(query, &memory);
 }
 
-/* What follows is a launch, and reads and writes as much as two outs of the sums' type are. */
+/* The epilogue costs one launch, and reads and writes twice the size of out in the sums' dtype. */
 double lt_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCH = 4 };
@@ -221,7 +222,7 @@ double lt_cost(const tn_kernel_row *row, const tn_query *query)
                                      : 0;
 }
 
-/* How the library is told of the op. */
+/* Fills in the plan's description of the op for the library. */
 static tn_status describe(const tn_run *run, lt_ready *plan, tn_error *err)
 {
     const uint64_t usable = cuda_blas_room_usable(run->workspace_bytes);
@@ -255,7 +256,7 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     if (!status)
         status = cuda_enter(run->platform, run->device, &scope, err);
     if (!status) {
-        cuda_relax(&scope); /* code may be loaded, which a capture elsewhere may not see */
+        cuda_relax(&scope); /* code may be loaded, which must not disturb a capture elsewhere */
         status = make(&told, &scope, plan, err);
         cuda_leave(&scope);
     }
@@ -264,11 +265,11 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
         return status;
     }
     *out = plan;
-    *out_bytes = sizeof *plan + 1024; /* and what the library keeps of it, about */
+    *out_bytes = sizeof *plan + 1024; /* plus about what the library keeps */
     return TN_OK;
 }
 
-/* Where the library's product goes. */
+/* Returns the destination of the library's product. */
 static void *sums_at(const tn_run *run)
 {
     const lt_ready *plan = run->plan;

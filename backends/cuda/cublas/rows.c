@@ -1,12 +1,13 @@
-/* What cuBLASLt is asked to compute: rows for each kind of numbers, as each has a speed and a rounding of its
- * own. The three figures are of an H200, where a call takes the processor 7 to 12 us and the device 2 to begin; those of
- * a later answer only put it behind the one before. */
+/* The cuBLASLt rows, one set per numeric variant, because each has its own speed and rounding. The figures are
+ * those of an H200, where a call takes 7 to 12 us on the processor and 2 us until it starts on the device; the
+ * figures of a later answer only rank it after the one before. */
 #include "admit.h"
 #include "matmul.h"
 
 enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
 
-/* What follows a product takes 32 bytes of sums at once; the library's heuristics distinguish less. */
+/* Our epilogue kernel reads 32 bytes of sums at once; the library's heuristics distinguish smaller
+ * alignments only. */
 enum { LT_ALIGNMENT = 32 };
 
 #define WAY(nth, number, word, flops, ...)                 \
@@ -31,7 +32,7 @@ enum { LT_ALIGNMENT = 32 };
         }                                                  \
     }
 
-/*  Kind, word of its name, operations, the rest. */
+/*  Variant, part of its name, operations per us, other fields. */
 #define ROWS(kind, word, flops, ...)                \
     const lt_row cuda_lt_##kind##_rows[LT_WAYS] = { \
         WAY(0, "", word, flops, __VA_ARGS__),       \
@@ -46,26 +47,26 @@ ROWS(tf32, ".tf32", 4e8, .dtypes = cuda_blas_f32,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_F32_TF32,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS, .admit = cuda_blas_admit);
 
-/* Of 16 bits, a bias or beta c may be added to a product that is rounded already (seen with 13.1). */
+/* With 16-bit outputs, a bias or beta c may be added to an already rounded product (seen with 13.1). */
 ROWS(half, ".half", 7.5e8, .dtypes = cuda_blas_half,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
-/* Parts of a sum may be put together in out's dtype. */
+/* Partial sums may be combined in out's dtype. */
 ROWS(half_reduced, ".half-reduced", 7.6e8, .dtypes = cuda_blas_half,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
                  TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
-/* A sum has no parts: one block makes it. */
+/* Sums are not split: one block computes each. */
 ROWS(half_whole, ".half-whole", 7.4e8, .dtypes = cuda_blas_half,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_ROUNDS_PRODUCT,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
      .admit = cuda_blas_admit);
 
-/* Without alpha and beta, which it would have in f16. */
+/* Without alpha and beta, which would be in f16. */
 ROWS(f16_sums, ".f16-sums", 7.7e8, .dtypes = cuda_blas_f16,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_F16_SUMS,
      .honours = BLAS_SHAPES | AFTER_SUMS | TN_MATMUL_USES_ACC, .admit = cuda_blas_admit);
@@ -74,7 +75,7 @@ ROWS(int8, ".int8", 1.3e9, .dtypes = cuda_blas_i8,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT | TN_NUM_CROSS_DEVICE,
      .honours = BLAS_SHAPES, .admit = cuda_blas_admit_int8);
 
-/* The device sums 8-bit floats in fewer bits than those of f32. */
+/* The device accumulates 8-bit floats with less precision than f32. */
 ROWS(f8, ".f8", 1.4e9, .dtypes = cuda_blas_f8,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
                  TN_NUM_ROUNDS_PRODUCT,

@@ -15,8 +15,8 @@ static bool lies_by_rows(const tn_layout *layout)
            (layout->shape[r] > 1 && layout->stride[r] != 1);
 }
 
-/* The batch's dimensions from `first` on as one, in place of which `stride` leads from matrix to matrix; false where
- * they do not follow one another. */
+/* Merges the batch dimensions from `first` on into one with the stride `*stride` between matrices; returns false if
+ * that is not possible. */
 static bool join_batch(const tn_layout *layout, int32_t first, int32_t batch_rank, int64_t *stride)
 {
     int64_t count = 1;
@@ -52,7 +52,8 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
     return TN_OK;
 }
 
-/* How many of the batch's dimensions have to be left out for the others to have one stride, in every operand. */
+/* Returns how many leading batch dimensions must be excluded so that the others have a single stride in every
+ * operand. */
 static int32_t count_outer(const tn_op *op)
 {
     const int32_t rank = op->as.matmul.batch_rank;
@@ -78,7 +79,7 @@ bool lt_place_next(const tn_op *op, const lt_shape *shape, lt_place *io)
     return d >= 0;
 }
 
-/* Matrices of A that one B serves, one behind the other, are one matrix of more rows. */
+/* Consecutive matrices of A that share one B are merged into one matrix with more rows. */
 static void join_rows(const tn_op *op, lt_shape *shape)
 {
     lt_matrix *a = &shape->matrix[TN_MATMUL_A], *out = &shape->matrix[TN_MATMUL_OUT];
@@ -92,12 +93,12 @@ static void join_rows(const tn_op *op, lt_shape *shape)
     shape->batch = 1;
 }
 
-/* One number for each column of out, the same for all matrices. */
+/* Accepts one number for each column of out, the same for all matrices. */
 static tn_status admit_bias(const tn_op *op, const lt_shape *shape, tn_refusal *why)
 {
     const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
     bool sound = shape->out_by_rows && bias->dtype == op->operand[TN_MATMUL_OUT].dtype;
-    if (!bias->dtype || lt_is_empty(op)) /* which lies by neither */
+    if (!bias->dtype || lt_is_empty(op)) /* an empty out has no order */
         return TN_OK;
     for (int32_t d = 0; d < bias->rank - 1; d++)
         sound = sound && (bias->shape[d] == 1 || bias->stride[d] == 0);
