@@ -9,22 +9,21 @@
 
 #include <math.h>
 
-/* Workspace begins at a multiple of this, and so does each part of it. */
+/* Workspace is aligned to this, and so is each part of it. */
 enum { TOGETHER = 256 };
 
-/* Bytes that a run has for itself, before what is cuDNN's. */
+/* Bytes of workspace for Tenon's own use, before cuDNN's part. */
 typedef struct dnn_own {
-    uint64_t
-        table; /* of queries, one number for each sequence; of what is packed, tables, each of */
-    uint64_t each;  /* so many bytes                     */
+    uint64_t table; /* the queries of each sequence, or the tables of packed sequences */
+    uint64_t each;  /* size of one of those tables */
     uint64_t sums;  /* one number for each row of scores */
-    uint64_t parts; /* of the gradient of queries        */
-    uint64_t bias;  /* of what a mask of bool becomes    */
-    uint64_t least; /* of LSE without -infinity          */
-    uint64_t kept;  /* of the mask of dropout            */
+    uint64_t parts; /* partial gradients of queries */
+    uint64_t bias;  /* the additive mask made from a boolean one */
+    uint64_t least; /* LSE without -infinity */
+    uint64_t kept;  /* the dropout mask */
 } dnn_own;
 
-/* A plan, and where what it is given comes from. */
+/* A cuDNN plan, and the sources of its tensors' data. */
 typedef struct dnn_step {
     dnn_desc plan;
     int32_t slots;
@@ -33,18 +32,18 @@ typedef struct dnn_step {
 
 typedef struct dnn_made {
     dnn_own own;
-    bool clears;        /* the parts begin as zero */
-    cuda_kernel *keeps; /* writes the mask of dropout, or NULL */
-    cuda_kernel *ends;  /* writes what becomes of sequences without keys, or NULL */
+    bool clears;        /* the partial gradients must be zeroed before */
+    cuda_kernel *keeps; /* writes the dropout mask, or NULL */
+    cuda_kernel *ends;  /* writes the results of sequences without keys, or NULL */
     int32_t steps;
-    dnn_step step[DNN_TABLES_MOST +
-                  1]; /* tables of packed sequences, or what masks need; then all the rest */
+    dnn_step
+        step[DNN_TABLES_MOST + 1]; /* tables or preparation of masks, then the attention itself */
 } dnn_made;
 
 typedef struct dnn_ready {
     dnn_made made;
-    mtx_t lock; /* a plan is executed by one thread at a time */
-    bool locks; /* it was made */
+    mtx_t lock; /* a plan must be executed by one thread at a time */
+    bool locks; /* `lock` was initialised */
 } dnn_ready;
 
 static double round_up(double bytes)
@@ -52,18 +51,18 @@ static double round_up(double bytes)
     return ceil(bytes / TOGETHER) * TOGETHER;
 }
 
-/* Whether gradients of queries are summed where they are, the same in every run. */
+/* Returns whether gradients of queries are summed in place, so that every run gives the same bits. */
 static bool sums_together(const tn_kernel_row *row)
 {
     return row->numerics & TN_NUM_RUN_TO_RUN;
 }
 
-/* As f64, which no size of an op overflows. */
+/* Sizes in bytes, as double, which no size of an op overflows. */
 typedef struct need {
     double table, each, sums, parts, bias, least, kept, theirs;
 } need;
 
-/* Where there are few queries, keys are split, and each part has a result of f32 with two numbers for every row. */
+/* With few queries, cuDNN splits the keys; each part has an f32 result and two numbers per row. */
 static double forward_need(const tn_attention_op *at)
 {
     enum { PARTS_MOST = 32, FEW = 64 };
@@ -74,8 +73,8 @@ static double forward_need(const tn_attention_op *at)
     return parts < most ? parts : most;
 }
 
-/* Gradients of keys and values for each head where heads share them; and where gradients of queries are summed
- * in their place, all slopes in 16 bits, of lengths that are multiples of 128. */
+/* If heads share keys, gradients of keys and values for each head; and if gradients of queries are summed in
+ * place, all gradients of scores in 16 bits, with lengths rounded up to multiples of 128. */
 static double backward_need(const tn_kernel_row *row, const tn_attention_op *at)
 {
     enum { TILE = 128 };
@@ -109,7 +108,7 @@ static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
         out->parts = round_up(rows * (double)at->size * sizeof(float));
 }
 
-/* More than there is anywhere is refused as such. */
+/* Clamps to 2^62, which is always rejected as too much memory. */
 static uint64_t bytes_of(double bytes)
 {
     const double most = (double)((uint64_t)1 << 62);
@@ -123,7 +122,7 @@ uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query)
     return bytes_of(TOGETHER + n.table + n.sums + n.parts + n.bias + n.least + n.kept + n.theirs);
 }
 
-/* Makes the plan of all that was added to a graph, which ends with it. */
+/* Makes the plan of everything that was added to a graph, and ends the graph. */
 static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made *to, tn_error *err)
 {
     dnn_step *step = &to->step[to->steps];
@@ -135,7 +134,7 @@ static tn_status make_step(dnn_graph *graph, const dnn_target *target, dnn_made 
     return status;
 }
 
-/* What the rest reads. */
+/* Makes the steps that prepare the inputs of the last one. */
 static tn_status make_first(const tn_op *op, const cuda_dnn *dnn, const dnn_target *target,
                             dnn_made *to, tn_error *err)
 {
@@ -186,7 +185,7 @@ static void end_made(const tn_run *run, dnn_made *made)
 
 static tn_status make(const tn_run *run, const cuda_scope *scope, dnn_made *out, tn_error *err)
 {
-    enum { PARTS_ANY = 90600 }; /* from here on it clears the parts of gradients itself */
+    enum { PARTS_ANY = 90600 }; /* from this version on cuDNN zeroes these parts itself */
     cuda_dnn *dnn = run->library;
     dnn_target target = {.repeats = sums_together(run->row)};
     need n;
@@ -224,7 +223,7 @@ void dnn_plan_release(const tn_run *run, void *any)
 
 tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    enum { COMPILED = 256 << 10 }; /* what cuDNN keeps of it, about */
+    enum { COMPILED = 256 << 10 }; /* approximate memory that cuDNN keeps */
     cuda_scope scope;
     dnn_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(dnn_ready));
     if (!plan)
@@ -235,7 +234,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
         plan->locks ? cuda_enter(run->platform, run->device, &scope, err)
                     : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a lock");
     if (!status) {
-        cuda_relax(&scope); /* compiled code is loaded, which a capture elsewhere may not see */
+        cuda_relax(&scope); /* code is loaded, which must not disturb a capture elsewhere */
         status = make(run, &scope, &plan->made, err);
         cuda_leave(&scope);
     }
@@ -248,13 +247,13 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
     return TN_OK;
 }
 
-/* What one run has of its own. */
+/* The state of one run. */
 typedef struct launch {
     const cuda_dnn *dnn;
     dnn_made *made;
     float scale, cap, gain;
     char *table, *sums, *parts, *bias, *least, *kept;
-    char *workspace; /* cuDNN's */
+    char *workspace; /* cuDNN's part */
 } launch;
 
 static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
@@ -333,7 +332,7 @@ static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, 
     return status;
 }
 
-/* What has to be in memory before. */
+/* Writes what must be in memory before the steps run. */
 static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *l, tn_error *err)
 {
     const tn_attention_op *at = &run->op->as.attention;

@@ -1,10 +1,11 @@
-/* Attention by cuDNN: a plan of Tenon's keeps one of cuDNN's, which is compiled for its very shape. */
+/* Attention by cuDNN: a plan of Tenon's contains cuDNN plans, which are compiled for one exact shape. */
 #ifndef CUDA_CUDNN_ATTENTION_H
 #define CUDA_CUDNN_ATTENTION_H
 
 #include "tenon/module/kernel.h"
 
-/* Memory that a plan may ask for: tables, parts of results where there are few queries, and of gradients. */
+/* Returns the workspace that a plan may request: tables, partial results if there are few queries, and
+ * partial gradients. */
 uint64_t dnn_workspace(const tn_kernel_row *row, const tn_query *query);
 
 tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);

@@ -11,18 +11,18 @@ int64_t dnn_bias_elements(const tn_op *op)
     int64_t count = 1;
     if (mask->dtype != TN_BOOL)
         return 0;
-    for (int32_t d = 0; d < DNN_RANK; d++) { /* its bytes lie in memory, and so can be counted */
+    for (int32_t d = 0; d < DNN_RANK; d++) { /* the mask is in memory, so this cannot overflow */
         if (mask->stride[d] != 0)
             count *= mask->shape[d];
     }
     return count;
 }
 
-/* What cuDNN's kernels are launched for: 9.19 could not launch 4194304 = 65536 * 64 elements in one line. */
+/* Launch limits of cuDNN's kernels: 9.19 could not launch 4194304 = 65536 * 64 elements in one line. */
 enum { LINE_MOST = 65535 * 32, LINES_MOST = 65535 };
 
-/* How elements that lie together are laid: in one line where that can be launched, else in lines of whole rows. False
- * when neither can be. */
+/* Arranges contiguous elements in one line if that can be launched, else in lines of whole rows. Returns false if
+ * neither is possible. */
 static bool lay(int64_t count, int64_t row, int64_t *out_line, int64_t *out_lines)
 {
     int64_t line = count <= LINE_MOST ? count : row, lines = count <= LINE_MOST ? 1 : count / row;
@@ -35,7 +35,7 @@ static bool lay(int64_t count, int64_t row, int64_t *out_line, int64_t *out_line
     return line <= LINE_MOST && lines <= LINES_MOST;
 }
 
-/* Elements of a dtype, however many dimensions they have. */
+/* A layout of contiguous elements of a dtype, regardless of their dimensions. */
 static dnn_layout line_of(int32_t type, int64_t count, int64_t row)
 {
     int64_t line, lines;
@@ -89,7 +89,7 @@ dnn_desc dnn_bias(dnn_graph *graph, const tn_op *op)
     return dnn_tensor(graph, &layout, DNN_FROM_BIAS);
 }
 
-/* Of rows, whose LSE is raised to the least number before. */
+/* Checks the number of rows for dnn_add_least, which clamps the LSE of each row. */
 static tn_status admit_least(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;

@@ -1,8 +1,9 @@
-/* What is used of cuDNN: numbers and functions, as lists that a test reads with the vendor's types too. */
+/* The parts of cuDNN that are used: constants and functions, as lists that a test also reads with the
+ * vendor's types. */
 #ifndef CUDA_CUDNN_DNN_LIST_H
 #define CUDA_CUDNN_DNN_LIST_H
 
-/*  Our name, the vendor's, its number; checked against the vendor's header where that is installed. */
+/*  Our name, the vendor's name, its value; checked against the vendor's header where that is installed. */
 #define DNN_NUMBER_LIST(X)                                                              \
     X(DNN_SUCCESS, CUDNN_STATUS_SUCCESS, 0)                                             \
     X(DNN_NOT_INITIALIZED, CUDNN_STATUS_NOT_INITIALIZED, 1001)                          \
@@ -125,7 +126,7 @@
     X(DNN_OP_RESHAPE_Y, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                       \
     X(DNN_DEVICE_TEXT, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)
 
-/*  Field, name, result, parameters. */
+/*  Field, symbol name, result, parameters. */
 #define DNN_CALL_LIST(X)                                                                           \
     X(version, cudnnGetVersion, size_t, (void))                                                    \
     X(runtime_version, cudnnGetCudartVersion, size_t, (void))                                      \
@@ -142,7 +143,7 @@
        void *out))                                                                                 \
     X(execute, cudnnBackendExecute, dnn_status, (dnn_handle handle, dnn_desc plan, dnn_desc pack))
 
-/*  What 8.x does not have: the table's field is NULL without it. */
+/*  Functions that 8.x lacks: the table's field is NULL then. */
 #define DNN_LATER_CALL_LIST(X)                                 \
     X(check_parts, cudnnGraphVersionCheck, dnn_status, (void)) \
     X(last_error, cudnnGetLastErrorString, void, (char *message, size_t max_size))

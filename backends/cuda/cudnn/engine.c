@@ -2,30 +2,31 @@
 
 enum { CONFIGS_MOST = 16, NOTES_MOST = 32 };
 
-/* A choice among ways that heuristics name. */
+/* The state of choosing among the configurations that the heuristics return. */
 typedef struct choice {
     dnn_graph *graph;
     const dnn_target *target;
     dnn_desc config[CONFIGS_MOST];
     int64_t count;
-    tn_error said; /* of the last one that was not taken */
+    tn_error said; /* error of the last rejected one */
 } choice;
 
-/* Why there is no plan, while what the library said of it is still there. */
+/* Records why there is no plan, while the library's message is still available. */
 static tn_status tell(choice *c)
 {
     dnn_graph *graph = c->graph;
     return dnn_check_plan(graph->dnn, graph->code, graph->call, &c->said);
 }
 
-/* A step of its own: what failed before it is forgotten. */
+/* Starts a new step: forgets the previous failure. */
 static void begin_step(choice *c)
 {
     c->graph->code = DNN_SUCCESS;
     c->graph->call = "";
 }
 
-/* No engine is no failure: of the first ones that were asked for, the library has words all the same. */
+/* An empty result is not a failure, but the library may have a message about the engines it considered
+ * first. */
 static void tell_none(choice *c)
 {
     char words[256];
@@ -60,7 +61,7 @@ static void ask_heuristics(choice *c, dnn_desc graph, int32_t mode)
         tell_none(c);
 }
 
-/* Whether an engine says of itself that results differ from run to run. */
+/* Returns whether an engine declares that its results differ from run to run. */
 static bool differs(choice *c, dnn_desc config)
 {
     dnn_graph *g = c->graph;
@@ -77,7 +78,7 @@ static bool differs(choice *c, dnn_desc config)
     return found;
 }
 
-/* The plan of one way; NULL, with why in `said`, for one that does not serve. */
+/* Returns the plan of one configuration; NULL if it is not usable, with the reason in `said`. */
 static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
 {
     dnn_graph *g = c->graph;

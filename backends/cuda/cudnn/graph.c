@@ -59,7 +59,7 @@ void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what)
         fail(graph, graph->dnn->finalize(desc), what);
 }
 
-/* What all tensors have; they are finished by who asks for one. */
+/* Sets the attributes that all tensors have; the caller must finish the tensor. */
 static dnn_desc begin_tensor(dnn_graph *graph, const dnn_layout *layout, int64_t *out_id)
 {
     enum { ALIGNMENT = 16 };

@@ -1,31 +1,31 @@
-/* Graphs of cuDNN's operations in the making: descriptors of tensors and of what is done with them. The first
- * failure is kept, and all that follows it does nothing. */
+/* Builds graphs of cuDNN operations: descriptors of tensors and operations. The first failure is kept, and
+ * all later calls do nothing. */
 #ifndef CUDA_CUDNN_GRAPH_H
 #define CUDA_CUDNN_GRAPH_H
 
 #include "dnn.h"
 #include "shape.h"
 
-/* Where a tensor's data come from when it runs: an operand of the op, or one of these. */
+/* The source of a tensor's data in a run: an operand of the op, or one of these. */
 enum {
     DNN_FROM_SCALE = -1, /* the op's scale, as f32    */
     DNN_FROM_CAP = -2,   /* its softcap, as f32       */
     DNN_FROM_FLOAT = -3, /* the slot's number, as f32 */
     DNN_FROM_WHOLE = -4, /* the slot's number, as i32 */
 
-    /* Memory that the run has for it: */
-    DNN_FROM_TABLE = -5, /* the number of queries, i32 for each sequence, which the run fills in */
+    /* Parts of the run's workspace: */
+    DNN_FROM_TABLE = -5, /* the number of queries, one i32 per sequence, filled in by the run */
     DNN_FROM_SUMS = -6,  /* f32 for each row of scores */
     DNN_FROM_PARTS = -7, /* f32 for each element of Q  */
-    DNN_FROM_BIAS = -8,  /* what a mask of bool becomes */
-    DNN_FROM_LEAST = -9, /* LSE, with the least number for -infinity */
-    DNN_FROM_KEPT = -10, /* 1 for each weight that dropout keeps, and 0 for the others */
+    DNN_FROM_BIAS = -8,  /* the additive mask made from a boolean one */
+    DNN_FROM_LEAST = -9, /* LSE, with the lowest finite number instead of -infinity */
+    DNN_FROM_KEPT = -10, /* 1 for each weight that dropout keeps, 0 for the others */
 
-    DNN_FROM_GAIN = -11, /* 1 / (1 - dropout), what is kept is multiplied by, as f32 */
+    DNN_FROM_GAIN = -11, /* 1 / (1 - dropout), the factor for kept weights, as f32 */
 
-    /* And, each less a number: */
+    /* Bases from which a number is subtracted: */
     DNN_FROM_SECOND = -32, /* the op's operand of that number, from its second i32 on */
-    DNN_FROM_TABLES = -64  /* the table of packed sequences of that number            */
+    DNN_FROM_TABLES = -64  /* the table of packed sequences with that index */
 };
 
 typedef struct dnn_slot {
@@ -41,11 +41,11 @@ enum { DNN_SLOTS_MOST = 24, DNN_OPS_MOST = 64, DNN_DESCS_MOST = 256 };
 
 typedef struct dnn_graph {
     const cuda_dnn *dnn;
-    dnn_status code;  /* the first failure, */
-    const char *call; /* and what failed    */
+    dnn_status code;  /* the first failure */
+    const char *call; /* what failed */
     int64_t next_id;
     int32_t descs, ops, slots;
-    dnn_desc desc[DNN_DESCS_MOST]; /* all that were made, to be destroyed */
+    dnn_desc desc[DNN_DESCS_MOST]; /* all that were created, for destruction */
     dnn_desc op[DNN_OPS_MOST];
     dnn_slot slot[DNN_SLOTS_MOST];
 } dnn_graph;
@@ -59,7 +59,7 @@ typedef struct dnn_layout {
 void dnn_graph_begin(const cuda_dnn *dnn, dnn_graph *out);
 void dnn_graph_end(dnn_graph *graph); /* destroys every descriptor */
 
-/* A descriptor that dnn_graph_end destroys; NULL after a failure. */
+/* Creates a descriptor, which dnn_graph_end destroys; NULL after a failure. */
 dnn_desc dnn_make(dnn_graph *graph, dnn_desc_type type);
 void dnn_put(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_type type, int64_t count,
              const void *of);
@@ -68,41 +68,44 @@ void dnn_put_word(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_
                   int32_t word);
 void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what);
 
-/* A tensor in memory, from where it comes; one that is never in memory; a number that is given with the run. */
+/* dnn_tensor is a tensor in memory with its source, dnn_between (below) a virtual one that is never in memory,
+ * dnn_number a number that is passed with the run. */
 dnn_desc dnn_tensor(dnn_graph *graph, const dnn_layout *layout, int32_t from);
 
-/* A tensor in memory whose batches begin where `places`, a tensor of i32, says in elements; NULL: as strides say. */
+/* A tensor in memory whose batches begin at the offsets in `places`, a tensor of i32, in elements; NULL: at the
+ * strides. */
 dnn_desc dnn_tensor_at(dnn_graph *graph, const dnn_layout *layout, int32_t from, dnn_desc places);
 dnn_desc dnn_between(dnn_graph *graph, const dnn_layout *layout);
 dnn_desc dnn_number(dnn_graph *graph, int32_t from, int32_t type, double number);
 
-/* C = A B. With lengths, m, n and k are tensors of how many rows and columns each matrix has. */
+/* C = A B. With lengths, the tensors m, n and k have the sizes of each matrix. */
 typedef struct dnn_matmul {
     dnn_desc a, b, c, m, n, k;
-    bool padded; /* what is beyond them counts as 0 */
+    bool padded; /* elements beyond these sizes count as 0 */
 } dnn_matmul;
 void dnn_add_matmul(dnn_graph *graph, const dnn_matmul *of);
 
-/* y = mode(x, b, t), computed in `type`; b and t may be NULL. `axis` is of DNN_INDEX. */
+/* y = mode(x, b, t), computed in `type`; b and t may be NULL. `axis` is for DNN_INDEX. */
 typedef struct dnn_each {
     int32_t mode, type, axis;
     dnn_desc y, x, b, t;
 } dnn_each;
 void dnn_add_each(dnn_graph *graph, const dnn_each *of);
 
-/* y = x reduced over the dimensions that y has fewer of, in f32. */
+/* y = x reduced in f32 over the dimensions in which y is smaller. */
 void dnn_add_reduction(dnn_graph *graph, int32_t mode, dnn_desc x, dnn_desc y);
 
-/* y is x, described otherwise. */
+/* y is a view of x with another shape and strides. */
 void dnn_add_reshape(dnn_graph *graph, dnn_desc x, dnn_desc y);
 
-/* y is what lies in pages of `from`, as a table says for each sequence, as if it lay together. */
+/* y is the contiguous form of the pages in `from`; `table` lists the pages of each sequence. */
 typedef struct dnn_paged {
     dnn_desc y, from, lengths, table;
 } dnn_paged;
 void dnn_add_paged(dnn_graph *graph, const dnn_paged *of);
 
-/* The graph of all operations so far, on the handle's device, or on one that is told of elsewhere: NULL. */
+/* Makes the graph of all operations so far, for the handle's device; `handle` is NULL if a device is
+ * described elsewhere. */
 dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle);
 
 #endif

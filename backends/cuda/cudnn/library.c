@@ -11,13 +11,13 @@ static const tn_symbol symbols[] = {
 };
 enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
-/* Its descriptors are in a part of their own since 9. libcudnn.so.9 only leads to its parts, and ends the
- * process when it does not find one. */
+/* Since version 9, the descriptor functions are in a separate library. libcudnn.so.9 only loads such
+ * libraries on demand, and terminates the process if it does not find one. */
 static const char files[] = "libcudnn_graph.so.9|libcudnn.so.8";
 static const char kin[] =
     "libcudnn.so.9|libcudnn_ops.so.9|libcudnn_cnn.so.9|libcudnn_adv.so.9|libcudnn_heuristic.so.9";
 static const cuda_sought sought = {"libcudnn_graph.so.9", "cudnn", kin, false};
-/* To tell that it is too old. */
+/* Used to report that it is too old. */
 static const cuda_sought early = {"libcudnn.so.8", "cudnn", NULL, false};
 
 static void write_version(size_t number, char *out, size_t size)
@@ -26,7 +26,7 @@ static void write_version(size_t number, char *out, size_t size)
     snprintf(out, size, "%lu.%lu.%lu", n / of, n % of / 100, n % 100);
 }
 
-/* A library that begins to be used: of a version that serves, and all of one version. */
+/* Checks a library when it is opened: its version must be supported, and all its parts of the same version. */
 static tn_status check_open(const cuda_dnn *self, tn_error *err)
 {
     const size_t version = self->version();
@@ -43,7 +43,7 @@ static tn_status check_open(const cuda_dnn *self, tn_error *err)
     return TN_OK;
 }
 
-/* Whether it is here but for the part that is used. */
+/* Checks whether cuDNN is installed without the library that is needed. */
 static tn_status tell_missing(const tn_host *host, tn_error *err)
 {
     static const cuda_sought whole = {"libcudnn.so.9", "cudnn", NULL, false};
@@ -104,7 +104,7 @@ const tn_library_row cuda_dnn_row = {
     .look = look,
 };
 
-/* Of many lines, each of one of its engines or of one of their steps, the first has the cause: "Warning: ...;
+/* The library's message has many lines, one for each engine or step; the first has the cause: "Warning: ...;
  * Reason: WORDS at: EXPRESSION". */
 void dnn_said(const cuda_dnn *self, char *out, size_t size)
 {
@@ -170,7 +170,7 @@ tn_status dnn_check_plan(const cuda_dnn *self, dnn_status code, const char *call
     return fail_not_taken(code, call, said, err);
 }
 
-/* Two majors of CUDA: what was made for a later one than the driver's does not start on it. */
+/* A library for a later CUDA major version than the driver's does not start. */
 static tn_status check_majors(const cuda_dnn *self, const cuda *platform, tn_error *err)
 {
     enum { MAJOR = 1000 };
@@ -197,7 +197,7 @@ static tn_status make_handle(const cuda_dnn *self, const cuda_scope *scope, dnn_
     made->handle = NULL;
     made->life = atomic_load_explicit(&scope->device->life, memory_order_acquire);
     cuda_scope aside = {.self = scope->self, .device = scope->device};
-    cuda_relax(&aside); /* it allocates, which a capture that the call is part of may not see */
+    cuda_relax(&aside); /* it allocates, which a capture that includes this call must not see */
     status = dnn_check(self, self->create(&made->handle), "cudnnCreate", err);
     cuda_leave(&aside);
     status = cuda_blame(scope, status, "cudnnCreate", err);
@@ -218,7 +218,7 @@ tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_lease **o
             *out = found;
             return TN_OK;
         }
-        if (found) /* its context was reset, and it went with that */
+        if (found) /* destroyed when its context was reset */
             host->release(host->self, found);
     }
     return make_handle(self, scope, out, err);

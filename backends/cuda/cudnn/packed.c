@@ -12,7 +12,7 @@ bool dnn_is_packed(const tn_op *op, int32_t operand, int32_t *out_starts)
     return true;
 }
 
-/* From one row of an operand to the next. */
+/* Returns the elements from one row of an operand to the next. */
 static int64_t row_of(const tn_op *op, int32_t operand)
 {
     return op->operand[operand].stride[DNN_LENGTH];
@@ -26,7 +26,7 @@ static int32_t find(const dnn_tables *in, int32_t starts, int64_t row)
     return i;
 }
 
-/* Once, however many operands it serves. */
+/* Adds a table unless it exists already: several operands can share one. */
 static void add(dnn_tables *to, int32_t starts, int64_t row)
 {
     const int32_t at = find(to, starts, row);
@@ -47,7 +47,7 @@ void dnn_tables_of(const tn_op *op, dnn_tables *out)
     }
 }
 
-/* A table of i32, with how many entries. */
+/* A table of `count` i32 entries. */
 static dnn_desc add_entries(dnn_graph *graph, int64_t count, int32_t from)
 {
     const dnn_layout entries = {.type = DNN_I32,
@@ -71,7 +71,7 @@ dnn_desc dnn_places_of(dnn_graph *graph, const tn_op *op, int32_t operand)
     int32_t starts;
     if (!dnn_is_packed(op, operand, &starts))
         return NULL;
-    if (operand == TN_ATTENTION_LSE) /* its rows are elements */
+    if (operand == TN_ATTENTION_LSE) /* its rows are single elements */
         return add_entries(graph, op->as.attention.batch + 1, starts);
     return dnn_tensor_of_table(graph, op, starts, row_of(op, operand));
 }

@@ -1,5 +1,5 @@
-/* What cuDNN's attention takes: what its documentation and its own front end say of each version. What else it
- * refuses, it says when a plan is made. The three figures are of an H200. */
+/* The conditions of cuDNN's attention, from its documentation and its own front end, for each version. Other
+ * problems are rejected when a plan is made. The figures are those of an H200. */
 #include "../kernels/attention.h"
 #include "../kernels/layout.h"
 #include "attention.h"
@@ -9,13 +9,14 @@
 
 static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
 
-/* The last of an op's operands that have numbers. */
+/* Returns the last of an op's operands that contain numbers. */
 static int32_t last_of(const tn_op *op)
 {
     return op->kind == TN_OP_ATTENTION ? TN_ATTENTION_MASK : TN_ATTENTION_DV;
 }
 
-/* Whether the library is known to be of an earlier version; one that is not known is taken as the newest. */
+/* Returns whether the library is known to be earlier than `version`; an unknown version counts as the
+ * newest. */
 static bool is_before(const tn_query *query, int64_t version)
 {
     return query->library_version >= 0 && query->library_version < version;
@@ -60,7 +61,7 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
                : tn_refuse(why, TN_REFUSE_DTYPE, "mask", dtype, mask);
 }
 
-/* The greatest head, by device and version. */
+/* Returns the maximum head size for a device and version. */
 static int64_t size_most(const tn_query *query)
 {
     enum { ALL_256 = 91000, BLACKWELL_256 = 90900 };
@@ -94,7 +95,7 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
                              at->batch > at->heads ? at->batch : at->heads, "split it");
 }
 
-/* Rows of an operand lie 16 bytes or a multiple apart, and elements of a row together. */
+/* Rows of an operand must be a multiple of 16 bytes apart, and the elements of a row contiguous. */
 static tn_status admit_operand(const tn_op *op, int32_t operand, tn_refusal *why)
 {
     enum { ALIGNMENT = 16, TOGETHER = 8, ROOM = 32 };
@@ -118,7 +119,7 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, tn_refusal *why
     return TN_OK;
 }
 
-/* Its statistics are dense, and so is the table of lengths. */
+/* LSE must be dense, and so must the table of lengths. */
 static tn_status admit_tables(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = &op->as.attention;
@@ -126,7 +127,7 @@ static tn_status admit_tables(const tn_op *op, tn_refusal *why)
     static const tn_layout none = {.dtype = TN_DTYPE_NONE};
     const tn_layout *lengths =
         op->kind == TN_OP_ATTENTION ? &op->operand[TN_ATTENTION_LENGTHS] : &none;
-    const int64_t rows = lse->dtype ? lse->shape[2] : 0; /* of all that are packed */
+    const int64_t rows = lse->dtype ? lse->shape[2] : 0; /* including all packed sequences */
     enum { ALIGNMENT = 16 };
     if (lse->dtype && lse->alignment < ALIGNMENT)
         return tn_refuse(why, TN_REFUSE_ALIGNMENT, "lse", ALIGNMENT, lse->alignment);
@@ -154,7 +155,7 @@ static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
     return status ? status : admit_tables(op, why);
 }
 
-/* Bounds on the keys that a query sees, as versions came to have them. */
+/* Checks the bounds on the keys that a query sees, which depend on the version. */
 static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 64, BOTTOM_ANY = 90600, WINDOW_ANY = 91002, BLIND = 91000 };
@@ -186,7 +187,7 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
     return TN_OK;
 }
 
-/* pytorch/pytorch issues 193893 and 194927: a single query gives wrong numbers there. */
+/* pytorch/pytorch issues 193893 and 194927: these versions give wrong results for a single query. */
 static tn_status admit_decode(const tn_query *query, tn_refusal *why)
 {
     enum { FROM = 91900, RIGHT = 92401, AGAIN = 92500, TO = 92501 };
@@ -200,7 +201,7 @@ static tn_status admit_decode(const tn_query *query, tn_refusal *why)
                                 "and 11.x");
 }
 
-/* One score more for each head, which came with 9.13. */
+/* Attention sinks, one additional score per head: supported since 9.13. */
 static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
 {
     enum { FIRST = 91300, ALIGNMENT = 16 };
@@ -230,7 +231,8 @@ static int64_t power_above(int64_t x)
     return power;
 }
 
-/* Keys in pages, which always have lengths, and so what those need. NVIDIA/TransformerEngine pull request 2121. */
+/* Paged keys always have lengths, so the conditions of those apply, too. NVIDIA/TransformerEngine pull request
+ * 2121. */
 static tn_status admit_pages(const tn_query *query, tn_refusal *why)
 {
     enum { ADA = 89, ON_ADA = 91300 };
@@ -249,7 +251,7 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
                              "pages of a sequence lie together");
 }
 
-/* NVIDIA/TransformerEngine, what it has fused attention for. */
+/* From the conditions of fused attention in NVIDIA/TransformerEngine. */
 static tn_status admit_packed(const tn_query *query, tn_refusal *why)
 {
     enum { LEAST = 90 };
@@ -261,8 +263,8 @@ static tn_status admit_packed(const tn_query *query, tn_refusal *why)
     return dnn_packed_admit(query->op, why);
 }
 
-/* PyTorch has no dropout through versions after 9.11.0 and before 9.14, nor for a single query. Where it is admitted,
- * `why` has a note of its memory. */
+/* PyTorch disables dropout for versions after 9.11.0 and before 9.14, and for a single query. If dropout is
+ * admitted, `why` has a note about its memory. */
 static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
 {
     enum { LOST = 91100, FOUND = 91400 };
@@ -310,8 +312,8 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return status ? status : admit_dropout(query, why);
 }
 
-/* 9.19 on an H200 gave right gradients with a mask of every sequence, head, query and key, and wrong ones with a mask
- * of keys alone and grouped heads. What lies between was not tried. */
+/* cuDNN 9.19 on an H200 gave correct gradients with a mask over every sequence, head, query and key, and wrong ones
+ * with a mask over keys only and grouped heads. Other combinations were not tested. */
 static tn_status admit_gradient_mask(const tn_op *op, tn_refusal *why)
 {
     const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
@@ -327,20 +329,20 @@ static tn_status admit_gradient_mask(const tn_op *op, tn_refusal *why)
                              "gradients with a mask need as many key heads as heads");
 }
 
-/* Whether no query sees what lies behind the last key. */
+/* Returns whether the bounds let no query see beyond the last key. */
 static bool is_hidden_behind(const tn_attention_op *at, const dnn_shape *shape)
 {
     const int64_t corner = shape->bottom ? at->keys - at->queries : 0;
     return shape->right && corner + at->queries - 1 + shape->right_by <= at->keys - 1;
 }
 
-/* Sizes above 128 that PyTorch has gradients for. */
+/* Head sizes above 128 for which PyTorch uses the gradients. */
 static bool is_pair(int64_t size, int64_t value_size)
 {
     return (size == 256 && value_size == 256) || (size == 192 && value_size == 128);
 }
 
-/* By pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
+/* From pytorch/pytorch issue 196678, NVIDIA/cudnn-frontend issue 1072 and its notes on 9.15.1. */
 static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 128, ODD_KEYS = 91501, FINITE = 92600, LATE_BOTH = 91800 };
@@ -375,9 +377,10 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     return TN_OK;
 }
 
-/* Of few queries over all keys that are there, as a step of decoding is: the next one has a key more, and so needs
- * another plan, which takes half a second to compile. What that adds to each call is shared by as many as there may be of
- * one number of keys. Who has lengths, or pages, has one plan for all steps. */
+/* Applies to few queries over all existing keys, as in a decoding step: the next step has one more key and needs
+ * another plan, which takes half a second to compile. That time is divided among SHARED_BY calls, an estimate of
+ * those with the same number of keys. An op with lengths or pages has one plan for all steps. Otherwise returns 0:
+ * the row's figures apply. */
 static double cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { FEW = 16, SHARED_BY = 100 };
@@ -392,7 +395,7 @@ static double cost(const tn_kernel_row *row, const tn_query *query)
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* Of gradients with dropout those of queries and keys were wrong, by 9.19 on an H200. */
+/* With dropout, gradients of queries and keys were wrong in cuDNN 9.19 on an H200. */
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
@@ -402,7 +405,7 @@ enum {
     PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
 };
 
-/* A plan is compiled for its shape: it has no free dimension. */
+/* A plan is compiled for its exact shape: no dimension is free. */
 #define ROW                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "cudnn", \
     .backend = "cudnn", .version = 2, .dtypes = dtypes, .bytes_per_us = 3.5e6,    \
@@ -421,7 +424,7 @@ const tn_kernel_row cuda_dnn_attention_row = {
     ROW,
 };
 
-/* Parts of the gradient of queries are added as they come. */
+/* Partial gradients of queries are added in any order. */
 const tn_kernel_row cuda_dnn_gradient_row = {
     .name = "cuda.attention-backward.cudnn",
     .op = TN_OP_ATTENTION_BACKWARD,

@@ -12,14 +12,15 @@ int32_t dnn_type_of(tn_dtype dtype)
     return dtype == TN_F16 ? DNN_F16 : dtype == TN_BF16 ? DNN_BF16 : DNN_F32;
 }
 
-/* What is hidden: before 9.10 softmax is made for the least number that there is. */
+/* Returns the score of hidden keys: before 9.10, softmax expects the lowest finite number instead
+ * of -infinity. */
 static double hidden(const dnn_sdpa *s)
 {
     enum { WITH_INFINITY = 91000 };
     return s->graph->dnn->version() < WITH_INFINITY ? -(double)FLT_MAX : -(double)INFINITY;
 }
 
-/* The last two dimensions change places. */
+/* Swaps the last two dimensions. */
 static void turn(dnn_layout *io)
 {
     const int64_t shape = io->shape[DNN_LENGTH], stride = io->stride[DNN_LENGTH];
@@ -29,7 +30,7 @@ static void turn(dnn_layout *io)
     io->stride[DNN_SIZE] = stride;
 }
 
-/* The one element of a dimension is as far from the next as all that there is. */
+/* A dimension of one element gets the size of the whole tensor as its stride, or 1 if it is the last. */
 void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out)
 {
     const tn_layout *of = &op->operand[operand];
@@ -62,7 +63,7 @@ dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
     return dnn_tensor_at(s->graph, &layout, operand, dnn_places_of(s->graph, s->op, operand));
 }
 
-/* Logarithms of sums, as many as there are queries. */
+/* LSE, one number per query. */
 static dnn_desc add_lse(const dnn_sdpa *s)
 {
     const tn_layout *of = &s->op->operand[TN_ATTENTION_LSE];
@@ -75,7 +76,7 @@ static dnn_desc add_lse(const dnn_sdpa *s)
                          dnn_places_of(s->graph, s->op, TN_ATTENTION_LSE));
 }
 
-/* K or V, as if each sequence's lay together. */
+/* K or V from pages, as if each sequence were contiguous. */
 static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
 {
     const tn_attention_op *at = &s->op->as.attention;
@@ -99,7 +100,7 @@ static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
     return of.y;
 }
 
-/* K or V in memory. */
+/* K or V, from pages or directly. */
 static dnn_desc add_keys(const dnn_sdpa *s, int32_t operand, bool turned)
 {
     return s->op->uses & TN_ATTENTION_USES_PAGES ? add_pages(s, operand, turned)
@@ -134,7 +135,7 @@ dnn_desc dnn_each_to(const dnn_sdpa *s, int32_t mode, dnn_desc y, dnn_desc x, dn
     return y;
 }
 
-/* The places of scores along an axis, i32; `type` is what they are counted in. */
+/* The indices of scores along an axis, as i32, computed in `type`. */
 static dnn_desc index_of(const dnn_sdpa *s, int32_t axis, int32_t type)
 {
     dnn_layout layout = s->scores;
@@ -192,7 +193,7 @@ void dnn_add_scores(dnn_sdpa *s, dnn_desc q, dnn_desc k)
         s->score = dnn_each_score(s, DNN_ADD, DNN_F32, s->score, dnn_bias(s->graph, s->op), NULL);
 }
 
-/* Queries and keys that a sequence does not have. */
+/* Hides queries and keys beyond the end of a sequence. */
 static void add_padding(dnn_sdpa *s)
 {
     dnn_desc i = index_of(s, DNN_LENGTH, DNN_I32), j = index_of(s, DNN_SIZE, DNN_I32);
@@ -201,7 +202,7 @@ static void add_padding(dnn_sdpa *s)
     hide_unless(s, dnn_each_score(s, DNN_AND, DNN_BOOL, row, column, NULL));
 }
 
-/* i + keys - queries + right >= j. */
+/* Key j is visible if i + keys - queries + right >= j. */
 static void add_right(dnn_sdpa *s)
 {
     const tn_attention_op *at = &s->op->as.attention;
@@ -216,7 +217,7 @@ static void add_right(dnn_sdpa *s)
     hide_unless(s, dnn_each_score(s, DNN_GREATER_EQUAL, DNN_BOOL, i, j, NULL));
 }
 
-/* j + left - keys + queries > i. */
+/* Key j is visible if j + left - keys + queries > i. */
 static void add_left(dnn_sdpa *s)
 {
     dnn_desc i = index_of(s, DNN_LENGTH, DNN_F32), j = index_of(s, DNN_SIZE, DNN_F32);
@@ -237,7 +238,7 @@ void dnn_add_bounds(dnn_sdpa *s)
         add_left(s);
 }
 
-/* The greatest score of each row and the sum of all powers; a sink of its head is one more score. */
+/* Returns the exponentials, with the maximum of each row and their sum; a head's sink is one more score. */
 static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_sum)
 {
     dnn_graph *graph = s->graph;
@@ -263,7 +264,7 @@ static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_
     return power;
 }
 
-/* Weights of the op's dtype, less what is dropped; the logarithm of their sum is an output, or stays within. */
+/* Returns the weights in the op's dtype, after dropout; the LSE is an output, or virtual. */
 static dnn_desc add_softmax(const dnn_sdpa *s)
 {
     dnn_graph *graph = s->graph;
@@ -303,7 +304,7 @@ void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out)
                       .rows = {.type = DNN_F32,
                                .shape = {at->batch, at->heads, at->queries, 1},
                                .stride = {all, at->queries, 1, 1}}};
-    (void)dnn_shape_of(op, &out->shape, NULL); /* it was admitted */
+    (void)dnn_shape_of(op, &out->shape, NULL); /* admitted before, so it cannot fail */
     if (op->uses & TN_ATTENTION_USES_DROPOUT) {
         out->kept = dnn_kept(out);
         out->gain = dnn_number(graph, DNN_FROM_GAIN, DNN_F32, 0);

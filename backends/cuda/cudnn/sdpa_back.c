@@ -1,14 +1,14 @@
-/* Gradients: five products, of which those of keys and values are of transposed scores. */
+/* Backward pass: five products; those for keys and values use transposed scores. */
 #include "bias.h"
 #include "sdpa.h"
 
-/* What is on the way, beside what both ways share. */
+/* Intermediate results, in addition to the shared state. */
 typedef struct back {
     dnn_sdpa s;
-    dnn_desc q, k, v, dout; /* K and V turned */
-    dnn_desc sums;          /* of each row: out . dout */
+    dnn_desc q, k, v, dout; /* K and V transposed */
+    dnn_desc sums;          /* dot product of each row: out . dout */
     dnn_desc weights;       /* f32 */
-    dnn_desc slopes;        /* of scores, f32 */
+    dnn_desc slopes;        /* gradients of scores, f32 */
 } back;
 
 static dnn_desc whole_number(const back *b)
@@ -16,7 +16,7 @@ static dnn_desc whole_number(const back *b)
     return dnn_number(b->s.graph, DNN_FROM_FLOAT, DNN_F32, 1);
 }
 
-/* Products of OUT and DOUT, summed along the row. */
+/* Adds the dot products of the rows of OUT and DOUT. */
 static void add_sums(back *b)
 {
     const tn_attention_op *at = &b->s.op->as.attention;
@@ -33,7 +33,7 @@ static void add_sums(back *b)
     (void)dnn_each_to(&b->s, DNN_MUL, b->sums, sum, whole_number(b));
 }
 
-/* Scores once more, and from them and the forward's statistics the weights. */
+/* Recomputes the scores, and from them and the forward pass's LSE the weights. */
 static void add_weights(back *b)
 {
     dnn_sdpa *s = &b->s;
@@ -45,7 +45,7 @@ static void add_weights(back *b)
     b->weights = dnn_each_score(s, DNN_EXP, DNN_F32, s->score, NULL, NULL);
 }
 
-/* Numbers that are like scores, transposed, in the op's dtype. */
+/* Transposes a tensor of the scores' shape, in the op's dtype. */
 static dnn_desc turn(const back *b, dnn_desc x)
 {
     const tn_attention_op *at = &b->s.op->as.attention;
@@ -60,7 +60,7 @@ static dnn_desc turn(const back *b, dnn_desc x)
     return y;
 }
 
-/* A gradient of keys or values: the sum over heads that share them. */
+/* A gradient of keys or values: summed over the heads that share them. */
 static void add_shared(const back *b, dnn_desc turned, dnn_desc of, int32_t gradient)
 {
     const tn_attention_op *at = &b->s.op->as.attention;
@@ -78,7 +78,7 @@ static void add_shared(const back *b, dnn_desc turned, dnn_desc of, int32_t grad
         dnn_add_reduction(b->s.graph, DNN_REDUCE_ADD, product.c, to);
 }
 
-/* What a change of each score changes. */
+/* Adds the gradients of scores. */
 static void add_slopes(back *b)
 {
     const dnn_sdpa *s = &b->s;

@@ -2,7 +2,7 @@
 
 #include "../kernels/layout.h"
 
-/* All sequences have all keys: both corners are one, but for a number. */
+/* All sequences have all keys: the two corners differ only by a constant. */
 static void shape_whole(const tn_attention_op *at, dnn_shape *out)
 {
     const bool bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
@@ -17,7 +17,7 @@ static void shape_whole(const tn_attention_op *at, dnn_shape *out)
     out->left_by = at->left + 1 - first;
 }
 
-/* Sequences have as many keys as memory says when it runs, and may have none. */
+/* The number of keys of each sequence is in memory when it runs, and may be 0. */
 static void shape_lengths(const tn_attention_op *at, dnn_shape *out)
 {
     const bool bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
