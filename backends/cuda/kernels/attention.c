@@ -1,17 +1,18 @@
-/* The rows of attention: kernels of our own, which take what they are given, as it lies, at any length. Which of them
- * runs, and in how many parts keys are cut, is decided anew for each run; one plan has them all. */
+/* Attention by kernels of our own, which accept any strides and lengths. Each run decides which kernel is used and
+ * into how many parts the keys are split; one plan contains all kernels. */
 #include "attention.h"
 
 #include <math.h>
 
-/* What the texts have: rows of a block of attention_many, by whether it is of f64, and of attention_few. */
+/* As in the kernels' sources: rows per block of attention_many, also for f64, and of attention_few. */
 enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
 
-/* Up to so many rows of a group, or blocks of many rows in all, attention_few is the faster, and so many blocks of it
- * keep a device busy: chosen for an H200's 132 multiprocessors, and not tried one against the other. */
+/* attention_few is faster up to ROWS_FEW rows per group, or up to BLOCKS_FEW blocks of attention_many in total, and
+ * BLOCKS_MOST of its blocks keep a device busy. Chosen for the 132 multiprocessors of an H200; not measured against
+ * each other. */
 enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
 
-/* A part has at least so many keys. */
+/* Minimum number of keys per part. */
 enum { PART_LEAST = 128 };
 
 static bool is_invariant(const tn_kernel_row *row)
@@ -29,7 +30,8 @@ static int64_t blocks_of(int64_t rows, int64_t each)
     return (rows + each - 1) / each;
 }
 
-/* Keys of a part, by nothing that other sequences have a say in: how long the longest is, of what is packed. */
+/* Returns the keys per part, which must not depend on other sequences. Packed sequences are not split, because
+ * `queries` is the length of the longest one. */
 static int64_t fixed_part(const tn_op *op)
 {
     enum { PART = 2048, QUERIES = 16 };
@@ -57,7 +59,7 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
     out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
 }
 
-/* Of all parts: sums of values, greatest score, sum of weights. */
+/* For all parts: sums of values, maximum score, sum of weights. */
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_attention_op *at = &query->op->as.attention;
@@ -69,12 +71,12 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
     return shape.parts > 1 ? parts * (uint64_t)(at->value_size + 2) * bytes : 0;
 }
 
-/* The kernels of one case. */
+/* The kernels of one variant. */
 typedef struct plan {
     cuda_kernel *few, *many, *join;
 } plan;
 
-/* The room for a head that the texts are compiled for. */
+/* Returns the maximum head size that the kernels are compiled for. */
 static int size_of(const tn_attention_op *at)
 {
     enum { LEAST = 64 };
@@ -96,7 +98,7 @@ void cuda_attention_options(const tn_op *op, char *out)
              cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(&op->as.attention), drops);
 }
 
-/* Of a unit that is one for heads of any size, and for dropout. */
+/* Options of a unit that serves all head sizes, with or without dropout. */
 static void options_of_any(const tn_op *op, char *out)
 {
     snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
@@ -165,7 +167,7 @@ static cuda_table table_of(const tn_run *run, int32_t operand)
     return (cuda_table){layout->dtype ? tn_operand(run, operand) : NULL, layout->stride[0]};
 }
 
-/* As the texts number what a mask and sinks are of. */
+/* Returns the numbers that the kernels use for the dtypes of a mask and of sinks. */
 static int kind_of(const tn_layout *layout)
 {
     enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
@@ -276,7 +278,7 @@ enum {
            TN_ATTENTION_DIM_KEYS
 };
 
-/* Of PyTorch's family it is the one that takes f32, masks and odd sizes. */
+/* In PyTorch's family, mem_efficient is the backend that supports f32, masks and arbitrary sizes. */
 #define ROW                                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
     .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
@@ -292,7 +294,7 @@ const tn_kernel_row cuda_attention_row = {
     ROW,
 };
 
-/* A row is always computed by the same kernel, its keys in the same parts. */
+/* A row is always computed by the same kernel, with its keys split in the same way. */
 const tn_kernel_row cuda_attention_invariant_row = {
     .name = "cuda.attention.own.invariant",
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,

@@ -1,13 +1,13 @@
-/* Attention of many rows: a block has TILE of them, and takes keys TILE at a time. */
+/* Attention with many rows: a block computes TILE rows and processes the keys TILE at a time. */
 
-/* What a thread knows of its rows; the 16 threads of a row know the same of it, but for the sum, of which each has
- * its own keys'. */
+/* A thread's state of its rows. The 16 threads of a row have the same values, except for the sum: each sums its
+ * own keys. */
 struct rows {
     view of[WIDE];
     A greatest[WIDE], sum[WIDE];
 };
 
-/* Makes weights of a tile's scores, lays them turned, and lessens what was summed before. */
+/* Converts a tile's scores to weights, stores them transposed, and rescales the previous sums. */
 DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first, rows &r, A score[WIDE][WIDE],
                   A sums[WIDE][COLUMNS][WIDE], A *weights)
 {
@@ -86,7 +86,7 @@ DEVICE void write_rows(const cuda_attention_args &args, const sequence &s, const
     }
 }
 
-/* The latest rows first, which see the most keys where bounds follow places. */
+/* Computes the last rows first: with bounds by position they see the most keys. */
 extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attention_many(const cuda_attention_args args)
 {
     __shared__ __align__(16) A room[ROOM];

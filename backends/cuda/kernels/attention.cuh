@@ -1,14 +1,14 @@
-/* What the kernels of attention share: where a sequence and its rows lie, which keys a row sees, what becomes of a
- * score and of a row's sums. IN and OUT are the dtypes, SIZE the room for a head: a power of two from 64 on, which
- * neither of the two sizes exceeds; DROPOUT whether weights are dropped.
+/* Shared by the attention kernels: positions of sequences and rows, the keys that a row sees, the handling of
+ * scores and of a row's sums. IN and OUT are the dtypes; SIZE is the maximum head size: a power of two, at least
+ * 64, and not less than either of the two head sizes; DROPOUT says whether weights are dropped.
  *
- * Everything is computed in A. What is done to a row depends on its own sequence alone, once it is known how many parts
- * its keys are cut into and how many rows are computed at once. */
+ * Everything is computed in A. For a given number of parts of the keys and of rows per block, the result of a row
+ * depends only on its own sequence. */
 typedef work<IN>::type A;
-typedef pack<IN, 16 / sizeof(IN)> piece; /* what is read at once */
+typedef pack<IN, 16 / sizeof(IN)> piece; /* the unit of one read */
 enum { BLOCK = 256, WARP = 32, EACH = 16 / sizeof(IN) };
 
-#define ABSENT (-0x7FFFFFFFFFFFFFFFll - 1) /* a place that is none */
+#define ABSENT (-0x7FFFFFFFFFFFFFFFll - 1) /* marks an invalid position */
 
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return fma(a, b, c); }
@@ -16,7 +16,7 @@ DEVICE A nothing() { return -(A)__int_as_float(0x7F800000); }
 DEVICE i64 within(i64 x, i64 least, i64 most) { return x < least ? least : x > most ? most : x; }
 DEVICE i64 entry(const cuda_table &table, i64 i) { return table.first[i * table.stride]; }
 
-/* Where sequence b lies. What a table says beyond what there is, is held to it. */
+/* The position of sequence b. Out-of-range table entries are clamped. */
 struct sequence {
     int b, batch, queries, keys;
     i64 first_query, first_key;
@@ -42,7 +42,7 @@ DEVICE sequence sequence_of(const cuda_attention_args &args, int b)
     return s;
 }
 
-/* A row: its query and head, and the keys that it sees by its place, none of one that is not there. */
+/* A row: its query and head, and the keys that it sees by its position; none if the row does not exist. */
 struct view {
     int query, head;
     int from, end;
@@ -61,7 +61,7 @@ DEVICE view view_of(const cuda_attention_args &args, const sequence &s, int grou
     return v;
 }
 
-/* Which keys a block of rows sees by their places: those of its first and of its last row bound them all. */
+/* The range of keys that a block of rows sees by position: bounded by those of its first and last row. */
 struct reach {
     int from, end;
 };
@@ -72,7 +72,7 @@ DEVICE reach reach_of(const cuda_attention_args &args, const sequence &s, int gr
     return {view_of(args, s, group, row).from, view_of(args, s, group, last).end};
 }
 
-/* The first element of a key's or value's row; ABSENT where the table has no such page. */
+/* Returns the offset of a key's or value's row; ABSENT if the table has no such page. */
 DEVICE i64 key_at(const cuda_attention_args &args, const sequence &s, int group, int key, const long long *stride)
 {
     if (!args.pages.first)
@@ -89,7 +89,7 @@ DEVICE i64 query_at(const sequence &s, const view &v, const long long *stride)
     return s.batch * stride[0] + v.head * stride[1] + (s.first_query + v.query) * stride[2];
 }
 
-/* EACH elements of a row from `first` on, at once where it may be; what is beyond its end is 0. */
+/* Reads EACH elements of a row from `first` on, at once if possible; elements beyond its end are 0. */
 DEVICE piece piece_of(const IN *row, int first, int size, i64 along, int whole)
 {
     piece some = {};
@@ -104,7 +104,7 @@ DEVICE piece piece_of(const IN *row, int first, int size, i64 along, int whole)
     return some;
 }
 
-/* Its elements in A; of bf16 two by two, as they lie in a word. */
+/* Converts the elements to A; bf16 in pairs, as they are stored in a word. */
 template <typename T, int N> DEVICE void widen(const pack<T, N> &some, A *out)
 {
 #pragma unroll
@@ -127,14 +127,15 @@ DEVICE A real_of(const void *from, i64 at, int kind)
     return kind == 2 ? (A)((const f32 *)from)[at] : (A)widened<IN>(((const IN *)from)[at]);
 }
 
-/* In the place of a weight, or of a gradient: its pair does not count, as the key is hidden from the row or dropout does
- * not keep the weight. Where values may not be finite they are not multiplied by it; elsewhere it is the 0 that it is.
- * What counts is never -0. */
+/* Marks a weight or a gradient whose pair of row and key does not count, because the key is hidden from the row or
+ * dropout does not keep the weight. Values that may be non-finite are not multiplied by it; others are, and then it
+ * acts as 0. A number that counts is never -0. */
 #define UNCOUNTED ((A)-0.0)
 DEVICE bool counts(f32 weight) { return __float_as_uint(weight) != 0x80000000u; }
 DEVICE bool counts(f64 weight) { return (u64)__double_as_longlong(weight) != 0x8000000000000000ull; }
 
-/* A score from the product of query and key; -infinity for a key that is hidden, and one that is not `seen`. */
+/* Returns the score for a product of query and key; -infinity if the key is hidden, and then `seen` is
+ * false. */
 DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view &v, int key, A product, bool &seen)
 {
     seen = key >= v.from && key < v.end;
@@ -152,11 +153,11 @@ DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view
     return seen ? score + more : nothing();
 }
 
-/* What scores are taken beside: the greatest so far, or 0 where there is none. */
+/* The reference that is subtracted from scores: the maximum so far, or 0 if there is none. */
 DEVICE A level_of(A greatest) { return greatest == nothing() ? (A)0 : greatest; }
 
 #if DROPOUT
-/* The words of random numbers around a place, made anew where that is in another block. */
+/* The random words around a position; recomputed if the position is in another block. */
 struct dice {
     u64 block;
     u32 words[4];
@@ -177,8 +178,8 @@ DEVICE bool keeps(const cuda_attention_args &args, const sequence &s, const view
 }
 #endif
 
-/* What a row's sums of values are multiplied by, and its lse: with the head's sink, if it has one. The factor is below 0
- * for a row that sees no key, or whose scores are all -infinity. */
+/* The factor for a row's sums of values, and its lse; both include the head's sink, if it has one. The factor is
+ * negative if the row sees no key, or all its scores are -infinity. */
 struct verdict {
     A factor, lse;
 };
@@ -197,13 +198,13 @@ DEVICE verdict verdict_of(const cuda_attention_args &args, int head, A greatest,
     return x;
 }
 
-/* The number of a row's part among all. */
+/* Returns the index of a row's part among all parts. */
 DEVICE i64 part_of(const cuda_attention_args &args, int b, int group, int row, int part)
 {
     return (((i64)b * args.groups + group) * args.queries * args.ratio + row) * args.parts + part;
 }
 
-/* Behind the sums of values of all parts: the greatest score of each and its sum of weights. */
+/* After the sums of values of all parts: the maximum score and the sum of weights of each part. */
 DEVICE A *weights_of_parts(const cuda_attention_args &args)
 {
     return (A *)args.partial + part_of(args, args.batch, 0, 0, 0) * args.value_size;

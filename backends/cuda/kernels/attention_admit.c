@@ -1,4 +1,4 @@
-/* What the kernels of attention take, and what they cost. */
+/* What the attention kernels support, and what they cost. */
 #include "attention.h"
 
 #include "tenon/module/attention.h"
@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Places are counted in 32 bits, and so are blocks. */
+/* Positions and block numbers have 32 bits. */
 enum { PLACES_MOST = 1 << 30 };
 
 tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why)
@@ -87,7 +87,7 @@ tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, 
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* Keys that a query sees by its place, of which a few queries tell the mean. */
+/* Returns the mean number of keys that a query sees by position, estimated from a few queries. */
 static double keys_seen(const tn_attention_op *at)
 {
     enum { LOOKS = 16 };
@@ -101,10 +101,12 @@ static double keys_seen(const tn_attention_op *at)
     return seen / LOOKS;
 }
 
-/* What one multiprocessor of an H200 computes, and all of them read, near what `tenon bench` saw there. */
+/* Operations per multiprocessor of an H200, and bytes for the whole device, close to what `tenon bench`
+ * measured there. */
 static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per_us = 3e6;
 
-/* Blocks share multiprocessors as evenly as whole blocks can; few rows wait for memory, which all blocks share. */
+/* Blocks are distributed evenly over multiprocessors, in whole blocks; few rows are limited by memory bandwidth,
+ * which all blocks share. */
 static double time_of(const tn_kernel_row *row, const tn_query *query)
 {
     enum { PROCESSORS = 132, JOIN_US = 2 };
@@ -122,7 +124,7 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
     return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);
 }
 
-/* One that promises more is never predicted to be the faster. */
+/* A row that promises more is never predicted to be faster. */
 double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query)
 {
     if (admit_blocks(row, query->op, NULL))

@@ -1,5 +1,5 @@
-/* The row of attention's gradients: kernels of our own, for what cuDNN does not take: f32 and f64, dropout, masks and
- * heads of any size, any strides. One plan is for every length. */
+/* Backward pass of attention by our own kernels, for what cuDNN does not support: f32 and f64, dropout, masks, any
+ * head size, any strides. One plan serves every length. */
 #include "attention.h"
 
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
@@ -22,7 +22,7 @@ static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_byt
     return status;
 }
 
-/* Of each row the sum of out times its gradient. */
+/* For each row, the dot product of out and its gradient. */
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_attention_op *at = &query->op->as.attention;
@@ -38,7 +38,7 @@ static int64_t blocks_of(const tn_op *op, int64_t rows)
     return (rows + tile - 1) / tile;
 }
 
-/* Blocks of all rows, and of all keys, and what one group has of each. */
+/* The number of groups, and the blocks of rows and of keys per group. */
 typedef struct shape {
     int64_t lots, rows, keys;
 } shape;
@@ -110,7 +110,7 @@ enum {
            TN_ATTENTION_DIM_KEYS
 };
 
-/* What is done to a row, or to a key, depends on its own sequence alone. */
+/* The result of a row or a key depends only on its own sequence. */
 const tn_kernel_row cuda_attention_backward_row = {
     .struct_size = sizeof(tn_kernel_row),
     .name = "cuda.attention-backward.own",

@@ -1,13 +1,14 @@
-/* Gradients of attention: attention_dq has TILE rows of queries in a block and takes keys TILE at a time, attention_dkv
- * TILE keys and takes rows, so that each gradient is summed by one thread in one order. Scores are made twice for that.
- * attention_dq runs first: it leaves each row's sum of out times its gradient to the other. */
+/* Backward pass of attention. A block of attention_dq computes TILE rows of queries and processes the keys TILE at
+ * a time; a block of attention_dkv computes TILE keys and processes the rows. So each gradient is summed by one
+ * thread in a fixed order; in return, scores are computed twice. attention_dq must run first: it writes the dot
+ * product of out and its gradient for each row, which attention_dkv reads. */
 
-/* What the gradient of a value, and those of a query and a key, take of a pair of a row and a key. */
+/* The factors of a pair of row and key: for the gradient of the value, and for those of query and key. */
 struct gradient {
     A value, score;
 };
 
-/* What a row has besides its view. */
+/* A row's numbers in addition to its view. */
 struct known {
     A lse, delta;
 };
@@ -25,8 +26,8 @@ DEVICE i64 number_of(const cuda_attention_args &args, const sequence &s, const v
 #define THROW 0
 #endif
 
-/* Of the product of query and key, and of that of out's gradient and the value. A key that is hidden, or a row that saw
- * nothing, counts for none; a weight that was dropped does not for the value. */
+/* Takes the product of query and key, and that of out's gradient and the value. A hidden key, or a row that saw
+ * nothing, does not count for any gradient; a dropped weight does not count for that of the value. */
 DEVICE gradient gradient_of(const cuda_attention_args &args, const sequence &s, const view &v, int key, A product,
                             A along, const known &row, DICE)
 {
@@ -47,11 +48,12 @@ DEVICE gradient gradient_of(const cuda_attention_args &args, const sequence &s, 
     g.value = gain == 0 ? UNCOUNTED : weight * gain;
     share = gain == 0 ? (A)0 : along * gain;
 #endif
-    g.score = weight * (share - row.delta) * slope + (A)0; /* which makes 0 of -0 */
+    g.score = weight * (share - row.delta) * slope + (A)0; /* converts -0 to 0 */
     return g;
 }
 
-/* Adds the products of TILE rows of one operand with TILE of another, by y and by x. All threads of the block. */
+/* Adds the products of TILE rows of one operand (by y) and TILE rows of another (by x). All threads of the block
+ * must call it. */
 DEVICE void multiply_rows(const void *a, const i64 *a_at, i64 a_along, int a_whole, const void *b, const i64 *b_at,
                           i64 b_along, int b_whole, int size, A *room, A square[WIDE][WIDE])
 {
@@ -64,7 +66,7 @@ DEVICE void multiply_rows(const void *a, const i64 *a_at, i64 a_along, int a_who
     }
 }
 
-/* The sum of out times its gradient, by the 16 threads of a row, which all have it. */
+/* Returns the dot product of out and its gradient in all 16 threads of a row, which share the work. */
 DEVICE A delta_of(const cuda_gradient_args &args, i64 out, i64 dout)
 {
     A sum = 0;
@@ -76,7 +78,7 @@ DEVICE A delta_of(const cuda_gradient_args &args, i64 out, i64 dout)
     return sum;
 }
 
-/* `size` numbers of a row, of which a thread has WIDE in each TILE. */
+/* Writes `size` numbers of a row; a thread has WIDE of each TILE. */
 DEVICE void write_row(const A sums[COLUMNS][WIDE], IN *to, int size, i64 along)
 {
 #pragma unroll
@@ -148,8 +150,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) attention_dq(const cuda_grad
     }
 }
 
-/* Rows of a group are numbered by their queries first: those of a tile see no key of the block's where the first of
- * them begins behind it, or the last one ends before. */
+/* The rows of a group are numbered by queries first: the rows of a tile see no key of the block if the range of the
+ * first begins after it, or that of the last ends before it. */
 DEVICE bool meets(const cuda_attention_args &of, const sequence &s, int group, int row, int first)
 {
     const reach seen = reach_of(of, s, group, row, TILE);

@@ -1,5 +1,5 @@
-/* Sequences without keys, which a library may leave undefined: their rows of OUT become 0, those of LSE what they are
- * then. A block has one head of one sequence after the other. */
+/* Sequences without keys, whose results a library may leave undefined: their rows of OUT become 0, and their LSE is
+ * set accordingly. A block processes one head of one sequence after the other. */
 extern "C" __global__ void __launch_bounds__(BLOCK) attention_empty(const cuda_attention_args args)
 {
     const u32 all = (u32)args.batch * (u32)args.heads;

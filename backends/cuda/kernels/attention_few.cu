@@ -1,25 +1,25 @@
-/* Attention of few rows, or of little work: a block has ROWS of them, and one part of the keys, TILE at a time. LANES
- * threads share a key, EACH elements of its head apiece, PIECES times. So keys and values are read once, as they lie,
- * by all heads of a group that are in the block.
+/* Attention with few rows, or with little work: a block computes ROWS rows over one part of the keys, TILE at a
+ * time. LANES threads share a key; each has EACH elements of its head, PIECES times. So keys and values are read
+ * only once, in memory order, for all heads of a group in the block.
  *
- * With several parts, each leaves its sums for attention_join. */
+ * With several parts, each writes its sums for attention_join. */
 enum {
     ROWS = 4,
     TILE = 512,
     WARPS = BLOCK / WARP,
     LANES = SIZE / EACH < WARP ? SIZE / EACH : WARP, /* at least 8 */
     PIECES = SIZE / EACH / LANES,
-    AT_ONCE = BLOCK / LANES,             /* keys */
-    AHEAD = PIECES > 2 ? 1 : 4 / PIECES, /* keys of one thread that are on their way together */
+    AT_ONCE = BLOCK / LANES,             /* keys processed at once */
+    AHEAD = PIECES > 2 ? 1 : 4 / PIECES, /* keys per thread that are loaded together */
     ROOM = ROWS * TILE > WARPS * SIZE ? ROWS * TILE : WARPS * SIZE,
-    TOGETHER = ROOM / (WARPS * SIZE) < ROWS ? ROOM / (WARPS * SIZE) : ROWS /* rows that are added up at once */
+    TOGETHER = ROOM / (WARPS * SIZE) < ROWS ? ROOM / (WARPS * SIZE) : ROWS /* rows that are summed at once */
 };
 
-/* The first of the elements that a lane has of a head, by the number of the piece. */
+/* Returns the first of a lane's elements of a head in piece `number`. */
 DEVICE int place_of(int number) { return (number * LANES + (int)threadIdx.x % LANES) * EACH; }
 
-/* Sums of ROWS numbers over the lanes of a key: half of them are exchanged for the other half until one is left,
- * which is then summed as it is. A lane ends with that of row lane / (LANES / ROWS). */
+/* Sums ROWS numbers over the lanes of a key: in each step, partners exchange halves of their numbers, until one
+ * number is left, which is then summed by butterfly. A lane ends with the sum of row lane / (LANES / ROWS). */
 DEVICE A gather(A sums[ROWS])
 {
 #pragma unroll
@@ -35,14 +35,15 @@ DEVICE A gather(A sums[ROWS])
     return sums[0];
 }
 
-/* Rows of keys or values. Where they are plain, none is on a page and all are read in whole pieces. */
+/* Rows of keys or values. They are PLAIN if none is on a page and all are read in whole pieces. */
 struct source {
     const IN *from;
     const long long *stride;
     int size, whole;
 };
 
-/* The pieces of AHEAD keys that a lane has, AT_ONCE apart, from `key` on; of one that is not before `end`, zeros. */
+/* Reads a lane's pieces of AHEAD keys, AT_ONCE apart, starting at `key`; zeros for keys that are not before
+ * `end`. */
 template <bool PLAIN>
 DEVICE void read_keys(const cuda_attention_args &args, const sequence &s, int group, const source &of, int key,
                       int end, piece out[AHEAD][PIECES])
@@ -62,7 +63,8 @@ DEVICE void read_keys(const cuda_attention_args &args, const sequence &s, int gr
     }
 }
 
-/* Products of the rows with keys `first` up to `end`, of a tile from `base` on, to `scores`: ROWS of each key. */
+/* Writes the products of the rows with the keys from `first` to `end`, of a tile that starts at `base`, to
+ * `scores`: ROWS numbers per key. */
 template <bool PLAIN>
 DEVICE void multiply(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
                      const A q[ROWS][PIECES * EACH], A *scores)
@@ -95,18 +97,19 @@ DEVICE void multiply(const cuda_attention_args &args, const sequence &s, int gro
     }
 }
 
-/* One row's state, the same in all lanes of its warp. */
+/* A row's state, the same in all lanes of its warp. */
 struct state {
     A greatest, sum;
 };
 
-/* Makes weights of a row's scores; a warp without a row has no keys either. Returns what earlier sums of values are multiplied by. */
+/* Converts a row's scores to weights; a warp without a row has no keys either. Returns the factor for earlier sums
+ * of values. */
 DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &mine, int base, int first, int end,
                A *scores, state &now)
 {
     const int row = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     A high = now.greatest, sum = 0;
-    u32 hidden = 0; /* a bit for each of a lane's keys, which are TILE / WARP at most */
+    u32 hidden = 0; /* one bit for each of a lane's keys, at most TILE / WARP */
     for (int key = first + lane, n = 0; key < end; key += WARP, n++) {
         A *at = scores + (key - base) * ROWS + row;
         bool seen;
@@ -139,7 +142,7 @@ DEVICE A weigh(const cuda_attention_args &args, const sequence &s, const view &m
     return less;
 }
 
-/* Adds values by those weights that count. */
+/* Adds the values with the weights that count. */
 template <bool PLAIN>
 DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int group, int base, int first, int end,
                        const A *weights, A sums[ROWS][PIECES * EACH])
@@ -171,7 +174,7 @@ DEVICE void add_values(const cuda_attention_args &args, const sequence &s, int g
     }
 }
 
-/* The sums of a warp's keys, in the lanes of its first. */
+/* Sums over the keys of a warp; the lanes of the first key have the result. */
 DEVICE void gather_values(A sums[ROWS][PIECES * EACH])
 {
 #pragma unroll
@@ -185,7 +188,7 @@ DEVICE void gather_values(A sums[ROWS][PIECES * EACH])
     }
 }
 
-/* A value of a row: the result, or what is left of this part. */
+/* Writes a value of a row: the final result, or the partial one. */
 DEVICE void write_value(const cuda_attention_args &args, const sequence &s, const view &v, i64 part, A factor, int d,
                         A sum)
 {
@@ -196,7 +199,7 @@ DEVICE void write_value(const cuda_attention_args &args, const sequence &s, cons
             narrowed<OUT>(value_of(sum, factor));
 }
 
-/* What warps have of the sums, added up in their order, some rows at a time, and written. */
+/* Adds the warps' sums in their order, some rows at a time, and writes them. */
 DEVICE void finish(const cuda_attention_args &args, const sequence &s, int group, int row, int part,
                    const A sums[ROWS][PIECES * EACH], const A *factors, A *room)
 {
@@ -225,7 +228,7 @@ DEVICE void finish(const cuda_attention_args &args, const sequence &s, int group
     }
 }
 
-/* What is left of a row's weights: for the join, or as its lse and what its values are multiplied by. */
+/* Writes a row's weights: for the join, or as its lse and the factor for its values. */
 DEVICE void finish_weights(const cuda_attention_args &args, const sequence &s, const view &mine, i64 part,
                            const state &now, A *factor)
 {

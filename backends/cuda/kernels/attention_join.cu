@@ -1,4 +1,4 @@
-/* The parts of attention become one result: a block has a row, a warp every eighth part, each lane every 32nd value. */
+/* Joins the parts of attention: a block computes a row, each warp every eighth part, each lane every 32nd value. */
 enum { WARPS = BLOCK / WARP };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) attention_join(const cuda_attention_args args)

@@ -1,19 +1,19 @@
-/* Tiles of TILE rows by TILE keys, and products with them, of small squares in registers: thread (x, y) of 16 by 16 has
- * WIDE y and on of one side, WIDE x and on of the other. Heads come STEP elements at a time, turned, so that a square's
- * sides lie together; values so many rows at a time that they have room. */
+/* Tiles of TILE rows by TILE keys, and products with them, in small squares in registers: thread (x, y) of 16 by 16
+ * has WIDE rows from WIDE * y on of one side, and WIDE from WIDE * x on of the other. Heads are loaded STEP
+ * elements at a time, transposed, so that a square's sides are contiguous; values as many rows at a time as fit. */
 enum {
     SIDE = 16,
     WIDE = sizeof(A) == 8 ? 2 : 4,
     TILE = SIDE * WIDE,
     STEP = 32,
     PITCH = TILE + WIDE,
-    COLUMNS = SIZE / TILE,       /* times WIDE values that a thread has of each row */
-    VALUES = TILE * TILE / SIZE, /* rows whose values are at hand */
+    COLUMNS = SIZE / TILE,       /* number of packs of WIDE values that a thread has per row */
+    VALUES = TILE * TILE / SIZE, /* rows of values in shared memory at a time */
     ROOM = 2 * STEP * PITCH > TILE * TILE ? 2 * STEP * PITCH : TILE * TILE
 };
 typedef pack<A, WIDE> few;
 
-/* STEP elements of TILE rows, from `first` on. */
+/* Loads STEP elements of TILE rows, from `first` on. */
 DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 along, int whole, A *to)
 {
 #pragma unroll
@@ -30,7 +30,8 @@ DEVICE void lay_heads(const IN *from, const i64 *at, int first, int size, i64 al
     }
 }
 
-/* VALUES rows, whole. True where one has what is not finite: by the 0 of what does not count it would be a NaN. */
+/* Loads VALUES whole rows. Returns true if one has a non-finite element: multiplied by the 0 of an uncounted
+ * weight, it would give NaN. */
 DEVICE bool lay_values(const IN *from, const i64 *at, int size, i64 along, int whole, A *to)
 {
     A nonfinite = 0;
@@ -67,7 +68,7 @@ DEVICE void multiply(const A *a_side, const A *b_side, A score[WIDE][WIDE])
     }
 }
 
-/* Adds `count` keys' values by their weights; GUARDED, by those alone that count. */
+/* Adds the values of `count` keys with their weights; if GUARDED, only with the weights that count. */
 template <bool GUARDED>
 DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE][COLUMNS][WIDE])
 {
@@ -90,7 +91,7 @@ DEVICE void add_values(const A *weights, const A *values, int count, A sums[WIDE
     }
 }
 
-/* Lays a square with its sides exchanged, as add_values reads it. */
+/* Stores a square transposed, as add_values reads it. */
 DEVICE void lay_turned(const A square[WIDE][WIDE], A *to)
 {
     const int x = threadIdx.x % SIDE * WIDE, y = threadIdx.x / SIDE * WIDE;
@@ -104,7 +105,7 @@ DEVICE void lay_turned(const A square[WIDE][WIDE], A *to)
     }
 }
 
-/* Adds TILE rows of values, of which those before `count` are there. All threads of the block. */
+/* Adds TILE rows of values, of which only the first `count` exist. All threads of the block must call it. */
 DEVICE void add_tile(const A *weights, const IN *from, const i64 *at, int count, int size, i64 along, int whole,
                      A *room, A sums[WIDE][COLUMNS][WIDE])
 {
