@@ -1,8 +1,8 @@
-/* What every kernel has: types of elements and the ways between them.
+/* Shared by all kernels: element types and conversions between them.
  *
- * A unit is compiled for one case; what that is comes from the command line: IN and OUT (and OTHER, FOURTH)
- * name types of elements, INDEX is `unsigned` where all numbers of elements fit and `unsigned long long`
- * else. Nothing is contracted: a fused operation is written as one. */
+ * A unit is compiled for one variant, which the command line defines: IN and OUT (and OTHER, FOURTH) are
+ * element types, INDEX is `unsigned` if all element numbers fit, else `unsigned long long`. The compiler
+ * does not contract operations: a fused operation is written explicitly. */
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -25,12 +25,12 @@ struct boolean {
 };
 
 #define DEVICE  static __device__ __forceinline__
-#define SPECIAL __device__ __forceinline__ /* a template's, which has its storage from there */
+#define SPECIAL __device__ __forceinline__ /* for template specialisations: the template has the storage class */
 #ifndef COMPUTED
 #define COMPUTED 0
 #endif
 
-/* What an element is computed as: floats of 32 bits and fewer in f32. */
+/* The type in which an element is computed: f32 for floats of up to 32 bits. */
 template <typename T> struct work {
     typedef i64 type;
 };
@@ -85,7 +85,7 @@ DEVICE f32 f32_of(bf16 x)
     return __uint_as_float((u32)x.bits << 16);
 }
 
-/* To nearest even. A NaN stays one, with the upper bits of what it was, unless it was COMPUTED. */
+/* Rounds to nearest even. A NaN stays NaN and keeps its upper bits, unless COMPUTED. */
 DEVICE bf16 bf16_of(f32 x)
 {
     u32 bits = __float_as_uint(x);
@@ -109,8 +109,8 @@ DEVICE f16 f16_of(f32 x)
     return y;
 }
 
-/* An f32 that is odd in its last bit unless it is exact: what is rounded from it to a narrower float is as if
- * rounded from the f64. */
+/* Rounds to odd: the last bit is 1 unless the result is exact. Rounding the result to a narrower float then
+ * gives the same as rounding the f64 directly. */
 DEVICE f32 odd_f32(f64 x)
 {
     f32 cut = __double2float_rz(x);
@@ -130,7 +130,7 @@ DEVICE f64 odd_f64(u64 x)
     return (u64)cut == x ? cut : __longlong_as_double(__double_as_longlong(cut) | 1);
 }
 
-/* Reading: an element as what it is computed in. */
+/* Converts an element that was read to the type in which it is computed. */
 template <typename T> DEVICE typename work<T>::type widened(T x)
 {
     return (typename work<T>::type)x;
@@ -148,13 +148,13 @@ template <> SPECIAL i64 widened<boolean>(boolean x)
     return x.bits != 0;
 }
 
-/* Whole numbers out of floats: cut towards zero, held to what there is, 0 of a NaN. */
+/* Converts floats to integers: truncates towards zero, saturates, and converts NaN to 0. */
 template <typename T> DEVICE T whole_of(f64 x, f64 least, f64 beyond, T lowest, T highest)
 {
     return x != x ? (T)0 : x <= least ? lowest : x >= beyond ? highest : (T)x;
 }
 
-/* Whole numbers out of whole numbers: held to what there is. */
+/* Converts integers to integers, with saturation. */
 template <typename T, typename W> DEVICE T held(W x, i64 lowest, u64 highest)
 {
     bool negative = (W)-1 < (W)0 && x < (W)0;
@@ -163,7 +163,7 @@ template <typename T, typename W> DEVICE T held(W x, i64 lowest, u64 highest)
     return (u64)x > highest ? (T)highest : (T)x;
 }
 
-/* Writing: one rounding from what was computed to the element. */
+/* Converts a computed value to an element, with a single rounding. */
 template <typename T, typename W> struct written;
 
 #define WHOLE(T, LEAST, BEYOND, LOWEST, HIGHEST)                       \
@@ -250,7 +250,7 @@ template <typename T, typename W> DEVICE T narrowed(W x)
     return written<T, W>::of(x);
 }
 
-/* `N` elements that are read and written at once; aligned as a whole. */
+/* `N` elements that are read and written at once, and are aligned as a whole. */
 template <typename T, int N> struct __align__(sizeof(T) * N) pack {
     T of[N];
 };
@@ -259,7 +259,7 @@ struct __align__(16) words {
     u32 of[4];
 };
 
-/* Writing a pack at once: the compiler takes one of halves apart, unless it is told how. */
+/* Writes a pack at once: without inline assembly, the compiler splits a pack of 16-bit elements. */
 template <typename T, int N> DEVICE void put(T *to, const pack<T, N> &some)
 {
     if constexpr (sizeof some % sizeof(words) != 0) {
@@ -279,7 +279,7 @@ template <typename T, int N> DEVICE void put(T *to, const pack<T, N> &some)
     }
 }
 
-/* Where the row or matrix of a number begins in each operand; the last of the dimensions `outer` is the fastest. */
+/* The offset of a row or matrix in each operand; the last of the dimensions `outer` is the fastest. */
 struct starts {
     i64 of[CUDA_ARGS_OPERANDS];
 };

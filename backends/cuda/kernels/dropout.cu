@@ -1,5 +1,5 @@
-/* Which weights dropout keeps, by the numbers that the processor's are (tn_attention_keeps): a thread writes what comes
- * of one block of four words, each 16 bits. `out` is aligned to eight bytes. */
+/* Dropout mask, from the same random numbers as on the CPU (tn_attention_keeps): a thread writes the results of one
+ * Philox block of four words, 16 bits each. `out` must be aligned to 8 bytes. */
 DEVICE u16 kept(const cuda_dropout_args &args, u32 word)
 {
     return (u16)(word >> 8 >= args.least ? args.one : 0);

@@ -1,4 +1,4 @@
-/* Rows of the ops on elements: permute, cast, fill, unary, binary. */
+/* Elementwise ops: permute, cast, fill, unary, binary. */
 #include "layout.h"
 
 static const char *const unary_words[TN_UNARY_COUNT] = {
@@ -20,7 +20,7 @@ static const char *const binary_words[TN_BINARY_COUNT] = {
     [TN_BINARY_DIV] = "div", [TN_BINARY_MAX] = "max", [TN_BINARY_MIN] = "min",
 };
 
-/* The case of an op: which function of how many inputs, of which types. */
+/* The variant for an op: the function, the number of inputs, and the types. */
 typedef struct function {
     char compute[32];
     const char *in, *out;
@@ -28,7 +28,7 @@ typedef struct function {
     int wraps;
 } function;
 
-/* Copies are of bits: a type of the dtype's size serves. */
+/* A copy only moves bits: any type of the dtype's size will do. */
 static const char *bits_type(tn_dtype dtype)
 {
     switch (cuda_bytes_of(dtype)) {
@@ -68,7 +68,8 @@ static function function_of(const tn_op *op)
     return f;
 }
 
-/* The operands of the kernel's places that the op has; out first, by which dimensions are ordered. */
+/* Lists the op's operands in the order of the walk: out is first, because it determines the order of
+ * dimensions. */
 static int32_t places_of(const tn_op *op, int32_t out[3])
 {
     int32_t count = 0;
@@ -88,7 +89,8 @@ static bool is_dense(const tn_walk *walk)
     return dense;
 }
 
-/* Elements that go at once: 16 bytes of the widest, where every operand begins at such a place. */
+/* Returns the elements per access: 16 bytes of the widest dtype, or fewer if an operand is not
+ * aligned to that. */
 static int vector_of(const tn_op *op, const int32_t *places, int32_t count)
 {
     int64_t widest = 1, aligned = TN_OP_ALIGNMENT_MAX;
@@ -113,8 +115,8 @@ static void fill_args(const tn_walk *walk, const int32_t *places, long long elem
         cuda_walk_strides(walk, i, out->stride[places[i]]);
 }
 
-/* Where in's neighbours lie in another dimension than out's, that one is made the last but one; false
- * where there is none, or too few of either for tiles. */
+/* If in's contiguous dimension differs from out's, moves it to the last but one position. Returns
+ * false if there is none, or if either dimension is too small for tiles. */
 static bool turn_for_tiles(cuda_each_args *args)
 {
     enum { LEAST = 16 };
@@ -141,7 +143,7 @@ static bool turn_for_tiles(cuda_each_args *args)
     return true;
 }
 
-/* Whether both sides of a copy of 16 bits by tiles can be read and written in packs of eight elements. */
+/* Returns whether a tiled copy of 16-bit elements can read and write both sides in packs of eight elements. */
 static bool has_packs(const tn_op *op, const cuda_each_args *args)
 {
     enum { PACK = 8 };
@@ -238,7 +240,7 @@ static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_
     return admit_types(query, why);
 }
 
-/* f64 to f64 alone, as what is computed is in the type of in; whole numbers to their own dtype. */
+/* f64 only to f64, because computation is in in's type; integers only to their own dtype. */
 static tn_status admit_same(const tn_query *query, tn_refusal *why)
 {
     const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;

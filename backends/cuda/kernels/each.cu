@@ -1,7 +1,6 @@
-/* Ops on elements: unary, binary, cast, fill, and copies of a dtype. COMPUTE(a, b) is the function, in the
- * type W that elements are computed in; INPUTS is how many there are; with WRAPS whole numbers lose their
- * upper bits, else they are held to what there is; VECTOR elements are taken at once where all operands are
- * dense and aligned. */
+/* Elementwise ops: unary, binary, cast, fill, and copies of a dtype. COMPUTE(a, b) is the function, in the
+ * type W in which elements are computed; INPUTS is the number of inputs; with WRAPS integers wrap around,
+ * else they saturate; VECTOR elements are processed at once if all operands are dense and aligned. */
 typedef work<IN>::type W;
 
 #if INPUTS == 2
@@ -24,7 +23,7 @@ template <typename T> DEVICE OUT computed(T a, T b, const cuda_each_args &args)
 #endif
 }
 
-/* All operands dense and aligned to VECTOR elements. */
+/* All operands must be dense and aligned to VECTOR elements. */
 extern "C" __global__ void dense(const cuda_each_args args)
 {
     typedef pack<IN, VECTOR> in_pack;

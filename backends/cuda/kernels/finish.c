@@ -2,14 +2,14 @@
 
 #include "matmul.h"
 
-enum { AT_ONCE = 32 }; /* bytes of a thread's sums, as the text has it */
+enum { AT_ONCE = 32 }; /* bytes of a thread's sums; must match the kernel */
 
-/* Out's rows, or its columns where it lies by those. */
+/* Out's rows, or its columns if out is column-major. */
 typedef struct lines {
-    int32_t down, along; /* dimensions */
+    int32_t down, along; /* dimension numbers */
     int64_t count, size;
-    int64_t each;  /* elements of a thread */
-    int64_t lanes; /* threads of a block along one: no more than it has work for, a power of two */
+    int64_t each;  /* elements per thread */
+    int64_t lanes; /* threads of a block along one line: a power of two, not more than needed */
 } lines;
 
 int64_t cuda_finish_sum_bytes(const tn_op *op)
@@ -41,7 +41,7 @@ int64_t cuda_finish_tiles(const tn_op *op)
            cuda_tiles_along(is.size, is.lanes * is.each) * op->as.matmul.matrices;
 }
 
-/* Whether a thread's neighbours along a line lie at multiples of their size, wherever the line and its matrix begin. */
+/* Returns whether a thread's elements along a line are aligned to their total size, in every line and matrix. */
 static bool is_whole(const tn_layout *layout, const lines *is)
 {
     bool whole = layout->stride[is->along] == 1 &&
@@ -52,7 +52,7 @@ static bool is_whole(const tn_layout *layout, const lines *is)
     return whole;
 }
 
-/* Of a bias that a line has one of, it is read by itself. */
+/* A bias with one number per line is read separately. */
 static bool all_are_whole(const tn_op *op, const tn_layout *sums, const lines *is)
 {
     const tn_layout *bias = &op->operand[TN_MATMUL_BIAS];
@@ -61,7 +61,7 @@ static bool all_are_whole(const tn_op *op, const tn_layout *sums, const lines *i
            (!bias->dtype || bias->stride[is->along] == 0 || is_whole(bias, is));
 }
 
-/* Sums stand where A does in the arguments of products, and there is no B. */
+/* In the arguments, the sums take the place of A, and there is no B. */
 static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
 {
     static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_OUT, TN_MATMUL_BIAS};
@@ -95,7 +95,7 @@ static const char *function_of(int32_t activation, tn_dtype out)
     return cuda_matmul_function(activation);
 }
 
-/* The type's name in the text, which also has complex numbers. */
+/* Returns the type's name in the kernel, which also supports complex numbers. */
 static const char *type_of(tn_dtype dtype)
 {
     return dtype == TN_C64 ? "c64" : dtype == TN_C128 ? "c128" : cuda_type_of(dtype);

@@ -1,4 +1,4 @@
-/* The functions of one number, in its own type. A NaN stays a NaN. */
+/* Functions of one number, in its own type. NaN stays NaN. */
 DEVICE f32 of_sqrt(f32 x) { return __fsqrt_rn(x); }
 DEVICE f64 of_sqrt(f64 x) { return __dsqrt_rn(x); }
 DEVICE f32 of_rsqrt(f32 x) { return __fdiv_rn(1.0f, __fsqrt_rn(x)); }
@@ -23,12 +23,12 @@ template <> SPECIAL u64 of_relu<u64>(u64 x) { return x; }
 template <typename T> DEVICE T of_sigmoid(T x) { return (T)1 / ((T)1 + of_exp(-x)); }
 template <typename T> DEVICE T of_silu(T x) { return x / ((T)1 + of_exp(-x)); }
 
-/* Below zero by the complement, where 1 + erf would cancel. */
+/* Uses the complementary function, because 1 + erf would cancel below zero. */
 DEVICE f32 of_gelu(f32 x) { return 0.5f * x * erfcf(-x * 0.70710678118654752f); }
 DEVICE f64 of_gelu(f64 x) { return 0.5 * x * erfc(-x * 0.70710678118654752440); }
 
-/* For results of 16 bits: half the complement of the error function at z = |x| / sqrt 2 is exp(-z z) times a
- * polynomial in t = 1 / (1 + z / 2), within 1.4e-6 of it (fitted over z from 0 to 10). */
+/* For 16-bit results: with z = |x| / sqrt 2 and t = 1 / (1 + z / 2), half of erfc(z) is exp(-z z) times a
+ * polynomial in t, with a relative error of at most 1.4e-6 (fitted over z from 0 to 10). */
 DEVICE f32 of_gelu_narrow(f32 x)
 {
     const f32 t = __fdividef(1.0f, fmaf(fabsf(x), 0.35355339f, 1.0f));
@@ -43,7 +43,7 @@ DEVICE f32 of_gelu_narrow(f32 x)
     return x * (x < 0 ? tail : 1.0f - tail);
 }
 
-/* The reciprocal to one place of f32, also of what is beyond 2^126, where __fdividef() has none. */
+/* The reciprocal with an error of one ulp of f32, also above 2^126, where __fdividef() returns 0. */
 DEVICE f32 near_reciprocal(f32 x)
 {
     f32 y;
@@ -51,16 +51,16 @@ DEVICE f32 near_reciprocal(f32 x)
     return y;
 }
 
-/* For results of 16 bits: within 1e-5 of it, as far as its exponential has a reciprocal. */
+/* For 16-bit results: error of at most 1e-5, as far as the exponential has a reciprocal. */
 DEVICE f32 of_silu_narrow(f32 x) { return x * near_reciprocal(1.0f + __expf(-x)); }
 
-/* x/2 (1 + tanh u) is x / (1 + exp(-2 u)), where nothing cancels. */
+/* x/2 (1 + tanh u) is computed as x / (1 + exp(-2 u)), where nothing cancels. */
 template <typename T> DEVICE T of_gelu_tanh(T x)
 {
     return x / ((T)1 + of_exp((T)-1.59576912160573071176 * (x + (T)0.044715 * x * x * x)));
 }
 
-/* The functions of two. */
+/* Functions of two numbers. */
 template <typename T> DEVICE T of_add(T a, T b) { return a + b; }
 template <typename T> DEVICE T of_sub(T a, T b) { return a - b; }
 template <typename T> DEVICE T of_mul(T a, T b) { return a * b; }
@@ -72,7 +72,7 @@ DEVICE f64 of_div(f64 a, f64 b) { return a / b; }
 DEVICE i64 of_div(i64 a, i64 b) { return b == 0 ? 0 : b == -1 ? (i64)(0 - (u64)a) : a / b; }
 DEVICE u64 of_div(u64 a, u64 b) { return b == 0 ? 0 : a / b; }
 
-/* A NaN if one is, and -0 is less than 0. */
+/* NaN if either is NaN; -0 is less than 0. */
 DEVICE bool is_negative(f32 x) { return __float_as_uint(x) >> 31; }
 DEVICE bool is_negative(f64 x) { return (u64)__double_as_longlong(x) >> 63; }
 template <typename T> DEVICE T less_float(T a, T b)

@@ -1,10 +1,10 @@
-/* The row of matrix products by a kernel of our own: for small ones, of which a library's call takes longer to queue
- * than to compute, for batches of them, and for all ways to lie that the libraries refuse. */
+/* Matrix products by a kernel of our own: for small ones, where queueing a library call takes longer than
+ * computing, for batches of these, and for all strides that the libraries reject. */
 #include "matmul.h"
 
 #include "layout.h"
 
-/* Sides of a tile. */
+/* Side lengths of tiles. */
 enum { NARROW = 16, WIDE = 32 };
 
 int64_t cuda_tiles_along(int64_t size, int64_t side)
@@ -20,8 +20,9 @@ static int64_t tiles_of(const tn_matmul_op *mm, int64_t side)
     return cuda_tiles_along(mm->m, side) * cuda_tiles_along(mm->n, side) * mm->matrices;
 }
 
-/* What a run takes on an H200, in microseconds: to be queued and started; a block alone for 64 products of its tile's
- * sums, which wait for memory; a multiprocessor that has blocks enough, for a tile and for each product of its sums. */
+/* Times on an H200, in microseconds. `started`: to queue and start. `alone`: for a single block, per 64 products of
+ * its tile's sums, limited by memory latency. `tile` and `product`: for a multiprocessor with enough blocks, per
+ * tile and per product of its sums. */
 typedef struct pace {
     double alone;
     double tile;
@@ -29,9 +30,9 @@ typedef struct pace {
 } pace;
 static const double started = 5.2;
 static const pace paces[3][2] = {
-    {{0.54, 0.45, 0.0050}, {1.03, 0.78, 0.0127}}, /* of f32: narrow tiles, wide ones */
-    {{0.78, 0.48, 0.0054}, {1.49, 0.84, 0.0136}}, /* of 16 bits                      */
-    {{0.77, 0.60, 0.0095}, {1.84, 1.40, 0.0285}}, /* with sums in f64                */
+    {{0.54, 0.45, 0.0050}, {1.03, 0.78, 0.0127}}, /* f32: narrow tiles, wide tiles */
+    {{0.78, 0.48, 0.0054}, {1.49, 0.84, 0.0136}}, /* 16 bits */
+    {{0.77, 0.60, 0.0095}, {1.84, 1.40, 0.0285}}, /* with f64 sums */
 };
 
 static double time_of(const tn_op *op, bool wide, int64_t processors)
@@ -47,7 +48,7 @@ static double time_of(const tn_op *op, bool wide, int64_t processors)
     return alone > busy ? alone : busy;
 }
 
-/* Wide tiles read less, and are fewer. */
+/* Wide tiles read less memory, but there are fewer of them. */
 static bool takes_wide(const tn_op *op, int64_t processors)
 {
     return time_of(op, true, processors) < time_of(op, false, processors);
@@ -58,7 +59,8 @@ static int64_t distance(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* Whether neighbours along the dimension `d` lie nearer than those along the other of the last two. */
+/* Returns whether the stride of dimension `d` is smaller than that of `other`, the other one of the
+ * last two. */
 static bool lies_by(const tn_layout *layout, int32_t d, int32_t other)
 {
     return layout->shape[other] == 1 ||
@@ -137,7 +139,7 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
     return cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, out, err);
 }
 
-/* Sizes and strides are told each run, so that one plan serves all of them. */
+/* Sizes and strides are passed in each run, so one plan serves all of them. */
 static tn_status plan_matmul(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     cuda_plan *plan = NULL;
@@ -232,7 +234,8 @@ static tn_status admit_int8(const tn_kernel_row *row, const tn_query *query, tn_
     return admit_tiles(query, why);
 }
 
-/* For what the libraries do not take of i8: B by rows, odd sizes. Sums are whole numbers, the same in any order. */
+/* For i8 products that the libraries do not support: row-major B, sizes that are not multiples of 4. Sums are
+ * integers, so their order does not matter. */
 const tn_kernel_row cuda_matmul_int8_row = {
     .struct_size = sizeof cuda_matmul_int8_row,
     .name = "cuda.matmul.own.int8",

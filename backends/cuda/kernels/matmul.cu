@@ -1,30 +1,30 @@
-/* Matrix products of any strides, summed in W; FUNCTION(x) is what follows. A block makes a tile of out from
- * shared memory. Its threads are four groups of 8 by 8, each with PER rows and columns; a group takes every
- * fourth product of a sum, and the four sums are added in one order. So an output depends on a row of A, a
- * column of B and k alone, whatever tile it is in. */
+/* Matrix products with any strides, summed in W; FUNCTION(x) is the activation. A block computes a tile of
+ * out from shared memory. Its threads form four groups of 8 by 8, each with PER rows and columns per thread;
+ * a group takes every fourth product of a sum, and the four sums are added in a fixed order. So an output
+ * depends only on a row of A, a column of B and k, whatever tile it is in. */
 enum { BLOCK = 256, GROUPS = 4, SIDE = 8, GROUP = SIDE * SIDE };
-enum { RESIDENT = (sizeof(W) == 4 ? 6 : 4) - PER / 2 }; /* blocks of a multiprocessor at once */
+enum { RESIDENT = (sizeof(W) == 4 ? 6 : 4) - PER / 2 }; /* resident blocks per multiprocessor */
 enum { TILE = SIDE * PER, PITCH = TILE + 4, DEPTH = 64, ROOM = 2 * DEPTH * PITCH };
 static_assert(GROUPS * TILE * PITCH <= ROOM, "the groups' sums have no room");
 typedef pack<W, PER> some;
 
 DEVICE f32 fused(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 DEVICE f64 fused(f64 a, f64 b, f64 c) { return fma(a, b, c); }
-DEVICE i32 fused(i32 a, i32 b, i32 c) { return (i32)((u32)a * (u32)b + (u32)c); } /* wraps */
+DEVICE i32 fused(i32 a, i32 b, i32 c) { return (i32)((u32)a * (u32)b + (u32)c); } /* wraps around */
 
-/* As elements are written from. */
+/* Converts a sum to the type from which elements are written. */
 DEVICE f32 whole(f32 x) { return x; }
 DEVICE f64 whole(f64 x) { return x; }
 DEVICE i64 whole(i32 x) { return x; }
 
-/* TILE rows of A, or columns of B, DEPTH elements of each at a time. A thread has APART-th ones of one of them,
- * so that neighbours in memory are read by neighbours: eight along k, or those of a tile. */
+/* TILE rows of A, or columns of B, DEPTH elements of each at a time. A thread has every APART-th element of one
+ * of them, so that neighbouring threads read neighbours in memory: eight along k, or those of a tile. */
 struct panel {
     enum { SLOTS = TILE * DEPTH / BLOCK, APART = BLOCK / TILE };
     const IN *from;
     i64 along;
     int line;  /* row of A or column of B, in the tile */
-    int first; /* along k                              */
+    int first; /* index along k */
     bool inside;
     W held[SLOTS];
 
@@ -37,7 +37,7 @@ struct panel {
         inside = line < lines;
     }
 
-    /* The next ones, `left` of which there are; 0 in place of others. */
+    /* Reads the next elements, of which `left` exist; 0 for the others. */
     SPECIAL void fetch(i64 left)
     {
 #pragma unroll
@@ -56,7 +56,7 @@ struct panel {
     }
 };
 
-/* The products of one group of what lies in shared memory. */
+/* Adds one group's products from shared memory. */
 DEVICE void add_products(const W *a, const W *b, int depth, some (&sum)[PER])
 {
     const int me = threadIdx.x % GROUP;
@@ -86,7 +86,7 @@ DEVICE void write_one(const cuda_matmul_args &args, const starts &at, i64 row, i
     *out = narrowed<OUT>(whole(FUNCTION(x)));
 }
 
-/* Adds the groups' sums, by way of shared memory, which nobody reads any more. */
+/* Adds the groups' sums through shared memory, whose previous content is no longer needed. */
 DEVICE void finish(const cuda_matmul_args &args, const starts &at, i64 row, i64 column,
                    const some (&sum)[PER], W *room)
 {

@@ -8,16 +8,16 @@
 
 extern const tn_kernel_row cuda_matmul_row, cuda_matmul_int8_row;
 
-/* Parts of so many that make up a size. */
+/* Returns the number of tiles of that side length that cover a size. */
 int64_t cuda_tiles_along(int64_t size, int64_t side);
 
-/* Whether neighbours of out down a column lie nearer than those of a row. */
+/* Returns whether out's stride down a column is smaller than along a row. */
 bool cuda_matmul_by_columns(const tn_op *op);
 
-/* An activation of x, as kernels' texts have it. */
+/* Returns an activation of x, as an expression in the kernels' sources. */
 const char *cuda_matmul_function(int32_t activation);
 
-/* For every row that is not cuBLASLt's: refuses grouped products of bf16 where a setting has them go through that. */
+/* For every row except cuBLASLt's: refuses grouped bf16 products if a setting directs them to cuBLASLt. */
 tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why);
 
 #endif

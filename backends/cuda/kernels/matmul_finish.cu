@@ -1,7 +1,7 @@
-/* What follows a product whose sums are of f32, or complex and of out's type: out = FUNCTION(sum + bias), rounded once. A
- * block has `lanes` threads along the rows of out, each with EACH elements, and so many rows at once as it has threads
- * left; rows are columns where out lies by those. Where they are `whole`, a thread's elements are neighbours, read and
- * written at once; else those of neighbouring threads are. */
+/* Epilogue after a product whose sums are f32, or complex of out's type: out = FUNCTION(sum + bias), rounded once.
+ * A block has `lanes` threads along the rows of out, each with EACH elements, and as many rows at once as its
+ * threads allow; if out is column-major, rows are columns. With `whole`, a thread's elements are contiguous, and
+ * read and written at once; otherwise neighbouring threads have neighbouring elements. */
 template <typename T> struct __align__(2 * sizeof(T)) complex_of {
     T real, imaginary;
 };
@@ -29,7 +29,7 @@ enum { BLOCK = 256, EACH = (int)(32 / sizeof(SUM)) };
 struct row {
     const SUM *sums;
     OUT *out;
-    const OUT *bias; /* 0: there is none */
+    const OUT *bias; /* 0: no bias */
 };
 
 DEVICE row row_of(const cuda_matmul_args &args, u32 matrix, i64 number)
@@ -42,7 +42,7 @@ DEVICE row row_of(const cuda_matmul_args &args, u32 matrix, i64 number)
     return is;
 }
 
-/* A bias lies as out does, or is one for all of a row. */
+/* A bias has out's layout, or one number for a whole row. */
 DEVICE void finish_whole(const cuda_matmul_args &args, const row &is, i64 first)
 {
     if (first >= args.n)

@@ -1,9 +1,9 @@
-/* norm along the last dimension: layer (LAYER 1) or rms; times WEIGHT, plus BIAS, each a dtype or absent
- * (HAS_WEIGHT, HAS_BIAS 0), and read at once where PACKED. The mean first and then the squares of distances
- * from it. */
+/* norm along the last dimension: layer norm (LAYER 1) or rms norm; times WEIGHT, plus BIAS. These are
+ * dtypes, or absent (HAS_WEIGHT, HAS_BIAS 0), and are read at once if PACKED. Computes the mean first, then
+ * the squared distances from it. */
 typedef work<IN>::type A;
 
-/* N elements of the row from `first` on. */
+/* Scales N elements of the row from `first` on. */
 template <int N> DEVICE void scale(A *x, A mean, A by, const cuda_rows_args &args, const starts &at,
                                    i64 first)
 {

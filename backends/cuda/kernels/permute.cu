@@ -1,8 +1,8 @@
-/* Copies of elements, of the type ELEMENT for their size, whose dimensions lie in different orders.
+/* Copies of elements with a different order of dimensions. ELEMENT is a type of their size.
  *
- * Where the operands have their neighbours in different dimensions, tiles go through shared memory, so that
- * both sides are read and written in whole lines. The last dimension is out's, the one before it in's. A row
- * of a tile is longer than it by a bank, so that neither side waits for the other's. */
+ * If the operands' contiguous dimensions differ, tiles go through shared memory, so that both sides are read
+ * and written in whole lines. The last dimension is contiguous in out, the one before it in in. A tile's
+ * rows are padded by one bank to avoid bank conflicts. */
 enum { TILE = 64, WARP = 32, DEPTH = 256 / WARP, REST = sizeof(ELEMENT) < 4 ? 4 / sizeof(ELEMENT) : 1 };
 
 struct tile_place {
@@ -31,7 +31,7 @@ DEVICE tile_place place_of(const cuda_each_args &args, INDEX tile, INDEX across,
     return at;
 }
 
-/* Tiles across and down, and all of them. */
+/* The number of tiles across, down, and in total. */
 struct tiling {
     INDEX across, down, all;
 };
@@ -82,9 +82,10 @@ extern "C" __global__ void __launch_bounds__(256) tiled(const cuda_each_args arg
     }
 }
 
-/* The same of 16 bits, where rows of both sides are whole packs of eight elements. What a thread reads of two
- * neighbouring rows of in becomes pairs, which are words of four neighbours of a row of out each. Banks: a row of
- * pairs, and its second half, begin where the eight packs of four rows meet in none. */
+/* The same for 16-bit elements, if the rows of both sides consist of whole packs of eight. A thread combines
+ * elements of two neighbouring rows of in into pairs; a pair is one word of a row of out. Padding avoids bank
+ * conflicts: the rows of pairs, and their second halves, start such that the eight packs of four rows use
+ * different banks. */
 struct __align__(16) packed {
     u32 of[4];
 };

@@ -1,4 +1,4 @@
-/* Random numbers on the device. They are the platform's and no op's. */
+/* Random numbers on the device. They belong to the platform, not to an op. */
 #include "layout.h"
 
 tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
@@ -17,7 +17,7 @@ tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
              cuda_index_of(job->elements));
     const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
     tn_status status = cuda_kernel_get(self, compiler, job->device, &wanted, &kernel, err);
-    if (status) /* code that cannot be made or loaded is no reason to have no numbers */
+    if (status) /* if code cannot be compiled or loaded, the caller can still fall back */
         return status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY ? status : TN_UNSUPPORTED;
     cuda_random_args args = {.out = job->to,
                              .elements = job->elements,

@@ -1,7 +1,7 @@
-/* Random numbers: Philox's words made into numbers by the very text that the processor's are made by
- * (src/device/random), which stands before this. OUT is the dtype, KIND what is made: 0 words, 1 uniform
- * numbers, 2 normal ones. A thread makes what comes of one block of four words. Narrow floats are rounded as the
- * processor's are, to nearest even, by the device's own instructions. */
+/* Random numbers: Philox words are converted to numbers by the same source as on the CPU (src/device/random),
+ * which precedes this text. OUT is the dtype; KIND is 0 for words, 1 for uniform numbers, 2 for normal ones. A
+ * thread computes the numbers of one block of four words. Narrow floats are rounded to nearest even, as on the
+ * CPU, by the device's instructions. */
 DEVICE void make(const u32 w[4], u32 out[4])
 {
     for (int i = 0; i < 4; i++)
@@ -64,7 +64,7 @@ DEVICE void make_block(const cuda_random_args &args, INDEX i, OUT out[EACH])
     make(words, out);
 }
 
-/* Blocks that are whole are written at once where `out` is aligned to them; the rest number by number. */
+/* Complete blocks are written at once if `out` is aligned to them; the rest one number at a time. */
 extern "C" __global__ void random_blocks(const cuda_random_args args)
 {
     typedef pack<OUT, EACH> numbers;

@@ -1,8 +1,8 @@
-/* The row of reductions. What goes into one output is cut into parts of a fixed size; parts of one output are
- * put together by a second kernel. */
+/* Reductions. The elements of one output are split into parts of a fixed size; a second kernel combines the
+ * parts of an output. */
 #include "layout.h"
 
-/* Of what lies together, and of columns, of which a block has fewer threads for one output. */
+/* For contiguous elements, and for columns, where a block has fewer threads per output. */
 enum { PART = 16384, PART_OF_COLUMN = 2048 };
 
 static const char *join_of(int32_t kind)
@@ -14,8 +14,8 @@ static const char *join_of(int32_t kind)
     }
 }
 
-/* What is summed in: f32 for narrow floats, 64 bits for whole numbers, f64 where either side has it or whole
- * numbers become floats. */
+/* Returns the accumulator type: f32 for narrow floats, 64 bits for integers, f64 if either side is f64 or
+ * integers become floats. */
 static const char *work_of(tn_dtype in, tn_dtype out)
 {
     if (cuda_is_whole(in) && cuda_is_whole(out))
@@ -38,7 +38,7 @@ static const char *identity_of(int32_t kind, const char *work)
     }
 }
 
-/* The dimensions that are kept and those that are reduced, by in's strides. */
+/* Walks over the kept and the reduced dimensions, ordered by in's strides. */
 static void walk_both(const tn_op *op, tn_walk *kept, tn_walk *taken)
 {
     static const int32_t both[] = {TN_EACH_IN, TN_EACH_OUT};
@@ -47,8 +47,8 @@ static void walk_both(const tn_op *op, tn_walk *kept, tn_walk *taken)
     tn_walk_over(taken, op, both, 1, first, rank);
 }
 
-/* What goes into one output does not lie together. How many outputs there are, and where, does not count: one
- * of them alone is to have the bits that it has among others. */
+/* Returns whether the elements of one output are not contiguous. Must not depend on the number and position
+ * of outputs: an output must have the same bits alone and among others. */
 static bool is_columns(const tn_walk *taken)
 {
     return taken->stride[0] != 1;
@@ -75,8 +75,8 @@ static void fill_args(const tn_op *op, const tn_walk *kept, const tn_walk *taken
     cuda_walk_strides(taken, 0, out->taken_in);
 }
 
-/* What goes into one output lies together, in whole vectors, from a place for one on. So an output alone has as
- * many of them as one among others that lie behind each other. */
+/* Returns whether the elements of one output are contiguous, whole vectors, and aligned. So an output computed
+ * alone uses the same vectors as one among consecutive others. */
 static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vector)
 {
     const tn_layout *in = &op->operand[TN_EACH_IN];
@@ -87,7 +87,7 @@ static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vect
     return sound;
 }
 
-/* Threads that take a part of what lies together. How many outputs there are does not count here either. */
+/* Returns the threads per part of contiguous elements. Must not depend on the number of outputs either. */
 static int64_t group_of(const tn_op *op)
 {
     enum { OF_WARP = 8192, WARP = 32 };

@@ -1,7 +1,7 @@
-/* Reductions: JOIN(a, b) of elements in the type A, from IDENTITY on; with MEAN divided by how many they are.
- * What goes into one output is cut into parts of a size that depends on nothing else, and every sum is made
- * in one order: the same bits each time and in any batch. GROUP threads take a part of a row: a block, or a
- * warp where there is little to take. */
+/* Reductions: JOIN(a, b) of elements in the type A, starting with IDENTITY; with MEAN, divided by their
+ * number. The elements of one output are split into parts of a fixed size, and every sum has a fixed order:
+ * the same bits in every run and in any batch. GROUP threads process a part of a row: a block, or a warp if
+ * there is little work. */
 enum { THREADS = 256, LANES = 32, GROUPS = THREADS / GROUP };
 
 DEVICE A joined(A a, A b)
@@ -28,7 +28,7 @@ DEVICE A of_warp(A value)
     return value;
 }
 
-/* One value of the group. Its first thread gets it. */
+/* Combines the values of a group; its first thread gets the result. */
 DEVICE A of_group(A value)
 {
     value = of_warp(value);
@@ -61,7 +61,7 @@ DEVICE A read(const IN *at)
     return (A)widened<IN>(*at);
 }
 
-/* Where the i-th element that goes into an output is. */
+/* Returns the offset of the i-th element of an output. */
 DEVICE i64 taken(const cuda_reduce_args &args, i64 i)
 {
     return args.taken_rank == 1 ? i * args.taken_in[0]
@@ -86,8 +86,8 @@ DEVICE void join_pack(some x, A value[4])
         value[v % 4] = joined(value[v % 4], (A)widened<IN>(x.of[v]));
 }
 
-/* What a thread takes of a part that is whole packs. Of a warp, which has many to take, AHEAD are on their way at
- * once. */
+/* Reduces a thread's share of a part that consists of whole packs. A warp, whose threads have many packs, loads
+ * AHEAD at once. */
 DEVICE A dense_part(const IN *in, i64 size, int lane)
 {
     const some *packs = (const some *)in;
@@ -114,7 +114,7 @@ DEVICE A dense_part(const IN *in, i64 size, int lane)
 }
 #endif
 
-/* A group for each part of an output: what goes into it lies together, or anyhow. */
+/* One group for each part of an output; the elements may be contiguous or have any strides. */
 extern "C" __global__ void __launch_bounds__(THREADS) rows(const cuda_reduce_args args)
 {
     const u64 all = (u64)args.outputs * (u64)args.parts, step = (u64)gridDim.x * GROUPS;
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows(const cuda_reduce_arg
     }
 }
 
-/* What a thread of a column takes: every eighth element of a part, in AHEAD sums side by side. */
+/* Reduces a thread's share of a column: every eighth element of a part, in AHEAD parallel sums. */
 DEVICE A column(const IN *in, const cuda_reduce_args &args, i64 begin, i64 end)
 {
     enum { AHEAD = 8, STEP = THREADS / LANES };
@@ -163,7 +163,7 @@ DEVICE A column(const IN *in, const cuda_reduce_args &args, i64 begin, i64 end)
     return value[0];
 }
 
-/* A thread for each of 32 neighbouring outputs, eight of them to a column: outputs lie together. */
+/* For contiguous outputs: 32 neighbouring outputs per block, with eight threads per column. */
 extern "C" __global__ void __launch_bounds__(THREADS) columns(const cuda_reduce_args args)
 {
     __shared__ A part_of[THREADS / LANES][LANES];
@@ -190,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) columns(const cuda_reduce_
     }
 }
 
-/* A warp for each output, of its parts. */
+/* Combines the parts of each output with one warp. */
 extern "C" __global__ void __launch_bounds__(THREADS) finish(const cuda_reduce_args args)
 {
     const u64 first = (u64)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;

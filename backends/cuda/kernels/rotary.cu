@@ -1,6 +1,7 @@
-/* rotary: pairs of a row are turned, what is beyond them is copied. HALVES: partners are half of what is
- * turned apart; else they are neighbours. COS and SIN are dtypes. A thread takes VECTOR pairs, or as many
- * elements of the rest; each operand's are read AT_ONCE where that is more than one. */
+/* rotary: pairs of elements of a row are rotated, the rest is copied. With HALVES, the partners are half
+ * of the rotated size apart; else they are neighbours. COS and SIN are dtypes. A thread processes VECTOR
+ * pairs, or as many elements of the rest; with AT_ONCE, each operand's elements are read and written as
+ * whole vectors. */
 typedef work<IN>::type A;
 
 DEVICE void turn(const IN *in, OUT *out, const A *c, const A *s, const cuda_rows_args &args, i64 p)

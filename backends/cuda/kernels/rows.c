@@ -1,19 +1,19 @@
-/* Rows of the ops along the last dimension: softmax, norm, rotary. */
+/* Ops along the last dimension: softmax, norm, rotary. */
 #include "layout.h"
 
-/* How a row is shared between threads: by a warp or a block, so many elements in each one's registers, so
- * many of them read at once. */
+/* How threads share a row: the number of threads (a warp or a block), the elements in each one's
+ * registers, and the elements read at once. */
 typedef struct sharing {
     int group;
-    int per; /* 0: too long to be held */
+    int per; /* elements per thread; 0: the row is too long for registers */
     int vector;
     int at_once; /* a vector is read and written at once */
-    int full;    /* what the threads hold is exactly a row */
-    int packed;  /* weights and biases are read at once too */
+    int full;    /* the threads hold exactly one row */
+    int packed;  /* weights and biases are read at once, too */
 } sharing;
 
-/* A row begins at a place for whole vectors when everything that leads to one is a multiple of them. An
- * operand that is not there has all. */
+/* Returns whether every row is aligned to whole vectors: all strides before it and the alignment are
+ * multiples of them. True for an absent operand. */
 static bool has_vectors(const tn_op *op, int32_t operand, int64_t vector)
 {
     const tn_layout *layout = &op->operand[operand];
@@ -34,8 +34,8 @@ static int vector_of(const tn_op *op)
     return (int)(16 / (in > out ? in : out));
 }
 
-/* Which thread holds what depends on dtypes and the row's length alone, so that a row's result does not depend
- * on others, nor on where it lies. */
+/* The assignment of elements to threads depends only on dtypes and the row's length, so that a row's result
+ * does not depend on other rows or on its position. */
 static sharing sharing_of(const tn_op *op)
 {
     enum { OF_WARP = 1024, HELD_F32 = 64, HELD_F64 = 32 };
@@ -58,7 +58,7 @@ static sharing sharing_of(const tn_op *op)
     return s;
 }
 
-/* How many pairs a thread turns: what it reads of in begins at a place for all of it. */
+/* Determines how many pairs a thread rotates: what it reads of in must be aligned to its total size. */
 static sharing sharing_of_pairs(const tn_op *op)
 {
     const int64_t size = op->as.each.size, in_bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
@@ -73,7 +73,8 @@ static sharing sharing_of_pairs(const tn_op *op)
     return (sharing){.group = 32, .vector = (int)(vector > 1 ? vector : 1), .at_once = vector > 1};
 }
 
-/* Whether dimension `d` of the arguments goes on where the one before it ends, in every operand. */
+/* Returns whether dimension `d - 1` continues where dimension `d` ends, in every operand, so that
+ * the two can be merged. */
 static bool follows(const cuda_rows_args *args, int d)
 {
     bool follows = true;
@@ -93,7 +94,7 @@ static void join_last(cuda_rows_args *args)
     args->rank--;
 }
 
-/* The dimensions before the last, as few as they can be, with the strides of every operand that is there. */
+/* Merges the dimensions before the last as far as possible; fills in the strides of every present operand. */
 static void fill_args(const tn_op *op, cuda_rows_args *out)
 {
     const tn_layout *in = &op->operand[TN_EACH_IN];
@@ -121,7 +122,7 @@ static void write_types(const tn_op *op, char *out, size_t size)
              cuda_type_of(op->operand[TN_EACH_OUT].dtype));
 }
 
-/* The options of an op beyond types and sharing, and where it is. */
+/* The options of an op in addition to types and sharing, and its unit and function. */
 typedef struct unit {
     int32_t number;
     const char *function;
@@ -161,7 +162,7 @@ static unit unit_of(const tn_op *op)
     return u;
 }
 
-/* How many threads have work, which the kernels number from 0. */
+/* Returns the number of threads that have work; the kernels number them from 0. */
 static int64_t threads_of(const tn_op *op, const sharing *s)
 {
     const tn_each_op *each = &op->as.each;
@@ -207,7 +208,7 @@ static tn_status run_rows(const tn_run *run, tn_error *err)
     return cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
 }
 
-/* f64 with f64 alone: what is computed is in the type of in. */
+/* f64 only with f64, because computation is in in's type. */
 static tn_status admit_rows(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;

@@ -1,7 +1,7 @@
-/* Ops on rows. GROUP threads share a row: a warp, or the whole block of 256. With PER above 0 each thread
- * holds that many elements of the row in registers, so that it is read once, and FULL says that they are
- * exactly the row's; with 0 the row is longer and is read anew for each pass. A thread's elements are VECTOR
- * neighbours at a time, which are read and written at once where AT_ONCE; PER is a multiple of it. */
+/* Row-wise ops. GROUP threads share a row: a warp, or the whole block of 256. If PER is above 0, each thread
+ * holds PER elements of the row in registers, so that it is read once, and FULL says that they are exactly
+ * the row's; if PER is 0, the row is longer and is read again in each pass. A thread has VECTOR neighbouring
+ * elements at a time, which are read and written at once if AT_ONCE; PER is a multiple of VECTOR. */
 enum { BLOCK = 256, WARP = 32, GROUPS = BLOCK / GROUP, WARPS = GROUP / WARP };
 
 struct summed {
@@ -11,11 +11,11 @@ struct greatest {
     template <typename A> DEVICE A of(A a, A b) { return a > b ? a : b; }
 };
 
-/* Less than every number. */
+/* Less than every finite number. */
 DEVICE f32 lowest(f32) { return -__int_as_float(0x7F800000); }
 DEVICE f64 lowest(f64) { return -__longlong_as_double(0x7FF0000000000000ll); }
 
-/* One value of all threads of a group, put together in one order. Every thread gets it. */
+/* Combines the values of all threads of a group in a fixed order. Every thread gets the result. */
 template <typename JOIN, typename A> DEVICE A together(A value)
 {
     for (int far = WARP / 2; far > 0; far /= 2)
@@ -33,7 +33,7 @@ template <typename JOIN, typename A> DEVICE A together(A value)
     return value;
 }
 
-/* N neighbours, at once where WHOLE. */
+/* Reads N neighbours, at once if WHOLE. */
 template <int N, bool WHOLE, typename A, typename T>
 DEVICE void read_some(const T *from, i64 first, i64 along, A *out)
 {
@@ -62,7 +62,8 @@ DEVICE void write_some(T *to, i64 first, i64 along, const A *values)
 }
 
 #if PER > 0
-/* The k-th element that a thread holds, as its number in the row, and whether the row has it. */
+/* Returns the index in the row of the k-th element that a thread holds; has_place says whether the
+ * row has it. */
 DEVICE int place(int lane, int k)
 {
     return ((k / VECTOR) * GROUP + lane) * VECTOR + k % VECTOR;
@@ -73,7 +74,7 @@ DEVICE bool has_place(const cuda_rows_args &args, int lane, int k)
     return FULL || place(lane, k) < (int)args.size;
 }
 
-/* The thread's part of a row; what is beyond its end is `rest`. */
+/* Reads a thread's part of a row; elements beyond the row's end are `rest`. */
 template <typename A, typename T>
 DEVICE void read_row(const T *from, const cuda_rows_args &args, int operand, int lane, A rest, A *out)
 {

@@ -1,8 +1,8 @@
-/* softmax along the last dimension; with LOG its logarithm; NARROW for results of 16 bits. A NaN in a row
- * makes all of it one. */
+/* softmax along the last dimension; with LOG its logarithm; NARROW for 16-bit results. A NaN in a row
+ * makes the whole row NaN. */
 typedef work<IN>::type A;
 
-/* Of x <= 0, for a narrow result within 1e-5. */
+/* exp(x) for x <= 0; for a narrow result with an error of at most 1e-5. */
 DEVICE A power_of(A x)
 {
 #if NARROW
@@ -13,7 +13,7 @@ DEVICE A power_of(A x)
 }
 
 #if PER > 0
-/* Exponentials are kept: they are computed once. */
+/* Exponentials are kept, so that they are computed only once. */
 DEVICE void one_row(const IN *in, OUT *out, const cuda_rows_args &args, int lane)
 {
     A x[PER], high = lowest((A)0), sum = 0;
