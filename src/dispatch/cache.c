@@ -1,8 +1,9 @@
-/* The plan cache: plans by their words, bounded for each device, with a small one of each thread in
- * front that takes no lock.
+/* The plan cache. Plans are found by their key words and bounded per device. In front of it, each
+ * thread has a small cache that takes no lock.
  *
- * A thread's place holds a count of its plan, so a plan that is given up lives until the threads that have
- * it look again. Eviction gives every plan that was used since it last looked another round. */
+ * A thread's place holds a reference to its plan, so an evicted plan lives until the threads that
+ * hold it look again. Eviction gives every plan that was used since the last eviction pass another
+ * round. */
 #include "plan.h"
 
 #include "base/alloc.h"
@@ -33,11 +34,11 @@ typedef struct shelf {
 /* One plan that a thread has. */
 typedef struct place {
     tni_plan *plan;
-    int32_t uses; /* calls of the thread that run it now, one inside the other */
+    int32_t uses; /* nested calls of this thread that are running it now */
 } place;
 
 typedef struct thread {
-    tni_kept_front front; /* first: it is what others have of it */
+    tni_kept_front front; /* must be first: other code points to this member */
     struct thread *next, *before;
     _Atomic int64_t hits;
     place places[PLACES];
@@ -56,7 +57,7 @@ static struct {
     tni_state *states[STATE_BUCKETS];
     shelf *shelves;
     thread *threads;
-    int64_t hits; /* of threads that ended, and of what was found in the table */
+    int64_t hits; /* of threads that ended, and of lookups in the shared table */
 } cache = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
 
@@ -76,15 +77,15 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* What tells plans apart: the op with the alignments that some kernel distinguishes, the device in this life,
- * what the op reads of the context, and whatever choices are made by. */
+/* The key of a plan: the op with the alignments that some kernel distinguishes, the device and its
+ * epoch, the context settings that the op reads, and everything else that affects the choice. */
 typedef struct key {
     uint64_t words[KEY_MOST];
     size_t count;
     uint64_t hash;
 } key;
 
-/* The last four words are those that tni_plan_epoch reads. */
+/* tni_plan_epoch reads the last four words. */
 static void make_key(const tni_question *question, key *out)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
@@ -112,7 +113,7 @@ static bool is_of(const tni_plan *plan, const key *k)
            memcmp(plan->key, k->words, k->count * sizeof k->words[0]) == 0;
 }
 
-/* True if the plan is of the same key, but for alignments. */
+/* Returns true if the plan's key equals `k`, ignoring alignments. */
 static bool is_of_any_alignment(const tni_plan *plan, const key *k)
 {
     enum { AFTER = TNI_KEY_ALIGNMENTS + 1 };
@@ -139,7 +140,7 @@ static void thread_ends(tni_thread_end *end)
     tni_release(ending);
 }
 
-/* NULL for want of memory: then every call asks the table. */
+/* Returns NULL if out of memory: then every call looks in the shared table. */
 static thread *this_thread(void)
 {
     if (mine())
@@ -186,7 +187,8 @@ static bool find_here(const key *k, tni_lease *out)
     return true;
 }
 
-/* Lends a counted plan: by the thread's place for it, unless what is there is running. */
+/* Lends a plan whose reference the caller holds. Stores it in the thread's place, unless the plan
+ * that is there is running. */
 static void lend(tni_plan *plan, tni_lease *out)
 {
     thread *here = this_thread();
@@ -209,15 +211,15 @@ void tni_lease_end(tni_lease *lease)
         tni_plan_release(lease->plan);
 }
 
-/* The rest is under the lock, but where it says otherwise. */
+/* The functions below need the lock, except where they say otherwise. */
 
 static tni_state **states_of(uint64_t hash)
 {
     return &cache.states[hash % STATE_BUCKETS];
 }
 
-/* One that serves, or NULL. A state is listed, and counted for it, as long as a plan that is kept has
- * it. */
+/* Returns a state with the same key, or NULL. A state is in the list, which holds one reference to
+ * it, as long as a plan in the cache uses it. */
 static tni_state *find_state(const tni_state *like)
 {
     tni_state *state = *states_of(like->hash);
@@ -237,7 +239,7 @@ static void keep_state(tni_state *state)
     *list = tni_state_retain(state);
 }
 
-/* A plan holds another count of it. */
+/* The plan holds a reference of its own to the state. */
 static void give_up_state(tni_state *state)
 {
     tni_state **at = states_of(state->hash);
@@ -303,7 +305,7 @@ static void add(shelf *to, tni_plan *plan)
     keep_state(plan->state);
 }
 
-/* The count that the cache had is the caller's now. */
+/* The cache's reference passes to the caller. */
 static void take_out(shelf *from, tni_plan *plan)
 {
     tni_plan **at = bucket_of(plan->hash);
@@ -317,7 +319,8 @@ static void take_out(shelf *from, tni_plan *plan)
     atomic_store_explicit(&plan->dead, true, memory_order_release);
 }
 
-/* Takes plans out until the bounds hold: a list by `next`, to be released without the lock. */
+/* Removes plans until the limits hold. Returns them as a list linked by `next`, to be released
+ * without the lock. */
 static tni_plan *evict(shelf *from, int64_t most, int64_t most_bytes)
 {
     tni_plan *gone = NULL;
@@ -337,7 +340,7 @@ static tni_plan *evict(shelf *from, int64_t most, int64_t most_bytes)
     return gone;
 }
 
-/* Without the lock. */
+/* Must be called without the lock. */
 static void release_all(tni_plan *list)
 {
     while (list) {
@@ -347,8 +350,8 @@ static void release_all(tni_plan *list)
     }
 }
 
-/* A plan of the key but for alignments: the newest that needs no more alignment than the key has, or without
- * `serves` the newest of all. NULL for none. */
+/* Finds a plan whose key equals `k` except for alignments: with `serves`, the newest that needs no
+ * more alignment than the key has; otherwise the newest of all. Returns NULL if there is none. */
 static tni_plan *find_of_alignment(const tni_question *question, const key *k, bool serves)
 {
     const shelf *on = cache.shelves;
@@ -362,8 +365,8 @@ static tni_plan *find_of_alignment(const tni_question *question, const key *k, b
     return plan;
 }
 
-/* Without the lock. Writes the problem of a plan that only the alignments keep from serving; nothing if there is
- * none. */
+/* Must be called without the lock. Writes the problem of a plan that cannot be used only because of
+ * its alignments; writes nothing if there is none. */
 static void write_unaligned(const tni_question *question, const key *k, tni_buffer *out)
 {
     tn_op op = *question->op;
@@ -376,7 +379,7 @@ static void write_unaligned(const tni_question *question, const key *k, tni_buff
         tni_problem_write(&op, question->device->id, out);
 }
 
-/* Without the lock. */
+/* Must be called without the lock. */
 static tn_status not_prepared(const tni_question *question, const key *k, tn_error *err)
 {
     const char *why =
@@ -402,8 +405,9 @@ static tn_status not_prepared(const tni_question *question, const key *k, tn_err
     return status;
 }
 
-/* The state that serves the question with this candidate, if it is there; `like` gets its words. Without the lock;
- * counted for the caller. */
+/* Returns the cached state that serves the question with this candidate, or NULL. Writes the
+ * state's key to `like`. Must be called without the lock; the caller owns a reference to the
+ * result. */
 static tni_state *share_state(const tni_question *question, const tni_contender *of,
                               tni_state *like)
 {
@@ -433,7 +437,7 @@ static TNI_OUT_OF_LINE size_t find_prepared(const tni_question *question, const 
     return index;
 }
 
-/* Moves an admitted candidate to the front, as the one that is chosen. */
+/* Moves an admitted candidate to the front and marks it as chosen. */
 static void choose_candidate(tni_choice *choice, size_t index)
 {
     tni_contender moved = choice->candidates[index];
@@ -446,8 +450,8 @@ static void choose_candidate(tni_choice *choice, size_t index)
     choice->candidates[0].verdict = TN_VERDICT_CHOSEN;
 }
 
-/* Where the kernel of the plan that a call would find stands among those that are admitted; their number if there is
- * no such plan. Without the lock. */
+/* Returns the index, among the admitted candidates, of the kernel of the plan that a call would
+ * find; choice->admitted if there is no such plan. Must be called without the lock. */
 static size_t find_kept(const tni_question *question, const key *k, const tni_choice *choice)
 {
     size_t index = 0;
@@ -477,8 +481,8 @@ tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, t
     return TN_OK;
 }
 
-/* Puts a new plan in, or finds that another thread was faster. Returns the one that counts, with a count
- * for the caller; without the lock. */
+/* Inserts a new plan, unless another thread inserted an equal one first. Returns the plan that is
+ * in the cache, with a reference for the caller. Must be called without the lock. */
 static tni_plan *keep(const tni_question *question, const key *k, bool shared, tni_plan *made)
 {
     int64_t most = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_SIZE);
@@ -513,8 +517,9 @@ static bool may_make_plans(const tni_question *question, bool preparing)
     return preparing || !tn_setting_value(question->context, TN_SETTING_PLAN_ONLY_PREPARED);
 }
 
-/* What was chosen, bound and kept. Where plans may not be made, the first from there on that is prepared; one that was
- * not chosen is not kept. Without the lock. */
+/* Binds the chosen candidate to a plan and caches it. If plans may not be made, uses the first
+ * prepared candidate from `index` on; a plan of a candidate that was not chosen is not cached. Must
+ * be called without the lock. */
 static tn_status bind(const tni_question *question, bool preparing, const key *k,
                       const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
 {
@@ -565,7 +570,7 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
     return status;
 }
 
-/* With `serves`, also one that was made for less alignment. */
+/* With `serves`, also accepts a plan that was made for less alignment. */
 static tni_plan *find_in_table(const tni_question *question, const key *k, bool serves)
 {
     lock();
@@ -595,7 +600,7 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     bool serves = question->recorded || !may_make_plans(question, preparing);
     tni_plan *plan = keeps ? find_in_table(question, &k, serves) : NULL;
     tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
-    if (!status && plan) { /* never one without the other */
+    if (!status && plan) { /* both hold or neither does */
         bool stands_in = serves && (!is_of(plan, &k) || atomic_load(&plan->dead));
         lend(plan, out);
         out->stands_in = stands_in;
@@ -603,7 +608,7 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     return status;
 }
 
-/* The public face. */
+/* The public functions. */
 
 static tn_status check_op(int32_t op, const char *face, tn_error *err)
 {

@@ -6,7 +6,7 @@
 #include "settings/context.h"
 #include "tenon/stream.h"
 
-/* An operand that lies on another device. */
+/* An operand on another device than the output. */
 typedef struct stray {
     const tn_tensor *tensor;
     const char *name;
@@ -21,14 +21,14 @@ static const void *pointer_at(const void *args, size_t offset)
     return pointer;
 }
 
-/* NULL for an operand that the call does not have. */
+/* Returns NULL if the call does not have this operand. */
 static const tn_tensor *tensor_of(const tni_asked *asked, int32_t index)
 {
     size_t offset = asked->class->args.tensors[index];
     return offset ? pointer_at(asked->args, offset) : NULL;
 }
 
-/* Whether an operand is sound and lies elsewhere than the output. */
+/* Returns whether the operand is valid and is on another device than the output. */
 static bool is_stray(const tni_asked *asked, int32_t index, const tni_crossing *c, stray *out)
 {
     const char *where = asked->class->where;
@@ -38,8 +38,8 @@ static bool is_stray(const tni_asked *asked, int32_t index, const tni_crossing *
            out->device != c->device;
 }
 
-/* Copies every byte from the lowest element to the highest, to a place as well aligned as theirs. *out is
- * where the first element is then. */
+/* Copies every byte from the lowest element to the highest, to memory with the same alignment. *out
+ * is the address of the first element in the copy. */
 static tn_status copy(tni_crossing *c, const stray *s, const char *where, void **out, tn_error *err)
 {
     const char *lowest = (const char *)tni_tensor_first(s->tensor) + s->extent.low;
@@ -66,7 +66,7 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
                           err);
 }
 
-/* Puts a tensor of the output's device in the place of a stray one. */
+/* Replaces a stray operand by a tensor on the output's device. */
 static tn_status bring(tni_asked *asked, int32_t index, const stray *s, bool copies,
                        tni_crossing *c, tn_error *err)
 {

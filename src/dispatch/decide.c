@@ -1,4 +1,4 @@
-/* Every kernel of a platform, judged for one op: the one path that calls and explanations share. */
+/* Judges every kernel of a platform for one op. Calls and explanations share this code. */
 #include "base/dtype.h"
 #include "declined.h"
 #include "dispatch/attention/wish.h"
@@ -36,7 +36,7 @@ static bool is_cpu_here(const tn_device *device)
     return device->platform->known->kind == TN_PLATFORM_CPU && !device->plans_only;
 }
 
-/* Nothing but the system's permission keeps the kernel from running. */
+/* Returns whether only a permission of the operating system is missing for the kernel to run. */
 static bool waits_for_permission(const tni_question *question, const tni_kernel *kernel)
 {
     const uint64_t amx = TN_CPU_BIT(AMX_TILE) | TN_CPU_BIT(AMX_INT8) | TN_CPU_BIT(AMX_BF16);
@@ -64,7 +64,7 @@ void tni_decide_request(const tni_question *question)
         (void)tni_cpu_amx_request();
 }
 
-/* Adds a word to a list that is `used` bytes long, if it fits. */
+/* Appends a word to a list of `*used` bytes, if it fits. */
 static void list_add(const char *word, char *list, size_t size, size_t *used)
 {
     size_t length = strlen(word), gap = *used > 0 ? 2 : 0;
@@ -88,7 +88,7 @@ static bool dtype_permits(const tni_asking *asking, const tn_kernel_row *row, tn
     return tni_refuse_words(why, TN_REFUSE_DTYPE, tn_dtype_name(found), words);
 }
 
-/* Words of the bits; of those without one here, none. */
+/* Writes the names of the set bits; unnamed bits are skipped. */
 static void write_uses(const tni_asking *asking, uint64_t bits, char *out, size_t size)
 {
     size_t used = 0;
@@ -169,8 +169,8 @@ bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
     return tni_refuse_words(why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
-/* Shortens a text: by what the words behind it say too, then at its end. A clause of which too little would
- * stay goes whole. */
+/* Shortens a text: first removes phrases that the following words repeat, then cuts at the end. A
+ * clause of which too little would remain is removed whole. */
 static void shorten(char *text, size_t room)
 {
     enum { CLAUSE_LEAST = 32 };
@@ -188,7 +188,7 @@ static void shorten(char *text, size_t room)
     tn_text_fit(text, room + 1, copy);
 }
 
-/* What would bring a kernel's library; "" for nothing. */
+/* Returns how to get the kernel's library; "" if unknown. */
 static const char *remedy_of(const tni_kernel *kernel)
 {
     tni_libraries_lock();
@@ -198,8 +198,8 @@ static const char *remedy_of(const tni_kernel *kernel)
     return remedy ? remedy : "";
 }
 
-/* Why a library is not there, and what would bring it, which is worth more than all the places where it
- * was sought. `said` ends with it, and is cut. */
+/* Says why a library is unavailable and how to get it. The remedy is more useful than the list of
+ * places that were searched. `said` ends with the remedy, and is shortened. */
 static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why)
 {
     const char *remedy = remedy_of(kernel);
@@ -215,8 +215,8 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
                       has ? "; " : "", has ? remedy : "");
 }
 
-/* Whether a library could be there on a device for planning only: it is taken as there, unless the
- * processor is described as one that it is not made for. */
+/* Whether a library could be available on a device for planning only: assumed so, unless the
+ * description names a processor that the library is not made for. */
 static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_refusal *why)
 {
     const char *found = tni_device_described(asking->question->device)->architecture;
@@ -228,7 +228,7 @@ static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_
     return tni_refuse_words(why, TN_REFUSE_LIBRARY, known->name, words);
 }
 
-/* Opens the library, which stays open. */
+/* Opens the library and leaves it open. */
 static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
                             int64_t *out_version, tn_refusal *why)
 {
@@ -250,7 +250,8 @@ static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
     return refuse_library(kernel, err.message, why);
 }
 
-/* What the row itself says; what it says of itself ends where its text does. Where it admits, that is a note. */
+/* Asks the row's own `admit`. The row's texts are cut to their buffers. If the row admits the
+ * problem, its text is kept as a note. */
 static bool row_permits(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     tn_refusal said = {.struct_size = sizeof said, .code = TN_REFUSE_OTHER};
@@ -284,7 +285,8 @@ bool tni_choice_is_fixed(const tni_question *question)
     return tn_setting_value(question->context, TN_SETTING_DETERMINISM) >= TN_BATCH_INVARIANT;
 }
 
-/* What the row's own function says; 0 where it has none, or nothing to say. */
+/* Returns the cost that the row's own function predicts; 0 if it has no function or no
+ * prediction. */
 static double cost_of(const tni_asking *asking, const tn_kernel_row *row)
 {
     const tn_op *op = asking->question->op;
@@ -334,11 +336,11 @@ static void trust(const tni_asking *asking, int64_t version, tni_contender *to)
     }
 }
 
-/* From what costs nothing to ask to what costs most. */
+/* Runs the tests in order of cost, the cheapest first. */
 static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     const tni_question *q = asking->question;
-    bool free = q->only != NULL; /* rules, lock and trust do not count */
+    bool free = q->only != NULL; /* rules, lock and trust are ignored */
     int64_t version = -1;
     if (!free)
         tni_attention_judge(q, to);
@@ -377,7 +379,7 @@ static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_conten
         tni_refusal_word(&to->why);
 }
 
-/* 0 for preferred ones, 1 for free ones, 2 for avoided ones. */
+/* Returns 0 for preferred candidates, 1 for neutral ones, 2 for avoided ones. */
 static int32_t standing(const tni_contender *v)
 {
     return v->judged.order == TNI_JUDGED_PREFERRED ? 0
@@ -385,7 +387,8 @@ static int32_t standing(const tni_contender *v)
                                                    : 1;
 }
 
-/* What was timed comes before what was not: a prediction is no match for a measurement. */
+/* Measured candidates sort before unmeasured ones: a prediction is less reliable than a
+ * measurement. */
 static bool comes_before(const tni_contender *a, const tni_contender *b)
 {
     if (is_admitted(a) != is_admitted(b))
@@ -407,7 +410,7 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
     return a->order_us < b->order_us;
 }
 
-/* Keeps the order of equals. */
+/* A stable sort. */
 static void sort(tni_choice *choice)
 {
     for (size_t i = 1; i < choice->count; i++) {
@@ -420,7 +423,8 @@ static void sort(tni_choice *choice)
     }
 }
 
-/* That a loop of the host's uses; those of a processor that is only described are its cores. */
+/* Returns the number of threads that a loop on the host uses; for a processor that is only
+ * described, its number of cores. */
 static int32_t threads_of(const tn_device *device)
 {
     int64_t cores = tni_device_described(device)->multi_processor_count;
@@ -443,7 +447,8 @@ static void ask(const tni_question *question, tn_op *shown, tni_asking *out)
     out->class->cost(question->op, &out->flops, &out->bytes);
 }
 
-/* All by the same lock, verdicts and times: when one of them changes meanwhile, anew. */
+/* Judges all candidates by the same lock, verdicts and times: if one of them changes meanwhile,
+ * starts again. */
 static void judge_all(const tni_asking *asking, const tni_kernel *const *kernels, tni_choice *out)
 {
     enum { TRIES = 16 };
@@ -499,7 +504,8 @@ int32_t tni_refusal_progress(int32_t code)
     return late[code] ? late[code] : OF_ITS_OWN;
 }
 
-/* How far a candidate came before it was refused; what rule or lock ask for comes before all. */
+/* Returns how many tests a candidate passed before it was refused. A candidate that a rule requires
+ * or the lock names ranks above all others. */
 static int32_t progress(const tni_contender *v, const char *locked)
 {
     enum { ASKED_FOR = 20 };
@@ -507,7 +513,7 @@ static int32_t progress(const tni_contender *v, const char *locked)
     return (named ? ASKED_FOR : 0) + tni_refusal_progress(v->why.code);
 }
 
-/* Of those that are refused, the one that came nearest. */
+/* Returns the refused candidate that passed the most tests. */
 static const tni_contender *nearest(const tni_question *question, const tni_choice *choice)
 {
     const tni_contender *best = &choice->candidates[0];

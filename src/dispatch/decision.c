@@ -1,4 +1,4 @@
-/* Decisions as the program sees them, and where explaining begins. */
+/* Decisions as the program sees them, and the entry points for explaining. */
 #include "decision.h"
 
 #include "base/alloc.h"
@@ -8,14 +8,14 @@
 #include "settings/context.h"
 
 struct tn_decision {
-    tn_context *context; /* its rules are lent to candidates */
+    tn_context *context; /* candidates borrow its rules */
     tn_device *device;
     tn_op op;
     char *problem;
-    tn_error failure;             /* status TN_OK when something would be taken */
-    const char *unmet;            /* of the context's rules */
-    tni_backends *backends;       /* of attention; else NULL */
-    const tn_candidate *runs_now; /* of the candidates; NULL for none */
+    tn_error failure;             /* status TN_OK if a kernel would be taken */
+    const char *unmet;            /* one of the context's rules */
+    tni_backends *backends;       /* for attention; otherwise NULL */
+    const tn_candidate *runs_now; /* one of the candidates, or NULL */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
     tni_choice choice;
@@ -67,7 +67,7 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .note = v->why.code ? "" : v->why.text};
 }
 
-/* What a call with these arguments, NULL for none, would say of a candidate. */
+/* Returns what a call with these arguments (may be NULL) would report for a candidate. */
 static tn_status check_call(const tni_question *question, const tni_contender *candidate,
                             const tni_call_args *args, tn_error *err)
 {
@@ -79,7 +79,8 @@ static tn_status check_call(const tni_question *question, const tni_contender *c
                                tni_op_class_of(op->kind)->where, err);
 }
 
-/* Returns the first candidate that a call may run without a test, if the call's arguments suffice for it; else NULL. */
+/* Returns the first candidate that a call may run without a test, if the call's arguments suffice
+ * for it; otherwise NULL. */
 static const tn_candidate *find_runs_now(const tn_decision *decision, const tni_question *question,
                                          const tni_call_args *args)
 {
@@ -91,7 +92,8 @@ static const tn_candidate *find_runs_now(const tn_decision *decision, const tni_
     return found ? &decision->candidates[i] : NULL;
 }
 
-/* Checks the call for the first candidate, and finds what runs now and which rule is not met. */
+/* Checks the call for the first candidate, and finds which candidate runs now and which rule is not
+ * met. */
 static void look_ahead(tn_decision *decision, const tni_question *question,
                        const tni_call_args *args)
 {

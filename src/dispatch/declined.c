@@ -4,7 +4,7 @@
 #include "os/fork.h"
 #include "os/thread.h"
 
-/* A problem by two hashes of all that tells its plans apart. */
+/* A problem, identified by two hashes of its plan key. */
 typedef struct declined {
     const tni_kernel *kernel;
     const tn_device *device;
@@ -17,7 +17,7 @@ static const char declined_what[] = "plan";
 
 static struct {
     tni_mutex lock;
-    _Atomic size_t count; /* of all that ever were; the latest KEPT are there */
+    _Atomic size_t count; /* number of entries ever added; the latest KEPT are stored */
     declined kept[KEPT];
 } list = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
@@ -38,7 +38,7 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* With the lock held; NULL for none. */
+/* Must be called with the lock held. Returns NULL if there is none. */
 static declined *find(const tni_state *state)
 {
     const uint64_t other = tni_hash_words(state->key, state->key_count);

@@ -1,4 +1,4 @@
-/* The faces of operators: every call makes its problem and takes the one path. */
+/* The public functions of the operators: every call makes its problem and takes the same path. */
 #include "cross.h"
 #include "decision.h"
 #include "ops/attention.h"
@@ -9,7 +9,7 @@
 #include "recall.h"
 #include "settings/context.h"
 
-/* tn_X, tn_X_explain and tn_X_prepare of one operator. */
+/* Defines tn_X, tn_X_explain and tn_X_prepare of one operator. */
 #define FACES(noun)                                                                             \
     tn_status tn_##noun(const tn_context *context, const tn_##noun##_args *args, tn_error *err) \
     {                                                                                           \

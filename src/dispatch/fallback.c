@@ -1,4 +1,4 @@
-/* Did anything fall back? Counted when a plan is made. */
+/* Counts fallbacks when a plan is made. */
 #include "base/log.h"
 #include "declined.h"
 #include "dispatch/attention/wish.h"
@@ -29,13 +29,13 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* Would have come before what was chosen, had it not been refused. */
+/* Returns whether `refused` would have sorted before `chosen`, had it not been refused. */
 static bool was_first(const tni_contender *refused, const tni_contender *chosen)
 {
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
-/* By what is preferred, were it not refused. */
+/* Returns whether `refused` would be preferred to `chosen`, had it not been refused. */
 static bool comes_before(const tni_contender *refused, const tni_contender *chosen)
 {
     const tni_judgement *a = &refused->judged, *b = &chosen->judged;
@@ -44,7 +44,8 @@ static bool comes_before(const tni_contender *refused, const tni_contender *chos
     return a->rank < b->rank || (a->rank == b->rank && a->member_rank < b->member_rank);
 }
 
-/* Whether a rule could speak of kernels for the question at all, and not only of another platform's. */
+/* Whether a rule can apply to kernels for the question, and not only to those of another
+ * platform. */
 static bool concerns(const tni_rule *rule, const tni_question *question,
                      const tni_contender *chosen)
 {
@@ -96,7 +97,7 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
     out->quarantined |= code == TN_REFUSE_QUARANTINE || code == TN_REFUSE_KNOWN_BAD;
 }
 
-/* What one choice fell back from, each 0 or 1. */
+/* Sets each counter to 0 or 1 for one choice. */
 static void look(const tni_question *question, const tni_choice *choice, size_t chosen,
                  tn_fallbacks *out)
 {

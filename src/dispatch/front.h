@@ -1,5 +1,5 @@
-/* The thread-local state of dispatch. A look-up of a thread-local variable is a function call in a shared
- * library: do it once on the path of a call and pass the pointer on. */
+/* The thread-local state of dispatch. In a shared library, reading a thread-local variable is a
+ * function call: read it once per call and pass the pointer on. */
 #ifndef TNI_DISPATCH_FRONT_H
 #define TNI_DISPATCH_FRONT_H
 
@@ -7,16 +7,17 @@
 
 #include <stdbool.h>
 
-/* What it keeps between calls; it ends with the thread. */
+/* State that is kept between calls; released when the thread ends. */
 typedef struct tni_kept_front {
-    tni_thread_end end;          /* first: it is what the end of the thread is given */
+    tni_thread_end end;          /* must be first: the thread-end callback gets a pointer to it */
     struct tni_recalls *recalls; /* NULL until a call is remembered */
 } tni_kept_front;
 
 typedef struct tni_front {
-    tni_kept_front *kept; /* NULL until the thread has a plan of its own */
-    int32_t testing;      /* kernels under test run on it: it may not wait for another one's test */
-    bool unlocked;        /* it decides as if there were no lock */
+    tni_kept_front *kept; /* NULL until the thread holds its first plan */
+    int32_t testing;      /* number of kernel tests running on this thread: it must not wait for a
+                           * test of another thread */
+    bool unlocked;        /* the thread decides as if there were no lock */
 } tni_front;
 extern _Thread_local tni_front tni_front_own;
 

@@ -1,4 +1,5 @@
-/* Several products at once: each is decided by the one path, and goes with those of the same kernel. */
+/* Several products at once: each is decided by the normal path; those with the same kernel run
+ * together. */
 #include "base/alloc.h"
 #include "check/sample.h"
 #include "ops/matmul.h"
@@ -9,7 +10,7 @@
 
 static const char face[] = "tn_matmul_grouped";
 
-/* One of them. Those without elements have no plan. */
+/* One product. A product without elements has no plan. */
 typedef struct group {
     tni_problem problem;
     tni_lease lease;
@@ -22,9 +23,9 @@ typedef struct groups {
     group *group;
     size_t count;
     bool recorded;
-    const tni_plan **plans;       /* of those that go together, with their problems */
-    const tni_problem **problems; /* of all, until some go together */
-    size_t *places;               /* of these in `group` */
+    const tni_plan **plans;       /* of the products that run together, with their problems */
+    const tni_problem **problems; /* of all products, until some are run together */
+    size_t *places;               /* indices of these in `group` */
 } groups;
 
 static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn_error *err)
@@ -33,7 +34,7 @@ static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn
                    said->message);
 }
 
-/* What has to be the same for all. */
+/* Checks the properties that must be the same for all. */
 static tn_status check_alike(const groups *all, size_t index, tn_error *err)
 {
     static const char *const names[] = {"a", "b", "out"};
@@ -92,7 +93,7 @@ static tn_status take_plans(groups *all, tn_error *err)
     return TN_OK;
 }
 
-/* With all later ones of the same kernel. */
+/* Runs product `from` together with all later ones of the same kernel. */
 static tn_status run_together(groups *all, size_t from, tn_error *err)
 {
     const tni_kernel *kernel = all->group[from].lease.plan->kernel;
@@ -118,7 +119,7 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
                    many.count, said.message);
 }
 
-/* Calls of which some are sampled, or that are recorded, are single ones. */
+/* If some calls are sampled, or calls are recorded, each product runs separately. */
 static tn_status run_all(groups *all, tn_error *err)
 {
     const bool apart = all->recorded || all->context->value[TN_SETTING_DEBUG_SAMPLE] > 0;

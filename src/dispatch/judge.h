@@ -1,10 +1,10 @@
-/* What speaks for and against one kernel, each in its own place. */
+/* The tests that admit or refuse one kernel; each is in its own file. */
 #ifndef TNI_DISPATCH_JUDGE_H
 #define TNI_DISPATCH_JUDGE_H
 
 #include "dispatch.h"
 
-/* A question with what is asked of the machine once for all candidates. */
+/* A question, with the facts about the machine that are read once for all candidates. */
 typedef struct tni_asking {
     const tni_question *question;
     const tni_op_class *class;
@@ -12,25 +12,25 @@ typedef struct tni_asking {
     int32_t threads;
     double flops;
     double bytes;
-    const struct tni_backend_wish *wish; /* of attention; NULL for other ops */
+    const struct tni_backend_wish *wish; /* for attention; NULL for other ops */
     tn_op *
-        shown; /* the question's op as the kernel at hand sees it: aligned to no more than it distinguishes */
+        shown; /* the question's op as the current kernel sees it: alignments limited to what the kernel distinguishes */
 } tni_asking;
 
-/* False, and why, when rules forbid what they judged, or ask for another. */
+/* Returns false and sets `why` if rules forbid the candidate or require another one. */
 bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why);
 
-/* False, and why, for a row of this processor's that goes through a library while cpu.isa_mask hides
- * instructions: libraries choose theirs themselves, and none says what it took. */
+/* Returns false and sets `why` for a row of this processor that uses a library while cpu.isa_mask
+ * hides instructions: libraries choose instructions themselves and do not report which. */
 bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why);
 
-/* Whether what the kernel does to numbers is allowed: precision, determinism, narrow sums. */
+/* Whether the settings allow the kernel's numerics: precision, determinism, narrow accumulators. */
 bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why);
 
-/* The query that a row's pure functions are asked with. `library_version` is -1 for unknown. */
+/* Makes the query that a row's pure functions get. `library_version` is -1 if unknown. */
 void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out);
 
-/* A hash of what ops of the class's group read of the context. Never 0. */
+/* Returns a hash of the context settings that ops of the class's group read. Never 0. */
 uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class);
 
 /* Mixes a word into a hash. */
@@ -40,7 +40,7 @@ static inline uint64_t tni_hash_mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Of many words: four at a time, as none waits for the other. */
+/* Hashes many words, in four independent chains that the processor can run in parallel. */
 static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
 {
     uint64_t a = count, b = 1, c = 2, d = 3;
@@ -56,19 +56,21 @@ static inline uint64_t tni_hash_words(const uint64_t *words, size_t count)
     return tni_hash_mix(tni_hash_mix(a, b), tni_hash_mix(c, d));
 }
 
-/* How late the test is that refused: a candidate with a greater one came farther. */
+/* Returns the position of the test that refused: a larger value means that more tests were
+ * passed. */
 int32_t tni_refusal_progress(int32_t code);
 
-/* Fills in a refusal whose text is `words`, NULL-ended, one behind the other; always false. Without numbers:
- * for what most candidates of a problem are refused for, as formatting takes most of their time. */
+/* Fills in a refusal whose text is the concatenation of `words`, a NULL-terminated array; always
+ * returns false. Takes no numbers: meant for the refusals that most candidates of a problem get,
+ * where formatting would take most of the time. */
 bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words);
 
-/* Fills in a refusal, with a text of what would help; always false. */
+/* Fills in a refusal, with a text that says what would help; always returns false. */
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...) TN_PRINTF(6, 7);
 
-/* Puts a refusal into words, whoever made it: afterwards its text says all of it, with its numbers where
- * they are more than there or not there. */
+/* Completes the text of a refusal, whichever function made it, so that it says everything; includes
+ * the numbers unless they only mean present or absent. */
 void tni_refusal_word(tn_refusal *why);
 
 #endif

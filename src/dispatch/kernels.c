@@ -1,4 +1,4 @@
-/* The list of kernels, made from what the registry has. */
+/* The list of kernels, made from the registry. */
 #include "kernels.h"
 
 #include "base/alloc.h"
@@ -18,24 +18,24 @@ static const char where[] = "kernels";
 typedef struct group {
     const char *platform;
     int32_t op;
-    const tni_kernel **kernels; /* NULL-ended */
+    const tni_kernel **kernels; /* NULL-terminated */
     int64_t alignment;          /* the largest that any of them distinguishes */
 } group;
 
-/* Constant once it is published. Those before it stay, as decisions may still read them. */
+/* Immutable once published. Earlier tables are kept, because decisions may still read them. */
 typedef struct table {
     struct table *before;
     uint64_t generation;
     size_t count;
     size_t group_count;
     const tni_kernel **kernels; /* all, in the order of their modules */
-    const tni_kernel **grouped; /* behind one another, each group with its end */
+    const tni_kernel **grouped; /* the groups one after another, each NULL-terminated */
     group *groups;
 } table;
 
 static table *_Atomic current;
 _Atomic uint16_t tni_kernels_alignments[TN_OP_COUNT];
-static tni_mutex lock = TNI_MUTEX_INIT; /* of who makes the next table */
+static tni_mutex lock = TNI_MUTEX_INIT; /* held while making the next table */
 static tni_once watched = TNI_ONCE_INIT;
 static _Atomic uint64_t stirred;
 
@@ -51,7 +51,7 @@ static void after_fork(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
-/* Libraries first: they are asked for with the lock held. */
+/* Libraries first: their lock is taken while this lock is held. */
 static void watch(void)
 {
     tni_libraries_watch_forks();
@@ -165,7 +165,8 @@ static bool is_first_of_group(const table *t, size_t index)
     return true;
 }
 
-/* Every group's kernels in turn; the rooms are as large as they can become. */
+/* Fills in the kernels of every group, one group after another; the arrays have room for the worst
+ * case. */
 static void group_up(table *t)
 {
     const tni_kernel **next = t->grouped;
@@ -187,7 +188,7 @@ static void group_up(table *t)
     }
 }
 
-/* With the lock held, before the table is published. */
+/* Must be called with the lock held, before the table is published. */
 static void publish_alignments(const table *t)
 {
     int64_t host[TN_OP_COUNT] = {0}, most[TN_OP_COUNT] = {0};
@@ -213,7 +214,8 @@ static void destroy(table *t)
     tni_release(t);
 }
 
-/* With the lock held. Kernels that were made stay, also when the table does not come about. */
+/* Must be called with the lock held. Kernels that were created are kept even if making the table
+ * fails. */
 static table *make_table(tni_registry *registry, table *before, uint64_t generation)
 {
     const tni_record *record;
@@ -241,7 +243,7 @@ static table *make_table(tni_registry *registry, table *before, uint64_t generat
     return made;
 }
 
-/* NULL with *out_status. */
+/* On failure returns NULL and sets *out_status. */
 static const table *look(tn_status *out_status, tn_error *err)
 {
     tni_registry *registry;
@@ -270,7 +272,7 @@ static const table *look(tn_status *out_status, tn_error *err)
     return t;
 }
 
-/* NULL for none. */
+/* Returns NULL if there is none. */
 static const group *find_group(const table *in, const char *platform, int32_t op)
 {
     for (size_t i = 0; i < in->group_count; i++) {

@@ -1,12 +1,12 @@
-/* What a row declares of its numbers, held against the settings. */
+/* Checks the numerics that a row declares against the settings. */
 #include "judge.h"
 
 #include "settings/table.h"
 
-/* Significant bits of what f32 operands are read as. */
+/* Significant bits of the format that f32 operands are read as. */
 enum { BITS_IEEE = 24, BITS_TF32 = 11, BITS_BF16 = 8 };
 
-/* Which row of precision governs a group of ops, by where it runs. */
+/* Which precision setting governs a group of ops, by the backend that runs it. */
 static const struct {
     tn_setting cuda;
     tn_setting mkldnn;
@@ -52,7 +52,8 @@ static bool precision_permits(const tni_question *question, const tni_kernel *ke
                       key_of(setting), keeps == BITS_BF16 ? "bf16" : "tf32");
 }
 
-/* The library's own switch, when it asks for run-to-run; or -1. */
+/* Returns the library's own determinism setting, if it asks for run-to-run determinism; otherwise
+ * -1. */
 static tn_setting repeating_switch(const tni_question *question, const tni_kernel *kernel)
 {
     const char *library = kernel->names.library;
@@ -86,7 +87,7 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
     return true;
 }
 
-/* The switch that governs splitting a product's sums; -1 for none. */
+/* Returns the setting that governs split-k reductions of a product; -1 if none. */
 static tn_setting switch_of_splits(const tn_op *op)
 {
     const tn_dtype dtype = op->operand[0].dtype;
@@ -108,7 +109,7 @@ static bool splits_permit(const tni_question *question, const tni_kernel *kernel
                       key_of(setting));
 }
 
-/* What an op asks for itself needs no permission. */
+/* An accumulator type that the op requests itself needs no permission. */
 static bool f16_sums_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
 {
     const tn_setting setting = TN_SETTING_CUDA_MATMUL_ALLOW_FP16_ACCUMULATION;
@@ -120,7 +121,7 @@ static bool f16_sums_permit(const tni_question *question, const tni_kernel *kern
                       key_of(setting));
 }
 
-/* The switch that governs narrow sums of an op; -1 for none. */
+/* Returns the setting that governs narrow accumulators of an op; -1 if none. */
 static tn_setting switch_of_sums(const tn_op *op)
 {
     tn_dtype dtype = op->operand[0].dtype;

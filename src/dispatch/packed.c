@@ -1,4 +1,4 @@
-/* Products of one B: it is copied and made ready once, by a kernel that is chosen once. */
+/* Products with a constant B: B is copied and packed once, by a kernel that is chosen once. */
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "device/graph/graph.h"
@@ -14,15 +14,16 @@ struct tn_packed {
     tn_context *context;
     tni_plan *plan;
     tn_tensor b;  /* the copy */
-    void *native; /* what the kernel made of it; NULL: it reads the copy */
+    void *native; /* the kernel's packed form of B; NULL: the kernel reads the copy */
     uint64_t copy_bytes, native_bytes;
-    int32_t life;            /* of the device */
-    _Atomic uint64_t judged; /* the generation of verdicts under which its kernel may be taken */
+    int32_t life;            /* epoch of the device */
+    _Atomic uint64_t judged; /* dispatch generation in which its kernel was last found to be
+                              * allowed */
 };
 
 static const char face[] = "tn_matmul_packed";
 
-/* A, bias and out of later calls lie at any address that their elements may have. */
+/* In later calls A, bias and out may have any address that is aligned to their elements. */
 static void forget_alignment(tn_op *op)
 {
     for (int32_t i = 0; i < op->count; i++) {
@@ -33,7 +34,7 @@ static void forget_alignment(tn_op *op)
     }
 }
 
-/* The arguments with another B; a caller's struct may be shorter than ours. */
+/* Returns the arguments with another B. A caller's struct may be shorter than ours. */
 static tn_matmul_args args_with(const tn_matmul_args *args, const tn_tensor *b)
 {
     tn_matmul_args made = {0};
@@ -57,7 +58,8 @@ static tn_status copy_b(const tn_matmul_args *args, tn_device *device, tn_packed
     return status ? status : tn_stream_synchronize(stream, err);
 }
 
-/* What a kernel's own functions for packed operands are given; its op lies in `room`. */
+/* Makes the argument of the kernel's own functions for packed operands; its op is stored in
+ * `room`. */
 static tn_run run_of(const tni_plan *plan, const tni_call *call, void *const *data, tn_op *room)
 {
     tn_run run = plan->state->made_with;
@@ -92,7 +94,7 @@ static tn_status pack_native(tn_packed *to, void *const *data, tn_error *err)
     return tni_device_settle(&call, row->name, status, &said, err);
 }
 
-/* Chooses a kernel, and has it make its plan and what it keeps of B. */
+/* Chooses a kernel and lets it make its plan and its packed form of B. */
 static tn_status make(tn_packed *to, tni_problem *problem, tn_error *err)
 {
     void *data[TN_OP_OPERANDS_MAX] = {NULL};
@@ -163,7 +165,7 @@ uint64_t tn_packed_bytes(const tn_packed *packed, uint64_t *out_of_kernel)
     return packed ? packed->copy_bytes : 0;
 }
 
-/* Whether a call is about the product that B was packed for. */
+/* Checks that a call is for the product that B was packed for. */
 static tn_status check_same(const tn_packed *packed, const tni_problem *problem, tn_error *err)
 {
     uint64_t asked[TNI_KEY_MOST], there[TNI_KEY_MOST];
@@ -193,7 +195,7 @@ static const tni_contender *contender_of(const tni_choice *choice, const tni_ker
     return i < choice->count ? &choice->candidates[i] : NULL;
 }
 
-/* Whether the kernel may still be taken, where verdicts or the lock have changed. */
+/* If verdicts or the lock have changed, checks that the kernel may still be taken. */
 static tn_status check_kernel(tn_packed *packed, tn_error *err)
 {
     const tni_plan *plan = packed->plan;

@@ -1,4 +1,4 @@
-/* Making plans: what is taken, and what the kernel makes for it. */
+/* Making plans: chooses the kernel and lets it make its own plan. */
 #include "plan.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,8 @@
 
 static const char where[] = "plan";
 
-/* The version of the kernel's library; -1 without one. It was opened when the kernel was judged. */
+/* Opens the kernel's library. *out_version is -1 if it has none. The library was already opened
+ * when the kernel was judged. */
 static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t *out_version,
                               tn_error *err)
 {
@@ -24,25 +25,26 @@ static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t
     return tni_library_open(kernel->library, kernel->record, out_self, out_version, err);
 }
 
-/* What speaks against the moment or the device, and not against a kernel. */
+/* Failures caused by the current moment or the device, not by a kernel. */
 static bool is_for_now(tn_status status)
 {
     return status == TN_BUSY || status == TN_OUT_OF_MEMORY || status == TN_DEVICE_LOST;
 }
 
-/* The library of a kernel that says so does not start here: the machine's fault, and not the problem's. */
+/* The kernel's library cannot start here: the cause is the machine, not the problem. */
 static bool does_not_serve(tn_status status)
 {
     return status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
 }
 
-/* What a plan that fails says of its kernel and of this process, and not of now. */
+/* Failures to make a plan that are permanent for this kernel in this process, not temporary. */
 static bool is_declined(tn_status status)
 {
     return status == TN_UNSUPPORTED || does_not_serve(status);
 }
 
-/* Its test could not be made for that, so its plan would not be. */
+/* The test failed because the kernel's library does not work here, so making its plan would fail
+ * too. */
 static TNI_OUT_OF_LINE void decline(const tni_question *question, const tni_contender *candidate,
                                     const char *text)
 {
@@ -51,8 +53,8 @@ static TNI_OUT_OF_LINE void decline(const tni_question *question, const tni_cont
     tni_declined_note(&state, text);
 }
 
-/* Tests a candidate that nobody vouches for. True when everything is to be decided anew; false when it
- * cannot be tested now, and another one has to do. */
+/* Tests a candidate that nothing vouches for. Returns true if the decision must be made again;
+ * false if the candidate cannot be tested now, so that another one must be used. */
 static bool test(const tni_question *question, const tni_contender *candidate, tn_error *why)
 {
     void *self;
@@ -65,8 +67,9 @@ static bool test(const tni_question *question, const tni_contender *candidate, t
     return status == TN_OK;
 }
 
-/* The first that may be taken, of a choice as it stands; `count` when each has to be tested and none can
- * be. Tests at most one: true when it did, and all is to be decided anew. */
+/* Finds the first candidate of a choice that may be taken; *out_index is choice->admitted if each
+ * needs a test and none can be tested. Makes at most one test: returns true if it did and the
+ * decision must be made again. */
 static bool settle_first(const tni_question *question, const tni_choice *choice, size_t *out_index,
                          tn_error *why)
 {
@@ -97,14 +100,14 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
         if (*out_index == out_choice->admitted &&
             tni_choose_again(question, &out_choice->candidates[out_choice->admitted - 1],
                              why.status))
-            continue; /* it says so of the problem, not of now */
+            continue; /* the failure is permanent for the problem, not temporary */
         if (*out_index == out_choice->admitted)
             return tn_fail(err, is_for_now(why.status) ? why.status : TN_BUSY, why.native_code,
                            where, "no kernel could be tested now; the last said: %s", why.message);
         if (tuned || !tni_tuning_is_due(question, out_choice))
             return TN_OK;
         tuned = true;
-        (void)tni_tune(question, out_choice, NULL); /* without times, predictions hold */
+        (void)tni_tune(question, out_choice, NULL); /* without times, predictions are used */
     }
     return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times meanwhile", ROUNDS);
 }
@@ -129,8 +132,8 @@ void tni_state_begin(const tni_question *question, const tni_contender *of, tni_
         out->hash = tni_hash_mix(out->hash, out->key[i]);
 }
 
-/* What computes nothing is not run, and needs no native plan: libraries refuse to make one. One whose sizes are free serves
- * others, too. */
+/* An op without elements is not run and needs no native plan: libraries refuse to make one. The
+ * plan of a row with free dimensions also serves other sizes. */
 static bool is_never_run(const tn_op *op, const tn_kernel_row *row)
 {
     return !row->free_dims && tni_op_is_empty(op);
@@ -207,7 +210,7 @@ tni_state *tni_state_retain(tni_state *state)
     return state;
 }
 
-/* Of a device that was lost or reset since, the kernel's plan is forgotten with it. */
+/* If the device was lost or reset since, the kernel's plan was lost with it and is not released. */
 void tni_state_release(tni_state *state)
 {
     tni_call call;

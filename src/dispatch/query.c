@@ -1,4 +1,4 @@
-/* What kernels are asked with, and what of a context tells plans apart. */
+/* The queries that kernels get, and the hash of the context settings that are part of plan keys. */
 #include "judge.h"
 
 #include "settings/context.h"
@@ -38,7 +38,7 @@ bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
     return false;
 }
 
-/* What a refusal's numbers are. */
+/* The meaning of a refusal's numbers. */
 enum { AMOUNTS, DTYPES, NO_NUMBERS, TEXT_ALONE };
 
 static int32_t numbers_of(const tn_refusal *why)
@@ -58,7 +58,7 @@ static int32_t numbers_of(const tn_refusal *why)
     return kind == DTYPES && !named ? AMOUNTS : kind;
 }
 
-/* What it is about: nothing where the text names it, or the code does. */
+/* Writes the subject of the refusal; nothing if the text or the code already names it. */
 static void write_subject(const tn_refusal *why, char *out, size_t size)
 {
     bool told = strstr(why->text, why->what) || strcmp(why->what, tn_refusal_name(why->code)) == 0;
@@ -96,8 +96,8 @@ void tni_refusal_word(tn_refusal *why)
     why->text[length + gap + behind] = '\0';
 }
 
-/* Only what plans are told apart by can be asked for: a kernel that went by anything else would be
- * kept for settings it was not chosen under. */
+/* Only settings that are part of plan keys can be queried: a kernel chosen by any other setting
+ * would stay in the cache after that setting changed. */
 static tn_status setting(const tn_query *query, const char *key, int64_t *out)
 {
     const tni_asking *asking = query->self;
@@ -130,8 +130,8 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return tni_hash_mix(hash, 256);
 }
 
-/* Rules that can speak of an op of the group; which row wrote them matters where one takes another's
- * place. */
+/* Mixes in the rules that can apply to an op of the group. The setting that wrote a rule matters,
+ * because one may replace another's. */
 static uint64_t mix_rules(uint64_t hash, const tn_context *context, int32_t group)
 {
     size_t count = tni_rules_count(context->rules);

@@ -1,4 +1,4 @@
-/* Everyone who reads settings, on whichever floor. */
+/* All readers of settings, in every layer. */
 #include "device/platform/platforms.h"
 #include "ops/attention.h"
 #include "ops/each.h"

@@ -1,7 +1,8 @@
-/* Most calls of a program are the same again, on other data. A thread remembers those it made last by the
- * bare words of their arguments, with the settled problem and its plan; what depends on where the data lies
- * is looked at each time: its alignment, as far as kernels distinguish it, is among the words, and operands
- * that come near the output take the whole way. */
+/* The fast path. Most calls of a program repeat an earlier call on other data. A thread remembers
+ * its latest calls by the raw words of their arguments, with the validated problem and its plan.
+ * Properties that depend on the data's address are checked each time: the alignment, as far as
+ * kernels distinguish it, is part of the words, and calls with operands close to the output take
+ * the normal path. */
 #include "recall.h"
 
 #include "base/alloc.h"
@@ -19,7 +20,7 @@ enum {
     WORDS_MOST = 2 + TN_OP_OPERANDS_MAX * TENSOR_WORDS + 8 + TN_OP_RANK_MAX
 };
 
-/* What calls are told apart by. */
+/* The key of a call. */
 typedef struct signature {
     const tn_tensor *tensors[TN_OP_OPERANDS_MAX];
     size_t count;
@@ -27,11 +28,11 @@ typedef struct signature {
     uint64_t words[WORDS_MOST];
 } signature;
 
-/* One call that is remembered. */
+/* One remembered call. */
 typedef struct memory {
     tni_plan *plan;
-    int32_t uses;    /* calls of the thread that run it now, one inside the other */
-    tni_epoch epoch; /* that the plan was chosen in */
+    int32_t uses;    /* nested calls of this thread that are running it now */
+    tni_epoch epoch; /* under which the plan was chosen */
     int64_t low[TN_OP_OPERANDS_MAX], high[TN_OP_OPERANDS_MAX]; /* bytes from the first element */
     tni_problem problem;
     size_t count;
@@ -40,7 +41,7 @@ typedef struct memory {
 
 typedef struct tni_recalls {
     struct {
-        uint64_t hash; /* of the call that came here last, remembered or not */
+        uint64_t hash; /* of the latest call that mapped here, remembered or not */
         memory *call;
     } at[CALLS];
 } table;
@@ -52,19 +53,21 @@ static const void *pointer_at(const void *args, size_t offset)
     return pointer;
 }
 
-/* Whether a caller's struct reaches so far; 0 is no place. */
+/* Whether the caller's struct is long enough to have this field. Offset 0 means no field. */
 static bool brings(const void *args, size_t offset)
 {
     return offset && *(const size_t *)args >= offset + sizeof(void *);
 }
 
-/* The largest alignment of the tensor's memory that kernels distinguish, of those of tni_kernels_alignments_of. */
+/* Returns the largest alignment that kernels distinguish for the tensor's memory. `alignments` is
+ * from tni_kernels_alignments_of. */
 static inline uintptr_t alignment_for(const tn_tensor *tensor, uint32_t alignments)
 {
     return tensor->device_type == TN_DLPACK_CPU ? alignments & UINT8_MAX : alignments >> 8;
 }
 
-/* Host memory has one device; all others are told apart by their owner or DLPack's numbers. */
+/* Host memory has one device; other devices are identified by their owner or by DLPack's
+ * numbers. */
 static bool add_tensor(signature *s, const tn_tensor *tensor, uint32_t alignments)
 {
     enum { STRIDES = 1, READ_ONLY = 2 };
@@ -101,7 +104,8 @@ static bool add_list(signature *s, const void *args, size_t offset)
     return true;
 }
 
-/* False for what is never remembered: what is wrong on the face of it. */
+/* Returns false for calls that are never remembered because their arguments are obviously
+ * invalid. */
 static bool sign(const tni_asked *asked, signature *out)
 {
     const tni_op_class *class = asked->class;
@@ -131,7 +135,8 @@ static bool sign(const tni_asked *asked, signature *out)
     return true;
 }
 
-/* Sets where the first element is; false when the operand's bytes do not all have addresses there. */
+/* Sets the address of the first element. Returns false if the address range of the operand would
+ * overflow. */
 static bool find_data(memory *call, const tn_tensor *tensor, int32_t index)
 {
     uintptr_t at = (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
@@ -140,7 +145,7 @@ static bool find_data(memory *call, const tn_tensor *tensor, int32_t index)
            (uint64_t)call->high[index] <= UINTPTR_MAX - at;
 }
 
-/* Whether no operand shares a byte with the output `out`, but the one that was in place before. */
+/* Returns whether no operand overlaps the output `out`, except the one that was in place before. */
 static bool is_apart(const memory *call, const tni_op_class *class, int32_t out)
 {
     char *const *data = (char *const *)call->problem.data;
@@ -158,7 +163,7 @@ static bool is_apart(const memory *call, const tni_op_class *class, int32_t out)
     return true;
 }
 
-/* Puts the data in its places; false when it may not lie there. */
+/* Sets the data pointers; returns false if the data may not have these addresses. */
 static bool place_data(memory *call, const tni_op_class *class, const signature *s)
 {
     for (int32_t i = 0; class->operands[i]; i++) {
@@ -182,7 +187,7 @@ static void forget(table *from, size_t index)
     tni_release(call);
 }
 
-/* The call that is remembered, if nothing that its plan was chosen by changed. */
+/* Returns the remembered call, if nothing changed that its plan was chosen by; otherwise NULL. */
 static memory *find(tni_kept_front *front, const signature *s)
 {
     memory *call = front->recalls->at[s->hash % CALLS].call;
@@ -222,7 +227,8 @@ void tni_recalls_release(struct tni_recalls *recalls)
     tni_release(recalls);
 }
 
-/* NULL for want of memory, and before the thread has a plan: then every call takes the whole way. */
+/* Returns NULL if out of memory, and before the thread has a plan: then every call takes the normal
+ * path. */
 static table *make_room(void)
 {
     tni_kept_front *kept = tni_front_own.kept;
@@ -231,7 +237,7 @@ static table *make_room(void)
     return kept ? kept->recalls : NULL;
 }
 
-/* True if the words tell apart all alignments that kernels of the device do. */
+/* Returns true if the words distinguish all alignments that kernels of the device distinguish. */
 static bool tells_alignments(const signature *s, const tni_op_class *class, const tn_device *device)
 {
     const uint32_t alignments = tni_kernels_alignments_of(class->kind);
@@ -243,7 +249,7 @@ static bool tells_alignments(const signature *s, const tni_op_class *class, cons
     return true;
 }
 
-/* False for operands without elements, whose data need not be anywhere. */
+/* Returns false for operands without elements, whose data pointers may be invalid. */
 static bool measure(const signature *s, const tni_op_class *class, memory *out)
 {
     tni_layout layout;

@@ -1,17 +1,17 @@
-/* Calls that are the same again: what a thread has checked and planned once, it need not again. */
+/* Repeated calls: a thread checks and plans a call once and then reuses the result. */
 #ifndef TNI_DISPATCH_RECALL_H
 #define TNI_DISPATCH_RECALL_H
 
 #include "dispatch.h"
 
-/* Runs a call that differs from an earlier one of this thread only in where its data lies, and that the
- * same plan still serves. False: nothing was done, and the call takes the whole way. */
+/* Runs a call that differs from an earlier call of this thread only in the addresses of its data,
+ * if the same plan is still valid. False: nothing was done, and the call takes the normal path. */
 bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err);
 
-/* Remembers a call that was checked and planned, from its second time on. */
+/* Remembers a call that was checked and planned, from its second occurrence on. */
 void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
 
-/* What a thread remembers, when it ends. Accepts NULL. */
+/* Releases the calls that a thread remembers, when it ends. Accepts NULL. */
 struct tni_recalls;
 void tni_recalls_release(struct tni_recalls *recalls);
 

@@ -9,7 +9,7 @@
 #include "settings/context.h"
 #include "tenon/stream.h"
 
-/* Up to what is asked of scratch memory. */
+/* Returns the alignment of `memory`, at most TN_OP_ALIGNMENT_MAX, which workspaces need. */
 static int alignment_of(const void *memory)
 {
     int alignment = TN_OP_ALIGNMENT_MAX;
@@ -35,8 +35,8 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
                    (unsigned long long)args->workspace_bytes, alignment_of(args->workspace));
 }
 
-/* The caller's scratch memory, which was checked, or the stream's: *out_taken is to be given back then; or the
- * graph's that is being recorded. */
+/* Uses the caller's workspace, which was checked; or that of the graph that is being recorded; or
+ * the stream's, which is then *out_taken and must be given back. */
 static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args, tn_stream *stream,
                                 tn_run *run, tni_scratch **out_taken, tn_error *err)
 {
@@ -54,7 +54,7 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
     return status;
 }
 
-/* What failed, with the problem it failed on, which has the alignments of its data. */
+/* Reports a failure with its problem, which gets the alignments of its data. */
 static tn_status failed(const tni_call *call, const tni_plan *plan, const tni_problem *problem,
                         tn_status status, tn_error *said, tn_error *err)
 {
@@ -83,7 +83,8 @@ static void release_trace(void *object)
     tni_plan_release(object);
 }
 
-/* A fault of queued work shows at some later call: what was queued is to be told then. */
+/* A fault of queued work is reported by some later call; the trace names the work that was
+ * queued. */
 static void leave_trace(const tni_plan *plan, tn_stream *stream)
 {
     const tni_trace trace = {tni_plan_retain((tni_plan *)(uintptr_t)plan), write_trace,
@@ -118,7 +119,7 @@ static inline tn_status call_kernel(const tn_run *run, const tni_plan *plan, con
     return status ? failed(call, plan, problem, status, &said, err) : TN_OK;
 }
 
-/* A call as a graph makes it again. */
+/* A call that a graph repeats. */
 typedef struct step {
     tni_plan *plan;
     tni_problem problem;
@@ -149,7 +150,8 @@ static void release_step(void *object)
     tni_release(object);
 }
 
-/* Where the platform records, the kernel is called once, for it to see; else the graph calls it. */
+/* If the platform records natively, the kernel is called once while it records; otherwise the graph
+ * calls the kernel. */
 static tn_status record(const tn_run *run, const tni_plan *plan, const tni_call *call,
                         const tni_problem *problem, tn_graph *graph, tn_error *err)
 {
@@ -236,7 +238,8 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
     return status;
 }
 
-/* The runs of many, which share the workspace that is found for the greatest of them. */
+/* Prepares the runs of many problems. They share one workspace, large enough for the largest of
+ * them. */
 static void begin_many(const tni_many *many, const tni_call *call, const tn_stream *stream,
                        const tn_run *with, tn_run *out)
 {
@@ -247,7 +250,8 @@ static void begin_many(const tni_many *many, const tni_call *call, const tn_stre
     }
 }
 
-/* What a kernel says of which one it failed on; of all of them, without a problem. */
+/* Reports a failure with the problem that the kernel failed on; without a problem if the failure
+ * concerns all. */
 static tn_status queue_many(const tni_many *many, const tni_call *call, const tn_run *runs,
                             size_t *out_failed, tn_error *err)
 {

@@ -1,4 +1,4 @@
-/* Whether rules speak of anything: the names of selectors, held against what there is. */
+/* Checks the names in rule selectors against the existing kernels and libraries. */
 #include "base/alloc.h"
 #include "base/words.h"
 #include "dispatch/attention/names.h"
@@ -9,7 +9,7 @@
 
 static const char where[] = "tn_selector_check";
 
-/* By any op: a library that has no kernel for one is known all the same. */
+/* Matches for any op: a library is known even if it has no kernel for the selector's op. */
 static bool matches_kernel(const tni_selector *selector)
 {
     const tni_selector wide = {.kind = selector->kind, .op = "", .name = selector->name};
@@ -38,7 +38,7 @@ static bool is_language(const char *name)
     return false;
 }
 
-/* Of kernels and libraries: those are what is written by hand. */
+/* Searches kernels and libraries, the names that users write by hand. */
 static const char *nearest_to(const char *name)
 {
     const tni_kernel *kernel;

@@ -1,4 +1,4 @@
-/* The lock that is in use: loaded once, asked for every choice. */
+/* The active lock: loaded once, consulted for every choice. */
 #include "lock.h"
 
 #include "base/alloc.h"
@@ -16,27 +16,28 @@
 
 static const char variable[] = "TENON_LOCK";
 
-/* A selection found by the words of its problem, whatever the alignments of its operands. */
+/* A selection, found by the key words of its problem regardless of operand alignments. */
 typedef struct entry {
     struct entry *next;
     const tni_selection *selection;
     const tni_setup *setup;
-    uint64_t alignments; /* that it was written for */
+    uint64_t alignments; /* for which it was written */
     uint64_t hash;
     size_t key_count;
     uint64_t key[];
 } entry;
 
-/* What was loaded; constant. */
+/* A loaded lock; immutable. */
 typedef struct loaded {
     char *path;
-    tn_error failure; /* status TN_OK when it was read; else why nothing may be chosen */
+    tn_error failure; /* status TN_OK if it was read; otherwise the reason why nothing may be
+                       * chosen */
     tni_selections selections;
     size_t bucket_count;
     entry **buckets;
 } loaded;
 
-enum { NOTHING, LOCKED, UNREAD }; /* UNREAD: the variable was not looked at yet */
+enum { NOTHING, LOCKED, UNREAD }; /* UNREAD: the environment variable was not read yet */
 static _Atomic int32_t state = UNREAD;
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_once watched = TNI_ONCE_INIT;
@@ -131,7 +132,7 @@ tn_status tni_lock_read(const char *path, tni_selections *out, tn_error *err)
     return status;
 }
 
-/* Two texts can be one problem where numbers do not count. */
+/* Two texts can be the same problem if they differ only in numbers that are not part of the key. */
 static tn_status check_other(const loaded *in, const entry *made, tn_error *err)
 {
     char place[TNI_FORM_PLACE];
@@ -209,7 +210,7 @@ static tn_status load(const char *path, loaded **out, tn_error *err)
     return status;
 }
 
-/* With the lock held: puts another one in its place, which is returned. */
+/* Must be called with the lock held. Replaces the active lock and returns the old one. */
 static loaded *replace(loaded *by)
 {
     loaded *old = current;
@@ -218,8 +219,8 @@ static loaded *replace(loaded *by)
     return old;
 }
 
-/* What the variable names; NULL for nothing. One that cannot be read is a lock that permits nothing; want
- * of memory is for now: *out_later. */
+/* Loads the lock that the environment variable names; NULL if none. A file that cannot be read
+ * gives a lock that permits nothing. Out of memory is temporary: sets *out_later. */
 static loaded *load_variable(bool *out_later)
 {
     const char *path = tni_env_get(variable);
@@ -248,7 +249,8 @@ static loaded *load_variable(bool *out_later)
     return made;
 }
 
-/* Reads the variable, once. False when that has to wait for memory: until then nothing is permitted. */
+/* Reads the environment variable, once. Returns false if out of memory: until a later attempt
+ * succeeds, nothing is permitted. */
 static bool begin(void)
 {
     bool later = false;
@@ -277,7 +279,8 @@ tn_status tn_lock_use(const char *path, tn_error *err)
         return status;
     tni_once_run(&watched, watch);
     tni_mutex_lock(&lock);
-    tni_dispatch_stir(); /* before anyone can see the new one: who saw the old one decides anew */
+    tni_dispatch_stir(); /* before the new lock is visible: decisions under the old one are made
+                          * again */
     loaded *old = replace(made);
     tni_mutex_unlock(&lock);
     release(old);
@@ -298,9 +301,9 @@ size_t tn_lock_used(char *out, size_t size)
     return length;
 }
 
-/* Asking. */
+/* Queries. */
 
-/* 2: it names the device itself; 1: one like it; 0: another one. */
+/* Returns 2 if the entry names the device itself, 1 if it names a similar one, 0 otherwise. */
 static int32_t speaks_of(const entry *e, const tn_device *device)
 {
     if (strcmp(e->setup->id, device->id) == 0)
@@ -311,8 +314,9 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
            strcmp(e->setup->architecture, tni_device_told(device)->architecture) == 0;
 }
 
-/* True if entry `a` fits memory of these alignments better than `b`. The best is one that was written for just these;
- * then one for less, the most of it, whose kernel can run here; then one for more. */
+/* Returns true if entry `a` fits memory of these alignments better than `b`. Best is an entry for
+ * exactly these alignments; then one for smaller alignments, the largest of them first, whose
+ * kernel can run here; then one for larger alignments. */
 static bool fits_better(const entry *a, const entry *b, uint64_t alignments)
 {
     bool a_runs = tni_alignments_reach(alignments, a->alignments);
@@ -323,8 +327,9 @@ static bool fits_better(const entry *a, const entry *b, uint64_t alignments)
                   : tni_alignments_reach(b->alignments, a->alignments);
 }
 
-/* With the lock held, of a device that is described. NULL for a problem that it does not name. An entry speaks of its
- * problem at every alignment. */
+/* Must be called with the lock held, after tni_device_described was called for the device. Returns
+ * NULL if the lock does not name the problem. An entry applies to its problem at every
+ * alignment. */
 static const entry *find(const tni_question *question)
 {
     uint64_t key[TNI_KEY_MOST];
@@ -369,7 +374,7 @@ static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, i
     return true;
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static bool permits(const tni_question *question, const tni_kernel *kernel, int64_t version,
                     tn_refusal *why)
 {

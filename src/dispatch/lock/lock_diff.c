@@ -1,4 +1,4 @@
-/* Holding locks against machines and against one another. */
+/* Compares locks with machines and with each other. */
 #include "base/alloc.h"
 #include "dispatch/tune/setup.h"
 #include "lock.h"
@@ -11,7 +11,7 @@ static const char *shown(const char *text)
     return text[0] ? text : "none";
 }
 
-/* Facts that are unknown on one side do not differ. */
+/* A fact that is unknown on one side is not a difference. */
 static void compare_fact(const char *id, const char *fact, const char *first, const char *second,
                          const char *there, const char *here, tn_lock_report *to)
 {
@@ -45,7 +45,7 @@ void tni_lock_compare_setups(const tni_setup *first, const tni_setup *second, co
 typedef struct checking {
     const tn_context *context;
     const tni_selections *locked;
-    tn_device *device; /* for all, or NULL */
+    tn_device *device; /* for all problems, or NULL */
     tni_choice *choice;
     tn_lock_report *to;
 } checking;
@@ -109,7 +109,8 @@ static const tni_contender *find_candidate(const tni_choice *choice, const char 
     return NULL;
 }
 
-/* Why the locked kernel cannot be taken: it is not there, or was refused. */
+/* Adds the reason why the locked kernel cannot be taken: it does not exist here, or it was
+ * refused. */
 static void add_refused(const checking *c, const tni_lock_line *line, const tni_contender *verdict)
 {
     if (!verdict)
@@ -123,7 +124,7 @@ static void add_refused(const checking *c, const tni_lock_line *line, const tni_
             tn_refusal_name(verdict->why.code), verdict->why.text, shown(line->found));
 }
 
-/* What a kernel declares of its numbers belongs to its version. */
+/* The numerics that a kernel declares belong to its version. */
 static void add_numerics(tn_lock_report *to, const tni_lock_line *line, uint64_t first,
                          uint64_t second, const char *there, const char *here)
 {
@@ -136,7 +137,8 @@ static void add_numerics(tn_lock_report *to, const tni_lock_line *line, uint64_t
     tni_buffer_release(&b);
 }
 
-/* True when a version differs, and is told. What a device for planning only has is not known. */
+/* Returns true if a version differs, after reporting it. Library versions of a device for planning
+ * only are unknown. */
 static bool add_version(const checking *c, tni_lock_line *line, const tni_selection *s,
                         const tni_kernel *kernel, const tn_device *device)
 {
@@ -274,7 +276,7 @@ tn_status tn_lock_check(const tn_context *context, const char *path, tn_device *
     return status;
 }
 
-/* Two files. */
+/* Comparing two files. */
 
 static int by_problem(const void *a, const void *b)
 {
@@ -316,7 +318,7 @@ static void compare_both(const tni_selection *a, const tni_selection *b, const c
     }
 }
 
-/* With `b` NULL it is in one of them alone. */
+/* If `b` is NULL, the selection is in one file only. */
 static bool compare_selection(const tni_selection *a, const tni_selection *b, bool first,
                               tn_lock_report *to)
 {
@@ -354,7 +356,7 @@ static void compare_heads(const tni_selections *a, const tni_selections *b, tn_l
     }
 }
 
-/* Both in one order, so that each is looked at once. */
+/* Sorts both files the same way, so that one pass compares them. */
 static bool compare_files(tni_selections *a, tni_selections *b, tn_lock_report *to)
 {
     bool fits = true;

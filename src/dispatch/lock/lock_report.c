@@ -1,4 +1,4 @@
-/* What holding a lock against something gave: rows of text. */
+/* The result of comparing a lock: rows of text. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "lock.h"
@@ -41,7 +41,7 @@ bool tni_lock_report_failed(const tn_lock_report *report)
     return report->failed;
 }
 
-/* Copies `text` to *at, which goes behind it. */
+/* Copies `text` to *at and advances *at past it. */
 static const char *put(char **at, const char *text)
 {
     char *begin = *at;
@@ -51,7 +51,7 @@ static const char *put(char **at, const char *text)
     return begin;
 }
 
-/* One allocation for the row and its texts; NULL for want of memory. */
+/* Makes one allocation for the row and its texts; returns NULL if out of memory. */
 static tn_lock_row *make_row(const tni_lock_line *line, const char *text)
 {
     size_t size =

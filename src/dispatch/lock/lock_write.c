@@ -1,4 +1,4 @@
-/* Writing a lock: what would compute each problem, decided as explaining does. */
+/* Writing a lock: decides each problem in the same way as explaining does. */
 #include "lock.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 static const char where[] = "tn_lock_write";
 
-/* What was decided for one problem. */
+/* The decision for one problem. */
 typedef struct pick {
     tn_device *device;
     char *problem;
@@ -22,7 +22,7 @@ typedef struct picks {
     const tn_context *context;
     pick *list;
     size_t count;
-    tni_choice choice; /* of the problem at hand */
+    tni_choice choice; /* of the current problem */
 } picks;
 
 static tn_status check_args(const tn_lock_write_args *args, tn_error *err)
@@ -49,7 +49,7 @@ static bool is_listed(const picks *in, const char *problem, const tn_device *dev
     return false;
 }
 
-/* Takes both texts over. */
+/* Takes ownership of both texts. */
 static void add_pick(picks *to, tn_device *device, char *problem, char *settings)
 {
     const tni_contender *first = &to->choice.candidates[0];
@@ -113,7 +113,7 @@ static bool is_first_of(const picks *in, size_t index, bool library)
     return true;
 }
 
-/* The setup of the device of one pick, with the libraries of all its picks. */
+/* Writes the setup of one pick's device, with the libraries of all picks on that device. */
 static tn_status write_setup(const picks *in, const pick *of, tni_buffer *text, tn_error *err)
 {
     char room[TNI_SETUP_DRIVER];
