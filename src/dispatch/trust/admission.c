@@ -13,10 +13,11 @@
 
 static const char where[] = "admission";
 
-/* A test takes no longer than this, but for the problem it is at, and its workspace no more bytes. */
+/* Limits of a test: its time, except that the current problem is finished, and the bytes of its
+ * workspace. */
 enum { TEST_MS = 2000, WORKSPACE_MOST = 64 << 20 };
 
-/* What a problem may be that a kernel is tested with because it takes no other. */
+/* Limits of a problem that is used as the test because the kernel supports no small one. */
 enum { PROBLEM_BYTES_MOST = 256 << 20 };
 static const double problem_flops_most = 2e11;
 
@@ -38,7 +39,7 @@ static bool untestable(const char *what, double needed, double most, tn_refusal 
                       "this one; admission=never takes it untested");
 }
 
-/* Whether a test may take the problem. */
+/* Whether the problem is within the limits of a test. */
 static bool is_testable(const tn_op *op, tn_refusal *why)
 {
     double flops, bytes, needed = (double)tni_operands_bytes(op);
@@ -88,19 +89,19 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
     tni_dispatch_stir();
 }
 
-/* A test as it goes on. */
+/* A test in progress. */
 typedef struct session {
     tni_exam exam; /* with the question's problem */
     const tn_context *context;
     tn_device *device;
     tn_stream *stream;
     int64_t deadline;
-    int64_t examined; /* problems so far */
-    bool apart;       /* the kernel takes none of the small ones */
-    bool flaky;       /* something was wrong that did not come again */
+    int64_t examined; /* number of problems so far */
+    bool apart;       /* the kernel supports none of the small problems */
+    bool flaky;       /* a result was wrong once but not again */
     bool wrong;
-    char text[224]; /* what */
-    tn_op op;       /* the small problem that is tried */
+    char text[224]; /* what was wrong */
+    tn_op op;       /* the current small problem */
 } session;
 
 static tn_status try_once(const session *s, const tni_plan *plan, const tn_op *op, uint64_t seed,
@@ -119,7 +120,8 @@ static void note(session *s, const tn_op *op, const tn_check_result *result)
     tni_buffer_release(&problem);
 }
 
-/* What was wrong once is wrong when the same inputs are, and others too; all else is chance. */
+/* A wrong result counts only if both the same inputs and other inputs give wrong results again;
+ * anything else is chance. */
 static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, const tn_op *op,
                                            const tn_check_result *first, tn_error *err)
 {
@@ -138,7 +140,7 @@ static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, con
     return TN_OK;
 }
 
-/* One problem. TN_OK too when the kernel does not take it. */
+/* Tests one problem. TN_OK also if the kernel does not support it. */
 static tn_status examine(session *s, const tn_op *op, tn_error *err)
 {
     const tni_question question = {
@@ -160,7 +162,8 @@ static tn_status examine(session *s, const tn_op *op, tn_error *err)
     return status;
 }
 
-/* Every problem of every dtype, those that take long last, until something is wrong or the time is up. */
+/* Tests every problem of every dtype, the slow ones last, until a result is wrong or the time is
+ * up. */
 static tn_status examine_all(session *s, tn_error *err)
 {
     const tn_kernel_row *row = s->exam.kernel->row;
@@ -177,7 +180,7 @@ static tn_status examine_all(session *s, tn_error *err)
     return status;
 }
 
-/* An error is no verdict: what is not there now may be later. */
+/* An error is not a verdict: the cause may be temporary. */
 static tn_status not_now(const session *s, tn_status status, const tn_error *said, tn_error *err)
 {
     bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST ||
@@ -186,7 +189,8 @@ static tn_status not_now(const session *s, tn_status status, const tn_error *sai
                    "%s could not be tested now: %s", s->exam.kernel->row->name, said->message);
 }
 
-/* The small problems, unless it is known that the kernel takes none of them; then its own. */
+/* Tests the small problems, unless the kernel is known to support none of them; then the question's
+ * own. */
 static tn_status examine_kernel(session *s, tn_error *err)
 {
     tni_exam kernel = s->exam;
@@ -202,7 +206,8 @@ static tn_status examine_kernel(session *s, tn_error *err)
     return status;
 }
 
-/* What a kernel passed that is tested with each problem. TN_UNSUPPORTED when nothing was found out. */
+/* Stores the result for a kernel that is tested with each problem. TN_UNSUPPORTED if nothing was
+ * tested. */
 static tn_status conclude_apart(const session *s, tn_error *err)
 {
     const char *name = s->exam.kernel->row->name;
@@ -233,7 +238,7 @@ static TNI_OUT_OF_LINE tn_status conclude(const session *s, tn_error *err)
     return tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
-/* With a session whose exam is claimed. */
+/* The exam of the session must be claimed. */
 static tn_status run_session(session *s, tn_error *err)
 {
     tn_error said = {0};

@@ -16,7 +16,7 @@
 
 static const char where[] = "admission", kind[] = "admission";
 
-/* A problem that a kernel was tested with, or that nothing is known of. */
+/* A problem that a kernel was tested with, or one without a known verdict. */
 typedef struct trial {
     struct trial *next;
     int32_t verdict; /* TNI_TRUST_PASSED, _UNTESTED */
@@ -26,22 +26,22 @@ typedef struct trial {
 
 enum { TRIALS_MOST = 1024 };
 
-/* What is known of one kernel with one device. */
+/* The verdicts on one kernel with one device. */
 typedef struct entry {
     struct entry *next;
     tni_exam exam; /* without a problem */
     tni_trust trust;
-    trial *trials; /* of an APART one */
+    trial *trials; /* for an APART kernel */
     size_t trial_count;
-    bool tested;   /* a thread is at it,         */
-    unsigned fork; /* in a process of that fork() */
+    bool tested;   /* a thread is testing it, */
+    unsigned fork; /* in the process with this fork generation */
 } entry;
 
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_condition done = TNI_CONDITION_INIT;
 static tni_once begun = TNI_ONCE_INIT, opened = TNI_ONCE_INIT;
 static entry *entries;   /* under the lock */
-static tni_cache *cache; /* once opened; NULL: nothing is kept beyond the process */
+static tni_cache *cache; /* once opened; NULL: nothing is stored beyond the process */
 
 static void before_fork(void)
 {
@@ -53,7 +53,7 @@ static void after_fork(void)
     tni_mutex_unlock(&lock);
 }
 
-/* Threads that waited are not in the child, whose condition may still count them. */
+/* The waiting threads do not exist in the child, but the condition may still count them. */
 static void after_fork_in_child(void)
 {
     tni_condition_init(&done);
@@ -72,7 +72,7 @@ static void open_cache(void)
     cache = tni_cache_open_default("tests of kernels are");
 }
 
-/* Whether there can be anything in it: reading does not make the folder. */
+/* Whether the cache folder exists: reading must not create it. */
 static bool has_cache(void)
 {
     tni_buffer folder = {0};
@@ -90,7 +90,7 @@ static bool is_same(const tni_exam *a, const tni_exam *b)
            a->library_version == b->library_version;
 }
 
-/* With the lock held; or NULL. */
+/* Must be called with the lock held. Returns NULL if there is none. */
 static entry *find(const tni_exam *exam)
 {
     entry *at = entries;
@@ -99,7 +99,7 @@ static entry *find(const tni_exam *exam)
     return at;
 }
 
-/* What the kernel's own plans for problems are told apart by. */
+/* Makes the key of the kernel's own plan for the problem. */
 static size_t make_words(const tni_exam *exam, uint64_t out[TNI_KEY_MOST])
 {
     tn_op op;
@@ -107,7 +107,7 @@ static size_t make_words(const tni_exam *exam, uint64_t out[TNI_KEY_MOST])
     return tni_op_key_up_to(&op, exam->kernel->alignment, out);
 }
 
-/* With the lock held; or NULL. */
+/* Must be called with the lock held. Returns NULL if there is none. */
 static trial *find_trial(const entry *of, const uint64_t *words, size_t count)
 {
     trial *at = of->trials;
@@ -116,7 +116,7 @@ static trial *find_trial(const entry *of, const uint64_t *words, size_t count)
     return at;
 }
 
-/* Which file it is, and as it is: another build of it is another one. */
+/* Writes the identity of a file: another build of it counts as another file. */
 static void write_file(const char *path, tni_buffer *out)
 {
     tni_file_id id;
@@ -125,7 +125,7 @@ static void write_file(const char *path, tni_buffer *out)
                           id.changed_ns);
 }
 
-/* The very device: what is wrong with one says nothing of another. */
+/* Writes the identity of the individual device: a fault of one says nothing about another. */
 static void write_device(const tn_device *device, tni_buffer *out)
 {
     static const char described[] = "described in ";
@@ -148,7 +148,7 @@ static void write_library(const tni_kernel *kernel, tni_buffer *out)
     write_file(state.path, out);
 }
 
-/* All that a verdict depends on. */
+/* Writes everything that a verdict depends on. */
 static void write_key(const tni_exam *exam, tni_buffer *out)
 {
     const tn_kernel_row *row = exam->kernel->row;
@@ -172,7 +172,7 @@ static const struct {
                      {TNI_TRUST_APART, "apart"}};
 enum { VERDICTS = sizeof verdict_words / sizeof verdict_words[0] };
 
-/* TNI_TRUST_UNTESTED for a word that is none. */
+/* Returns TNI_TRUST_UNTESTED for an unknown word. */
 static int32_t read_verdict(const char *word)
 {
     for (size_t i = 0; word && i < VERDICTS; i++) {
@@ -226,7 +226,7 @@ tn_status tni_trust_read(const char *text, size_t length, tni_trust *out, tn_err
     return status;
 }
 
-/* What the cache directory has; what is damaged counts as nothing. */
+/* Reads the verdict from the cache directory; damaged files are ignored. */
 static void read_kept(const tni_exam *exam, tni_trust *out)
 {
     tni_buffer key = {0};
@@ -255,8 +255,8 @@ static void write_kept(const tni_exam *exam, const tni_trust *trust)
     tni_buffer_release(&key);
 }
 
-/* The entry of an exam's kernel, with the lock held then; made, with what is kept of it, when there is
- * none yet. NULL, and no lock, for want of memory. */
+/* Returns the entry of an exam's kernel, with the lock held. If there is none yet, makes it from
+ * the stored verdict. If out of memory, returns NULL without the lock. */
 static entry *enter(const tni_exam *of)
 {
     const tni_exam whole = {of->kernel, of->device, of->library_version, NULL}, *exam = &whole;
@@ -286,7 +286,7 @@ static entry *enter(const tni_exam *of)
     return found;
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static void forget_trials(entry *of)
 {
     while (of->trials) {
@@ -297,8 +297,8 @@ static void forget_trials(entry *of)
     of->trial_count = 0;
 }
 
-/* Notes the verdict on an exam's problem; an UNTESTED one changes none that is there. Beyond their number
- * all are given up. False for want of memory. */
+/* Stores the verdict on an exam's problem; UNTESTED does not replace an existing verdict. If there
+ * are too many, all are dropped. Returns false if out of memory. */
 static bool note_trial(const tni_exam *exam, int32_t verdict)
 {
     uint64_t words[TNI_KEY_MOST];
@@ -328,7 +328,7 @@ static bool note_trial(const tni_exam *exam, int32_t verdict)
     return true;
 }
 
-/* The verdict on an exam's problem. */
+/* Returns the verdict on an exam's problem. */
 static int32_t recall_trial(const tni_exam *exam)
 {
     uint64_t words[TNI_KEY_MOST];
@@ -363,7 +363,7 @@ void tni_trust_recall(const tni_exam *exam, tni_trust *out)
     tni_mutex_unlock(&lock);
 }
 
-/* Notes the verdict on a kernel as such. False for want of memory. */
+/* Stores the verdict on a kernel in general. Returns false if out of memory. */
 static bool note_kernel(const tni_exam *exam, const tni_trust *trust)
 {
     entry *found = enter(exam);
@@ -383,7 +383,7 @@ tn_status tni_trust_remember(const tni_exam *exam, const tni_trust *trust, bool 
     return TN_OK;
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static bool is_settled(const entry *e, const tni_exam *exam)
 {
     uint64_t words[TNI_KEY_MOST];

@@ -1,4 +1,4 @@
-/* The lists that ship with Tenon, and the user's own of what is bad. */
+/* The lists that ship with Tenon, and the user's own list of bad kernels. */
 #include "admission.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -9,7 +9,7 @@
 #include "tenon/setting.h"
 
 static tni_once read_once = TNI_ONCE_INIT;
-static tni_notes shipped, users, tested; /* constant once they were read */
+static tni_notes shipped, users, tested; /* immutable once read */
 
 static void read_embedded(const unsigned char *text, size_t size, const char *origin, tni_notes *to)
 {
@@ -18,8 +18,8 @@ static void read_embedded(const unsigned char *text, size_t size, const char *or
         tni_log(TN_LOG_ERROR, "%s", err.message);
 }
 
-/* The file `known-bad` beside the configuration file, if there is one. One that cannot be read counts
- * for nothing. */
+/* Reads the file `known-bad` next to the configuration file, if it exists. A file that cannot be
+ * read is ignored. */
 static void read_users(void)
 {
     enum { LIMIT = 1 << 20 };

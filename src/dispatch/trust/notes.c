@@ -6,7 +6,7 @@
 #include "base/words.h"
 #include "ops/op.h"
 
-/* Where a list is read. */
+/* The position in a list that is being read. */
 typedef struct reading {
     const char *origin;
     const tni_form_entry *entry;
@@ -27,7 +27,8 @@ static tn_status refuse(const reading *r, const char *format, ...)
                    text);
 }
 
-/* Takes the next word of a list separated by commas; false at its end, and for one that is too long. */
+/* Reads the next word of a comma-separated list; returns false at the end and for a word that is
+ * too long. */
 static bool next_word(const char **at, char *out, size_t size)
 {
     const char *from = *at + strspn(*at, " \t,");
@@ -42,7 +43,7 @@ static bool next_word(const char **at, char *out, size_t size)
     return true;
 }
 
-/* 1.2.3 as major * 10000 + minor * 100 + patch, or a plain number as it is. */
+/* Converts 1.2.3 to major * 10000 + minor * 100 + patch; returns a plain number unchanged. */
 static bool read_version(const char *text, int64_t *out)
 {
     int64_t parts[3] = {0, 0, 0}, value = 0;
@@ -127,7 +128,7 @@ static tn_status take_op(const reading *r)
     return TN_OK;
 }
 
-/* Words of the op, which stands before them. */
+/* Reads the feature names of the op. The op must come before them. */
 static tn_status take_uses(const reading *r)
 {
     const tni_op_class *class = tni_op_class_of(r->to->op);
@@ -147,7 +148,7 @@ static tn_status take_uses(const reading *r)
                                                   : refuse(r, "needs words separated by commas");
 }
 
-/* Of what attention alone has: the op stands before it. */
+/* For keys that only attention has. The op must come before them. */
 static bool is_of_attention(const reading *r)
 {
     return r->to->op == TN_OP_ATTENTION || r->to->op == TN_OP_ATTENTION_BACKWARD;
@@ -173,7 +174,7 @@ static tn_status take_causal(const reading *r)
     return TN_OK;
 }
 
-/* A key that is a text of the note. */
+/* Returns the note's text field for a key. */
 static const char **text_of(tni_note *note, const char *key)
 {
     const struct {
@@ -278,8 +279,8 @@ static bool is_of_library(const tni_note *note, const tni_kernel *kernel)
             tni_words_same(note->library, kernel->names.library_other));
 }
 
-/* Whether no query sees a key behind its place, of sequences that have all their keys. A single query at the end sees
- * them all, whatever bounds it: kernels are asked for it without. */
+/* Whether no query sees a key after its position, for sequences that have all their keys. A single
+ * query at the end sees all keys under any bound; kernels get it without the bound. */
 static bool is_causal(const tn_op *op)
 {
     const uint64_t others =

@@ -2,8 +2,8 @@
 
 #include "base/dtype.h"
 
-/* The fields of a problem's text, what takes long last. '!' before them: operands are no better aligned
- * than their elements; '$' in them: the dtype. */
+/* The fields of a problem's text, slow ones last. A leading '!': operands are aligned only to their
+ * elements. '$' inside: replaced by the dtype. */
 static const char *const matmul[] = {
     "m=17,n=13,k=31",
     "!m=17,n=13,k=31",
@@ -225,7 +225,7 @@ size_t tni_smoke_count(int32_t op)
     return count;
 }
 
-/* A text that ends in '$' means the dtype there. */
+/* A trailing '$' is replaced by the dtype. */
 static bool write_text(const char *word, const char *dtype, const char *fields, char *out,
                        size_t size)
 {

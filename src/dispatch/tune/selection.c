@@ -14,8 +14,8 @@
 
 static const char where[] = "selections";
 
-/* What an entry of a section is, and where it lies in its struct. What is optional is not written when
- * it has the value `standard`, and has it when it is not there. */
+/* Describes an entry of a section and its offset in the struct. An optional entry is omitted if it
+ * has the value `standard`, and gets that value if it is missing. */
 enum { TEXT, NUMBER, MICROSECONDS, NUMERICS };
 typedef struct field {
     const char *key;
@@ -26,7 +26,7 @@ typedef struct field {
 } field;
 
 typedef struct layout {
-    const char *section; /* in messages */
+    const char *section; /* for messages */
     const field *fields;
     size_t count;
 } layout;
@@ -91,7 +91,7 @@ void tni_numerics_write(uint64_t numerics, tni_buffer *out)
     }
 }
 
-/* Only as it is written: each word once, in their order. */
+/* Accepts only the canonical form: each word at most once, in the table's order. */
 static bool read_numerics(const char *text, uint64_t *out)
 {
     uint64_t bits = 0;
@@ -109,7 +109,7 @@ static bool read_numerics(const char *text, uint64_t *out)
     return !*text;
 }
 
-/* "12.345": always three digits behind the point, whatever the locale. */
+/* Parses "12.345": always three digits after the point, independent of the locale. */
 static bool read_microseconds(const char *text, int64_t *out)
 {
     char digits[24];
@@ -197,7 +197,7 @@ static void begin_struct(const layout *of, void *to)
     }
 }
 
-/* The section's entries from the `first` on. */
+/* Reads the section's entries from index `first` on. */
 static tn_status read_section(const reading *in, const layout *of, const tni_form_section *section,
                               size_t first, void *to)
 {
@@ -242,7 +242,7 @@ static tn_status read_setup(const reading *in, const tni_form_section *section, 
     return TN_OK;
 }
 
-/* That it is what would be written, so that equal problems have equal texts. */
+/* Checks that the problem is in canonical form, so that equal problems have equal texts. */
 static tn_status check_problem(const reading *in, const tni_selection *selection)
 {
     tn_op op;
@@ -365,7 +365,7 @@ static tn_status read_sections(const reading *in, tni_selections *to)
 static const char checksum_word[] = "checksum = sha256:";
 enum { CHECKSUM_LINE = sizeof checksum_word - 1 + TNI_SHA256_HEX - 1 };
 
-/* Of all but CR, which the form takes before LF alone. */
+/* Covers all bytes except CR, which the form accepts only before LF. */
 static void checksum_of(const char *text, size_t length, char out[TNI_SHA256_HEX])
 {
     unsigned char digest[TNI_SHA256_SIZE];

@@ -19,15 +19,15 @@
 
 enum { TNI_SELECTIONS_FORMAT = 1, TNI_SELECTIONS_LIMIT = 64 << 20 };
 
-/* A device with what drives it. */
+/* A device and its software environment. */
 typedef struct tni_setup {
     const char *id; /* "cpu:0" */
     const char *name;
     const char *architecture;
     const char *driver;
-    int64_t threads;       /* that loops on it use; 0 where there are no such */
-    const char *libraries; /* that its selections go through: "openblas 0.3.21, ..." */
-    uint32_t line;         /* where it was read */
+    int64_t threads;       /* number of threads that loops on it use; 0 if it has none */
+    const char *libraries; /* used by its selections: "openblas 0.3.21, ..." */
+    uint32_t line;         /* of the text it was read from */
 } tni_setup;
 
 typedef struct tni_selection {
@@ -36,15 +36,15 @@ typedef struct tni_selection {
     const char *kernel;
     int64_t version; /* of the row */
     const char *module;
-    const char *library;     /* "" for none */
-    int64_t library_version; /* -1: unknown, or none */
+    const char *library;     /* "" if none */
+    int64_t library_version; /* -1: unknown, or no library */
     uint64_t numerics;       /* TN_NUM_... */
-    const char *settings;    /* "key=value; ...", of those that are not as they are by default */
-    int64_t ns;              /* that it took; 0: not timed */
+    const char *settings;    /* "key=value; ...": the settings that differ from their defaults */
+    int64_t ns;              /* measured time; 0: not timed */
     uint32_t line;
 } tni_selection;
 
-/* A text that was read; whatever points to text points into the form. */
+/* A parsed text; all strings point into the form. */
 typedef struct tni_selections {
     tni_form *form;
     const char *tenon;
@@ -55,26 +55,28 @@ typedef struct tni_selections {
     size_t count;
 } tni_selections;
 
-/* Reads it. TN_CORRUPT when a byte of it was changed since it was written, and for whatever else it
- * should not have, with "origin:line", what was found and what was expected; TN_INCOMPATIBLE for another
- * format. Nothing is read of a text whose checksum is wrong. Problems are canonical, and every device
- * has its setup. No kernel stands twice for one problem of a device. */
+/* Parses a text. Fails with TN_CORRUPT if it was changed since it was written or is invalid
+ * otherwise; the message has "origin:line", what was found and what was expected. Fails with
+ * TN_INCOMPATIBLE for another format. A text with a wrong checksum is not parsed at all. In the
+ * result, problems are canonical, every device has its setup, and no kernel occurs twice for one
+ * problem of a device. */
 tn_status tni_selections_parse(const char *text, size_t length, const char *origin,
                                tni_selections *out, tn_error *err);
 tn_status tni_selections_read(const char *path, tni_selections *out, tn_error *err);
-void tni_selections_release(tni_selections *selections); /* accepts what is zeroed */
+void tni_selections_release(tni_selections *selections); /* accepts a zeroed struct */
 
-/* NULL for none. */
+/* Returns NULL if there is none. */
 const tni_setup *tni_selections_setup(const tni_selections *selections, const char *id);
 
-/* Writing it: begin an empty buffer, setups, selections; sign it at the end. TN_INVALID_ARGUMENT for
- * text that is no UTF-8; TN_OUT_OF_MEMORY is sticky, so that it can be left to the last. */
+/* To write: begin with an empty buffer, add setups, then selections, and sign at the end. Fails
+ * with TN_INVALID_ARGUMENT for text that is not UTF-8. TN_OUT_OF_MEMORY is sticky, so it need only
+ * be checked at the end. */
 tn_status tni_selections_begin(tni_buffer *to, bool strict, tn_error *err);
 tn_status tni_selections_add_setup(tni_buffer *to, const tni_setup *setup, tn_error *err);
 tn_status tni_selections_add(tni_buffer *to, const tni_selection *selection, tn_error *err);
 tn_status tni_selections_sign(tni_buffer *to, tn_error *err);
 
-/* "run-to-run, batch-invariant" for TN_NUM_... bits; "" for none. */
+/* Writes the names of TN_NUM_... bits, as in "run-to-run, batch-invariant"; "" if none is set. */
 void tni_numerics_write(uint64_t numerics, tni_buffer *out);
 
 #endif

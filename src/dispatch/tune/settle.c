@@ -12,7 +12,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts what it is given. */
+/* Sorts `values` in place. */
 static double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, ascending);
@@ -26,8 +26,9 @@ double tni_times_median(const double *samples, size_t rounds)
     return median(sorted, rounds);
 }
 
-/* About three standard errors of the median, which for ratios that scatter normally is 0.93 times the quartiles' distance
- * by the root of their number. Sorts what it is given. */
+/* The noise is about three standard errors of the median. For normally distributed ratios, one is
+ * 0.93 times the interquartile range, divided by the square root of their number. Sorts `ratios` in
+ * place. */
 static tni_times_ratio comparison_of(double *ratios, size_t count)
 {
     double middle = median(ratios, count);
@@ -35,7 +36,8 @@ static tni_times_ratio comparison_of(double *ratios, size_t count)
     return (tni_times_ratio){middle, 2.8 * quartiles / sqrt((double)count)};
 }
 
-/* Rounds at one place are no news of others: what scatters is the median of each place's. */
+/* Rounds at one place say nothing about other places: the scatter is that of the medians of the
+ * places. */
 tni_times_ratio tni_times_compare(const double *slow, const double *fast, size_t rounds,
                                   size_t places)
 {

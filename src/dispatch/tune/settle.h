@@ -1,5 +1,5 @@
-/* From samples of kernels, taken side by side, to times that say which are faster, and which cannot be told apart:
- * tuning_time.h says how they are taken, and why ties are settled. */
+/* Converts samples of kernels, measured side by side, to times that show which kernels are faster
+ * and which tie. tuning_time.h explains how the samples are taken and why ties are resolved. */
 #ifndef TNI_DISPATCH_SETTLE_H
 #define TNI_DISPATCH_SETTLE_H
 
@@ -7,20 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From samples to times: `samples` has `rounds` of each kernel, one kernel after the other, all above 0; operands were at
- * `places` places by turns, one at least and no more than there are rounds. Returns false when more rounds would tell
- * more. At most TNI_ROUNDS_MOST. */
+/* Converts samples to times. `samples` has `rounds` samples of each kernel, one kernel after the
+ * other, all above 0. The operands were at `places` places in turn; 1 <= places <= rounds <=
+ * TNI_ROUNDS_MOST. Returns false if more rounds would give a clearer result. */
 enum { TNI_ROUNDS_MOST = 240 };
 bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
                       int64_t *out_ns);
 
-/* At most TNI_ROUNDS_MOST. */
+/* `rounds` must be at most TNI_ROUNDS_MOST. */
 double tni_times_median(const double *samples, size_t rounds);
 
-/* How two kernels compare, and how sure that is. */
+/* The ratio of two kernels' times and its uncertainty. */
 typedef struct tni_times_ratio {
-    double ratio; /* the median of slow by fast */
-    double noise; /* what that may be off by    */
+    double ratio; /* the median of slow / fast */
+    double noise; /* uncertainty of the ratio */
 } tni_times_ratio;
 tni_times_ratio tni_times_compare(const double *slow, const double *fast, size_t rounds,
                                   size_t places);

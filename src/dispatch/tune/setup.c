@@ -5,7 +5,8 @@
 #include "settings/table.h"
 #include "tenon/parallel.h"
 
-/* Platforms do not tell the version of their driver, but of the module that speaks to it. */
+/* Platforms report no driver version, so the version of the module that uses the driver is
+ * written. */
 static void write_driver(const tn_device *device, char room[TNI_SETUP_DRIVER])
 {
     room[0] = '\0';
@@ -38,7 +39,7 @@ void tni_setup_add_library(const char *name, const tn_device *device, tni_buffer
     tni_buffer_format(out, "%s%s %s", out->length ? ", " : "", state.name, state.version_text);
 }
 
-/* They say which kernels may be taken, not how those run. */
+/* Settings that decide which kernels may be taken, not how they run. */
 static bool only_chooses(tn_setting setting)
 {
     int32_t kind = tni_setting_row_of(setting)->kind;

@@ -18,10 +18,10 @@ typedef struct kept {
     int64_t version;
     int64_t library_version;
     int64_t ns;
-    int64_t level; /* what it is compared by: that of the least time it ties with */
+    int64_t level; /* the value it is compared by: the level of the smallest time it ties with */
 } kept;
 
-/* The times of one problem; constant. */
+/* The times of one problem; immutable. */
 typedef struct page {
     struct page *next;
     uint64_t hash;
@@ -33,9 +33,9 @@ typedef struct page {
 
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_once begun = TNI_ONCE_INIT;
-static page *buckets[BUCKETS]; /* under the lock, as the next */
+static page *buckets[BUCKETS]; /* under the lock, like the next */
 static size_t page_count;
-static tni_cache *cache; /* NULL: nothing is kept beyond the process */
+static tni_cache *cache; /* NULL: nothing is stored beyond the process */
 
 static void before_fork(void)
 {
@@ -72,8 +72,8 @@ static uint64_t hash_of(const tni_buffer *key)
     return hash;
 }
 
-/* Numbers that plans are not told apart by, such as alpha, are not in it, nor are alignments that no kernel
- * distinguishes. */
+/* The key leaves out numbers that are not part of plan keys, such as alpha, and alignments that no
+ * kernel distinguishes. */
 static bool make_key(const tni_question *question, tni_buffer *key)
 {
     uint64_t words[TNI_KEY_MOST];
@@ -93,7 +93,7 @@ static bool make_key(const tni_question *question, tni_buffer *key)
 
 /* Pages. */
 
-/* NULL for want of memory. */
+/* Returns NULL if out of memory. */
 static page *make_page(const tni_buffer *key, size_t room)
 {
     page *made = tni_alloc_zeroed(1, sizeof *made + room * sizeof made->times[0]);
@@ -108,7 +108,7 @@ static page *make_page(const tni_buffer *key, size_t room)
     return NULL;
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static page **find_page(const tni_buffer *key)
 {
     uint64_t hash = hash_of(key);
@@ -119,7 +119,7 @@ static page **find_page(const tni_buffer *key)
     return at;
 }
 
-/* With the lock held. */
+/* Must be called with the lock held. */
 static void forget(void)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
@@ -132,8 +132,8 @@ static void forget(void)
     page_count = 0;
 }
 
-/* Adds a page; where there is one it is replaced, or without `replaces` stays. Beyond their number all
- * are given up: those that are still asked for come back from the cache directory. */
+/* Adds a page. An existing page is replaced; without `replaces` it is kept. If there are too many
+ * pages, all are dropped; those still needed are read again from the cache directory. */
 static void publish(page *made, const tni_buffer *key, bool replaces)
 {
     tni_mutex_lock(&lock);
@@ -172,8 +172,8 @@ double tni_times_tie(const tn_device *device)
     return is_apart ? 0.001 : 0.025;
 }
 
-/* The least time gives its own to all that are within the tie, then the least of the others: whatever the
- * order in which they came. */
+/* The smallest time becomes the level of all times within the tie; then the same for the rest. The
+ * result does not depend on the order of the times. */
 static void level(page *p, double tie)
 {
     int64_t done = 0;
@@ -213,8 +213,8 @@ static void take(page *to, const tni_selections *from)
     }
 }
 
-/* What the cache directory has; a page without times when that is nothing, or cannot be read. NULL for
- * want of memory. */
+/* Loads the page from the cache directory. Returns a page without times if there is none or it
+ * cannot be read, NULL if out of memory. */
 static page *load(const tni_buffer *key, const tn_device *device)
 {
     void *text = NULL;
@@ -276,7 +276,7 @@ static void save(const page *from, const tni_question *question, const tni_buffe
     tni_buffer_release(&text);
 }
 
-/* Makes sure that the problem's page is in memory, if there is memory. */
+/* Loads the problem's page into memory, if memory permits. */
 static void find_out(const tni_buffer *key, const tn_device *device)
 {
     tni_mutex_lock(&lock);
@@ -308,7 +308,8 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
     return ns;
 }
 
-/* A new version voids what was known of the old one; a failure does not void a time. */
+/* A new version invalidates the time of the old one; a failure does not invalidate a time of the
+ * same version. */
 static void put(page *to, const tni_timed *timed)
 {
     kept *k = find_kept(to, timed->kernel);
@@ -322,7 +323,7 @@ static void put(page *to, const tni_timed *timed)
     k->ns = timed->ns;
 }
 
-/* A copy of the problem's page, with room for more. NULL for want of memory. */
+/* Returns a copy of the problem's page, with room for `more` times. NULL if out of memory. */
 static page *copy_page(const tni_buffer *key, size_t more)
 {
     tni_mutex_lock(&lock);

@@ -1,39 +1,40 @@
-/* Times that were measured: in memory, and in the cache directory as text. They are kept by the device's
- * name, architecture and driver, threads, the settings that a kernel's time may depend on, and the
- * problem; each of them by its kernel, the version of its row and that of its library.
- * Thread-safety: Safe. No lock is held around files. */
+/* Measured times, in memory and as text in the cache directory. The key is the device's name,
+ * architecture and driver, the threads, the settings that can affect a kernel's time, and the
+ * problem; under it, each time has its kernel, the version of its row and the version of its
+ * library. Thread-safety: Safe. No lock is held during file access. */
 #ifndef TNI_DISPATCH_STORE_H
 #define TNI_DISPATCH_STORE_H
 
 #include "dispatch/dispatch.h"
 
-/* What became of timing a kernel. */
+/* The result of timing a kernel. */
 typedef struct tni_timed {
     const tni_kernel *kernel;
     int64_t library_version;
-    int64_t ns; /* of one call; TNI_TIME_FAILED */
+    int64_t ns; /* of one call, or TNI_TIME_FAILED */
 } tni_timed;
 
-/* What is known of a time besides itself. A failure is remembered by the process alone. */
+/* Special values of a time. Failures are kept only in this process. */
 enum { TNI_TIME_UNKNOWN = 0, TNI_TIME_FAILED = -1 };
 
-/* Nanoseconds, or one of the above; also TNI_TIME_UNKNOWN for want of memory. Of a time, *out_level is what it
- * is compared by: those within a tie of one another have one level, so that a prediction decides
- * between them: see tuning_time.h. Else it is left alone. Reads the cache directory for a problem that was
- * not asked for yet. */
+/* Returns nanoseconds, or one of the values above; TNI_TIME_UNKNOWN also if out of memory. For a
+ * time, sets *out_level to the value it is compared by: times within a tie of each other have the
+ * same level, so that the prediction decides between them (see tuning_time.h). Otherwise leaves
+ * *out_level unchanged. Reads the cache directory the first time a problem is looked up. */
 int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, int64_t *out_level);
 
-/* How far apart two times may be, as a part of the lesser, for chance to have ordered them: a processor's kernels
- * change by more from one process to the next, with where their memory lies and who else is at it, than those of
- * a device that says that it has its memory to itself. */
+/* Returns the relative difference, as a fraction of the smaller time, below which two times may be
+ * ordered by chance. It is larger for a processor, whose kernels vary more from process to process
+ * with memory placement and other load, than for a device that reports exclusive use of its
+ * memory. */
 double tni_times_tie(const tn_device *device);
 
-/* Keeps times beside those that other kernels have for the problem. What the cache directory does not take is
- * kept in memory alone. */
+/* Stores times next to those of other kernels for the problem. If the cache directory cannot be
+ * written, they are kept in memory only. */
 tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, size_t count,
                          tn_error *err);
 
-/* Forgets what is in memory; for tests, and to have the cache directory read again. */
+/* Clears the times in memory; for tests, and to read the cache directory again. */
 void tni_times_forget(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tuning: which candidates are timed, when, and by whom. */
+/* Tuning: which candidates are timed, when, and by which thread. */
 #include "tuning.h"
 
 #include "base/log.h"
@@ -8,15 +8,16 @@
 #include "setup.h"
 #include "tuning_time.h"
 
-/* A candidate whose prediction is so much beyond the best one is not run at all, when even one call
- * would take long. */
+/* A candidate whose prediction exceeds the best one by this factor is not run at all if even one
+ * call would take long. */
 static const double far_beyond = 32.0, long_us = 20000.0;
 
-/* One at a time: two would disturb one another. Held while kernels run, by a flag and not by a lock. */
+/* Only one thread tunes at a time: two would disturb each other. While kernels run, a flag marks
+ * the turn as taken; the mutex is not held. */
 static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_condition ended = TNI_CONDITION_INIT;
 static tni_once watched = TNI_ONCE_INIT;
-static uint64_t at_it; /* the thread, or 0 */
+static uint64_t at_it; /* id of the tuning thread, or 0 */
 static unsigned at_it_fork;
 
 static void before_fork(void)
@@ -36,13 +37,14 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* With the lock held. One whose thread fork() left behind counts as none. */
+/* Must be called with the lock held. A turn whose thread was lost in fork() counts as free. */
 static bool is_taken(void)
 {
     return at_it != 0 && at_it_fork == tni_fork_generation();
 }
 
-/* False where the caller may not wait, or is at it itself: a kernel of its own may have led here. */
+/* Returns false if the caller may not wait, or if it is tuning itself: a kernel that it runs may
+ * have led here. */
 static bool take_turn(void)
 {
     uint64_t self = tni_thread_id();
@@ -74,7 +76,8 @@ static bool is_wished(const tni_question *question)
            tn_setting_value(question->context, TN_SETTING_TUNING_ENABLED);
 }
 
-/* The best prediction among those that are admitted; preferred ones come first, whatever theirs is. */
+/* Returns the best prediction of the admitted candidates. Not always the first one's: preferred
+ * candidates sort first regardless of their prediction. */
 static double best_prediction(const tni_choice *choice)
 {
     double best = choice->candidates[0].predicted_us;
@@ -85,7 +88,7 @@ static double best_prediction(const tni_choice *choice)
     return best;
 }
 
-/* Those to be timed, in the order of the choice. Returns how many. */
+/* Selects the kernels to time, in the order of the choice. Returns their number. */
 static size_t pick(const tni_question *question, const tni_choice *choice,
                    const tni_kernel *out[TNI_CANDIDATES_MOST])
 {

@@ -1,27 +1,28 @@
-/* Times that were measured, and choices that are locked: one text form for both. */
+/* Measured times and locked choices: both use the same text form. */
 #ifndef TNI_DISPATCH_TUNING_H
 #define TNI_DISPATCH_TUNING_H
 
 #include "dispatch/dispatch.h"
 
-/* Microseconds that a kernel took for a problem like this on this device with this driver and library
- * version, and those by which it is compared with others; 0 when that is not known. Looks up, times
- * nothing. */
+/* Returns the microseconds that a kernel took for such a problem on this device with this driver
+ * and library version, and in *out_level_us the value that is compared with other kernels'; 0 if
+ * unknown. Only looks up, times nothing. */
 double tni_tuned_us(const tni_question *question, const tni_kernel *kernel, double *out_level_us);
 
-/* Whether the context wishes that the question be tuned and it was not yet. */
+/* Whether the context asks for tuning and the question was not tuned yet. */
 bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice);
 
-/* Times the candidates that are admitted, at most tuning.limit of them, and keeps the times; a tie
- * within noise keeps the predicted order. Candidates that fail are left out. */
+/* Times the admitted candidates, at most tuning.limit of them, and stores the times. Times that tie
+ * within noise keep the predicted order. Candidates that fail are left out. */
 tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_error *err);
 
-/* The clock that tuning reads, in nanoseconds; tests put another in its place. NULL puts it back. */
+/* Sets the clock that tuning reads, in nanoseconds; used by tests. NULL restores the default. */
 typedef int64_t tni_tuning_clock(void *user);
 void tni_tuning_clock_set(tni_tuning_clock *clock, void *user);
 
-/* What the lock says of a candidate: false, with `why`, when it names another one or another version.
- * True without a lock and for problems that it does not name, unless it is strict. */
+/* Whether the lock permits a candidate. Returns false and sets `why` if the lock names another
+ * kernel or another version. Returns true if there is no lock, and for problems that it does not
+ * name, unless it is strict. */
 bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
                       int64_t library_version, tn_refusal *why);
 

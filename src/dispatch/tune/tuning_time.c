@@ -13,20 +13,22 @@
 
 static const char where[] = "tuning";
 
-/* Nanoseconds of a sample, at least, by the processor's clock and by a device's, whose ticks are half a microsecond; of
- * all rounds, about. */
+/* Minimum nanoseconds of a sample by the processor's clock; by a device's clock, whose tick is half
+ * a microsecond; approximate budget of all rounds. */
 static const int64_t sample_ns = 200 * 1000, held_ns = 300 * 1000, budget_ns = 1000 * 1000 * 1000;
 enum { ROUNDS_LEAST = 3, ROUNDS = 15, CALLS_MOST = 4096, TRIALS = 3, HOLDS_MOST = 1024 };
 
-/* Kernels of a few microseconds differ by more with where their operands lie than with how they are written: on an H200
- * two of cuBLASLt's for one product led by turns, by up to three percent. So each round has its operands at another of
- * several places, as far as those take no more bytes together than this, and is run at each a few times, and a few more
- * while that does not tell. */
+/* For kernels of a few microseconds, the place of the operands matters more than the kernel's code:
+ * on an H200, two cuBLASLt kernels for the same product were ahead in turn, by up to three percent.
+ * So each round has its operands at another of several places, as long as those together take no
+ * more than this many bytes. Each place gets a few rounds, and a few more while the result is
+ * unclear. */
 static const size_t places_bytes = (size_t)32 << 20;
 enum { PLACES_MOST = 8, ROUNDS_OF_PLACE = 3, ROUNDS_OF_PLACE_MOST = 12 };
 
-/* A kernel this much slower than the fastest is not timed further, when that would take long; and one this
- * much slower, beyond what its ratios scatter, not in further rounds, by the processor's clock and by a device's. */
+/* A kernel slower than the fastest by the factor `hopeless` is not timed further if that would take
+ * long. A kernel slower by the factor `beaten` (processor's clock) or `beaten_held` (device's
+ * clock), beyond the scatter of its ratios, gets no further rounds. */
 static const double hopeless = 4.0, beaten = 1.25, beaten_held = 1.02;
 
 /* The clock. */
@@ -51,29 +53,29 @@ static int64_t now(void)
 typedef struct contender {
     tni_plan *plan;
     tni_timed *timed;
-    int64_t calls; /* of one sample */
-    int64_t holds; /* runs of what holds the stream while they are queued */
-    double least;  /* ns of a call, of those tried so far */
-    double spent;  /* ns of the last sample, all in all */
-    double behind; /* its time by the fastest one's when it was beaten; 0: it was not */
-    bool is_out;   /* it failed, or it is hopeless, or beaten */
+    int64_t calls; /* in one sample */
+    int64_t holds; /* runs of the graph that holds the stream while the calls are queued */
+    double least;  /* smallest ns per call so far */
+    double spent;  /* total ns of the last sample */
+    double behind; /* its time divided by the fastest one's when it was beaten; 0: not beaten */
+    bool is_out;   /* it failed, is hopeless, or is beaten */
 } contender;
 
 typedef struct bench {
     const tni_question *question;
     tni_operands operands[PLACES_MOST];
     tni_problem problem[PLACES_MOST];
-    size_t places, place; /* how many there are, and where calls have their operands now */
+    size_t places, place; /* number of places, and the one that calls use now */
     tn_stream *stream;
     tn_graph *hold; /* calls of one contender; NULL: calls are timed as they are queued */
     tn_event *begin, *end;
     bool
-        hold_fails; /* it, or an event, failed; or it is over before calls are queued, however often it is run */
+        hold_fails; /* the hold or an event failed; or the hold ends before the calls are queued, however often it is run */
     contender *contenders;
     size_t count;
-    double *rounds;  /* TNI_ROUNDS_MOST of each contender */
-    double *samples; /* of those that are timed to the end, close together */
-    tn_status lost;  /* TN_DEVICE_LOST once it is */
+    double *rounds;  /* TNI_ROUNDS_MOST for each contender */
+    double *samples; /* of the contenders that are timed to the end, packed */
+    tn_status lost;  /* TN_DEVICE_LOST once the device is lost */
 } bench;
 
 static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
@@ -87,7 +89,7 @@ static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
     return status;
 }
 
-/* By the processor's clock. */
+/* Uses the processor's clock. */
 static tn_status time_queued(const bench *b, contender *c, double *out_ns, tn_error *err)
 {
     const int64_t begin = now();
@@ -106,7 +108,7 @@ static tn_status hold_for(const bench *b, const contender *c, tn_error *err)
     return status ? status : tn_event_record(b->begin, b->stream, err);
 }
 
-/* The time between the two events, once both are over. */
+/* Waits for both events and returns the time between them. */
 static tn_status read_events(const bench *b, double *out_ns, tn_error *err)
 {
     double ms = 0;
@@ -117,8 +119,9 @@ static tn_status read_events(const bench *b, double *out_ns, tn_error *err)
     return status;
 }
 
-/* The calls between two events, behind what holds the stream; *out_late says whether that was over before they were all
- * queued. What fails but the calls is the hold's failure. */
+/* Times the calls between two events, while the stream is held; *out_late tells whether the hold
+ * ended before all calls were queued. Any failure except that of the calls counts as a failure of
+ * the hold. */
 static tn_status time_held(bench *b, const contender *c, double *out_ns, int32_t *out_late,
                            tn_error *err)
 {
@@ -137,7 +140,7 @@ static tn_status time_held(bench *b, const contender *c, double *out_ns, int32_t
     return status;
 }
 
-/* By the device's clock. The stream is held for longer where that was too short. */
+/* Uses the device's clock. If the stream was not held long enough, holds it longer. */
 static tn_status time_in_order(bench *b, contender *c, double *out_ns, tn_error *err)
 {
     int32_t late = 0;
@@ -150,7 +153,7 @@ static tn_status time_in_order(bench *b, contender *c, double *out_ns, tn_error 
     return status;
 }
 
-/* Whatever was queued before a failure may still run. */
+/* Synchronizes, because work that was queued before the failure may still run. */
 static void leave_out(bench *b, contender *c, tn_status status, const tn_error *why)
 {
     tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why->message);
@@ -160,15 +163,14 @@ static void leave_out(bench *b, contender *c, tn_status status, const tn_error *
     b->lost = status == TN_DEVICE_LOST ? status : b->lost;
 }
 
-/* Nanoseconds of one call, above 0; the contender is out when one fails. */
+/* Returns the nanoseconds of one call, above 0. If a call fails, the contender is out. */
 static double take_sample(bench *b, contender *c)
 {
     tn_error why;
     double ns = 0;
     const int64_t begin = now();
     tn_status status = b->hold ? time_in_order(b, c, &ns, &why) : time_queued(b, c, &ns, &why);
-    if (status && b->hold_fails &&
-        status != TN_DEVICE_LOST) /* which is not the contender's fault */
+    if (status && b->hold_fails && status != TN_DEVICE_LOST) /* not the contender's fault */
         status = time_queued(b, c, &ns, &why);
     c->spent = (double)(now() - begin);
     if (status)
@@ -189,7 +191,7 @@ static void plan(bench *b, contender *c)
     }
 }
 
-/* Finds how many calls the clock needs: doubles them. The first one is not measured. */
+/* Finds how many calls the clock needs by doubling them. The first call is not measured. */
 static void calibrate(bench *b, contender *c)
 {
     const double wanted = (double)(b->hold ? held_ns : sample_ns);
@@ -208,8 +210,8 @@ static void calibrate_all(bench *b)
         calibrate(b, &b->contenders[i]);
 }
 
-/* Records the calls of a sample where the platform does; not those of a kernel that takes many, which are never
- * recorded: what it hands over need not last. */
+/* Records the calls of a sample if the platform records natively. Calls of a kernel that takes many
+ * at once are never recorded: the memory that it hands over need not stay valid. */
 static tn_graph *record(const bench *b, const contender *c)
 {
     const tni_kernel *kernel = c->timed->kernel;
@@ -230,7 +232,8 @@ fail:
     return NULL;
 }
 
-/* Operands at the next place. What cannot be had there is released with the others. */
+/* Creates operands at the next place. On failure, what was created is released with the other
+ * places. */
 static tn_status add_place(bench *b, tn_error *err)
 {
     tni_operands *to = &b->operands[b->places];
@@ -244,7 +247,7 @@ static tn_status add_place(bench *b, tn_error *err)
     return status;
 }
 
-/* As many as there is memory for; one does. */
+/* Adds as many places as there is memory for; one is enough. */
 static void add_places(bench *b)
 {
     tn_error why;
@@ -261,7 +264,8 @@ static bool make_events(bench *b)
            !tn_event_create(b->question->device, &timed, &b->end, NULL);
 }
 
-/* What holds the stream: calls of the fastest contender that is recorded, where any is over too soon for the clock. */
+/* Makes the graph that holds the stream: calls of the fastest contender that can be recorded. Made
+ * only if some contender's call is too short for the clock. */
 static tn_graph *make_hold(bench *b)
 {
     bool tried[TNI_CANDIDATES_MOST] = {false}, wanted = false;
@@ -284,7 +288,7 @@ static tn_graph *make_hold(bench *b)
     return NULL;
 }
 
-/* All are timed by the processor's clock again, so that one measure holds. */
+/* Times all contenders by the processor's clock again, so that all use the same clock. */
 static void let_go(bench *b)
 {
     (void)tn_stream_synchronize(b->stream, NULL);
@@ -297,9 +301,10 @@ static void let_go(bench *b)
     calibrate_all(b);
 }
 
-/* Where a call is over sooner than the next one is queued, all kernels would seem to take as long as queueing. Calls that
- * were recorded take no queueing, and so hold a stream until those that are timed are in it. These are not timed as a
- * graph: what follows one another there is not what does in a stream. */
+/* If a call ends before the next one is queued, all kernels seem to take as long as queueing.
+ * Recorded calls need no queueing, so they can hold the stream until the timed calls are queued.
+ * The timed calls are not a graph: work in a graph does not follow each other as it does in a
+ * stream. */
 static void hold_stream(bench *b)
 {
     b->hold = make_hold(b);
@@ -324,7 +329,7 @@ static double fastest(const bench *b)
     return least;
 }
 
-/* Tries again before it gives one up: a single sample may have been disturbed. */
+/* Takes more samples before it drops a contender: a single sample may have been disturbed. */
 static void drop_hopeless(bench *b)
 {
     double limit = hopeless * fastest(b);
@@ -341,12 +346,12 @@ static void drop_hopeless(bench *b)
     }
 }
 
-/* One sample of each, beginning with another one every time. */
+/* Takes one sample of each contender, starting with a different one each round. */
 static void run_round(bench *b, size_t round)
 {
     const size_t places = b->places > 1 ? b->places : 1;
     const size_t turn =
-        places > 1 ? round + round / places : round; /* another one at a place, too */
+        places > 1 ? round + round / places : round; /* a different one also at each place */
     b->place = round % places;
     for (size_t i = 0; i < b->count; i++) {
         size_t index = (i + turn) % b->count;
@@ -369,7 +374,7 @@ static size_t rounds_within_budget(const bench *b)
                                    : (size_t)many;
 }
 
-/* Of those that are timed to the end. */
+/* Returns the smallest time of the contenders that are timed to the end. */
 static int64_t least_time(const bench *b)
 {
     int64_t least = INT64_MAX;
@@ -381,8 +386,8 @@ static int64_t least_time(const bench *b)
     return least;
 }
 
-/* A device's clock may have changed since one was beaten: it stays as far behind as it was. Where all others failed since,
- * it keeps the time it has. */
+/* The device's clock rate may have changed since a contender was beaten: it keeps its ratio to the
+ * fastest. If all others failed since, it keeps its time. */
 static void carry_beaten(bench *b)
 {
     const int64_t least = least_time(b);
@@ -393,7 +398,7 @@ static void carry_beaten(bench *b)
     }
 }
 
-/* Gathers what is timed to the end, and settles it. */
+/* Collects the samples of the contenders that are timed to the end and resolves their times. */
 static bool settle(bench *b, size_t rounds)
 {
     int64_t ns[TNI_CANDIDATES_MOST];
@@ -427,7 +432,8 @@ static size_t first_of(const bench *b, size_t rounds)
     return first;
 }
 
-/* After they are settled; none that ties with the fastest is beaten. */
+/* Must be called after the times are resolved; a contender that ties with the fastest is not
+ * beaten. */
 static void drop_beaten(bench *b, size_t rounds)
 {
     const int64_t least = least_time(b);
@@ -486,7 +492,7 @@ static tn_status make_bench(bench *b, tni_timed *timed, tn_error *err)
     return status ? status : add_place(b, err);
 }
 
-/* Nothing that is queued may have operands that are gone. */
+/* Synchronizes first: queued work must not use released operands. */
 static void release_bench(bench *b)
 {
     if (b->stream)
