@@ -11,9 +11,9 @@
 
 enum { TNI_FIELDS_MOST = 48, TNI_PROBLEM_MOST = 4096, TNI_FIELDS_KNOWN = 48 };
 
-/* The fields of a text, taken one by one by whoever knows them. */
+/* The fields of a text. Each op's parser takes the fields that it knows. */
 typedef struct tni_fields {
-    const char *problem;         /* whole, for messages */
+    const char *problem;         /* the whole text, for messages */
     char text[TNI_PROBLEM_MOST]; /* the fields, cut at their separators */
     size_t count;
     struct {
@@ -21,15 +21,17 @@ typedef struct tni_fields {
         const char *value;
         bool taken;
     } field[TNI_FIELDS_MOST];
-    const char *known[TNI_FIELDS_KNOWN]; /* keys that were asked for: those that the op has */
+    const char *known[TNI_FIELDS_KNOWN]; /* keys that were looked up: those that the op has */
     size_t known_count;
 } tni_fields;
 
-/* The value of `key`, which counts as taken, or NULL. The key is static text. */
+/* Returns the value of `key` and marks it as taken; NULL if absent. The key must be a static
+ * string. */
 const char *tni_fields_take(tni_fields *fields, const char *key);
 
-/* The same as a number, a list of numbers separated by ';', a shape, a dtype, a word of a list. What
- * is not there leaves *out as it is. TN_INVALID_ARGUMENT names problem, key and need. */
+/* The same as a number, a list of numbers separated by `separator`, a dtype, or a word of a list.
+ * If the field is absent, *out is unchanged. Fails with TN_INVALID_ARGUMENT, naming the problem,
+ * the key and what is needed. */
 tn_status tni_fields_integer(tni_fields *fields, const char *key, int64_t least, int64_t *out,
                              tn_error *err);
 tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_error *err);
@@ -39,27 +41,29 @@ tn_status tni_fields_dtype(tni_fields *fields, const char *key, tn_dtype *out, t
 tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const *words,
                           int32_t *out, tn_error *err);
 
-/* "m n k", and "..." for those that there is no room for. Returns `room`. */
+/* Writes "m n k", with "..." for words that do not fit. Returns `room`. */
 enum { TNI_FIELDS_LISTED = 256 };
 const char *tni_fields_listed(const char *const *words, size_t count, char room[TNI_FIELDS_LISTED]);
 
-/* A field is missing that the op cannot do without. */
+/* Fails because a required field is missing. */
 tn_status tni_fields_missing(const tni_fields *fields, const char *key, tn_error *err);
 
-/* The strides of a layout, if the text has them: one for each dimension. */
+/* Sets the strides of a layout, one for each dimension, if the text has them. */
 tn_status tni_fields_strides(tni_fields *fields, const char *key, tn_layout *layout, tn_error *err);
 
 /* A switch: 0 or 1. */
 tn_status tni_fields_switch(tni_fields *fields, const char *key, int64_t *out, tn_error *err);
 
-/* Writing them. */
+/* Write fields. */
 void tni_write_integer(tni_buffer *out, const char *key, int64_t value);
-void tni_write_real(tni_buffer *out, const char *key, double value); /* exact: %a where need be */
+void tni_write_real(tni_buffer *out, const char *key, double value); /* exact: uses %a if
+                                                                      * necessary */
 void tni_write_list(tni_buffer *out, const char *key, char separator, const int64_t *values,
                     int32_t count);
 void tni_write_word(tni_buffer *out, const char *key, const char *word);
 
-/* The strides of `layout`, unless they are those of `usual` in every dimension that has any. */
+/* Writes the strides of `layout`, unless they equal those of `usual` in every dimension where
+ * strides matter. */
 void tni_write_strides(tni_buffer *out, const char *key, const tn_layout *layout,
                        const tn_layout *usual);
 bool tni_strides_same(const tn_layout *a, const tn_layout *b);

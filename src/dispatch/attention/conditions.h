@@ -1,5 +1,5 @@
-/* Conditions under which one of the family can be used, as rows: each with its name, when it is asked, and
- * a function that says needed and found. */
+/* Conditions under which a backend of the family can be used, as table rows: each has a name, when
+ * it applies, and a function that reports what is needed and what was found. */
 #ifndef TNI_DISPATCH_ATTENTION_CONDITIONS_H
 #define TNI_DISPATCH_ATTENTION_CONDITIONS_H
 
@@ -9,7 +9,7 @@
 /* Dimensions of q, k and v. */
 enum { TNI_SDPA_DIM_BATCH, TNI_SDPA_DIM_HEADS, TNI_SDPA_DIM_LENGTH, TNI_SDPA_DIM_SIZE };
 
-/* What is asked about. */
+/* The subject of a query. */
 typedef struct tni_sdpa {
     const tn_sdpa_params *params;
     const tn_context *context; /* not NULL */
@@ -17,11 +17,11 @@ typedef struct tni_sdpa {
     int32_t sdp;               /* TN_SDP_... */
     uint32_t is;               /* TNI_SDPA_... */
     int32_t capability;        /* 90 for 9.0; -1: unknown */
-    int64_t version;           /* of the library; INT64_MAX: unknown, taken as the newest */
-    bool training;             /* a gradient is asked for, and kept */
+    int64_t version;           /* of the library; INT64_MAX: unknown, treated as the newest */
+    bool training;             /* a gradient is needed, and kept */
 } tni_sdpa;
 
-/* What parameters are; a row is asked when they are everything that it says. */
+/* Properties of the parameters; a row applies if they have all properties in its `when`. */
 enum {
     TNI_SDPA_DENSE = 1,
     TNI_SDPA_NESTED = 2,
@@ -38,18 +38,19 @@ typedef struct tni_sdpa_row {
     bool (*holds)(const tni_sdpa *s, tn_refusal *why);
 } tni_sdpa_row;
 
-/* Upstream's lists, in its order, and what is asked on other platforms than cuda and rocm; ended by a row
- * without a name. */
+/* PyTorch's lists, in its order, and the list for platforms other than cuda and rocm; each ends
+ * with a row without a name. */
 extern const tni_sdpa_row tni_sdpa_flash_rows[];
 extern const tni_sdpa_row tni_sdpa_efficient_rows[];
 extern const tni_sdpa_row tni_sdpa_cudnn_rows[];
 extern const tni_sdpa_row tni_sdpa_own_rows[];
 
-/* Asks every row. The parameters are sound. */
+/* Evaluates every row. The parameters must be valid. */
 void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
                   tn_sdpa_report *out);
 
-/* The parameters of an op; false for one that uses what upstream's attention does not have. */
+/* Derives the parameters of an op; returns false if the op uses a feature that PyTorch's attention
+ * does not have. */
 bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out);
 
 /* Shared by the lists. */
@@ -61,27 +62,31 @@ bool tni_sdpa_has_length(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_has_stride(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_has_stride_unless_one(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why);
-bool tni_sdpa_has_heads(const tni_sdpa *s, tn_refusal *why);       /* groups, or one for all      */
-bool tni_sdpa_has_equal_heads(const tni_sdpa *s, tn_refusal *why); /* neither                     */
-bool tni_sdpa_has_any_groups(const tni_sdpa *s, tn_refusal *why);  /* of k and v each its own     */
+bool tni_sdpa_has_heads(const tni_sdpa *s, tn_refusal *why);       /* GQA groups, or one head for
+                                                                    * all */
+bool tni_sdpa_has_equal_heads(const tni_sdpa *s, tn_refusal *why); /* neither */
+bool tni_sdpa_has_any_groups(const tni_sdpa *s, tn_refusal *why);  /* groups may differ between k
+                                                                    * and v */
 bool tni_sdpa_nested_batch(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_nested_lengths(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_is_half(const tni_sdpa *s, tn_refusal *why); /* f16, bf16 from 8.0 on */
 
-/* Whether q, k and v are all of one of the dtypes, ended by 0. */
+/* Whether q, k and v all have the same dtype, one of `dtypes`, which ends with 0. */
 bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *why);
 
-/* Whether the capability is known and from `least` to `most`; from 8.0 on; 9.x or 10.x, for what `whose` has. */
+/* Whether the capability is known and from `least` to `most`; at least 8.0; 9.x or 10.x, as needed
+ * by `whose`. */
 bool tni_sdpa_has_capability(const tni_sdpa *s, int32_t least, int32_t most, tn_refusal *why);
 bool tni_sdpa_is_ampere(const tni_sdpa *s, tn_refusal *why);
 bool tni_sdpa_is_hopper(const tni_sdpa *s, const char *whose, tn_refusal *why);
 
-/* Whether the device is of rocm, or of cuda from 8.0 on, as one counts whose capability is unknown: such compute with
- * bf16, and read heads in greater steps. */
+/* Whether the device is rocm, or cuda with capability 8.0 or later; an unknown capability counts as
+ * such. These devices compute with bf16, and need head sizes that are multiples of more
+ * elements. */
 bool tni_sdpa_is_recent(const tni_sdpa *s);
 
-/* Whether heads of q and v are such that both directions have them on 10.x: up to 128 each, 192 with 128, 256 with
- * 256. */
+/* Whether both directions support the head sizes of q and v on 10.x: up to 128 each, 192 with 128,
+ * 256 with 256. */
 bool tni_sdpa_has_pair(const tni_sdpa *s);
 
 static inline const tn_layout *tni_sdpa_q(const tni_sdpa *s)
