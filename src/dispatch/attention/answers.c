@@ -12,7 +12,7 @@ static struct {
     tni_mutex lock;
     struct {
         tni_answer_key key;
-        tn_attention_choice choice; /* struct_size 0: none yet */
+        tn_attention_choice choice; /* struct_size 0: empty */
     } places[PLACES];
 } kept = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
@@ -38,7 +38,7 @@ static uint64_t pair(int32_t a, int32_t b)
     return (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
 }
 
-/* A bit for each; all of them where the layer has no list. */
+/* Returns a bit for each supported backend; all bits if the layer has no list. */
 static uint64_t supported_by(const tn_attention_backend_args *args)
 {
     uint64_t bits = 0;

@@ -17,7 +17,8 @@ bool tni_backend_is_supported(const tni_backend_bounds *bounds, int32_t number)
     return false;
 }
 
-/* The best of those that go by the name: the first that could be taken, or who came farthest. */
+/* Returns the best candidate with the name: the first admitted one, or the one that passed the most
+ * tests. */
 static const tni_contender *best_of(const tni_choice *choice, const char *name)
 {
     const tni_contender *best = NULL;
@@ -33,7 +34,7 @@ static const tni_contender *best_of(const tni_choice *choice, const char *name)
     return best;
 }
 
-/* Whether gradients can be computed by the same name. */
+/* Whether a kernel of the same name computes the gradients. */
 static bool has_gradients(const tni_backend_bounds *bounds, const char *name)
 {
     if (!bounds || !bounds->backward)
@@ -54,7 +55,7 @@ static bool is_of_family(const char *name)
     return false;
 }
 
-/* Takes the contender by the name, when it goes by it and the bounds permit that. */
+/* Picks the contender under the name, if it has the name and the bounds permit it. */
 static bool take(const tni_contender *v, const char *name, const tni_backend_bounds *bounds,
                  tni_backend_pick *out)
 {
@@ -96,7 +97,7 @@ void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
     }
 }
 
-/* One list in the making. */
+/* A list under construction. */
 typedef struct draft {
     const tni_question *question;
     const tni_choice *choice;
@@ -122,7 +123,7 @@ static int32_t verdict_of(const draft *d, const tn_backend *row, const tni_conte
     return is_picked(d, row) ? TN_VERDICT_CHOSEN : TN_VERDICT_ADMITTED;
 }
 
-/* The layer's own bounds, of what kernels would admit. */
+/* Applies the layer's own restrictions to a row that kernels admit. */
 static bool bounds_permit(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     int32_t number = row->family[0] ? TN_BACKEND_TORCH_SDPA : row->number;
@@ -145,7 +146,7 @@ static void show_contender(const draft *d, tn_backend *row, tn_refusal *why,
         row->verdict = TN_VERDICT_REFUSED;
 }
 
-/* Whose alone one of the family is; NULL where every platform could have it. */
+/* Returns the platforms that alone can have this backend of the family; NULL if all can. */
 static const char *owners_of(int32_t sdp)
 {
     static const char *const owners[TNI_SDP_COUNT] = {[TN_SDP_MEM_EFFICIENT] = "cuda and rocm",
@@ -178,7 +179,7 @@ static void show_none(const draft *d, tn_backend *row, tn_refusal *why)
                          "only for who asks for it: attention.backend=NO_ATTENTION");
 }
 
-/* Which of the reports is a row's; -1: none. */
+/* Returns the index of a row's report; -1 if none. */
 static int32_t report_of(const tn_backend *row)
 {
     int32_t sdp = row->family[0]                         ? row->number
@@ -187,7 +188,7 @@ static int32_t report_of(const tn_backend *row)
     return sdp == TN_SDP_FLASH ? 0 : sdp == TN_SDP_MEM_EFFICIENT ? 1 : sdp == TN_SDP_CUDNN ? 2 : -1;
 }
 
-/* The first condition that fails besides that there is no kernel; NULL for none. */
+/* Returns the first failing condition other than the missing kernel; NULL if none. */
 static const tn_sdpa_check *failing(const tn_sdpa_report *report)
 {
     for (size_t i = 1; i < report->count; i++) {
@@ -197,7 +198,7 @@ static const tn_sdpa_check *failing(const tn_sdpa_report *report)
     return NULL;
 }
 
-/* What upstream's conditions say, where there is no kernel to say more. */
+/* If there is no kernel, reports PyTorch's conditions. */
 static void say_conditions(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     const char *platform = d->question->device->platform->name;
@@ -252,7 +253,7 @@ static void add_strangers(draft *d)
     }
 }
 
-/* Upstream's conditions, for platforms that it has them for. */
+/* Evaluates PyTorch's conditions, for the platforms that have them. */
 static tn_status ask_conditions(draft *d, tn_error *err)
 {
     static const int32_t of[] = {TN_SDP_FLASH, TN_SDP_MEM_EFFICIENT, TN_SDP_CUDNN};

@@ -1,4 +1,4 @@
-/* Asking conditions: which list, and what becomes of each row. */
+/* Evaluating conditions: which list applies, and the outcome of each row. */
 #include "conditions.h"
 #include "names.h"
 
@@ -14,7 +14,7 @@ const char *tn_sdpa_outcome_name(int32_t outcome)
     return known ? words[outcome] : "unknown";
 }
 
-/* The version of a library as far as it is known without opening it. */
+/* Returns the version of a library if it is known without opening it; otherwise INT64_MAX. */
 static int64_t version_of(const char *library)
 {
     const tn_library *found;
@@ -93,7 +93,7 @@ void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32
     out->usable = out->first < 0;
 }
 
-/* On other platforms: what their kernels say. */
+/* On other platforms, the kernels decide. */
 
 static bool is_not_nested(const tni_sdpa *s, tn_refusal *why)
 {
@@ -132,7 +132,7 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
     return tni_op_settle(out, err);
 }
 
-/* What the kernels that go by the name say of the problem, once it is one. */
+/* Returns the verdict of the kernels with the name on the problem. */
 static bool judge(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_refusal *why)
 {
     const tni_question question = {
@@ -146,7 +146,7 @@ static bool judge(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_ref
             continue;
         if (i < choice->admitted)
             return true;
-        *why = v->why; /* of the first of them, as the list has it */
+        *why = v->why; /* of the first one in the list */
         return false;
     }
     return tni_sdpa_has_kernel(s, why);

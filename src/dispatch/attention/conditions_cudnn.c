@@ -1,4 +1,4 @@
-/* The conditions of cuDNN's attention on cuda, as PyTorch has them. */
+/* The conditions of cuDNN's attention on cuda, as in PyTorch. */
 #include "conditions.h"
 
 #include <inttypes.h>
@@ -139,7 +139,7 @@ static bool has_drop(const tni_sdpa *s, tn_refusal *why)
            refuse_version(s, CUDNN_DROPOUT, "dropout begins with 8.9.6", why);
 }
 
-/* Upstream's issue 196678: queries' gradients that are not finite. */
+/* PyTorch issue 196678: non-finite gradients of queries. */
 static bool gradient_is_finite(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_GRADIENT || s->capability != 90 || s->params->is_causal ||
@@ -150,7 +150,7 @@ static bool gradient_is_finite(const tni_sdpa *s, tn_refusal *why)
                           why);
 }
 
-/* Upstream's issues 193893 and 194927: one query gives wrong numbers. */
+/* PyTorch issues 193893 and 194927: wrong results for a single query. */
 static bool decode_is_right(const tni_sdpa *s, tn_refusal *why)
 {
     int32_t major = tni_sdpa_major(s);

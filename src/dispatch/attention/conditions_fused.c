@@ -1,4 +1,4 @@
-/* The conditions of flash and of memory-efficient attention on cuda and rocm, as PyTorch has them. */
+/* The conditions of flash and of memory-efficient attention on cuda and rocm, as in PyTorch. */
 #include "conditions.h"
 
 #include "base/dtype.h"
@@ -8,7 +8,7 @@
 /* AOTriton's versions, as major * 10000 + minor * 100 + patch. */
 enum { AOTRITON_WIDER = 900, AOTRITON_UNEQUAL = 1200, AOTRITON_GFX11 = 1100 };
 
-/* What AOTriton has kernels for, and whether it calls that experimental. */
+/* Architectures that AOTriton has kernels for, and whether it calls them experimental. */
 static const struct architecture {
     const char *name;
     bool experimental;
@@ -61,7 +61,7 @@ static bool is_established(const tni_sdpa *s, tn_refusal *why)
                       found->name);
 }
 
-/* The greatest head that AOTriton takes there. */
+/* Returns the largest head size that AOTriton supports on the device. */
 static int64_t most_of_rocm(const tni_sdpa *s)
 {
     bool gfx11 = strncmp(tni_device_described(s->device)->architecture, "gfx11", 5) == 0;
@@ -201,7 +201,7 @@ static bool is_half(const tni_sdpa *s)
     return dtype == TN_F16 || dtype == TN_BF16;
 }
 
-/* Elements that a head is a multiple of. */
+/* Returns the number of elements that a head size must be a multiple of. */
 static int64_t step_of(const tni_sdpa *s)
 {
     if (tni_sdpa_is_recent(s))
@@ -233,7 +233,7 @@ static bool efficient_has_multiples(const tni_sdpa *s, tn_refusal *why)
     return true;
 }
 
-/* AOTriton before 0.12 took what its nested flash attention takes. */
+/* Before 0.12, AOTriton's limits were those of its nested flash attention. */
 static bool efficient_fits_aotriton(const tni_sdpa *s, tn_refusal *why)
 {
     int64_t most = most_of_rocm(s);

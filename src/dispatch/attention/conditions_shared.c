@@ -1,4 +1,4 @@
-/* Conditions that several lists have. */
+/* Conditions that several lists share. */
 #include "conditions.h"
 #include "names.h"
 
@@ -123,7 +123,8 @@ bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why)
     return true;
 }
 
-/* Heads of k and v beside those of q: in groups where that is asked for, else as many. */
+/* Checks the heads of k and v against q: groups if GQA is enabled and `groups` is set; otherwise
+ * equal numbers. */
 static bool has_heads(const tni_sdpa *s, bool groups, bool one_for_all, bool same, tn_refusal *why)
 {
     int64_t q = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_HEADS],
@@ -164,7 +165,7 @@ bool tni_sdpa_has_any_groups(const tni_sdpa *s, tn_refusal *why)
     return has_heads(s, true, true, false, why);
 }
 
-/* Each is the greatest of them or 1. */
+/* Each size must be the largest of the three, or 1. */
 static bool can_broadcast(const tni_sdpa *s, int dimension, const char *what, tn_refusal *why)
 {
     int64_t most = 0;

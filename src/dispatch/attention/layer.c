@@ -1,4 +1,5 @@
-/* Which backend computes a layer of attention: who asks, by which strength, and what the answer is. */
+/* Which backend computes an attention layer: where the request comes from, its strength, and the
+ * answer. */
 #include "answers.h"
 #include "backends.h"
 
@@ -17,16 +18,16 @@
 
 static const char where[] = "tn_attention_backend";
 
-/* One question on the way to its answer. */
+/* A question in progress. */
 typedef struct layer {
     const tn_attention_backend_args *args;
-    tn_context *base;    /* counted: lends the names of what a setting asks for */
-    tn_context *context; /* counted: the same with what the call asks for       */
+    tn_context *base;    /* reference counted: owns the names that a setting requests */
+    tn_context *context; /* reference counted: `base` with the request of the call */
     tn_device *device;
-    tn_op op, gradients; /* the second of a layer that is trained */
+    tn_op op, gradients; /* `gradients` for a layer that is trained */
     tni_choice *choice, *backward;
     tni_backend_bounds bounds;
-    tni_backend_wish wish; /* that holds for it; TN_PERMIT: nobody asks */
+    tni_backend_wish wish; /* the effective request; TN_PERMIT: none */
     int32_t from;          /* TN_BACKEND_FROM_... */
     char origin[256];
 } layer;
@@ -113,7 +114,7 @@ static void write_mask(const tn_attention_backend_args *args, tni_buffer *out)
         tni_buffer_format(out, ",mdtype=%s", dtype ? dtype : "unknown");
 }
 
-/* As an op, by its text: what is wrong with it is told in the words that every problem has. */
+/* Makes the op from its text, so that errors have the same messages as for every problem. */
 static tn_status make_op(const tn_attention_backend_args *args, bool gradients, tn_op *out,
                          tn_error *err)
 {
@@ -140,7 +141,7 @@ static tn_status make_op(const tn_attention_backend_args *args, bool gradients, 
     return status;
 }
 
-/* "flash_attn,torch_sdpa": what is preferred, and behind it what the layer has as its default. */
+/* Writes "flash_attn,torch_sdpa": the preferred backends, followed by the layer's default. */
 static void join_names(const layer *l, tni_buffer *out)
 {
     for (size_t i = 0; i < l->wish.count; i++)
@@ -162,7 +163,7 @@ static tn_status derive(layer *l, int32_t strength, const char *names, tn_error 
     return TN_OK;
 }
 
-/* Who asks, and for what. */
+/* Determines the request and its origin. */
 static void hear(layer *l)
 {
     const tn_attention_backend_args *args = l->args;
@@ -192,7 +193,7 @@ static void hear(layer *l)
     tn_text_fit(l->origin, sizeof l->origin, text);
 }
 
-/* Puts what is asked for into the context, as the nearest of all that ask. */
+/* Puts the request into the context, with priority over all other requests. */
 static tn_status ask(layer *l, tn_error *err)
 {
     if (l->args->backend == TN_BACKEND_AUTOMATIC)
@@ -216,7 +217,7 @@ static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_er
     return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
 }
 
-/* Who asks for what, on which device. What is made from here on is released by the caller, also on
+/* Determines the request and the device. The caller releases what is made from here on, also on
  * failure. */
 static tn_status begin(layer *l, const tn_context *context, const tn_attention_backend_args *args,
                        tn_error *err)
@@ -274,7 +275,7 @@ static void list_supported(const layer *l, char *out, size_t size)
     tni_words_join(names, count, out, size);
 }
 
-/* No kernel is picked: why what was required is not, or why nothing is. */
+/* No kernel was picked: reports why the required one was not, or why none was. */
 static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
@@ -300,7 +301,7 @@ static const char *first_preferred(const layer *l)
                                     : "";
 }
 
-/* Whether it is taken by a name that was asked for: a kernel goes by several. */
+/* Whether the pick was made under a requested name: a kernel has several names. */
 static bool is_taken_by(const tni_backend_pick *pick, const char *name)
 {
     int32_t number = TN_BACKEND_NONE;
@@ -317,7 +318,7 @@ static bool is_asked_for(const layer *l, const tni_backend_pick *pick)
     return l->wish.count == 0 && is_taken_by(pick, first_preferred(l));
 }
 
-/* Something else was preferred. */
+/* Reports that another backend was preferred. */
 static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_choice *out)
 {
     const tn_backend *row = tni_backends_find(all, first_preferred(l));
@@ -345,7 +346,7 @@ static void tell(const layer *l, const tni_backend_pick *pick, tn_attention_choi
     tn_text_fit(out->origin, sizeof out->origin, l->origin);
 }
 
-/* For who wants no attention there is nothing to decide. */
+/* If no attention is requested, there is nothing to decide. */
 static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *err)
 {
     char supported[160];
@@ -391,7 +392,8 @@ static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
     return status;
 }
 
-/* By what is kept, or anew. What fell back is not kept: the reason follows from more than the answer. */
+/* Answers from the cache, or decides. Fallbacks are not cached: their reason depends on more than
+ * the key. */
 static tn_status answer_again(layer *l, tn_attention_choice *out, tn_error *err)
 {
     tni_answer_key key;

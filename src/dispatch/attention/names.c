@@ -89,7 +89,7 @@ const char *tni_backend_spelling(const char *name)
     return number ? tni_backend_name(number) : name;
 }
 
-/* What goes by a name also goes by these. */
+/* A backend of this name also has these names. */
 static const struct others {
     const char *name;
     const char *other[3];
@@ -169,7 +169,7 @@ tni_candidate tni_sdp_candidate(int32_t sdp, const char *platform)
                            .language = ""};
 }
 
-/* A name of a row of attention; "" for every other row. */
+/* Returns the backend name of a row of attention; "" for every other row. */
 static const char *name_of(const tni_kernel *kernel)
 {
     bool is_attention =
@@ -186,7 +186,7 @@ static bool is_among(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/* The numbered names and the family. Returns how many. */
+/* Lists the numbered names and the family. Returns their number. */
 enum { OWN_NAMES = TN_BACKEND_COUNT - 1 + TNI_SDP_COUNT };
 static size_t list_own(const char *out[OWN_NAMES])
 {

@@ -1,4 +1,4 @@
-/* Parameters of scaled-dot-product attention: from an op, from tensors, as they come in. */
+/* Parameters of scaled-dot-product attention: from an op, from tensors, and from the caller. */
 #include "conditions.h"
 
 #include "device/tensor/tensor.h"
@@ -14,7 +14,7 @@ static bool is_plainly_causal(const tn_attention_op *at)
            (at->corner == TN_CORNER_TOP_LEFT || at->queries == at->keys);
 }
 
-/* Whether it uses what upstream's attention does not have. */
+/* Whether the op uses a feature that PyTorch's attention does not have. */
 static bool is_foreign(const tn_op *op)
 {
     uint64_t known = TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
@@ -123,7 +123,7 @@ static tn_status check_numbers(const tn_sdpa_params *params, const char *where, 
     return TN_OK;
 }
 
-/* Parameters that can be asked about, with every device in its place. */
+/* Checks the parameters and fills in missing devices. */
 static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_params *out,
                        tn_error *err)
 {

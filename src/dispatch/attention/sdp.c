@@ -1,4 +1,5 @@
-/* The controls of the family: scopes for its switches and its order, and whether its kernels are here. */
+/* The controls of the family: scopes for its switches and its order, and whether its kernels are
+ * available. */
 #include "names.h"
 
 #include "dispatch/judge.h"
@@ -7,7 +8,7 @@
 #include "settings/table.h"
 #include "tenon/sdpa.h"
 
-/* "math,flash" and then the others in the order that held before. */
+/* Writes "math,flash" followed by the others in their previous order. */
 static void write_order(const int32_t *first, size_t count, const int32_t *before, char *out,
                         size_t size)
 {
@@ -23,7 +24,7 @@ static void write_order(const int32_t *first, size_t count, const int32_t *befor
     }
 }
 
-/* The order that holds for the calling thread, by TN_SDP_... */
+/* Returns the order in effect for the calling thread, by TN_SDP_... */
 static void read_order(int32_t out[TNI_SDP_COUNT])
 {
     char text[128];
@@ -72,7 +73,7 @@ tn_status tn_sdp_kernel_enter(tn_scope *scope, int32_t flash, int32_t math, int3
     return tn_scope_enter(scope, changes, sizeof changes / sizeof changes[0], err);
 }
 
-/* Whether a kernel could run on a device of its platform, as far as is known without trying. */
+/* Whether a kernel could run on a device of its platform, as far as known without trying. */
 static bool could_run(const tni_kernel *kernel, tn_refusal *why)
 {
     tn_library_state state = {.struct_size = sizeof state};
@@ -95,8 +96,8 @@ static bool could_run(const tni_kernel *kernel, tn_refusal *why)
            tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s", state.reason);
 }
 
-/* The first kernel of the platform that goes by the backend, or through the library, and could run; the other of the
- * two is NULL. */
+/* Finds the first kernel of the platform that has the backend's name, or uses the library, and
+ * could run. Exactly one of `backend` and `library` is NULL. */
 static tn_status find_kernel(const char *platform, const char *backend, const char *library,
                              int32_t *out, tn_refusal *out_why, tn_error *err)
 {

@@ -10,7 +10,7 @@ static const char none_at_all[] = "no_attention";
 
 enum { ORIGIN = 128 };
 
-/* The name that an op asks for; NULL for none. */
+/* Returns the backend name that an op requests; NULL if none. */
 static const char *asked_by(const tn_op *op)
 {
     const tn_attention_op *at = tn_op_attention(op);
@@ -51,7 +51,8 @@ static bool is_attention(const tni_question *question)
     return tni_op_class_of(question->op->kind)->group == TNI_OPS_ATTENTION;
 }
 
-/* Who asks: "attention.backend (environment: TENON_ATTENTION_BACKEND)", "the problem". */
+/* Writes the origin of the request: "attention.backend (environment: TENON_ATTENTION_BACKEND)",
+ * "the problem". */
 static void tell_origin(const tni_question *question, char *out, size_t size)
 {
     tn_origin origin = {.struct_size = sizeof origin};
@@ -115,7 +116,7 @@ static bool has_kernel(const tni_choice *choice, const char *name)
     return false;
 }
 
-/* The numbered names that kernels here go by: "FLASH_ATTN, TORCH_SDPA". */
+/* Lists the numbered names that kernels here have: "FLASH_ATTN, TORCH_SDPA". */
 static void list_present(const tni_choice *choice, char *out, size_t size)
 {
     const char *names[TN_BACKEND_COUNT];
