@@ -64,7 +64,7 @@ bool tni_attention_see(tn_attention_op *op, int32_t mask, int64_t left, int64_t 
     return mask >= TN_MASK_NONE && mask < TN_MASK_COUNT;
 }
 
-/* The dtypes of Q and of what goes with it. */
+/* Checks the dtypes of Q and of the other operands. */
 static tn_status check_dtypes(const tn_op *op, tn_error *err)
 {
     tn_dtype q = op->operand[TN_ATTENTION_Q].dtype;
@@ -116,7 +116,7 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
     return TN_OK;
 }
 
-/* That what belongs together is there together. */
+/* Checks that operands that need each other are both present. */
 static tn_status check_company(const tn_op *op, tn_error *err)
 {
     if (is_backward(op))
@@ -215,7 +215,7 @@ static tn_status check_shapes(const tn_op *op, tn_error *err)
     return status;
 }
 
-/* As the operand it is the gradient of. */
+/* Checks that each gradient has the shape of its operand. */
 static tn_status check_gradients(const tn_op *op, tn_error *err)
 {
     static const int32_t of[][2] = {{TN_ATTENTION_DOUT, TN_ATTENTION_OUT},
@@ -365,7 +365,7 @@ static tn_status settle(tn_op *op, tn_error *err)
     at->groups = op->operand[TN_ATTENTION_K].shape[1];
     at->size = op->operand[TN_ATTENTION_Q].shape[3];
     at->value_size = op->operand[TN_ATTENTION_V].shape[3];
-    if (at->left < 0 && at->right < 0) /* all are seen, wherever */
+    if (at->left < 0 && at->right < 0) /* all keys are visible from everywhere */
         at->corner = TN_CORNER_TOP_LEFT, at->shift = 0;
     status = settle_mask(op, err);
     op->uses = uses_of(op);

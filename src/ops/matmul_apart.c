@@ -1,5 +1,5 @@
-/* That products which are computed at once leave each other's memory alone: no out of one shares a byte with an
- * operand of another. */
+/* Checks that products that are computed at once do not overlap in memory: no out of one shares a
+ * byte with an operand of another. */
 #include "matmul.h"
 
 #include "base/alloc.h"
@@ -8,17 +8,18 @@
 
 #include <stdlib.h>
 
-/* What an operand touches lies from `low` on, before `high`; all of it where it is dense. */
+/* The memory of an operand: from `low` to before `high`; all of these bytes if it is dense. */
 typedef struct place {
     uintptr_t low;
     uintptr_t high;
     bool dense;
 } place;
 
-/* An out. Where `pitch` is not 0 it is rows of `width` bytes, so far apart, from `at.low` on. */
+/* An out. If `pitch` is not 0, it is rows of `width` bytes, `pitch` bytes apart, starting at
+ * `at.low`. */
 typedef struct target {
     place at;
-    uintptr_t reach; /* the greatest `high` of this and those before it */
+    uintptr_t reach; /* the largest `high` of this and all previous ones */
     uintptr_t pitch;
     uintptr_t width;
     size_t product;
@@ -28,7 +29,7 @@ typedef struct targets {
     const tn_matmul_args *const *args;
     const tni_problem *const *problems;
     const char *where;
-    target *target; /* those with elements, by address */
+    target *target; /* those with elements, sorted by address */
     size_t count;
 } targets;
 
@@ -98,7 +99,8 @@ static tn_status find_targets(targets *all, size_t count, tn_error *err)
     return status;
 }
 
-/* TN_INVALID_ARGUMENT where an operand of a product shares a byte with an out of another one. */
+/* Fails with TN_INVALID_ARGUMENT if an operand of a product shares a byte with an out of another
+ * one. */
 static tn_status check_pair(const targets *all, size_t product, int32_t operand, const place *at,
                             const target *to, tn_error *err)
 {
@@ -157,7 +159,7 @@ static tn_status check_targets(const targets *all, tn_error *err)
     return status;
 }
 
-/* So many of the outs begin before `high`. */
+/* Returns how many of the outs begin before `high`. */
 static size_t count_before(const targets *all, uintptr_t high)
 {
     size_t from = 0, to = all->count;

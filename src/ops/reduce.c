@@ -17,7 +17,7 @@ static uint32_t families(int32_t kind)
     }
 }
 
-/* What else out may be than in's dtype; TN_DTYPE_NONE for nothing. */
+/* Returns the other dtype that out may have besides in's; TN_DTYPE_NONE if none. */
 static tn_dtype wider(tn_dtype in)
 {
     bool integer = tni_each_family(in) == TNI_DTYPE_INTEGER && in != TN_I64 && in != TN_U64;
@@ -90,7 +90,7 @@ static tn_status settle_softmax(tn_op *op, tn_error *err)
     return tni_each_finish_rows(op, err);
 }
 
-/* Puts the dimensions that have a bit behind the others. */
+/* Moves the dimensions whose bit is set behind the others. */
 static void put_last(tn_layout *layout, uint64_t axes)
 {
     tn_layout from = *layout;
@@ -138,7 +138,7 @@ static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
     return TN_OK;
 }
 
-/* A bit for each dimension that is reduced, and how many that are. */
+/* Sets a bit for each reduced dimension, and counts them. */
 static tn_status take_axes(tn_op *op, uint64_t asked, uint64_t *out, tn_error *err)
 {
     int32_t rank = op->operand[TN_EACH_IN].rank;
