@@ -296,6 +296,13 @@ class Decisions(script.Case):
             why = self.refused(self.rows(problem + ",bias=1"), BLAS)
             self.assertEqual((why["code"], why["what"]), ("feature", "bias"))
 
+    def test_complex_batches_have_no_negative_strides(self):
+        """cuBLAS declines them when it is called, and computes those of real numbers."""
+        sizes = "m=5,n=7,k=3,batch=3,sa=-15;3;1"
+        why = self.refused(self.rows(f"matmul:c64:{sizes}"), BLAS)
+        self.assertEqual((why["code"], why["what"]), ("stride", "batch.stride"))
+        self.assertNotEqual(self.rows(f"matmul:f32:{sizes}")[BLAS]["verdict"], "refused")
+
     def test_a_batch_without_one_stride_is_several(self):
         """Heads that lie between the rows of a sequence: cuBLASLt is told one stride, cuBLAS once for each sequence."""
         rows = self.rows("matmul:f32:m=8,n=8,k=16,batch=5x3,sa=384;16;48;1")

@@ -278,16 +278,17 @@ static void fill_of(const tn_kernel_row *row)
 
 static void fill_complex_of(const tn_kernel_row *row)
 {
-    const double wide[] = {1.25, -3};
-    const float narrow[] = {1.25f, -3};
+    static const double values[] = {1.25, INFINITY}; /* the second is beyond every integer */
     int64_t shape[] = {19};
-    for (int c = 0; c < 2; c++) {
-        cpu_case it = {.op = {.as.each = {.value = 1.25, .imaginary = -3}}};
-        cpu_add(&it, TN_EACH_OUT, c ? TN_C128 : TN_C64, 1, shape, NULL, 1);
+    for (int c = 0; c < 4; c++) {
+        const double wide[] = {values[c / 2], -3};
+        const float narrow[] = {(float)values[c / 2], -3};
+        cpu_case it = {.op = {.as.each = {.value = values[c / 2], .imaginary = -3}}};
+        cpu_add(&it, TN_EACH_OUT, c % 2 ? TN_C128 : TN_C64, 1, shape, NULL, 1);
         cpu_run(row, &it);
         for (int64_t i = 0; i < 19; i++)
-            assert_memory_equal(cpu_at(&it, TN_EACH_OUT, i), c ? (const void *)wide : narrow,
-                                c ? 16 : 8);
+            assert_memory_equal(cpu_at(&it, TN_EACH_OUT, i), c % 2 ? (const void *)wide : narrow,
+                                c % 2 ? 16 : 8);
         cpu_end(&it);
     }
 }

@@ -53,9 +53,9 @@ static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
     float parts[] = {(float)op->value, (float)op->imaginary};
     double wide[] = {op->value, op->imaginary};
     uint32_t code = dtype & 255, bits = dtype >> 8 & 255;
-    uint64_t whole_number = dtype == TN_BOOL
-                                ? op->value != 0
-                                : whole_bits(op->value, (int32_t)bits, code == TN_DTYPE_CODE_INT);
+    uint64_t whole_number = dtype == TN_BOOL ? op->value != 0 : 0;
+    if (code == TN_DTYPE_CODE_INT || code == TN_DTYPE_CODE_UINT)
+        whole_number = whole_bits(op->value, (int32_t)bits, code == TN_DTYPE_CODE_INT);
     vf exact = splat_f32(cut_to_odd(op->value));
     vh half = dtype == TN_BF16 ? narrow_bf16(exact) : narrow_f16(exact);
     switch (dtype) {

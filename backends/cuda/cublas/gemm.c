@@ -44,6 +44,18 @@ static int64_t batches_of(const tn_op *op, const lt_shape *shape)
     return count;
 }
 
+/* cuBLAS 13.1 computes batches of real matrices with negative strides, and declines those of complex ones. */
+static tn_status admit_batch_strides(const lt_shape *shape, tn_refusal *why)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT && !status && shape->batch > 1; i++)
+        if (shape->matrix[i].batch_stride < 0)
+            status =
+                cuda_refuse(why, TN_REFUSE_STRIDE, "batch.stride", 0, shape->matrix[i].batch_stride,
+                            "a batch of complex matrices needs strides of at least 0");
+    return status;
+}
+
 static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
 {
     lt_shape shape;
@@ -55,6 +67,8 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
             status = cuda_refuse(why, TN_REFUSE_STRIDE, "stride", INT32_MAX, most,
                                  "sizes and strides of at most 2147483647");
     }
+    if (!status && (query->op->operand[TN_MATMUL_A].dtype & 0xFF) == TN_DTYPE_CODE_COMPLEX)
+        status = admit_batch_strides(&shape, why);
     if (!status && shape.outer > 0)
         (void)snprintf(why->text, sizeof why->text,
                        "a batch without one stride: it is %lld calls, one after another",
