@@ -148,7 +148,7 @@ static inline void tn_text_fit(char *to, size_t size, const char *from)
     }
     const char *path = tn_text_longest_path(from, &path_length);
     size_t spare = length + 4 - size, at = path ? strcspn(path, TN_TEXT_FOLDERS_) : 0;
-    while (at < path_length && at < spare)
+    while (path && at < path_length && at < spare)
         at += 1 + strcspn(path + at + 1, TN_TEXT_FOLDERS_);
     size_t keep = path && at < path_length ? (size_t)(path - from) : tn_text_cut_at(from, size - 4);
     memcpy(to, from, keep);
