@@ -23,7 +23,7 @@ extern const tn_host bench_cuda_host;
 /* Makes Tenon look for the module beside this program's build. */
 tn_status bench_cuda_add_module(tn_error *err);
 
-/* Opens cuda:0 and makes its context current on the thread. If there is none, prints why and
+/* Opens cuda:0 and makes its context current on the thread. If none exists, prints why and
  * returns false. */
 bool bench_cuda_open(void);
 

@@ -49,7 +49,7 @@ void bench_run(const bench_figure *figure);
  * is a result, not a failure. */
 int bench_end(void);
 
-/* Whether the program should measure `word`: it is among the arguments, or there are none. */
+/* Whether the program should measure `word`: it is among the arguments, or none exist. */
 bool bench_wants(const char *word, int argc, char **argv);
 
 #endif

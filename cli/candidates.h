@@ -30,7 +30,7 @@ double spread_of(const tn_bench_result *result);
 /* Whether a time is meaningful with this spread: at most half of the median. */
 bool is_measurable(double spread);
 
-/* The version of a library, as its vendor writes it; "" if it is unknown or there is none. Queried
+/* The version of a library, as its vendor writes it; "" if it is unknown or none exists. Queried
  * once for each library, because that may search for its files; the result is kept for the rest of
  * the run. */
 const char *library_version_of(const char *library);

@@ -21,7 +21,7 @@ static int measure(const tn_decision *decision)
     return width;
 }
 
-/* Text after the verdict: the kernel, or the reason why there is none. */
+/* Text after the verdict: the kernel, or the reason why none exists. */
 static void tell(const tn_backend *backend, text_line *out)
 {
     bool missing = !backend->kernel[0] && backend->why && backend->why->code == TN_REFUSE_LIBRARY;

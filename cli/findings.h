@@ -12,7 +12,7 @@ typedef struct found_platform {
     const char *device_name;
     const char *device_type;
     const char *dispatch_key;
-    const char *visible_variable; /* "" if there is none */
+    const char *visible_variable; /* "" if none exists */
 } found_platform;
 
 typedef struct found_device {
@@ -24,7 +24,7 @@ typedef struct found_device {
     const char *uuid;
     const char *bus;
     const char *architecture;
-    char capability[24];    /* "9.0"; "" if there is none */
+    char capability[24];    /* "9.0"; "" if none exists */
     const tn_dtype *dtypes; /* ends with 0 */
     const tn_device_properties *properties;
     tn_device_memory memory; /* values that could not be read are unknown and carry the reason */

@@ -18,7 +18,7 @@ typedef struct option_values {
  * words that belong to no option; there is at most one such row. */
 typedef struct option_row {
     const char *name; /* "--json"; or "NAME" */
-    const char *word; /* placeholder for its value in the help: "F"; or NULL */
+    const char *word; /* name of its value in the help: "F"; NULL if it takes no value */
     const char *help;
     bool *given;
     option_values *values; /* from `--name VALUE` or `--name=VALUE` */

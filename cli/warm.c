@@ -22,7 +22,7 @@ typedef struct warm_run {
 typedef struct warm_result {
     const char *problem;
     const char *kernel;
-    int line; /* in the list; 0 if there is none */
+    int line; /* in the list; 0 if none exists */
     bool due;
     bool kept;
     double ms;

@@ -99,7 +99,7 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
     return TN_OK;
 }
 
-/* Removes the block that begins at `memory` from the device; returns NULL if there is none. */
+/* Removes the block that begins at `memory` from the device; returns NULL if none exists. */
 static described_block *take_block(described_device *device, const void *memory)
 {
     described_lock(&device->guard);

@@ -64,7 +64,7 @@ static void OF(score_keys)(struct BLOCK *b)
     }
 }
 
-/* The head's sink; -infinity if there is none. */
+/* The head's sink; -infinity if none exists. */
 static double OF(sink)(const struct BLOCK *b)
 {
     const tni_ref_element *element = b->job->element[TN_ATTENTION_SINKS];

@@ -30,7 +30,7 @@ typedef struct tn_cache_list tn_cache_list;
 TN_API tn_status tn_cache_list_create(tn_cache_list **out, tn_error *err);
 TN_API void tn_cache_list_release(tn_cache_list *list); /* accepts NULL */
 
-/* _folder returns the directory, or "" if there is none. _reason returns why nothing is stored
+/* _folder returns the directory, or "" if none exists. _reason returns why nothing is stored
  * there, or "" if entries are or would be stored. */
 TN_API const char *tn_cache_list_folder(const tn_cache_list *list);
 TN_API const char *tn_cache_list_reason(const tn_cache_list *list);

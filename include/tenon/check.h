@@ -69,7 +69,7 @@ typedef struct tn_bench_result {
     double spread;     /* spread of the samples, (q3 - q1) / median */
     double gflops;     /* 10^9 operations per second; 0 for ops that have no operation count */
     double gbps;       /* 10^9 bytes per second, counting the minimum memory traffic */
-    double against_us; /* time of the second kernel; 0 if there is none */
+    double against_us; /* time of the second kernel; 0 if none exists */
     double ratio;      /* median of second time / first time; above 1: the first is faster */
     double aa_spread;  /* the same for the first kernel against itself, |ratio - 1| */
 } tn_bench_result;

@@ -34,8 +34,8 @@ TN_API const char *tn_cpu_capability(void);
  * too small), the level is one lower from then on. Static text. */
 TN_API const char *tn_cpu_level(void);
 
-/* The highest feature that the processor has but that cannot be used: "amx-bf16"; "" if there is
- * none. Unless out_reason is NULL, *out_reason is set to the reason: the operating system denied
+/* The highest feature that the processor has but that cannot be used: "amx-bf16"; "" if none
+ * exists. Unless out_reason is NULL, *out_reason is set to the reason: the operating system denied
  * permission, or it does not save the registers. Static text. */
 TN_API const char *tn_cpu_withheld(const char **out_reason);
 

@@ -77,17 +77,17 @@ TN_API const tn_candidate *tn_decision_candidate(const tn_decision *decision, si
 
 /* The kernel that runs now: the first candidate that needs no test, because it is a reference, has
  * passed its test on this machine, or is listed with this version as tested before the release.
- * NULL if there is none. */
+ * NULL if none exists. */
 TN_API const tn_candidate *tn_decision_runs_now(const tn_decision *decision);
 
 /* The kernel that runs once tested: the first candidate, if it has not passed its test yet. A call,
  * or tn_prepare, tests it first; if it passes, it computes that call too. If it fails, or cannot be
  * tested now, the next candidate is handled the same way, down to the one that runs now. NULL if
- * the first candidate runs now, or there is none. */
+ * the first candidate runs now, or none exists. */
 TN_API const tn_candidate *tn_decision_runs_once_tested(const tn_decision *decision);
 
 /* The first candidate: the one that runs once tested if there is one, else the one that runs now.
- * NULL if there is none. Its verdict is UNTESTED or CHOSEN. */
+ * NULL if none exists. Its verdict is UNTESTED or CHOSEN. */
 TN_API const tn_candidate *tn_decision_chosen(const tn_decision *decision);
 
 /* TN_OK, or the status that a call would return; *out_message, unless out_message is NULL, gets its

@@ -64,9 +64,8 @@ TN_API tn_status tn_platform_select(const char *name, tn_error *err);
  * with TN_NOT_FOUND if neither a module nor Tenon knows it. */
 TN_API tn_status tn_platform_get(const char *name, const tn_platform **out, tn_error *err);
 
-/* The placeholder for "no platform". It answers every query: predicates return 0, names are "" (its
- * own name is "unspecified"), and every call that can fail returns TN_UNAVAILABLE and says what to
- * do. */
+/* Stands for "no platform". It answers every query: predicates return 0, names are "" (its own name
+ * is "unspecified"), and every call that can fail returns TN_UNAVAILABLE and says what to do. */
 TN_API const tn_platform *tn_platform_unspecified(void);
 
 /* Names. Never NULL. */
@@ -89,7 +88,7 @@ TN_API int32_t tn_platform_is_out_of_tree(const tn_platform *platform);
 TN_API int32_t tn_platform_is_cuda_alike(const tn_platform *platform); /* cuda or rocm */
 
 /* The name of the kernel language, and of the communicator, that a module offers for this platform;
- * "" if there is none, and then *out_reason, unless out_reason is NULL, says so. */
+ * "" if none exists, and then *out_reason, unless out_reason is NULL, says so. */
 TN_API const char *tn_platform_simple_compile_backend(const tn_platform *platform,
                                                       const char **out_reason);
 TN_API const char *tn_platform_communicator(const tn_platform *platform, const char **out_reason);

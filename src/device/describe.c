@@ -33,7 +33,7 @@ static tn_status check_entries(const tni_description *description, tn_error *err
                    description->platform);
 }
 
-/* A visible device that answers to `name`; NULL if there is none, or if the name is empty. */
+/* A visible device that answers to `name`; NULL if none exists, or if the name is empty. */
 static const tn_device *other_of(const described *d, const char *name)
 {
     const tn_device *other = NULL;

@@ -204,7 +204,7 @@ enum { SILENT_NS = 1000 * 1000 * 1000 };
 
 /* Stores the result of a late query. The first complete answer is kept and clears the fault of a
  * failed one; failures after it are ignored. Returns the stored properties, `whole` or earlier
- * ones; NULL if there are none. */
+ * ones; NULL if none exist. */
 static tn_device_properties *keep(tn_device *device, tn_device_properties *whole,
                                   const tn_error *said)
 {

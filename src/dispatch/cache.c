@@ -351,7 +351,7 @@ static void release_all(tni_plan *list)
 }
 
 /* Finds a plan whose key equals `k` except for alignments: with `serves`, the newest that needs no
- * more alignment than the key has; otherwise the newest of all. Returns NULL if there is none. */
+ * more alignment than the key has; otherwise the newest of all. Returns NULL if none exists. */
 static tni_plan *find_of_alignment(const tni_question *question, const key *k, bool serves)
 {
     const shelf *on = cache.shelves;
@@ -366,7 +366,7 @@ static tni_plan *find_of_alignment(const tni_question *question, const key *k, b
 }
 
 /* Must be called without the lock. Writes the problem of a plan that cannot be used only because of
- * its alignments; writes nothing if there is none. */
+ * its alignments; writes nothing if none exists. */
 static void write_unaligned(const tni_question *question, const key *k, tni_buffer *out)
 {
     tn_op op = *question->op;

@@ -38,7 +38,7 @@ static void watch(void)
     tni_fork_watch(&hook);
 }
 
-/* Must be called with the lock held. Returns NULL if there is none. */
+/* Must be called with the lock held. Returns NULL if none exists. */
 static declined *find(const tni_state *state)
 {
     const uint64_t other = tni_hash_words(state->key, state->key_count);

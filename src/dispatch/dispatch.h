@@ -71,7 +71,7 @@ const tni_kernel *tni_plan_kernel(const tni_plan *plan);
 uint64_t tni_plan_workspace(const tni_plan *plan);
 tn_device *tni_plan_device(const tni_plan *plan);
 
-/* A plan from the cache; if there is none, it is made and cached. The calling thread may use it
+/* A plan from the cache; if none exists, it is made and cached. The calling thread may use it
  * until tni_lease_end. With `preparing`, the plan is also made if plan.only_prepared is set. */
 typedef struct tni_lease {
     tni_plan *plan;

@@ -272,7 +272,7 @@ static const table *look(tn_status *out_status, tn_error *err)
     return t;
 }
 
-/* Returns NULL if there is none. */
+/* Returns NULL if none exists. */
 static const group *find_group(const table *in, const char *platform, int32_t op)
 {
     for (size_t i = 0; i < in->group_count; i++) {

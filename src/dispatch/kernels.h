@@ -48,7 +48,7 @@ static inline uint32_t tni_kernels_alignments_of(int32_t op)
     return atomic_load_explicit(&tni_kernels_alignments[op], memory_order_relaxed);
 }
 
-/* tni_kernel_find: by name, of any op; NULL if there is none. tni_kernel_at: by index; NULL past
+/* tni_kernel_find: by name, of any op; NULL if none exists. tni_kernel_at: by index; NULL past
  * the end. */
 tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *err);
 const tni_kernel *tni_kernel_at(size_t index);

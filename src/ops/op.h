@@ -84,8 +84,8 @@ static inline bool tni_op_writes(const tni_op_class *class, int32_t operand)
 /* Whether no output has an element, so that there is nothing to do. */
 bool tni_op_is_empty(const tn_op *op);
 
-const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL if there is none */
-const tni_op_class *tni_op_class_find(const char *word); /* NULL if there is none */
+const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL if none exists */
+const tni_op_class *tni_op_class_find(const char *word); /* NULL if none exists */
 const char *tni_op_class_nearest(const char *word);      /* or NULL */
 
 extern const tni_op_class tni_matmul_class;

@@ -86,7 +86,7 @@ int tni_beside_create(const char *path, mode_t mode, char *out_name)
     return file;
 }
 
-/* Skips digits of a number; NULL if there are none. */
+/* Skips digits of a number; NULL if none exist. */
 static const char *skip_digits(const char *at)
 {
     const size_t count = strspn(at, "0123456789");

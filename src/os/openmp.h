@@ -12,7 +12,7 @@
 bool tni_openmp_is_runtime(const char *path);
 
 /* Whether loops can run on the threads of an OpenMP run-time: the first one loaded in the process.
- * Never loads one; while there is none, searches at most ten times a second, and logs once that it
+ * Never loads one; while none exists, searches at most ten times a second, and logs once that it
  * is missing. False in a child of fork(): it cannot be known whether the parent's threads were
  * inside a run-time. */
 bool tni_openmp_ready(void);

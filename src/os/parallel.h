@@ -19,7 +19,7 @@ int32_t tni_parallel_threads_hint(void);
  * then, and thread-exit code of the program may call anything. */
 tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_error *err);
 
-/* Whether loops run on the threads of the OpenMP run-time in the process. While there is none, and
+/* Whether loops run on the threads of the OpenMP run-time in the process. While none exists, and
  * in a child of fork(), they run on Tenon's own threads. */
 void tni_parallel_openmp_set(bool openmp);
 

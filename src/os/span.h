@@ -36,8 +36,8 @@ bool tni_span_hex(tni_span span, int64_t *out);
 bool tni_span_bytes(tni_span span, int64_t *out);
 
 /* Finds the value on the first line that begins with `key`: after a ':' ("MemTotal: 1 kB", "model
- * name : x"), or, if `separator` is ' ', after a blank ("inactive_file 1"). Returns false if there
- * is none. */
+ * name : x"), or, if `separator` is ' ', after a blank ("inactive_file 1"). Returns false if none
+ * exists. */
 bool tni_span_value(tni_span text, const char *key, char separator, tni_span *out);
 
 /* Writes `span` to `out` with octal escapes ("\040") decoded, and a terminator. `out` must have

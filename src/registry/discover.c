@@ -278,7 +278,7 @@ static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
     return TN_OK;
 }
 
-/* Returns the first place not visited yet, those of the program first; NULL if there is none. */
+/* Returns the first place not visited yet, those of the program first; NULL if none exists. */
 static tni_place *next_place(tni_registry *registry)
 {
     tni_place *found = NULL;

@@ -43,7 +43,7 @@ static tn_status find_in(const char *folder, const char *name, bool is_folder, c
 /* Messages are collected in `notes` and logged when no lock is held: a log sink may call Tenon. */
 
 /* The library's own module folder: "tenon" beside an installed library, "backends" in a build; NULL
- * if there is none. */
+ * if none exists. */
 static tn_status module_folder(char **out, tni_buffer *notes, tn_error *err)
 {
     static const char *const names[] = {"tenon", "backends"};

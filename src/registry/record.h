@@ -22,7 +22,7 @@ typedef struct tni_platform {
     unsigned fork; /* fork generation of the process that probed it */
     tn_status status;
     char message[256]; /* why it has no devices, from its probe; else "" */
-    char remedy[256];  /* the remedy; "" if there is none */
+    char remedy[256];  /* the remedy; "" if none exists */
 } tni_platform;
 
 /* Whether its probe found devices, or devices can be described for it. */

@@ -152,7 +152,7 @@ static void answer(const question *q, tni_judgement *out)
 }
 
 /* Sets the rank to the index of the nearest rule that prefers the candidate other than as a member,
- * or of `nearest` if there is none. */
+ * or of `nearest` if none exists. */
 static void rank(const tni_rules *rules, const tni_judgement *by, const tni_rule *nearest,
                  tni_judgement *out)
 {

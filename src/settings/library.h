@@ -25,7 +25,7 @@ typedef struct tni_library_known {
     const char *platform; /* "" for all */
     const char *what;
     const char *files;  /* as for tn_host.library_bind; NULL: no files to look for */
-    const char *remedy; /* how to install the files; NULL where there are none */
+    const char *remedy; /* how to install the files; NULL where none exist */
     const char *only;   /* "part of macOS": why it cannot exist here; NULL: it can */
     int32_t kind;
 } tni_library_known;

@@ -48,7 +48,7 @@ static void make_item(pipe *p, int64_t row, int64_t rows, int64_t key, int64_t e
     out->weights = s->room + 2 * SCORES_BYTES + odd * WEIGHTS_BYTES;
 }
 
-/* Makes the next item of the step; returns false if there is none. */
+/* Makes the next item of the step; returns false if none exists. */
 static bool next_item(pipe *p, item *out)
 {
     const tni_at_step *s = p->s;

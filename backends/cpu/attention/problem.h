@@ -95,7 +95,7 @@ void tni_at_keeps(const tni_at_problem *problem, const tni_at_unit *unit, int64_
 /* Reads a number of f16, bf16, f32 or f64, of any alignment. */
 double tni_at_number(tn_dtype dtype, const char *at);
 
-/* A head's sink; -infinity if there is none. */
+/* A head's sink; -infinity if none exists. */
 double tni_at_sink(const tni_at_problem *problem, int64_t head);
 
 #endif

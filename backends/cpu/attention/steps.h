@@ -92,7 +92,7 @@ static REAL F(factor_for)(REAL *scores, int64_t keys, REAL factor, REAL base)
 }
 
 /* Raises the greatest score to `found`, in the units of weights. Returns the base that is
- * subtracted from scores: the greatest score, or 0 if there is none. */
+ * subtracted from scores: the greatest score, or 0 if none exists. */
 INLINE REAL F(raise)(REAL *most, REAL found)
 {
     const REAL nothing = -(REAL)INFINITY;

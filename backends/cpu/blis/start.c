@@ -9,7 +9,7 @@
 enum { MOST_ARCHITECTURES = 128 };
 
 /* The number of a set of kernels that this release has a name for, whether it is built or not; -1
- * if there is none. */
+ * if none exists. */
 static int number_of(const tni_blis *self, const char *name)
 {
     for (int i = 0; i < MOST_ARCHITECTURES; i++) {
@@ -24,7 +24,7 @@ static int number_of(const tni_blis *self, const char *name)
 
 #if defined(__linux__) && defined(__x86_64__)
 
-/* If BLIS is told to use a set that it was not built with, it ends the process, and no function
+/* If BLIS is configured for a set that it was not built with, it ends the process, and no function
  * reports the sets it was built with. But only its AVX-512 kernels use 512-bit registers. */
 enum { ENOUGH = 64 };
 

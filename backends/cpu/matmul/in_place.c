@@ -16,7 +16,7 @@ enum { SKINNY_HEIGHT = 10, AHEAD = 12 };
 enum { NARROW_ROWS = 32, NARROW_COLUMNS = 160, NARROW_BYTES = 1 << 20, NARROW_ROW = 2 << 10 };
 
 /* Maximum columns that are computed separately beside whole vectors. Minimum depth for it: if there
- * are other columns, if there are none, and if there are more than COLUMNS_FEW. */
+ * are other columns, if none exist, and if there are more than COLUMNS_FEW. */
 enum { COLUMNS_FEW = 3, COLUMNS_DEPTH = 16, COLUMNS_SHORT = 4, COLUMNS_DEEP = 32 };
 
 /* Maximum depth for computing tiles one row of tiles after the other. Used if the first-level cache

@@ -56,7 +56,7 @@ typedef struct tni_dnnl_shim {
     int (*leave)(const struct tni_dnnl *dnnl, const tni_dnnl_dims shape, int dtype,
                  tni_dnnl_layout *out);
     int (*copy)(const struct tni_dnnl *dnnl, const void *layout, tni_dnnl_layout *out);
-    /* *out is a dnnl_primitive_desc_t. `bias` is NULL if there is none. */
+    /* *out is a dnnl_primitive_desc_t. `bias` is NULL if none exists. */
     int (*describe)(const struct tni_dnnl *dnnl, const tni_dnnl_layout *a, const tni_dnnl_layout *b,
                     const tni_dnnl_layout *bias, const tni_dnnl_layout *out_layout,
                     const void *attributes, void **out);

@@ -32,7 +32,7 @@ typedef struct cuda_launch {
 /* Queues a launch. If the device was reset in the meantime, loads the code again. */
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err);
 
-/* Returns the compiler for kernels whose row does not use nvrtc as its library; NULL if there is none. Searches
+/* Returns the compiler for kernels whose row does not use nvrtc as its library; NULL if none exists. Searches
  * once. */
 const cuda_nvrtc *cuda_compiler(cuda *self);
 

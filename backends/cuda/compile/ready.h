@@ -19,7 +19,7 @@ typedef struct cuda_ready {
 enum { CUDA_READY_ALIGNMENT = 16 };
 
 /* Returns machine code that runs on this architecture: its own, or that of an earlier one of its family; NULL
- * if there is none. The memory is static. */
+ * if none exists. The memory is static. */
 const void *cuda_ready_find(const char *architecture, const cuda_case *wanted, size_t *out_size);
 
 /* The number of kernels, for all architectures; the compiler's version, or 0. */

@@ -46,7 +46,7 @@ tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, 
 }
 
 /* pytorch/pytorch pull request 194497: cuBLASLt may choose a kernel that reads the bias 16 bytes at a time, and it
- * cannot be told the alignment of the bias. */
+ * has no parameter for the alignment of the bias. */
 static tn_status admit_bias(const tn_op *op, tn_refusal *why)
 {
     enum { AT_ONCE = 16 };

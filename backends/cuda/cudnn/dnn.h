@@ -46,7 +46,7 @@ tn_status dnn_handle_take(cuda_dnn *self, const cuda_scope *scope, dnn_lease **o
 void dnn_handle_give(cuda_dnn *self, const cuda_scope *scope, dnn_lease *lease);
 
 /* Writes the library's message about why the last call on this thread failed or found nothing; "" if
- * there is none. */
+ * none exists. */
 void dnn_said(const cuda_dnn *self, char *out, size_t size);
 
 /* Converts a result of the library to a status, with the library's message on this thread. */

@@ -14,7 +14,7 @@ typedef struct dnn_target {
 
 /* Returns the first plan of the library's heuristics that meets the target. It outlives the graph, and the caller
  * must destroy it; *out_workspace is the workspace it needs (may be NULL). Fails with TN_UNSUPPORTED and the
- * library's message if there is none. */
+ * library's message if none exists. */
 tn_status dnn_plan_make(dnn_graph *graph, const dnn_target *target, dnn_desc *out,
                         uint64_t *out_workspace, tn_error *err);
 

@@ -76,7 +76,7 @@ typedef struct cuda_matmul_args {
 
 /* A table of i32. */
 typedef struct cuda_table {
-    const int *first; /* NULL: there is none */
+    const int *first; /* NULL: none exists */
     long long stride;
 } cuda_table;
 

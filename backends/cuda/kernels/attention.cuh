@@ -153,7 +153,7 @@ DEVICE A score_of(const cuda_attention_args &args, const sequence &s, const view
     return seen ? score + more : nothing();
 }
 
-/* The reference that is subtracted from scores: the maximum so far, or 0 if there is none. */
+/* The reference that is subtracted from scores: the maximum so far, or 0 if none exists. */
 DEVICE A level_of(A greatest) { return greatest == nothing() ? (A)0 : greatest; }
 
 #if DROPOUT

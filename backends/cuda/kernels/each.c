@@ -116,7 +116,7 @@ static void fill_args(const tn_walk *walk, const int32_t *places, long long elem
 }
 
 /* If in's contiguous dimension differs from out's, moves it to the last but one position. Returns
- * false if there is none, or if either dimension is too small for tiles. */
+ * false if none exists, or if either dimension is too small for tiles. */
 static bool turn_for_tiles(cuda_each_args *args)
 {
     enum { LEAST = 16 };

@@ -54,7 +54,7 @@ class Decision:
     """Every candidate for a problem, best first: iterate over it, index it, print it.
 
     `runs_now` is the first candidate that needs no test, `runs_once_tested` the first of all where it has yet to pass
-    its test; each is None where there is none. `chosen` is `runs_once_tested`, or else `runs_now`.
+    its test; each is None if no kernel does. `chosen` is `runs_once_tested`, or else `runs_now`.
 
     >>> import tenon
     >>> decision = tenon.explain("matmul:f32:m=8,n=8,k=8@cpu")

@@ -87,7 +87,7 @@ enum {
  * Thread-safety: as for any local variable. */
 typedef struct tn_error {
     tn_status status;
-    int32_t native_code; /* errno, CUresult, cl_int ...; 0 if there is none      */
+    int32_t native_code; /* errno, CUresult, cl_int ...; 0 if none exists      */
     char where[88];      /* the call that failed: "cuInit", "module acme: probe" */
     char message[416];   /* expected, found, and the closest match; one line     */
 } tn_error;
@@ -103,7 +103,7 @@ TN_STATIC_ASSERT(sizeof(tn_error) == 512, "tn_error is frozen at 512 bytes");
 #define TN_TEXT_FOLDERS_ "/"
 #endif
 
-/* Returns the longest path in `text`: a word that begins like a path. NULL if there is none. */
+/* Returns the longest path in `text`: a word that begins like a path. NULL if none exists. */
 static inline const char *tn_text_longest_path(const char *text, size_t *out_length)
 {
     const char *longest = NULL;

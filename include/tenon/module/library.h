@@ -44,8 +44,8 @@ typedef struct tn_library_row {
 
     /* For a library that is not open: where `open` would load it from, judging by files alone.
      * Writes the path, truncated to `size` bytes, and by tn_fail(err, TN_OK, ...) why it is that
-     * one. Opens nothing; may be called from any thread. Fails with TN_UNAVAILABLE if there is
-     * none. NULL: the file that the host finds for `files`. */
+     * one. Opens nothing; may be called from any thread. Fails with TN_UNAVAILABLE if none
+     * exists. NULL: the file that the host finds for `files`. */
     tn_status (*look)(const tn_host *host, char *out_path, size_t size, tn_error *err);
 } tn_library_row;
 TN_ENDS_WITH(tn_library_row, look);

@@ -98,7 +98,7 @@ typedef struct tn_host {
 
     /* Returns the file that library_bind would use for `files`, without opening any. A library that
      * is already in this process comes before one that the loader finds; *out_is_here is 1 for the
-     * former. The path is truncated to `size` bytes. A name with a "/" is a path. If there is none,
+     * former. The path is truncated to `size` bytes. A name with a "/" is a path. If none exists,
      * fails with TN_NOT_FOUND and writes nothing. */
     tn_status (*library_look)(void *self, const char *files, char *out_path, size_t size,
                               int32_t *out_is_here, tn_error *err);

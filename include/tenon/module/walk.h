@@ -24,7 +24,7 @@ typedef struct tn_walk {
     int32_t count;                      /* number of operands                                */
     int32_t rank;                       /* number of outer dimensions, the slowest first     */
     int64_t steps;                      /* product of the outer dimensions; 0 if no elements */
-    int64_t size;                       /* of the inner dimension; 1 if there is none        */
+    int64_t size;                       /* of the inner dimension; 1 if none exists        */
     int64_t stride[TN_OP_OPERANDS_MAX]; /* of the inner dimension, in elements               */
     int64_t outer[TN_OP_RANK_MAX];
     int64_t outer_stride[TN_OP_RANK_MAX][TN_OP_OPERANDS_MAX];

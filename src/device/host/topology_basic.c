@@ -10,7 +10,7 @@ struct part {
     tn_topology_object object;
     size_t begin; /* of its members */
     int32_t size;
-    int32_t first;          /* the lowest member; INT32_MAX if there is none */
+    int32_t first;          /* the lowest member; INT32_MAX if none exists */
     int32_t parent;         /* -1 if none */
     int32_t child, sibling; /* first child; next sibling; -1 for none */
     int32_t place;          /* index in the result; -1 until it has one */

@@ -124,7 +124,7 @@ tn_status tni_platform_no_device(const tn_platform *platform, int32_t index, con
 tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out, tn_error *err);
 tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descriptions,
                                const char *file, tn_error *err);
-tn_device *tni_devices_of(const tn_platform *platform, int32_t index); /* NULL if there is none */
+tn_device *tni_devices_of(const tn_platform *platform, int32_t index); /* NULL if none exists */
 
 /* Creates a device, found or described; it is invisible until it is in the set's list. Without an
  * offer it is for planning only. If `properties` is NULL, its platform is asked for them. */

@@ -14,7 +14,7 @@ typedef struct tni_current {
     int32_t index;     /* for a platform */
 } tni_current;
 
-/* NULL if there is none. Borrowed: valid until the next tni_current_add. */
+/* NULL if none exists. Borrowed: valid until the next tni_current_add. */
 tni_current *tni_current_find(const void *of);
 
 /* Returns the existing entry, or a new zeroed one. NULL if out of memory. */

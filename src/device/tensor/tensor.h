@@ -29,7 +29,7 @@ typedef struct tni_layout {
     int64_t size;  /* of one element                            */
     int64_t bytes; /* of all elements if contiguous */
     int64_t low;   /* lowest byte that is used, at most 0 */
-    int64_t high;  /* one past the highest; equals `low` if there is none */
+    int64_t high;  /* one past the highest; equals `low` if none exists */
     bool dense;
 } tni_layout;
 

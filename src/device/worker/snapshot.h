@@ -42,7 +42,7 @@ tn_status tni_snapshot_take(tni_platforms *set, tni_snapshot **out, tn_error *er
 tn_status tni_snapshot_write(const tni_snapshot *snapshot, char **out, tn_error *err);
 tn_status tni_snapshot_read(const char *text, tni_snapshot **out, tn_error *err);
 
-/* NULL if there is none. */
+/* NULL if none exists. */
 tni_seen_platform *tni_snapshot_platform(const tni_snapshot *snapshot, const char *name);
 const tni_seen_device *tni_snapshot_device(const tni_snapshot *snapshot,
                                            const tni_seen_platform *platform, int32_t index);

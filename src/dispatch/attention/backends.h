@@ -45,7 +45,7 @@ void tni_backends_release(tni_backends *backends); /* accepts NULL */
 /* Changes the verdict from chosen to admitted, because a call would be refused anyway. */
 void tni_backends_unpick(tni_backends *backends);
 
-/* Finds a row by name, ignoring case; NULL if there is none. */
+/* Finds a row by name, ignoring case; NULL if none exists. */
 const tn_backend *tni_backends_find(const tni_backends *backends, const char *name);
 
 #endif

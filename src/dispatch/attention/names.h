@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* Returns the name of a numbered backend, TN_BACKEND_..., and its description, as "dense, 8-bit
- * queries and keys"; NULL if there is none. */
+ * queries and keys"; NULL if none exists. */
 const char *tni_backend_name(int32_t number);
 const char *tni_backend_about(int32_t number);
 
@@ -17,7 +17,7 @@ const char *tni_backend_about(int32_t number);
 int32_t tni_backend_number(const char *name);
 
 enum { TNI_SDP_COUNT = 5 };
-const char *tni_sdp_word(int32_t sdp); /* NULL if there is none */
+const char *tni_sdp_word(int32_t sdp); /* NULL if none exists */
 
 /* The family's settings, by TN_SDP_... */
 tn_setting tni_sdp_switch(int32_t sdp);

@@ -72,7 +72,7 @@ static double matmul_integers(const tn_matmul_op *mm, double size)
     return whole ? 0 : 1 + 0x1p-22 * size;
 }
 
-/* Both scales of an output together; 1 where there are none. */
+/* Both scales of an output together; 1 where none exist. */
 static double scales_at(const tni_bounds *b, const tni_place *place)
 {
     double scale = 1;

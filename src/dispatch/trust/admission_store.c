@@ -90,7 +90,7 @@ static bool is_same(const tni_exam *a, const tni_exam *b)
            a->library_version == b->library_version;
 }
 
-/* Must be called with the lock held. Returns NULL if there is none. */
+/* Must be called with the lock held. Returns NULL if none exists. */
 static entry *find(const tni_exam *exam)
 {
     entry *at = entries;
@@ -107,7 +107,7 @@ static size_t make_words(const tni_exam *exam, uint64_t out[TNI_KEY_MOST])
     return tni_op_key_up_to(&op, exam->kernel->alignment, out);
 }
 
-/* Must be called with the lock held. Returns NULL if there is none. */
+/* Must be called with the lock held. Returns NULL if none exists. */
 static trial *find_trial(const entry *of, const uint64_t *words, size_t count)
 {
     trial *at = of->trials;
@@ -255,7 +255,7 @@ static void write_kept(const tni_exam *exam, const tni_trust *trust)
     tni_buffer_release(&key);
 }
 
-/* Returns the entry of an exam's kernel, with the lock held. If there is none yet, makes it from
+/* Returns the entry of an exam's kernel, with the lock held. If none exists yet, makes it from
  * the stored verdict. If out of memory, returns NULL without the lock. */
 static entry *enter(const tni_exam *of)
 {

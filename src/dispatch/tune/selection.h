@@ -10,7 +10,7 @@
  *     problem = matmul:f32:m=64,n=64,k=64
  *     device = cpu:0                    and kernel, version, module, library, library_version, ...
  *
- * What is left out is unknown, or there is none. Thread-safety: a text that was read is constant. */
+ * What is left out is unknown, or none exists. Thread-safety: a text that was read is constant. */
 #ifndef TNI_DISPATCH_SELECTION_H
 #define TNI_DISPATCH_SELECTION_H
 
@@ -65,7 +65,7 @@ tn_status tni_selections_parse(const char *text, size_t length, const char *orig
 tn_status tni_selections_read(const char *path, tni_selections *out, tn_error *err);
 void tni_selections_release(tni_selections *selections); /* accepts a zeroed struct */
 
-/* Returns NULL if there is none. */
+/* Returns NULL if none exists. */
 const tni_setup *tni_selections_setup(const tni_selections *selections, const char *id);
 
 /* To write: begin with an empty buffer, add setups, then selections, and sign at the end. Fails

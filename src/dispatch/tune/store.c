@@ -213,7 +213,7 @@ static void take(page *to, const tni_selections *from)
     }
 }
 
-/* Loads the page from the cache directory. Returns a page without times if there is none or it
+/* Loads the page from the cache directory. Returns a page without times if none exists or it
  * cannot be read, NULL if out of memory. */
 static page *load(const tni_buffer *key, const tn_device *device)
 {

@@ -94,7 +94,7 @@ static const char *below(const char *group, const char *root)
     return goes_up(rest) ? NULL : rest;
 }
 
-/* Finds the mount that shows the process's group and the most of its ancestors. If there is none,
+/* Finds the mount that shows the process's group and the most of its ancestors. If none exists,
  * takes any mount of the hierarchy: a container may see its group under another name, or only an
  * ancestor. Takes none if the process is outside of what is mounted. */
 static void find_mount(tni_reading *reading, tni_span mounts, const char *controller,

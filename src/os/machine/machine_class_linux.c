@@ -140,8 +140,8 @@ static size_t kinds_by(const struct sorter *sorter, int trait)
     return kinds;
 }
 
-/* Returns the strongest trait with several kinds; else the strongest with one kind; -1 if there is
- * none. */
+/* Returns the strongest trait with several kinds; else the strongest with one kind; -1 if none
+ * exists. */
 static int choose(const struct sorter *sorter)
 {
     int alone = -1;
@@ -155,7 +155,7 @@ static int choose(const struct sorter *sorter)
     return alone;
 }
 
-/* The greatest value below `bound` of any online row; 0 if there is none. */
+/* The greatest value below `bound` of any online row; 0 if none exists. */
 static int64_t greatest_below(const struct sorter *sorter, int trait, int64_t bound)
 {
     int64_t greatest = 0;

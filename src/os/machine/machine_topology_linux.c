@@ -106,7 +106,7 @@ static void join_by_lists(tni_reading *reading, tni_machine_cpu *rows, tni_machi
     out->dies = join(reading, &kinds[DIE], rows, out->cpu_count, &unused);
 }
 
-/* Finds an earlier row in the same package, or in the same core of it; -1 if there is none. */
+/* Finds an earlier row in the same package, or in the same core of it; -1 if none exists. */
 static int32_t earlier(const tni_cpuinfo_row *const *entries, size_t row, bool core)
 {
     for (size_t i = 0; i < row; i++) {
