@@ -6,9 +6,9 @@
 #ifndef TENON_BACKENDS_CPU_FORK_GATE_H
 #define TENON_BACKENDS_CPU_FORK_GATE_H
 
-/* Must be called after each library was opened, and before it is entered: fork handlers run newest
- * first, and this one must run before the library's own. If there is no memory for the handler,
- * forks do not wait. */
+/* Must be called when the module is initialized, and after each library was opened, before its first
+ * call: fork handlers run newest first, and this one must run before the library's own. If no memory
+ * is left for the handler, forks do not wait. */
 void tni_fork_gate_watch(void);
 
 /* Between the two, the calling thread is inside a library. Pairs may be nested. A thread that is inside must not

@@ -1,6 +1,7 @@
 /* The module `cpu`: built in, always available. It provides the platform, vendors' libraries for it
  * and the fast kernels; `ref` has the kernels that make it complete. */
 #include "cpu.h"
+#include "fork_gate.h"
 #include "tenon/module/library.h"
 
 static const tn_platform_row *const platforms[] = {&tni_cpu_module_platform, NULL};
@@ -23,6 +24,7 @@ tn_module_entry_fn tni_cpu_module_entry;
 tn_status tni_cpu_module_entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
     (void)host, (void)err;
+    tni_fork_gate_watch();
     *out = &module;
     return TN_OK;
 }

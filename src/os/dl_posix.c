@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "env.h"
 #include "file.h"
+#include "fork.h"
 #include "sys.h"
 #include "tenon/module/module.h"
 
@@ -52,10 +53,12 @@ static tn_status judge(int code, const char *words)
 
 tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err)
 {
+    tni_fork_loading_begin();
     errno = 0;
     void *handle = tni_sys_dlopen(path_or_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    int code = errno;
+    tni_fork_loading_end();
     if (!handle) {
-        int code = errno;
         const char *words = dlerror();
         return tn_fail(err, judge(code, words), code, "dlopen", "%s",
                        words ? words : "the loader gave no reason");

@@ -21,4 +21,13 @@ void tni_fork_watch(const tni_fork_hook *hook);
  * former. */
 unsigned tni_fork_generation(void);
 
+/* Between the two, the calling thread loads or initializes libraries, and fork() waits for it: a
+ * child crashes in a library whose constructors have not finished. `begin` waits for a fork in
+ * progress. Pairs may be nested. A thread does not wait for itself. No wait exceeds 5 s, because the
+ * two threads may depend on each other: through a lock of the program's log sink, or because the C
+ * library (glibc before 2.36) lets no library register a fork handler during a fork. Thread-safety:
+ * Safe. */
+void tni_fork_loading_begin(void);
+void tni_fork_loading_end(void);
+
 #endif

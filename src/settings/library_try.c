@@ -118,6 +118,16 @@ static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *ou
     return TN_OK;
 }
 
+/* fork() waits for a trial: a child could not use a library that is half initialized. */
+static tn_status run_trial_gated(const tni_library_offer *offer, tni_library_trial *out,
+                                 tn_error *err)
+{
+    tni_fork_loading_begin();
+    tn_status status = run_trial(offer, out, err);
+    tni_fork_loading_end();
+    return status;
+}
+
 /* A trial on its own thread: libraries may need more stack than the caller has (cudnnGetVersion of
  * cuDNN 9 takes 64 KiB). */
 typedef struct trial_thread {
@@ -131,7 +141,7 @@ static void run_trial_thread(void *user)
 {
     trial_thread *it = user;
     opening = true;
-    it->status = run_trial(it->offer, it->out, it->err);
+    it->status = run_trial_gated(it->offer, it->out, it->err);
 }
 
 /* Runs on the calling thread if no thread can be created. */
@@ -143,7 +153,7 @@ static tn_status run_trial_apart(const tni_library_offer *offer, tni_library_tri
     if (tni_thread_create(&thread, run_trial_thread, &it, NULL) == TN_OK)
         tni_thread_join(thread);
     else
-        it.status = run_trial(offer, out, err);
+        it.status = run_trial_gated(offer, out, err);
     return it.status;
 }
 

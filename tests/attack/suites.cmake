@@ -23,8 +23,6 @@ function(tenon_attack name label)
 endfunction()
 
 if(Python3_Interpreter_FOUND AND NOT TENON_SANITIZE) # with a sanitizer the step attack of scripts/test runs it
-  # Forks depend on time, which no seed repeats: unit.fork_libraries has them in `make test`.
-  tenon_attack(campaign release-only --rounds 1 --seed 1
-    --kinds numerics,arguments,bits,threads,texts,files,modules,python)
+  tenon_attack(campaign release-only --rounds 1 --seed 1)
   tenon_attack(gpu gpu --device cuda:0 --seconds 60)
 endif()

@@ -195,6 +195,52 @@ static void child_of_a_task_is_serial_until_it_returns(void **state)
     assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);
 }
 
+struct loader {
+    _Atomic int inside, loaded;
+};
+
+static void load_slowly(void *user)
+{
+    struct loader *loader = user;
+    tni_fork_loading_begin();
+    tni_fork_loading_begin();
+    atomic_store(&loader->inside, 1);
+    (void)usleep(100000);
+    tni_fork_loading_end();
+    atomic_store(&loader->loaded, 1);
+    tni_fork_loading_end();
+}
+
+static void a_fork_waits_for_a_thread_that_loads(void **state)
+{
+    struct loader loader = {0};
+    tni_thread thread;
+    (void)state;
+    assert_int_equal(tni_thread_create(&thread, load_slowly, &loader, NULL), TN_OK);
+    while (!atomic_load(&loader.inside))
+        (void)usleep(100);
+    pid_t pid = fork_watched();
+    if (pid == 0)
+        _exit(atomic_load(&loader.loaded) ? 0 : 1);
+    tni_thread_join(thread);
+    assert_true(ended_well(pid));
+}
+
+static void a_thread_that_loads_may_fork(void **state)
+{
+    (void)state;
+    tni_fork_loading_begin();
+    pid_t pid = fork_watched();
+    if (pid == 0) {
+        tni_fork_loading_end();
+        tni_fork_loading_begin();
+        tni_fork_loading_end();
+        _exit(0);
+    }
+    tni_fork_loading_end();
+    assert_true(ended_well(pid));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +249,8 @@ int main(void)
         cmocka_unit_test(child_of_a_busy_pool_has_its_own),
         cmocka_unit_test(children_of_a_working_pool_have_their_own),
         cmocka_unit_test(child_of_a_task_is_serial_until_it_returns),
+        cmocka_unit_test(a_fork_waits_for_a_thread_that_loads),
+        cmocka_unit_test(a_thread_that_loads_may_fork),
     };
     return run_suite("unit.fork", tests);
 }
