@@ -2,8 +2,8 @@
  * the same op, and a refused one gives a reason. No element is read. */
 #include "input.h"
 
-#include "ops/attention.h"
-#include "ops/op.h"
+#include "op/attention/attention.h"
+#include "op/op.h"
 #include "tenon/attention.h"
 #include "tenon/dlpack.h"
 

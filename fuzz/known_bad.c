@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "dispatch/trust/admission_store.h"
 #include "dispatch/trust/notes.h"
-#include "ops/op.h"
+#include "op/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * form; each of the CPU's own rows reports whether it admits the op, or why not, and its time and
  * memory. */
 #include "base/alloc.h"
-#include "ops/fields.h"
+#include "op/fields.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/module.h"
 

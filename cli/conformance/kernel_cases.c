@@ -34,8 +34,8 @@ typedef struct kernel_case {
     char rule[CASE_NAME];
     char device[96];
     kernel_facts kernel;
-    const problem_aspect *aspect; /* NULL: the kernel cannot run here at all */
-    tn_context *context;          /* borrowed */
+    const tn_check_aspect *aspect; /* NULL: the kernel cannot run here at all */
+    tn_context *context;           /* borrowed */
 } kernel_case;
 
 typedef struct kernel_room {
@@ -127,7 +127,7 @@ static size_t draw_half(void *unused, size_t below)
 }
 
 /* Whether the aspect has problems of the dtype: NaN and infinity need a real float. */
-static bool aspect_has_dtype(const problem_aspect *aspect, tn_dtype dtype)
+static bool aspect_has_dtype(const tn_check_aspect *aspect, tn_dtype dtype)
 {
     const int32_t code = dtype & 0xFF;
     return !problem_is_nonfinite(aspect) || code == TN_DTYPE_CODE_FLOAT ||
@@ -142,7 +142,7 @@ static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, co
     for (size_t d = 0; d < DTYPES && !status; d++) {
         char problem[PROBLEM_TEXT];
         tn_decision *decision = NULL;
-        if (!aspect_has_dtype(&problem_aspects(op)[aspect], dtypes[d]) ||
+        if (!aspect_has_dtype(&tn_check_aspects(op)[aspect], dtypes[d]) ||
             !problem_write(op, template, dtypes[d], s->device, draw_half, NULL, problem))
             continue;
         status = tn_explain(s->context, problem, &decision, err);
@@ -159,7 +159,7 @@ static tn_status find_kernels(kernel_search *s, tn_error *err)
 {
     tn_status status = TN_OK;
     for (int32_t op = TN_OP_NONE + 1; op < TN_OP_COUNT; op++) {
-        const problem_aspect *aspects = problem_aspects(op);
+        const tn_check_aspect *aspects = tn_check_aspects(op);
         for (size_t a = 0; aspects[a].word; a++) {
             for (size_t i = 0; aspects[a].templates[i] && !status; i++)
                 status = decide_template(s, op, a, aspects[a].templates[i], err);
@@ -305,7 +305,7 @@ static bool run_kernel(trial *t)
 }
 
 static void make_case(const kernel_search *s, const kernel_facts *kernel,
-                      const problem_aspect *aspect, kernel_case *out)
+                      const tn_check_aspect *aspect, kernel_case *out)
 {
     out->kernel = *kernel;
     out->aspect = aspect;
@@ -314,7 +314,7 @@ static void make_case(const kernel_search *s, const kernel_facts *kernel,
     snprintf(out->name, sizeof out->name, "kernels.%s%s%s", kernel->name, aspect ? "." : "",
              aspect ? aspect->word : "");
     snprintf(out->rule, sizeof out->rule, "%s by %s agrees with the reference: %s",
-             problem_op_word(kernel->op), kernel->name, aspect ? aspect->word : "every problem");
+             tn_op_name(kernel->op), kernel->name, aspect ? aspect->word : "every problem");
     out->as = (suite_case){.name = out->name, .rule = out->rule, .run = run_kernel};
 }
 
@@ -324,7 +324,7 @@ static size_t list_cases(const kernel_search *s, kernel_case *room)
     size_t count = 0;
     for (size_t k = 0; k < s->count; k++) {
         const kernel_facts *kernel = &s->found[k];
-        const problem_aspect *aspects = problem_aspects(kernel->op);
+        const tn_check_aspect *aspects = tn_check_aspects(kernel->op);
         if (!kernel->may_run) {
             if (room)
                 make_case(s, kernel, NULL, &room[count]);

@@ -51,6 +51,29 @@ TN_ENDS_WITH(tn_check_result, text);
 TN_API tn_status tn_check(const tn_context *context, const tn_check_args *args,
                           tn_check_result *out, tn_error *err);
 
+/* Problems that exercise one aspect of a kernel's behaviour. The word is the name of a bit of the
+ * op's `uses`, or "shapes", "pitches", "alignment", "together", "nonfinite" (to be checked with
+ * TN_CHECK_NONFINITE). A template is the fields of a problem's text with placeholders:
+ *
+ *     $        name of the dtype
+ *     &        bytes of an element
+ *     ~        the same, but 4 for dtypes of one byte: the size of their products
+ *     ?x<N>    a random number from 2 to N; later `?x` is the same number; x is a letter
+ *     +N *N    after such a number: add, multiply; from left to right; N may also be `?y`
+ *
+ * Fixed: it gets no more fields. */
+typedef struct tn_check_aspect {
+    const char *word;
+    const char *const *templates; /* ends with NULL */
+} tn_check_aspect;
+
+/* Returns the aspects of an operator, TN_OP_..., at most 32. The list ends with an entry whose word
+ * is NULL; it has no other entry for a number without an operator. */
+TN_API const tn_check_aspect *tn_check_aspects(int32_t op);
+
+/* Returns the name of an operator, TN_OP_..., as in problem texts; "" for a number without one. */
+TN_API const char *tn_op_name(int32_t op);
+
 typedef struct tn_bench_args {
     size_t struct_size;
     const char *problem;

@@ -612,10 +612,10 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
 
 static tn_status check_op(int32_t op, const char *face, tn_error *err)
 {
-    if (op >= 0 && op < TN_OP_COUNT)
+    if (op == TN_OP_NONE || tni_op_class_of(op))
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face, "op needs 0 (all) to %d, found %d",
-                   TN_OP_COUNT - 1, (int)op);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face, "op needs 0 (all) or a TN_OP_..., found %d",
+                   (int)op);
 }
 
 static void count_op(const shelf *on, int32_t op, tn_plan_cache_state *to)

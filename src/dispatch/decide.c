@@ -475,7 +475,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
     if (!status)
-        status = tni_attention_check(question, err);
+        status = tni_attention_request_check(question, err);
     if (status)
         return status;
     tni_decide_request(question);

@@ -4,7 +4,7 @@
 
 #include "device/device.h"
 #include "kernels.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "tenon/plan.h"
 
 /* The input of a decision. The context must not be NULL. */

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/words.h"
 #include "dispatch/attention/names.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "registry/registry.h"

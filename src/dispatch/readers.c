@@ -1,8 +1,6 @@
 /* All readers of settings, in every layer. */
 #include "device/platform/platforms.h"
-#include "ops/attention.h"
-#include "ops/each.h"
-#include "ops/matmul.h"
+#include "op/op.h"
 
 static const tn_setting of_plans[] = {TN_SETTING_PLAN_CACHE_SIZE,
                                       TN_SETTING_PLAN_CACHE_BYTES,
@@ -17,7 +15,8 @@ static const tni_setting_reader matmul = {"matmul", tni_matmul_settings};
 static const tni_setting_reader attention = {"attention", tni_attention_settings};
 static const tn_setting of_sdpa[] = {TN_SETTING_INFERENCE, -1};
 static const tni_setting_reader sdpa = {"attention conditions", of_sdpa};
-static const tni_setting_reader each = {"elementwise and row operators", tni_each_settings};
+static const tni_setting_reader elementwise = {"elementwise and row operators",
+                                               tni_elementwise_settings};
 
 const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &tni_library_reader,
@@ -26,5 +25,5 @@ const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &matmul,
                                                          &attention,
                                                          &sdpa,
-                                                         &each,
+                                                         &elementwise,
                                                          NULL};

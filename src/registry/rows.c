@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "base/op_words.h"
 #include "base/words.h"
 #include "tenon/dtype.h"
 #include "tenon/module/communicator.h"
@@ -345,8 +346,8 @@ static tn_status check_kernel(check *at, const void *any)
     tn_status status = check_name(at, "platform", row->platform);
     if (status)
         return status;
-    if (row->op <= TN_OP_NONE || row->op >= TN_OP_COUNT)
-        return refuse(at, "op needs 1 to %d, found %d", TN_OP_COUNT - 1, (int)row->op);
+    if (!tni_op_word(row->op))
+        return refuse(at, "op needs a TN_OP_..., found %d", (int)row->op);
     if (row->version == 0)
         return refuse(at, "version needs 1 or more, found 0");
     if (row->numerics & ~TN_NUM_KNOWN)

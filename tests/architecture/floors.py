@@ -13,7 +13,9 @@ import sys
 import tempfile
 
 # Lowest first. A floor that src/ gains is named here and in docs/architecture.md.
-FLOORS = ["base", "os", "registry", "settings", "device", "ops", "dispatch", "compose"]
+# The folders of the operators, src/op/NAME, are a floor of their own above dispatch.
+OPERATORS = "op/NAME"
+FLOORS = ["base", "os", "registry", "settings", "device", "op", "dispatch", OPERATORS, "compose"]
 
 # C11's headers. <threads.h> is left out: not every C library has it, and src/os/thread.h is ours.
 STANDARD = {
@@ -26,6 +28,8 @@ STANDARD = {
 # (file, include as written or "*", why). One that nothing needs any longer is itself a fault.
 EXCEPTIONS = [
     ("src/base/alloc.c", "malloc.h", "Windows aligns blocks by _aligned_malloc only"),
+    ("src/dispatch/attention/conditions.c", "op/attention/attention.h",
+     "PyTorch's conditions make a problem of attention; they are to move above the operators"),
     ("cli/probe.c", "*", "tenon-probe is the loader itself, in a process of its own"),
     ("cli/options.c", "base/words.h", "the command suggests names the way the library does"),
     ("cli/json.c", "base/utf8.h", "one definition of UTF-8"),
@@ -92,6 +96,8 @@ def room(path):
     parts = path.split("/")
     if path.startswith("include/tenon/module/"):
         return "module", None
+    if path.startswith("src/op/") and len(parts) > 3:
+        return "src", OPERATORS
     if parts[0] in ("src", "backends") and len(parts) > 2:
         return parts[0], parts[1]
     return parts[0], None
@@ -153,7 +159,7 @@ def check_includes(root, exceptions):
 
 def check_folders(root):
     """src/ against FLOORS, and against what docs/architecture.md draws."""
-    folders = {room(path)[1] for path in files(root) if path.startswith("src/")} - {None}
+    folders = {room(path)[1] for path in files(root) if path.startswith("src/")} - {None, OPERATORS}
     faults = ["src/%s: no floor of that name in %s" % (f, os.path.basename(__file__))
               for f in sorted(folders - set(FLOORS))]
     page = "docs/architecture.md"
@@ -184,6 +190,11 @@ BROKEN = [
     ("src/base/string.c", 'char *s = "/*";\n#include <sys/stat.h>\n', ":2: includes sys/stat.h"),
     ("src/os/sys.h", '#include <fcntl.h>\n#include "base/up.h"\n#include "own.h"\n', None),
     ("src/registry/rows.h", '#include "os/sys.h"\n#include "tenon/base.h"\n', None),
+    ("src/op/op.h", '#include "registry/rows.h"\n', None),
+    ("src/op/low.c", '#include "dispatch/call.h"\n', "src/op lies below src/dispatch"),
+    ("src/op/sum/sum.c", '#include "dispatch/call.h"\n#include "op/op.h"\n', None),
+    ("src/dispatch/call.h", '#include "op/op.h"\n', None),
+    ("src/dispatch/named.c", '#include "op/sum/sum.h"\n', "src/dispatch lies below src/op/NAME"),
     ("src/registry/vendor.c", '#include "../../backends/ref/row.h"\n', "nothing of backends/"),
     ("src/attic/x.c", "", ": no floor of that name"),
     ("include/tenon/base.h", '#include "module/abi.h"\n#include <stdint.h>\n', None),
@@ -199,7 +210,7 @@ BROKEN = [
     ("cli/all.c", '#include "base/up.h"\n#include "os/sys.h"\n', None),
     ("cli/inside.c", '#include "base/alloc.h"\n', "cli/ includes the application's headers"),
     ("cli/module.c", '#include "tenon/module/abi.h"\n', "cli/ includes the application's headers"),
-    ("docs/architecture.md", "src/base/ `src/os` src/base/up.c src/registry src/roof src/attic",
+    ("docs/architecture.md", "src/base/ `src/os` src/base/up.c src/registry src/op src/dispatch src/roof src/attic",
      ": names src/roof, which is not there"),
 ]
 EXCUSED = [("src/base/alloc.c", "malloc.h", ""), ("cli/all.c", "*", "")]
@@ -223,8 +234,8 @@ def self_test():
     found, _ = complaints([(path, text) for path, text, _ in BROKEN])
     missed = [(path, words) for path, words in broken
               if sum(fault.startswith(path) and words in fault for fault in found) != 1]
-    innocent, no_note = complaints(clean + [(page, "src/base src/os src/registry")])
-    unnamed, _ = complaints(clean + [(page, "src/base src/os")])
+    innocent, no_note = complaints(clean + [(page, "src/base src/os src/registry src/op src/dispatch")])
+    unnamed, _ = complaints(clean + [(page, "src/base src/os src/op src/dispatch")])
     stale, note = complaints([("src/base/alloc.c", ""), ("cli/all.c", '#include "os/sys.h"\n')])
     ok = (not missed and len(found) == len(broken) and not innocent and not no_note and note
           and unnamed == [page + ": does not name src/registry"]

@@ -9,7 +9,7 @@
 #include "../../backends/cuda/cudnn/packed.h"
 #include "../../backends/cuda/cudnn/sdpa.h"
 #include "base/alloc.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "os/bind.h"
 
 /* An H200 in the form that cuDNN reads a device in which is not here. Its numbers are those of h200.device where

@@ -6,7 +6,7 @@
 #include "../../backends/cuda/cudnn/dnn.h"
 #include "../../backends/cuda/cudnn/shape.h"
 #include "base/alloc.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "tenon/module/attention.h"
 
 /* As the graph's operations have it, for a sequence of so many keys. */

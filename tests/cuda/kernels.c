@@ -9,7 +9,7 @@
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/matmul.h"
 #include "module_host.h"
-#include "ops/op.h"
+#include "op/op.h"
 
 static void *platform, *compiler;
 

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "dispatch/kernels.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "os/cpu.h"
 #include "tenon/tenon.h"
 

@@ -6,12 +6,12 @@
 
 #include "base/alloc.h"
 #include "base/form.h"
-#include "dispatch/check/bounds.h"
 #include "dispatch/check/check.h"
 #include "dispatch/check/compare.h"
-#include "dispatch/check/element.h"
 #include "dispatch/check/oracle.h"
 #include "dispatch/check/part.h"
+#include "op/bounds.h"
+#include "op/element.h"
 #include "os/file.h"
 #include "tenon/tenon.h"
 
@@ -191,12 +191,11 @@ static double bound_of_ones(const char *problem, uint64_t numerics, int64_t k)
         tni_element_write(dtype, (tni_number){1, 0}, ones + i * bytes);
     void *data[TN_OP_OPERANDS_MAX] = {ones, ones, &out, &out, &two, &two};
     const tni_place first = {{0}};
-    tni_bounds bounds;
-    const tni_comparand what = {
+    tni_bounds bounds = {
         .op = &op, .output = tni_op_class_of(op.kind)->output, .data = data, .numerics = numerics};
-    assert_int_equal(tni_bounds_begin(&bounds, &what, NULL), TN_OK);
+    assert_int_equal(tni_bounds_init(&bounds, NULL), TN_OK);
     double bound = tni_bounds_at(&bounds, &first, (tni_number){(double)k, 0});
-    tni_bounds_end(&bounds);
+    tni_bounds_release(&bounds);
     tni_release(ones);
     return bound;
 }
@@ -259,12 +258,10 @@ static double bound_of(const char *problem, float *in, float *other, double expe
     float out[4] = {0};
     void *data[TN_OP_OPERANDS_MAX] = {in, out, other, other + 1};
     const tni_place first = {{0}};
-    tni_bounds bounds;
-    const tni_comparand what = {
-        .op = &op, .output = tni_op_class_of(op.kind)->output, .data = data};
-    assert_int_equal(tni_bounds_begin(&bounds, &what, NULL), TN_OK);
+    tni_bounds bounds = {.op = &op, .output = tni_op_class_of(op.kind)->output, .data = data};
+    assert_int_equal(tni_bounds_init(&bounds, NULL), TN_OK);
     double bound = tni_bounds_at(&bounds, &first, (tni_number){expected, 0});
-    tni_bounds_end(&bounds);
+    tni_bounds_release(&bounds);
     return bound;
 }
 

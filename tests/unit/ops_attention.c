@@ -1,7 +1,7 @@
 /* Attention as ops: what tensors and arguments make of them, and what is refused. */
 #include "ops_check.h"
 
-#include "ops/attention.h"
+#include "op/attention/attention.h"
 
 static tni_problem problem;
 

@@ -2,7 +2,7 @@
  * said in words. */
 #include "ops_roll.h"
 
-#include "ops/attention.h"
+#include "op/attention/attention.h"
 
 static void roll_numbers(tn_attention_op *at)
 {
@@ -149,12 +149,12 @@ static void random_ops_round_trip(void **state)
         for (int i = 0; i < rounds; i++) {
             tn_op op;
             tn_error err;
-            tni_op_begin(&op, tni_op_class_of(kind));
+            tni_op_init(&op, tni_op_class_of(kind));
             if (kind == TN_OP_ATTENTION_MERGE)
                 roll_merge(&op);
             else
                 roll_attention(&op);
-            tn_status status = tni_op_settle(&op, &err);
+            tn_status status = tni_op_validate(&op, &err);
             if (status && status != TN_INVALID_ARGUMENT && status != TN_UNSUPPORTED)
                 fail_msg("%s", err.message);
             if (status)
@@ -176,12 +176,12 @@ static void settling_twice_is_once(void **state)
     (void)state;
     for (int i = 0; i < 500; i++) {
         tn_op op, again;
-        tni_op_begin(&op, tni_op_class_of(TN_OP_ATTENTION));
+        tni_op_init(&op, tni_op_class_of(TN_OP_ATTENTION));
         roll_attention(&op);
-        if (tni_op_settle(&op, NULL))
+        if (tni_op_validate(&op, NULL))
             continue;
         again = op;
-        assert_int_equal(tni_op_settle(&again, NULL), TN_OK);
+        assert_int_equal(tni_op_validate(&again, NULL), TN_OK);
         assert_true(same_op(&op, &again));
     }
 }

@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "ops/fields.h"
+#include "op/fields.h"
 #include "tenon/dlpack.h"
 
 #include <math.h>

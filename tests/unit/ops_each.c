@@ -1,9 +1,8 @@
 /* The helper ops: what tensors and arguments make of them, and what is refused. */
 #include "ops_check.h"
 
-#include "ops/elementwise.h"
-#include "ops/norm.h"
-#include "ops/reduce.h"
+#include "op/op.h"
+#include "tenon/tenon.h"
 
 static tni_problem problem;
 static tn_error failure;
@@ -119,7 +118,7 @@ static void permute_orders_dimensions(void **state)
             .out = &y.tensor, .order = order, .order_count = 2);
     REFUSED(permute, "order is NULL, and order_count is 3", .in = in, .out = &y.tensor,
             .order_count = 3);
-    REFUSED(permute, "order[1] is 2, which stands there before", .in = in, .out = &y.tensor,
+    REFUSED(permute, "order[1] is 2: duplicate dimension", .in = in, .out = &y.tensor,
             .order = (const int32_t[]){2, 2, 1}, .order_count = 3);
     REFUSED(permute, "order[2] needs a dimension of in, 0 to 2, found 3", .in = in,
             .out = &y.tensor, .order = (const int32_t[]){0, 1, 3}, .order_count = 3);

@@ -2,7 +2,7 @@
 #include "ops_check.h"
 #include "world.h"
 
-#include "ops/matmul.h"
+#include "op/matmul/matmul.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,11 +2,10 @@
 #include "ops_check.h"
 
 #include "dispatch/check/oracle.h"
-#include "ops/attention.h"
-#include "ops/elementwise.h"
-#include "ops/matmul.h"
-#include "ops/norm.h"
-#include "ops/reduce.h"
+#include "op/attention/attention.h"
+#include "op/matmul/matmul.h"
+#include "op/op.h"
+#include "tenon/tenon.h"
 
 static const tn_dtype dtypes[] = {
 #define DTYPE(name, word, code, bits) name,

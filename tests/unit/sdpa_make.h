@@ -4,7 +4,7 @@
 
 #include "attention_rows.h"
 
-#include "ops/op.h"
+#include "op/op.h"
 
 enum { FLASH, EFFICIENT, CUDNN };
 typedef tn_status (*can_use)(const tn_context *, const tn_sdpa_params *, tn_sdpa_report *,

@@ -2,6 +2,7 @@
  * the resulting ranking. */
 #include "platforms.h"
 
+#include "base/op_words.h"
 #include "tenon/module/kernel.h"
 
 TN_STATIC_ASSERT(TN_OP_COUNT <= 64, "a set of operators is 64 bits");
@@ -61,18 +62,13 @@ int32_t tni_platform_rank(const tn_platform *platform)
 
 void tni_platform_lacks_text(const tn_platform *platform, char *out, size_t size)
 {
-    static const char *const words[] = {
-#define WORD(NAME, number, word) [number] = (word),
-        TN_OP_LIST(WORD)
-#undef WORD
-    };
     const uint64_t lacks = stands_in(platform) ? 0 : operators_lacked(platform);
     char text[256] = "";
     size_t used = 0;
     for (size_t op = 1; op < TN_OP_COUNT && used < sizeof text; op++) {
-        if (lacks >> op & 1)
+        if (lacks >> op & 1 && tni_op_word((int32_t)op))
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                     used ? ", " : "it has no kernel for ", words[op]);
+                                     used ? ", " : "it has no kernel for ", tni_op_word((int32_t)op));
     }
     tn_text_fit(out, size, text);
 }

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "device/tensor/tensor.h"
-#include "ops/attention.h"
+#include "op/attention/attention.h"
 
 const char *tn_sdpa_outcome_name(int32_t outcome)
 {
@@ -109,7 +109,7 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
                              q->shape[TNI_SDPA_DIM_LENGTH], v->shape[TNI_SDPA_DIM_SIZE]};
     tni_layout measured;
     tn_status status = TN_OK;
-    tni_op_begin(out, &tni_attention_class);
+    tni_op_init(out, &tni_attention_class);
     out->operand[TN_ATTENTION_Q] = *q;
     out->operand[TN_ATTENTION_K] = *tni_sdpa_k(s);
     out->operand[TN_ATTENTION_V] = *v;
@@ -129,7 +129,7 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
     *at = (tn_attention_op){.scale = tni_attention_scale(q->shape[TNI_SDPA_DIM_SIZE]),
                             .dropout = s->params->dropout};
     (void)tni_attention_see(at, s->params->is_causal ? TN_MASK_CAUSAL : TN_MASK_NONE, 0, 0);
-    return tni_op_settle(out, err);
+    return tni_op_validate(out, err);
 }
 
 /* Returns the verdict of the kernels with the name on the problem. */

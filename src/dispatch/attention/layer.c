@@ -9,7 +9,7 @@
 #include "dispatch/decision.h"
 #include "dispatch/judge.h"
 #include "names.h"
-#include "ops/fields.h"
+#include "op/fields.h"
 #include "settings/context.h"
 #include "tenon/dtype.h"
 #include "wish.h"

@@ -2,8 +2,13 @@
 
 #include "base/words.h"
 #include "device/platform/known.h"
-#include "ops/attention.h"
 #include "tenon/sdpa.h"
+
+const char *const tni_attention_backends[TN_BACKEND_COUNT + 1] = {
+#define NAME(NAME, number) [number] = #NAME,
+    TN_BACKEND_LIST(NAME)
+#undef NAME
+};
 
 static const char *const abouts[TN_BACKEND_COUNT] = {
     [TN_BACKEND_FLASH_ATTN] = "dense, scores are never kept",

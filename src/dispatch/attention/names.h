@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* Backend names by TN_BACKEND_...; NULL for an unnamed number and after the last. */
+extern const char *const tni_attention_backends[TN_BACKEND_COUNT + 1];
+
 /* Returns the name of a numbered backend, TN_BACKEND_..., and its description, as "dense, 8-bit
  * queries and keys"; NULL if none exists. */
 const char *tni_backend_name(int32_t number);

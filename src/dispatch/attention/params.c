@@ -2,7 +2,7 @@
 #include "conditions.h"
 
 #include "device/tensor/tensor.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "settings/context.h"
 #include "tenon/dtype.h"
 

@@ -64,7 +64,7 @@ static void tell_origin(const tni_question *question, char *out, size_t size)
     snprintf(out, size, "attention.backend (%.100s)", origin.text);
 }
 
-tn_status tni_attention_check(const tni_question *question, tn_error *err)
+tn_status tni_attention_request_check(const tni_question *question, tn_error *err)
 {
     tni_backend_wish wish;
     if (question->only || !is_attention(question))

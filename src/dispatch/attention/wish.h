@@ -24,7 +24,7 @@ bool tni_backend_wishes_none(const tni_backend_wish *wish);
 /* To be called before a decision, for any op. Fails with TN_NOT_FOUND for an unknown name in
  * attention.backend, with TN_INVALID_ARGUMENT if NO_ATTENTION is combined with other names or is
  * not required. */
-tn_status tni_attention_check(const tni_question *question, tn_error *err);
+tn_status tni_attention_request_check(const tni_question *question, tn_error *err);
 
 /* Applies the rules to a contender, for any op. A kernel with the name that the op requests is
  * required. */

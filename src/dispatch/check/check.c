@@ -5,12 +5,11 @@
 #include "base/dtype.h"
 #include "compare.h"
 #include "dispatch/judge.h"
-#include "forward.h"
+#include "op/op_check.h"
 #include "oracle.h"
 #include "os/clock.h"
 #include "part.h"
 #include "settings/context.h"
-#include "walk.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -110,6 +109,12 @@ static tn_status fetch_outputs(scene *s, tn_stream *stream, tn_error *err)
     return status;
 }
 
+static tn_status finish_inputs(const tni_operands *operands, tn_error *err)
+{
+    const tni_op_check *check = tni_op_class_of(operands->op->kind)->check;
+    return check->finish_inputs ? check->finish_inputs(operands, err) : TN_OK;
+}
+
 /* Fills the operands in, runs the kernel, and fetches its outputs. */
 static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
 {
@@ -117,7 +122,7 @@ static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
     tn_status status = tni_operands_fill(
         &s->operands, t->seed, t->nonfinite ? TNI_INPUTS_NONFINITE : TNI_INPUTS_USUAL, err);
     if (!status)
-        status = tni_forward_fill(&s->operands, err);
+        status = finish_inputs(&s->operands, err);
     if (!status)
         status = tni_operands_upload(&s->operands, stream, err);
     if (status)
@@ -349,4 +354,17 @@ tn_status tn_check(const tn_context *context, const tn_check_args *args, tn_chec
         *out = result;
     }
     return status;
+}
+
+const tn_check_aspect *tn_check_aspects(int32_t op)
+{
+    static const tn_check_aspect none[] = {{0}};
+    const tni_op_class *class = tni_op_class_of(op);
+    return class ? class->check->aspects : none;
+}
+
+const char *tn_op_name(int32_t op)
+{
+    const tni_op_class *class = tni_op_class_of(op);
+    return class ? class->word : "";
 }

@@ -1,7 +1,8 @@
 #include "compare.h"
 
 #include "base/dtype.h"
-#include "bounds.h"
+#include "op/bounds.h"
+#include "op/op_check.h"
 
 #include <inttypes.h>
 
@@ -63,11 +64,13 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     int64_t size = tni_dtype_bytes(out->dtype), at = 0;
     bool whole = tni_dtype_is_integer(out->dtype);
     tni_place place = {{0}};
-    tni_bounds bounds;
+    tni_bounds bounds = {
+        .op = what->op, .output = what->output, .data = what->data, .numerics = what->numerics};
+    const bool copies = tni_op_class_of(what->op->kind)->check->copies;
     *out_worse = false;
     if (tni_layout_elements(out) == 0)
         return TN_OK;
-    tn_status status = tni_bounds_begin(&bounds, what, err);
+    tn_status status = tni_bounds_init(&bounds, err);
     if (status)
         return status;
     do {
@@ -77,13 +80,13 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
                     .expected = (const char *)what->expected + at * size,
                     .at = at};
         double bound = tni_bounds_at(&bounds, &place, tni_element_read(o.dtype, o.expected));
-        bool by_bytes = what->op->kind == TN_OP_PERMUTE || (whole && bound == 0);
+        bool by_bytes = copies || (whole && bound == 0);
         tni_difference one;
         judge(&o, bound, by_bytes, &one);
         *out_worse = add(&one, difference) || *out_worse;
         at++;
     } while (tni_place_next(&place, out));
-    tni_bounds_end(&bounds);
+    tni_bounds_release(&bounds);
     return TN_OK;
 }
 

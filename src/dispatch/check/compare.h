@@ -2,7 +2,7 @@
 #ifndef TNI_DISPATCH_COMPARE_H
 #define TNI_DISPATCH_COMPARE_H
 
-#include "ops/op.h"
+#include "op/op.h"
 
 /* All of it lies in host memory. */
 typedef struct tni_comparand {

@@ -2,10 +2,10 @@
 #include "base/dtype.h"
 #include "base/form.h"
 #include "check.h"
-#include "element.h"
+#include "op/element.h"
+#include "op/walk.h"
 #include "os/replace.h"
 #include "tenon/version.h"
-#include "walk.h"
 
 #include <inttypes.h>
 

@@ -4,11 +4,11 @@
 #include "base/checked.h"
 #include "base/dtype.h"
 #include "device/tensor/tensor.h"
-#include "element.h"
-#include "tables.h"
+#include "op/element.h"
+#include "op/op_check.h"
+#include "op/walk.h"
 #include "tenon/machine.h"
 #include "tenon/random.h"
-#include "walk.h"
 
 #include <math.h>
 
@@ -16,9 +16,14 @@ static const char where[] = "tn_check";
 
 enum { GUARD = 256, GUARD_BYTE = 0xC3, POISON_BYTE = 0xFF };
 
+static const tni_op_check *check_of(const tn_op *op)
+{
+    return tni_op_class_of(op->kind)->check;
+}
+
 bool tni_op_reads_output(const tn_op *op)
 {
-    return op->kind == TN_OP_MATMUL && op->as.matmul.beta != 0;
+    return check_of(op)->reads_output && check_of(op)->reads_output(op);
 }
 
 static bool is_in_place(const tn_op *op)
@@ -145,116 +150,49 @@ static double draw_one(void *user)
     return draw(user);
 }
 
-/* What an operand is filled with. */
+/* Random contents of an operand. */
 typedef struct spread {
-    double low, high;
-    bool bits;        /* any there are, instead */
-    bool odd;         /* now and then what is no usual number */
+    tni_spread range;
+    bool bits;        /* random bits instead */
     double nonfinite; /* share of NaN and infinity */
     bool only_nan;    /* of them, no infinity */
 } spread;
 
-static spread spread_of_unary(const tn_op *op)
+static tni_spread float_range(const tn_op *op, int32_t operand, bool plain)
 {
-    switch (op->as.each.kind) {
-    case TN_UNARY_SQRT:
-    case TN_UNARY_RSQRT:
-    case TN_UNARY_LOG: return (spread){.low = 0, .high = 4, .odd = true};
-    case TN_UNARY_RELU:
-    case TN_UNARY_GELU:
-    case TN_UNARY_GELU_TANH:
-    case TN_UNARY_SILU: return (spread){.low = -4, .high = 4};
-    default: return (spread){.low = -4, .high = 4, .odd = true};
-    }
-}
-
-/* Weights of a forward pass come to about 1, where it is not computed. */
-static spread spread_of_attention(const tn_op *op, int32_t operand)
-{
-    double keys = log((double)op->as.attention.keys + 1);
-    if (operand == TN_ATTENTION_MASK)
-        return (spread){.low = -4, .high = 0};
-    return operand == TN_ATTENTION_LSE ? (spread){.low = keys, .high = keys + 1}
-                                       : (spread){.low = -1, .high = 1};
-}
-
-static spread spread_of_floats(const tn_op *op, int32_t operand)
-{
-    switch (op->kind) {
-    case TN_OP_CAST: return (spread){.low = -300, .high = 300, .odd = true};
-    case TN_OP_UNARY: return spread_of_unary(op);
-    case TN_OP_BINARY: return (spread){.low = -4, .high = 4, .odd = true};
-    case TN_OP_SOFTMAX: return (spread){.low = -4, .high = 4};
-    case TN_OP_REDUCE:
-        return op->as.each.kind == TN_REDUCE_PROD ? (spread){.low = 0.5, .high = 1.5}
-                                                  : (spread){.low = -1, .high = 1};
-    case TN_OP_NORM:
-        return operand == TN_NORM_WEIGHT ? (spread){.low = 0.5, .high = 1.5}
-                                         : (spread){.low = -1, .high = 1};
-    case TN_OP_ATTENTION:
-    case TN_OP_ATTENTION_BACKWARD: return spread_of_attention(op, operand);
-    default: return (spread){.low = -1, .high = 1};
-    }
+    if (plain)
+        return (tni_spread){.low = 0.25, .high = 1};
+    return check_of(op)->floats ? check_of(op)->floats(op, operand)
+                                : (tni_spread){.low = -1, .high = 1};
 }
 
 static spread usual_spread_of(const tn_op *op, int32_t operand, bool plain)
 {
+    const tni_op_check *check = check_of(op);
     tn_dtype dtype = op->operand[operand].dtype;
-    bool is_signed = (dtype & 0xFF) == TN_DTYPE_CODE_INT;
-    bool small = tni_dtype_bytes(dtype) == 1 && !tni_dtype_is_integer(dtype);
+    bool is_signed = (dtype & 0xFF) == TN_DTYPE_CODE_INT, integer = tni_dtype_is_integer(dtype);
+    bool small = tni_dtype_bytes(dtype) == 1 && !integer;
     if (dtype == TN_BOOL)
-        return (spread){.low = 0, .high = 2};
-    if ((small && op->kind != TN_OP_MATMUL) || (op->kind == TN_OP_PERMUTE && !plain))
+        return (spread){.range = {.low = 0, .high = 2}};
+    if ((small && !check->computes_f8) || (check->bits == TNI_BITS_ALWAYS && !plain))
         return (spread){.bits = true};
-    if (op->kind == TN_OP_MATMUL && operand >= TN_MATMUL_SCALE_A)
-        return (spread){.low = 0.25, .high = 2};
-    if (!tni_dtype_is_integer(dtype))
-        return plain ? (spread){.low = 0.25, .high = 1} : spread_of_floats(op, operand);
-    if (op->kind == TN_OP_CAST || op->kind == TN_OP_MATMUL)
+    if (!integer)
+        return (spread){.range = float_range(op, operand, plain)};
+    if (check->bits == TNI_BITS_OF_INTEGERS)
         return (spread){.bits = true};
-    return (spread){.low = is_signed ? -100 : 0, .high = 100};
-}
-
-/* How many elements of an operand of attention one output depends on. */
-static double reads_of_attention(const tn_attention_op *at, int32_t operand)
-{
-    switch (operand) {
-    case TN_ATTENTION_Q: return (double)at->size;
-    case TN_ATTENTION_K: return (double)at->size * (double)at->keys;
-    case TN_ATTENTION_V: return (double)at->keys;
-    default: return 0;
-    }
-}
-
-/* How many elements of an operand one output depends on; 0: the operand stays finite, because no
- * rule says what NaN and infinity do there, or because it has them anyway. */
-static double reads_of(const tn_op *op, int32_t operand)
-{
-    enum { FEW = 4 };
-    switch (op->kind) {
-    case TN_OP_MATMUL:
-        if (operand == TN_MATMUL_A || operand == TN_MATMUL_B)
-            return op->as.matmul.alpha != 0 ? (double)op->as.matmul.k : 0;
-        return operand == TN_MATMUL_OUT || operand == TN_MATMUL_BIAS ? FEW : 0;
-    case TN_OP_REDUCE:
-    case TN_OP_SOFTMAX:
-    case TN_OP_NORM: return operand == TN_EACH_IN ? (double)op->as.each.size : 0;
-    case TN_OP_ROTARY: return operand == TN_EACH_IN ? FEW : 0;
-    case TN_OP_ATTENTION: return reads_of_attention(&op->as.attention, operand);
-    default: return 0;
-    }
+    return (spread){.range = {.low = is_signed ? -100 : 0, .high = 100}};
 }
 
 static spread spread_of(const tn_op *op, int32_t operand, tni_inputs inputs)
 {
     tn_dtype dtype = op->operand[operand].dtype;
     spread in = usual_spread_of(op, operand, inputs == TNI_INPUTS_PLAIN);
-    double reads = reads_of(op, operand);
-    if (inputs != TNI_INPUTS_NONFINITE || reads == 0 || tni_dtype_is_integer(dtype) ||
+    tni_reads reads = check_of(op)->reads ? check_of(op)->reads(op, operand) : (tni_reads){0};
+    if (inputs != TNI_INPUTS_NONFINITE || reads.elements == 0 || tni_dtype_is_integer(dtype) ||
         tni_dtype_is_complex(dtype))
         return in;
-    in.nonfinite = 0.5 / reads;
-    in.only_nan = op->kind == TN_OP_ATTENTION && operand != TN_ATTENTION_V;
+    in.nonfinite = 0.5 / reads.elements;
+    in.only_nan = reads.only_nan;
     return in;
 }
 
@@ -265,7 +203,7 @@ static double draw_nonfinite(source *from, bool only_nan)
 }
 
 /* What is rare in numbers and common in faults. */
-static double odd_number(double pick)
+static double special_number(double pick)
 {
     static const double numbers[] = {0,      -0.0,    1,        -1,          INFINITY, -INFINITY,
                                      NAN,    0.5,     1.5,      -2.5,        127.5,    255.5,
@@ -277,9 +215,10 @@ static double odd_number(double pick)
 
 static void write_random(source *from, const spread *in, tn_dtype dtype, unsigned char *at)
 {
-    enum { ODD_IN = 8 };
+    enum { SPECIAL_IN = 8 };
     double x = draw(from), y = draw(from);
-    tni_number value = {in->low + (in->high - in->low) * x, in->low + (in->high - in->low) * y};
+    const double low = in->range.low, width = in->range.high - low;
+    tni_number value = {low + width * x, low + width * y};
     if (in->bits) {
         for (int64_t i = 0; i < tni_dtype_bytes(dtype); i++)
             at[i] = (unsigned char)(draw(from) * 256);
@@ -287,8 +226,8 @@ static void write_random(source *from, const spread *in, tn_dtype dtype, unsigne
     }
     if (tni_dtype_is_integer(dtype))
         value.re = floor(value.re);
-    else if (in->odd && !tni_dtype_is_complex(dtype) && y * ODD_IN < 1)
-        value.re = odd_number(y * ODD_IN);
+    else if (in->range.special && !tni_dtype_is_complex(dtype) && y * SPECIAL_IN < 1)
+        value.re = special_number(y * SPECIAL_IN);
     if (in->nonfinite > 0 && draw(from) < in->nonfinite)
         value.re = draw_nonfinite(from, in->only_nan);
     tni_element_write(dtype, value, at);
@@ -304,8 +243,8 @@ static tn_status fill_block(tni_operands *operands, int32_t index, tni_inputs in
     spread in = spread_of(operands->op, index, inputs);
     tni_place place = {{0}};
     memset(block->host, GUARD_BYTE, block->bytes);
-    if (tni_op_has_table(operands->op, index)) {
-        tni_table_fill(operands, index, draw_one, from);
+    if (check_of(operands->op)->is_table && check_of(operands->op)->is_table(operands->op, index)) {
+        check_of(operands->op)->fill_table(operands, index, draw_one, from);
         return from->status;
     }
     do {

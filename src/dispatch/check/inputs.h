@@ -3,7 +3,7 @@
 #ifndef TNI_DISPATCH_INPUTS_H
 #define TNI_DISPATCH_INPUTS_H
 
-#include "ops/op.h"
+#include "op/op.h"
 #include "tenon/stream.h"
 
 /* One operand with the bytes around it. */
@@ -53,8 +53,5 @@ void tni_operands_on_host(const tni_operands *operands, void *out[TN_OP_OPERANDS
 
 /* The block that holds an operand. */
 const tni_operand *tni_operands_at(const tni_operands *operands, int32_t index);
-
-/* Whether the op reads what is in its output. */
-bool tni_op_reads_output(const tn_op *op);
 
 #endif

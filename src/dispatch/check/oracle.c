@@ -3,8 +3,8 @@
 #include "base/dtype.h"
 #include "base/out_of_line.h"
 #include "inputs.h"
+#include "op/op_check.h"
 #include "settings/context.h"
-#include "walk.h"
 
 tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err)
 {
@@ -53,7 +53,7 @@ static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
         tni_layout_dense(&out->operand[i]);
         out->operand[i].alignment = tni_dtype_bytes(op->operand[i].dtype);
     }
-    return tni_op_settle(out, err);
+    return tni_op_validate(out, err);
 }
 
 /* What the output holds, one element behind the other. */
@@ -67,10 +67,11 @@ static void gather(const tn_layout *layout, const char *from, char *to)
     } while (tni_place_next(&place, layout));
 }
 
-/* Returns whether the op leaves some of its output as it is: rows that are in no packed sequence. */
-static bool leaves_rows(const tn_op *op)
+/* Returns whether the op leaves some of its outputs unwritten. */
+static bool leaves_output(const tn_op *op)
 {
-    return op->kind == TN_OP_ATTENTION && op->uses & TN_ATTENTION_USES_PACKED;
+    const tni_op_check *check = tni_op_class_of(op->kind)->check;
+    return check->leaves_output && check->leaves_output(op);
 }
 
 tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
@@ -93,7 +94,7 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
         if (!op->operand[i].dtype || !tni_op_writes(class, i))
             continue;
         problem->data[i] = out[i];
-        if (leaves_rows(op) || (i == class->output && tni_op_reads_output(op)))
+        if (leaves_output(op) || (i == class->output && tni_op_reads_output(op)))
             gather(&op->operand[i], data[i], out[i]);
     }
     return tni_plan_run(oracle->plan, tni_context_defaults(), problem, &args, err);

@@ -8,58 +8,27 @@ static const tn_layout *output_of(const tn_op *op)
     return &op->operand[tni_op_class_of(op->kind)->output];
 }
 
-static bool is_attention(const tn_op *op)
+static const tni_op_check *check_of(const tn_op *op)
 {
-    return op->kind == TN_OP_ATTENTION || op->kind == TN_OP_ATTENTION_BACKWARD;
+    return tni_op_class_of(op->kind)->check;
 }
 
-/* What dropout keeps goes by places in the whole; of sequences that tables tell, and of gradients, heads
- * can be parted. */
-static int32_t dims_of_attention(const tn_op *op)
+int32_t tni_split_rows(const tn_op *op)
 {
-    const uint64_t tables =
-        TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES;
-    if (op->uses & TN_ATTENTION_USES_DROPOUT)
-        return 0;
-    if (op->kind == TN_OP_ATTENTION_BACKWARD)
-        return op->uses & TN_ATTENTION_USES_GROUPS ? 1 : 2;
-    return op->uses & tables ? 2 : 3;
+    int32_t rank = output_of(op)->rank;
+    return rank > 0 ? rank - 1 : 0;
 }
 
-/* The dimensions of out that can be parted are the first so many: of ops on rows not the last one. */
+/* Returns how many of the output's first dimensions can be split. */
 static int32_t dims_of(const tn_op *op)
 {
-    bool rows = op->kind == TN_OP_SOFTMAX || op->kind == TN_OP_NORM || op->kind == TN_OP_ROTARY ||
-                op->kind == TN_OP_ATTENTION_MERGE;
-    if (is_attention(op))
-        return dims_of_attention(op);
-    return output_of(op)->rank - (rows && output_of(op)->rank > 0);
+    return check_of(op)->split_dims ? check_of(op)->split_dims(op) : output_of(op)->rank;
 }
 
-/* Batches of what tables speak of stay whole; heads that share keys are parted by their keys' heads. */
-static bool is_parted_attention(const tn_op *op, int32_t operand, int32_t d)
+/* Returns whether an operand's dimension is split with the output's. */
+static bool is_split(const tn_op *op, int32_t operand, int32_t d)
 {
-    bool forward = op->kind == TN_OP_ATTENTION;
-    bool of_keys = operand == TN_ATTENTION_K || operand == TN_ATTENTION_V;
-    if (d >= dims_of(op) || (forward && operand >= TN_ATTENTION_SINKS))
-        return false;
-    if (d == 0)
-        return !forward || !(op->uses & (TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS));
-    return d == 1 || !of_keys;
-}
-
-/* Whether an operand's dimension is out's, and not one that is summed over or kept whole. */
-static bool is_parted(const tn_op *op, int32_t operand, int32_t d)
-{
-    int32_t rank = op->operand[operand].rank;
-    if (op->kind == TN_OP_MATMUL)
-        return !(operand == TN_MATMUL_A && d == rank - 1) &&
-               !(operand == TN_MATMUL_B && d == rank - 2);
-    if (op->kind == TN_OP_REDUCE)
-        return d < rank - op->as.each.axes;
-    if (is_attention(op))
-        return is_parted_attention(op, operand, d);
-    return d < dims_of(op);
+    return check_of(op)->is_split ? check_of(op)->is_split(op, operand, d) : d < dims_of(op);
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -67,33 +36,16 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What a part has of one dimension of an operand. */
+/* Returns the range of one dimension of an operand that belongs to a part. An operand may have fewer
+ * elements there than the output, each for several of the output's: heads that share keys. */
 static void extent_of(const tn_op *op, const tni_part *part, int32_t operand, int32_t d,
                       int64_t *out_begin, int64_t *out_count)
 {
     int64_t have = op->operand[operand].shape[d], whole = output_of(op)->shape[d];
-    bool shared = is_attention(op) && d == 1 && have != whole && have > 0 && whole > 0;
+    bool shared = have != whole && have > 0 && whole > 0;
     *out_begin = shared ? part->begin[d] / (whole / have) : part->begin[d];
     *out_count = shared ? part->count[d] / (whole / have) : part->count[d];
     *out_count = shared && *out_count == 0 ? 1 : *out_count;
-}
-
-/* The places of the queries that are left, and their sinks. */
-static void shift_attention(const tn_op *op, const tni_part *part, tn_op *out,
-                            void *out_data[TN_OP_OPERANDS_MAX])
-{
-    const tn_attention_op *at = &op->as.attention;
-    tn_layout *sinks = &out->operand[TN_ATTENTION_SINKS];
-    bool corner = at->corner == TN_CORNER_BOTTOM_RIGHT;
-    if (dims_of(op) > 2)
-        out->as.attention.shift += part->begin[2] + (corner ? part->count[2] - at->queries : 0);
-    if (op->kind == TN_OP_ATTENTION && sinks->dtype && dims_of(op) > 1) {
-        out_data[TN_ATTENTION_SINKS] =
-            (char *)out_data[TN_ATTENTION_SINKS] +
-            part->begin[1] * sinks->stride[0] * tni_dtype_bytes(sinks->dtype);
-        sinks->shape[0] = part->count[1];
-        sinks->alignment = lesser(sinks->alignment, tni_dtype_bytes(sinks->dtype));
-    }
 }
 
 tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
@@ -106,7 +58,7 @@ tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part
         tn_layout *layout = &out_op->operand[i];
         int64_t bytes = tni_dtype_bytes(layout->dtype), skipped = 0, begin;
         for (int32_t d = 0; d < layout->rank && layout->dtype; d++) {
-            if (!is_parted(op, i, d))
+            if (!is_split(op, i, d))
                 continue;
             extent_of(op, part, i, d, &begin, &layout->shape[d]);
             skipped += begin * layout->stride[d];
@@ -114,9 +66,9 @@ tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part
         layout->alignment = skipped ? lesser(layout->alignment, bytes) : layout->alignment;
         out_data[i] = data[i] ? (char *)data[i] + skipped * bytes : NULL;
     }
-    if (is_attention(op))
-        shift_attention(op, part, out_op, out_data);
-    return tni_op_settle(out_op, err);
+    if (check_of(op)->shift_part)
+        check_of(op)->shift_part(op, part, out_op, out_data);
+    return tni_op_validate(out_op, err);
 }
 
 int64_t tni_part_place(const tn_op *op, const tni_part *part, int32_t output, int64_t at)
@@ -125,7 +77,7 @@ int64_t tni_part_place(const tn_op *op, const tni_part *part, int32_t output, in
     int64_t place = 0, step = 1;
     for (int32_t d = layout->rank; d-- > 0;) {
         int64_t begin = 0, count = layout->shape[d];
-        if (is_parted(op, output, d))
+        if (is_split(op, output, d))
             extent_of(op, part, output, d, &begin, &count);
         place += (begin + at % count) * step;
         at /= count;
@@ -176,7 +128,8 @@ static tn_status visit_corners(const tour *t)
 static tn_status visit_line(const tour *t, bool last, int32_t along)
 {
     const tn_layout *layout = output_of(t->op);
-    int64_t k = t->op->as.matmul.k, most = (int64_t)5e7 / (k > 0 ? k : 1) + 1;
+    int64_t cost = check_of(t->op)->line_cost(t->op);
+    int64_t most = (int64_t)5e7 / (cost > 0 ? cost : 1) + 1;
     tni_part part;
     whole(t->op, &part);
     for (int32_t d = 0; d < layout->rank; d++) {
@@ -229,7 +182,7 @@ tn_status tni_parts_visit(const tn_op *op, bool sampled, uint64_t seed, tni_part
     if (!sampled || tni_layout_elements(output_of(op)) == 0)
         return visit(user, &all, err);
     tn_status status = visit_corners(&t);
-    if (!status && op->kind == TN_OP_MATMUL)
+    if (!status && check_of(op)->line_cost)
         status = visit_edges(&t);
     if (!status)
         status = tn_generator_create(seed, &generator, err);

@@ -4,7 +4,7 @@
 #include "base/dtype.h"
 #include "base/number.h"
 #include "base/words.h"
-#include "ops/op.h"
+#include "op/op.h"
 
 /* The position in a list that is being read. */
 typedef struct reading {

@@ -3,7 +3,7 @@
 #ifndef TNI_DISPATCH_SMOKE_H
 #define TNI_DISPATCH_SMOKE_H
 
-#include "ops/op.h"
+#include "op/op.h"
 
 /* Returns the number of problems of an op, for each dtype. */
 size_t tni_smoke_count(int32_t op);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "base/words.h"
-#include "ops/op.h"
+#include "op/op.h"
 #include "os/file.h"
 #include "os/sha256.h"
 #include "tenon/module/kernel.h"

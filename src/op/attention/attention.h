@@ -1,0 +1,67 @@
+/* Internals of attention. */
+#ifndef TNI_OP_ATTENTION_H
+#define TNI_OP_ATTENTION_H
+
+#include "op/op_check.h"
+#include "tenon/attention.h"
+
+/* Arguments that attention and attention-backward share. */
+typedef struct tni_attention_numbers {
+    double scale, softcap, dropout;
+    uint64_t seed, offset;
+    int64_t left, right;
+    int32_t mask, layout, backend;
+    uint32_t set;
+} tni_attention_numbers;
+
+#define TNI_ATTENTION_NUMBERS(args)                                                    \
+    {                                                                                  \
+        (args)->scale, (args)->softcap, (args)->dropout, (args)->seed, (args)->offset, \
+            (args)->window_left, (args)->window_right, (args)->mask, (args)->layout,   \
+            (args)->backend, (args)->set                                               \
+    }
+
+/* Checks the numbers and stores them. */
+tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attention_numbers *from,
+                                     tn_attention_op *out, tn_error *err);
+
+/* Converts the layouts from the call's memory layout, TN_LAYOUT_..., sets the default scale unless
+ * `scaled`, and validates the op. */
+tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *err);
+
+/* Members of the classes. */
+tn_status tni_attention_parse(struct tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err);
+void tni_attention_write(const tn_op *op, tni_buffer *out);
+
+tn_status tni_attention_validate(tn_op *op, tn_error *err);
+void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes);
+size_t tni_attention_words(const tn_op *op, uint64_t *out);
+void tni_attention_free(tn_op *op, uint64_t dims);
+extern const char *const tni_attention_uses[];
+
+#define TNI_ATTENTION_CLASS                                                                     \
+    .group = TNI_OPS_ATTENTION, .settings = tni_attention_settings, .uses = tni_attention_uses, \
+    .parse = tni_attention_parse, .validate = tni_attention_validate,                           \
+    .write = tni_attention_write, .cost = tni_attention_cost, .words = tni_attention_words,     \
+    .free = tni_attention_free
+
+/* Members of tni_op_check that attention-backward shares or that have a file of their own. */
+tni_spread tni_attention_spread(const tn_op *op, int32_t operand);
+bool tni_attention_is_table(const tn_op *op, int32_t operand);
+void tni_attention_fill_table(struct tni_operands *operands, int32_t index,
+                              double (*draw)(void *user), void *user);
+
+/* Sets which keys queries see under a mask of TN_MASK_...; returns false for an unknown mask. */
+bool tni_attention_see(tn_attention_op *op, int32_t mask, int64_t left, int64_t right);
+
+/* Whether the operand has no batch dimension in calls, as for a packed op. */
+bool tni_attention_is_packed(const tn_op *op, int32_t operand);
+
+/* Defaults. */
+double tni_attention_scale(int64_t size);
+tn_dtype tni_attention_lse(tn_dtype dtype);
+
+/* Converts a layout between the memory layouts of TN_LAYOUT_... and [batch, heads, ...]. */
+void tni_attention_turn(tn_layout *layout, int32_t way);
+
+#endif

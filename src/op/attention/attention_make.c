@@ -1,0 +1,106 @@
+/* Makes the problems of calls of attention, and the parts that attention-backward shares. */
+#include "attention.h"
+#include "op/elementwise.h"
+
+#include <inttypes.h>
+
+/* Whether a side of a window is not set: 0 or no bound. */
+static bool is_idle(int64_t side)
+{
+    return side == 0 || side == -1;
+}
+
+tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attention_numbers *from,
+                                     tn_attention_op *out, tn_error *err)
+{
+    *out = (tn_attention_op){.scale = from->scale,
+                             .softcap = from->softcap,
+                             .dropout = from->dropout,
+                             .seed = from->seed,
+                             .offset = from->offset,
+                             .backend = from->backend};
+    if (from->set & ~TN_ATTENTION_SET_SCALE)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "args->set has bits that this version does not know");
+    if (from->backend < 0 || from->backend >= TN_BACKEND_COUNT)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "backend needs 0 (any) to %d, found %d", TN_BACKEND_COUNT - 1,
+                       (int)from->backend);
+    if (!tni_attention_see(out, from->mask, from->left, from->right))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "mask needs 0 (none) to %d, found %d", TN_MASK_COUNT - 1, (int)from->mask);
+    if (from->mask != TN_MASK_WINDOW && (!is_idle(from->left) || !is_idle(from->right)))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "%s is for mask %d (window), found %" PRId64 " beside mask %d",
+                       is_idle(from->left) ? "window_right" : "window_left", TN_MASK_WINDOW,
+                       is_idle(from->left) ? from->right : from->left, (int)from->mask);
+    if (from->layout < 0 || from->layout >= TN_LAYOUT_COUNT)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "layout needs 0 (bhld) or 1 (blhd), found %d", (int)from->layout);
+    return TN_OK;
+}
+
+/* A batch of one before the other dimensions. */
+static void add_batch(tn_layout *layout)
+{
+    if (!layout->dtype || layout->rank >= TN_OP_RANK_MAX)
+        return;
+    memmove(layout->shape + 1, layout->shape, (size_t)layout->rank * sizeof layout->shape[0]);
+    memmove(layout->stride + 1, layout->stride, (size_t)layout->rank * sizeof layout->stride[0]);
+    layout->shape[0] = layout->stride[0] = 1;
+    layout->rank++;
+}
+
+tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *err)
+{
+    for (int32_t i = 0; i < op->count; i++) {
+        bool gradient = op->kind == TN_OP_ATTENTION_BACKWARD && i >= TN_ATTENTION_DOUT;
+        if (tni_attention_is_packed(op, i))
+            add_batch(&op->operand[i]);
+        if (i <= TN_ATTENTION_OUT || gradient)
+            tni_attention_turn(&op->operand[i], way);
+    }
+    const tn_layout *q = &op->operand[TN_ATTENTION_Q];
+    if (op->as.attention.scale == 0 && !scaled && q->rank == 4)
+        op->as.attention.scale = tni_attention_scale(q->shape[3]);
+    return tni_op_validate(op, err);
+}
+
+/* Reads the lengths of the longest sequences: only for packed ones, and for keys only without pages. */
+static tn_status read_most(const tni_op_class *class, const tn_attention_args *args,
+                           tn_attention_op *out, tn_error *err)
+{
+    bool queries = args->max_queries != 0 && !args->starts_q;
+    bool keys = args->max_keys != 0 && (!args->starts_q || args->pages);
+    if (queries || keys)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "%s is for packed sequences%s, found %" PRId64 " beside %s",
+                       queries ? "max_queries" : "max_keys", queries ? "" : " without pages",
+                       queries ? args->max_queries : args->max_keys,
+                       args->pages && !queries ? "pages" : "no starts_q");
+    out->queries = args->max_queries;
+    out->keys = args->max_keys;
+    return TN_OK;
+}
+
+tn_status tni_attention_make(const void *given, tni_problem *out, tn_error *err)
+{
+    const tn_attention_args *args = given;
+    const tni_op_class *class = &tni_attention_class;
+    tn_status status = tni_elementwise_args(class->where, args, class->args.size, err);
+    if (status)
+        return status;
+    const tni_attention_numbers numbers = TNI_ATTENTION_NUMBERS(args);
+    const tn_tensor *const tensors[] = {
+        args->q,     args->k,        args->v,        args->out,     args->lse,  args->mask_tensor,
+        args->sinks, args->starts_q, args->starts_k, args->lengths, args->pages};
+    status = tni_problem_init(out, class, tensors, err);
+    if (!status)
+        status = tni_attention_read_numbers(class, &numbers, &out->op.as.attention, err);
+    if (status)
+        return status;
+    status = read_most(class, args, &out->op.as.attention, err);
+    if (status)
+        return status;
+    return tni_attention_finish(&out->op, args->layout, args->set & TN_ATTENTION_SET_SCALE, err);
+}

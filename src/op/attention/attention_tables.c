@@ -1,0 +1,112 @@
+/* Sample inputs for attention's tables: where sequences begin, how long they are and on which pages,
+ * consistent with each other. */
+#include "attention.h"
+#include "dispatch/check/inputs.h"
+
+/* One table, with what it is filled from. */
+typedef struct table {
+    const tn_op *op;
+    const tn_layout *layout;
+    unsigned char *first;
+    double (*draw)(void *user);
+    void *user;
+} table;
+
+bool tni_attention_is_table(const tn_op *op, int32_t operand)
+{
+    (void)op;
+    return operand >= TN_ATTENTION_STARTS_Q;
+}
+
+static unsigned char *first_of(const tni_operands *operands, int32_t index)
+{
+    const tni_operand *block = &operands->operand[index];
+    return block->host ? block->host + block->first : NULL;
+}
+
+static void put(const table *t, int64_t at, int64_t value)
+{
+    int32_t number = (int32_t)value;
+    memcpy(t->first + at * (int64_t)sizeof number, &number, sizeof number);
+}
+
+/* A whole number from `least` to `most`. */
+static int64_t pick(const table *t, int64_t least, int64_t most)
+{
+    return least + (int64_t)(t->draw(t->user) * (double)(most - least + 1));
+}
+
+/* Sequences of any length up to `most`, in `all` rows. They cover all of them where they can; else rows before the first
+ * and behind the last are in no sequence. */
+static void fill_starts(const table *t, int64_t all, int64_t most)
+{
+    int64_t count = t->layout->shape[0] - 1, spare = all - count * most;
+    int64_t at = spare > 0 ? pick(t, 0, spare) : 0;
+    put(t, 0, at);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t left = all - at, others = (count - i - 1) * most;
+        int64_t longest = left < most ? left : most, shortest = left - others;
+        shortest = shortest < 0 ? 0 : shortest < longest ? shortest : longest;
+        at += pick(t, shortest, longest);
+        put(t, (i + 1) * t->layout->stride[0], at);
+    }
+}
+
+/* How long sequence i of packed keys is. */
+static int64_t length_of(const tni_operands *operands, int64_t i)
+{
+    const tn_layout *layout = &operands->op->operand[TN_ATTENTION_STARTS_K];
+    const unsigned char *first = first_of(operands, TN_ATTENTION_STARTS_K);
+    int32_t begin, end;
+    memcpy(&begin, first + i * layout->stride[0] * (int64_t)sizeof begin, sizeof begin);
+    memcpy(&end, first + (i + 1) * layout->stride[0] * (int64_t)sizeof end, sizeof end);
+    return end - begin;
+}
+
+/* The first one has all its keys; of three the second has none. */
+static void fill_lengths(const table *t, const tni_operands *operands)
+{
+    bool packed = operands->op->operand[TN_ATTENTION_STARTS_K].dtype != TN_DTYPE_NONE;
+    int64_t count = t->layout->shape[0];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t most = packed ? length_of(operands, i) : t->op->as.attention.keys;
+        int64_t some = pick(t, 0, most);
+        put(t, i * t->layout->stride[0], i == 0 ? most : i == 1 && count > 2 ? 0 : some);
+    }
+}
+
+/* Each page once, as far as they go, in an order that is none. */
+static void fill_pages(const table *t)
+{
+    int64_t pool = t->op->operand[TN_ATTENTION_K].shape[0],
+            next = pool > 0 ? pick(t, 0, pool - 1) : 0;
+    for (int64_t b = 0; b < t->layout->shape[0]; b++) {
+        for (int64_t i = 0; i < t->layout->shape[1]; i++) {
+            put(t, b * t->layout->stride[0] + i * t->layout->stride[1], next);
+            next = next > 0 ? next - 1 : pool - 1;
+        }
+    }
+}
+
+void tni_attention_fill_table(tni_operands *operands, int32_t index, double (*draw)(void *user),
+                              void *user)
+{
+    const tn_op *op = operands->op;
+    const table t = {.op = op,
+                     .layout = &op->operand[index],
+                     .first = first_of(operands, index),
+                     .draw = draw,
+                     .user = user};
+    if (!t.first) /* it is empty */
+        return;
+    switch (index) {
+    case TN_ATTENTION_STARTS_Q:
+        fill_starts(&t, op->operand[TN_ATTENTION_Q].shape[2], op->as.attention.queries);
+        break;
+    case TN_ATTENTION_STARTS_K:
+        fill_starts(&t, op->operand[TN_ATTENTION_K].shape[2], op->as.attention.keys);
+        break;
+    case TN_ATTENTION_LENGTHS: fill_lengths(&t, operands); break;
+    default: fill_pages(&t);
+    }
+}

@@ -1,0 +1,53 @@
+#include "attention_backward.h"
+#include "base/alloc.h"
+#include "dispatch/check/inputs.h"
+#include "dispatch/dispatch.h"
+#include "settings/context.h"
+
+/* The forward pass of the same operands. */
+static tn_status make_forward(const tn_op *backward, tn_op *out, tn_error *err)
+{
+    *out = *backward;
+    out->kind = TN_OP_ATTENTION;
+    out->count = TN_ATTENTION_OPERANDS;
+    for (int32_t i = TN_ATTENTION_MASK + 1; i < TN_OP_OPERANDS_MAX; i++)
+        out->operand[i] = (tn_layout){0};
+    return tni_op_validate(out, err);
+}
+
+static tn_status run_forward(const tni_operands *operands, tni_problem *problem, tn_error *err)
+{
+    tni_plan *plan = NULL;
+    tn_status status = make_forward(operands->op, &problem->op, err);
+    if (!status)
+        status = tn_device_get("cpu:0", &problem->device, err);
+    if (status)
+        return status;
+    const tni_question question = {
+        .context = tni_context_defaults(), .op = &problem->op, .device = problem->device};
+    status = tni_plan_make(&question, &plan, err);
+    if (status == TN_UNSUPPORTED || status == TN_REFUSED)
+        return TN_OK;
+    if (status)
+        return status;
+    void *data[TN_OP_OPERANDS_MAX];
+    tni_operands_on_host(operands, data);
+    for (int32_t i = 0; i <= TN_ATTENTION_MASK; i++)
+        problem->data[i] = data[i];
+    const tni_call_args args = {.stream = tn_stream_default(problem->device)};
+    status = tni_plan_run(plan, question.context, problem, &args, err);
+    tni_plan_release(plan);
+    return status;
+}
+
+tn_status tni_attention_forward_fill(const tni_operands *operands, tn_error *err)
+{
+    if (tni_op_is_empty(operands->op))
+        return TN_OK;
+    tni_problem *problem = tni_alloc_zeroed(1, sizeof *problem);
+    if (!problem)
+        return tni_no_memory(err, "tn_check", "the forward pass");
+    tn_status status = run_forward(operands, problem, err);
+    tni_release(problem);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* unary: a function of each element. */
+#include "dispatch/call.h"
+#include "op/elementwise.h"
+#include "op/op_check.h"
+#include "tenon/elementwise.h"
+
+static const char *const kinds[] = {
+#define WORD(NAME, number, word) word,
+    TN_UNARY_LIST(WORD)
+#undef WORD
+        NULL};
+
+/* Families of dtypes that a function is defined for: those that the reference computes. */
+static uint32_t families(int32_t kind)
+{
+    switch (kind) {
+    case TN_UNARY_NEG: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT | TNI_DTYPE_COMPLEX;
+    case TN_UNARY_ABS:
+    case TN_UNARY_RELU: return TNI_DTYPE_INTEGER | TNI_DTYPE_FLOAT;
+    default: return TNI_DTYPE_FLOAT;
+    }
+}
+
+static tn_status validate_unary(tn_op *op, tn_error *err)
+{
+    tn_status status = tni_elementwise_check_kind(op, err);
+    if (!status)
+        status = tni_elementwise_check_family(op, families(op->as.each.kind), err);
+    if (!status)
+        status = tni_elementwise_check_out(op, err);
+    if (!status)
+        status = tni_elementwise_check_shape(op, err);
+    return status ? status : tni_elementwise_finish(op, err);
+}
+
+tn_status tni_unary_make(const void *given, tni_problem *out, tn_error *err)
+{
+    const tn_unary_args *args = given;
+    const tni_op_class *class = &tni_unary_class;
+    tn_status status =
+        tni_elementwise_args(class->where, args, TN_UP_TO(tn_unary_args, workspace_bytes), err);
+    if (!status)
+        status = tni_elementwise_reserved(class->where, "reserved", (uint32_t)args->reserved, err);
+    if (status)
+        return status;
+    const tn_tensor *const tensors[] = {args->in, args->out};
+    status = tni_problem_init(out, class, tensors, err);
+    out->op.as.each = (tn_each_op){.kind = args->kind};
+    return status ? status : tni_op_validate(&out->op, err);
+}
+
+static void cost_unary(const tn_op *op, double *out_flops, double *out_bytes)
+{
+    int32_t kind = op->as.each.kind;
+    bool simple = kind == TN_UNARY_NEG || kind == TN_UNARY_ABS || kind == TN_UNARY_RELU;
+    *out_flops = (double)op->as.each.elements * (simple ? 1 : 10);
+    *out_bytes = tni_elementwise_bytes(op);
+}
+
+static const tni_elementwise elementwise = {.kinds = kinds, .out_key = "out"};
+
+const tni_op_class tni_unary_class = {
+    .kind = TN_OP_UNARY,
+    .word = "unary",
+    .where = "tn_unary",
+    .args = {TNI_ARGS_FORM(unary, kind),
+             .tensors = {offsetof(tn_unary_args, in), offsetof(tn_unary_args, out)}},
+    .elementwise = &elementwise,
+    .check = &tni_unary_check,
+    .make = tni_unary_make,
+    .operands = tni_elementwise_in_out,
+    .may_be_in_place = true,
+    .validate = validate_unary,
+    .cost = cost_unary,
+    TNI_ELEMENTWISE_CLASS};
+
+tn_status tn_unary(const tn_context *context, const tn_unary_args *args, tn_error *err)
+{
+    return tni_call_run(context, &tni_unary_class, args, err);
+}
+
+tn_status tn_unary_explain(const tn_context *context, const tn_unary_args *args, tn_decision **out,
+                           tn_error *err)
+{
+    return tni_call_explain(context, &tni_unary_class, args, out, err);
+}
+
+tn_status tn_unary_prepare(const tn_context *context, const tn_unary_args *args, tn_error *err)
+{
+    return tni_call_prepare(context, &tni_unary_class, args, err);
+}

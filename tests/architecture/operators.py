@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""How many files know an operator: adding one must stay cheap.
+
+    operators.py [ROOT]      counts for every folder of src/op; exit 1 if a limit is exceeded
+    operators.py --self-test builds a tree that exceeds the limit and expects the fault
+
+Outside its own folders and those of vendors' libraries, at most LIMIT hand-written product files may
+contain TN_OP_X or tn_x as a whole word.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+LIMIT = 5
+PLACES = ("src", "include", "backends", "cli", "bindings")
+SOURCES = (".c", ".h", ".cu", ".cuh", ".py", ".pyi")
+
+
+def files(root):
+    for place in PLACES:
+        for folder, folders, names in os.walk(os.path.join(root, place)):
+            folders[:] = [f for f in folders if not f.startswith((".", "__"))]
+            for name in names:
+                if name.endswith(SOURCES):
+                    yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def family(noun, nouns):
+    """The operator and those that it is a part of or that are parts of it: attention_backward is a
+    part of attention."""
+    return [n for n in nouns if (n + "_").startswith(noun + "_") or (noun + "_").startswith(n + "_")]
+
+
+def is_own(path, noun):
+    """Whether the file belongs to the operator: its folder in src or of a platform, or its header."""
+    parts = path.split("/")
+    if parts[0] == "include":
+        return parts[-1] == noun + ".h"
+    if parts[0] == "src":
+        return parts[1] in ("op", "dispatch") and noun in parts[2:-1]
+    if parts[0] == "backends":
+        return "lib" in parts or noun in parts[2:-1] or bool(
+            re.match(r"%s(_|\.)" % noun, parts[-1]))
+    return False
+
+
+def count(root):
+    """{operator: files that know it and are not its own}"""
+    texts = {}
+    for path in files(root):
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            texts[path] = file.read()
+    found = {}
+    op = os.path.join(root, "src", "op")
+    nouns = sorted(f for f in os.listdir(op) if os.path.isdir(os.path.join(op, f)))
+    for noun in nouns:
+        word = re.compile(r"\b(TN_OP_%s|tn_%s)\b" % (noun.upper(), noun))
+        found[noun] = sorted(p for p, text in texts.items()
+                             if word.search(text)
+                             and not any(is_own(p, n) for n in family(noun, nouns)))
+    return found
+
+
+def report(root):
+    found = count(root)
+    faults = 0
+    for noun, paths in found.items():
+        if len(paths) > LIMIT:
+            faults += 1
+            print("%s: %d files know it, at most %d may:" % (noun, len(paths), LIMIT))
+            print("".join("    %s\n" % path for path in paths), end="")
+    print("operators: %d, at most %d files outside an operator's folders, %d faults"
+          % (len(found), max(map(len, found.values())), faults))
+    return faults
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as root:
+        for path in (["src/op/sum/sum.c", "backends/cpu/sum/x.c", "backends/gpu/lib/v/y.c",
+                      "backends/ref/sum_ref.c", "include/tenon/sum.h"]
+                     + ["src/dispatch/f%d.c" % i for i in range(LIMIT)]):
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write("tn_sum(TN_OP_SUM)")
+        fits = report(root)
+        os.makedirs(os.path.join(root, "cli"))
+        with open(os.path.join(root, "cli", "sum_too.c"), "w", encoding="utf-8") as file:
+            file.write("x = TN_OP_SUM;")
+        exceeds = report(root)
+    ok = fits == 0 and exceeds == 1
+    print("operators: self-test %s" % ("ok" if ok else "FAILED"))
+    return 0 if ok else 1
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    here = os.path.dirname(os.path.abspath(__file__))
+    return 1 if report(arguments[0] if arguments else os.path.join(here, "..", "..")) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
