@@ -1,7 +1,7 @@
 /* attention-merge: a row is the mean of two rows with the weights exp(lse - the greater lse), and
  * its lse is the greater lse plus the logarithm of the sum of the weights. A part that saw no key,
  * whose lse is -infinity, is not read. Computed in long double, each row separately. */
-#include "each.h"
+#include "ref_elementwise.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* permute and fill: elements are copied as bytes. */
-#include "each.h"
+#include "ref_elementwise.h"
 
 /* One element size; a copy of a constant number of bytes is one move. */
 #define COPY(bytes)                                                                          \

@@ -1,7 +1,7 @@
 /* binary. For f32 and narrower floats, the rounded double result equals the result of f32
  * arithmetic: a double has more than twice its digits. */
-#include "each.h"
-#include "wide.h"
+#include "ref_elementwise.h"
+#include "ref_wide.h"
 
 static int64_t divide_whole(int64_t a, int64_t b, bool is_signed)
 {

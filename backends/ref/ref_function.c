@@ -1,4 +1,4 @@
-#include "function.h"
+#include "ref_function.h"
 
 #include "ref.h"
 

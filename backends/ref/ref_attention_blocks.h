@@ -1,10 +1,10 @@
 /* Code shared by attention and attention-backward. Both work in blocks: some rows of queries, or of
  * keys, of one head of one sequence. A block reads the data of the other side once for all its
  * rows. */
-#ifndef TNI_REF_ATTENTION_H
-#define TNI_REF_ATTENTION_H
+#ifndef TNI_REF_ATTENTION_BLOCKS_H
+#define TNI_REF_ATTENTION_BLOCKS_H
 
-#include "each.h"
+#include "ref_elementwise.h"
 #include "tenon/module/attention.h"
 
 #include <math.h>

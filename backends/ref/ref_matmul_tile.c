@@ -1,4 +1,4 @@
-#include "matmul_tile.h"
+#include "ref_matmul_tile.h"
 
 enum { TILE = TNI_REF_TILE, BLOCK = TNI_REF_BLOCK, LOW = TNI_REF_DEPTH_WIDE * TNI_REF_TILE };
 

@@ -1,7 +1,7 @@
 /* rotary: rotates the pairs of a row, a piece at a time; both elements of a pair are read before
  * either is written. */
-#include "each.h"
-#include "wide.h"
+#include "ref_elementwise.h"
+#include "ref_wide.h"
 
 /* x c + y s. For f32 and narrower floats, the products are exact. */
 static double dot(bool precise, double x, double c, double y, double s)

@@ -1,10 +1,10 @@
 /* Code shared by the kernels on elements and on rows. */
-#ifndef TNI_REF_EACH_H
-#define TNI_REF_EACH_H
+#ifndef TNI_REF_ELEMENTWISE_H
+#define TNI_REF_ELEMENTWISE_H
 
-#include "element.h"
 #include "ref.h"
-#include "walk.h"
+#include "ref_element.h"
+#include "ref_walk.h"
 
 typedef struct tni_ref_each {
     const tn_op *op;

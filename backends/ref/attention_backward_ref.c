@@ -1,17 +1,17 @@
 /* attention-backward: dq by rows of queries, dk and dv by rows of keys, so that each is summed by
  * one thread in a fixed order. Scores are therefore computed twice. Computed in long double for
  * f64, in double for other floats. */
-#include "attention.h"
+#include "ref_attention_blocks.h"
 
 #include "real_double.h"
 
-#include "attention_gradients.h"
+#include "attention_backward_ref_inc.h"
 
 #include "real_end.h"
 
 #include "real_long.h"
 
-#include "attention_gradients.h"
+#include "attention_backward_ref_inc.h"
 
 #include "real_end.h"
 

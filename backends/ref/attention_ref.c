@@ -2,7 +2,7 @@
  * relative to the greatest score, and the sums of the values weighted by these. Computed in long
  * double for f64, in double for other floats; each row is summed from the first key to the last, by
  * one thread. */
-#include "attention.h"
+#include "ref_attention_blocks.h"
 
 static int64_t longer_row(const tn_attention_op *at)
 {
@@ -11,13 +11,13 @@ static int64_t longer_row(const tn_attention_op *at)
 
 #include "real_double.h"
 
-#include "attention_rows.h"
+#include "attention_ref_inc.h"
 
 #include "real_end.h"
 
 #include "real_long.h"
 
-#include "attention_rows.h"
+#include "attention_ref_inc.h"
 
 #include "real_end.h"
 

@@ -1,8 +1,8 @@
 /* unary */
 #include <math.h>
 
-#include "each.h"
-#include "function.h"
+#include "ref_elementwise.h"
+#include "ref_function.h"
 
 static void compute_whole(const tni_ref_each *each, const char *from, char *to, int64_t count)
 {

@@ -4,7 +4,7 @@
  *     slope = scale weight (kept dout . v - dout . out), times that of the softcap
  *     dq = sum of slope k        dk = sum of slope q        dv = sum of kept weight dout
  */
-#include "real_sums.h"
+#include "ref_sums_inc.h"
 
 #define QUERY  OF(query)
 #define KEY    OF(key)

@@ -1,7 +1,7 @@
 /* reduce: each output is computed by one thread, from the first element to the last; floats in
  * twice the precision of f64. */
-#include "each.h"
-#include "wide.h"
+#include "ref_elementwise.h"
+#include "ref_wide.h"
 
 typedef struct job {
     tni_ref_each each;

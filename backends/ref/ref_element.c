@@ -1,6 +1,6 @@
-#include "element.h"
+#include "ref_element.h"
 
-#include "number.h"
+#include "ref_number.h"
 
 /* A function for every dtype: `value` is the conversion of an element `v`. */
 #define READ(NAME, type, value)                                                        \

@@ -1,4 +1,4 @@
-#include "each.h"
+#include "ref_elementwise.h"
 
 const tn_dtype tni_ref_all_dtypes[] = {
 #define NAME(name, word, code, bits) name,

@@ -1,5 +1,5 @@
 /* attention of one block of queries, in REAL. */
-#include "real_sums.h"
+#include "ref_sums_inc.h"
 
 #define BLOCK OF(block)
 

@@ -7,7 +7,7 @@
 #ifndef TNI_REF_WIDE_H
 #define TNI_REF_WIDE_H
 
-#include "number.h"
+#include "ref_number.h"
 
 typedef struct tni_ref_wide {
     double hi;

@@ -1,5 +1,5 @@
 /* Parts of attention blocks: rows of operands, visibility, memory for the tasks. */
-#include "attention.h"
+#include "ref_attention_blocks.h"
 
 /* Minimum products of a task, and the alignment of arrays. */
 enum { GRAIN = 16384, ALIGNMENT = 64 };

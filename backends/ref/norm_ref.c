@@ -1,7 +1,7 @@
 /* norm, layer and rms. Sums are made in twice the precision of f64. For f64, everything else is
  * also computed in that precision; for other floats, in double. */
-#include "each.h"
-#include "wide.h"
+#include "ref_elementwise.h"
+#include "ref_wide.h"
 
 typedef struct row {
     const tni_ref_each *each;

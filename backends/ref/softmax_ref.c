@@ -1,7 +1,7 @@
 /* softmax: three passes over a row, for the maximum, the sum and the results; each element is read
  * before it is written. For f64, the exponentials are long doubles, each kept in two doubles. */
-#include "each.h"
-#include "wide.h"
+#include "ref_elementwise.h"
+#include "ref_wide.h"
 
 typedef struct row {
     const tni_ref_each *each;

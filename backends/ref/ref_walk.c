@@ -1,6 +1,6 @@
-#include "walk.h"
+#include "ref_walk.h"
 
-#include "element.h"
+#include "ref_element.h"
 
 /* Minimum elements of a task. */
 enum { GRAIN = 16384 };

@@ -1,7 +1,7 @@
 /* cast: goes through doubles, which represent everything exactly except 64-bit integers, so that
  * there is one rounding. */
-#include "each.h"
-#include "number.h"
+#include "ref_elementwise.h"
+#include "ref_number.h"
 
 /* Integers to integers: out-of-range values saturate. */
 typedef struct bounds {

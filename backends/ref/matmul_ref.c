@@ -4,12 +4,12 @@
  * depth and columns: (x, y) times ((x', y'), (-y', x')).
  *
  * Every output is summed from the first product to the last, by one thread. */
-#include "element.h"
-#include "function.h"
-#include "matmul_tile.h"
 #include "ref.h"
-#include "walk.h"
-#include "wide.h"
+#include "ref_element.h"
+#include "ref_function.h"
+#include "ref_matmul_tile.h"
+#include "ref_walk.h"
+#include "ref_wide.h"
 
 enum { TILE = TNI_REF_TILE };
 
