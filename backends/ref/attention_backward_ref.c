@@ -3,17 +3,16 @@
  * f64, in double for other floats. */
 #include "ref_attention_blocks.h"
 
-#include "real_double.h"
-
+#define REAL       double
+#define OF(name)   name##_double
+#define MATH(name) name
 #include "attention_backward_ref_inc.h"
 
-#include "real_end.h"
-
-#include "real_long.h"
-
+/* For f64. */
+#define REAL       long double
+#define OF(name)   name##_long
+#define MATH(name) name##l
 #include "attention_backward_ref_inc.h"
-
-#include "real_end.h"
 
 static tn_status run_attention_backward(const tn_run *run, tn_error *err)
 {

@@ -3,7 +3,11 @@
  *
  *     slope = scale weight (kept dout . v - dout . out), times that of the softcap
  *     dq = sum of slope k        dk = sum of slope q        dv = sum of kept weight dout
- */
+ *
+ * Included once for each type to compute in. Parameters, which are undefined at the end:
+ *     REAL        the type: double or long double
+ *     OF(name)    the name of this type's version of a function or struct
+ *     MATH(name)  the name of this type's version of a function of <math.h> */
 #include "ref_sums_inc.h"
 
 #define QUERY  OF(query)
@@ -238,3 +242,6 @@ static void OF(compute)(const tni_ref_attention_job *job, int64_t block, char *r
 #undef QUERY
 #undef KEY
 #undef ARRAYS
+#undef REAL
+#undef OF
+#undef MATH

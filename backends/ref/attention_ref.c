@@ -9,17 +9,16 @@ static int64_t longer_row(const tn_attention_op *at)
     return at->size > at->value_size ? at->size : at->value_size;
 }
 
-#include "real_double.h"
-
+#define REAL       double
+#define OF(name)   name##_double
+#define MATH(name) name
 #include "attention_ref_inc.h"
 
-#include "real_end.h"
-
-#include "real_long.h"
-
+/* For f64. */
+#define REAL       long double
+#define OF(name)   name##_long
+#define MATH(name) name##l
 #include "attention_ref_inc.h"
-
-#include "real_end.h"
 
 static tn_status run_attention(const tn_run *run, tn_error *err)
 {

@@ -1,4 +1,9 @@
-/* attention of one block of queries, in REAL. */
+/* attention of one block of queries, in REAL.
+ *
+ * Included once for each type to compute in. Parameters, which are undefined at the end:
+ *     REAL        the type: double or long double
+ *     OF(name)    the name of this type's version of a function or struct
+ *     MATH(name)  the name of this type's version of a function of <math.h> */
 #include "ref_sums_inc.h"
 
 #define BLOCK OF(block)
@@ -174,3 +179,6 @@ static void OF(compute)(const tni_ref_attention_job *job, int64_t block, char *r
 }
 
 #undef BLOCK
+#undef REAL
+#undef OF
+#undef MATH

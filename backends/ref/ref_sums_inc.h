@@ -1,5 +1,7 @@
 /* Sums of products in REAL. `dot` uses four accumulators, for instruction-level parallelism, in a
- * fixed order. */
+ * fixed order.
+ *
+ * Parameters: REAL and OF(name), as in attention_ref_inc.h, which includes this; they stay defined. */
 static REAL OF(dot)(const double *a, const double *b, int64_t count)
 {
     REAL sum[4] = {0};

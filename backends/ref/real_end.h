@@ -1,3 +1,0 @@
-#undef REAL
-#undef OF
-#undef MATH
