@@ -87,7 +87,9 @@ static tn_status run_merge(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_attention_merge = {
-    TNI_REF_EACH_ROW("attention-merge", ATTENTION_MERGE),
+    .name = "cpu.attention-merge.ref",
+    .op = TN_OP_ATTENTION_MERGE,
+    TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_REPEATS,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE,

@@ -130,7 +130,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 }
 
 const tn_kernel_row tni_ref_binary = {
-    TNI_REF_EACH_ROW("binary", BINARY),
+    .name = "cpu.binary.ref",
+    .op = TN_OP_BINARY,
+    TNI_REF_ROW,
     .dtypes = tni_ref_number_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

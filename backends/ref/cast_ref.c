@@ -115,7 +115,9 @@ static tn_status run_cast(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_cast = {
-    TNI_REF_EACH_ROW("cast", CAST),
+    .name = "cpu.cast.ref",
+    .op = TN_OP_CAST,
+    TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

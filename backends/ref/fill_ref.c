@@ -27,7 +27,9 @@ static tn_status run_fill(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_fill = {
-    TNI_REF_EACH_ROW("fill", FILL),
+    .name = "cpu.fill.ref",
+    .op = TN_OP_FILL,
+    TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES,

@@ -1,21 +1,17 @@
-/* The module `ref`: plain C, built in, always available. It has the reference kernel of every op,
- * against which all other kernels are checked, and which is the fallback of the cpu platform. */
-#include "ref.h"
+/* The module `ref`: plain C, built in, always available. It has the reference kernel of every
+ * operator, against which all other kernels are checked, and which is the fallback of the cpu
+ * platform. */
+#include "tenon/module/kernel.h"
 
-static const tn_kernel_row *const kernels[] = {&tni_ref_matmul,
-                                               &tni_ref_permute,
-                                               &tni_ref_cast,
-                                               &tni_ref_fill,
-                                               &tni_ref_unary,
-                                               &tni_ref_binary,
-                                               &tni_ref_reduce,
-                                               &tni_ref_softmax,
-                                               &tni_ref_norm,
-                                               &tni_ref_rotary,
-                                               &tni_ref_attention,
-                                               &tni_ref_attention_backward,
-                                               &tni_ref_attention_merge,
-                                               NULL};
+#include "tni_ref_rows.h" /* written by CMake: the rows of all files NAME_ref.c */
+
+#define DECLARE(row) extern const tn_kernel_row row;
+TNI_REF_ROWS(DECLARE)
+#undef DECLARE
+
+#define ADDRESS(row) &row,
+static const tn_kernel_row *const kernels[] = {TNI_REF_ROWS(ADDRESS) NULL};
+#undef ADDRESS
 
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,

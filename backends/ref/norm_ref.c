@@ -100,7 +100,9 @@ static tn_status run_norm(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_norm = {
-    TNI_REF_EACH_ROW("norm", NORM),
+    .name = "cpu.norm.ref",
+    .op = TN_OP_NORM,
+    TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

@@ -31,7 +31,9 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
 }
 
 const tn_kernel_row tni_ref_permute = {
-    TNI_REF_EACH_ROW("permute", PERMUTE),
+    .name = "cpu.permute.ref",
+    .op = TN_OP_PERMUTE,
+    TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE,

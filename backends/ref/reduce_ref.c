@@ -208,7 +208,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 }
 
 const tn_kernel_row tni_ref_reduce = {
-    TNI_REF_EACH_ROW("reduce", REDUCE),
+    .name = "cpu.reduce.ref",
+    .op = TN_OP_REDUCE,
+    TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,

@@ -1,24 +1,10 @@
-/* The module `ref`: its kernel rows and their shared code. */
+/* The module `ref`: what all kernel rows share. */
 #ifndef TNI_REF_REF_H
 #define TNI_REF_REF_H
 
 #include <float.h>
 
 #include "tenon/module/kernel.h"
-
-extern const tn_kernel_row tni_ref_matmul;
-extern const tn_kernel_row tni_ref_permute;
-extern const tn_kernel_row tni_ref_cast;
-extern const tn_kernel_row tni_ref_fill;
-extern const tn_kernel_row tni_ref_unary;
-extern const tn_kernel_row tni_ref_binary;
-extern const tn_kernel_row tni_ref_reduce;
-extern const tn_kernel_row tni_ref_softmax;
-extern const tn_kernel_row tni_ref_norm;
-extern const tn_kernel_row tni_ref_rotary;
-extern const tn_kernel_row tni_ref_attention;
-extern const tn_kernel_row tni_ref_attention_backward;
-extern const tn_kernel_row tni_ref_attention_merge;
 
 /* Each output is computed by one thread, in a fixed order. */
 #define TNI_REF_REPEATS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)

@@ -66,10 +66,9 @@ extern const tn_dtype tni_ref_all_dtypes[];
 extern const tn_dtype tni_ref_number_dtypes[];
 extern const tn_dtype tni_ref_float_dtypes[];
 
-/* A row of an op on elements; further fields must follow. */
-#define TNI_REF_EACH_ROW(word, NAME)                                                     \
-    .struct_size = sizeof(tn_kernel_row), .name = "cpu." word ".ref", .platform = "cpu", \
-    .backend = "ref", .op = TN_OP_##NAME, .version = 1, .free_dims = TN_EACH_DIM_ALL,    \
-    .overhead_us = 0.3
+/* The fields that rows of operators on elements have in common. */
+#define TNI_REF_ROW                                                                          \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cpu", .backend = "ref", .version = 1, \
+    .free_dims = TN_EACH_DIM_ALL, .overhead_us = 0.3
 
 #endif

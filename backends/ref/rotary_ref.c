@@ -71,7 +71,9 @@ static tn_status run_rotary(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_rotary = {
-    TNI_REF_EACH_ROW("rotary", ROTARY),
+    .name = "cpu.rotary.ref",
+    .op = TN_OP_ROTARY,
+    TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

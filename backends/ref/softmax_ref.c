@@ -93,7 +93,9 @@ static tn_status run_softmax(const tn_run *run, tn_error *err)
 }
 
 const tn_kernel_row tni_ref_softmax = {
-    TNI_REF_EACH_ROW("softmax", SOFTMAX),
+    .name = "cpu.softmax.ref",
+    .op = TN_OP_SOFTMAX,
+    TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_REPEATS,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

@@ -93,7 +93,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 }
 
 const tn_kernel_row tni_ref_unary = {
-    TNI_REF_EACH_ROW("unary", UNARY),
+    .name = "cpu.unary.ref",
+    .op = TN_OP_UNARY,
+    TNI_REF_ROW,
     .dtypes = tni_ref_number_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
