@@ -99,6 +99,13 @@ static tn_status run_norm(const tn_run *run, tn_error *err)
     return tni_ref_rows_run(run, norm_row);
 }
 
+static tn_status admit_norm(const tn_kernel_row *kernel, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in.dtype", "out.dtype", "weight.dtype", "bias.dtype"};
+    (void)kernel;
+    return tni_ref_admit_floats(query, names, sizeof names / sizeof names[0], why);
+}
+
 const tn_kernel_row tni_ref_norm = {
     .name = "cpu.norm.ref",
     .op = TN_OP_NORM,
@@ -109,6 +116,6 @@ const tn_kernel_row tni_ref_norm = {
                TN_EACH_USES_IN_PLACE | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
     .flops_per_us = 200,
     .bytes_per_us = 400,
-    .admit = tni_ref_admit_floats,
+    .admit = admit_norm,
     .run = run_norm,
 };

@@ -161,7 +161,7 @@ static void reduce_one(void *user, char *const *at, int64_t count)
 /* Describes the reduced dimensions as a separate op. */
 static void describe_within(const tn_op *op, int32_t axes, tni_ref_walk *out)
 {
-    tn_op within = {.struct_size = sizeof within, .kind = TN_OP_PERMUTE, .count = 2};
+    tn_op within = {.struct_size = sizeof within, .count = 2};
     tn_layout *layout = &within.operand[TN_EACH_IN];
     const tn_layout *in = &op->operand[TN_EACH_IN];
     *layout = (tn_layout){.dtype = in->dtype, .rank = axes};

@@ -13,13 +13,11 @@ const tn_dtype tni_ref_number_dtypes[] = {
 
 const tn_dtype tni_ref_float_dtypes[] = {TN_F64, TN_F32, TN_BF16, TN_F16, TN_DTYPE_NONE};
 
-tn_status tni_ref_admit_floats(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status tni_ref_admit_floats(const tn_query *query, const char *const *names, int32_t count,
+                               tn_refusal *why)
 {
-    static const char *const norm[] = {"in.dtype", "out.dtype", "weight.dtype", "bias.dtype"};
-    static const char *const rotary[] = {"in.dtype", "out.dtype", "cos.dtype", "sin.dtype"};
-    const char *const *names = row->op == TN_OP_ROTARY ? rotary : norm;
     const tn_op *op = query->op;
-    for (int32_t o = 0; o < op->count && o < 4; o++) {
+    for (int32_t o = 0; o < op->count && o < count; o++) {
         tn_dtype dtype = op->operand[o].dtype;
         const tn_dtype *one = tni_ref_float_dtypes;
         while (dtype && *one && *one != dtype)

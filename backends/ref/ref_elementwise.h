@@ -1,4 +1,4 @@
-/* Code shared by the kernels on elements and on rows. */
+/* Shared by the operators on elements and on rows. */
 #ifndef TNI_REF_ELEMENTWISE_H
 #define TNI_REF_ELEMENTWISE_H
 
@@ -58,8 +58,10 @@ static inline tn_status tni_ref_rows_run(const tn_run *run, tni_ref_piece_fn *ro
     return TN_OK;
 }
 
-/* Checks that each operand is absent or f64, f32, bf16 or f16; for the ops on rows. */
-tn_status tni_ref_admit_floats(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+/* Checks that each of the op's first `count` operands is absent or f64, f32, bf16 or f16. names[i] is
+ * the name of operand i's dtype in a refusal. */
+tn_status tni_ref_admit_floats(const tn_query *query, const char *const *names, int32_t count,
+                               tn_refusal *why);
 
 /* All dtypes; all numeric ones; f64, f32, bf16, f16. Each list ends with 0. */
 extern const tn_dtype tni_ref_all_dtypes[];

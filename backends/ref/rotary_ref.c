@@ -70,6 +70,13 @@ static tn_status run_rotary(const tn_run *run, tn_error *err)
     return tni_ref_rows_run(run, rotary_row);
 }
 
+static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in.dtype", "out.dtype", "cos.dtype", "sin.dtype"};
+    (void)row;
+    return tni_ref_admit_floats(query, names, sizeof names / sizeof names[0], why);
+}
+
 const tn_kernel_row tni_ref_rotary = {
     .name = "cpu.rotary.ref",
     .op = TN_OP_ROTARY,
@@ -80,6 +87,6 @@ const tn_kernel_row tni_ref_rotary = {
                TN_EACH_USES_IN_PLACE | TN_EACH_USES_PARTIAL,
     .flops_per_us = 400,
     .bytes_per_us = 800,
-    .admit = tni_ref_admit_floats,
+    .admit = admit_rotary,
     .run = run_rotary,
 };

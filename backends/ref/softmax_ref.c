@@ -92,6 +92,13 @@ static tn_status run_softmax(const tn_run *run, tn_error *err)
     return tni_ref_rows_run(run, softmax_row);
 }
 
+static tn_status admit_softmax(const tn_kernel_row *kernel, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in.dtype", "out.dtype"};
+    (void)kernel;
+    return tni_ref_admit_floats(query, names, sizeof names / sizeof names[0], why);
+}
+
 const tn_kernel_row tni_ref_softmax = {
     .name = "cpu.softmax.ref",
     .op = TN_OP_SOFTMAX,
@@ -102,6 +109,6 @@ const tn_kernel_row tni_ref_softmax = {
                TN_EACH_USES_IN_PLACE | TN_EACH_USES_LOG,
     .flops_per_us = 100,
     .bytes_per_us = 200,
-    .admit = tni_ref_admit_floats,
+    .admit = admit_softmax,
     .run = run_softmax,
 };
